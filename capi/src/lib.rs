@@ -439,7 +439,7 @@ unsafe fn copy_out<T: Copy>(answer: &T, to: *mut T, size: usize, name: &str) -> 
     }
     let from: *const T = answer;
     // SAFETY: only bytes that both have are copied; the caller's further bytes
-    // are left as they are.
+    // are left unchanged.
     unsafe {
         std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), size.min(size_of::<T>()))
     };

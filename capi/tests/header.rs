@@ -13,21 +13,21 @@ use std::path::Path;
 fn the_header_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
-    let mut made = Vec::new();
+    let mut header = Vec::new();
     cbindgen::Builder::new()
         .with_src(root.join("src/lib.rs"))
         .with_config(config)
         .generate()
         .unwrap()
-        .write(&mut made);
-    let made = String::from_utf8(made).unwrap();
+        .write(&mut header);
+    let header = String::from_utf8(header).unwrap();
     let path = root.join("include/pinwise.h");
     if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
-        std::fs::write(&path, &made).unwrap();
+        std::fs::write(&path, &header).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        committed == made,
+        committed == header,
         "capi/include/pinwise.h is not what capi/src/lib.rs says; `cargo xtask bless` writes it"
     );
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use pinwise_placement::{Placement, Realised, Wish};
 use pinwise_record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource, TraceTier};
 use pinwise_report::{Palette, TraceCsv, TracePerfetto};
-use pinwise_sched::import::{Import, ImportError, Whom};
+use pinwise_sched::import::{Import, ImportError, TraceSubject};
 use pinwise_sched::{Event, EventKind};
 use pinwise_study::trace::{About, TraceRecorder};
 use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
@@ -46,7 +46,7 @@ pub(crate) fn check_topology(topology: &Topology, warnings: &[String]) {
     check_cpus(topology);
     check_tree(topology);
     let record = TopologyRecord::new(topology, warnings);
-    assert_eq!(through_json(&record), record);
+    assert_eq!(round_trip_json(&record), record);
     check_topology_faces(topology, &record);
     for name in PLACEMENTS {
         let placement: Placement = name.parse().expect("a placement of the list above");
@@ -114,7 +114,7 @@ pub(crate) fn check_shown(text: &str) {
 }
 
 /// A record written down and read again.
-pub(crate) fn through_json<R: Record>(record: &R) -> R {
+pub(crate) fn round_trip_json<R: Record>(record: &R) -> R {
     let text = serde_json::to_string(record).expect("records are JSON");
     pinwise_record::read(&text).expect("pinwise reads what it writes")
 }
@@ -131,7 +131,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
     let read = Import::open(Cursor::new(bytes)).and_then(|import| {
         assert!(!import.facts().format.is_empty());
         let recorder = analysed.insert(TraceRecorder::new(&topology, import.facts().scope));
-        import.read(Whom::Default, &mut |events| {
+        import.read(TraceSubject::Default, &mut |events| {
             count += events.len();
             recorder.take(events);
             csv.write(events).expect("memory");
@@ -155,7 +155,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
     }
     if let Some(process) = process {
         let again = Import::open(Cursor::new(bytes))
-            .and_then(|import| import.read(Whom::Process(process), &mut |_| {}));
+            .and_then(|import| import.read(TraceSubject::Process(process), &mut |_| {}));
         assert!(!matches!(again, Err(ImportError::NoProcess(_))));
     }
 }
@@ -177,7 +177,7 @@ fn about(notes: Vec<String>, topology: &Topology) -> About {
 
 /// The analysis of a trace round-trips and is shown.
 fn check_trace(record: &TraceRecord) {
-    assert_eq!(&through_json(record), record);
+    assert_eq!(&round_trip_json(record), record);
     check_shown(&pinwise_report::trace(record, Palette::default()));
 }
 
@@ -191,12 +191,12 @@ fn process_of(event: &Event) -> Option<i32> {
 /// A folder for files that a target passes by path; in memory if the system has such a place.
 pub(crate) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() {
+    let folder = if memory.is_dir() {
         tempfile::tempdir_in(memory)
     } else {
         tempfile::tempdir()
     };
-    made.expect("a folder for temporary files")
+    folder.expect("a folder for temporary files")
 }
 
 fn check_sets(topology: &Topology) {

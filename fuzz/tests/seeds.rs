@@ -52,7 +52,7 @@ impl Chance {
 }
 
 /// A seed with some changes, possibly joined with another.
-fn changed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
+fn mutate_seed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
     let mut bytes = seeds[chance.below(seeds.len())].clone();
     for _ in 0..=chance.below(4) {
         let at = chance.below(bytes.len() + 1);
@@ -133,8 +133,8 @@ fn check(name: &str) {
     let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).unwrap();
     let seeds = seeds(name);
     let mut chance = Chance(7);
-    let made = (0..inputs()).map(|_| changed(&seeds, &mut chance));
-    for input in seeds.iter().cloned().chain(made.collect::<Vec<_>>()) {
+    let mutants = (0..inputs()).map(|_| mutate_seed(&seeds, &mut chance));
+    for input in seeds.iter().cloned().chain(mutants.collect::<Vec<_>>()) {
         if catch_unwind(|| target(&input)).is_err() {
             let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.failed"));
             std::fs::write(&file, &input).unwrap();

@@ -44,11 +44,11 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         for comparison in 0..COMPARISONS {
             // Each goes first half of the time.
             if comparison % 2 == 0 {
-                ours(setting, &command, runs, &mut alarms)?;
-                theirs(setting, &command, runs, &mut alarms)?;
+                run_pinwise(setting, &command, runs, &mut alarms)?;
+                run_peer(setting, &command, runs, &mut alarms)?;
             } else {
-                theirs(setting, &command, runs, &mut alarms)?;
-                ours(setting, &command, runs, &mut alarms)?;
+                run_peer(setting, &command, runs, &mut alarms)?;
+                run_pinwise(setting, &command, runs, &mut alarms)?;
             }
         }
         let percent = |count: usize| format!("{:.0} %", 100.0 * count as f64 / COMPARISONS as f64);
@@ -62,7 +62,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     table.publish()
 }
 
-fn ours(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) -> Result<()> {
+fn run_pinwise(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) -> Result<()> {
     let file = setting.folder.path().join("aa.json");
     let runs = runs.to_string();
     measure(
@@ -79,7 +79,7 @@ fn ours(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) -> R
     Ok(())
 }
 
-fn theirs(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) -> Result<()> {
+fn run_peer(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) -> Result<()> {
     let file = setting.folder.path().join("hyperfine.json");
     let runs = runs.to_string();
     measure(

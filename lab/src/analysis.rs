@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Tid, Tier};
+use pinwise_sched::{Analysis, Event, EventKind, IDLE, LeaveReason, Tid, Tier};
 use pinwise_topology::Topology;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -55,13 +55,13 @@ fn measure(machine: &str, threads: usize, busy: f64) -> (f64, u64) {
     for round in 0..ROUNDS {
         let mut world = World::new(topology.cpus.len(), threads, busy, round as u64);
         let mut analysis = Analysis::new(&topology, Tier::Bpf.scope());
-        for event in world.opening() {
+        for event in world.first_events() {
             analysis.take(&event);
         }
         let mut took = 0.0;
         let mut half = 0;
         for portion in 0..EVENTS / PORTION {
-            let events = world.portion();
+            let events = world.next_events();
             let start = Instant::now();
             for event in &events {
                 analysis.take(event);
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// Half of the threads are followed.
-    fn opening(&mut self) -> Vec<Event> {
+    fn first_events(&mut self) -> Vec<Event> {
         let at = |cpu: usize, what| Event {
             time_ns: 1,
             cpu: cpu as u32,
@@ -115,7 +115,7 @@ impl World {
         };
         let mut events: Vec<Event> = (0..self.on.len())
             .map(|cpu| {
-                let left = Left::Blocked;
+                let left = LeaveReason::Blocked;
                 let (prev, next) = (IDLE, IDLE);
                 at(cpu, EventKind::Switch { prev, left, next })
             })
@@ -126,16 +126,16 @@ impl World {
         events
     }
 
-    fn portion(&mut self) -> Vec<Event> {
+    fn next_events(&mut self) -> Vec<Event> {
         let mut events = Vec::with_capacity(PORTION + 2);
         while events.len() < PORTION {
             self.time_ns += self.chance.random_range(200..2_000);
             let cpu = self.chance.random_range(0..self.on.len());
             let prev = self.on[cpu];
             let left = if self.chance.random_bool(0.3) {
-                Left::Preempted
+                LeaveReason::Preempted
             } else {
-                Left::Blocked
+                LeaveReason::Blocked
             };
             let next = if self.waiting.is_empty() || !self.chance.random_bool(self.busy) {
                 IDLE

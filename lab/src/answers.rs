@@ -16,7 +16,7 @@ use xtask::programs::step;
 const BUDGET: Duration = Duration::from_secs(20);
 /// Comparisons of a program under each load.
 const TIMES: usize = 3;
-/// How many busy processes run beside the comparisons: those alone, those not.
+/// Busy processes beside a comparison: none, then one.
 const LOADS: [usize; 2] = [0, 1];
 
 /// Programs: a name, and a line for `sh` in a folder that `setup.sh` has filled.
@@ -44,31 +44,33 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         "answers",
         "program | alone | beside a busy process | longest, of the budget | contradicted",
     );
-    let mut all = Vec::new();
+    let mut all_answers = Vec::new();
     copy_programs("answers", setting.folder.path())?;
     step(Command::new("./setup.sh").current_dir(setting.folder.path()))?;
     for (name, line) in PROGRAMS {
-        let answers = answers(setting, name, line)?;
+        let answers = run_comparisons(setting, name, line)?;
         table.row(format!("{name} | {}", cells(&answers).join(" | ")));
-        all.push(answers);
+        all_answers.push(answers);
     }
     table.publish()?;
-    let answers = || all.iter().flatten();
-    let contradicted = all.iter().filter(|answers| are_contradictory(answers));
+    let answers = || all_answers.iter().flatten();
+    let contradicted = all_answers
+        .iter()
+        .filter(|answers| are_contradictory(answers));
     let recommended = answers().filter(|answer| answer.recommends.is_some());
     println!(
         "\nOf {} answers {} recommend a command, of {} programs {} contradict one; the longest \
          comparison took {} of its budget.",
         answers().count(),
         recommended.count(),
-        all.len(),
+        all_answers.len(),
         contradicted.count(),
-        longest(answers()),
+        longest_share(answers()),
     );
     Ok(())
 }
 
-/// What one comparison said.
+/// The answer of one comparison.
 struct Answer {
     /// Busy processes beside it.
     load: usize,
@@ -80,12 +82,12 @@ struct Answer {
     text: String,
 }
 
-fn answers(setting: &Setting, name: &str, line: &str) -> Result<Vec<Answer>> {
+fn run_comparisons(setting: &Setting, name: &str, line: &str) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
     for load in LOADS {
         for _ in 0..TIMES {
             let others = Group::start_busy(load)?;
-            let answer = answer(setting, line, load);
+            let answer = run_comparison(setting, line, load);
             answers.push(answer.with_context(|| name.to_owned())?);
             drop(others);
         }
@@ -93,7 +95,7 @@ fn answers(setting: &Setting, name: &str, line: &str) -> Result<Vec<Answer>> {
     Ok(answers)
 }
 
-fn answer(setting: &Setting, line: &str, load: usize) -> Result<Answer> {
+fn run_comparison(setting: &Setting, line: &str, load: usize) -> Result<Answer> {
     let started = Instant::now();
     let output = Command::new(&setting.pinwise)
         .args(["compare", "--store", "none", "--format", "json", "--budget"])
@@ -102,12 +104,13 @@ fn answer(setting: &Setting, line: &str, load: usize) -> Result<Answer> {
         .current_dir(setting.folder.path())
         .stderr(Stdio::piped())
         .output()?;
-    let taken = started.elapsed();
+    let elapsed = started.elapsed();
     let record: Value = serde_json::from_slice(&output.stdout).with_context(|| {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        format!("pinwise compare said {said}")
+        let errors = String::from_utf8_lossy(&output.stderr);
+        format!("pinwise compare printed no record: {errors}")
     })?;
-    Answer::from_record(&record, load, taken).context("the record has changed")
+    Answer::from_record(&record, load, elapsed)
+        .context("the record lacks an expected field (has its schema changed?)")
 }
 
 impl Answer {
@@ -119,7 +122,7 @@ impl Answer {
         let text = |contrast: &Value, name: &str| contrast[name].as_str().map(str::to_owned);
         let slower = contrasts.iter().filter(|c| c["verdict"] == "slower");
         let slower = slower.filter_map(|c| text(c, "arm")).collect();
-        let said = match contrasts.first() {
+        let sentence = match contrasts.first() {
             None => text(&record["verdict"], "sentence")?,
             Some(contrast) => {
                 let effect = &contrast["effect"];
@@ -138,7 +141,7 @@ impl Answer {
             taken,
             recommends,
             slower,
-            text: said,
+            text: sentence,
         })
     }
 }
@@ -151,16 +154,17 @@ fn are_contradictory(answers: &[Answer]) -> bool {
 }
 
 /// The share of its budget that the longest comparison took.
-fn longest<'a>(answers: impl Iterator<Item = &'a Answer>) -> String {
+fn longest_share<'a>(answers: impl Iterator<Item = &'a Answer>) -> String {
     let longest = answers.map(|answer| answer.taken).max();
     let share = longest.unwrap_or_default().div_duration_f64(BUDGET);
     format!("{:.0} %", 100.0 * share)
 }
 
 fn cells(answers: &[Answer]) -> [String; 4] {
-    let of = |load: usize| {
-        let said = answers.iter().filter(|answer| answer.load == load);
-        said.map(|answer| answer.text.as_str())
+    let list = |load: usize| {
+        let answers = answers.iter().filter(|answer| answer.load == load);
+        answers
+            .map(|answer| answer.text.as_str())
             .collect::<Vec<&str>>()
             .join("<br>")
     };
@@ -170,9 +174,9 @@ fn cells(answers: &[Answer]) -> [String; 4] {
         "no"
     };
     [
-        of(LOADS[0]),
-        of(LOADS[1]),
-        longest(answers.iter()),
+        list(LOADS[0]),
+        list(LOADS[1]),
+        longest_share(answers.iter()),
         contradicted.to_owned(),
     ]
 }

@@ -9,7 +9,7 @@ use crate::Setting;
 use crate::process::compile;
 use crate::rounds::{median, quartiles, take_turns};
 use crate::table::Table;
-use xtask::programs::output;
+use xtask::programs::read_output;
 
 const ROUNDS: usize = 25;
 /// Threads of a run, one after another.
@@ -21,7 +21,7 @@ const TOGETHER: usize = 500;
 
 /// Who binds, and how many threads.
 #[derive(Clone, Copy)]
-enum Way {
+enum BindingCase {
     Native,
     Placed,
     Ours,
@@ -32,15 +32,15 @@ enum Way {
     Together,
 }
 
-const WAYS: [(Way, &str); 8] = [
-    (Way::Native, "native, one after another"),
-    (Way::Placed, "native, placed by the program itself"),
-    (Way::Ours, "pinwise run --place spread/bound"),
-    (Way::Likwid, "likwid-pin"),
-    (Way::StaticNative, "native, static program"),
-    (Way::Static, "pinwise, static program"),
-    (Way::TogetherNative, "native, 500 at once"),
-    (Way::Together, "pinwise, 500 at once"),
+const WAYS: [(BindingCase, &str); 8] = [
+    (BindingCase::Native, "native, one after another"),
+    (BindingCase::Placed, "native, placed by the program itself"),
+    (BindingCase::Ours, "pinwise run --place spread/bound"),
+    (BindingCase::Likwid, "likwid-pin"),
+    (BindingCase::StaticNative, "native, static program"),
+    (BindingCase::Static, "pinwise, static program"),
+    (BindingCase::TogetherNative, "native, 500 at once"),
+    (BindingCase::Together, "pinwise, 500 at once"),
 ];
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
@@ -53,8 +53,8 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         &["-O1", "-pthread", "-static"],
     )?;
     let has_likwid = Command::new("likwid-pin").arg("--version").output().is_ok();
-    let taken = take_turns(ROUNDS, WAYS.len(), |at| match WAYS[at].0 {
-        Way::Likwid if !has_likwid => Ok(None),
+    let times = take_turns(ROUNDS, WAYS.len(), |at| match WAYS[at].0 {
+        BindingCase::Likwid if !has_likwid => Ok(None),
         way => microseconds(setting, way, &program, &fixed).map(Some),
     })?;
     let mut table = Table::new(
@@ -63,11 +63,13 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     );
     for (at, (way, name)) in WAYS.iter().enumerate() {
         let native = match way {
-            Way::Native | Way::Placed | Way::Ours | Way::Likwid => 0,
-            Way::StaticNative | Way::Static => 4,
-            Way::TogetherNative | Way::Together => 6,
+            BindingCase::Native | BindingCase::Placed | BindingCase::Ours | BindingCase::Likwid => {
+                0
+            }
+            BindingCase::StaticNative | BindingCase::Static => 4,
+            BindingCase::TogetherNative | BindingCase::Together => 6,
         };
-        let pairs = taken[at].iter().zip(&taken[native]);
+        let pairs = times[at].iter().zip(&times[native]);
         let pairs = pairs.filter_map(|(own, native)| Some(((*own)?, (*native)?)));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         if pairs.is_empty() {
@@ -88,7 +90,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     table.publish()
 }
 
-fn microseconds(setting: &Setting, way: Way, program: &Path, fixed: &Path) -> Result<f64> {
+fn microseconds(setting: &Setting, way: BindingCase, program: &Path, fixed: &Path) -> Result<f64> {
     let number = |many: usize| many.to_string();
     let bound = |program: &Path| {
         let mut command = Command::new(&setting.pinwise);
@@ -97,23 +99,27 @@ fn microseconds(setting: &Setting, way: Way, program: &Path, fixed: &Path) -> Re
         command
     };
     let mut command = match way {
-        Way::Native | Way::Placed | Way::TogetherNative => Command::new(program),
-        Way::StaticNative => Command::new(fixed),
-        Way::Ours | Way::Together => bound(program),
-        Way::Static => bound(fixed),
-        Way::Likwid => {
+        BindingCase::Native | BindingCase::Placed | BindingCase::TogetherNative => {
+            Command::new(program)
+        }
+        BindingCase::StaticNative => Command::new(fixed),
+        BindingCase::Ours | BindingCase::Together => bound(program),
+        BindingCase::Static => bound(fixed),
+        BindingCase::Likwid => {
             let mut command = Command::new("likwid-pin");
             command.args(["-q", "-c", "N:0-1"]).arg(program);
             command
         }
     };
     match way {
-        Way::Likwid => command.arg(number(LIKWID_RUNS)),
-        Way::Together | Way::TogetherNative => command.args([&number(TOGETHER), "at-once"]),
-        Way::Placed => command.args([&number(THREADS), "placed"]),
+        BindingCase::Likwid => command.arg(number(LIKWID_RUNS)),
+        BindingCase::Together | BindingCase::TogetherNative => {
+            command.args([&number(TOGETHER), "at-once"])
+        }
+        BindingCase::Placed => command.args([&number(THREADS), "placed"]),
         _ => command.args([&number(THREADS), "one"]),
     };
-    let text = output(&mut command)?;
+    let text = read_output(&mut command)?;
     // likwid-pin prints lines of its own.
     let figure = text.lines().rev().find_map(|line| line.trim().parse().ok());
     figure.with_context(|| format!("{command:?} printed {text:?}"))

@@ -1,7 +1,7 @@
 //! How long a program that places its own threads waits for the answer, on a
 //! machine of 384 CPUs, beside the whole report and hwloc.
 //!
-//! Such a machine is not at hand: its files are written to memory, and as those of sysfs cost more
+//! Such a machine is not available: its files are written to memory, and as those of sysfs cost more
 //! to open, that cost is measured here, on the files of this machine, and added instead. hwloc
 //! takes part if its library and a C compiler are installed.
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail by panicking")]
@@ -19,7 +19,7 @@ use pinwise_topology::Topology;
 
 use crate::process::compile;
 use crate::table::Table;
-use xtask::programs::output;
+use xtask::programs::read_output;
 
 const ROUNDS: usize = 41;
 const THREADS: usize = 96;
@@ -136,7 +136,7 @@ fn hwloc_us(scratch: &Path, root: &Path) -> Result<Times> {
     if root != Path::new("/") {
         run.env("HWLOC_FSROOT", root).env("HWLOC_THISSYSTEM", "0");
     }
-    let text = output(&mut run)?;
+    let text = read_output(&mut run)?;
     let (best, median) = text.trim().split_once(' ').context("two figures")?;
     Ok(Times {
         best: best.parse()?,

@@ -20,7 +20,7 @@ const ROUNDS: usize = 3;
 const USER: &str = "games";
 /// Figures may differ by this much, or are marked as bounds.
 const ALLOWED: f64 = 0.03;
-/// Causes that no program has by itself.
+/// Causes outside of the programs.
 const PLANTED_ONLY: [&str; 3] = ["throttled", "scheduling_class", "mask"];
 /// What is less is not judged, s and switches: two clocks cannot agree on it.
 const MIN_SECONDS: f64 = 0.05;
@@ -189,11 +189,11 @@ fn prepare_programs() -> Result<std::path::PathBuf> {
         let mut words = line.split(' ');
         let program = words.next().context("a command")?;
         find_or_install(program, package(program))?;
-        let made = Command::new(program)
+        let output = Command::new(program)
             .args(words)
             .current_dir(&folder)
             .status()?;
-        ensure!(made.success(), "{line} failed");
+        ensure!(output.success(), "{line} failed");
     }
     std::fs::copy(std::env::current_exe()?, folder.join("lab"))?;
     let owner = format!("{USER}:");

@@ -195,7 +195,8 @@ impl Fleet {
     fn outliers_of_script(&self, script: &Path) -> Result<Vec<BTreeSet<String>>> {
         let record = read_record(&mut self.script(script))?;
         let rules = ["modified_z", "three_sigma"];
-        { rules.into_iter() }
+        rules
+            .into_iter()
             .map(|rule| {
                 let nodes = record[rule].as_array().context("a rule's nodes")?;
                 nodes.iter().map(text).collect()
@@ -237,7 +238,7 @@ fn publish_cost(setting: &Setting, script: &Path) -> Result<()> {
     let megabytes = std::fs::metadata(fleet.store())?.len() as f64 / 1e6;
     println!("\n{COST_NODES} nodes, a store of {megabytes:.0} MB:");
     let names = ["`fleet simulate`", "`fleet report`", "the script (Python)"];
-    let taken = take_turns(ROUNDS, names.len(), |at| match at {
+    let times = take_turns(ROUNDS, names.len(), |at| match at {
         0 => {
             let fresh = tempfile::tempdir_in(setting.folder.path())?;
             let store = fresh.path().join("store.db");
@@ -251,13 +252,13 @@ fn publish_cost(setting: &Setting, script: &Path) -> Result<()> {
         _ => measure(&mut fleet.script(script)),
     })?;
     let seconds = |at: usize| -> Vec<f64> {
-        let taken = taken[at].iter();
-        taken.map(|taken| taken.wall.as_secs_f64()).collect()
+        let times = times[at].iter();
+        times.map(|times| times.wall.as_secs_f64()).collect()
     };
     let mut table = Table::new("fleet-cost", "what | s | peak MB | over the script");
     for (at, name) in names.iter().enumerate() {
         let own = seconds(at);
-        let peaks = taken[at].iter().map(|taken| taken.peak_bytes as f64 / 1e6);
+        let peaks = times[at].iter().map(|times| times.peak_bytes as f64 / 1e6);
         table.row(format!(
             "{name} | {:.2} | {:.0} | {:.2}",
             median(&own),

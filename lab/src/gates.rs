@@ -44,7 +44,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     for planted in [false, true] {
         let mut cell = Cell::default();
         for seed in 0..LIVE {
-            let record = on_this_machine(setting, planted, seed)?;
+            let record = measure_on_this_machine(setting, planted, seed)?;
             cell.add(&record, |name| planted && name == "planted");
         }
         table.row(cell.row("this machine", planted));
@@ -106,7 +106,7 @@ impl Cell {
 }
 
 /// A machine that replays recorded noise; `planted` is slower in the head.
-pub(crate) fn simulated(setting: &Setting, series: &str, percent: usize) -> Result<String> {
+pub(crate) fn gate_simulated(setting: &Setting, series: &str, percent: usize) -> Result<String> {
     let series = root().join(format!("tests/data/series/{series}.csv.xz"));
     let machine = format!(
         "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.2\n\
@@ -122,7 +122,7 @@ pub(crate) fn simulated(setting: &Setting, series: &str, percent: usize) -> Resu
 fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<Value> {
     let folder = setting.folder.path();
     let percent = if planted { PLANTED_PERCENT } else { 0 };
-    let machine = simulated(setting, series, percent)?;
+    let machine = gate_simulated(setting, series, percent)?;
     let suite =
         BENCHMARKS.map(|name| format!("[[benchmark]]\nname = \"{name}\"\nrun = \"{name}\"\n"));
     std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
@@ -134,7 +134,7 @@ fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<V
 const BYTES: usize = 1 << 20;
 
 /// Six programs on a file of each build; gzip's is longer if a slow-down is planted.
-fn on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Result<Value> {
+fn measure_on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Result<Value> {
     for program in ["gzip", "xz", "sort", "sha256sum", "python3", "awk"] {
         let package = match program {
             "xz" => "xz-utils",

@@ -27,7 +27,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         "pinwise --store none",
         "pinwise, every run stored",
     ];
-    let taken = take_turns(ROUNDS, tools.len(), |tool| match tool {
+    let times = take_turns(ROUNDS, tools.len(), |tool| match tool {
         0 => bare_us(),
         1 => slope_us(hyperfine),
         2 => slope_us(|runs| pinwise(setting, runs, "none")),
@@ -37,13 +37,13 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         "run-cost",
         "tool | µs per run | beyond the bare loop | over hyperfine",
     );
-    for (name, own) in tools.iter().zip(&taken) {
-        let beyond = own.iter().zip(&taken[0]).map(|(own, bare)| own - bare);
+    for (name, own) in tools.iter().zip(&times) {
+        let beyond = own.iter().zip(&times[0]).map(|(own, bare)| own - bare);
         table.row(format!(
             "{name} | {:.0} | {:+.0} | {}",
             median(own),
             median(&beyond.collect::<Vec<f64>>()),
-            show(&ratios(own, &taken[1]), 2),
+            show(&ratios(own, &times[1]), 2),
         ));
     }
     table.publish()

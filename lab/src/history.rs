@@ -12,7 +12,7 @@ use crate::Setting;
 use crate::process::{measure, read_record};
 use crate::rounds::{median, show, take_turns};
 use crate::table::Table;
-use xtask::programs::output;
+use xtask::programs::read_output;
 
 const RECORDS: u64 = 100_000;
 const ROUNDS: usize = 9;
@@ -93,7 +93,7 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
         .args(["--format", "json", "compare", "--place", "os-default"])
         .args(["--place", "cpu:0", "--max-runs", "16", "--seed", "1"])
         .args(["--precision", "0.0001%", "--", "prog"]);
-    // A real record of some 20 KB.
+    // A real record of about 20 KB.
     let sample: Value = read_record(&mut first)?;
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let rows = setting.folder.path().join("rows.jsonl");
@@ -105,7 +105,7 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
     std::fs::write(&rows, text)?;
     let mut command = Command::new("python3");
     command.args(["-c", LOAD]).arg(path).arg(&rows);
-    output(&mut command)?;
+    read_output(&mut command)?;
     std::fs::remove_file(rows)?;
     let mut list = Command::new(&setting.pinwise);
     list.args(["--store", &store])

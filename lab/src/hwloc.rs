@@ -11,7 +11,7 @@ use pinwise_machine::linux::capture_folder;
 use pinwise_topology::{CacheType, Topology};
 
 use crate::table::Table;
-use xtask::programs::{find_or_install, output, target};
+use xtask::programs::{find_or_install, read_output, target};
 
 /// What is counted, and hwloc's name of it.
 const COUNTED: [(&str, &str); 5] = [
@@ -83,7 +83,7 @@ fn compare(lstopo: &Path, input: &Path, differing: &mut Table) -> Result<bool> {
     let mut command = Command::new(lstopo);
     let form = if is_xml { "xml" } else { "fsroot" };
     command.args(["--if", form, "-i"]).arg(&root);
-    let theirs = output(command.args(["--no-io", "--of", "xml", "-"]));
+    let theirs = read_output(command.args(["--no-io", "--of", "xml", "-"]));
     let Ok(theirs) = theirs else {
         differing.row(format!(
             "{name} | all | refused | {} CPUs",
@@ -123,7 +123,7 @@ fn count(topology: &Topology) -> [usize; 5] {
 /// Unpacks an archive; it holds the folders of a system, or one folder with them.
 fn unpack(archive: &Path, folder: &Path) -> Result<PathBuf> {
     let mut command = Command::new("tar");
-    output(command.arg("xjf").arg(archive).arg("-C").arg(folder))?;
+    read_output(command.arg("xjf").arg(archive).arg("-C").arg(folder))?;
     let inside = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     match inside.as_slice() {
         [] => bail!("{}: empty", archive.display()),

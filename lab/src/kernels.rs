@@ -11,7 +11,7 @@ use crate::Setting;
 use crate::process::{compile, read_record};
 use crate::rounds::{median, ratios, show};
 use crate::table::Table;
-use xtask::programs::output;
+use xtask::programs::read_output;
 
 const ROUNDS: usize = 11;
 /// Units of a run: about a tenth of a second.
@@ -72,9 +72,9 @@ fn kernel(
 }
 
 fn publish_units(pinwise: &Path) -> Result<()> {
-    let mut taken = vec![(Vec::new(), Vec::new()); NAMES.len()];
+    let mut times = vec![(Vec::new(), Vec::new()); NAMES.len()];
     for _ in 0..ROUNDS {
-        for (name, (native, ratios)) in NAMES.iter().zip(&mut taken) {
+        for (name, (native, ratios)) in NAMES.iter().zip(&mut times) {
             let (baseline, first) = kernel(pinwise, name, None, "v1", UNITS)?;
             let (seconds, second) = kernel(pinwise, name, None, "native", UNITS)?;
             if first != second {
@@ -85,7 +85,7 @@ fn publish_units(pinwise: &Path) -> Result<()> {
         }
     }
     let mut table = Table::new("kernels", "kernel | a unit, ms | native over v1");
-    for (name, (native, ratios)) in NAMES.iter().zip(taken) {
+    for (name, (native, ratios)) in NAMES.iter().zip(times) {
         table.row(format!(
             "{name} | {:.1} | {}",
             median(&native),
@@ -95,10 +95,10 @@ fn publish_units(pinwise: &Path) -> Result<()> {
     table.publish()
 }
 
-/// Seconds that a program says, and what it says last.
+/// The seconds that a program prints, and its last words.
 fn output_text(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
     let mut command = Command::new(program);
-    let text = output(command.args(arguments.iter().map(usize::to_string)))?;
+    let text = read_output(command.args(arguments.iter().map(usize::to_string)))?;
     let mut words = text.split_whitespace();
     let seconds = words.next().context("the C program printed nothing")?;
     let last = words.next_back().unwrap_or_default();
@@ -159,9 +159,9 @@ fn cases(folder: &Path) -> Result<Vec<Case>> {
 
 fn publish_beside(pinwise: &Path, folder: &Path) -> Result<()> {
     let cases = cases(folder)?;
-    let mut taken = vec![(Vec::new(), Vec::new()); cases.len()];
+    let mut times = vec![(Vec::new(), Vec::new()); cases.len()];
     for round in 0..ROUNDS {
-        for (case, (own, other)) in cases.iter().zip(&mut taken) {
+        for (case, (own, other)) in cases.iter().zip(&mut times) {
             let ours = || kernel(pinwise, case.kernel, Some(case.size), "native", UNITS);
             let theirs = || output_text(&case.program, &case.arguments);
             let (ours, theirs) = if round % 2 == 0 {
@@ -181,7 +181,7 @@ fn publish_beside(pinwise: &Path, folder: &Path) -> Result<()> {
         "kernels-beside-c",
         "work | pinwise, ms | C, ms | pinwise over C",
     );
-    for (case, (own, other)) in cases.iter().zip(taken) {
+    for (case, (own, other)) in cases.iter().zip(times) {
         table.row(format!(
             "{} | {:.2} | {:.2} | {}",
             case.name,

@@ -54,7 +54,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 // Modules of the tests that are used here as well call it so.
 use xtask::programs as support;
-use xtask::programs::{output, release_binary, target};
+use xtask::programs::{read_output, release_binary, target};
 
 /// What a benchmark of the command needs.
 struct Setting {
@@ -179,11 +179,12 @@ fn measure(name: &str, benchmark: &Benchmark, arguments: &[String]) -> Result<()
 fn describe_place() -> Result<String> {
     let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = line("/proc/cpuinfo");
-    let model = { cpuinfo.lines() }
+    let model = cpuinfo
+        .lines()
         .find_map(|line| line.strip_prefix("model name"))
         .map_or("?", |name| name.trim_start_matches([' ', '\t', ':']));
     let load = line("/proc/loadavg");
-    let date = output(std::process::Command::new("date").args(["-u", "+%F"]))?;
+    let date = read_output(std::process::Command::new("date").args(["-u", "+%F"]))?;
     Ok(format!(
         "Measured on {} on {model} ({} CPUs, Linux {}), load average {}.",
         date.trim(),

@@ -12,7 +12,7 @@ use crate::Setting;
 use crate::process::{compile, read_record};
 use crate::rounds::{median, show};
 use crate::table::Table;
-use xtask::programs::{find_or_install, output};
+use xtask::programs::{find_or_install, read_output};
 
 const ROUNDS: usize = 8;
 /// Bytes of an array, all threads together: far more than any cache here.
@@ -84,9 +84,9 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             for turn in 0..5 {
                 match (round + turn) % 5 {
                     0 => probe_loops(threads, &mut figures)?,
-                    4 => kernels(&setting.pinwise, threads, &mut figures)?,
-                    1 => openmp(&stream, threads, &mut figures)?,
-                    2 => likwid(&ways, threads, &mut figures)?,
+                    4 => measure_kernels(&setting.pinwise, threads, &mut figures)?,
+                    1 => measure_openmp_stream(&stream, threads, &mut figures)?,
+                    2 => measure_likwid(&ways, threads, &mut figures)?,
                     _ => sysbench(threads, &mut figures)?,
                 }
             }
@@ -104,7 +104,7 @@ fn row(name: &str, threads: usize, figures: &Figures, way: &str) -> String {
             .get(tool)
             .map_or("–".to_owned(), |values| format!("{:.1}", median(values)))
     };
-    let ratio = |tool: &str| show(&over_best_of_others(figures, tool), 2);
+    let ratio = |tool: &str| show(&ratio_to_best_peer(figures, tool), 2);
     format!(
         "{name} | {threads} | {} | {} | {} | {} ({way}) | {} | {} | {}",
         shown(PROBE),
@@ -118,7 +118,7 @@ fn row(name: &str, threads: usize, figures: &Figures, way: &str) -> String {
 }
 
 /// A tool's figure over the best of the peers', round by round.
-fn over_best_of_others(figures: &Figures, tool: &str) -> Vec<f64> {
+fn ratio_to_best_peer(figures: &Figures, tool: &str) -> Vec<f64> {
     let others: Vec<&Vec<f64>> = figures
         .iter()
         .filter(|(tool, _)| ![PROBE, KERNEL].contains(*tool))
@@ -135,7 +135,7 @@ fn over_best_of_others(figures: &Figures, tool: &str) -> Vec<f64> {
 /// Repetitions of a probe, as a process of its own prints them.
 pub(crate) fn probe(batches: &str, repetitions: usize, probe: &str) -> Result<Vec<Value>> {
     let mut command = Command::new(std::env::current_exe()?);
-    let text = output(command.args(["probes", batches, &repetitions.to_string(), probe]))?;
+    let text = read_output(command.args(["probes", batches, &repetitions.to_string(), probe]))?;
     text.lines()
         .map(|line| serde_json::from_str(line).context("probes printed no JSON"))
         .collect()
@@ -163,14 +163,14 @@ fn cpu_list(threads: usize) -> String {
 fn probe_loops(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
     for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
         let what = format!("{name}:{}:{}", cpu_list(threads), ARRAY / threads);
-        let made = probe(BATCHES, 1, &what)?;
-        note(figures, PROBE, estimate(&made[0])?);
+        let batches = probe(BATCHES, 1, &what)?;
+        note(figures, PROBE, estimate(&batches[0])?);
     }
     Ok(())
 }
 
 /// Each kernel in arrays as large as the others', bound to the same CPUs.
-fn kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+fn measure_kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
     for (figures, (name, arrays, _)) in figures.iter_mut().zip(LOOPS) {
         let mut best: f64 = 0.0;
         for _ in 0..KERNEL_RUNS {
@@ -190,7 +190,7 @@ fn kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result
     Ok(())
 }
 
-fn openmp(stream: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+fn measure_openmp_stream(stream: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
     let mut command = Command::new(stream);
     command
         .args([&ARRAY.to_string(), PASSES])
@@ -230,7 +230,11 @@ fn choose_likwid(threads: usize) -> Result<[&'static str; 4]> {
     Ok(chosen)
 }
 
-fn likwid(ways: &[&'static str; 4], threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+fn measure_likwid(
+    ways: &[&'static str; 4],
+    threads: usize,
+    figures: &mut [Figures; 4],
+) -> Result<()> {
     for ((figures, way), (_, arrays, _)) in figures.iter_mut().zip(ways).zip(LOOPS) {
         note(figures, "likwid-bench", likwid_speed(way, arrays, threads)?);
     }
@@ -268,7 +272,7 @@ fn sysbench(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
             .arg(format!("--memory-oper={operation}"))
             .arg(format!("--memory-block-size={}", ARRAY / threads))
             .arg(format!("--threads={threads}"));
-        let text = output(&mut command)?;
+        let text = read_output(&mut command)?;
         let speed = text
             .lines()
             .find_map(|line| line.split_once("transferred (")?.1.split_once(" MiB/sec"))

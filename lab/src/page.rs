@@ -10,7 +10,7 @@ use crate::Setting;
 use crate::process::measure;
 use crate::rounds::{median, take_turns};
 use crate::table::Table;
-use xtask::programs::output;
+use xtask::programs::read_output;
 use xtask::web;
 
 /// Alternating repetitions of each command.
@@ -31,23 +31,23 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     };
     let mut export = pinwise(&["record", "show", "last", "--format", "json"], "r.json");
     let mut report = pinwise(&["record", "report", "last"], "r.html");
-    let taken = take_turns(ROUNDS, 2, |at| {
+    let times = take_turns(ROUNDS, 2, |at| {
         let command = if at == 0 { &mut export } else { &mut report };
         Ok(1e3 * measure(command)?.wall.as_secs_f64())
     })?;
-    let differences: Vec<f64> = { taken[1].iter().zip(&taken[0]) }
+    let differences: Vec<f64> = { times[1].iter().zip(&times[0]) }
         .map(|(report, export)| report - export)
         .collect();
     let bytes = |name: &str| size(&setting.folder.path().join(name)).map(|bytes| bytes / 1e3);
     let mut table = Table::new("page-written", "command | ms | kB");
     table.row(format!(
         "`pinwise record show --format json` | {:.1} | {:.0}",
-        median(&taken[0]),
+        median(&times[0]),
         bytes("r.json")?
     ));
     table.row(format!(
         "`pinwise record report` | {:.1} | {:.0}",
-        median(&taken[1]),
+        median(&times[1]),
         bytes("r.html")?
     ));
     table.row(format!(
@@ -93,7 +93,7 @@ fn size(path: &Path) -> Result<f64> {
 /// What the page's own script measures in a browser: a line of JSON for each
 /// figure.
 fn publish_seen(setting: &Setting) -> Result<()> {
-    let text = output(&mut web::bench(&setting.pinwise)?)?;
+    let text = read_output(&mut web::bench(&setting.pinwise)?)?;
     let mut table = Table::new(
         "page-seen",
         "what a reader waits for | median, ms | 95 of 100 | worst | of",

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::Setting;
 use crate::process::read_record;
 use crate::table::Table;
-use xtask::programs::{find_or_install, output};
+use xtask::programs::{find_or_install, read_output};
 
 /// Memory of the processes looked at, MiB.
 const SIZES: [usize; 4] = [16, 256, 1024, 4096];
@@ -28,7 +28,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         trace.args(["-q", "--store", "none", "--format", "json", "trace"]);
         trace.args(["--tier", "proc", "--for", SECONDS, "--pid", &pid]);
         let record = read_record(&mut trace)?;
-        let theirs = output(Command::new("numastat").args(["-p", &pid]))?;
+        let theirs = read_output(Command::new("numastat").args(["-p", &pid]))?;
         let memory = &record["memory"];
         let nodes = memory["nodes"].as_array().context("no nodes")?;
         let ours: u64 = nodes

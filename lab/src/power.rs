@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use crate::Setting;
-use crate::gates::{NOISES, gate, simulated};
+use crate::gates::{NOISES, gate, gate_simulated};
 use crate::process::Group;
 use crate::table::Table;
 
@@ -12,11 +12,11 @@ use crate::table::Table;
 const REPLAYS: u64 = 100;
 /// The planted share if pairs are counted.
 const SMALL_PERCENT: usize = 2;
-/// Most pairs of such a gate, replayed and live, and live gates per cell.
+/// Maximum number of pairs of such a gate, replayed and live, and live gates per cell.
 const MAX_PAIRS: usize = 400;
 const MAX_LIVE_PAIRS: usize = 80;
 const LIVE_POWER: u64 = 20;
-/// Steps of the shell's loop that runs there, some 50 ms.
+/// Steps of the shell's loop that runs there, about 50 ms.
 const STEPS: usize = 30_000;
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
@@ -28,7 +28,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         let cell = |is_planted: bool, metric: &str| -> Result<Power> {
             let gates = (0..REPLAYS).map(|seed| {
                 let percent = if is_planted { SMALL_PERCENT } else { 0 };
-                replayed_pairs(setting, series, percent, metric, seed)
+                count_replayed_pairs(setting, series, percent, metric, seed)
             });
             Ok(Power(gates.collect::<Result<_>>()?))
         };
@@ -99,14 +99,14 @@ fn power_row(
     ))
 }
 
-fn replayed_pairs(
+fn count_replayed_pairs(
     setting: &Setting,
     series: &str,
     percent: usize,
     metric: &str,
     seed: u64,
 ) -> Result<Option<usize>> {
-    let machine = simulated(setting, series, percent)?;
+    let machine = gate_simulated(setting, series, percent)?;
     let suite = format!("[[benchmark]]\nname = \"planted\"\nrun = \"planted\"\n{metric}");
     let arguments = ["--machine", &machine];
     pairs_that_found(setting, &suite, &arguments, MAX_PAIRS, seed)

@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::linux::{CycleCounting, LinuxMachine};
 use pinwise_machine::{Host, Port, Probe, Prober, Stream};
 use pinwise_topology::CpuSet;
 
@@ -26,12 +26,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let batches: usize = batches.parse()?;
     let probes = probes.iter().map(|text| parse(text));
     let probes: Vec<Probe> = probes.collect::<Result<_>>()?;
-    let mut machine = LinuxMachine::open(false)?;
+    let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
     for _ in 0..repetitions.parse::<usize>()? {
         let (wall, cpu) = (machine.now(), cpu_time());
-        let made = machine.probe(&probes, batches, Duration::from_secs(60))?;
+        let results = machine.probe(&probes, batches, Duration::from_secs(60))?;
         let (wall, cpu) = (machine.now() - wall, cpu_time() - cpu);
-        let probes: Vec<serde_json::Value> = made
+        let probes: Vec<serde_json::Value> = results
             .iter()
             .map(|batches| {
                 serde_json::json!({

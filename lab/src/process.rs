@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use xtask::programs::{find, output, root, step};
+use xtask::programs::{find, read_output, root, step};
 
 /// What a process took.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ pub(crate) fn copy_programs(name: &str, into: &Path) -> Result<()> {
 
 /// The JSON that a command prints.
 pub(crate) fn read_record(command: &mut Command) -> Result<Value> {
-    let text = output(command)?;
+    let text = read_output(command)?;
     serde_json::from_str(&text).with_context(|| format!("{command:?} printed no JSON"))
 }
 

@@ -17,7 +17,7 @@ use crate::aa::{LEVEL, read_times};
 use crate::gates::{Cell, gate};
 use crate::rounds::{median, take_turns};
 use crate::table::Table;
-use xtask::programs::{find_or_install, output};
+use xtask::programs::{find_or_install, read_output};
 
 /// Gates of each kind and project.
 const GATES: u64 = 1;
@@ -146,7 +146,7 @@ fn prepare_builds(setting: &Setting, project: &Project) -> Result<PathBuf> {
     let script = format!("{SOURCES}{}cp -a base same\n", project.script);
     std::fs::write(folder.join("make.sh"), script)?;
     eprintln!("lab: building {}", project.name);
-    output(shell(&folder).arg("make.sh"))?;
+    read_output(shell(&folder).arg("make.sh"))?;
     Ok(folder)
 }
 
@@ -222,7 +222,7 @@ fn measure_row(
 fn measure_planted_effect(folder: &Path) -> Result<f64> {
     let builds = ["base", "head"];
     let times = take_turns(SERIES, builds.len(), |build| {
-        let text = output(shell(folder).args(["size.sh", builds[build]]))?;
+        let text = read_output(shell(folder).args(["size.sh", builds[build]]))?;
         text.trim().parse::<f64>().context("size.sh prints a time")
     })?;
     Ok(median(&times[1]) / median(&times[0]) - 1.0)
@@ -233,7 +233,7 @@ fn slower_by_peer(project: &Project, folder: &Path, head: &str) -> Result<Vec<St
     let Some(peer) = project.peer else {
         return Ok(Vec::new());
     };
-    let text = output(shell(folder).args(["peer.sh", "base", head]))?;
+    let text = read_output(shell(folder).args(["peer.sh", "base", head]))?;
     match peer {
         "hyperfine" => slower_by_hyperfine(folder),
         _ => Ok(text.lines().map(str::to_owned).collect()),

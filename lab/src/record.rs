@@ -33,13 +33,14 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         ("`pinwise record show` of the record", show()),
     ] {
         let mut command = command;
-        let taken = (0..ROUNDS)
+        let runs = (0..ROUNDS)
             .map(|_| measure(&mut command))
             .collect::<Result<Vec<_>>>()?;
-        let walls: Vec<f64> = { taken.iter() }
-            .map(|taken| 1e3 * taken.wall.as_secs_f64())
+        let walls: Vec<f64> = runs
+            .iter()
+            .map(|runs| 1e3 * runs.wall.as_secs_f64())
             .collect();
-        let peak = taken.iter().map(|t| t.peak_bytes).max().unwrap_or(0);
+        let peak = runs.iter().map(|t| t.peak_bytes).max().unwrap_or(0);
         table.row(format!(
             "{name} | {:.0} | {:.0}",
             median(&walls),

@@ -16,7 +16,7 @@ pub(crate) fn take_turns<T>(
     run_rounds(rounds, count, order, &mut run)
 }
 
-/// The same in an order drawn anew for each round.
+/// The same in a new random order for each round.
 pub(crate) fn take_random_turns<T>(
     rounds: usize,
     count: usize,

@@ -13,7 +13,7 @@ use crate::Setting;
 use crate::process::compile;
 use crate::rounds::show;
 use crate::table::Table;
-use xtask::programs::output;
+use xtask::programs::read_output;
 
 /// Process starts a second.
 const RATE: u64 = 200;
@@ -47,7 +47,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         ("process connector", &[][..]),
         ("polling, 100 ms", &["--poll-only"]),
     ] {
-        let mut kept = Kept::start(setting, &rules, options)?;
+        let mut kept = RunningRules::start(setting, &rules, options)?;
         let figures = measure(&mut kept, &starter, &waiter)?;
         table.row(format!("{name} | {}", figures.row()));
     }
@@ -78,17 +78,17 @@ impl Figures {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds and ticks")]
-fn measure(kept: &mut Kept, starter: &Path, waiter: &Path) -> Result<Figures> {
+fn measure(kept: &mut RunningRules, starter: &Path, waiter: &Path) -> Result<Figures> {
     let mut chance = ChaCha8Rng::seed_from_u64(SEED);
     let mut never = 0;
     let alone = place(waiter, &mut chance, &mut never)?;
-    let before = kept.used()?;
+    let before = kept.read_cpu_time()?;
     let began = Instant::now();
     let mut storm = Command::new(starter);
     let words = ["start", &RATE.to_string(), &SECONDS.to_string()];
-    output(storm.args(words).arg("/bin/true"))?;
+    read_output(storm.args(words).arg("/bin/true"))?;
     let seconds = began.elapsed().as_secs_f64();
-    let after = kept.used()?;
+    let after = kept.read_cpu_time()?;
     let long = (SECONDS * 4).to_string();
     let mut storm = Command::new(starter)
         .args(["start", &RATE.to_string(), &long, "/bin/true"])
@@ -122,9 +122,9 @@ fn place(waiter: &Path, chance: &mut ChaCha8Rng, never: &mut usize) -> Result<Ve
 }
 
 /// The rules in force, ended with this.
-struct Kept(Child);
+struct RunningRules(Child);
 
-impl Kept {
+impl RunningRules {
     fn start(setting: &Setting, rules: &Path, options: &[&str]) -> Result<Self> {
         let state = setting.folder.path().join("state");
         let mut command = Command::new(&setting.pinwise);
@@ -138,7 +138,7 @@ impl Kept {
     }
 
     /// CPU time so far: ns of the scheduler's, ticks of 10 ms.
-    fn used(&mut self) -> Result<(u64, u64)> {
+    fn read_cpu_time(&mut self) -> Result<(u64, u64)> {
         if let Some(status) = self.0.try_wait()? {
             bail!("pinwise apply rules ended: {status}");
         }
@@ -153,9 +153,9 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for RunningRules {
     fn drop(&mut self) {
-        // SIGTERM, so that everybody is given back.
+        // SIGTERM, so that all processes are restored.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         let _ = self.0.wait();
     }

@@ -12,12 +12,12 @@ use crate::process::{copy_programs, read_record};
 use crate::table::Table;
 use xtask::programs::{find_or_install, root, step};
 
-/// A program that waits is found from this share of its CPU time on.
-const FOUND: f64 = 0.5;
-/// … and one that works is mistaken for waiting from this one on.
-const FALSE: f64 = 0.05;
+/// Least share of a waiting program's CPU time that must be found …
+const MIN_FOUND_SHARE: f64 = 0.5;
+/// … and the largest share of a working program's that may be mistaken for waiting.
+const MAX_FALSE_SHARE: f64 = 0.05;
 
-/// What is needed, and how all is compiled.
+/// Compiler and command line (`$T`: tests/data/programs, `$S`: lab/programs/spins).
 const BUILDS: [(&str, &str); 11] = [
     ("cc", "cc -O2 -pthread -o waits $T/waits.c"),
     ("cc", "cc -O2 -pthread -o polls $T/polls.c"),
@@ -38,8 +38,8 @@ const BUILDS: [(&str, &str); 11] = [
     ("java", "javac -d . $S/Waits.java $T/CasLock.java Pool.java"),
 ];
 
-/// Ways to wait by language, as arguments of a command; the last two words of Java's
-/// leave time for its compiler.
+/// Ways to wait by language, as arguments of a command. Java waits for 3 s, so that its compiler
+/// has run.
 const WAITS: [(&str, &str, &str); 9] = [
     (
         "C",
@@ -172,14 +172,14 @@ fn publish_waits(setting: &Setting) -> Result<()> {
             let seen = look(setting, &line.replace("{}", way))?;
             let unseen = { UNSEEN.iter() }.find(|(name, _)| *name == format!("{language} {way}"));
             let is_said = unseen.is_some_and(|(_, words)| seen.text.contains(words));
-            let kind = match (seen.share >= FOUND, is_said) {
+            let kind = match (seen.share >= MIN_FOUND_SHARE, is_said) {
                 (true, _) => seen.kind,
                 (false, true) => "said not to be seen".to_owned(),
                 (false, false) => "**missed**".to_owned(),
             };
             all += 1;
-            found += usize::from(seen.share >= FOUND);
-            said += usize::from(seen.share < FOUND && is_said);
+            found += usize::from(seen.share >= MIN_FOUND_SHARE);
+            said += usize::from(seen.share < MIN_FOUND_SHARE && is_said);
             let share = 100.0 * seen.share;
             table.row(format!("{language} | {way} | {share:.1} % | {kind}"));
         }
@@ -196,11 +196,11 @@ fn publish_work(setting: &Setting) -> Result<()> {
         let seen = look(setting, line)?;
         let share = format!("{:.1} %", 100.0 * seen.share);
         all += 1;
-        let cell = match seen.share < FALSE {
+        let cell = match seen.share < MAX_FALSE_SHARE {
             true => share,
             false => format!("**{share}**, {}", seen.kind),
         };
-        mistaken += usize::from(seen.share >= FALSE);
+        mistaken += usize::from(seen.share >= MAX_FALSE_SHARE);
         table.row(format!("{language} | {name} | {cell}"));
         Ok(())
     };
@@ -220,11 +220,11 @@ fn publish_work(setting: &Setting) -> Result<()> {
 
 /// The result of `spin attach` for a program.
 struct AttachResult {
-    /// Of its CPU time, how much is spinning.
+    /// The share of its CPU time that is spinning.
     share: f64,
     /// The kind of the hottest place.
     kind: String,
-    /// As people read it.
+    /// The text output, on one line.
     text: String,
 }
 

@@ -27,7 +27,7 @@ const MANY_TRIPS: usize = 200_000;
 const MAX_PAIRS: usize = 8;
 const SEED: u64 = 5;
 
-/// Who traces, with what is asked of it for the pipe.
+/// A tracer, with its command line for the pipe test.
 const TRACERS: [(Tracer, &str); 9] = [
     (Tracer::None, "–"),
     (Tracer::NoneAgain, "1"),
@@ -113,7 +113,8 @@ fn compare(
         let us: Vec<f64> = pairs()
             .map(|(run, base)| 1e6 * (run.cpu_s - base.cpu_s) / base.switches)
             .collect();
-        let reported: Vec<(Reported, Used)> = { own.iter() }
+        let reported: Vec<(Reported, Used)> = own
+            .iter()
             .filter_map(|run| Some((run.reported?, *run)))
             .collect();
         table.row(format!(
@@ -180,7 +181,8 @@ fn publish_many(setting: &Setting) -> Result<()> {
             let used = Tracer::Pinwise(tier).run(setting, &command)?;
             reported.push((used.reported.context("no trace")?, used));
         }
-        let rates: Vec<f64> = { reported.iter() }
+        let rates: Vec<f64> = reported
+            .iter()
             .map(|(reported, used)| {
                 reported.all_switches.unwrap_or(used.switches) / reported.elapsed_s
             })
@@ -217,18 +219,18 @@ impl Tracer {
                 let mut tracer = Command::new(&setting.pinwise);
                 tracer.args(["--store", "none", "--format", "json"]);
                 tracer.args(["trace", "--tier", tier, "--"]);
-                with(tracer, &wrapper)
+                wrap_tracer(tracer, &wrapper)
             }
             Self::PerfSched => {
                 let mut tracer = Command::new("perf");
                 tracer.args(["sched", "record", "-o"]).arg(&file);
-                with(tracer, &wrapper)
+                wrap_tracer(tracer, &wrapper)
             }
             Self::PerfSwitches => {
                 let mut tracer = Command::new("perf");
                 tracer.args(["record", "-e", "dummy:u", "--switch-events", "-o"]);
                 tracer.arg(&file).arg("--");
-                with(tracer, &wrapper)
+                wrap_tracer(tracer, &wrapper)
             }
         };
         tracer.arg("used").arg(&note).args(command);
@@ -245,7 +247,7 @@ impl Tracer {
     }
 }
 
-fn with(mut tracer: Command, wrapper: &Path) -> Command {
+fn wrap_tracer(mut tracer: Command, wrapper: &Path) -> Command {
     tracer.arg(wrapper);
     tracer
 }

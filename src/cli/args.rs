@@ -51,7 +51,7 @@ pub(super) use formats::refuse_format;
 pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
 pub(super) use groups::GroupArgs;
-pub(super) use help::{HelpExtent, called, command};
+pub(super) use help::{HelpExtent, called_command_line, command};
 pub(super) use jitter::JitterArgs;
 pub(super) use kernels::{
     BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,
@@ -233,7 +233,7 @@ changed.")]
     Serve(Deferred<ServeArgs>),
     /// Run a study on the nodes of a cluster and compare them
     Fleet(Deferred<FleetArgs>),
-    /// Run the experiments of five field reports
+    /// Run the experiments of five published performance reports
     Reproduce(Deferred<ReproduceArgs>),
     /// Print shell completions
     Completions(Deferred<CompletionsArgs>),
@@ -246,10 +246,10 @@ changed.")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long and how precise")]
 pub struct EffortArgs {
-    /// Total time, such as 500ms, 30s, 2m [default: 60s; no limit if --max-runs is given]
+    /// Total time, such as 500ms, 30s, 2m [default: 60s, none with --max-runs]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Maximum runs per arm; with screening, on average over the arms
+    /// Maximum runs per arm; if weak arms are dropped early, on average over the arms
     #[arg(long, short = 'r', visible_alias = "runs", short_alias = 'M', value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
     /// Run until every interval is within ± this share, such as 0.5%
@@ -258,17 +258,17 @@ pub struct EffortArgs {
     /// Smallest effect of interest: less than this is "the same"
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", allow_hyphen_values = true)]
     pub min_effect: f64,
-    /// Blocks to discard at the start [default: 1, or 2 if the first was slow]
+    /// Rounds (each arm once) to discard at the start [default: 1, or 2 if the first was slow]
     #[arg(long, short = 'w', value_name = "N", value_parser = parse_whole::<usize>)]
     pub warmup: Option<usize>,
     /// Seed for the order of runs [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
     pub seed: Option<u64>,
-    /// Statistic of the runs to judge: typical, mean, p90, p99 (p51 to p99)
+    /// Compare this: typical, mean, or a percentile such as p99 (p51 to p99)
     #[arg(long, value_name = "WHAT", default_value_t = Judge::Typical)]
     pub judge: Judge,
-    /// Weight of blocks for --judge typical: less under load (weighted), or equal
-    /// (rank)
+    /// Weight of rounds (each arm once) for --judge typical: less under load (weighted),
+    /// or equal (rank)
     #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
     pub score: ScoreChoice,
 }

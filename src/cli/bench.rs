@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
-use super::compare::carry_out;
+use super::compare::run_and_store;
 use super::kernel::{find_kernel, isas, program};
 use super::machine::open_machine;
 use super::maps::measured_before;
@@ -17,6 +17,7 @@ use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::{Exit, export, plan};
 use pinwise_kernels::work::{Isa, Kernel};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{CommandRunner, Host};
 use pinwise_placement::Placement;
 use pinwise_record::{Bench, Comparison, Stopped};
@@ -44,7 +45,7 @@ pub(super) fn bench(
     check_store(global)?;
     let is_local = global.machine == "local";
     let wanted = parse_arguments(args, is_local)?;
-    let mut machine = open_machine(global, seed, false)?;
+    let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
@@ -242,7 +243,7 @@ fn make_plan(
         let wanted = Duration::from_secs_f64((USUAL_BLOCKS * block_s).min(LONGEST_S));
         tuning.budget = Some(budget.max(wanted));
     }
-    let (id, started) = plan::name_and_time();
+    let (id, started) = plan::new_id_and_start();
     let mut tags = args.results.tags.clone();
     if trials.len() > 1 {
         // Lists fold its comparisons below it by this.
@@ -271,8 +272,8 @@ struct Stage<'a> {
 }
 
 impl Conductor for Stage<'_> {
-    fn name_and_time(&mut self) -> (String, String) {
-        plan::name_and_time()
+    fn new_id_and_start(&mut self) -> (String, String) {
+        plan::new_id_and_start()
     }
 
     fn compare(
@@ -280,7 +281,7 @@ impl Conductor for Stage<'_> {
         plan: &comparing::ComparePlan,
         machine: &mut dyn CommandRunner,
     ) -> anyhow::Result<Comparison> {
-        let (record, is_stored) = carry_out(self.global, plan, machine, self.terminal)?;
+        let (record, is_stored) = run_and_store(self.global, plan, machine, self.terminal)?;
         self.is_stored &= is_stored;
         Ok(record)
     }

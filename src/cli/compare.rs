@@ -4,7 +4,7 @@ mod live;
 
 use super::apply::NOTHING_TO_APPLY;
 use super::args::{CompareArgs, Global, ResultArgs, Undecided};
-use super::machine::open_machine;
+use super::machine::{cycle_counting, open_machine};
 use super::maps::measured_before;
 use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
@@ -24,9 +24,9 @@ use pinwise_study::is_interrupt;
 use pinwise_study::noise;
 use pinwise_topology::Topology;
 
-/// What `--real` does to everybody.
+/// The warning for `--real`.
 const CPUS_GO_OFFLINE: &str = "--real takes CPUs of this host offline for all programs, repeatedly, until the experiment ends; they are restored however pinwise ends";
-/// What `--irq` does to everybody.
+/// The warning for `--irq`.
 const INTERRUPTS_MOVE: &str = "--irq moves this host's interrupts for all programs, repeatedly, until the experiment ends; they are restored however pinwise ends";
 
 pub(super) fn compare(
@@ -35,7 +35,7 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if args.with_itself {
-        return with_itself(global, args, terminal);
+        return compare_with_itself(global, args, terminal);
     }
     if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
         return live::compare(global, args, terminal);
@@ -49,10 +49,11 @@ pub(super) fn compare(
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     check_store(global)?;
     let metric = args.metric.as_deref().unwrap_or_default();
-    // Before the machine is open: it makes orphans its own.
+    // Starts the guardian: before opening the machine, which makes this process a subreaper, so
+    // that it would adopt the guardian.
     let ledger = plan::ledger(args, &global.machine)?;
     let mut machine: Box<dyn Machine> = match ledger {
-        None => open_machine(global, seed, wants_counters(metric))?,
+        None => open_machine(global, seed, cycle_counting(metric))?,
         Some(ledger) => {
             restore::offer(terminal);
             if args.what_if.real {
@@ -61,7 +62,7 @@ pub(super) fn compare(
             if !args.interrupts.irqs.is_empty() {
                 terminal.warn(INTERRUPTS_MOVE);
             }
-            Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
+            Box::new(LinuxMachine::open(cycle_counting(metric))?.with_ledger(ledger))
         }
     };
     match recipes::open(args, machine.as_mut(), terminal) {
@@ -98,8 +99,8 @@ const DISTINCTIVE: [&str; 8] = [
     "--require-verdict",
 ];
 
-/// What words after `--` look like that were meant for pinwise: all of them are arguments
-/// of the first.
+/// A hint if words after `--` look as if they were meant for pinwise; all of them are arguments of
+/// the first word.
 fn misplaced_words(argv: &[String]) -> Option<String> {
     let (program, words) = argv.split_first()?;
     let program = shell::word(program);
@@ -148,12 +149,12 @@ fn compare_arms(
     // These options ask for a comparison, even if two placements are equal here.
     let asks_more = args.fail_if_slower.is_some() || args.require_verdict;
     plan.is_timing = plan.arms.len() == 1 && args.places.len() <= 1 && !asks_more;
-    let (record, exit) = conduct(global, args, &plan, machine, terminal)?;
+    let (record, exit) = run_and_report(global, args, &plan, machine, terminal)?;
     if exit == Exit::Done && !targets.is_empty() {
         emit_best(&record, &plan, targets, machine, terminal)?;
     }
     Ok(match exit {
-        Exit::Done => gates(&record, args, terminal),
+        Exit::Done => exit_status_of_gates(&record, args, terminal),
         other => other,
     })
 }
@@ -187,7 +188,7 @@ fn emit_best(
         terminal.note(&format!("--emit: {}", record.verdict.advice));
         return Ok(());
     }
-    let answer = apply::of_comparison(record)?;
+    let answer = apply::answer_from_comparison(record)?;
     if answer.has_nothing_to_apply() {
         terminal.note(&format!("--emit: {NOTHING_TO_APPLY}"));
         return Ok(());
@@ -218,30 +219,34 @@ fn emit_best(
 }
 
 /// `--self`: one command at one place under several names.
-fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+fn compare_with_itself(
+    global: &Global,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     let seed = plan::choose_seed(&args.experiment.effort);
     let outputs = export::outputs(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     let mut machine = open_machine(
         global,
         seed,
-        wants_counters(args.metric.as_deref().unwrap_or_default()),
+        cycle_counting(args.metric.as_deref().unwrap_or_default()),
     )?;
     let mut plan = plan::with_itself(args, seed, machine.as_mut(), terminal)?;
     plan.argv.clone_from(&global.argv);
-    let (_, exit) = conduct(global, args, &plan, machine.as_mut(), terminal)?;
+    let (_, exit) = run_and_report(global, args, &plan, machine.as_mut(), terminal)?;
     Ok(exit)
 }
 
 /// Runs the plan; stores, prints and writes the result.
-fn conduct(
+fn run_and_report(
     global: &Global,
     args: &CompareArgs,
     plan: &ComparePlan,
     machine: &mut dyn Tracer,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, Exit)> {
-    let (mut record, mut watch) = carried_out(global, plan, machine, terminal)?;
+    let (mut record, mut watch) = run_plan(global, plan, machine, terminal)?;
     if args.trace {
         compare::trace_arms(&mut record, plan, machine, &mut watch);
     }
@@ -257,23 +262,18 @@ fn conduct(
     Ok((record, exit))
 }
 
-fn wants_counters(metric: &str) -> bool {
-    matches!(metric, "cycles" | "instructions")
-}
-
-/// Runs the plan; says whether the record could be stored.
-pub(super) fn carry_out(
+/// Runs and stores the plan; is the record stored?
+pub(super) fn run_and_store(
     global: &Global,
     plan: &ComparePlan,
     machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
-    let (record, watch) = carried_out(global, plan, machine, terminal)?;
+    let (record, watch) = run_plan(global, plan, machine, terminal)?;
     Ok(conclude_and_store(record, plan, watch))
 }
 
-/// Adds what the study concludes, and stores it all, unless nothing was measured; says
-/// whether it is stored.
+/// Adds the study's conclusions and stores the record, unless nothing was measured; is it stored?
 fn conclude_and_store(
     record: Comparison,
     plan: &ComparePlan,
@@ -295,8 +295,8 @@ fn conclude_and_store(
     (record, is_stored)
 }
 
-/// Runs the plan; the watch is to be closed with the record.
-fn carried_out<'a>(
+/// Runs the plan; the caller closes the watch with the record.
+fn run_plan<'a>(
     global: &Global,
     plan: &ComparePlan,
     machine: &mut dyn CommandRunner,
@@ -345,9 +345,9 @@ fn exit_of(record: &Comparison) -> Exit {
 }
 
 /// The exit status by `--fail-if-slower` and `--require-verdict`.
-fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
+fn exit_status_of_gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
     let limited = match args.fail_if_slower {
-        Some(limit) => against_limit(record, limit, args.undecided, terminal),
+        Some(limit) => check_slowdown_limit(record, limit, args.undecided, terminal),
         None => Exit::Done,
     };
     let is_open = record.verdict.kind == VerdictKind::Undecided;
@@ -358,18 +358,18 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
 }
 
 /// 1 if an arm is slower by more, 0 if none is; otherwise as the user chose.
-fn against_limit(
+fn check_slowdown_limit(
     record: &Comparison,
     limit: f64,
     undecided: Undecided,
     terminal: &Terminal,
 ) -> Exit {
     let (mut is_slower, mut is_open) = (false, false);
-    for limit in record.contrasts.iter().filter_map(|c| c.limit.as_ref()) {
-        is_slower |= limit.outcome == GateOutcome::Slower;
-        is_open |= limit.outcome == GateOutcome::Undecided;
-        if limit.outcome != GateOutcome::Passed {
-            terminal.warn(&format!("--fail-if-slower: {}", limit.sentence));
+    for outcome in record.contrasts.iter().filter_map(|c| c.limit.as_ref()) {
+        is_slower |= outcome.outcome == GateOutcome::Slower;
+        is_open |= outcome.outcome == GateOutcome::Undecided;
+        if outcome.outcome != GateOutcome::Passed {
+            terminal.warn(&format!("--fail-if-slower: {}", outcome.sentence));
         }
     }
     let is_judged = |name: &str| {
@@ -403,17 +403,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_after_the_dashes_that_were_meant_for_pinwise_are_named() {
-        let said = |line: &str| {
+    fn words_after_the_dashes_meant_for_pinwise_are_reported() {
+        let hint = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             misplaced_words(&words)
         };
         let option = "--budget after -- is an argument of ./old; options of pinwise come before --";
         for line in ["./old ./new --budget 3s", "./old --budget=3s"] {
-            assert_eq!(said(line).as_deref(), Some(option));
+            assert_eq!(hint(line).as_deref(), Some(option));
         }
         assert_eq!(
-            said("/bin/ls /bin/sh -c true").as_deref(),
+            hint("/bin/ls /bin/sh -c true").as_deref(),
             Some(
                 "/bin/sh is an argument of /bin/ls; to compare the two: pinwise compare /bin/ls /bin/sh"
             )
@@ -424,7 +424,7 @@ mod tests {
             "/bin/ls",
             "prog --seed 7 --name x",
         ] {
-            assert_eq!(said(line), None, "{line}");
+            assert_eq!(hint(line), None, "{line}");
         }
     }
 }

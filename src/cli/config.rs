@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::cli::args;
 
-    fn refused(text: &str) -> String {
+    fn parse_error(text: &str) -> String {
         let (line, reason) = Config::parse(text).unwrap_err();
         format!("{line}: {reason}")
     }
@@ -214,29 +214,29 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_line() {
         assert_eq!(
-            refused("# mine\nbudget = \"5\"\n"),
+            parse_error("# mine\nbudget = \"5\"\n"),
             "2: budget: '5': write a time with its unit, such as 500ms, 30s or 2m"
         );
         assert!(
-            refused("store = \"sqlite:x\"\nbudgets = \"5s\"\n")
+            parse_error("store = \"sqlite:x\"\nbudgets = \"5s\"\n")
                 .starts_with("2: unknown field `budgets`")
         );
         assert_eq!(
-            refused("color = \"pink\""),
+            parse_error("color = \"pink\""),
             "1: color: 'pink': write auto, always or never"
         );
         assert!(
-            refused("places = [\"os-default\",\n  \"everywhere\"]")
+            parse_error("places = [\"os-default\",\n  \"everywhere\"]")
                 .starts_with("2: places: 'everywhere'")
         );
         assert_eq!(
-            refused("min-effect = 2"),
+            parse_error("min-effect = 2"),
             "1: min-effect: expected text in quotes, such as \"2%\", got integer"
         );
         let list = "a list of texts, such as [\"os-default\", \"one-core\"]";
         for (value, got) in [("\"spread\"", "string"), ("[1]", "array")] {
             assert_eq!(
-                refused(&format!("\nplaces = {value}")),
+                parse_error(&format!("\nplaces = {value}")),
                 format!("2: places: expected {list}, got {got}")
             );
         }

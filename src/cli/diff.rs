@@ -13,7 +13,7 @@ use pinwise_study::change::{self, Side};
 
 pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let (a, b) = (load_given(global, &args.a)?, load_given(global, &args.b)?);
-    let changed = between(&a, &b)?;
+    let changed = compare_records(&a, &b)?;
     if terminal.is_json() {
         terminal.print_data(&format!("{}\n", changed.to_json()?))?;
     } else {
@@ -24,17 +24,17 @@ pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> any
 
 /// What changed from one record to another, in the page's form; `None` if they have nothing to
 /// compare.
-pub(super) fn for_page(a: &GivenRecord, b: &GivenRecord) -> Option<Box<RawValue>> {
-    between(a, b).ok()?.to_json().ok()
+pub(super) fn diff_for_page(a: &GivenRecord, b: &GivenRecord) -> Option<Box<RawValue>> {
+    compare_records(a, b).ok()?.to_json().ok()
 }
 
 /// The same for two stored records, as JSON for the local site.
-pub(super) fn of_stored(a: &Stored, b: &Stored) -> anyhow::Result<String> {
-    let (a, b) = (named::of_stored(a)?, named::of_stored(b)?);
-    Ok(between(&a, &b)?.to_json()?.get().to_owned())
+pub(super) fn diff_stored(a: &Stored, b: &Stored) -> anyhow::Result<String> {
+    let (a, b) = (named::open_stored(a)?, named::open_stored(b)?);
+    Ok(compare_records(&a, &b)?.to_json()?.get().to_owned())
 }
 
-fn between(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord> {
+fn compare_records(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord> {
     if a.entry.id == b.entry.id && a.record.get() == b.record.get() {
         bail!("{} is both A and B: name another", a.entry.id);
     }
@@ -52,7 +52,7 @@ fn between(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord> {
 }
 
 fn kind(record: &GivenRecord) -> Option<Kind> {
-    Kind::of_schema(&record.entry.schema).ok()
+    Kind::from_schema(&record.entry.schema).ok()
 }
 
 fn read_record<R: Record>(record: &GivenRecord) -> anyhow::Result<R> {

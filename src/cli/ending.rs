@@ -28,7 +28,7 @@ pub(super) fn unless_interrupted<T>(
 /// is kept.
 ///
 /// # Errors
-/// Those of `show`, which also writes the files that were asked for.
+/// Those of `show`, which also writes the files that were requested.
 pub(super) fn keep_and_show<R: StoredRecord>(
     store: Option<Store>,
     record: &R,

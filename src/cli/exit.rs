@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done.
     Done,
-    /// A gate that the user asked for failed.
+    /// A gate that the user requested has failed.
     GateFailed,
     /// Usage, environment, or a command that failed.
     Error,

@@ -10,7 +10,7 @@ use pinwise_record::{AnyRecord, StoredRecord};
 use pinwise_report::Palette;
 
 /// A record in a form that not every kind has.
-pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::Result<String> {
+pub(super) fn render_as(format: Format, record: &AnyRecord, id: &str) -> anyhow::Result<String> {
     let kind = record.kind().name();
     Ok(match (format, record) {
         (Format::Json, _) => format!("{}\n", record.to_json()?),
@@ -37,16 +37,16 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
     })
 }
 
-/// Writes the page of a record, if one was asked for.
-pub(super) fn page<R: StoredRecord>(record: &R, path: Option<&Path>) -> anyhow::Result<()> {
+/// Writes the page of a record, if one was requested.
+pub(super) fn write_page<R: StoredRecord>(record: &R, path: Option<&Path>) -> anyhow::Result<()> {
     match path {
-        Some(path) => write_file(path, &super::report::of_record(record)?),
+        Some(path) => write_file(path, &super::report::render_page(record)?),
         None => Ok(()),
     }
 }
 
-/// Files that an experiment was asked for: option, form, path.
-fn asked_for(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &Path)> {
+/// The requested files of an experiment: option, form, path.
+fn requested_files(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &Path)> {
     let files = [
         ("--export-json", Format::Json, &args.export_json),
         ("--export-csv", Format::Csv, &args.export_csv),
@@ -62,21 +62,21 @@ fn asked_for(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Format, &
         .filter_map(|(option, form, path)| Some((option, form, path.as_deref()?)))
 }
 
-/// Writes the files that an experiment was asked for.
+/// Writes the requested files of an experiment.
 pub(super) fn results<R>(record: &R, args: &ResultArgs) -> anyhow::Result<()>
 where
     R: StoredRecord + Clone + Into<AnyRecord>,
 {
-    for (_, format, path) in asked_for(args) {
-        let text = in_form(format, &record.clone().into(), &record.entry().id)?;
+    for (_, format, path) in requested_files(args) {
+        let text = render_as(format, &record.clone().into(), &record.entry().id)?;
         write_file(path, &text)?;
     }
-    page(record, args.report.as_deref())
+    write_page(record, args.report.as_deref())
 }
 
-/// The files that an experiment was asked for.
+/// The requested files of an experiment.
 pub(super) fn outputs(args: &ResultArgs) -> Vec<NamedFile<'_>> {
-    let files = asked_for(args).map(|(option, _, path)| NamedFile { option, path });
+    let files = requested_files(args).map(|(option, _, path)| NamedFile { option, path });
     let report = args.report.iter().map(|path| NamedFile {
         option: "--report",
         path,

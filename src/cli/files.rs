@@ -12,7 +12,7 @@ pub(super) struct NamedFile<'a> {
     pub(super) path: &'a Path,
 }
 
-/// A record as `--export-json` writes it, if a file was asked for.
+/// A record as `--export-json` writes it, if a file was requested.
 pub(super) fn write_json(
     path: Option<&Path>,
     record: &impl serde::Serialize,

@@ -19,6 +19,7 @@ use super::terminal::Terminal;
 use super::{Exit, export, plan};
 use builds::Builds;
 use pinwise_machine::CommandRunner;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_placement::Placement;
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped};
 use pinwise_stats::confirm::Score;
@@ -32,14 +33,14 @@ const ALPHA: f64 = 0.05;
 const USUAL_BUDGET: Duration = Duration::from_secs(600);
 
 pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let made = judge(global, args, terminal);
-    if let Err(error) = &made {
+    let judged = judge(global, args, terminal);
+    if let Err(error) = &judged {
         comment_why(args, &format!("{error:#}"));
     }
     if !args.bisect {
-        return made;
+        return judged;
     }
-    let exit = match made {
+    let exit = match judged {
         Ok(Exit::Undecided | Exit::Error) => Exit::Skip,
         Ok(exit) => exit,
         Err(error) => {
@@ -82,9 +83,9 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
     };
     let benchmarks = listing::benchmarks(args, &suite, &base, &head)?;
     // Builds and lists are done: an open machine adopts orphans.
-    let mut machine = open_machine(global, seed, false)?;
+    let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
-    let (id, started) = plan::name_and_time();
+    let (id, started) = plan::new_id_and_start();
     let has_other_end = args.open_ended || args.max_pairs.is_some();
     let are_commits = base.record.commit.is_some() && head.record.commit.is_some();
     let plan = GatePlan {
@@ -105,7 +106,7 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
         argv: global.argv.clone(),
         tags: args.tags.clone(),
     };
-    carry_out(global, args, &plan, machine.as_mut(), terminal)
+    run_and_report(global, args, &plan, machine.as_mut(), terminal)
 }
 
 /// The comment of an earlier gate must not be mistaken for this one's. Whether it can be written
@@ -138,7 +139,7 @@ fn output_files(args: &GateArgs) -> Vec<NamedFile<'_>> {
         .collect()
 }
 
-fn carry_out(
+fn run_and_report(
     global: &Global,
     args: &GateArgs,
     plan: &GatePlan,
@@ -152,11 +153,11 @@ fn carry_out(
             .shows_progress()
             .then(|| ProgressLine::new(terminal)),
     };
-    let made = gate::run(plan, machine, &mut watch);
+    let judged = gate::run(plan, machine, &mut watch);
     if let Some(line) = &mut watch.line {
         line.finish();
     }
-    let record = made?;
+    let record = judged?;
     if record
         .benchmarks
         .iter()
@@ -183,7 +184,7 @@ fn write_files(record: &GateRecord, args: &GateArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.export_csv {
         write_file(path, &pinwise_report::gate_rows(record).csv()?)?;
     }
-    export::page(record, args.report.as_deref())?;
+    export::write_page(record, args.report.as_deref())?;
     // Last: if another file fails, the comment says so.
     if let Some(path) = &args.export_markdown {
         write_file(path, &pinwise_report::gate_markdown(record))?;
@@ -211,9 +212,9 @@ struct GateWatch<'a> {
 }
 
 impl GateWatch<'_> {
-    fn above_the_line(&self, print: impl FnOnce()) {
+    fn print_above_progress(&self, print: impl FnOnce()) {
         match &self.line {
-            Some(line) => line.above(print),
+            Some(line) => line.print_above(print),
             None => print(),
         }
     }
@@ -227,12 +228,12 @@ impl Observer for GateWatch<'_> {
     }
 
     fn warn(&mut self, sentence: &str) {
-        self.above_the_line(|| self.terminal.warn(sentence));
+        self.print_above_progress(|| self.terminal.warn(sentence));
     }
 
     fn decided(&mut self, benchmark: &GateBenchmark) {
         if benchmark.outcome != GateOutcome::Passed {
-            self.above_the_line(|| self.terminal.note(&benchmark.sentence));
+            self.print_above_progress(|| self.terminal.note(&benchmark.sentence));
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow
 
 fn completions_for(shell: Shell) -> String {
     let mut text = Vec::new();
-    let mut command = with_names(args::command(HelpExtent::Full));
+    let mut command = name_option_values(args::command(HelpExtent::Full));
     clap_complete::generate(shell, &mut command, "pinwise", &mut text);
     let text = String::from_utf8_lossy(&text);
     match shell {
@@ -53,7 +53,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     match args.what {
         Generated::Man => clap_mangen::generate_to(command(), &args.folder)?,
         Generated::Completions => {
-            let mut command = with_names(command());
+            let mut command = name_option_values(command());
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
                 let file = args.folder.join(shell.file_name("pinwise"));
                 write_file(&file, &completions_for(shell))?;
@@ -69,7 +69,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
 
 /// For completions: options whose values have names know them. Other values are as
 /// good, so that parsing has no use for it.
-fn with_names(command: clap::Command) -> clap::Command {
+fn name_option_values(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let names: Vec<&str> = match arg.get_id().as_str() {
             "place" | "places" => {
@@ -85,7 +85,7 @@ fn with_names(command: clap::Command) -> clap::Command {
         };
         arg.value_parser(PossibleValuesParser::new(names))
     });
-    command.mut_subcommands(with_names)
+    command.mut_subcommands(name_option_values)
 }
 
 fn reference() -> String {

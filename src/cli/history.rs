@@ -54,8 +54,8 @@ pub(super) fn history(
     args: &HistoryArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if let Some(benchmark) = &args.question {
-        return over_commits(global, args, benchmark, terminal);
+    if let Some(benchmark) = &args.trend {
+        return show_trend(global, args, benchmark, terminal);
     }
     let filter = Filter {
         text: args.text.clone(),
@@ -96,7 +96,7 @@ const MIN_FOLDED_PARTS: usize = 3;
 
 /// The tag of the bench or fleet that a record is a part of.
 fn tag_of_whole(listed: &ListedRecord) -> Option<&str> {
-    let prefix = match Kind::of_schema(&listed.entry.schema) {
+    let prefix = match Kind::from_schema(&listed.entry.schema) {
         Ok(Kind::Comparison) => "bench:",
         Ok(Kind::FleetNode) => "fleet:",
         _ => return None,
@@ -106,7 +106,7 @@ fn tag_of_whole(listed: &ListedRecord) -> Option<&str> {
 }
 
 /// The lines of a list. If a bench or fleet has many parts, only the newest is listed, with the
-/// number of others; all are if their tag was asked for.
+/// number of others; all are if their tag was requested.
 fn fold_parts<'l>(listed: &'l [ListedRecord], asked: Option<&str>) -> Vec<Line<'l>> {
     let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
     for tag in listed.iter().filter_map(tag_of_whole) {
@@ -127,7 +127,7 @@ fn fold_parts<'l>(listed: &'l [ListedRecord], asked: Option<&str>) -> Vec<Line<'
 }
 
 /// The gates of a benchmark, chained.
-fn over_commits(
+fn show_trend(
     global: &Global,
     args: &HistoryArgs,
     benchmark: &str,
@@ -193,7 +193,7 @@ fn check_is_known(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
         [] => "no gate is stored (pinwise gate makes them)".to_owned(),
         names => format!("no gate has such a benchmark ({})", names.join(", ")),
     };
-    bail!("--question '{benchmark}': {hint}")
+    bail!("--trend '{benchmark}': {hint}")
 }
 
 /// A record as lists for people show it.
@@ -223,7 +223,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         bail!("--format html is not for a terminal: name a file with -o FILE");
     }
     if format == Format::Html {
-        let page = report::of_stored(global, &args.id)?;
+        let page = report::render_stored_page(global, &args.id)?;
         return write_output(file, &page, terminal);
     }
     let named = NamedRecord::open(global, &args.id)?;
@@ -237,7 +237,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
             terminal.warn(&format!("{id} is only partly shown: {reason}"));
             pinwise_report::partly(&named.entry, &Summary::from_json(&named.body))
         }
-        (_, Ok(record)) => export::in_form(format, record, id)?,
+        (_, Ok(record)) => export::render_as(format, record, id)?,
         (_, Err(reason)) => bail!("{id}: {reason}"),
     };
     write_output(file, &text, terminal)
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use pinwise_record::Entry;
 
-    fn listed(id: &str, schema: &str, tag: &str) -> ListedRecord {
+    fn example_record(id: &str, schema: &str, tag: &str) -> ListedRecord {
         let text = json!({ "schema": schema, "tags": [tag] }).to_string();
         ListedRecord {
             entry: Entry {
@@ -275,13 +275,13 @@ mod tests {
 
     #[test]
     fn parts_of_a_bench_share_a_line_unless_their_tag_is_asked_for() {
-        let part = |id| listed(id, "pinwise.comparison/1", "bench:9");
+        let part = |id| example_record(id, "pinwise.comparison/1", "bench:9");
         let all = [
             part("4"),
-            listed("3", "pinwise.comparison/1", "nightly"),
+            example_record("3", "pinwise.comparison/1", "nightly"),
             part("2"),
             part("1"),
-            listed("9", "pinwise.bench/1", "bench:9"),
+            example_record("9", "pinwise.bench/1", "bench:9"),
         ];
         let ids = |asked| {
             let lines = fold_parts(&all, asked).into_iter();

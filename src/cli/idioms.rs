@@ -71,7 +71,7 @@ pub(super) fn with_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// How much help is asked for.
+/// How much help is requested.
 pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
     let own = || arguments.iter().take_while(|word| *word != "--");
     // Short options may be combined.
@@ -116,7 +116,7 @@ fn find_nested(word: &str) -> Option<String> {
 }
 
 /// The command that begins like this word and ends like it, or nearly.
-fn near(word: &str) -> Option<String> {
+fn suggest_command(word: &str) -> Option<String> {
     let command = args::command(HelpExtent::Brief);
     let shared = |a: &mut dyn Iterator<Item = (char, char)>| a.take_while(|(a, b)| a == b).count();
     let is_near = |name: &str| {
@@ -139,7 +139,9 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
         ErrorKind::InvalidSubcommand => {
             let word = word(ContextKind::InvalidSubcommand)?;
             let instead = rows_of(COMMANDS, word).next().map(str::to_owned);
-            let instead = instead.or_else(|| find_nested(word)).or_else(|| near(word));
+            let instead = instead
+                .or_else(|| find_nested(word))
+                .or_else(|| suggest_command(word));
             Some(match instead {
                 Some(instead) => format!("no such command: '{word}'; try {instead}"),
                 None => format!(
@@ -203,7 +205,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     if let Some(instead) = instead_of(word, &command) {
         return Some(format!("no such option: {word}; {instead}"));
     }
-    if let Some(line) = with_inner(word, &command, arguments) {
+    if let Some(line) = suggest_subcommand(word, &command, arguments) {
         return Some(format!("no such option: {word}; try {line}"));
     }
     let words = arguments.iter().map(|word| word.to_string_lossy());
@@ -225,7 +227,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
 
 /// The same line with the subcommand that has this option, for a command that does nothing by
 /// itself.
-fn with_inner(word: &str, command: &Command, arguments: &[OsString]) -> Option<String> {
+fn suggest_subcommand(word: &str, command: &Command, arguments: &[OsString]) -> Option<String> {
     let long = word.strip_prefix("--")?;
     let has = |inner: &&Command| {
         inner

@@ -7,20 +7,25 @@ use super::args::{Format, Global, JitterArgs};
 use super::ending::keep_and_show;
 use super::machine::open_machine;
 use super::opening::open_store;
-use super::plan::name_and_time;
+use super::plan::new_id_and_start;
 use super::terminal::Terminal;
 use super::values::allowed_cpus;
 use pinwise_machine::Isolation;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{random_seed, read_interrupts, read_isolation};
 use pinwise_record::JitterRecord;
-use pinwise_study::jitter::{self as watching, JitterPlan};
+use pinwise_study::jitter::JitterPlan;
 
 pub(super) fn jitter(
     global: &Global,
     args: &JitterArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut machine = open_machine(
+        global,
+        args.seed.unwrap_or_else(random_seed),
+        CycleCounting::IfCheap,
+    )?;
     let (mut topology, _) = machine.topology()?;
     let plan = JitterPlan {
         cpus: allowed_cpus(args.cpus.as_deref(), &topology)?,
@@ -35,8 +40,8 @@ pub(super) fn jitter(
         read_interrupts(&mut topology);
     }
     let store = open_store(global)?;
-    let (id, started) = name_and_time();
-    let mut record = watching::run(&plan, machine.as_mut(), &topology)?;
+    let (id, started) = new_id_and_start();
+    let mut record = pinwise_study::jitter::run(&plan, machine.as_mut(), &topology)?;
     (record.id, record.started) = (id, started);
     if record.interrupted {
         terminal.warn("interrupted: partial results are kept");

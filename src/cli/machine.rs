@@ -2,20 +2,28 @@
 
 use anyhow::Context;
 use pinwise_machine::Machine;
-use pinwise_machine::linux::{Ledger, LinuxMachine, Pins};
+use pinwise_machine::linux::{CycleCounting, Ledger, LinuxMachine, Pins};
 use pinwise_sim::SimulatedMachine;
 
 use super::args::Global;
 use super::plan;
 
+/// Cycles and instructions are always counted if they are the metric.
+pub(super) fn cycle_counting(metric: &str) -> CycleCounting {
+    match metric {
+        "cycles" | "instructions" => CycleCounting::Always,
+        _ => CycleCounting::IfCheap,
+    }
+}
+
 /// Opens the machine to work on. `seed` drives a simulated one.
 pub(super) fn open_machine(
     global: &Global,
     seed: u64,
-    insist_on_cycles: bool,
+    cycles: CycleCounting,
 ) -> anyhow::Result<Box<dyn Machine>> {
     if global.machine == "local" {
-        return Ok(Box::new(LinuxMachine::open(insist_on_cycles)?));
+        return Ok(Box::new(LinuxMachine::open(cycles)?));
     }
     simulated_machine(require_simulated(global)?, seed).context("--machine")
 }
@@ -39,7 +47,10 @@ pub(super) fn live_host(
         None => Ledger::open(plan::own_options()?)
             .context("starting the guardian that gives masks back")?,
     };
-    Ok((Pins::on(ledger), LinuxMachine::open(false)?))
+    Ok((
+        Pins::new(ledger),
+        LinuxMachine::open(CycleCounting::IfCheap)?,
+    ))
 }
 
 /// A machine of a description, or of a file that holds one.

@@ -30,7 +30,7 @@ pub(super) fn measured_before(
 }
 
 /// The maps of this boot, newest first.
-pub(super) fn of_this_boot(
+pub(super) fn maps_of_this_boot(
     store: &Store,
     topology: &Topology,
     spec: &str,
@@ -43,7 +43,7 @@ pub(super) fn of_this_boot(
     };
     let mut maps = Vec::new();
     store.each_body(&filter, |_, body| {
-        // One that another version wrote is no map to go by.
+        // A map that another version wrote is not used.
         let read = pinwise_record::read::<TopologyRecord>(body);
         maps.extend(read.ok().filter(|map| is_of_this_boot(map, topology, spec)));
     })?;

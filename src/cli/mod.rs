@@ -113,7 +113,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
     let columns = terminal.columns();
     let columns = columns.map(|columns| columns.clamp(MIN_WIDTH, MAX_WIDTH));
-    match pinwise_report::in_columns(columns, || dispatch(cli, &terminal)) {
+    match pinwise_report::lay_out_for_columns(columns, || dispatch(cli, &terminal)) {
         Ok(exit) => exit,
         Err(error) => {
             terminal.error(&format!("{error:#}"));
@@ -130,7 +130,7 @@ fn argv(arguments: Vec<OsString>) -> Vec<String> {
     if let Some(program) = words.first_mut() {
         *program = "pinwise".to_owned();
     }
-    pinwise_record::without_options(&words, &["--store"])
+    pinwise_record::remove_options(&words, &["--store"])
 }
 
 fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {

@@ -22,8 +22,8 @@ pub(super) struct GivenRecord {
 /// The record that an argument names, stored or in a file.
 pub(super) fn load_given(global: &Global, id: &str) -> anyhow::Result<GivenRecord> {
     match file_of(id) {
-        Some(path) => of_file(path),
-        None => of_stored(&needed_store(global)?.load(id)?),
+        Some(path) => open_file(path),
+        None => open_stored(&needed_store(global)?.load(id)?),
     }
 }
 
@@ -33,7 +33,7 @@ fn file_of(id: &str) -> Option<&Path> {
     (id.contains('/') || is_json).then(|| Path::new(id))
 }
 
-pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<GivenRecord> {
+pub(super) fn open_stored(stored: &Stored) -> anyhow::Result<GivenRecord> {
     Ok(GivenRecord {
         entry: stored.entry.clone(),
         summary: Summary::from_json(&stored.body),
@@ -42,10 +42,10 @@ pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<GivenRecord> {
 }
 
 /// A record that was exported, or printed with `--format json`.
-fn of_file(path: &Path) -> anyhow::Result<GivenRecord> {
-    let named = NamedRecord::of_file(path)?;
+fn open_file(path: &Path) -> anyhow::Result<GivenRecord> {
+    let named = NamedRecord::from_file(path)?;
     // The page shows what it finds of a record that lacks fields.
-    Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
+    Kind::from_record_text(&named.body).with_context(|| path.display().to_string())?;
     Ok(GivenRecord {
         summary: Summary::from_json(&named.body),
         entry: named.entry,
@@ -64,12 +64,12 @@ pub(super) struct NamedRecord {
 impl NamedRecord {
     pub(super) fn open(global: &Global, id: &str) -> anyhow::Result<Self> {
         match file_of(id) {
-            Some(path) => Self::of_file(path),
-            None => Self::of_stored(needed_store(global)?.load(id)?),
+            Some(path) => Self::from_file(path),
+            None => Self::from_stored(needed_store(global)?.load(id)?),
         }
     }
 
-    fn of_stored(stored: Stored) -> anyhow::Result<Self> {
+    fn from_stored(stored: Stored) -> anyhow::Result<Self> {
         let record = match stored.record() {
             Ok(record) => Ok(record),
             Err(StoreError::Record { reason, .. }) => Err(reason),
@@ -86,7 +86,7 @@ impl NamedRecord {
         })
     }
 
-    fn of_file(path: &Path) -> anyhow::Result<Self> {
+    fn from_file(path: &Path) -> anyhow::Result<Self> {
         let named = || path.display().to_string();
         let body = read_file(path).with_context(named)?;
         let record = AnyRecord::read(&body);

@@ -38,7 +38,7 @@ pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
     Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
 }
 
-/// Opens the store, unless there is to be none.
+/// Opens the store, unless `--store none` is given.
 pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_at(&location, &spool)?)
@@ -53,7 +53,7 @@ pub(super) fn check_store(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-/// Opens the store for reading, unless there is to be none: nothing is created.
+/// Opens the store for reading, unless `--store none` is given: nothing is created.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_to_read(&location, &spool)?)

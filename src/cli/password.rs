@@ -56,7 +56,10 @@ fn file() -> Option<PathBuf> {
 fn read(path: &Path) -> io::Result<String> {
     // A pipe or device must not block this.
     let mut options = OpenOptions::new();
-    let file = { options.read(true).custom_flags(libc::O_NONBLOCK) }.open(path)?;
+    let file = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(io::Error::other("it is not a file"));

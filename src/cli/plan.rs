@@ -37,9 +37,9 @@ use surroundings::with_options;
 pub(super) use candidates::{is_program, one_command, parse_line, warn_of_shell_syntax};
 pub(super) use host::{interrupt_ledger, ledger, own_options};
 pub(super) use interrupts::{
-    find_moved as find_moved_interrupts, together as interrupts_together, with_interrupts,
+    add_interrupt_settings, find_moved as find_moved_interrupts, together as interrupts_together,
 };
-pub(super) use surroundings::{busy, output, workload};
+pub(super) use surroundings::{measure_busy_threads, output, workload};
 
 /// Default time budget; with a maximum of runs per arm, time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
@@ -83,7 +83,7 @@ pub(super) fn compare(
     }
     let wanted = match usual::wanted_places(args, candidates.len(), &topology, terminal)? {
         Some(wanted) => wanted,
-        None => suitable(
+        None => suitable_placements(
             kernel.as_ref(),
             &workloads[0],
             &topology,
@@ -98,12 +98,12 @@ pub(super) fn compare(
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
     groups::add_arms(&mut arms, args, &candidates, &workloads, &topology)?;
-    let mut arms = with_interrupts(arms, args, &topology, terminal)?;
+    let mut arms = add_interrupt_settings(arms, args, &topology, terminal)?;
     if args.experiment.workload.threads_env.is_none() {
         print_bound(&arms, terminal);
     }
     arms.extend(what_if::arms(&candidates, &workloads, &smaller));
-    let mut arms = companions::with_settings(arms, args)?;
+    let mut arms = companions::add_settings(arms, args)?;
     make_unique(&mut arms);
     let baseline = baseline(args, &arms)?;
     if args.placebo {
@@ -138,7 +138,7 @@ pub(super) fn compare(
 }
 
 /// The placements that suit the program, whose threads are counted.
-fn suitable(
+fn suitable_placements(
     kernel: Option<&kernel::KernelRequest>,
     workload: &Workload,
     topology: &Topology,
@@ -151,7 +151,7 @@ fn suitable(
             let threads = kernel.threads();
             (threads, format!("runs {}", count(threads, "thread")))
         }
-        None => busy(workload, topology, machine)?,
+        None => measure_busy_threads(workload, topology, machine)?,
     };
     print_threads(&words, terminal);
     Ok(chosen_placements(threads, topology, known, terminal))
@@ -244,7 +244,7 @@ pub(super) fn with_itself(
 
 /// A plan with a name and the time, and nothing else yet.
 fn begin_plan() -> ComparePlan {
-    let (id, started) = name_and_time();
+    let (id, started) = new_id_and_start();
     ComparePlan {
         id,
         started,
@@ -253,7 +253,7 @@ fn begin_plan() -> ComparePlan {
 }
 
 /// The name of a record that begins now, and when that is.
-pub(super) fn name_and_time() -> (String, String) {
+pub(super) fn new_id_and_start() -> (String, String) {
     let started = time_of_day();
     let stamp: String = started
         .chars()

@@ -8,6 +8,7 @@ use super::machine::open_machine;
 use super::opening::needed_store;
 use super::search::{beyond, default_threads, read_search, workload_of};
 use super::terminal::Terminal;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Machine, Request, Simulation};
 use pinwise_placement::space::Space;
 use pinwise_placement::{Placement, UsedUnits};
@@ -80,7 +81,7 @@ fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
 fn machine_asked_about(global: &Global, record: &SearchRecord) -> anyhow::Result<Box<dyn Machine>> {
     let searched = &record.host.machine_spec;
     if global.machine != "local" || !record.host.simulated {
-        return open_machine(global, record.seed, false);
+        return open_machine(global, record.seed, CycleCounting::IfCheap);
     }
     let spec = searched.strip_prefix("sim:").unwrap_or(searched);
     super::machine::simulated_machine(spec, record.seed)

@@ -77,13 +77,13 @@ impl ProgressLine {
             most => progress.runs as f64 / most as f64,
         };
         self.bar.set_position(steps(done));
-        self.set_message(&of_search(progress));
+        self.set_message(&describe_search(progress));
     }
 
     /// A gate, and what it has found.
     pub(super) fn show_gate(&mut self, progress: &GateProgress<'_>) {
         self.bar.set_position(steps(progress.fraction));
-        self.set_message(&of_gate(progress));
+        self.set_message(&describe_gate(progress));
     }
 
     /// A part of an experiment that is not a comparison.
@@ -98,7 +98,7 @@ impl ProgressLine {
     }
 
     /// Prints something above the line.
-    pub(super) fn above(&self, print: impl FnOnce()) {
+    pub(super) fn print_above(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 
@@ -133,7 +133,7 @@ fn message(progress: &Progress<'_>) -> String {
     text
 }
 
-fn of_gate(progress: &GateProgress<'_>) -> String {
+fn describe_gate(progress: &GateProgress<'_>) -> String {
     let mut text = format!(
         "{} of {} decided, {} slower: {} runs",
         progress.decided,
@@ -147,7 +147,7 @@ fn of_gate(progress: &GateProgress<'_>) -> String {
     text
 }
 
-fn of_search(progress: &Searching<'_>) -> String {
+fn describe_search(progress: &Searching<'_>) -> String {
     let mut text = format!(
         "{} run {}: {}",
         progress.step,

@@ -114,7 +114,7 @@ fn remove(
     // If another process is reading now, new records will reuse the space.
     let freed = match removed.gone.is_empty() {
         true => Ok(0),
-        false => store.give_back(),
+        false => store.reclaim_space(),
     };
     for id in &removed.being_written {
         terminal.warn(&format!(

@@ -81,7 +81,7 @@ pub(super) fn place(
             "--place {placement}: with --per it chooses among a rank's own CPUs, such as one-per-core"
         );
     }
-    let (rank, count) = of_launcher()?;
+    let (rank, count) = rank_from_launcher()?;
     let (ranks, visible) = all(per, topology, count)?;
     let own = &ranks[rank];
     let device = &topology.devices[own.device];
@@ -143,7 +143,7 @@ fn all(
 }
 
 /// This process's rank and how many there are.
-fn of_launcher() -> anyhow::Result<(usize, usize)> {
+fn rank_from_launcher() -> anyhow::Result<(usize, usize)> {
     for [rank_name, count_name] in LAUNCHERS {
         let Some(rank) = variable(rank_name)? else {
             continue;
@@ -158,7 +158,7 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
         let count = match count_name.starts_with("SLURM") {
             true => {
                 let node = variable("SLURM_NODEID")?.unwrap_or_default();
-                let own = on_node(&count, node.parse().unwrap_or(0));
+                let own = tasks_on_node(&count, node.parse().unwrap_or(0));
                 own.with_context(|| format!("{count_name}={count} has no number for this node"))?
             }
             false => number(count_name, &count)?,
@@ -177,7 +177,7 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
 
 /// How many tasks a node has, of Slurm's list for all nodes: `4(x2),3` is 4 on the
 /// first two and 3 on the third.
-fn on_node(list: &str, node: usize) -> Option<usize> {
+fn tasks_on_node(list: &str, node: usize) -> Option<usize> {
     let mut first = 0;
     for part in list.split(',') {
         let (tasks, times) = match part.split_once("(x") {
@@ -196,7 +196,7 @@ fn on_node(list: &str, node: usize) -> Option<usize> {
 /// vendor's programs know them. Of several vendors the one with the most counts;
 /// GPUs that the variable hides already stay hidden.
 fn gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'static str>)> {
-    let all: Vec<&Device> = of_kind(topology, DeviceKind::Gpu).collect();
+    let all: Vec<&Device> = devices_of_kind(topology, DeviceKind::Gpu).collect();
     let of_vendor = |vendor: u16| {
         let own = all.iter().enumerate();
         let own = own.filter(move |(_, device)| device.vendor == Some(vendor));
@@ -231,14 +231,14 @@ fn gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'sta
 
 /// A GPU's number among those of its vendor, by address.
 fn number_of(topology: &Topology, device: &Device) -> usize {
-    let same = of_kind(topology, device.kind).filter(|other| other.vendor == device.vendor);
+    let same = devices_of_kind(topology, device.kind).filter(|other| other.vendor == device.vendor);
     let mut addresses = same.map(|other| &other.address);
     addresses
         .position(|address| *address == device.address)
         .unwrap_or(0)
 }
 
-fn of_kind(topology: &Topology, kind: DeviceKind) -> impl Iterator<Item = &Device> {
+fn devices_of_kind(topology: &Topology, kind: DeviceKind) -> impl Iterator<Item = &Device> {
     topology
         .devices
         .iter()
@@ -273,13 +273,13 @@ mod tests {
 
     #[test]
     fn slurms_lists_of_tasks_are_read() {
-        assert_eq!(on_node("4(x2),3", 0), Some(4));
-        assert_eq!(on_node("4(x2),3", 1), Some(4));
-        assert_eq!(on_node("4(x2),3", 2), Some(3));
-        assert_eq!(on_node("4(x2),3", 3), None);
-        assert_eq!(on_node("8", 0), Some(8));
+        assert_eq!(tasks_on_node("4(x2),3", 0), Some(4));
+        assert_eq!(tasks_on_node("4(x2),3", 1), Some(4));
+        assert_eq!(tasks_on_node("4(x2),3", 2), Some(3));
+        assert_eq!(tasks_on_node("4(x2),3", 3), None);
+        assert_eq!(tasks_on_node("8", 0), Some(8));
         for list in ["", "x", "4(x", "4(x2"] {
-            assert_eq!(on_node(list, 0), None, "{list}");
+            assert_eq!(tasks_on_node(list, 0), None, "{list}");
         }
     }
 }

@@ -13,7 +13,7 @@ use super::named::{GivenRecord, load_given};
 use super::terminal::Terminal;
 use super::{Exit, diff};
 use pinwise_record::{GateHistory, GateRecord, Kind, StoredRecord, Summary};
-use pinwise_report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
+use pinwise_report::page::{Line, PAGE, PageRecord, ShownDiff, WITHOUT_PAGE, page};
 use pinwise_study::gate;
 
 pub(super) fn report(
@@ -41,12 +41,12 @@ pub(super) fn report(
 }
 
 /// The page of a stored record.
-pub(super) fn of_stored(global: &Global, id: &str) -> anyhow::Result<String> {
+pub(super) fn render_stored_page(global: &Global, id: &str) -> anyhow::Result<String> {
     write_page(&template()?, &[load_given(global, id)?])
 }
 
 /// The page of a record that has just been made.
-pub(super) fn of_record<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
+pub(super) fn render_page<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
     let given = GivenRecord {
         entry: record.entry(),
         summary: Summary::read(&serde_json::to_value(record)?),
@@ -71,9 +71,9 @@ pub(super) fn template() -> anyhow::Result<Cow<'static, str>> {
 }
 
 fn write_page(template: &str, records: &[GivenRecord]) -> anyhow::Result<String> {
-    let shown: Vec<Shown<'_>> = records
+    let shown: Vec<PageRecord<'_>> = records
         .iter()
-        .map(|record| Shown {
+        .map(|record| PageRecord {
             entry: Line::new(&record.entry, &record.summary),
             record: &record.record,
         })
@@ -87,7 +87,7 @@ fn write_page(template: &str, records: &[GivenRecord]) -> anyhow::Result<String>
 fn histories(records: &[GivenRecord]) -> Vec<GateHistory> {
     let gates: Vec<GateRecord> = records
         .iter()
-        .filter(|record| Kind::of_text(record.record.get()).ok() == Some(Kind::Gate))
+        .filter(|record| Kind::from_record_text(record.record.get()).ok() == Some(Kind::Gate))
         .filter_map(|record| serde_json::from_str(record.record.get()).ok())
         .collect();
     let mut suites: BTreeMap<&str, Vec<GateRecord>> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn differences(records: &[GivenRecord]) -> Vec<ShownDiff<'_>> {
             Some(ShownDiff {
                 a: &first.entry.id,
                 b: &other.entry.id,
-                record: diff::for_page(first, other)?,
+                record: diff::diff_for_page(first, other)?,
             })
         })
         .collect()

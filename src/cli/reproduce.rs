@@ -11,6 +11,7 @@ use super::opening::open_store;
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
 use super::{Exit, plan};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::discover;
 use pinwise_record::Reproduction;
 use pinwise_study::compare::{Observer, Progress};
@@ -37,7 +38,7 @@ pub(super) fn reproduce(
         return Ok(Exit::Done);
     }
     let reports = select_reports(args)?;
-    let (id, started) = plan::name_and_time();
+    let (id, started) = plan::new_id_and_start();
     let settings = Settings {
         seed: plan::choose_seed(&args.effort),
         budget: args.effort.budget.unwrap_or(DEFAULT_BUDGET),
@@ -53,7 +54,7 @@ pub(super) fn reproduce(
         }
         simulate(&reports, &settings, &mut reporter)?
     } else {
-        let mut machine = open_machine(global, settings.seed, false)?;
+        let mut machine = open_machine(global, settings.seed, CycleCounting::IfCheap)?;
         run_here(&reports, &settings, machine.as_mut(), &mut reporter)?
     };
     reporter.finish();
@@ -122,7 +123,7 @@ impl Observer for ProgressReporter<'_> {
             return;
         }
         match &self.line {
-            Some(line) => line.above(|| self.terminal.note(sentence)),
+            Some(line) => line.print_above(|| self.terminal.note(sentence)),
             None => self.terminal.note(sentence),
         }
     }

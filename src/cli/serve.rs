@@ -47,7 +47,7 @@ pub(super) fn serve(
         spool,
         secret: secret.clone(),
         ticket: ticket.clone(),
-        differ: Box::new(|a, b| super::diff::of_stored(a, b).map_err(|e| format!("{e:#}"))),
+        differ: Box::new(|a, b| super::diff::diff_stored(a, b).map_err(|e| format!("{e:#}"))),
         chain: Box::new(super::history::write_chain),
         user: own_user(),
         owner_of_peer: Box::new(owner_of_peer),
@@ -71,7 +71,7 @@ pub(super) fn serve(
     let redirect = ticket.and_then(|ticket| {
         let address = format!("{base}open/{}", ticket.word());
         let redirect = Redirect::write(&address)
-            .inspect_err(|error| no_browser(*terminal, &format!("{error:#}")));
+            .inspect_err(|error| warn_without_browser(*terminal, &format!("{error:#}")));
         redirect.ok().inspect(|found| open(&found.path, *terminal))
     });
     door.serve()?;
@@ -96,7 +96,7 @@ impl Redirect {
             "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n<a href=\"{address}\">The records</a>\n"
         );
         let mut options = OpenOptions::new();
-        let file = { options.write(true).create_new(true).mode(0o600) }.open(&path);
+        let file = options.write(true).create_new(true).mode(0o600).open(&path);
         file.and_then(|mut file| file.write_all(page.as_bytes()))
             .with_context(|| path.display().to_string())?;
         Ok(Self {
@@ -166,15 +166,15 @@ fn open(page: &Path, terminal: Terminal) {
                 if let Ok(status) = child.wait()
                     && !status.success()
                 {
-                    no_browser(terminal, &format!("{OPENER} ended with {status}"));
+                    warn_without_browser(terminal, &format!("{OPENER} ended with {status}"));
                 }
             });
         }
-        Err(error) => no_browser(terminal, &format!("{OPENER}: {error}")),
+        Err(error) => warn_without_browser(terminal, &format!("{OPENER}: {error}")),
     }
 }
 
-fn no_browser(terminal: Terminal, why: &str) {
+fn warn_without_browser(terminal: Terminal, why: &str) {
     terminal.warn(&format!(
         "no browser could be opened: {why} (open the address above in one)"
     ));

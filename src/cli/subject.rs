@@ -12,7 +12,7 @@ use pinwise_record::TraceSource;
 use pinwise_workload::{Command, Workload};
 
 /// A command with its CPUs and settings.
-pub(super) struct Started {
+pub(super) struct PlacedCommand {
     placement: Placement,
     pub(super) realised: Realised,
     workload: Workload,
@@ -20,7 +20,7 @@ pub(super) struct Started {
     binding: Option<Binding>,
 }
 
-impl Started {
+impl PlacedCommand {
     /// From the command line.
     pub(super) fn new(
         argv: &[String],

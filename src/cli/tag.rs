@@ -8,7 +8,7 @@ use super::opening::changed_store;
 use super::terminal::Terminal;
 use pinwise_record::Summary;
 use pinwise_report::visible;
-use pinwise_store::{Retagged, Store};
+use pinwise_store::{Store, TagChange};
 
 pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut store = changed_store(global)?;
@@ -33,11 +33,11 @@ pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyho
     Ok(Exit::Done)
 }
 
-fn retag(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged> {
+fn retag(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<TagChange> {
     if args.add.is_empty() && args.remove.is_empty() {
         let stored = store.load(id)?;
         let tags = Summary::from_json(&stored.body).tags;
-        return Ok(Retagged {
+        return Ok(TagChange {
             id: stored.entry.id,
             before: tags.clone(),
             after: tags,
@@ -56,8 +56,8 @@ fn retag(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged
     Ok(store.retag(id, change)?)
 }
 
-/// What changed, and what did not although it was asked for.
-fn message(one: &Retagged, args: &TagArgs) -> String {
+/// The changes, and the requested ones that changed nothing.
+fn message(one: &TagChange, args: &TagArgs) -> String {
     let listed = |tags: &[String]| match tags {
         [] => "no tag".to_owned(),
         tags => tags.join(", "),

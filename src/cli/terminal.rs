@@ -57,7 +57,7 @@ impl Terminal {
         }
     }
 
-    /// Is all wanted that there is to say?
+    /// Is everything shown (`--verbose`)?
     pub(super) const fn is_verbose(self) -> bool {
         self.is_verbose
     }
@@ -139,14 +139,14 @@ impl Terminal {
     /// A warning on standard error, quiet or not.
     pub(super) fn warn(self, sentence: &str) {
         let mark = self.error_palette.warn("warning:");
-        let message = as_message(&without_number(sentence));
+        let message = as_message(&strip_error_number(sentence));
         self.to_stderr(&format!("{mark} {message}\n"));
     }
 
     /// The one line of an error.
     pub(super) fn error(self, sentence: &str) {
         let mark = self.error_palette.bad("error:");
-        let message = as_message(&without_number(sentence));
+        let message = as_message(&strip_error_number(sentence));
         self.to_stderr(&format!("{mark} {message}\n"));
     }
 
@@ -192,10 +192,10 @@ fn is_set(name: &str) -> bool {
 
 /// Is the locale UTF-8? If it does not say, assume that the terminal is.
 fn is_unicode() -> bool {
-    let mut said = ["LC_ALL", "LC_CTYPE", "LANG"]
+    let mut locales = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .filter_map(variable);
-    said.next().is_none_or(|locale| {
+    locales.next().is_none_or(|locale| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
@@ -229,9 +229,10 @@ fn ascii(text: &str) -> String {
     plain
 }
 
-/// Most characters of the user's input that a message quotes.
+/// Maximum number of characters of the user's input that a message quotes.
 const LONGEST_QUOTE: usize = 200;
-/// Most characters of a line of a message, and how many are kept at its end: the hint is there.
+/// Maximum number of characters of a line of a message, and how many are kept at its end: the hint
+/// is there.
 const LONGEST_LINE: usize = 1500;
 const KEPT_END: usize = 300;
 
@@ -277,8 +278,8 @@ fn shorten_quotes(line: &str) -> String {
 }
 
 /// The library's words for a system error end with its number, which does not help. Later lines are
-/// a command's own and stay as they are.
-fn without_number(sentence: &str) -> String {
+/// a command's own and stay unchanged.
+fn strip_error_number(sentence: &str) -> String {
     let (first, rest) = match sentence.split_once('\n') {
         Some((first, rest)) => (first, Some(rest)),
         None => (sentence, None),

@@ -1,9 +1,9 @@
 //! `topology`: the machine as reported, and how to find out the rest.
 
 mod diff;
+mod infer;
 mod measure;
 mod placements;
-mod replay;
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) fn topology(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     match &args.action {
-        Some(TopologyAction::Replay { file }) => return replay::replay(file, terminal),
+        Some(TopologyAction::Infer { file }) => return infer::infer_recorded(file, terminal),
         Some(TopologyAction::Diff { a, b }) => return diff::diff(a, b, terminal),
         None => {}
     }
@@ -47,7 +47,7 @@ pub(super) fn topology(
     }
     let (mut topology, mut warnings) = match &args.from {
         Some(path) => read_from(path)?,
-        None => of_machine(global)?,
+        None => read_named_machine(global)?,
     };
     if let Some(name) = &args.explain {
         return explain(name, &topology, terminal);
@@ -71,7 +71,7 @@ pub(super) fn topology(
     Ok(Exit::Done)
 }
 
-/// Prints a machine in the format that was asked for.
+/// Prints a machine in the format that was requested.
 pub(super) fn show(
     topology: &Topology,
     record: &TopologyRecord,
@@ -89,7 +89,7 @@ pub(super) fn show(
 }
 
 /// The machine named by `--machine`, without making it ready to run commands.
-pub(super) fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
+pub(super) fn read_named_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
     if global.machine == "local" {
         return Ok(linux::discover()?);
     }

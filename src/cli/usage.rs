@@ -18,7 +18,7 @@ pub(super) fn parse(
     let extent = idioms::extent_of(arguments);
     let read = |command| config.apply(command).try_get_matches_from(arguments);
     if extent == HelpExtent::Unseen && !config.changes_commands() {
-        match read(args::called()) {
+        match read(args::called_command_line()) {
             Err(error) if error.use_stderr() => {}
             parsed => return parsed,
         }

@@ -1,4 +1,4 @@
-//! Numbers as people write them on the command line.
+//! Numbers of the command line, with units.
 
 use std::str::FromStr;
 use std::time::Duration;

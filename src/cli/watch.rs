@@ -97,7 +97,7 @@ impl<'a> Watch<'a> {
 
     fn say(&self, sentence: &str) {
         match &self.progress {
-            Some(line) => line.above(|| self.terminal.warn(sentence)),
+            Some(line) => line.print_above(|| self.terminal.warn(sentence)),
             None => self.terminal.warn(sentence),
         }
     }

@@ -9,7 +9,7 @@ use pinwise_workload::{Command, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::replay::recorded;
+use crate::replay::read_series;
 use crate::support::replays;
 
 /// Recordings, by how loaded their machine was, and the standard deviation of
@@ -54,7 +54,7 @@ fn share_excluded(noise: &str, effect: f64, scale: f64, experiments: u64) -> f64
     let path = folder.path().join("machine.toml");
     let text = format!(
         "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = 0.05\n[noise]\n{}\n",
-        recorded(noise)
+        read_series(noise)
     );
     std::fs::write(&path, text).expect("a writable folder");
     let path = path.to_str().expect("a UTF-8 path");

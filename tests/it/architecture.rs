@@ -75,7 +75,7 @@ fn collect(name: &str, src: &Path, folder: &Path, found: &mut Vec<Source>) {
             found.push(Source {
                 name: name.to_owned(),
                 module: module(path.strip_prefix(src).unwrap()),
-                lines: without_tests(&text),
+                lines: strip_tests(&text),
                 path,
             });
         }
@@ -103,7 +103,7 @@ fn is_test_file(path: &Path) -> bool {
 }
 
 /// Everything before the unit tests.
-fn without_tests(text: &str) -> Vec<String> {
+fn strip_tests(text: &str) -> Vec<String> {
     text.lines()
         .take_while(|line| *line != "#[cfg(test)]")
         .map(str::to_owned)
@@ -132,7 +132,7 @@ fn modules_form_no_circles() {
         let mut siblings: BTreeMap<Vec<String>, Uses> = BTreeMap::new();
         for source in sources {
             for used in paths(&source.lines.join("\n")) {
-                let Some(used) = resolved(&used, &source.module, &modules) else {
+                let Some(used) = resolve_path(&used, &source.module, &modules) else {
                     continue;
                 };
                 let both = source.module.iter().zip(&used);
@@ -182,7 +182,11 @@ fn circles_of(uses: &Uses) -> BTreeSet<Vec<&str>> {
 }
 
 /// The module that a path from `own` leads to; `None` for one of a parent's items.
-fn resolved(path: &[String], own: &[String], modules: &BTreeSet<&[String]>) -> Option<Vec<String>> {
+fn resolve_path(
+    path: &[String],
+    own: &[String],
+    modules: &BTreeSet<&[String]>,
+) -> Option<Vec<String>> {
     let mut target = if path[0] == "crate" {
         path[1..].to_vec()
     } else {

@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{go_settings, has_program, pinwise, root, skipped, texts, until};
+use crate::support::{go_settings, has_program, pinwise, root, skipped, texts, wait_until};
 
 /// Threads of a test that counts them.
 const MANY: usize = 24;
@@ -22,7 +22,7 @@ impl Bench {
     fn new() -> Option<Self> {
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
-            cpus: allowed(),
+            cpus: allowed_cpus(),
         };
         let probe = bench.run(&["cpu:0-1/bound", "--", "true"]);
         let (_, err) = texts(&probe);
@@ -63,7 +63,7 @@ impl Bench {
 
     /// What a command prints whose threads are bound to all CPUs in turn.
     #[track_caller]
-    fn bound(&self, command: &[&str]) -> String {
+    fn run_bound(&self, command: &[&str]) -> String {
         let place = self.place();
         let output = self.run(&[&[place.as_str(), "--"], command].concat());
         let (out, err) = texts(&output);
@@ -104,7 +104,7 @@ impl Bench {
     }
 }
 
-fn allowed() -> Vec<usize> {
+fn allowed_cpus() -> Vec<usize> {
     let record = crate::support::json(&["topology", "--format", "json"]);
     let allowed = record["allowed"].as_str().unwrap();
     let set: pinwise_topology::CpuSet = allowed.parse().unwrap();
@@ -120,7 +120,7 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
             continue;
         };
         // As many by pthread_create and by a bare clone.
-        let printed = bench.bound(&[&program, &MANY.to_string()]);
+        let printed = bench.run_bound(&[&program, &MANY.to_string()]);
         bench.take_turns(&printed, 1 + 2 * MANY);
     }
 }
@@ -131,7 +131,7 @@ fn a_thousand_threads_at_once_are_all_bound() {
     let Some(program) = bench.compile("masks", &[]) else {
         return skipped("no C compiler");
     };
-    let printed = bench.bound(&[&program, "1000", "together"]);
+    let printed = bench.run_bound(&[&program, "1000", "together"]);
     bench.take_turns(&printed, 1001);
 }
 
@@ -146,7 +146,7 @@ fn threads_in_rust_are_bound_before_their_first_instruction() {
     let source = root().join("tests/data/binding/masks.rs");
     compiler.args(["--edition", "2024", "-o", &program]);
     assert!(compiler.arg(source).status().unwrap().success());
-    let printed = bench.bound(&[&program, &MANY.to_string()]);
+    let printed = bench.run_bound(&[&program, &MANY.to_string()]);
     bench.take_turns(&printed, 1 + MANY);
 }
 
@@ -166,9 +166,9 @@ fn threads_in_go_are_bound() {
         .current_dir(bench.folder.path())
         .envs(go_settings());
     assert!(compiler.status().unwrap().success());
-    let printed = bench.bound(&[&program, &MANY.to_string()]);
+    let printed = bench.run_bound(&[&program, &MANY.to_string()]);
     assert_eq!(bench.masks(&printed).len(), 1 + MANY);
-    knows_its_cpus(&printed, bench.cpus.len());
+    check_known_cpus(&printed, bench.cpus.len());
 }
 
 #[test]
@@ -181,14 +181,14 @@ fn threads_in_java_are_bound() {
     let mut compiler = Command::new("javac");
     compiler.args(["-d", &bench.path("")]).arg(source);
     assert!(compiler.status().unwrap().success());
-    let printed = bench.bound(&["java", "-cp", ".", "Masks", &MANY.to_string()]);
+    let printed = bench.run_bound(&["java", "-cp", ".", "Masks", &MANY.to_string()]);
     assert_eq!(bench.masks(&printed).len(), 1 + MANY);
-    knows_its_cpus(&printed, bench.cpus.len());
+    check_known_cpus(&printed, bench.cpus.len());
 }
 
 /// The runtime was given the number of CPUs: its own first thread has one.
 #[track_caller]
-fn knows_its_cpus(printed: &str, cpus: usize) {
+fn check_known_cpus(printed: &str, cpus: usize) {
     let line = format!("processors {cpus}");
     assert!(printed.lines().any(|other| other == line), "{printed}");
 }
@@ -218,7 +218,7 @@ fn processes_take_turns_with_threads() {
     let Some(bench) = Bench::new() else { return };
     let own = "grep Cpus_allowed: /proc/self/status";
     let script = format!("{own}; {own}; (({own}; true) & wait)");
-    let printed = bench.bound(&["sh", "-c", &script]);
+    let printed = bench.run_bound(&["sh", "-c", &script]);
     let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
     let seen = bench.masks(&masks);
     assert_eq!(seen.len(), 3, "{printed}");
@@ -233,7 +233,7 @@ fn a_thread_that_executes_keeps_its_cpu() {
     let Some(program) = bench.compile("exec", &[]) else {
         return skipped("no C compiler");
     };
-    let printed = bench.bound(&[&program, "grep", "Cpus_allowed:", "/proc/self/status"]);
+    let printed = bench.run_bound(&[&program, "grep", "Cpus_allowed:", "/proc/self/status"]);
     let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
     assert_eq!(bench.masks(&masks), [bench.cpus[1]]);
 }
@@ -481,8 +481,8 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
     let Some(bench) = Bench::new() else { return };
     let script = bench.path("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
-    let made = Command::new("chmod").args(["+x", &script]).status();
-    assert!(made.unwrap().success());
+    let status = Command::new("chmod").args(["+x", &script]).status();
+    assert!(status.unwrap().success());
     let place = bench.place();
     let output = bench.run(&[&place, "--", &script]);
     let (out, err) = texts(&output);
@@ -517,7 +517,7 @@ fn measured_runs_leave_nothing() {
     let output = compare(&["--timeout", "300ms"]).output().unwrap();
     let (_, err) = texts(&output);
     assert!(err.contains("took longer"), "{err}");
-    all_end(&folder);
+    wait_until_all_end(&folder);
 
     let mut child = compare(&[]).stdout(Stdio::null()).spawn().unwrap();
     while living(&folder) < 2 {
@@ -526,7 +526,7 @@ fn measured_runs_leave_nothing() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    all_end(&folder);
+    wait_until_all_end(&folder);
 }
 
 /// Shells that have this in their command line.
@@ -542,6 +542,6 @@ fn living(word: &str) -> usize {
 }
 
 #[track_caller]
-fn all_end(word: &str) {
-    until("what is left behind ends", || living(word) == 0);
+fn wait_until_all_end(word: &str) {
+    wait_until("what is left behind ends", || living(word) == 0);
 }

@@ -3,7 +3,7 @@
 
 use pinwise_record::{ChangeVerdict, Comparison};
 
-use crate::replay::recorded;
+use crate::replay::read_series;
 use crate::sessions::{diff, experiment, tally};
 use crate::support::replays;
 
@@ -13,14 +13,14 @@ fn noises() -> [String; 3] {
     [
         "sd = 0.02".to_owned(),
         "sd = 0.01\nwander = { correlation = 0.6, sd = 0.05 }".to_owned(),
-        recorded("light_cpu.csv.xz"),
+        read_series("light_cpu.csv.xz"),
     ]
 }
 
 /// Whatever moves a whole session is no change of an arm, and of several arms
 /// that did not change none may look changed, in one of twenty diffs.
 #[test]
-fn arms_that_did_not_change_are_rarely_said_to_have() {
+fn unchanged_arms_are_rarely_reported_as_changed() {
     let pairs = replays(100) as u64;
     // What chance adds to 5 % in three cases of a thousand.
     let bound = 0.05 + 3.0 * (0.05 * 0.95 / pairs as f64).sqrt();
@@ -52,7 +52,7 @@ fn a_change_of_a_tenth_is_found_in_the_right_direction() {
 }
 
 #[test]
-fn what_hardly_varies_and_did_not_change_is_the_same() {
+fn unchanged_arms_with_little_spread_are_the_same() {
     let found = tally("sd = 0.002", 1.0, 2, 0..20);
     assert!(found.same >= 18, "{found:?}");
 }
@@ -65,20 +65,20 @@ fn records_that_answer_different_questions_are_refused() {
         change(&mut b);
         diff(&a, &b).unwrap_err().to_string()
     };
-    let said = refused(|b| b.plan.judge = "mean".to_owned());
+    let message = refused(|b| b.plan.judge = "mean".to_owned());
     assert!(
-        said.contains("what is judged is 'typical' in A, 'mean' in B"),
-        "{said}"
+        message.contains("what is judged is 'typical' in A, 'mean' in B"),
+        "{message}"
     );
-    let said = refused(|b| b.baseline = "cpu:0".to_owned());
+    let message = refused(|b| b.baseline = "cpu:0".to_owned());
     assert!(
-        said.contains("the baseline is 'os-default' in A, 'cpu:0' in B"),
-        "{said}"
+        message.contains("the baseline is 'os-default' in A, 'cpu:0' in B"),
+        "{message}"
     );
-    let said = refused(|b| b.arms[1].command.push("--more".to_owned()));
+    let message = refused(|b| b.arms[1].command.push("--more".to_owned()));
     assert!(
-        said.contains("the command of cpu:0 is 'prog' in A, 'prog --more' in B"),
-        "{said}"
+        message.contains("the command of cpu:0 is 'prog' in A, 'prog --more' in B"),
+        "{message}"
     );
 }
 

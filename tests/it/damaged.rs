@@ -496,7 +496,7 @@ fn xml_may_repeat_itself_and_be_deep() {
 
 /// A file within its bounds that takes more memory than there is.
 #[test]
-fn without_memory_one_line_says_so() {
+fn running_out_of_memory_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("many.capture");
     let line = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id\t{cpu}\n");

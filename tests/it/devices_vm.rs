@@ -44,7 +44,7 @@ fn values(text: &str) -> String {
 }
 
 /// What each run of a comparison found, sorted.
-fn seen(text: &str) -> Vec<String> {
+fn list_seen_devices(text: &str) -> Vec<String> {
     let runs = text.split(";\n").skip(1);
     let mut runs: Vec<String> = runs.map(values).collect();
     runs.sort();
@@ -100,7 +100,7 @@ fn check_places(out: &str, has_hwloc: bool) {
 }
 
 /// Interrupts are on the CPUs that each arm wants, and packets follow; the sending CPUs change only
-/// if that is asked for.
+/// if that is requested.
 fn check_moves(out: &str) {
     let local = "0 2 1 3 0 2 1 3 0 rx-0:0f rx-1:0f rx-2:00 rx-3:00";
     let (near, sending) = (
@@ -110,10 +110,10 @@ fn check_moves(out: &str) {
     let far = "4 6 5 7 4 6 5 7 4 rx-0:f0 rx-1:f0 rx-2:00 rx-3:00";
     let two = "4 5 4 5 4 5 4 5 4 rx-0:30 rx-1:30 rx-2:00 rx-3:00 tx-0:10 tx-1:20 tx-2:10 tx-3:20";
     let local_as_is = format!("{local} {near}");
-    let of_command = seen(case(out, "seen by command"));
+    let of_command = list_seen_devices(case(out, "seen by command"));
     assert_eq!(of_command, [&local_as_is, BEFORE, two]);
     // The figure is read once before anything is moved.
-    let of_service = seen(case(out, "seen by service"));
+    let of_service = list_seen_devices(case(out, "seen by service"));
     assert_eq!(of_service, [BEFORE, BEFORE, &format!("{far} {near}")]);
     for (name, expected) in [
         ("applied", &format!("{local} {sending}")),

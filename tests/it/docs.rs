@@ -33,7 +33,7 @@ const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 const RULES: &str =
     "[[rule]]\nname = \"a\"\nexecutable = \"no-such-program\"\nplace = \"compact\"\n";
 
-/// A study that takes no time.
+/// A study that takes almost no time.
 const STUDY: &str = "[[step]]\nname = \"quick\"\nrun = [\"compare\", \"--machine\", \"sim:core:2 pu:2\", \"--place\", \"os-default\", \"--place\", \"spread*2\", \"--max-runs\", \"4\", \"--\", \"prog\"]\n";
 
 /// A folder with everything that the examples name, which is their user's home.
@@ -50,11 +50,11 @@ static BEGINNINGS: Mutex<BTreeMap<Option<u32>, Weak<Stage>>> = Mutex::new(BTreeM
 
 impl Stage {
     fn new() -> Self {
-        Self::of_user(None)
+        Self::new_for_user(None)
     }
 
     /// Copies a stage that a dozen commands made.
-    fn of_user(user: Option<u32>) -> Self {
+    fn new_for_user(user: Option<u32>) -> Self {
         let beginning = {
             let mut all = BEGINNINGS.lock().unwrap();
             let kept = all.get(&user).and_then(Weak::upgrade);
@@ -104,7 +104,10 @@ impl Stage {
         std::fs::write(stage.path("big.tar"), "a").unwrap();
         std::fs::write(stage.path("rules.toml"), RULES).unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
-        for text in with_examples().iter().flat_map(|text| blocks(text, "toml")) {
+        for text in list_pages_with_examples()
+            .iter()
+            .flat_map(|text| blocks(text, "toml"))
+        {
             // The first line names the file that others read.
             let name = text.lines().next().and_then(|line| line.strip_prefix("# "));
             if let Some(name) = name {
@@ -171,7 +174,7 @@ impl Stage {
     /// Runs an example, unless it needs a program that is not installed.
     #[track_caller]
     fn try_example(&self, line: &str) {
-        let Some(line) = on_a_server_here(&quick(line)) else {
+        let Some(line) = use_local_server(&quick(line)) else {
             return;
         };
         // The newest record is one that has an answer.
@@ -361,7 +364,7 @@ fn try_examples(path: &str, stage: &Stage) {
     }
 }
 
-fn with_examples() -> Vec<String> {
+fn list_pages_with_examples() -> Vec<String> {
     WITH_EXAMPLES.iter().map(|path| read(path)).collect()
 }
 
@@ -398,7 +401,7 @@ fn read(path: &str) -> String {
 
 /// A line with a foreign database, with one of the tests' own instead; `None`, with a message, if
 /// there is no server.
-fn on_a_server_here(line: &str) -> Option<String> {
+fn use_local_server(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let Some(url) = words.find(|word| word.starts_with("postgres://")) else {
         return Some(line.to_owned());
@@ -544,16 +547,16 @@ fn quick_spin(line: &str) -> String {
 }
 
 #[test]
-fn documents_show_what_comes_out() {
+fn documents_show_the_real_output() {
     let stage = Stage::new();
     let mut seen = 0;
-    for block in with_examples()
+    for block in list_pages_with_examples()
         .iter()
         .flat_map(|text| blocks(text, "console"))
     {
         let (command, shown) = block.split_once('\n').unwrap();
         let printed = stage.run(command.strip_prefix("$ ").unwrap());
-        let (printed, shown) = (without_id(&printed), without_id(shown));
+        let (printed, shown) = (mask_ids(&printed), mask_ids(shown));
         assert_eq!(printed.trim_end(), shown.trim_end(), "{command}");
         seen += 1;
     }
@@ -561,7 +564,7 @@ fn documents_show_what_comes_out() {
 }
 
 /// Record ids contain the time and random digits.
-fn without_id(text: &str) -> String {
+fn mask_ids(text: &str) -> String {
     let id = regex_lite::Regex::new(r"\d{8}-\d{6}-[0-9a-f]{8}").unwrap();
     id.replace_all(text, "ID").into_owned()
 }
@@ -629,7 +632,7 @@ fn try_helps(commands: &[&str]) {
 }
 
 #[test]
-fn the_reference_is_what_the_command_line_says() {
+fn the_reference_matches_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let output = pinwise(&folder.path().join("store.db"))
         .args(["generate", "reference"])

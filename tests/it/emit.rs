@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{cpus_of, has_program, json, pinwise, skipped, texts, words};
 
 /// CPUs that this test may use.
-fn allowed() -> Vec<usize> {
+fn allowed_cpus() -> Vec<usize> {
     let list = cpus_of("self");
     let cpus = pinwise_topology::CpuSet::parse_list(&list).unwrap();
     cpus.iter().collect()
@@ -24,7 +24,7 @@ fn allowed_list(status: &str) -> String {
 
 /// What pinwise prints for one tool.
 #[track_caller]
-fn emitted(place: &str, tool: &str, command: &[&str]) -> Value {
+fn emit_for(place: &str, tool: &str, command: &[&str]) -> Value {
     let mut words = vec!["apply", "--place", place, "--as", tool, "--format", "json"];
     if !command.is_empty() {
         words.push("--");
@@ -35,7 +35,7 @@ fn emitted(place: &str, tool: &str, command: &[&str]) -> Value {
 
 /// Carries out what was printed for a shell: variables and lines; its output.
 #[track_caller]
-fn carried_out(emission: &Value, folder: &std::path::Path) -> Result<String, String> {
+fn run_emission(emission: &Value, folder: &std::path::Path) -> Result<String, String> {
     let mut shell = Command::new("sh");
     let mut script = String::new();
     for piece in emission["pieces"].as_array().unwrap() {
@@ -66,41 +66,41 @@ fn carried_out(emission: &Value, folder: &std::path::Path) -> Result<String, Str
 
 const SHOW_MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
 
-/// A line that a tool runs grants exactly the CPUs asked for.
+/// A line that a tool runs grants exactly the requested CPUs.
 #[track_caller]
-fn grants(tool: &str, program: &str) {
+fn check_granted_cpus(tool: &str, program: &str) {
     if !has_program(program) {
         return skipped(&format!("{tool}: {program} is not installed"));
     }
     let folder = tempfile::tempdir().unwrap();
-    for cpu in allowed() {
-        let emission = emitted(&format!("cpu:{cpu}"), tool, &SHOW_MASK);
-        let out = carried_out(&emission, folder.path()).unwrap_or_else(|error| panic!("{error}"));
+    for cpu in allowed_cpus() {
+        let emission = emit_for(&format!("cpu:{cpu}"), tool, &SHOW_MASK);
+        let out = run_emission(&emission, folder.path()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(allowed_list(&out), cpu.to_string(), "{tool}");
     }
 }
 
 #[test]
-fn tools_grant_what_was_printed() {
+fn tools_grant_the_printed_cpus() {
     for tool in ["taskset", "numactl", "hwloc-bind"] {
-        grants(tool, tool);
+        check_granted_cpus(tool, tool);
     }
     for tool in ["jvm", "go", "tokio", "rayon"] {
-        grants(tool, "taskset");
+        check_granted_cpus(tool, "taskset");
     }
 }
 
 #[test]
 fn mpirun_starts_processes_on_the_printed_cpus() {
-    grants("openmpi", "mpirun");
+    check_granted_cpus("openmpi", "mpirun");
     if !has_program("mpirun") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let cpus = allowed();
+    let cpus = allowed_cpus();
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
     let place = format!("cpu:{}/bound", list.join(","));
-    let out = match carried_out(&emitted(&place, "openmpi", &SHOW_MASK), folder.path()) {
+    let out = match run_emission(&emit_for(&place, "openmpi", &SHOW_MASK), folder.path()) {
         Ok(out) => out,
         // Other versions read other options.
         Err(error) => return skipped(&error.replace('\n', " ")),
@@ -146,7 +146,7 @@ fn openmp_threads_run_on_the_printed_cpus() {
     if !compiled.is_ok_and(|output| output.status.success()) {
         return skipped("no gcc with -fopenmp");
     }
-    let cpus = allowed();
+    let cpus = allowed_cpus();
     // Not in ascending order, if there are two.
     let place = "spread/bound";
     let order = json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
@@ -157,11 +157,11 @@ fn openmp_threads_run_on_the_printed_cpus() {
         .map(ToString::to_string)
         .collect();
     for tool in ["omp", "gomp"] {
-        let out = carried_out(&emitted(place, tool, &["./masks"]), folder.path()).unwrap();
+        let out = run_emission(&emit_for(place, tool, &["./masks"]), folder.path()).unwrap();
         let masks: Vec<&str> = out.lines().map(str::trim).collect();
         assert_eq!(masks, order, "{tool}");
     }
-    let out = carried_out(&emitted("os-default", "omp", &["./masks"]), folder.path()).unwrap();
+    let out = run_emission(&emit_for("os-default", "omp", &["./masks"]), folder.path()).unwrap();
     let all: Vec<String> = cpus.iter().map(usize::to_string).collect();
     for mask in out.lines() {
         assert_eq!(mask.trim(), all.join(" "));
@@ -170,13 +170,13 @@ fn openmp_threads_run_on_the_printed_cpus() {
 }
 
 #[test]
-fn systemd_takes_the_drop_in() {
+fn systemd_accepts_the_drop_in() {
     if !has_program("systemd-analyze") {
         return skipped("systemd-analyze is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
-    let cpu = allowed()[0];
-    let emission = emitted(&format!("cpu:{cpu}/mem=bind"), "systemd:demo", &[]);
+    let cpu = allowed_cpus()[0];
+    let emission = emit_for(&format!("cpu:{cpu}/mem=bind"), "systemd:demo", &[]);
     let unit = folder.path().join("demo.service");
     std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").unwrap();
     let drop_in = folder.path().join("demo.service.d");
@@ -191,14 +191,14 @@ fn systemd_takes_the_drop_in() {
             .unwrap();
         texts(&output).1
     };
-    let about_it = |said: &str| said.lines().any(|line| line.contains("50-pinwise.conf"));
+    let about_it = |message: &str| message.lines().any(|line| line.contains("50-pinwise.conf"));
     // A wrong line is found, so that silence means something.
     let said = check("[Service]\nCPUAffinity=kettle\n");
     if !about_it(&said) {
         return skipped(&format!("verify reads no drop-in: {said}"));
     }
-    let said = check(text);
-    assert!(!about_it(&said), "{text}: {said}");
+    let message = check(text);
+    assert!(!about_it(&message), "{text}: {message}");
 }
 
 #[test]

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{pinwise, texts, until};
+use crate::support::{pinwise, texts, wait_until};
 
-/// A step that takes no time.
+/// A step that takes almost no time.
 pub(crate) const QUICK: &str = r#"[[step]]
 name = "quick"
 run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
@@ -77,7 +77,7 @@ impl Site {
 
     /// The one line of an error with status 2.
     #[track_caller]
-    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
+    pub(crate) fn expect_refusal(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let (out, err) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
@@ -99,7 +99,7 @@ impl Site {
     /// Waits until nothing of a fleet runs or waits.
     #[track_caller]
     pub(crate) fn settle(&self, fleet: &str) -> Value {
-        until("the fleet has ended", || {
+        wait_until("the fleet has ended", || {
             let status = self.status(fleet);
             status["running"] == 0 && status["queued"] == 0
         });
@@ -253,13 +253,13 @@ fn nodes_that_are_killed_lose_and_double_nothing() {
         for pid in processes_of(&site.fleet("f")) {
             kill(pid, 9);
         }
-        until("what was killed is gone", || {
+        wait_until("what was killed is gone", || {
             processes_of(&site.fleet("f")).is_empty()
         });
         site.well(&["fleet", "collect", "f"]);
         site.well(&["fleet", "resume", "f"]);
     }
-    until("all is done", || {
+    wait_until("all is done", || {
         let status = site.settle("f");
         if status["done"] != 2 {
             site.well(&["fleet", "resume", "f"]);
@@ -278,7 +278,7 @@ fn nodes_that_are_killed_lose_and_double_nothing() {
 
 /// A lost node comes back while another attempt runs.
 #[test]
-fn two_attempts_at_once_count_once() {
+fn concurrent_attempts_count_once() {
     let site = Site::new(&format!("{QUICK}repeat = 10\n"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
     let folder = site.fleet("f").display().to_string();
@@ -299,14 +299,14 @@ fn two_attempts_at_once_count_once() {
 
 /// As schedulers end jobs: a signal first. The step's own processes end, too.
 #[test]
-fn a_node_that_is_told_to_end_says_so() {
+fn a_terminated_node_reports_it() {
     let slow = r#"[[step]]
 name = "slow"
 run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600.25"]
 "#;
     let site = Site::new(&format!("{QUICK}{slow}"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    until("the slow step runs", || {
+    wait_until("the slow step runs", || {
         site.node("f", "n1").join("quick.done.json").exists()
     });
     assert_eq!(site.status("f")["nodes"][0]["state"], "running");
@@ -315,7 +315,7 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
     let status = site.settle("f");
     let why = status["nodes"][0]["why"].as_str().unwrap();
     assert!(why.contains("interrupted by a signal"), "{why}");
-    until("its processes are gone", || {
+    wait_until("its processes are gone", || {
         processes_of(&site.fleet("f")).is_empty()
     });
     site.well(&["fleet", "cancel", "f"]);
@@ -323,7 +323,7 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
 
 /// Killed outright, a node leaves nothing running that it started.
 #[test]
-fn a_killed_node_takes_its_steps_along() {
+fn a_killed_node_ends_its_steps() {
     let site = Site::new(
         r#"[[step]]
 name = "slow"
@@ -336,14 +336,14 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
         let lines = entries.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok());
         lines.filter(|line| line == b"sleep\x00600.75\x00").count()
     };
-    until("the command runs", || sleepers() == 1);
+    wait_until("the command runs", || sleepers() == 1);
     let record = std::fs::read_to_string(site.fleet("f").join("fleet.json")).unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
     kill(
         record["jobs"][0]["id"].as_str().unwrap().parse().unwrap(),
         9,
     );
-    until("the command is gone", || sleepers() == 0);
+    wait_until("the command is gone", || sleepers() == 0);
     let status = site.settle("f");
     let why = status["nodes"][0]["why"].as_str().unwrap();
     assert!(why.contains("did not end by itself"), "{why}");
@@ -356,7 +356,7 @@ fn two_fleets_share_neither_folder_nor_id() {
     site.settle("f");
     let again = |more: &str| {
         let line = format!("fleet submit --launcher local --nodes 1 study.toml --id {more}");
-        site.refused(&line.split(' ').collect::<Vec<_>>())
+        site.expect_refusal(&line.split(' ').collect::<Vec<_>>())
     };
     let err = again("f");
     assert!(err.contains("exists already"), "{err}");
@@ -372,13 +372,13 @@ fn two_fleets_share_neither_folder_nor_id() {
     let mut other: Value = serde_json::from_str(&text).unwrap();
     other["host"] = json!("other");
     std::fs::write(&path, other.to_string()).unwrap();
-    let err = site.refused(&["fleet", "collect", "moved/f"]);
+    let err = site.expect_refusal(&["fleet", "collect", "moved/f"]);
     assert!(err.contains("the store has another fleet 'f'"), "{err}");
     // A copy.
     std::fs::write(&path, text).unwrap();
     let out = site.well(&["fleet", "collect", "moved/f"]);
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n");
-    let err = site.refused(&["fleet", "status", "f"]);
+    let err = site.expect_refusal(&["fleet", "status", "f"]);
     assert!(err.contains("is not here"), "{err}");
 }
 
@@ -467,9 +467,9 @@ fn a_full_disk_is_reported() {
 }
 
 #[test]
-fn a_folder_that_is_gone_is_not_made_anew() {
+fn a_removed_folder_is_not_created_again() {
     let site = Site::new(QUICK);
-    let err = site.refused(&["fleet", "node", "pinwise-fleet/f", "--node", "n1"]);
+    let err = site.expect_refusal(&["fleet", "node", "pinwise-fleet/f", "--node", "n1"]);
     assert!(err.contains("no fleet found"), "{err}");
     site.submit(&["--nodelist", "n1", "--id", "f"]);
     site.settle("f");
@@ -484,7 +484,7 @@ fn a_folder_that_is_gone_is_not_made_anew() {
         );
     }
     std::fs::remove_dir_all(site.fleet("f")).unwrap();
-    let err = site.refused(&["fleet", "collect", "f"]);
+    let err = site.expect_refusal(&["fleet", "collect", "f"]);
     assert!(err.contains("is not here"), "{err}");
 }
 
@@ -514,7 +514,7 @@ fn users_can_write_their_own_templates() {
         "{out}"
     );
     assert!(!site.path("pinwise-fleet").exists());
-    let err = site.refused(&words);
+    let err = site.expect_refusal(&words);
     assert!(
         err.contains("mine: no room") && err.contains("1 job was submitted before"),
         "{err}"
@@ -526,13 +526,13 @@ fn users_can_write_their_own_templates() {
         "{status:#}"
     );
     std::fs::write(site.path("mine.toml"), template.replace("{node}", "{knot}")).unwrap();
-    let err = site.refused(&words);
+    let err = site.expect_refusal(&words);
     assert!(
         err.contains("mine.toml:3:") && err.contains("{knot}"),
         "{err}"
     );
     // The template that it was submitted with counts.
-    let err = site.refused(&["fleet", "resume", "f"]);
+    let err = site.expect_refusal(&["fleet", "resume", "f"]);
     assert!(err.contains("mine: no room"), "{err}");
     site.line("fleet submit --launcher kubernetes --nodelist n1 --id k study.toml");
     let text = std::fs::read_to_string(site.fleet("k").join("jobs/n1.yaml")).unwrap();
@@ -574,13 +574,13 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
     let status = || -> Value {
         serde_json::from_str(&run(&["fleet", "status", "f", "--format", "json"])).unwrap()
     };
-    until("both are at the slow step", || {
+    wait_until("both are at the slow step", || {
         let status = status();
         let nodes = status["nodes"].as_array().unwrap().iter();
         status["running"] == 2 && nodes.clone().all(|node| node["done"] == 1)
     });
     run(&["fleet", "cancel", "f"]);
-    until("both have ended", || status()["failed"] == 2);
+    wait_until("both have ended", || status()["failed"] == 2);
     let out = run(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 2 records of 2 nodes, 2 new.\n");
 }

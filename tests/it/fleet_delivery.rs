@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::store::server::Server;
-use crate::support::{pinwise, texts, until};
+use crate::support::{pinwise, texts, wait_until};
 
 /// Steps of which the first waits for a file.
 const STUDY: &str = r#"[[step]]
@@ -35,7 +35,7 @@ fn what_a_server_missed_is_collected_once() {
     server.stop();
     std::fs::write(&go, "").unwrap();
     // A folder is looked at without its store.
-    until("both nodes are done", || {
+    wait_until("both nodes are done", || {
         let status = run(folder.path(), "none", STATUS);
         let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
         status["done"] == 2
@@ -70,12 +70,12 @@ fn nodes_deliver_to_a_server() {
     let submit = "fleet submit --launcher local --nodes 2 --id here study.toml";
     well(folder.path(), &url, submit);
     let history = "record history --tag fleet:here --limit 100 --format json";
-    until("all is delivered", || {
+    wait_until("all is delivered", || {
         let listed = run(folder.path(), &url, history).stdout;
         let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
         listed["total"] == 11
     });
-    until("the nodes have ended", || {
+    wait_until("the nodes have ended", || {
         let status = run(folder.path(), &url, "fleet status here --format json");
         let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
         status["done"] == 2 && status["running"] == 0

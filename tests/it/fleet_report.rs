@@ -69,7 +69,7 @@ fn a_fleet_that_is_there_is_not_replaced() {
     let before = site.json("record show f.n002");
     let again = "fleet simulate --id f --nodes 3 --seed 1 --noise 9%";
     let again: Vec<&str> = again.split(' ').collect();
-    let err = site.refused(&again);
+    let err = site.expect_refusal(&again);
     assert!(err.contains("'f'") && err.contains("--id"), "{err}");
     assert_eq!(site.json("record show f.n002"), before);
     // One whose id begins alike is another fleet.

@@ -31,7 +31,7 @@ run = ["compare", "--machine", "sim:{machine}", "--seed", "1", "--place",
 repeat = {repeat}
 "#
     );
-    written(&cluster.path("quick.toml"), &text)
+    write_text(&cluster.path("quick.toml"), &text)
 }
 
 /// One quick step, and one that never ends.
@@ -49,10 +49,10 @@ name = "slow"
 run = ["compare", "--command", "sleep 1000", "--command", "sleep 2000"]
 "#
     );
-    written(&cluster.path("slow.toml"), &text)
+    write_text(&cluster.path("slow.toml"), &text)
 }
 
-fn written(path: &Path, text: &str) -> String {
+fn write_text(path: &Path, text: &str) -> String {
     std::fs::write(path, text).unwrap();
     path.display().to_string()
 }
@@ -170,14 +170,14 @@ fn no_record_is_lost_or_doubled_whatever_befalls_nodes() {
         let start = records(&fleet, node);
         let moment = start + random.below(40);
         let ended = || cluster.queue(id).is_empty();
-        cluster.until("a node gets on", || {
+        cluster.wait_until("a node gets on", || {
             records(&fleet, node) >= moment.min(STEPS) || ended()
         });
         eprintln!(
             "{node}, {} of {STEPS} done: {what:?}",
             records(&fleet, node)
         );
-        befall(&cluster, node, what);
+        inflict(&cluster, node, what);
     }
     finish(&cluster, id, &folder);
     let attempts: usize = NODES.iter().map(|node| attempts(&fleet, node)).sum();
@@ -189,7 +189,7 @@ fn no_record_is_lost_or_doubled_whatever_befalls_nodes() {
 }
 
 /// Lets it happen.
-fn befall(cluster: &Cluster, node: &str, what: Option<Kill>) {
+fn inflict(cluster: &Cluster, node: &str, what: Option<Kill>) {
     match what {
         Some(what) => {
             cluster.kill(node, what);
@@ -210,7 +210,7 @@ fn befall(cluster: &Cluster, node: &str, what: Option<Kill>) {
 /// Resumes until nothing is missing.
 fn finish(cluster: &Cluster, id: &str, folder: &str) {
     for _ in 0..8 {
-        cluster.until("all jobs have ended", || cluster.queue(id).is_empty());
+        cluster.wait_until("all jobs have ended", || cluster.queue(id).is_empty());
         if cluster.status(folder)["done"] == 4 {
             return;
         }
@@ -277,7 +277,7 @@ fn failures_of_jobs_are_reported() {
     assert!(output.status.success(), "{out}{err}");
     assert!(err.contains("n4: drained: bad DIMM"), "{err}");
     assert!(!err.contains('\u{1b}'), "{err:?}");
-    cluster.until("the slow step runs on two nodes", || {
+    cluster.wait_until("the slow step runs on two nodes", || {
         ["n2", "n3"]
             .iter()
             .all(|node| has(&fleet, node, "quick.json"))
@@ -294,7 +294,7 @@ fn failures_of_jobs_are_reported() {
     let now = std::fs::read(fleet.join("nodes/n3/quick.json")).unwrap();
     assert_eq!(done, now, "a step that was done is done again");
     cluster.pinwise(&["fleet", "cancel", &folder]);
-    cluster.until("the jobs are cancelled", || {
+    cluster.wait_until("the jobs are cancelled", || {
         cluster.queue("asked").is_empty()
     });
     let status = cluster.status(&folder);
@@ -313,11 +313,11 @@ fn failures_of_jobs_are_reported() {
 /// n2 is lost, which Slurm notices by itself, and comes back.
 fn lose_a_node(cluster: &Cluster, fleet: &Path) {
     cluster.kill("n2", Kill::Node);
-    cluster.until("Slurm misses n2", || {
+    cluster.wait_until("Slurm misses n2", || {
         cluster.node_state("n2").starts_with("down")
     });
     let folder = fleet.display().to_string();
-    cluster.until("its job waits", || {
+    cluster.wait_until("its job waits", || {
         node(&cluster.status(&folder), "n2")["state"] == "queued"
     });
     let resumed = cluster.pinwise(&["fleet", "resume", &folder]);
@@ -327,8 +327,8 @@ fn lose_a_node(cluster: &Cluster, fleet: &Path) {
         "a job that waits is not submitted again: {resumed}"
     );
     cluster.start_node("n2");
-    cluster.until("n2 begins anew", || attempts(fleet, "n2") == 2);
-    cluster.until("n2 runs", || {
+    cluster.wait_until("n2 begins anew", || attempts(fleet, "n2") == 2);
+    cluster.wait_until("n2 runs", || {
         node(&cluster.status(&folder), "n2")["state"] == "running"
     });
 }
@@ -337,7 +337,7 @@ fn lose_a_node(cluster: &Cluster, fleet: &Path) {
 fn requeue_half_way(cluster: &Cluster, fleet: &Path) {
     let out = cluster.slurm("squeue", &["-h", "-w", "n3", "-o", "%i"]);
     cluster.slurm("scontrol", &["requeue", out.trim()]);
-    cluster.until("n3 begins anew", || attempts(fleet, "n3") == 2);
+    cluster.wait_until("n3 begins anew", || attempts(fleet, "n3") == 2);
     assert!(
         has(fleet, "n3", "ended-1.json"),
         "the first attempt was asked to end"
@@ -356,7 +356,7 @@ fn a_time_limit_is_reported_and_finished_steps_count() {
     let folder = fleet.display().to_string();
     let words = words("fleet submit --nodelist n1 --time 1m --id timed --dir");
     cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
-    cluster.until("the time limit is reached", || {
+    cluster.wait_until("the time limit is reached", || {
         cluster.queue("timed").is_empty()
     });
     let status = cluster.status(&folder);
@@ -387,9 +387,9 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
     cluster.pinwise(&[
         "fleet", "submit", "--nodes", "4", "--id", "one", "--dir", &folder, &study,
     ]);
-    cluster.until("n3 gets on", || records(&fleet, "n3") >= 3);
+    cluster.wait_until("n3 gets on", || records(&fleet, "n3") >= 3);
     cluster.kill("n3", Kill::Node);
-    cluster.until("Slurm misses n3", || {
+    cluster.wait_until("Slurm misses n3", || {
         cluster.node_state("n3").starts_with("down")
     });
     cluster.start_node("n3");
@@ -402,7 +402,7 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
         "fleet", "submit", "--nodes", "4", "--array", "--id", "array", "--dir",
     ];
     cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
-    cluster.until("the array has ended", || cluster.queue("array").is_empty());
+    cluster.wait_until("the array has ended", || cluster.queue("array").is_empty());
     let status = cluster.status(&folder);
     // A node that is quick may take two of its tasks.
     let done = status["done"].as_u64().unwrap();
@@ -416,7 +416,7 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
         "fleet", "submit", "--nodes", "3", "--array", "--id", "again", "--dir",
     ];
     cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
-    cluster.until("n1 has run all tasks", || cluster.queue("again").is_empty());
+    cluster.wait_until("n1 has run all tasks", || cluster.queue("again").is_empty());
     let status = cluster.status(&folder);
     let counts = (&status["done"], &status["missing"]);
     assert_eq!(counts, (&1.into(), &2.into()), "{status:#}");
@@ -475,7 +475,7 @@ fn what_slurm_refuses_is_reported_in_its_words() {
         &folder,
         &study,
     ]);
-    cluster.until("it has ended", || cluster.queue("f").is_empty());
+    cluster.wait_until("it has ended", || cluster.queue("f").is_empty());
     cluster.stop_controller();
     let status = cluster.status(&folder);
     assert_eq!(status["done"], 1, "{status:#}");
@@ -546,7 +546,7 @@ fn commands_of_the_document_go_from_nothing_to_outliers() {
         let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         let out = cluster.pinwise(&words);
         if line.contains("submit") {
-            cluster.until("the fleet has ended", || {
+            cluster.wait_until("the fleet has ended", || {
                 cluster.slurm("squeue", &["-h"]).trim().is_empty()
             });
         }
@@ -578,7 +578,7 @@ fn examples_of_the_help_are_submitted() {
         words.extend(["--id", &id]);
         cluster.pinwise(&words);
     }
-    cluster.until("all have ended", || {
+    cluster.wait_until("all have ended", || {
         cluster.slurm("squeue", &["-h"]).trim().is_empty()
     });
     let status = cluster.status("example-0");

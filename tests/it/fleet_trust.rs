@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::fleet::{QUICK, Site};
-use crate::support::{skipped, texts, until};
+use crate::support::{skipped, texts, wait_until};
 
 /// Another user.
 const OTHER: u32 = 65_533;
@@ -73,7 +73,7 @@ fn settle(site: &Site, folder: &Path) -> Value {
     let status = site.settle(folder.to_str().unwrap());
     for node in std::fs::read_dir(folder.join("nodes")).unwrap() {
         let ended = node.unwrap().path().join("ended-1.json");
-        until("the node has ended", || ended.exists());
+        wait_until("the node has ended", || ended.exists());
     }
     status
 }
@@ -136,7 +136,7 @@ fn templates_of_another_user_are_never_run() {
     assert!(trap.was_run(), "the trap works where it may");
     hand_over(&folder);
     let belongs = format!("belongs to user {OTHER}");
-    // Named by its path it is read, and no more.
+    // Named by its path it is only read.
     let path = folder.to_str().unwrap();
     for name in [path, "pinwise-fleet/f", "./pinwise-fleet/f"] {
         let reported = trap.quiet(&["status", name], 0);
@@ -372,7 +372,7 @@ fn a_group_reads_results_and_nothing_else() {
     assert!(can(&folder, "test -r \"$1/nodes/local-1/quick.json\""));
     let submit = ["fleet", "submit", "--launcher", "local", "--nodes", "1"];
     let share = ["--share-with", "no such group", "study.toml"];
-    let err = site.refused(&[&submit[..], &share].concat());
+    let err = site.expect_refusal(&[&submit[..], &share].concat());
     assert!(err.contains("--share-with 'no such group'"), "{err}");
 }
 
@@ -407,7 +407,7 @@ fn last_means_the_users_own_fleets() {
 }
 
 #[test]
-fn what_is_cancelled_or_resumed_is_named() {
+fn cancelled_and_resumed_fleets_are_named() {
     let trap = Trap::new();
     let folder = trap.submit("f");
     let words = format!(", in {})", folder.canonicalize().unwrap().display());
@@ -427,23 +427,23 @@ fn what_is_cancelled_or_resumed_is_named() {
     );
 }
 
-/// Programs in the place of ssh that write down what they were asked for.
-fn with_ssh(site: &Site) -> (PathBuf, std::ffi::OsString) {
+/// Programs in the place of ssh that write down their arguments.
+fn fake_ssh(site: &Site) -> (PathBuf, std::ffi::OsString) {
     let bin = site.path("bin");
     std::fs::create_dir(&bin).unwrap();
-    let asked = site.path("asked");
-    let script = format!("#!/bin/sh\necho \"$*\" >>'{}'\necho 1\n", asked.display());
+    let log = site.path("asked");
+    let script = format!("#!/bin/sh\necho \"$*\" >>'{}'\necho 1\n", log.display());
     std::fs::write(bin.join("ssh"), script).unwrap();
     permit(&bin.join("ssh"), 0o755);
     let mut path = vec![bin];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-    (asked, std::env::join_paths(path).unwrap())
+    (log, std::env::join_paths(path).unwrap())
 }
 
 #[test]
 fn odd_names_of_nodes_never_reach_ssh() {
     let site = Site::new(QUICK);
-    let (asked, path) = with_ssh(&site);
+    let (asked, path) = fake_ssh(&site);
     let run = |words: &[&str]| site.command(words).env("PATH", &path).output().unwrap();
     let submit = ["fleet", "submit", "--launcher", "ssh", "--nodelist", "n1"];
     let output = run(&[&submit[..], &["--id", "f", "study.toml"]].concat());
@@ -488,7 +488,7 @@ fn odd_names_of_nodes_never_reach_ssh() {
 #[test]
 fn planted_folders_are_not_submitted() {
     let site = Site::new(QUICK);
-    let (asked, path) = with_ssh(&site);
+    let (asked, path) = fake_ssh(&site);
     let run = |words: &[&str]| {
         let output = site.command(words).env("PATH", &path).output().unwrap();
         let (out, err) = texts(&output);
@@ -572,7 +572,7 @@ fn nodes_run_no_steps_of_another_user() {
     hand_over(&site.fleet("f"));
     let folder = site.fleet("f").display().to_string();
     let words = ["fleet", "node", &folder, "--node", "n1"];
-    let err = site.refused(&words);
+    let err = site.expect_refusal(&words);
     assert!(err.contains(&format!("belongs to user {OTHER}")), "{err}");
     assert!(!node.exists());
     // A container's root, which knows from the job whose fleet it is: what it makes is

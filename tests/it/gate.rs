@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, skipped, texts, until, words};
+use crate::support::{pinwise, skipped, texts, wait_until, words};
 
 const MACHINE: &str = "topology = \"package:1 core:4 pu:1\"
 [workload.default]
@@ -56,7 +56,7 @@ impl Stage {
     }
 
     /// A shell script that can be started.
-    fn script(&self, name: &str, text: &str) {
+    fn write_script(&self, name: &str, text: &str) {
         self.write(name, &format!("#!/bin/sh\n{text}\n"));
         let may_run = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(self.path().join(name), may_run).unwrap();
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     /// pinwise in the folder of a project.
-    fn in_project(&self, line: &str) -> Output {
+    fn run_in_project(&self, line: &str) -> Output {
         let mut command = pinwise(&self.path().join("store.db"));
         command
             .current_dir(self.path().join("project"))
@@ -83,7 +83,7 @@ impl Stage {
     }
 
     /// A gate on the simulated machine.
-    fn simulated(&self, arguments: &[&str]) -> Output {
+    fn gate_simulated(&self, arguments: &[&str]) -> Output {
         let fixed = ["base", "head", "--suite", "suite.toml", "--seed", "1"];
         let machine = ["--machine", "sim:machine.toml"];
         self.gate(&[&fixed[..], &machine, arguments].concat())
@@ -107,16 +107,16 @@ fn check(output: &Output, status: i32, words: &str) {
 #[test]
 fn every_verdict_has_its_exit_status() {
     let stage = Stage::new();
-    let slower = stage.simulated(&["--filter", "parse|encode", "--budget", "5m"]);
+    let slower = stage.gate_simulated(&["--filter", "parse|encode", "--budget", "5m"]);
     check(&slower, 1, "FAIL\n1 of 2 benchmarks is slower: parse by ");
-    let same = stage.simulated(&["--filter", "encode", "--budget", "5m"]);
+    let same = stage.gate_simulated(&["--filter", "encode", "--budget", "5m"]);
     check(
         &same,
         0,
         "PASS\nNo benchmark is slower by 2.0 % or more: 1 passed.",
     );
     let short = ["--filter", "encode", "--budget", "4s"];
-    let with = |more: &[&str]| stage.simulated(&[&short[..], more].concat());
+    let with = |more: &[&str]| stage.gate_simulated(&[&short[..], more].concat());
     check(
         &with(&[]),
         3,
@@ -125,7 +125,7 @@ fn every_verdict_has_its_exit_status() {
     check(&with(&["--undecided", "pass"]), 0, "UNDECIDED");
     check(&with(&["--undecided", "fail"]), 1, "UNDECIDED");
     check(&with(&["--bisect"]), 125, "UNDECIDED");
-    let broken = stage.simulated(&["--filter", "encode|broken", "--budget", "5m"]);
+    let broken = stage.gate_simulated(&["--filter", "encode|broken", "--budget", "5m"]);
     check(&broken, 2, "BROKEN\n1 of 2 benchmarks could not be judged");
     check(&broken, 2, "failed with exit status 3.");
 }
@@ -135,7 +135,7 @@ fn a_gate_is_kept_shown_and_written() {
     let stage = Stage::new();
     let files = words("--export-markdown comment.md --export-csv pairs.csv");
     let arguments = ["--filter", "parse|encode", "--report", "page.html"];
-    let output = stage.simulated(&[&files[..], &arguments].concat());
+    let output = stage.gate_simulated(&[&files[..], &arguments].concat());
     let (shown, _) = texts(&output);
     let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
     let comment = read("comment.md");
@@ -172,9 +172,9 @@ fn says(figure: u32) -> String {
 #[test]
 fn each_build_runs_in_its_own_folder() {
     let stage = Stage::new();
-    stage.script("before/say", &says(100));
-    stage.script("after/say", &says(150));
-    stage.script("after/added", "exit 0");
+    stage.write_script("before/say", &says(100));
+    stage.write_script("after/say", &says(150));
+    stage.write_script("after/added", "exit 0");
     let suite = "[[benchmark]]\nname = \"say\"\nrun = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n\
         [[benchmark]]\nname = \"added\"\nrun = \"./added\"\n";
     stage.write("own.toml", suite);
@@ -204,8 +204,8 @@ echo '{{\"context\": {{}}, \"benchmarks\": [{{\"name\": \"'$name'\", \"run_type\
 #[test]
 fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
     let stage = Stage::new();
-    stage.script("before/bench", &google("BM_a\\nBM_b\\n"));
-    stage.script("after/bench", &google("BM_a\\nBM_c\\n"));
+    stage.write_script("before/bench", &google("BM_a\\nBM_b\\n"));
+    stage.write_script("after/bench", &google("BM_a\\nBM_c\\n"));
     let suite = "[[benchmark]]\nadapter = \"google-benchmark\"\nrun = \"./bench\"\n";
     stage.write("own.toml", suite);
     let record = stage.record(&words(
@@ -258,10 +258,10 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// The two gates that had figures are one step of the benchmark's history.
-fn has_a_history(stage: &Stage, folder: &Path) {
+fn check_history(stage: &Stage, folder: &Path) {
     let history = |benchmark: &str, format: &str| {
-        stage.in_project(&format!(
-            "record history --question {benchmark} --format {format}"
+        stage.run_in_project(&format!(
+            "record history --trend {benchmark} --format {format}"
         ))
     };
     check(&history("say", "text"), 0, "  worse: +");
@@ -287,22 +287,22 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     }
     let stage = Stage::new();
     let folder = stage.path().join("project");
-    stage.script("project/say.in", &says(100));
+    stage.write_script("project/say.in", &says(100));
     stage.write(
         "project/suite.toml",
         "build = \"cp say.in say; echo built >> ../times\"\n[[benchmark]]\nname = \"say\"\n\
          run = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n",
     );
     begin_repository(&folder);
-    stage.script("project/say.in", &says(101));
+    stage.write_script("project/say.in", &says(101));
     git(&folder, &["commit", "-qam", "two"]);
-    stage.script("project/say.in", "exit 1");
+    stage.write_script("project/say.in", "exit 1");
     git(&folder, &["commit", "-qam", "three"]);
     let state = || git(&folder, &["worktree", "list"]) + &git(&folder, &["status", "--short"]);
     let before = state();
     let run = |base: &str, head: &str| {
         let options = "--suite suite.toml --min-effect 0.5% -r 30 --seed=1";
-        stage.in_project(&format!("gate {base} {head} {options}"))
+        stage.run_in_project(&format!("gate {base} {head} {options}"))
     };
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
@@ -317,7 +317,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
         .args(arguments);
     assert_ne!(hook.output().unwrap().status.code(), Some(2));
     assert_eq!(state(), before);
-    has_a_history(&stage, &folder);
+    check_history(&stage, &folder);
     let built = std::fs::read_to_string(clones(&stage).unwrap().join("times")).unwrap();
     assert_eq!(built.lines().count(), 3, "each of three commits once");
 }
@@ -335,21 +335,21 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
          [[benchmark]]\nname = \"say\"\nrun = \"./say\"\n\
          metric = \"regex:figure=([0-9]+) lower\"\n",
     );
-    stage.script("project/say", "echo figure=$((10000 + $$ % 7))");
+    stage.write_script("project/say", "echo figure=$((10000 + $$ % 7))");
     begin_repository(&folder);
     // 2 % more in the first variant, 4 % in the second.
-    stage.script(
+    stage.write_script(
         "project/say",
         "echo figure=$((10000 + 200 * $(cat variant) + $$ % 7))",
     );
     git(&folder, &["commit", "-qam", "two"]);
     for variant in [1, 2, 2] {
         let line = format!("gate HEAD~1 HEAD --suite suite.toml -r 30 --variant {variant}");
-        check(&stage.in_project(&line), 1, "say by ");
+        check(&stage.run_in_project(&line), 1, "say by ");
     }
     let built = std::fs::read_to_string(clones(&stage).unwrap().join("variants")).unwrap();
     assert_eq!(built, "1\n1\n2\n2\n", "each once, base and head");
-    let (found, _) = texts(&stage.in_project("record history --question say --format json"));
+    let (found, _) = texts(&stage.run_in_project("record history --trend say --format json"));
     let found: Value = serde_json::from_str(&found).unwrap();
     let between = found["steps"][0]["between"].as_f64().unwrap();
     assert!((0.005..0.02).contains(&between), "{found}");
@@ -358,13 +358,13 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
         method.contains("a standard deviation of up to "),
         "{method}"
     );
-    let (shown, _) = texts(&stage.in_project("record show last --format json"));
+    let (shown, _) = texts(&stage.run_in_project("record show last --format json"));
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["head"]["variant"], 2, "{shown}");
 }
 
 #[test]
-fn a_bisection_skips_what_does_not_build_and_stops_at_mistakes() {
+fn a_bisection_skips_commits_that_do_not_build_and_stops_at_mistakes() {
     let stage = Stage::new();
     std::fs::create_dir(stage.path().join("good")).unwrap();
     std::fs::create_dir(stage.path().join("bad")).unwrap();
@@ -398,7 +398,7 @@ fn a_build_that_failed_is_made_again() {
     let run = |build: &str| {
         let suite = format!("build = \"{build}\"\n[[benchmark]]\nrun = \"true\"\n");
         stage.write("project/suite.toml", &suite);
-        texts(&stage.in_project("gate HEAD HEAD --suite suite.toml -r 2")).1
+        texts(&stage.run_in_project("gate HEAD HEAD --suite suite.toml -r 2")).1
     };
     let good = "echo good > state";
     assert!(run(good).contains("building HEAD"));
@@ -412,7 +412,7 @@ fn a_build_that_failed_is_made_again() {
 
 /// A project of one commit, whose build writes its process into `begun`, waits for
 /// `go` and counts itself in `built`.
-fn slow_to_build(stage: &Stage) {
+fn commit_slow_build(stage: &Stage) {
     stage.write("project/file", "");
     stage.write(
         "project/suite.toml",
@@ -445,10 +445,10 @@ fn a_build_ends_with_pinwise() {
         return;
     }
     let stage = Stage::new();
-    slow_to_build(&stage);
+    commit_slow_build(&stage);
     let mut gate = begin_gate(&stage, "store.db");
     let mut builder = String::new();
-    until("the build begins", || {
+    wait_until("the build begins", || {
         let begun = clones(&stage).map(|folder| std::fs::read_to_string(folder.join("begun")));
         builder = begun.and_then(Result::ok).unwrap_or_default();
         builder.ends_with('\n')
@@ -456,7 +456,7 @@ fn a_build_ends_with_pinwise() {
     gate.kill().unwrap();
     gate.wait().unwrap();
     let builder = Path::new("/proc").join(builder.trim());
-    until("the build has ended", || !builder.exists());
+    wait_until("the build has ended", || !builder.exists());
 }
 
 #[test]
@@ -465,17 +465,17 @@ fn a_commit_is_built_by_one_gate_at_a_time() {
         return;
     }
     let stage = Stage::new();
-    slow_to_build(&stage);
+    commit_slow_build(&stage);
     let first = begin_gate(&stage, "first.db");
     let has_begun = || clones(&stage).is_some_and(|folder| folder.join("begun").exists());
-    until("the build begins", has_begun);
+    wait_until("the build begins", has_begun);
     let mut second = begin_gate(&stage, "second.db");
-    let mut said = std::io::BufReader::new(second.stderr.take().unwrap()).lines();
-    let waits = said.find(|line| line.as_ref().is_ok_and(|l| l.contains("another gate")));
+    let mut lines = std::io::BufReader::new(second.stderr.take().unwrap()).lines();
+    let waits = lines.find(|line| line.as_ref().is_ok_and(|l| l.contains("another gate")));
     assert!(waits.is_some(), "the second waits");
     let clones = clones(&stage).unwrap();
     std::fs::write(clones.join("go"), "").unwrap();
-    said.for_each(drop);
+    lines.for_each(drop);
     for (gate, name) in [(first, "first"), (second, "second")] {
         let output = gate.wait_with_output().unwrap();
         let (_, err) = texts(&output);
@@ -493,7 +493,7 @@ fn revisions_have_their_submodules() {
     }
     let stage = Stage::new();
     let [folder, part] = ["project", "part"].map(|name| stage.path().join(name));
-    stage.script("part/say", &says(100));
+    stage.write_script("part/say", &says(100));
     stage.write("project/suite.toml", "[[benchmark]]\nrun = \"part/say\"\n");
     for folder in [&folder, &part] {
         begin_repository(folder);
@@ -505,7 +505,7 @@ fn revisions_have_their_submodules() {
         &[&local[..], &["submodule", "add", "-q", &part]].concat(),
     );
     git(&folder, &["commit", "-qm", "two"]);
-    let run = || stage.in_project("gate HEAD . --suite suite.toml -r 2");
+    let run = || stage.run_in_project("gate HEAD . --suite suite.toml -r 2");
     git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
     let refused = run();
     let (_, err) = texts(&refused);
@@ -530,7 +530,7 @@ fn the_comment_of_an_earlier_gate_is_replaced() {
     let comment = |listed: &str| {
         let noted = stage.path().join("asked");
         let _ = std::fs::remove_file(&noted);
-        stage.script(
+        stage.write_script(
             "bin/gh",
             &format!(
                 "echo \"$@\" >> {}\ncase \"$*\" in *--paginate*) printf '{listed}';; esac",

@@ -82,7 +82,7 @@ fn allocations_of_units(kernel: &Kernel, isa: Isa) -> u64 {
     let mut worker = job.worker(0).unwrap();
     let before = CALLS.get();
     for unit in 0..2 {
-        worker.unit(unit).unwrap();
+        worker.run_unit(unit).unwrap();
     }
     CALLS.get() - before
 }

@@ -38,8 +38,8 @@ fn climb(wiring: &str, seed: u64) -> (Ladder, usize) {
         for bytes in sizes {
             let (cpu, node) = (0, None);
             let probe = Probe::Chase { cpu, bytes, node };
-            let made = machine.probe(&[probe], 15, Duration::from_secs(1)).unwrap();
-            let mut values = made[0].values.clone();
+            let batches = machine.probe(&[probe], 15, Duration::from_secs(1)).unwrap();
+            let mut values = batches[0].values.clone();
             values.sort_by(f64::total_cmp);
             points.push(Point {
                 bytes,

@@ -112,14 +112,14 @@ fn the_fastest_core_of_a_folder_is_known() {
 }
 
 /// The folder that cargo builds into, and whether it is that of releases.
-fn built() -> (PathBuf, bool) {
+fn find_build_folder() -> (PathBuf, bool) {
     let folder = Path::new(env!("CARGO_BIN_EXE_pinwise")).parent().unwrap();
     (folder.to_owned(), folder.ends_with("release"))
 }
 
 #[track_caller]
-fn cargo(arguments: &[&str]) {
-    let (folder, is_release) = built();
+fn run_cargo(arguments: &[&str]) {
+    let (folder, is_release) = find_build_folder();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
     // Variables for tests alone would make build scripts run again, and everything above them
@@ -136,11 +136,11 @@ fn cargo(arguments: &[&str]) {
     if is_release {
         command.arg("--release");
     }
-    succeeds(&mut command);
+    run_successfully(&mut command);
 }
 
 #[track_caller]
-fn succeeds(command: &mut Command) -> String {
+fn run_successfully(command: &mut Command) -> String {
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -150,14 +150,14 @@ fn succeeds(command: &mut Command) -> String {
 }
 
 /// An example, which `cargo test` has built along with the tests, unless only
-/// they were asked for.
+/// they were requested.
 fn example(name: &str) -> Command {
-    let path = built().0.join("examples").join(name);
+    let path = find_build_folder().0.join("examples").join(name);
     let changed = |path: &Path| std::fs::metadata(path)?.modified();
     let source = root().join("examples").join(format!("{name}.rs"));
     let is_current = changed(&path).is_ok_and(|built| built > changed(&source).unwrap());
     if !is_current {
-        cargo(&["build", "--example", name]);
+        run_cargo(&["build", "--example", name]);
     }
     Command::new(path)
 }
@@ -166,7 +166,7 @@ fn example(name: &str) -> Command {
 fn a_rayon_pool_binds_its_threads() {
     let workers = Host::discover().unwrap().workers().parallelism;
     for (arguments, threads) in [(vec![], workers), (vec!["compact", "3"], 3)] {
-        let out = succeeds(example("rayon_pool").args(arguments));
+        let out = run_successfully(example("rayon_pool").args(arguments));
         let lines: Vec<&str> = out
             .lines()
             .filter(|line| line.starts_with("thread"))
@@ -185,7 +185,7 @@ fn a_rayon_pool_binds_its_threads() {
 
 #[test]
 fn a_tokio_runtime_binds_its_workers() {
-    let out = succeeds(&mut example("tokio_runtime"));
+    let out = run_successfully(&mut example("tokio_runtime"));
     let workers = Host::discover().unwrap().workers().parallelism;
     assert!(out.contains(&format!("workers {workers}\n")), "{out}");
     let lines: Vec<&str> = out
@@ -215,9 +215,9 @@ impl InC {
         }
         Some(BUILT.get_or_init(|| {
             // With only one package, cargo would rebuild its dependencies with other features.
-            cargo(&["build", "--workspace", "--lib", "--examples"]);
+            run_cargo(&["build", "--workspace", "--lib", "--examples"]);
             let folder = tempfile::tempdir().unwrap();
-            let library = built().0;
+            let library = find_build_folder().0;
             std::fs::copy(
                 library.join("libpinwise.so"),
                 folder.path().join("libpinwise.so.0"),
@@ -265,7 +265,7 @@ impl InC {
             .arg("-L")
             .arg(folder)
             .args(["-lpinwise", "-lpthread"]);
-        succeeds(&mut shared);
+        run_successfully(&mut shared);
         let mut whole = start();
         whole
             .arg(folder.join(format!("{name}-static")))
@@ -274,7 +274,7 @@ impl InC {
             .arg(&include);
         whole.arg(folder.join("libpinwise.a"));
         whole.args(["-lpthread", "-ldl", "-lm"]);
-        succeeds(&mut whole);
+        run_successfully(&mut whole);
     }
 
     fn program(&self, name: &str) -> Command {
@@ -289,11 +289,11 @@ fn c_programs_place_themselves() {
     let Some(c) = InC::build() else { return };
     let workers = Host::discover().unwrap().workers();
     for program in ["place", "place-static"] {
-        let out = succeeds(&mut c.program(program));
+        let out = run_successfully(&mut c.program(program));
         let expected = format!("{} workers make sense", workers.parallelism);
         assert!(out.lines().next().unwrap().ends_with(&expected), "{out}");
         assert_eq!(out.lines().count(), 1 + workers.parallelism, "{out}");
-        let out = succeeds(c.program(program).args(["compact", "5"]));
+        let out = run_successfully(c.program(program).args(["compact", "5"]));
         assert_eq!(out.lines().count(), 6, "{out}");
         let refused = |name: &str| {
             let output = c.program(program).arg(name).output().unwrap();
@@ -304,7 +304,7 @@ fn c_programs_place_themselves() {
         assert!(refused("one-croe").contains("did you mean 'one-core'?"));
     }
     for program in ["guide", "guide-static"] {
-        let out = succeeds(&mut c.program(program));
+        let out = run_successfully(&mut c.program(program));
         assert!(out.starts_with("on CPU "), "{out}");
     }
 }
@@ -369,7 +369,7 @@ int main(void) {
         env!("CARGO_PKG_VERSION")
     );
     for program in ["wrong", "wrong-static"] {
-        assert_eq!(succeeds(&mut c.program(program)), expected);
+        assert_eq!(run_successfully(&mut c.program(program)), expected);
     }
     if !has_program("valgrind") {
         return skipped("valgrind is not installed: its part was left out");
@@ -381,7 +381,7 @@ int main(void) {
         command.args(["--errors-for-leak-kinds=definite,indirect"]);
         command.arg(c.folder.path().join(program));
         command.env("LD_LIBRARY_PATH", c.folder.path());
-        succeeds(&mut command);
+        run_successfully(&mut command);
     }
 }
 
@@ -394,7 +394,7 @@ fn the_header_is_cpp_too() {
     let source = c.folder.path().join("guide.cpp");
     std::fs::copy(c.folder.path().join("guide.c"), &source).unwrap();
     c.compile("c++", "-std=c++17", &source, "guide-cpp");
-    succeeds(&mut c.program("guide-cpp"));
+    run_successfully(&mut c.program("guide-cpp"));
 }
 
 #[test]

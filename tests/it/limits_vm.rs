@@ -14,7 +14,7 @@ const FAULTS: [&str; 3] = [
 /// Arms in the midst of which it is killed.
 const ARMS: [&str; 2] = ["--limit 0.5", "--isolate cpu:2"];
 
-fn killed() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn list_kills() -> impl Iterator<Item = (&'static str, &'static str)> {
     FAULTS
         .into_iter()
         .flat_map(|fault| ARMS.map(|arm| (fault, arm)))
@@ -56,7 +56,7 @@ fn script() -> String {
           'grep core_cookie /proc/self/sched >>/tmp/cookies' 2>&1; echo \"status $?\"\n\
          echo cookies $(grep -c ' 0$' /tmp/cookies) $(grep -vc ' 0$' /tmp/cookies)\n",
     );
-    for (fault, arm) in killed() {
+    for (fault, arm) in list_kills() {
         text.push_str(&format!(
             "PINWISE_FAULT={fault} \"$0\" -q compare {arm} --max-runs 6 --shell=sh \"$spin\" >/tmp/out 2>&1\n\
              s=$?; echo '@@ {arm} {fault}'; echo \"status $s\"\n\
@@ -118,7 +118,7 @@ fn limits_of_cgroups_of_version_2() {
         says("core scheduling", &["cookies 3 3\n", "status 0"]);
     }
     assert!(!part("isolated").contains("list:\t2-3"), "{out}");
-    for (fault, arm) in killed() {
+    for (fault, arm) in list_kills() {
         says(&format!("{arm} {fault}"), &["status 137"]);
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::{
-    PATIENCE, Running, has_program, pinwise, signal, skipped, stat_field, texts, until, words,
+    PATIENCE, Running, has_program, pinwise, signal, skipped, stat_field, texts, wait_until, words,
 };
 
 fn read(path: &Path) -> Option<String> {
@@ -102,7 +102,7 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
     let service = Running::start(Command::new(&odd).args(["-c", "sleep 600 & wait"]));
     let before = masks(&service.id());
     let children = format!("/proc/{0}/task/{0}/children", service.id());
-    until("the child", || {
+    wait_until("the child", || {
         read(Path::new(&children)).is_some_and(|c| !c.trim().is_empty())
     });
     let child = read(Path::new(&children)).unwrap().trim().to_owned();
@@ -111,11 +111,11 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
     for name in ["INT", "TERM", "KILL"] {
         let applying = start(&store, &arguments);
         for process in [&service.id(), &child] {
-            until(name, || masks(process) == [cpu.as_str()]);
+            wait_until(name, || masks(process) == [cpu.as_str()]);
         }
         signal(applying.0.id(), name);
         for process in [&service.id(), &child] {
-            until(name, || masks(process) == before);
+            wait_until(name, || masks(process) == before);
         }
     }
     // Reported in text and as a record; the name is made harmless.
@@ -183,10 +183,10 @@ fn a_process_started_at_the_last_moment_gets_its_cpus() {
             &["apply", "--pid", &service.0.id(), "--place", &place],
         );
         let placed = || service.masks().iter().filter(|mask| **mask == cpu).count();
-        until("some that are placed", || placed() > 50);
+        wait_until("some that are placed", || placed() > 50);
         signal(applying.0.id(), name);
         let is_as_before = || service.masks().iter().all(|mask| before.contains(mask));
-        until(name, is_as_before);
+        wait_until(name, is_as_before);
         std::thread::sleep(Duration::from_millis(600));
         assert!(is_as_before(), "{name}");
     }
@@ -213,7 +213,7 @@ fn a_process_placed_by_others_meanwhile_is_left_alone() {
     command.args(["apply", "--pid", &service.id(), "--place", &place]);
     command.stderr(Stdio::piped()).stdout(Stdio::null());
     let mut applying = Running(command.spawn().unwrap());
-    until("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    wait_until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     if !taskset(other) {
         return skipped("CPU 0 and 1 are not both allowed");
     }
@@ -400,7 +400,7 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
     };
     let mut service = Running::sleeper();
     let pinwise = comparing(&service);
-    until("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    wait_until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     service.0.kill().unwrap();
     service.0.wait().unwrap();
     let output = pinwise.wait_with_output().unwrap();
@@ -420,11 +420,11 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
         let service = Running::sleeper();
         let before = masks(&service.id());
         let pinwise = comparing(&service);
-        until(name, || masks(&service.id()) == [cpu.as_str()]);
+        wait_until(name, || masks(&service.id()) == [cpu.as_str()]);
         signal(pinwise.id(), name);
         let output = pinwise.wait_with_output().unwrap();
         assert_eq!(output.status.code(), status, "{name}: {}", texts(&output).1);
-        until(name, || masks(&service.id()) == before);
+        wait_until(name, || masks(&service.id()) == before);
         // And it stays so.
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(masks(&service.id()), before, "{name}");
@@ -547,7 +547,7 @@ impl Redis {
                 .args(words("--bind 127.0.0.1 --daemonize no"))
                 .current_dir(folder),
         );
-        until("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        wait_until("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         let load = Running::start(Command::new("redis-benchmark").args([
             "-p", &text, "-t", "get", "-l", "-n", "1000000", "-c", "8", "-q",
         ]));
@@ -577,7 +577,7 @@ fn redis_is_compared_under_load_and_given_back() {
     let pid = redis.server.id();
     // Its background threads begin after it listens.
     let is_whole = || masks(&pid).len() > 4;
-    until("redis's threads", is_whole);
+    wait_until("redis's threads", is_whole);
     let before = masks(&pid);
     let (command, place) = (
         format!("redis-cli -p {} info stats", redis.port),
@@ -589,7 +589,7 @@ fn redis_is_compared_under_load_and_given_back() {
     let arguments = [compare(&pid, &place, source), times].concat();
     let mut compared = None;
     // Beside busy programs it may answer nothing for as long as it averages over.
-    until("a figure above 0", || {
+    wait_until("a figure above 0", || {
         let ticks_before = cpu_ticks(&pid);
         let output = run(&store, &arguments);
         let (_, err) = texts(&output);
@@ -618,7 +618,7 @@ fn redis_is_compared_under_load_and_given_back() {
         &["apply", "--pid", &pid, "--place", "compact/bound"],
     );
     let is_bound = || masks(&pid).iter().all(|mask| mask.parse::<usize>().is_ok());
-    until("bound threads", is_bound);
+    wait_until("bound threads", is_bound);
     signal(applying.0.id(), "KILL");
-    until("their old masks", || masks(&pid) == before);
+    wait_until("their old masks", || masks(&pid) == before);
 }

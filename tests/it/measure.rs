@@ -29,7 +29,7 @@ fn groups<'a>(record: &'a Value, kind: &str) -> Vec<&'a str> {
 }
 
 #[track_caller]
-fn verdict(record: &Value, level: &str, expected: &str) {
+fn check_verdict(record: &Value, level: &str, expected: &str) {
     let verdicts = record["measured"]["verdicts"].as_array().unwrap();
     let found = verdicts.iter().find(|v| v["level"] == level);
     let found = found.unwrap_or_else(|| panic!("no verdict on {level}: {verdicts:?}"));
@@ -42,7 +42,7 @@ const HONEST: &str = r#"topology = "package:2 [numa(memory=64GB)] l3:2(size=32MB
 fn a_report_that_is_true_is_confirmed_level_by_level() {
     let record = measure(HONEST, &[]);
     for level in ["smt", "llc", "package", "numa"] {
-        verdict(&record, level, "agrees");
+        check_verdict(&record, level, "agrees");
     }
     assert_eq!(record["contradictions"].as_array().unwrap().len(), 0);
     assert_eq!(groups(&record, "llc"), ["0-7", "8-15", "16-23", "24-31"]);
@@ -62,9 +62,9 @@ topology = "package:1 l3:2(size=16MB) core:4 pu:2"
 "#,
         &["--wiring-only"],
     );
-    verdict(&record, "smt", "contradicted");
-    verdict(&record, "llc", "contradicted");
-    verdict(&record, "package", "agrees");
+    check_verdict(&record, "smt", "contradicted");
+    check_verdict(&record, "llc", "contradicted");
+    check_verdict(&record, "package", "agrees");
     assert_eq!(groups(&record, "smt")[..2], ["0-1", "2-3"]);
     assert_eq!(groups(&record, "llc"), ["0-7", "8-15"]);
     let first = &record["contradictions"][0];
@@ -85,7 +85,7 @@ topology = "package:1 [numa(memory=128GB)] l3:1(size=8MB) core:8 pu:1"
         &[],
     );
     for level in ["llc", "package", "numa", "cache"] {
-        verdict(&record, level, "contradicted");
+        check_verdict(&record, level, "contradicted");
     }
     assert_eq!(record["measured"]["flat"], true);
 }
@@ -121,7 +121,7 @@ stacked = ["1,3"]
 "#,
         &[],
     );
-    verdict(&record, "stacked", "contradicted");
+    check_verdict(&record, "stacked", "contradicted");
     let verdicts = record["measured"]["verdicts"].as_array().unwrap();
     let of_caches = verdicts.iter().filter(|v| v["level"] == "cache");
     let smaller: Vec<&Value> = of_caches.filter(|v| v["verdict"] != "agrees").collect();
@@ -143,12 +143,12 @@ llc_ns = 20.5
 "#,
         &["--wiring-only"],
     );
-    verdict(&record, "smt", "contradicted");
+    check_verdict(&record, "smt", "contradicted");
     assert_eq!(groups(&record, "smt").len(), 8);
 }
 
 #[test]
-fn two_cpus_are_judged_by_what_is_known_of_others() {
+fn two_cpus_are_judged_by_other_machines() {
     let of = |latency: &str, truth: &str, options: &[&str]| {
         let description = format!(
             "topology = \"package:1 l3:1(size=32MB) core:2 pu:1\"\n[wiring]\ntopology = \"{truth}\"\n{latency}\n"
@@ -157,30 +157,30 @@ fn two_cpus_are_judged_by_what_is_known_of_others() {
     };
     let alone = &["--wiring-only"][..];
     let neighbours = of("llc_ns = 30.0", "package:1 l3:1 core:2 pu:1", alone);
-    verdict(&neighbours, "smt", "agrees");
-    verdict(&neighbours, "llc", "agrees");
+    check_verdict(&neighbours, "smt", "agrees");
+    check_verdict(&neighbours, "llc", "agrees");
     let siblings = of("smt_ns = 11.0", "package:1 l3:1 core:1 pu:2", alone);
-    verdict(&siblings, "smt", "contradicted");
+    check_verdict(&siblings, "smt", "contradicted");
     // One absolute latency contradicts nothing: the machine's own loads do.
     let truth = "package:1 l3:2 core:1 pu:1";
     let strangers = of("package_ns = 105.0", truth, alone);
-    verdict(&strangers, "llc", "cannot_tell");
-    verdict(&strangers, "smt", "agrees");
+    check_verdict(&strangers, "llc", "cannot_tell");
+    check_verdict(&strangers, "smt", "agrees");
     let strangers = of("package_ns = 105.0", truth, &[]);
-    verdict(&strangers, "llc", "contradicted");
+    check_verdict(&strangers, "llc", "contradicted");
     // A line takes as long on a large mesh, whose loads are slow, too.
     let mesh = of("llc_ns = 66.0", "package:1 l3:1 core:2 pu:1", &[]);
-    verdict(&mesh, "smt", "agrees");
+    check_verdict(&mesh, "smt", "agrees");
     let slow = "memory_ns = 150.0\ncaches = [{ bytes = 32768, ns = 1.0 }, { bytes = 1048576, ns = 3.4 }, { bytes = 33554432, ns = 60.0 }]";
     let mesh = format!("llc_ns = 79.0\n{slow}");
     let mesh = of(&mesh, "package:1 l3:1 core:2 pu:1", &[]);
-    verdict(&mesh, "llc", "agrees");
+    check_verdict(&mesh, "llc", "agrees");
     // Other programs slow loads as well: neither these nor the line alone decide then.
     for figures in ["", slow] {
         let busy = format!("package_ns = 123.0\nstolen = 0.2\n{figures}");
         let busy = of(&busy, truth, &[]);
-        verdict(&busy, "llc", "cannot_tell");
-        verdict(&busy, "package", "agrees");
+        check_verdict(&busy, "llc", "cannot_tell");
+        check_verdict(&busy, "package", "agrees");
         let text = busy["measured"]["verdicts"].to_string();
         assert!(!text.contains("such CPUs share no cache"), "{text}");
     }
@@ -210,12 +210,12 @@ dwell_s = 12.0
     );
     let states = drift["pairs"][0]["states"].as_array().unwrap();
     assert_eq!(states.len(), 2, "{states:?}");
-    verdict(&record, "placement", "contradicted");
+    check_verdict(&record, "placement", "contradicted");
     assert!(drift["valid_s"].as_f64().unwrap() < 4.0);
 }
 
 #[test]
-fn what_was_found_before_the_wiring_changed_contradicts_nothing() {
+fn findings_before_a_change_of_wiring_contradict_nothing() {
     let record = measure(
         r#"
 topology = "package:1 l3:1(size=32MB) core:4 pu:1"
@@ -228,15 +228,15 @@ dwell_s = 30.0
 "#,
         &["--wiring-only", "--watch", "10m"],
     );
-    verdict(&record, "placement", "contradicted");
-    verdict(&record, "llc", "cannot_tell");
+    check_verdict(&record, "placement", "contradicted");
+    check_verdict(&record, "llc", "cannot_tell");
     assert_eq!(record["contradictions"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_machine_that_stays_is_called_so_within_what_was_watched() {
+fn a_stable_machine_is_reported_as_stable_for_the_watched_time() {
     let record = measure(HONEST, &["--wiring-only", "--watch", "60s"]);
-    verdict(&record, "placement", "agrees");
+    check_verdict(&record, "placement", "agrees");
     let sentence = record["measured"]["drift"]["sentence"].as_str().unwrap();
     assert!(sentence.contains("less than once in 20 s"), "{sentence}");
 }
@@ -251,7 +251,7 @@ stacked = ["1,3"]
 "#,
         &["--wiring-only"],
     );
-    verdict(&record, "stacked", "contradicted");
+    check_verdict(&record, "stacked", "contradicted");
     let contradictions = record["contradictions"].as_array().unwrap();
     let measured = contradictions[0]["measured"].as_str().unwrap();
     assert!(measured.contains("CPUs {1,3} never ran"), "{measured}");
@@ -273,7 +273,7 @@ ignores_affinity = true
     );
     let reason = record["measured"]["cannot_tell"].as_str().unwrap();
     assert!(reason.contains("did not stay"), "{reason}");
-    verdict(&record, "llc", "cannot_tell");
+    check_verdict(&record, "llc", "cannot_tell");
     assert_eq!(record["contradictions"].as_array().unwrap().len(), 0);
 }
 
@@ -308,7 +308,7 @@ fn sixteen_cpus_take_less_than_a_second_of_probing() {
 }
 
 #[test]
-fn a_short_budget_says_what_is_missing() {
+fn a_short_budget_lists_what_was_not_measured() {
     let record = measure(HONEST, &["--budget", "50ms"]);
     let effort = &record["measured"]["effort"];
     assert!(
@@ -319,7 +319,7 @@ fn a_short_budget_says_what_is_missing() {
 }
 
 /// Runs pinwise with a store that stays for the test.
-fn stored(store: &Path, arguments: &[&str]) -> (String, String) {
+fn run_with_store(store: &Path, arguments: &[&str]) -> (String, String) {
     let output = pinwise(store).args(arguments).output().unwrap();
     let texts = texts(&output);
     assert!(output.status.success(), "{arguments:?}: {}", texts.1);
@@ -345,7 +345,7 @@ fn measuring(machine: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_was_measured_is_kept_and_compare_follows_it() {
+fn a_measured_map_is_stored_and_used_by_compare() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let path = folder.path().join("machine.toml");
@@ -363,21 +363,21 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
     .unwrap();
     let machine = format!("sim:{}", path.display());
     let compare = comparing(&machine);
-    let (_, before) = stored(&store, &compare);
+    let (_, before) = run_with_store(&store, &compare);
     assert!(!before.contains("measurement"), "{before}");
-    stored(&store, &measuring(&machine));
-    let (history, _) = stored(&store, &["record", "history"]);
+    run_with_store(&store, &measuring(&machine));
+    let (history, _) = run_with_store(&store, &["record", "history"]);
     assert!(
         history.contains("contradicted (SMT siblings): CPUs {0-1}"),
         "{history}"
     );
-    let (shown, _) = stored(&store, &["record", "show", "last"]);
+    let (shown, _) = run_with_store(&store, &["record", "show", "last"]);
     assert!(shown.contains("CONTRADICTED"), "{shown}");
-    let (pairs, _) = stored(&store, &["record", "show", "last", "--format", "csv"]);
+    let (pairs, _) = run_with_store(&store, &["record", "show", "last", "--format", "csv"]);
     let mut lines = pairs.lines();
     assert_eq!(lines.next(), Some("a,b,latency_ns,is_measured"));
     assert_eq!(lines.count(), 8 * 7 / 2, "{pairs}");
-    let (table, after) = stored(&store, &compare);
+    let (table, after) = run_with_store(&store, &compare);
     assert!(after.contains("one-per-core is cpu:0,2,4,6"), "{after}");
     assert!(table.contains("cpu:0-3"), "the first measured LLC: {table}");
 }
@@ -385,7 +385,7 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
 /// The CPUs of this machine are moved between its maps, as those of a virtual
 /// machine that floats.
 #[test]
-fn maps_of_one_boot_that_differ_are_not_trusted() {
+fn differing_maps_of_one_boot_are_not_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let path = folder.path().join("machine.toml");
@@ -397,26 +397,26 @@ fn maps_of_one_boot_that_differ_are_not_trusted() {
         );
         std::fs::write(&path, description).unwrap();
         let measure = [&measuring(&machine)[..], &["--format", "json"]].concat();
-        let (out, _) = stored(&store, &measure);
+        let (out, _) = run_with_store(&store, &measure);
         serde_json::from_str(&out).unwrap()
     };
-    verdict(&map(2), "llc", "contradicted");
+    check_verdict(&map(2), "llc", "contradicted");
     let same = map(2);
-    verdict(&same, "llc", "contradicted");
+    check_verdict(&same, "llc", "contradicted");
     let notes = same["measured"]["notes"].to_string();
     assert!(
         notes.contains("An earlier map of this boot agrees"),
         "{notes}"
     );
     let other = map(1);
-    verdict(&other, "llc", "cannot_tell");
-    verdict(&other, "placement", "contradicted");
+    check_verdict(&other, "llc", "cannot_tell");
+    check_verdict(&other, "placement", "contradicted");
     assert_eq!(other["contradictions"].as_array().unwrap().len(), 1);
     let verdicts = other["measured"]["verdicts"].to_string();
     let message =
         "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
     assert!(verdicts.contains(message), "{verdicts}");
-    let (shown, _) = stored(&store, &["record", "show", "last"]);
+    let (shown, _) = run_with_store(&store, &["record", "show", "last"]);
     assert!(
         shown.contains("last-level caches: unstable; trust neither"),
         "{shown}"
@@ -428,6 +428,6 @@ fn maps_of_one_boot_that_differ_are_not_trusted() {
         "{again}"
     );
     let compare = comparing(&machine);
-    let (_, notes) = stored(&store, &compare);
+    let (_, notes) = run_with_store(&store, &compare);
     assert!(!notes.contains("by measurement"), "{notes}");
 }

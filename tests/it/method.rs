@@ -1,5 +1,5 @@
 //! The method on known truth: whole comparisons on simulated machines, through the code path of
-//! real ones. Numbers of replays are small here, a fifth of them unless all are asked for, seeds
+//! real ones. Numbers of replays are small here, a fifth of them unless all are requested, seeds
 //! fixed and limits wide enough for chance; `cargo lab method` makes the full table.
 
 use pinwise_record::{ContrastVerdict, SearchAnswer, SearchRecord};
@@ -7,7 +7,7 @@ use pinwise_sim::world::{self, World, WorldNoise};
 use pinwise_stats::describe::quantile;
 use pinwise_stats::judge::Judge;
 
-use crate::replay::{Cell, Tally, independent, recorded, replay, replay_each};
+use crate::replay::{Cell, Tally, independent, read_series, replay, replay_each};
 use crate::search_worlds;
 use crate::support::replays;
 
@@ -23,7 +23,7 @@ fn measure(cell: &Cell, all: usize) -> Tally {
 
 /// At most this share, but for what chance adds in three cases of a thousand.
 #[track_caller]
-fn at_most(limit: f64, tally: &Tally, count: usize) {
+fn assert_at_most(limit: f64, tally: &Tally, count: usize) {
     let n = tally.replays as f64;
     let bound = limit + 3.0 * (limit * (1.0 - limit) / n).sqrt();
     let share = tally.share(count);
@@ -35,7 +35,7 @@ fn at_most(limit: f64, tally: &Tally, count: usize) {
 
 /// At least this share, with the same allowance.
 #[track_caller]
-fn at_least(limit: f64, tally: &Tally, count: usize) {
+fn assert_at_least(limit: f64, tally: &Tally, count: usize) {
     let n = tally.replays as f64;
     let bound = limit - 3.0 * (limit * (1.0 - limit) / n).sqrt();
     let share = tally.share(count);
@@ -48,8 +48,8 @@ fn at_least(limit: f64, tally: &Tally, count: usize) {
 /// Noise that all arms share does not make one look steadier, and intervals of
 /// ratios of spreads hold 1 as often as they say.
 #[track_caller]
-fn spreads_alike(tally: &Tally) {
-    at_most(0.05, tally, tally.spread_claims);
+fn check_equal_spreads(tally: &Tally) {
+    assert_at_most(0.05, tally, tally.spread_claims);
     let bound = 0.95 - 3.0 * (0.95 * 0.05 / tally.spreads.max(1) as f64).sqrt();
     let coverage = tally.spreads_covered as f64 / tally.spreads.max(1) as f64;
     assert!(coverage >= bound, "{coverage} below {bound}: {tally:?}");
@@ -58,7 +58,7 @@ fn spreads_alike(tally: &Tally) {
 /// Intervals hold the truth as often as they say, and what is undecided says
 /// what is still possible and what it would take.
 #[track_caller]
-fn covers(tally: &Tally) {
+fn check_coverage(tally: &Tally) {
     let bound = 0.95 - 3.0 * (0.95 * 0.05 / tally.contrasts as f64).sqrt();
     assert!(tally.coverage() >= bound, "below {bound}: {tally:?}");
     assert_eq!(tally.mute, 0, "undecided without interval or time");
@@ -67,29 +67,29 @@ fn covers(tally: &Tally) {
 #[test]
 fn identical_arms_rarely_differ() {
     for name in ["aa_cpu1", "aa_cpu2", "aa_mem1", "aa_bg", "light_cpu"] {
-        let noise = recorded(&format!("{name}.csv.xz"));
+        let noise = read_series(&format!("{name}.csv.xz"));
         let tally = measure(&Cell::new(&noise, 2, 1.0, 40), 200);
-        at_most(0.05, &tally, tally.false_claims);
-        covers(&tally);
-        spreads_alike(&tally);
+        assert_at_most(0.05, &tally, tally.false_claims);
+        check_coverage(&tally);
+        check_equal_spreads(&tally);
     }
 }
 
 #[test]
 fn no_winner_is_invented_among_many_identical_arms() {
-    let noise = recorded("aa_cpu2.csv.xz");
+    let noise = read_series("aa_cpu2.csv.xz");
     for (arms, max_runs, replays) in [(5, 30, 200), (20, 24, 100)] {
         let tally = measure(&Cell::new(&noise, arms, 1.0, max_runs), replays);
-        at_most(0.05, &tally, tally.false_claims);
-        covers(&tally);
-        spreads_alike(&tally);
+        assert_at_most(0.05, &tally, tally.false_claims);
+        check_coverage(&tally);
+        check_equal_spreads(&tally);
     }
 }
 
 #[test]
 fn planted_effects_are_found_in_the_right_direction() {
-    let light = recorded("light_cpu.csv.xz");
-    let medium = recorded("aa_cpu2.csv.xz");
+    let light = read_series("light_cpu.csv.xz");
+    let medium = read_series("aa_cpu2.csv.xz");
     for (noise, effect, max_runs) in [
         (&light, 1.02, 40),
         (&medium, 1.02, 130),
@@ -97,41 +97,41 @@ fn planted_effects_are_found_in_the_right_direction() {
         (&independent(0.0175), 1.02, 20),
     ] {
         let tally = measure(&Cell::new(noise, 2, effect, max_runs), 120);
-        at_least(0.8, &tally, tally.found);
-        at_most(0.005, &tally, tally.wrong_direction);
-        covers(&tally);
-        spreads_alike(&tally);
+        assert_at_least(0.8, &tally, tally.found);
+        assert_at_most(0.005, &tally, tally.wrong_direction);
+        check_coverage(&tally);
+        check_equal_spreads(&tally);
     }
 }
 
 #[test]
-fn an_open_ended_comparison_keeps_the_level_and_finds_what_there_is() {
+fn an_open_ended_comparison_keeps_its_error_rate_and_finds_effects() {
     let open_ended = |noise: &str, arms, effect, max_runs| Cell {
         is_open_ended: true,
         ..Cell::new(noise, arms, effect, max_runs)
     };
     for name in ["aa_cpu1", "aa_cpu2", "aa_bg", "light_cpu"] {
-        let noise = recorded(&format!("{name}.csv.xz"));
+        let noise = read_series(&format!("{name}.csv.xz"));
         let tally = measure(&open_ended(&noise, 2, 1.0, 150), 150);
-        at_most(0.05, &tally, tally.false_claims);
-        covers(&tally);
+        assert_at_most(0.05, &tally, tally.false_claims);
+        check_coverage(&tally);
     }
-    let medium = recorded("aa_cpu2.csv.xz");
+    let medium = read_series("aa_cpu2.csv.xz");
     for (arms, effect, most) in [(2, 1.02, 400), (2, 0.95, 200), (5, 0.95, 200)] {
         let tally = measure(&open_ended(&medium, arms, effect, most), 100);
-        at_least(0.95, &tally, tally.found);
-        at_most(0.005, &tally, tally.wrong_direction);
-        covers(&tally);
+        assert_at_least(0.95, &tally, tally.found);
+        assert_at_most(0.005, &tally, tally.wrong_direction);
+        check_coverage(&tally);
     }
 }
 
 #[test]
 fn the_winner_among_64_is_found() {
     for (series, share) in [("light_cpu", 0.95), ("aa_cpu2", 0.85)] {
-        let noise = recorded(&format!("{series}.csv.xz"));
+        let noise = read_series(&format!("{series}.csv.xz"));
         let tally = measure(&Cell::new(&noise, 64, 0.95, 15), 24);
-        at_least(share, &tally, tally.named_best);
-        covers(&tally);
+        assert_at_least(share, &tally, tally.named_best);
+        check_coverage(&tally);
     }
 }
 
@@ -145,9 +145,9 @@ fn synthetic_noises_of_other_shapes_keep_the_level() {
         "sd = 0.01\nperiod = { runs = 4, factor = 1.4 }",
     ] {
         let tally = measure(&Cell::new(noise, 2, 1.0, 40), 200);
-        at_most(0.05, &tally, tally.false_claims);
-        covers(&tally);
-        spreads_alike(&tally);
+        assert_at_most(0.05, &tally, tally.false_claims);
+        check_coverage(&tally);
+        check_equal_spreads(&tally);
     }
 }
 
@@ -156,7 +156,7 @@ fn synthetic_noises_of_other_shapes_keep_the_level() {
 #[test]
 fn equal_centres_with_unequal_spread_or_shape_make_no_claim() {
     let quiet = "sd = 0.01";
-    let noisy = recorded("aa_cpu2.csv.xz");
+    let noisy = read_series("aa_cpu2.csv.xz");
     for (noise, behaviour, max_runs) in [
         (quiet, "sd = 0.02", 130),
         (quiet, "sd = 0.05", 40),
@@ -164,8 +164,8 @@ fn equal_centres_with_unequal_spread_or_shape_make_no_claim() {
         (&noisy, "sd = 0.05", 130),
     ] {
         let tally = measure(&Cell::behaving(noise, behaviour, max_runs), 150);
-        at_most(0.05, &tally, tally.faster + tally.slower);
-        covers(&tally);
+        assert_at_most(0.05, &tally, tally.faster + tally.slower);
+        check_coverage(&tally);
     }
     // Delays of 2 % on average against normal noise: centred so that the
     // typical (Hodges–Lehmann) difference is 0.
@@ -174,7 +174,7 @@ fn equal_centres_with_unequal_spread_or_shape_make_no_claim() {
         ..Cell::behaving("sd = 0.014", "exponential = 0.02", 130)
     };
     let tally = measure(&skewed, 150);
-    at_most(0.07, &tally, tally.faster + tally.slower);
+    assert_at_most(0.07, &tally, tally.faster + tally.slower);
 }
 
 /// A clock that ticks every 10 ms, runs of 66 ms: ties are not claims, and differences within a
@@ -187,13 +187,13 @@ fn coarse_clocks_make_no_claim() {
         ("sd = 0.02\nclock_s = 0.001", 40),
     ] {
         let tally = measure(&Cell::new(noise, 2, 1.0, max_runs), 150);
-        at_most(0.05, &tally, tally.false_claims);
-        covers(&tally);
+        assert_at_most(0.05, &tally, tally.false_claims);
+        check_coverage(&tally);
         assert_eq!(tally.same, 0, "the step is coarser than 1 %");
     }
     let slower = measure(&Cell::new("sd = 0.02\nclock_s = 0.01", 2, 1.02, 40), 100);
     assert_eq!(slower.same, 0);
-    covers(&slower);
+    check_coverage(&slower);
 }
 
 #[test]
@@ -218,14 +218,14 @@ fn a_tail_that_contradicts_withholds_the_verdict() {
 #[test]
 fn means_and_percentiles_of_equal_arms_rarely_differ() {
     for name in ["light_cpu", "aa_cpu1"] {
-        let noise = recorded(&format!("{name}.csv.xz"));
+        let noise = read_series(&format!("{name}.csv.xz"));
         for judge in [Judge::Mean, Judge::Percentile(90)] {
             let cell = Cell {
                 judge,
                 ..Cell::new(&noise, 2, 1.0, 60)
             };
             let tally = measure(&cell, 100);
-            at_most(0.05, &tally, tally.false_claims);
+            assert_at_most(0.05, &tally, tally.false_claims);
         }
     }
 }
@@ -236,43 +236,46 @@ fn after_effects_and_warm_up_are_found() {
         &Cell::behaving("sd = 0.01", "leaves_factor = 1.05", 60),
         100,
     );
-    at_least(0.9, &messy, messy.by_order);
+    assert_at_least(0.9, &messy, messy.by_order);
     assert!(messy.share(messy.faster) < 0.15, "{messy:?}");
     let cold = measure(
         &Cell::behaving("sd = 0.01", "cold_factor = 1.2\ncold_runs = 8.0", 60),
         100,
     );
-    at_least(0.9, &cold, cold.by_time);
+    assert_at_least(0.9, &cold, cold.by_time);
     let hardly_cold = measure(
         &Cell::behaving("sd = 0.01", "cold_factor = 1.05\ncold_runs = 8.0", 40),
         100,
     );
-    at_least(0.8, &hardly_cold, hardly_cold.by_time);
+    assert_at_least(0.8, &hardly_cold, hardly_cold.by_time);
     let gaining = measure(
         &Cell::behaving("sd = 0.01", "after_others_factor = 0.95", 40),
         100,
     );
-    at_least(0.8, &gaining, gaining.by_order);
-    let even = measure(&Cell::new(&recorded("light_cpu.csv.xz"), 2, 1.0, 60), 200);
-    at_most(0.06, &even, even.by_order);
-    at_most(0.06, &even, even.by_time);
+    assert_at_least(0.8, &gaining, gaining.by_order);
+    let even = measure(
+        &Cell::new(&read_series("light_cpu.csv.xz"), 2, 1.0, 60),
+        200,
+    );
+    assert_at_most(0.06, &even, even.by_order);
+    assert_at_most(0.06, &even, even.by_time);
 }
 
 /// Two commands in one place, with others making wall-clock time vary: CPU time decides, and claims
 /// nothing about equal ones.
 #[test]
-fn cpu_time_decides_what_others_hide() {
+fn cpu_time_finds_effects_that_load_hides() {
     for name in ["aa_bg", "aa_cpu1"] {
         let cell = |effect: f64| Cell {
             with_cpu: true,
-            ..Cell::new(&recorded(&format!("{name}.csv.xz")), 2, effect, 80)
+            ..Cell::new(&read_series(&format!("{name}.csv.xz")), 2, effect, 80)
         };
         let slower = measure(&cell(1.02), 100);
-        at_least(0.8, &slower, slower.found);
+        assert_at_least(0.8, &slower, slower.found);
         assert_eq!(slower.wrong_direction, 0, "{slower:?}");
         let equal = measure(&cell(1.0), 200);
-        at_most(0.05, &equal, equal.false_claims);
-        covers(&equal);
+        assert_at_most(0.05, &equal, equal.false_claims);
+        check_coverage(&equal);
     }
 }
 
@@ -282,7 +285,7 @@ fn cpu_time_decides_what_others_hide() {
 fn cpu_time_does_not_end_a_comparison_before_wall_clock_time_tells_something() {
     let cell = Cell {
         with_cpu: true,
-        ..Cell::new(&recorded("aa_bg.csv.xz"), 2, 2.0, 80)
+        ..Cell::new(&read_series("aa_bg.csv.xz"), 2, 2.0, 80)
     };
     let mut open = Vec::new();
     replay_each(&cell, 50, 1, |record| {
@@ -296,7 +299,7 @@ fn cpu_time_does_not_end_a_comparison_before_wall_clock_time_tells_something() {
 }
 
 #[test]
-fn what_depends_on_load_is_not_recommended() {
+fn arms_that_depend_on_load_are_not_recommended() {
     let under_load = Cell {
         effect: 0.9,
         ..Cell::behaving(
@@ -306,7 +309,7 @@ fn what_depends_on_load_is_not_recommended() {
         )
     };
     let tally = measure(&under_load, 100);
-    at_least(0.8, &tally, tally.by_load);
+    assert_at_least(0.8, &tally, tally.by_load);
     assert!(tally.share(tally.recommended) < 0.2, "{tally:?}");
     let steady = Cell {
         effect: 0.9,
@@ -317,10 +320,10 @@ fn what_depends_on_load_is_not_recommended() {
         )
     };
     let tally = measure(&steady, 100);
-    at_least(0.9, &tally, tally.recommended);
+    assert_at_least(0.9, &tally, tally.recommended);
 }
 
-/// Every fifth seed, unless all replays are asked for.
+/// Every fifth seed, unless all replays are requested.
 fn every_fifth(seeds: std::ops::Range<u64>) -> Vec<u64> {
     let count = usize::try_from(seeds.end - seeds.start).expect("few seeds");
     let step = count.div_ceil(replays(count));
@@ -334,11 +337,11 @@ fn searches(
 ) -> Vec<SearchRecord> {
     let seeds = every_fifth(seeds);
     let of = |seeds: Vec<u64>| -> Vec<SearchRecord> {
-        let made = seeds.into_iter().map(|seed| {
+        let records = seeds.into_iter().map(|seed| {
             let (threads, text) = world(seed);
             search_worlds::search(threads, &text, seed)
         });
-        made.collect()
+        records.collect()
     };
     let middle = seeds.len().div_ceil(2);
     let (some, others) = (seeds[..middle].to_vec(), seeds[middle..].to_vec());
@@ -389,7 +392,10 @@ fn a_search_decides_under_an_erratic_scheduler() {
         let is_best = record.best.as_ref() == Some(&least.arm);
         assert!(is_best || least.confirmed && least.pairs > 0, "{least:?}");
     }
-    let smaller: Vec<bool> = found.iter().filter_map(search_worlds::least).collect();
+    let smaller: Vec<bool> = found
+        .iter()
+        .filter_map(search_worlds::is_smaller_claim_wrong)
+        .collect();
     let wrong = smaller.iter().filter(|is_false| **is_false).count();
     assert!(10 * wrong <= found.len(), "{wrong} of {}", smaller.len());
 }

@@ -56,7 +56,7 @@ impl Stage {
             folder: tempfile::tempdir().unwrap(),
         };
         std::fs::write(stage.path("prog.c"), PROGRAM).unwrap();
-        stage.shell("cc -O1 -fno-omit-frame-pointer -o prog prog.c");
+        stage.run_shell("cc -O1 -fno-omit-frame-pointer -o prog prog.c");
         let seen = stage.json(&["profile", "--store", "none", "--", "./prog", "100", "10"]);
         if seen["event"] == "proc" {
             skipped(&format!("no samples here: {}", seen["notes"]));
@@ -70,7 +70,7 @@ impl Stage {
     }
 
     #[track_caller]
-    fn shell(&self, line: &str) {
+    fn run_shell(&self, line: &str) {
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).current_dir(self.folder.path());
         assert!(shell.status().unwrap().success(), "{line}");
@@ -95,12 +95,12 @@ impl Stage {
     /// the end.
     #[track_caller]
     fn text(&self, arguments: &[&str]) -> String {
-        let (out, err, status) = self.ended(arguments);
+        let (out, err, status) = self.run_to_end(arguments);
         assert_eq!(status, Some(0), "{arguments:?}: {err}");
         out
     }
 
-    fn ended(&self, arguments: &[&str]) -> (String, String, Option<i32>) {
+    fn run_to_end(&self, arguments: &[&str]) -> (String, String, Option<i32>) {
         let at = arguments.iter().position(|word| *word == "--");
         let (before, command) = arguments.split_at(at.unwrap_or(arguments.len()));
         let formats = command.iter().position(|word| *word == "--format");
@@ -241,7 +241,8 @@ fn a_difference_finds_what_grew() {
 fn a_command_that_fails_is_reported() {
     let Some(stage) = Stage::new() else { return };
     let command = ["--", "./prog", "3000", "10", "3"];
-    let (out, err, status) = stage.ended(&[&["profile", "--runs", "3"], &command[..]].concat());
+    let (out, err, status) =
+        stage.run_to_end(&[&["profile", "--runs", "3"], &command[..]].concat());
     assert_eq!(status, Some(2), "{err}");
     assert!(
         out.contains("exit status 3") && out.contains("1 of 3 runs"),
@@ -250,7 +251,7 @@ fn a_command_that_fails_is_reported() {
     let stored = stage.json(&["record", "show", "last"]);
     assert_eq!(stored["exit"], 3);
     assert_eq!(stored["runs"].as_array().unwrap().len(), 1);
-    let (_, err, status) = stage.ended(&["profile", "--", "./nothing-there"]);
+    let (_, err, status) = stage.run_to_end(&["profile", "--", "./nothing-there"]);
     assert_eq!(status, Some(2));
     assert!(
         err.contains("nothing-there") && err.lines().count() == 1,
@@ -265,7 +266,7 @@ fn a_command_that_fails_is_reported() {
         "9",
         "1",
     ];
-    let (_, err, status) = stage.ended(&silent);
+    let (_, err, status) = stage.run_to_end(&silent);
     assert_eq!(status, Some(2));
     assert!(
         err.contains("--metric") && err.contains("matches nothing"),
@@ -318,7 +319,7 @@ fn a_process_is_profiled_and_may_end() {
     // It ends long before the time is over.
     let mut brief = spinning("30000");
     let pid = brief.id().to_string();
-    let seen = stage.ended(&["profile", "--pid", &pid, "--for", "5m", "--format", "json"]);
+    let seen = stage.run_to_end(&["profile", "--pid", &pid, "--for", "5m", "--format", "json"]);
     brief.wait().unwrap();
     let (out, err, status) = seen;
     if status == Some(2) {
@@ -328,7 +329,7 @@ fn a_process_is_profiled_and_may_end() {
     let record: Value = serde_json::from_str(&out).unwrap();
     assert!(number(&record["wall_s"]) < 299.0, "{}", record["wall_s"]);
     assert_eq!(record["work"]["unit"], "second");
-    let (_, err, status) = stage.ended(&["profile", "--pid", &pid]);
+    let (_, err, status) = stage.run_to_end(&["profile", "--pid", &pid]);
     assert_eq!(status, Some(2));
     assert!(err.contains(&pid), "{err}");
 }
@@ -337,7 +338,7 @@ fn a_process_is_profiled_and_may_end() {
 fn hostile_names_stay_text() {
     let Some(stage) = Stage::new() else { return };
     let name = "a<b>\u{1b}[31m;&\"";
-    stage.shell("cp prog evil && mv evil \"$(printf 'a<b>\\033[31m;&\"')\"");
+    stage.run_shell("cp prog evil && mv evil \"$(printf 'a<b>\\033[31m;&\"')\"");
     let program = format!("./{name}");
     let files = ["--folded", "e.txt", "--top", "50"];
     let out = stage.text(&[&["profile"], &files[..], &["--", &program, "3000", "20"]].concat());
@@ -377,7 +378,7 @@ int main(void) {
 fn threads_that_end_early_have_all_their_time() {
     let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("ending.c"), ENDING).unwrap();
-    stage.shell("cc -O1 -o ending ending.c -lpthread");
+    stage.run_shell("cc -O1 -o ending ending.c -lpthread");
     let record = stage.json(&["profile", "--store", "none", "--", "./ending"]);
     let threads = record["threads"].as_array().unwrap();
     for (thread, seconds) in threads.iter().zip([0.45, 0.17]) {

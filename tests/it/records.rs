@@ -45,7 +45,7 @@ fn ids(store: &Path) -> Vec<(String, Kind)> {
     let list: Value = serde_json::from_str(&list).unwrap();
     let records = list["records"].as_array().unwrap().iter();
     let read = |record: &Value| {
-        let kind = Kind::of_schema(record["schema"].as_str().unwrap()).unwrap();
+        let kind = Kind::from_schema(record["schema"].as_str().unwrap()).unwrap();
         (record["id"].as_str().unwrap().to_owned(), kind)
     };
     records.map(read).collect()

@@ -8,7 +8,7 @@ use pinwise_record::{Comparison, ContrastVerdict};
 use pinwise_sim::SimulatedMachine;
 use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
-use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, NoObserver, Tuning};
 use pinwise_workload::Command;
 
 use crate::support::root;
@@ -72,7 +72,7 @@ pub(crate) struct Tally {
 }
 
 /// The noise of a recorded series that belongs to the project.
-pub(crate) fn recorded(name: &str) -> String {
+pub(crate) fn read_series(name: &str) -> String {
     let folder = root().join("tests/data/series");
     format!("series = \"{}\"", folder.join(name).display())
 }
@@ -105,7 +105,7 @@ pub(crate) fn replay_each(
     for seed in first_seed..first_seed + replays as u64 {
         let mut machine = SimulatedMachine::open(path, seed).expect("a description");
         let plan = plan(&mut machine, cell, seed);
-        let record = compare::run(&plan, &mut machine, &mut Unwatched).expect("a record");
+        let record = compare::run(&plan, &mut machine, &mut NoObserver).expect("a record");
         see(&record);
     }
 }
@@ -132,7 +132,7 @@ fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
         .map(|name| name.parse().expect("a placement"))
         .collect();
     let command = Command::from_line("prog").expect("a command");
-    let plan = ComparePlan::of_placements(command, &topology, &placements).expect("a plan");
+    let plan = ComparePlan::compare_placements(command, &topology, &placements).expect("a plan");
     ComparePlan {
         tuning: Tuning {
             budget: None,

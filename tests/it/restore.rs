@@ -187,7 +187,7 @@ impl Scene {
         command
             .args([
                 "--exact",
-                "restore::changes_things_when_told",
+                "restore::applies_changes_on_request",
                 "--nocapture",
             ])
             .arg("--test-threads=1")
@@ -239,7 +239,7 @@ fn own_cpus() -> CpuSet {
 
 /// Not a test of its own: the process that [`Scene::strike`] ends.
 #[test]
-fn changes_things_when_told() {
+fn applies_changes_on_request() {
     let Some(folder) = std::env::var_os(SCENE).map(PathBuf::from) else {
         return;
     };
@@ -306,7 +306,7 @@ fn changes_things_when_told() {
     if is_off.unwrap().trim() == "0" {
         std::fs::write(folder.join("seen"), "").unwrap();
     }
-    ledger.running();
+    ledger.note_running();
     ledger.undo_all();
 }
 
@@ -379,7 +379,7 @@ fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
 /// A journal whose writer and guardian have both gone, as after a power cut of
 /// which the kernel knows nothing.
 #[test]
-fn what_the_guardian_could_not_do_the_command_does() {
+fn the_restore_command_does_what_the_guardian_could_not() {
     let cpus = own_cpus();
     if cpus.len() < 2 {
         return skipped("this needs two CPUs");

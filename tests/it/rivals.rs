@@ -39,11 +39,11 @@ pub(crate) struct Goal {
 
 /// Responses arm by arm.
 #[derive(Debug, Clone)]
-struct Seen {
+struct ArmResponses {
     values: Vec<Vec<f64>>,
 }
 
-impl Seen {
+impl ArmResponses {
     fn new(arms: usize) -> Self {
         Self {
             values: vec![Vec::new(); arms],
@@ -82,7 +82,7 @@ pub(crate) fn random_search(
     let all: Vec<usize> = (0..arms.count()).collect();
     let mut drawn = all.clone();
     drawn.shuffle(chance);
-    let mut seen = Seen::new(arms.count());
+    let mut seen = ArmResponses::new(arms.count());
     (0..runs)
         .map(|run| {
             let next = drawn.get(run).copied();
@@ -96,7 +96,7 @@ pub(crate) fn random_search(
 /// Every arm this many times, in rounds of random order; the lowest median.
 pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl Rng) -> Choice {
     let mut order: Vec<usize> = (0..arms.count()).collect();
-    let mut seen = Seen::new(arms.count());
+    let mut seen = ArmResponses::new(arms.count());
     for _ in 0..rounds {
         order.shuffle(chance);
         for &arm in &order {
@@ -123,7 +123,7 @@ const MIN_ROUNDS: usize = 3;
 /// one that is better by more than the goal.
 pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (0..arms.count()).collect();
-    let mut seen = Seen::new(arms.count());
+    let mut seen = ArmResponses::new(arms.count());
     loop {
         open.shuffle(chance);
         for &arm in &open {
@@ -147,7 +147,7 @@ pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) ->
 
 /// Lower end of the interval of an arm against another, of the rounds that
 /// both were in.
-fn lowest_difference(seen: &Seen, arm: usize, other: usize) -> f64 {
+fn lowest_difference(seen: &ArmResponses, arm: usize, other: usize) -> f64 {
     let both = seen.values[arm].iter().zip(&seen.values[other]);
     let differences: Vec<f64> = both.map(|(a, b)| a - b).collect();
     if differences.len() < MIN_ROUNDS {
@@ -173,7 +173,7 @@ const MAX_DRAWS: usize = 20;
 /// estimated; stops when the probabilities of the others to beat the leader by more than the goal
 /// sum up to less than its error.
 pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
-    let mut seen = Seen::new(arms.count());
+    let mut seen = ArmResponses::new(arms.count());
     seen.run(arms, 0);
     loop {
         let beliefs = beliefs(&seen);
@@ -192,7 +192,7 @@ pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) 
 }
 
 /// Mean and variance of what is believed of each arm.
-fn beliefs(seen: &Seen) -> Vec<(f64, f64)> {
+fn beliefs(seen: &ArmResponses) -> Vec<(f64, f64)> {
     let means: Vec<Option<f64>> = (0..seen.values.len()).map(|arm| seen.mean(arm)).collect();
     let (mut weight, mut squares) = (FIRST_NOISE.0, FIRST_NOISE.0 * FIRST_NOISE.1.powi(2));
     for (values, mean) in seen.values.iter().zip(&means) {
@@ -270,7 +270,7 @@ pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) ->
     }
     let first = runs.len();
     blocks(&open, LAST_BLOCKS, &mut runs);
-    let mut seen = Seen::new(arms.count());
+    let mut seen = ArmResponses::new(arms.count());
     for &(arm, value) in &runs[first..] {
         seen.values[arm].push(value);
     }

@@ -56,7 +56,7 @@ fn regret(arms: &Normal, best: usize) -> f64 {
 }
 
 /// Regrets, lowest first, and the median of runs.
-fn trials(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice) -> (Vec<f64>, usize) {
+fn run_trials(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice) -> (Vec<f64>, usize) {
     let mut results: Vec<(f64, usize)> = (0..TRIALS)
         .map(|seed| {
             let mut arms = arms(0.03, seed);
@@ -75,7 +75,7 @@ fn trials(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice) -> (Vec<f64>, 
 
 #[track_caller]
 fn check(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice, most: f64) -> usize {
-    let (regrets, runs) = trials(rival);
+    let (regrets, runs) = run_trials(rival);
     let high = regrets[regrets.len() * 95 / 100];
     assert!(high <= most, "95 % of regrets lie below {high}");
     runs
@@ -109,7 +109,7 @@ fn halving_finds_the_best() {
 #[test]
 fn random_search_gets_better_with_runs() {
     let mean_regret = |runs: usize| {
-        let (regrets, _) = trials(|arms, chance| {
+        let (regrets, _) = run_trials(|arms, chance| {
             let leaders = random_search(arms, runs, chance);
             assert_eq!(leaders.len(), runs);
             let best = leaders[runs - 1];

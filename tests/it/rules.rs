@@ -67,7 +67,7 @@ impl Stage {
     }
 
     /// Writes a rule for the program.
-    fn rule(&self, actions: &str) {
+    fn write_rule(&self, actions: &str) {
         let path = self.path("napper").display().to_string();
         let rule = format!("[[rule]]\nname = \"naps\"\nexecutable = '{path}'\n{actions}\n");
         std::fs::write(self.path("rules.toml"), rule).unwrap();
@@ -87,7 +87,7 @@ impl Stage {
         let mut command = self.command(arguments);
         command.stdout(file("out")).stderr(file("err"));
         self.rules = Some(command.spawn().unwrap());
-        self.until("in force", |stage| stage.read("err").contains("in force"));
+        self.wait_until("in force", |stage| stage.read("err").contains("in force"));
     }
 
     /// Sends the rules a signal.
@@ -114,7 +114,7 @@ impl Stage {
     }
 
     #[track_caller]
-    fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..2000 {
             if is_so(self) {
                 return;
@@ -129,8 +129,8 @@ impl Stage {
     }
 
     #[track_caller]
-    fn until_on(&self, process: u32, cpus: &str) {
-        self.until(&format!("{process} on {cpus}"), |_| {
+    fn wait_until_on(&self, process: u32, cpus: &str) {
+        self.wait_until(&format!("{process} on {cpus}"), |_| {
             cpus_of(process) == cpus
         });
     }
@@ -152,12 +152,12 @@ fn processes_are_placed_when_they_begin_and_given_back() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let before = stage.nap();
     stage.start(&[]);
-    stage.until_on(before, "0");
+    stage.wait_until_on(before, "0");
     let after = stage.nap();
-    stage.until_on(after, "0");
+    stage.wait_until_on(after, "0");
     assert!(stage.read("state").contains(&format!("held {after} ")));
     assert!(stage.end("TERM").success());
     assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
@@ -190,17 +190,17 @@ fn killed_rules_give_everything_back() {
         skipped(why);
     }
     let nice = if may_be_niced { "\nnice = 7" } else { "" };
-    stage.rule(&format!("place = \"cpu:0\"{nice}"));
+    stage.write_rule(&format!("place = \"cpu:0\"{nice}"));
     let process = stage.nap();
     stage.start(&[]);
-    stage.until_on(process, "0");
+    stage.wait_until_on(process, "0");
     if may_be_niced {
-        stage.until("nice 7", |_| nice_of(process) == "7");
+        stage.wait_until("nice 7", |_| nice_of(process) == "7");
     }
     assert_eq!(stage.end("KILL").signal(), Some(9));
-    stage.until_on(process, &all());
-    stage.until("its nice value", |_| nice_of(process) == nice_of(own));
-    stage.until("the end of the journal", |stage| {
+    stage.wait_until_on(process, &all());
+    stage.wait_until("its nice value", |_| nice_of(process) == nice_of(own));
+    stage.wait_until("the end of the journal", |stage| {
         !stage.path("state").exists()
     });
 }
@@ -217,13 +217,13 @@ fn killed_rules_give_everything_back_without_their_journal() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     stage.start(&[]);
-    stage.until_on(process, "0");
+    stage.wait_until_on(process, "0");
     remove_journal(&stage);
     assert_eq!(stage.end("KILL").signal(), Some(9));
-    stage.until_on(process, &all());
+    stage.wait_until_on(process, &all());
 }
 
 #[test]
@@ -231,13 +231,13 @@ fn a_removed_journal_of_rules_is_written_anew() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let before = stage.nap();
     stage.start(&[]);
-    stage.until_on(before, "0");
+    stage.wait_until_on(before, "0");
     remove_journal(&stage);
     let after = stage.nap();
-    stage.until_on(after, "0");
+    stage.wait_until_on(after, "0");
     let state = stage.read("state");
     for process in [before, after] {
         assert!(state.contains(&format!("held {process} ")), "{state}");
@@ -256,7 +256,7 @@ fn a_dry_run_of_rules_changes_nothing() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     let output = stage.command(&["--dry-run", "--once"]).output().unwrap();
     let (out, err) = texts(&output);
@@ -275,7 +275,7 @@ fn a_process_placed_by_others_stays() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let last = all().rsplit([',', '-']).next().unwrap().to_owned();
     let mut command = pinwise(&stage.path("store.db"));
     command.args(["run", "--place", &format!("cpu:{last}"), "--"]);
@@ -285,10 +285,10 @@ fn a_process_placed_by_others_stays() {
         .spawn()
         .unwrap();
     let process = stage.keep(child);
-    stage.until_on(process, &last);
+    stage.wait_until_on(process, &last);
     stage.start(&[]);
     let placed = stage.nap();
-    stage.until_on(placed, "0");
+    stage.wait_until_on(placed, "0");
     assert_eq!(cpus_of(process), last);
     assert!(stage.end("INT").success());
     // The two processes may be found in either order.
@@ -304,16 +304,16 @@ fn a_new_start_of_rules_knows_its_own() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     let output = stage.command(&["--once"]).output().unwrap();
     assert!(output.status.success(), "{}", texts(&output).1);
     assert_eq!(cpus_of(process), "0");
     // Without the journal this mask would look like another user's.
     let last = all().rsplit([',', '-']).next().unwrap().to_owned();
-    stage.rule(&format!("place = \"cpu:{last}\""));
+    stage.write_rule(&format!("place = \"cpu:{last}\""));
     stage.start(&[]);
-    stage.until_on(process, &last);
+    stage.wait_until_on(process, &last);
     // One at a time writes a journal.
     let second = stage.command(&["--once"]).output().unwrap();
     assert_eq!(second.status.code(), Some(2));
@@ -331,13 +331,13 @@ fn a_signal_reads_the_rules_again() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     stage.start(&[]);
-    stage.until_on(process, "0");
-    stage.rule("place = \"cpu:99999\"");
+    stage.wait_until_on(process, "0");
+    stage.write_rule("place = \"cpu:99999\"");
     stage.signal("HUP");
-    stage.until("a warning", |stage| {
+    stage.wait_until("a warning", |stage| {
         stage.read("err").contains("stay in force")
     });
     assert!(
@@ -346,9 +346,9 @@ fn a_signal_reads_the_rules_again() {
         stage.read("err")
     );
     assert_eq!(cpus_of(process), "0");
-    stage.rule("place = \"os-default\"");
+    stage.write_rule("place = \"os-default\"");
     stage.signal("HUP");
-    stage.until_on(process, &all());
+    stage.wait_until_on(process, &all());
     assert!(stage.end("TERM").success());
 }
 
@@ -357,7 +357,7 @@ fn polling_places_new_processes_too() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     stage.start(&["--poll-only", "--poll", "20ms"]);
     assert!(
         stage
@@ -365,7 +365,7 @@ fn polling_places_new_processes_too() {
             .contains("Polling for new processes every 20ms")
     );
     let process = stage.nap();
-    stage.until_on(process, "0");
+    stage.wait_until_on(process, "0");
     assert!(stage.end("TERM").success());
     assert_eq!(cpus_of(process), all());
 }
@@ -377,7 +377,7 @@ fn changes_for_a_program_end_with_it() {
         return;
     };
     copy_program("/bin/sh", &stage.path("napper"));
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let mut command = Command::new(stage.path("napper"));
     command.args(["-c", "read line; exec sleep 600"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -390,9 +390,9 @@ fn changes_for_a_program_end_with_it() {
     {
         return skipped("the kernel reports no new programs here");
     }
-    stage.until_on(process, "0");
+    stage.wait_until_on(process, "0");
     writeln!(input).unwrap();
-    stage.until_on(process, &all());
+    stage.wait_until_on(process, &all());
     assert_eq!(stage.log()[1]["why"], "it runs another program now");
     assert!(stage.end("TERM").success());
 }
@@ -457,7 +457,7 @@ fn hostile_names_stay_in_their_line() {
     let child = Command::new(stage.path(name)).arg("600").spawn().unwrap();
     let process = stage.keep(child);
     stage.start(&[]);
-    stage.until_on(process, "0");
+    stage.wait_until_on(process, "0");
     let out = stage.read("out");
     assert!(
         out.contains("a) R 1\\n\\u{1b}[2J") && out.lines().count() == 1,
@@ -473,7 +473,7 @@ fn rules_are_checked() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"\nnice = 3");
+    stage.write_rule("place = \"cpu:0\"\nnice = 3");
     let process = stage.nap();
     let file = stage.path("rules.toml").display().to_string();
     let record = crate::support::json(&["apply", "rules", "check", &file, "--format", "json"]);
@@ -493,7 +493,7 @@ fn nothing_is_changed_without_a_journal() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.rule("place = \"cpu:0\"");
+    stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     std::fs::write(stage.path("state"), "some notes\n").unwrap();
     let output = stage.command(&["--once"]).output().unwrap();
@@ -507,7 +507,7 @@ fn nothing_is_changed_without_a_journal() {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_takes() {
+fn systemd_accepts_the_unit() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("a $b %n");
     std::fs::create_dir(&inside).unwrap();

@@ -117,7 +117,7 @@ fn a_resumed_search_takes_its_options_from_the_record() {
 }
 
 #[test]
-fn a_search_that_an_error_ended_says_so() {
+fn a_failed_search_reports_its_error() {
     let stage = Stage::new();
     // The first arm fails, which has all CPUs: without it there is nothing to compare with.
     let script = "! grep -q allowed_list:.*[-,] /proc/self/status || \

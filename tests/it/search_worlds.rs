@@ -6,7 +6,7 @@ use pinwise_machine::Output;
 use pinwise_placement::space::Space;
 use pinwise_record::SearchRecord;
 use pinwise_sim::SimulatedMachine;
-use pinwise_study::search::{self, SearchPlan, Unwatched};
+use pinwise_study::search::{self, NoObserver, SearchPlan};
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, Workload};
 use rand::{RngExt, SeedableRng};
@@ -47,8 +47,8 @@ pub(crate) fn varied_demands(seed: u64) -> (usize, String) {
     (24, text)
 }
 
-/// Shapes cost less and less towards one end, and the very other end is best.
-/// Even fours of seeds put the deep basin at the most compact shape.
+/// Costs fall towards one end of the shapes, but the opposite end is best. If `seed / 4` is even,
+/// that is the most compact shape, else the most spread.
 pub(crate) fn two_basins(seed: u64) -> (usize, String) {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let (topology, threads) = match seed % 4 {
@@ -115,18 +115,17 @@ pub(crate) fn search(threads: usize, text: &str, seed: u64) -> SearchRecord {
     let folder = root().join("tests/data/series");
     let machine = SimulatedMachine::from_text_in("world", text, &folder, seed);
     let mut machine = machine.expect("a machine");
-    search::run(&plan, None, &mut machine, &mut Unwatched).expect("a search")
+    search::run(&plan, None, &mut machine, &mut NoObserver).expect("a search")
 }
 
-/// What the answer costs over the best, minus 1; without an answer that of who
-/// led at the end.
+/// Regret of the answer, or of the last leader if there is no answer.
 pub(crate) fn regret(record: &SearchRecord) -> f64 {
     let led = record.progress.last().and_then(|point| point.true_regret);
     record.true_regret.or(led).unwrap_or(f64::INFINITY)
 }
 
-/// Is a smaller arm than the best said to be nearly as good, and is that false?
-pub(crate) fn least(record: &SearchRecord) -> Option<bool> {
+/// Is the claim wrong that a smaller arm than the best is nearly as good? `None` without a claim.
+pub(crate) fn is_smaller_claim_wrong(record: &SearchRecord) -> Option<bool> {
     let least = record.least.as_ref()?;
     let best = record.best.as_ref().filter(|best| **best != least.arm)?;
     let truth = |name: &str| {

@@ -82,7 +82,7 @@ impl Place {
     }
 
     /// Changes the store behind everybody's back.
-    fn sql(&self, statement: &str) {
+    fn execute_sql(&self, statement: &str) {
         let store = rusqlite::Connection::open(self.store()).unwrap();
         store.execute_batch(statement).unwrap();
     }
@@ -207,7 +207,7 @@ impl Answer {
     }
 
     #[track_caller]
-    fn is_protected(&self) {
+    fn check_protection(&self) {
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
             ("referrer-policy", "no-referrer"),
@@ -237,7 +237,7 @@ fn page_list_and_records_are_answered() {
         page.header("content-security-policy")
             .contains("connect-src 'self';")
     );
-    page.is_protected();
+    page.check_protection();
     let head = site.ask("HEAD", &site.home, &[]);
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 
@@ -270,7 +270,7 @@ fn page_list_and_records_are_answered() {
     let exported: Value = serde_json::from_str(&exported).unwrap();
     assert!(site.json(&format!("api/records/{}", ids[0])) == exported);
     assert_eq!(site.json("api/records/last")["id"], ids[1].as_str());
-    site.get("api/records").is_protected();
+    site.get("api/records").check_protection();
 }
 
 #[test]
@@ -308,14 +308,14 @@ fn gates_are_chained_as_history_does() {
         let (_, err) = texts(&ended.unwrap());
         assert!(!err.contains("error"), "{err}");
     }
-    place.sql(
+    place.execute_sql(
         "UPDATE record SET body = json_set(body, '$.base.commit', 'c' || rowid,
          '$.head.commit', 'c' || (rowid + 1),
          '$.benchmarks[0].link', json('{\"ratio\": 1.0, \"error\": 0.004, \"pairs\": 20}'),
          '$.started', '2026-01-0' || rowid || 'T00:00:00Z')",
     );
     let history = ["--format", "json", "record", "history"];
-    let ended = place.run(&[&history[..], &["--question", "parse"]].concat());
+    let ended = place.run(&[&history[..], &["--trend", "parse"]].concat());
     let printed: Value = serde_json::from_str(&texts(&ended).0).unwrap();
     assert_eq!(printed["steps"].as_array().map(Vec::len), Some(2));
     let site = place.serve();
@@ -411,7 +411,7 @@ fn a_browsers_command_line_holds_no_secret() {
         "{}",
         first.body
     );
-    first.is_protected();
+    first.check_protection();
     assert_eq!(site.ask("GET", &ticket, &[]).status, 404, "it opens once");
     assert_eq!(site.ask("GET", &site.home, &from_file).status, 403);
     let (_, message) = site.end("-TERM");

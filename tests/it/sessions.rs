@@ -8,7 +8,7 @@ use pinwise_placement::Placement;
 use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, StoredRecord, Summary};
 use pinwise_sim::SimulatedMachine;
 use pinwise_study::change::{ChangeError, Side, between};
-use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, NoObserver, Tuning};
 use pinwise_workload::Command;
 
 /// A comparison of `os-default` and `arms − 1` CPUs, of which the first takes
@@ -40,9 +40,9 @@ pub(crate) fn experiment(
             ..Tuning::default()
         },
         seed,
-        ..ComparePlan::of_placements(command, &topology, &placements).expect("a plan")
+        ..ComparePlan::compare_placements(command, &topology, &placements).expect("a plan")
     };
-    compare::run(&plan, &mut machine, &mut Unwatched).expect("a record")
+    compare::run(&plan, &mut machine, &mut NoObserver).expect("a record")
 }
 
 pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeError> {

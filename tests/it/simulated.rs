@@ -38,7 +38,7 @@ const LOADED: &str = "load = { dwell_s = 0.3, most_cpus = 0.7 }\n";
 /// effect of interest.
 #[test]
 fn no_placement_is_recommended_for_less_than_is_of_interest() {
-    let advice = |effect: &str| recommendation(&on_one_core("0.05", effect, LOADED), "cpu:0");
+    let advice = |effect: &str| recommendation(&one_core_world("0.05", effect, LOADED), "cpu:0");
     assert_eq!(advice("0.97"), Value::Null);
     assert_eq!(advice("0.992"), "small_gain");
 }
@@ -47,7 +47,7 @@ fn no_placement_is_recommended_for_less_than_is_of_interest() {
 /// recommended in the next two.
 #[test]
 fn no_placement_is_recommended_for_what_is_mostly_start_up() {
-    let advice = |base_s: &str| recommendation(&on_one_core(base_s, "0.8", ""), "cpu:0");
+    let advice = |base_s: &str| recommendation(&one_core_world(base_s, "0.8", ""), "cpu:0");
     assert_eq!(advice("0.05"), Value::Null);
     assert_eq!(advice("0.003"), "short_runs");
 }
@@ -56,14 +56,14 @@ fn no_placement_is_recommended_for_what_is_mostly_start_up() {
 /// 5 % longer beside a busy process.
 #[test]
 fn a_small_gain_without_a_core_to_spare_is_recommended_only_beside_others() {
-    let small = |noise: &str| recommendation(&on_one_core("0.05", "0.97", noise), "cpu:0");
+    let small = |noise: &str| recommendation(&one_core_world("0.05", "0.97", noise), "cpu:0");
     assert_eq!(small(""), "quiet_only");
     assert_eq!(
         small("load = { dwell_s = 0.3, most_cpus = 0.1 }\n"),
         "quiet_only"
     );
     assert_eq!(small(LOADED), Value::Null);
-    let large = on_one_core("0.05", "0.7", "");
+    let large = one_core_world("0.05", "0.7", "");
     assert_eq!(recommendation(&large, "cpu:0"), Value::Null);
 }
 
@@ -82,11 +82,11 @@ fn a_small_gain_with_a_core_to_spare_is_recommended() {
 
 /// In truth it gains 3 % alone and loses 8 % for each CPU that others use.
 #[test]
-fn what_a_busy_neighbour_takes_is_recommended_under_no_load() {
+fn cpus_of_a_busy_neighbour_are_not_recommended() {
     let under = |load: &str| {
         let machine =
-            on_one_core("0.05", "0.97", load) + "[behaviour.\"cpu:0\"]\nload_factor = 1.08\n";
-        let record = compared(&machine, "cpu:0");
+            one_core_world("0.05", "0.97", load) + "[behaviour.\"cpu:0\"]\nload_factor = 1.08\n";
+        let record = compare_placements(&machine, "cpu:0");
         assert!(!has_commands(&record), "{}", record["verdict"]);
         record["contrasts"][0]["verdict"].clone()
     };
@@ -99,12 +99,12 @@ fn what_a_busy_neighbour_takes_is_recommended_under_no_load() {
 
 #[test]
 fn light_medium_and_heavy_load_have_an_effect_each() {
-    let machine = on_one_core(
+    let machine = one_core_world(
         "0.05",
         "0.95",
         "load = { dwell_s = 0.2, most_cpus = 1.0 }\n",
     ) + "[behaviour.\"cpu:0\"]\nload_factor = 1.2\n";
-    let record = compared(&machine, "cpu:0");
+    let record = compare_placements(&machine, "cpu:0");
     let levels = &record["contrasts"][0]["load_levels"];
     for level in ["light", "medium", "heavy"] {
         let figure = |name: &str| levels[level][name].as_f64().unwrap();
@@ -125,7 +125,7 @@ fn light_medium_and_heavy_load_have_an_effect_each() {
 }
 
 /// Two cores; on one of them a run takes this many times as long.
-fn on_one_core(base_s: &str, effect: &str, noise: &str) -> String {
+fn one_core_world(base_s: &str, effect: &str, noise: &str) -> String {
     format!(
         "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = 0.005\n{noise}"
     )
@@ -137,7 +137,7 @@ fn has_commands(record: &Value) -> bool {
 
 /// Why this placement is best and not recommended; `null` if it is.
 fn recommendation(machine: &str, place: &str) -> Value {
-    let record = compared(machine, place);
+    let record = compare_placements(machine, place);
     assert_eq!(record["best"], place, "{}", record["verdict"]);
     let reason = &record["verdict"]["not_recommended"];
     assert_eq!(reason.is_null(), has_commands(&record), "{record}");
@@ -145,7 +145,7 @@ fn recommendation(machine: &str, place: &str) -> Value {
 }
 
 /// The record of a comparison of the default with a placement on this machine.
-fn compared(machine: &str, place: &str) -> Value {
+fn compare_placements(machine: &str, place: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m.toml");
     std::fs::write(&file, machine).unwrap();

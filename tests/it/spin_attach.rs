@@ -57,11 +57,11 @@ const MIN_SAMPLES_UNOPTIMISED: u64 = 1500;
 
 /// What is found in a command whose last argument is how many seconds it runs: as
 /// many as it takes for enough samples.
-fn attached(command: &[&str]) -> Value {
-    attached_for(MIN_SAMPLES, command)
+fn attach(command: &[&str]) -> Value {
+    attach_until(MIN_SAMPLES, command)
 }
 
-fn attached_for(enough: u64, command: &[&str]) -> Value {
+fn attach_until(enough: u64, command: &[&str]) -> Value {
     let look = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
     look_for(enough, |seconds| {
         let last = seconds.to_string();
@@ -132,7 +132,7 @@ fn the_lock_of_the_net_framework_is_blind() {
         let Some(program) = compiled(folder.path(), "netfx_lock.c", &compiler) else {
             return;
         };
-        let record = attached(&[program.to_str().unwrap()]);
+        let record = attach(&[program.to_str().unwrap()]);
         check_spins(&record, &["blind_delay"], "netfx_awarelock");
         let shares = &record["shares"];
         let blind = shares["blind_delay_s"].as_f64().unwrap();
@@ -151,7 +151,7 @@ fn a_pthread_spin_lock_polls() {
     let Some(program) = spin_lock(folder.path()) else {
         return;
     };
-    let record = attached(&[program.to_str().unwrap()]);
+    let record = attach(&[program.to_str().unwrap()]);
     check_spins(&record, &["polling"], "glibc_spinlock");
 }
 
@@ -166,7 +166,7 @@ fn libgomp_is_found_without_symbols() {
     let Some(program) = compiled(folder.path(), "openmp.c", &compiler) else {
         return;
     };
-    let record = attached(&["env", "OMP_WAIT_POLICY=active", program.to_str().unwrap()]);
+    let record = attach(&["env", "OMP_WAIT_POLICY=active", program.to_str().unwrap()]);
     check_spins(&record, &["polling"], "libgomp");
     let place = &record["places"][0];
     assert!(place["module"].as_str().unwrap().contains("libgomp"));
@@ -186,15 +186,15 @@ fn code_that_a_jvm_makes_is_seen() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let made = Command::new("javac")
+    let status = Command::new("javac")
         .arg("-d")
         .arg(folder.path())
         .arg(root().join("tests/data/programs/OnSpinWait.java"))
         .status()
         .unwrap();
-    assert!(made.success());
+    assert!(status.success());
     let classes = folder.path().to_str().unwrap();
-    let record = attached(&["java", "-cp", classes, "OnSpinWait"]);
+    let record = attach(&["java", "-cp", classes, "OnSpinWait"]);
     check_spins(&record, &["polling"], "java_onspinwait");
     assert!(record["places"][0]["module"].is_null());
 }
@@ -213,7 +213,7 @@ fn mutexes_that_are_rarely_contended_do_not_spin() {
         let Some(program) = compiled(folder.path(), source, compiler) else {
             continue;
         };
-        let record = attached(&[program.to_str().unwrap()]);
+        let record = attach(&[program.to_str().unwrap()]);
         assert!(share(&record) < 0.05, "{source}: {record:#}");
         assert_eq!(record["findings"], serde_json::json!([]), "{source}");
     }
@@ -237,7 +237,7 @@ fn work_that_looks_like_a_wait_is_work() {
             return;
         };
         for what in ["drain", "clock"] {
-            let record = attached(&[program.to_str().unwrap(), what]);
+            let record = attach(&[program.to_str().unwrap(), what]);
             // The clock is read in a loop, too, for as long as that takes.
             let most = if what == "clock" { 0.15 } else { 0.05 };
             assert!(share(&record) < most, "{what}: {record:#}");
@@ -317,7 +317,7 @@ fn a_place_that_yields_is_the_function_that_asks_for_it() {
         let Some(program) = polls(folder.path(), options) else {
             return;
         };
-        let record = attached(&[program.to_str().unwrap(), "yield"]);
+        let record = attach(&[program.to_str().unwrap(), "yield"]);
         if record["notes"].to_string().contains("not seen") {
             return skipped("what the kernel does is hidden from this user");
         }
@@ -338,7 +338,7 @@ fn waits_of_go_are_seen() {
     let Some(program) = compiled(folder.path(), "gosched.go", &["go", "build"]) else {
         return;
     };
-    let record = attached(&[program.to_str().unwrap()]);
+    let record = attach(&[program.to_str().unwrap()]);
     assert!(share(&record) > 0.65, "{record:#}");
     assert_eq!(record["places"][0]["kind"], "yielding");
 }
@@ -357,11 +357,11 @@ fn polls_of_rust_are_seen_in_every_build() {
         };
         let program = program.to_str().unwrap();
         for what in ["channel", "sync_channel", "flag"] {
-            let record = attached_for(MIN_SAMPLES_UNOPTIMISED, &[program, what]);
+            let record = attach_until(MIN_SAMPLES_UNOPTIMISED, &[program, what]);
             assert!(share(&record) > 0.65, "{level} {what}: {record:#}");
             assert_eq!(record["places"][0]["kind"], "bare_load", "{level} {what}");
         }
-        let record = attached_for(MIN_SAMPLES_UNOPTIMISED, &[program, "queue"]);
+        let record = attach_until(MIN_SAMPLES_UNOPTIMISED, &[program, "queue"]);
         assert!(share(&record) < 0.05, "{level}: {record:#}");
     }
 }

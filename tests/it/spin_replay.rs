@@ -14,7 +14,7 @@ fn replay(line: &str) -> Output {
 /// For real: counts are exact whatever the noise, and of two delays the one that misses a look
 /// takes longer by far. Tried a few times in case others disturb it.
 #[test]
-fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
+fn a_real_waiter_is_late_as_predicted() {
     for _ in 0..3 {
         let cell = "--pause-ns 43 --cpu-count 24 --delays 2ms,5ms --items 4 --repeat 1";
         let output = replay(cell);

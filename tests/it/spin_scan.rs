@@ -64,7 +64,7 @@ const WAITS: [u8; 40] = [
     0xc3, // 1027: ret
 ];
 
-fn in_folder(folder: &Path, arguments: &[&str]) -> Output {
+fn run_in_folder(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = support::pinwise(&folder.join("store"));
     command
         .args(["--store", "none", "spin", "scan"])
@@ -82,7 +82,7 @@ fn folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
 #[test]
 fn loops_are_reported_with_their_gaps() {
     let folder = folder_with("waits", &elf(62, &WAITS));
-    let output = in_folder(folder.path(), &["waits"]);
+    let output = run_in_folder(folder.path(), &["waits"]);
     let (text, errors) = support::texts(&output);
     assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""));
     assert!(
@@ -96,7 +96,7 @@ fn loops_are_reported_with_their_gaps() {
 fn the_limit_names_loops_and_chips_and_sets_the_status() {
     let folder = folder_with("waits", &elf(62, &WAITS));
     let scan = |arguments: &[&str]| {
-        let output = in_folder(folder.path(), &[arguments, &["waits"]].concat());
+        let output = run_in_folder(folder.path(), &[arguments, &["waits"]].concat());
         let (text, _) = support::texts(&output);
         // Line breaks do not matter.
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -136,7 +136,7 @@ fn a_deadline_is_not_priced_as_a_pause() {
     let folder = folder_with("tpause", &elf(62, &code));
     let scan = |unknown: &str| {
         let line = format!("--max-blind-gap 100ns --unknown {unknown} --chip skylake-sp tpause");
-        let output = in_folder(folder.path(), &words(&line));
+        let output = run_in_folder(folder.path(), &words(&line));
         let (text, _) = support::texts(&output);
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code(), words.join(" "))
@@ -157,7 +157,7 @@ fn a_deadline_is_not_priced_as_a_pause() {
 #[test]
 fn json_is_the_record() {
     let folder = folder_with("waits", &elf(62, &WAITS));
-    let output = in_folder(
+    let output = run_in_folder(
         folder.path(),
         &["--format", "json", "--chip", "skylake-sp", "waits"],
     );
@@ -185,7 +185,7 @@ fn a_sparse_file_is_not_read() {
     let holes = holes.write(true).open(folder.path().join("sparse"));
     holes.unwrap().set_len(3 << 30).unwrap();
     let message = "sparse: a sparse file: 3072 MB, of which 0 are written";
-    refused(&in_folder(folder.path(), &["sparse"]), message);
+    check_refusal(&run_in_folder(folder.path(), &["sparse"]), message);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     let all = ["folder", "gone", "script", "short", "waits"];
     let arguments = [&["--format", "json"][..], &all].concat();
-    let output = in_folder(folder.path(), &arguments);
+    let output = run_in_folder(folder.path(), &arguments);
     let (text, errors) = support::texts(&output);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let record: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -216,15 +216,15 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
     }
     // A loop beyond the limit fails all the same; files without any are refused.
     let limit = words("--chip skylake-sp --max-blind-gap 1us script waits");
-    assert_eq!(in_folder(folder.path(), &limit).status.code(), Some(1));
-    refused(
-        &in_folder(folder.path(), &["script", "short"]),
+    assert_eq!(run_in_folder(folder.path(), &limit).status.code(), Some(1));
+    check_refusal(
+        &run_in_folder(folder.path(), &["script", "short"]),
         "none of 2 files could be read; the first is script: not an ELF file",
     );
 }
 
 #[track_caller]
-fn refused(output: &Output, words: &str) {
+fn check_refusal(output: &Output, words: &str) {
     let (text, errors) = support::texts(output);
     assert_eq!(
         (output.status.code(), text.as_str()),
@@ -254,7 +254,7 @@ fn compiled_programs_are_read() {
         support::skipped("its names are held against x86");
         return;
     }
-    let output = in_folder(folder.path(), &["--format", "json", "--here", "waits"]);
+    let output = run_in_folder(folder.path(), &["--format", "json", "--here", "waits"]);
     let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let loops = record["loops"].as_array().unwrap();
     let of = |name: &str| {

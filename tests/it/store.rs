@@ -119,10 +119,10 @@ pub(crate) fn places() -> Vec<Place> {
 
 /// A small simulated comparison.
 pub(crate) fn comparison(id: &str) -> Comparison {
-    watched(id, &mut compare::Unwatched)
+    run_watched(id, &mut compare::NoObserver)
 }
 
-fn watched(id: &str, observer: &mut dyn Observer) -> Comparison {
+fn run_watched(id: &str, observer: &mut dyn Observer) -> Comparison {
     let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
@@ -133,7 +133,7 @@ fn watched(id: &str, observer: &mut dyn Observer) -> Comparison {
             max_runs: Some(8),
             ..Tuning::default()
         },
-        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::compare_placements(command, &topology, &placements).unwrap()
     };
     compare::run(&plan, &mut machine, observer).unwrap()
 }
@@ -165,7 +165,7 @@ impl Observer for LimitedObserver<'_> {
 /// Writes a record whose writer ends after this many runs.
 fn cut_off(store: Store, id: &str, runs: usize) {
     let mut store = store;
-    watched(
+    run_watched(
         id,
         &mut LimitedObserver {
             store: &mut store,

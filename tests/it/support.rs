@@ -256,9 +256,9 @@ impl Drop for Running {
     }
 }
 
-/// Waits for an event that comes of itself.
+/// Waits for an event.
 #[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         let waited = start.elapsed();

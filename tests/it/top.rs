@@ -8,7 +8,7 @@ use pinwise_record::{
     MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, TraceTier, UsedCpu,
 };
 use pinwise_sched::live::{Live, Watching};
-use pinwise_sched::{Event, EventKind, Left, Tier};
+use pinwise_sched::{Event, EventKind, LeaveReason, Tier};
 use pinwise_topology::Topology;
 
 use crate::support::{json, run, texts};
@@ -29,7 +29,7 @@ fn desktop() -> TopRecord {
         cpu,
         what,
     };
-    let switch = |ms: u64, cpu: u32, prev: i32, left: Left, next: i32| {
+    let switch = |ms: u64, cpu: u32, prev: i32, left: LeaveReason, next: i32| {
         event(ms, cpu, EventKind::Switch { prev, left, next })
     };
     let mut events = Vec::new();
@@ -51,15 +51,21 @@ fn desktop() -> TopRecord {
         events.push(event(0, 0, EventKind::Mask { thread, cpus }));
     }
     for cpu in 2..8 {
-        events.push(switch(0, cpu, 0, Left::Unreported, 0));
+        events.push(switch(0, cpu, 0, LeaveReason::Unreported, 0));
     }
-    events.push(switch(0, 0, 0, Left::Unreported, 4711));
-    events.push(switch(0, 1, 0, Left::Unreported, 4712));
-    events.push(switch(900, 3, 0, Left::Unreported, 90));
-    events.push(switch(912, 3, 90, Left::Blocked, 0));
+    events.push(switch(0, 0, 0, LeaveReason::Unreported, 4711));
+    events.push(switch(0, 1, 0, LeaveReason::Unreported, 4712));
+    events.push(switch(900, 3, 0, LeaveReason::Unreported, 90));
+    events.push(switch(912, 3, 90, LeaveReason::Blocked, 0));
     for (turn, cpu) in (0u64..9).zip([6, 7, 2].into_iter().cycle()) {
-        events.push(switch(100 * turn + 10, cpu, 0, Left::Unreported, 5000));
-        let left = Left::Blocked;
+        events.push(switch(
+            100 * turn + 10,
+            cpu,
+            0,
+            LeaveReason::Unreported,
+            5000,
+        ));
+        let left = LeaveReason::Blocked;
         events.push(switch(100 * turn + 60, cpu, 5000, left, 0));
     }
     events.sort_by_key(|event| event.time_ns);
@@ -139,7 +145,7 @@ fn server() -> TopRecord {
 
 /// One frame of this very process, whose threads are known to be there.
 #[test]
-fn one_frame_as_data() {
+fn one_frame_is_printed_as_json() {
     let pid = std::process::id();
     let own = pid.to_string();
     let frame = json(&[
@@ -170,7 +176,7 @@ fn one_frame_as_data() {
 }
 
 #[test]
-fn one_frame_as_text() {
+fn one_frame_is_printed_as_text() {
     let output = run(&["top", "--once", "--interval", "200ms"]);
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{err}");

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use pinwise_sched::import::{Facts, Import, ImportError, Imported, Whom};
-use pinwise_sched::{Event, EventKind, Left, Tid};
+use pinwise_sched::import::{Facts, Import, ImportError, Imported, TraceSubject};
+use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
 use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts, words};
 
@@ -17,7 +17,7 @@ struct Trace {
     imported: Imported,
 }
 
-fn read(content: &[u8], whom: Whom) -> Result<Trace, ImportError> {
+fn read(content: &[u8], whom: TraceSubject) -> Result<Trace, ImportError> {
     let import = Import::open(Cursor::new(content))?;
     let facts = import.facts().clone();
     let mut events = Vec::new();
@@ -88,7 +88,8 @@ fn everything_in_a_trace_is_read() {
         ("tgid.txt", 205, 123, 146, true),
         ("latency.txt", 205, 123, 146, true),
     ] {
-        let read = read(&file(name), Whom::Default).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let read =
+            read(&file(name), TraceSubject::Default).unwrap_or_else(|e| panic!("{name}: {e}"));
         read.check_order();
         let found = (read.switches(), read.switches_of_pipe(), read.wakes());
         assert_eq!(found, (switches, of_pipe, wakes), "{name}");
@@ -115,7 +116,7 @@ fn everything_in_a_trace_is_read() {
 #[test]
 fn layouts_of_ftrace_say_the_same() {
     let [plain, tgid, latency] = ["plain.txt", "tgid.txt", "latency.txt"].map(|name| {
-        let read = read(&file(name), Whom::Default).unwrap();
+        let read = read(&file(name), TraceSubject::Default).unwrap();
         let switches = read.events.into_iter();
         let switches = switches.filter(|event| matches!(event.what, EventKind::Switch { .. }));
         switches.collect::<Vec<Event>>()
@@ -140,7 +141,7 @@ fn switches_chain() {
         ("wide.data", 0),
         ("plain.txt", 0),
     ] {
-        let read = read(&file(name), Whom::Default).unwrap();
+        let read = read(&file(name), TraceSubject::Default).unwrap();
         let mut running: BTreeMap<u32, Tid> = BTreeMap::new();
         let mut broken = 0;
         for event in &read.events {
@@ -154,9 +155,9 @@ fn switches_chain() {
 }
 
 #[test]
-fn ends_come_once_and_after_the_last_switch() {
+fn exits_are_reported_once_after_the_last_switch() {
     for name in ["sched.data", "wide.data", "own.data", "plain.txt"] {
-        let read = read(&file(name), Whom::Default).unwrap();
+        let read = read(&file(name), TraceSubject::Default).unwrap();
         let mut gone: Vec<Tid> = Vec::new();
         let mut ended = 0;
         for event in &read.events {
@@ -165,9 +166,9 @@ fn ends_come_once_and_after_the_last_switch() {
                 EventKind::Fork { child, .. } => gone.retain(|thread| *thread != child),
                 EventKind::Switch { prev, left, .. } => {
                     assert!(!gone.contains(&prev), "{name}: {event:?}");
-                    ended += usize::from(left == Left::Ended);
+                    ended += usize::from(left == LeaveReason::Ended);
                 }
-                EventKind::Out { left, .. } => ended += usize::from(left == Left::Ended),
+                EventKind::Out { left, .. } => ended += usize::from(left == LeaveReason::Ended),
                 _ => {}
             }
         }
@@ -179,19 +180,19 @@ fn ends_come_once_and_after_the_last_switch() {
     }
 }
 
-/// A process that is asked for is followed, with what it starts.
+/// A process that is requested is followed, with what it starts.
 #[test]
 fn a_process_can_be_asked_for() {
     let content = file("tgid.txt");
-    let first = read(&content, Whom::Default).unwrap();
+    let first = read(&content, TraceSubject::Default).unwrap();
     let process = first.events.iter().find_map(|event| match event.what {
         EventKind::Fork { child, .. } => Some(child),
         _ => None,
     });
-    let read_again = read(&content, Whom::Process(process.unwrap())).unwrap();
+    let read_again = read(&content, TraceSubject::Process(process.unwrap())).unwrap();
     assert_eq!(read_again.imported.root, process);
     assert!(read_again.count(|what| matches!(what, EventKind::Follow { .. })) >= 1);
-    let error = read(&content, Whom::Process(4)).err().unwrap();
+    let error = read(&content, TraceSubject::Process(4)).err().unwrap();
     assert_eq!(error.to_string(), "process 4 is not in it");
 }
 
@@ -269,10 +270,10 @@ fn check_refused(path: &Path, options: &[&str], part: &str) {
 fn files_may_end_anywhere() {
     for name in ["own.data", "wide.data", "pipe.data", "plain.txt"] {
         let content = file(name);
-        let all = read(&content, Whom::Default).unwrap().switches();
+        let all = read(&content, TraceSubject::Default).unwrap().switches();
         let mut some = 0;
         for end in (0..content.len()).step_by(997) {
-            match read(&content[..end], Whom::Default) {
+            match read(&content[..end], TraceSubject::Default) {
                 Ok(read) => {
                     assert!(read.switches() <= all, "{name} {end}");
                     some += 1;
@@ -287,7 +288,7 @@ fn files_may_end_anywhere() {
 /// A number that comes again is another thread; a clock that goes backwards
 /// is passed on as it is, for the analysis counts that.
 #[test]
-fn numbers_come_again_and_clocks_go_backwards() {
+fn reused_ids_and_backward_clocks_are_handled() {
     let line =
         |time: &str, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
     let fork = "sched_process_fork: comm=a pid=1 child_comm=b child_pid=9";
@@ -297,7 +298,7 @@ fn numbers_come_again_and_clocks_go_backwards() {
         line("4.0", fork),
     ]
     .concat();
-    let read = read(text.as_bytes(), Whom::Default).unwrap();
+    let read = read(text.as_bytes(), TraceSubject::Default).unwrap();
     let times: Vec<u64> = read
         .events
         .iter()
@@ -328,7 +329,9 @@ fn imported_traces_are_exported() {
     assert_eq!(record["schema"], "pinwise.trace/1");
     assert_eq!(record["tier"], "perf.data");
     assert_eq!(record["source"]["kind"], "import");
-    let events = read(&file("sched.data"), Whom::Default).unwrap().events;
+    let events = read(&file("sched.data"), TraceSubject::Default)
+        .unwrap()
+        .events;
     let lines = std::fs::read_to_string(&csv).unwrap();
     assert_eq!(lines.lines().count(), events.len() + 1);
     let switches = lines
@@ -378,11 +381,11 @@ fn perf_and_pinwise_count_the_same_here() {
             .output()
             .unwrap()
     };
-    let made = perf(&words(
+    let recorded = perf(&words(
         "sched record -o perf.data -- perf bench sched pipe -l 500",
     ));
-    if !made.status.success() {
-        let (_, err) = texts(&made);
+    if !recorded.status.success() {
+        let (_, err) = texts(&recorded);
         let last = err.lines().last().unwrap_or("").to_owned();
         return skipped(&format!("perf sched record is not permitted: {last}"));
     }
@@ -396,7 +399,7 @@ fn perf_and_pinwise_count_the_same_here() {
         .iter()
         .filter(|line| line.contains(" prev_comm=sched-pipe "));
     let content = std::fs::read(&path).unwrap();
-    let read = read(&content, Whom::Default).unwrap();
+    let read = read(&content, TraceSubject::Default).unwrap();
     assert_eq!(read.switches(), all.len());
     assert_eq!(read.switches_of_pipe(), of_pipe.count());
     assert!(read.switches_of_pipe() >= 100);
@@ -417,7 +420,7 @@ proptest::proptest! {
             let place = place.index(content.len());
             content[place] = byte;
         }
-        match read(&content, Whom::Default) {
+        match read(&content, TraceSubject::Default) {
             Ok(read) => proptest::prop_assert!(read.events.len() <= content.len()),
             Err(error) => proptest::prop_assert!(!error.to_string().contains('\n')),
         }

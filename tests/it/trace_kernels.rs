@@ -7,8 +7,8 @@
 
 use std::io::Cursor;
 
-use pinwise_sched::import::{Import, Whom};
-use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Summary, Tid};
+use pinwise_sched::import::{Import, TraceSubject};
+use pinwise_sched::{Analysis, Event, EventKind, IDLE, LeaveReason, Summary, Tid};
 use pinwise_topology::{CpuSet, Topology};
 
 use crate::support;
@@ -19,7 +19,7 @@ fn text(name: &str) -> String {
 }
 
 /// The process that was traced: the one that became pinwise.
-fn traced(text: &str) -> Tid {
+fn traced_process(text: &str) -> Tid {
     let line = text
         .lines()
         .find(|l| l.contains("sched_process_exec"))
@@ -62,7 +62,7 @@ fn analysed(name: &str, cpus: &str) -> Summary {
         cpu: 0,
         what: EventKind::Switch {
             prev: IDLE,
-            left: Left::Unreported,
+            left: LeaveReason::Unreported,
             next: IDLE,
         },
     };
@@ -72,7 +72,7 @@ fn analysed(name: &str, cpus: &str) -> Summary {
             ..start.clone()
         });
     }
-    let whom = Whom::Process(traced(&text));
+    let whom = TraceSubject::Process(traced_process(&text));
     import
         .read(whom, &mut |events| events.iter().for_each(&mut take))
         .unwrap();
@@ -139,6 +139,6 @@ fn two_spinners_on_two_cores_share_nothing() {
 }
 
 #[test]
-fn eight_on_eight_share_and_cannot_avoid_it() {
+fn eight_threads_on_eight_cpus_share_cores_unavoidably() {
     check("full-8", "0-7", 8, [60.0, 100.0], NONE, NONE);
 }

@@ -59,9 +59,9 @@ fn case_named(name: &str) -> (&'static str, &'static str, u32) {
 }
 
 /// Records by tier and case.
-struct Judged(Vec<(String, String, Value)>);
+struct RecordsByCase(Vec<(String, String, Value)>);
 
-impl Judged {
+impl RecordsByCase {
     #[track_caller]
     fn read(out: &str) -> Self {
         let mut records = Vec::new();
@@ -97,7 +97,7 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     let Some((out, _)) = vm::run(512, &script()) else {
         return;
     };
-    let judged = Judged::read(&out);
+    let judged = RecordsByCase::read(&out);
     for (tier, case, record) in &judged.0 {
         if record.is_null() {
             skipped(&format!("tier {tier} is not available in the guest"));

@@ -120,7 +120,7 @@ impl Drop for Ended {
 }
 
 /// Waits for a process, but not for ever.
-fn ended(child: &mut Child) -> Option<ExitStatus> {
+fn wait_for_end(child: &mut Child) -> Option<ExitStatus> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
         if let Some(status) = child.try_wait().unwrap() {
@@ -141,7 +141,7 @@ fn profiled(folder: &Path, arguments: &[&str]) -> Value {
         .arg(&out);
     command.args(arguments).stdout(Stdio::null());
     let mut child = Ended(command.spawn().unwrap());
-    let status = ended(&mut child.0).expect("pinwise waits for what a program names");
+    let status = wait_for_end(&mut child.0).expect("pinwise waits for what a program names");
     assert_eq!(status.code(), Some(0));
     serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap()
 }

@@ -343,7 +343,7 @@ fn recorded_machines_are_found() {
     let mut contention = Score::default();
     for known in &machines {
         alone.add(known, &found(&infer(&known.latency_alone())));
-        contention.add(known, &found(&infer(&known.with_contention(1))));
+        contention.add(known, &found(&infer(&known.add_contention(1))));
         // Half of the siblings are seen, in noise and among half of the CPUs.
         let half: Vec<usize> = (0..known.latency.len()).step_by(2).collect();
         let guest = known.only(&half).noisy(0.03, 1);
@@ -366,7 +366,7 @@ fn replayed(text: &str, more: &[&str]) -> std::process::Output {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.csv");
     std::fs::write(&path, text).unwrap();
-    let mut arguments = vec!["topology", "replay", path.to_str().unwrap()];
+    let mut arguments = vec!["topology", "infer", path.to_str().unwrap()];
     arguments.extend(more);
     run(&arguments)
 }
@@ -394,14 +394,14 @@ fn replay_names_cpus_by_their_numbers() {
 }
 
 #[test]
-fn replay_prints_levels() {
+fn infer_prints_levels() {
     let matrix = machine(16, &[(2, 8.0), (8, 24.0)], 91.0, 0.02, 1);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.csv");
     std::fs::write(&path, matrix.to_csv()).unwrap();
     let record = json(&[
         "topology",
-        "replay",
+        "infer",
         path.to_str().unwrap(),
         "--format",
         "json",

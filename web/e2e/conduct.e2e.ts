@@ -7,11 +7,11 @@ import { open, useBrowser } from './browser';
 import {
   HOSTILE,
   expectDrawn,
-  harmless,
+  expectHarmless,
   openAll,
-  quiet,
+  expectNoErrorsNorRequests,
   settle,
-  wellBehaved,
+  expectWellBehaved,
   width,
 } from './conduct';
 import type { Fields } from './records';
@@ -23,13 +23,13 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('is accessible, fits 360 px, and prints', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await wellBehaved(reportOf([record]), '');
+    await expectWellBehaved(reportOf([record]), '');
   });
 
   test('shows hostile strings as they are', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await harmless(
+    await expectHarmless(
       reportOf([
         replaceValues(
           record,
@@ -63,7 +63,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     await settle(opened.page);
     await openAll(opened.page);
     expect(await width(opened.page)).toBeLessThanOrEqual(360);
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 
@@ -75,7 +75,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     const { visited, missed } = await missedRows(opened.page);
     expect(missed).toEqual([]);
     if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 

@@ -81,7 +81,7 @@ export const width = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth);
 
 /** Nothing failed, and only the file itself was requested. */
-export function quiet({ errors, requests }: Opened): void {
+export function expectNoErrorsNorRequests({ errors, requests }: Opened): void {
   expect(errors).toEqual([]);
   expect(
     requests.filter(
@@ -94,7 +94,10 @@ export function quiet({ errors, requests }: Opened): void {
 }
 
 /** Everything that readers with any need meet in one view. */
-export async function wellBehaved(file: string, hash: string): Promise<void> {
+export async function expectWellBehaved(
+  file: string,
+  hash: string,
+): Promise<void> {
   const opened = await open(`${new URL(`file://${file}`).href}${hash}`, {
     bypassCSP: true,
   });
@@ -129,7 +132,7 @@ export async function wellBehaved(file: string, hash: string): Promise<void> {
       );
     expect(shown, `${control} on paper`).toBe(0);
   }
-  quiet(opened);
+  expectNoErrorsNorRequests(opened);
   await opened.close();
 }
 
@@ -140,7 +143,10 @@ const CONTROLS =
   '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
 
 /** Hostile strings are text: nothing runs, nothing is requested, no character hides. */
-export async function harmless(file: string, hash: string): Promise<void> {
+export async function expectHarmless(
+  file: string,
+  hash: string,
+): Promise<void> {
   const opened = await open(`${new URL(`file://${file}`).href}${hash}`);
   const { page } = opened;
   await settle(page);
@@ -186,7 +192,7 @@ export async function harmless(file: string, hash: string): Promise<void> {
     return found.slice(0, 5);
   }, CONTROLS);
   expect(hidden).toEqual([]);
-  quiet(opened);
+  expectNoErrorsNorRequests(opened);
   await opened.close();
 }
 
@@ -197,7 +203,7 @@ export async function expectDrawn(file: string): Promise<void> {
   expect(
     await opened.page.locator('main div.problem').allTextContents(),
   ).toEqual([]);
-  quiet(opened);
+  expectNoErrorsNorRequests(opened);
   await opened.close();
 }
 

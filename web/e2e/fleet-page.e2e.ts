@@ -3,8 +3,14 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { HOSTILE, harmless, quiet, settle, wellBehaved } from './conduct';
-import { madeNode, madePlan, madeReport } from './made-fleet';
+import {
+  HOSTILE,
+  expectHarmless,
+  expectNoErrorsNorRequests,
+  settle,
+  expectWellBehaved,
+} from './conduct';
+import { fakeNode, fakePlan, fakeReport } from './fake-fleet';
 import type { Fields } from './records';
 import { replaceValues, reportOf } from './records';
 
@@ -20,18 +26,18 @@ function hostileFleet(): Fields[] {
     ) as Fields),
     id,
   });
-  const report = hostile(madeReport(), `${HOSTILE}.report`);
+  const report = hostile(fakeReport(), `${HOSTILE}.report`);
   const groups = (report['groups'] as Record<string, unknown>[]).map(
     (group) => ({ ...group, identity: { [HOSTILE]: HOSTILE } }),
   );
   const node = {
-    ...hostile(madeNode(), `${HOSTILE}.${HOSTILE}`),
+    ...hostile(fakeNode(), `${HOSTILE}.${HOSTILE}`),
     settings: { [HOSTILE]: HOSTILE },
   };
   return [
     { ...report, groups, tags: [`fleet:${HOSTILE}`] },
     node,
-    hostile(madePlan(), HOSTILE),
+    hostile(fakePlan(), HOSTILE),
   ];
 }
 
@@ -43,7 +49,7 @@ describe('a fleet', () => {
   ])(
     '%s shows hostile names and reasons as they are, beside each other',
     async (_, id) => {
-      await harmless(
+      await expectHarmless(
         reportOf(hostileFleet()),
         `#/record/${encodeURIComponent(id)}`,
       );
@@ -51,20 +57,23 @@ describe('a fleet', () => {
   );
 
   test('the list shows hostile strings as they are', async () => {
-    await harmless(reportOf(hostileFleet()), '#/fleet');
+    await expectHarmless(reportOf(hostileFleet()), '#/fleet');
   });
 
   test.each(['#/fleet', '#/record/made.n00003', '#/record/made'])(
     '%s with a report at hand is accessible, fits 360 px, and prints',
     async (hash) => {
-      await wellBehaved(reportOf([madeReport(), madeNode(), madePlan()]), hash);
+      await expectWellBehaved(
+        reportOf([fakeReport(), fakeNode(), fakePlan()]),
+        hash,
+      );
     },
   );
 
   test('copies no name that a shell would take for more', async () => {
-    const outliers = madeReport()['outliers'] as Record<string, unknown>[];
+    const outliers = fakeReport()['outliers'] as Record<string, unknown>[];
     const report = {
-      ...madeReport(),
+      ...fakeReport(),
       outliers: [...outliers, { ...outliers[0], node: '$(reboot)' }],
     };
     const { page, close } = await open(reportOf([report]));
@@ -92,7 +101,7 @@ describe('a fleet', () => {
   });
 
   test('its map fills the list of nodes by cause, node and figure', async () => {
-    const made = madeReport();
+    const made = fakeReport();
     const [common] = made['common'] as { group: unknown; nodes: string[] }[];
     common!.group = null;
     common!.nodes = common!.nodes.slice(0, 2);
@@ -131,12 +140,12 @@ describe('a fleet', () => {
     const first = await status.textContent();
     await page.keyboard.press('ArrowDown');
     expect(await status.textContent()).not.toBe(first);
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 
   test('is narrowed by figure and words, and sorted', async () => {
-    const { page, close } = await open(reportOf([madeReport()]));
+    const { page, close } = await open(reportOf([fakeReport()]));
     const rows = page.locator('.outliers').nth(1).locator('tbody tr');
     expect(await rows.count()).toBe(9);
     await page
@@ -165,7 +174,7 @@ describe('a fleet', () => {
   test('hundreds of nodes come in portions', async () => {
     const { page, close } = await open(
       reportOf([
-        madeReport({
+        fakeReport({
           groups: 1,
           nodes: 1000,
           figures: 3,
@@ -195,7 +204,7 @@ describe('a fleet', () => {
 
   test('its dots have names, and arrow keys go from one to the next', async () => {
     const opened = await open(
-      `file://${reportOf([madeReport(), madeNode()])}#/record/made.report`,
+      `file://${reportOf([fakeReport(), fakeNode()])}#/record/made.report`,
     );
     const { page } = opened;
     await settle(page);

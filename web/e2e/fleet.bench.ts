@@ -7,7 +7,7 @@ import { test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { tell } from './figures';
-import { madeReport } from './made-fleet';
+import { fakeReport } from './fake-fleet';
 import { Bench } from './pinwise';
 import { reportOf } from './records';
 import { Site } from './site';
@@ -35,7 +35,7 @@ async function views(address: string, selector: string): Promise<number[]> {
 
 test('the report of a fleet: 50 figures of 3 groups, 400 outliers in 8 figures each', async () => {
   const report = reportOf([
-    madeReport({
+    fakeReport({
       groups: 3,
       nodes: NODES,
       figures: 50,

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { wellBehaved } from './conduct';
+import { expectWellBehaved } from './conduct';
 import { recordOf, reportOf } from './records';
 
 useBrowser();
@@ -76,7 +76,7 @@ test('gates of following commits are a history with its changes', async () => {
     })),
   );
   const hash = `#/history?subject=${encodeURIComponent('gate · suite.toml')}`;
-  await wellBehaved(report, hash);
+  await expectWellBehaved(report, hash);
   const { page, errors, close } = await open(`file://${report}${hash}`);
   await page.getByLabel('Figure').selectOption('parse');
   const part = page.locator('section', { hasText: 'from commit to commit' });

@@ -6,10 +6,10 @@ import { open, useBrowser } from './browser';
 import {
   HOSTILE,
   fleet,
-  harmless,
-  quiet,
+  expectHarmless,
+  expectNoErrorsNorRequests,
   settle,
-  wellBehaved,
+  expectWellBehaved,
 } from './conduct';
 import type { Fields } from './records';
 import { recordOf, replaceValues, reportOf } from './records';
@@ -20,7 +20,7 @@ describe('views of many records', () => {
   test.each(['#/history', '#/fleet', '#/record/none'])(
     '%s is accessible, fits 360 px, and prints',
     async (hash) => {
-      await wellBehaved(reportOf(fleet()), hash);
+      await expectWellBehaved(reportOf(fleet()), hash);
     },
   );
 
@@ -37,7 +37,7 @@ describe('views of many records', () => {
         started: `2026-01-0${at + 1}T00:00:00Z`,
         host: { hostname: `${HOSTILE}${at}` },
       }));
-      await harmless(reportOf(records), hash);
+      await expectHarmless(reportOf(records), hash);
     },
   );
 
@@ -97,7 +97,7 @@ describe('views of many records', () => {
     expect(await dots.count()).toBe(6);
     await page.getByLabel('From (UTC)').fill('2026-01-05');
     expect(await dots.count()).toBe(2);
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 
@@ -133,7 +133,7 @@ describe('views of many records', () => {
     await page
       .getByRole('link', { name: 'Compare the two chosen records' })
       .waitFor();
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { fleet, quiet, settle } from './conduct';
+import { fleet, expectNoErrorsNorRequests, settle } from './conduct';
 import { recordOf, reportOf } from './records';
 
 useBrowser();
@@ -30,7 +30,7 @@ describe('on a phone', () => {
     expect(
       await table.evaluate((one) => getComputedStyle(one).backgroundImage),
     ).toContain('linear-gradient');
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 });

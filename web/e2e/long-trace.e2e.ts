@@ -34,7 +34,7 @@ interface Seen {
   /** Text of the page when it says that slices are read. */
   text?: string;
   hasTimeline?: boolean;
-  /** Is it drawn when paper is asked for? */
+  /** Is it drawn when paper is requested? */
   isPrinted?: boolean;
 }
 

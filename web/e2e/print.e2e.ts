@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { madeNode, madePlan, madeReport } from './made-fleet';
+import { fakeNode, fakePlan, fakeReport } from './fake-fleet';
 import type { Fields } from './records';
 import { KINDS, recordBench, recordOf, reportOf } from './records';
 
@@ -147,7 +147,7 @@ describe('on A4', () => {
   });
 
   test('the lists are whole', async () => {
-    const report = reportOf([madeReport(), madeNode(), madePlan()]);
+    const report = reportOf([fakeReport(), fakeNode(), fakePlan()]);
     await printPage(report, '#/fleet');
     await printPage(report, '#/history');
   });

@@ -1,11 +1,11 @@
 // A record of each kind, as the program writes it: on simulated machines if they can make it, else
-// on the machine at hand if that permits it. Those of fleets are made up.
+// on this machine if that permits it. Those of fleets are made up.
 
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { madeDiff, madeNode, madePlan, madeReport } from './made-fleet';
+import { fakeDiff, fakeNode, fakePlan, fakeReport } from './fake-fleet';
 import { Bench } from './pinwise';
 
 /** What a record is to the tests: fields of any kind. */
@@ -115,10 +115,10 @@ const MAKERS: Readonly<Record<string, Made | { made: () => Fields }>> = {
     words: words('profile diff profile.json profile.json'),
     needsHost: true,
   },
-  fleet: { made: madePlan },
-  'fleet-node': { made: madeNode },
-  'fleet-report': { made: madeReport },
-  'fleet-diff': { made: madeDiff },
+  fleet: { made: fakePlan },
+  'fleet-node': { made: fakeNode },
+  'fleet-report': { made: fakeReport },
+  'fleet-diff': { made: fakeDiff },
 };
 
 export const KINDS = Object.keys(MAKERS);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { quiet } from './conduct';
+import { expectNoErrorsNorRequests } from './conduct';
 import { pageWith, recordBench, recordOf } from './records';
 
 useBrowser();
@@ -88,7 +88,7 @@ describe('what cannot be shown', () => {
     expect(await problem.getAttribute('role')).toBe('alert');
     expect(await problem.locator('p').nth(0).textContent()).toContain(message);
     expect(await problem.locator('p').nth(1).textContent()).toContain(hint);
-    quiet(opened);
+    expectNoErrorsNorRequests(opened);
     await opened.close();
   });
 

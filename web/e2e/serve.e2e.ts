@@ -65,7 +65,7 @@ test('a comparison that runs is drawn as it grows', async () => {
   await page.evaluate(() => document.body.setAttribute('data-kept', 'yes'));
 
   const comparing = beginComparison(bench, 12);
-  // The list shows the record by itself.
+  // The list shows the record without a reload.
   await page.getByRole('link', { name: /sleep/ }).first().click();
   await page.getByText('Running: this page grows with it.').waitFor();
   await page.locator(`${RUNS} .stage svg`).first().waitFor();

@@ -1,4 +1,4 @@
-// What `pinwise serve` reports as it happens. A browser opens no more than six connections to a
+// What `pinwise serve` reports as it happens. A browser opens at most six connections to a
 // site, for all its tabs: a hidden tab closes its own.
 
 import type { AnyRecord, Change } from './source';

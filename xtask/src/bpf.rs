@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{find, output, root, step};
+use crate::programs::{find, read_output, root, step};
 
 const SOURCE: &str = "sched.bpf.c";
 const OBJECT: &str = "sched.bpf.o";
@@ -66,7 +66,7 @@ impl Tools {
         for suffix in suffixes {
             let pair = find(&format!("clang{suffix}")).zip(find(&format!("llvm-strip{suffix}")));
             if let Some((clang, strip)) = pair {
-                let output_text = output(Command::new(&clang).arg("--version"))?;
+                let output_text = read_output(Command::new(&clang).arg("--version"))?;
                 let version = output_text.lines().next().unwrap_or("?").trim().to_owned();
                 return Ok(Some(Self {
                     clang,

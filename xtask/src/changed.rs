@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::programs::{cargo, output, root, step};
+use crate::programs::{cargo, read_output, root, step};
 use crate::suites::{Extent, Tests};
 use crate::timing::Table;
 use crate::web;
@@ -27,12 +27,12 @@ pub(crate) fn check(commit: &str) -> Result<()> {
         .any(|file| file.starts_with("web/") || file.starts_with("schema/"))
     {
         table.run("page", web::build);
-        table.run("tests of the page", web::unit);
+        table.run("tests of the page", web::check_units);
     }
     table.run("format", || step(&mut cargo(&["fmt", "--all", "--check"])));
     let packages = find_affected(&packages()?, &files);
     if let Some(built) = table.run("lints, and building the tests", Tests::build) {
-        let of_packages = built.of_packages(&packages);
+        let of_packages = built.select_packages(&packages);
         table.run("unit tests", || of_packages.run_units(Extent::Change));
         table.run("tests of the command", || of_packages.run_quick());
     }
@@ -44,7 +44,7 @@ fn files(commit: &str) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
     let new = ["ls-files", "--others", "--exclude-standard"];
     for words in [&["diff", "--name-only", commit, "--"][..], &new] {
-        let listed = output(Command::new("git").args(words).current_dir(root()))?;
+        let listed = read_output(Command::new("git").args(words).current_dir(root()))?;
         files.extend(listed.lines().map(ToOwned::to_owned));
     }
     Ok(files)
@@ -60,7 +60,7 @@ struct Package {
 
 fn packages() -> Result<BTreeMap<String, Package>> {
     let words = ["metadata", "--no-deps", "--locked", "--format-version", "1"];
-    let listed: Value = serde_json::from_str(&output(&mut cargo(&words))?)?;
+    let listed: Value = serde_json::from_str(&read_output(&mut cargo(&words))?)?;
     let listed = listed["packages"].as_array().context("cargo metadata")?;
     let package = |listed: &Value| {
         let manifest = Path::new(listed["manifest_path"].as_str()?);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_a_change_is_tested() {
+    fn dependents_of_a_change_are_tested() {
         assert_eq!(
             affected_by(&["crates/stats/src/lib.rs"]),
             ["pinwise", "report", "stats"]

@@ -26,13 +26,13 @@ pub(crate) fn check(extent: Extent) -> Result<()> {
         Some(built) => run_built(&mut table, &built, extent),
         None => table.leave_out("tests", "they could not be built"),
     }
-    table.run("documentation", || documentation(extent));
+    table.run("documentation", || check_documentation(extent));
     table.run("BPF program", bpf::check);
     table.run("lock file of libFuzzer", fuzz::check_lock);
-    table.run("terms of other packages", others);
+    table.run("terms of other packages", check_dependencies);
     if extent == Extent::All {
         table.run("fuzz targets", || fuzz::fuzz(None));
-        table.run("oldest Rust", oldest_rust);
+        table.run("oldest Rust", check_oldest_rust);
     } else {
         table.leave_out("the rest", REST);
     }
@@ -57,8 +57,8 @@ fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
             examples.run(suites::run_examples);
         });
         scope.spawn(|| {
-            page.run(web::unit);
-            browser.run(|| web::in_browser(built.command(), extent));
+            page.run(web::check_units);
+            browser.run(|| web::check_in_browser(built.command(), extent));
         });
         scope.spawn(|| long.run(|| built.run_long(extent)));
         whole.run(|| built.run_whole(extent));
@@ -81,7 +81,7 @@ const PUBLISHED: [&str; 4] = [
     "pinwise-affinity",
 ];
 
-fn documentation(extent: Extent) -> Result<()> {
+fn check_documentation(extent: Extent) -> Result<()> {
     let mut command = suites::lean(cargo(&["doc", "--no-deps", "--locked", "--quiet"]));
     if extent == Extent::All {
         command.args(["--workspace", "--exclude", "pinwise-fuzz"]);
@@ -95,7 +95,7 @@ fn documentation(extent: Extent) -> Result<()> {
 /// Terms, sources and versions of packages of others, as `deny.toml` allows
 /// them. Known vulnerabilities need a list from the network: `cargo deny check
 /// advisories`.
-fn others() -> Result<()> {
+fn check_dependencies() -> Result<()> {
     if find("cargo-deny").is_none() {
         eprintln!(
             "SKIPPED: terms of other packages: no cargo-deny in PATH \
@@ -109,7 +109,7 @@ fn others() -> Result<()> {
 }
 
 /// Compiles with the oldest Rust that is promised.
-fn oldest_rust() -> Result<()> {
+fn check_oldest_rust() -> Result<()> {
     let version = oldest_version()?;
     let rustup = |words: &[&str]| {
         let mut command = Command::new("rustup");

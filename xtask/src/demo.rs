@@ -16,7 +16,7 @@ const INPUT_BYTES: usize = 24 << 20;
 /// Builds pinwise, makes an input from real files, compares placements of `sort --parallel=2` on it
 /// and says where the record is.
 pub(crate) fn run() -> Result<()> {
-    web_or_not();
+    build_web_if_possible();
     let (pinwise, used) = used_by(release_binary);
     let pinwise = pinwise?;
     let minutes = used.cpu.as_secs_f64() / 60.0;
@@ -50,7 +50,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The page is worth having, but not needed for a verdict.
-fn web_or_not() {
+fn build_web_if_possible() {
     if let Err(error) = web::build() {
         eprintln!("xtask: without the page: {error:#}");
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{cargo, find, output, root, step, target};
+use crate::programs::{cargo, find, read_output, root, step, target};
 
 /// Time for each target if there are enough processors.
 const EACH: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ fn build() -> Result<Option<PathBuf>> {
 }
 
 fn host() -> Result<String> {
-    let output_text = output(Command::new("rustc").arg("-vV"))?;
+    let output_text = read_output(Command::new("rustc").arg("-vV"))?;
     let host = output_text
         .lines()
         .find_map(|line| line.strip_prefix("host: "));

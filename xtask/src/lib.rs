@@ -86,7 +86,7 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["bpf", "--check"] => bpf::check(),
         ["package", options @ ..] => package::run(options),
         ["release", version] => release::release(version),
-        ["notices"] => package::notices(),
+        ["notices"] => package::write_notices(),
         ["capture", name] => generated::capture(name),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

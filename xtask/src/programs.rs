@@ -132,7 +132,7 @@ pub(crate) fn announce(command: &Command) -> String {
 }
 
 /// Standard output of a command that must succeed.
-pub fn output(command: &mut Command) -> Result<String> {
+pub fn read_output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
         .output()

@@ -25,7 +25,7 @@ export const SCHEMAS = {
 
 /// Writes the schema, and what is made from it.
 pub(crate) fn write() -> Result<()> {
-    let test = "schema_tests::the_schema_file_is_what_the_types_say";
+    let test = "schema_tests::the_schema_file_matches_the_types";
     let mut types = cargo(&[
         "test",
         // Of one package cargo would compile nearly all again, with other features.

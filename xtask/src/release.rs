@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{cargo, output, root, step};
+use crate::programs::{cargo, read_output, root, step};
 
 /// The heading of what is not released yet.
 const UNRELEASED: &str = "## [Unreleased]\n";
@@ -23,10 +23,10 @@ pub(crate) fn release(version: &str) -> Result<()> {
         command.args(words).current_dir(root());
         command
     };
-    if !output(&mut git(&["status", "--porcelain"]))?.is_empty() {
+    if !read_output(&mut git(&["status", "--porcelain"]))?.is_empty() {
         bail!("there are changes that are not committed");
     }
-    let today = output(Command::new("date").arg("+%F"))?;
+    let today = read_output(Command::new("date").arg("+%F"))?;
     rewrite("CHANGELOG.md", |text| {
         release_changelog(text, version, today.trim())
     })?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_unreleased_gets_a_heading() {
+    fn unreleased_changes_get_a_heading() {
         let log = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A door.\n\n## [0.1.0] - 2026-01-01\n\n- All.\n";
         let new = release_changelog(log, "0.2.0", "2026-11-26").unwrap();
         assert!(

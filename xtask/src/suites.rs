@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::programs::{Used, announce, cargo, note, output, step, wait};
+use crate::programs::{Used, announce, cargo, note, read_output, step, wait};
 use crate::timing;
 
 /// How much is tried.
@@ -70,8 +70,8 @@ pub(crate) fn lean(mut command: Command) -> Command {
 }
 
 /// The same with the compiler that lints.
-fn with_linter(command: Command) -> Result<Command> {
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+fn prepare_linter(command: Command) -> Result<Command> {
+    let sysroot = read_output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
     if !driver.exists() {
         bail!(
@@ -152,7 +152,7 @@ impl Tests {
     }
 
     /// The programs of some packages only.
-    pub(crate) fn of_packages(&self, packages: &BTreeSet<String>) -> Self {
+    pub(crate) fn select_packages(&self, packages: &BTreeSet<String>) -> Self {
         let programs = self.programs.iter();
         let programs = programs.filter(|program| packages.contains(&program.package));
         Self {
@@ -183,7 +183,7 @@ impl Tests {
 
     /// The others, but for those that start machines.
     pub(crate) fn run_whole(&self, extent: Extent) -> Result<()> {
-        let mut arguments = at_once();
+        let mut arguments = test_threads();
         for module in APART.into_iter().chain([LONG]) {
             arguments.extend(["--skip".to_owned(), module.to_owned()]);
         }
@@ -195,7 +195,8 @@ impl Tests {
     pub(crate) fn run_quick(&self) -> Result<()> {
         let took = timing::read_tests();
         for program in self.programs.iter().filter(|program| program.name == WHOLE) {
-            let list = output(Command::new(&program.path).args(["--list", "--format", "terse"]))?;
+            let list =
+                read_output(Command::new(&program.path).args(["--list", "--format", "terse"]))?;
             let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
             let names = names.filter(|name| !APART.iter().any(|module| name.starts_with(module)));
             let (quick, slow): (Vec<&str>, Vec<&str>) = names.partition(|name| {
@@ -209,7 +210,7 @@ impl Tests {
                     slow.len()
                 );
             }
-            let mut arguments = at_once();
+            let mut arguments = test_threads();
             arguments.push("--exact".to_owned());
             arguments.extend(quick.into_iter().map(ToOwned::to_owned));
             run(program, &arguments, Extent::Change)?;
@@ -227,7 +228,7 @@ impl Tests {
 
 /// The command that compiles tests and lists the resulting programs.
 fn test_build() -> Result<Command> {
-    let mut command = with_linter(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
+    let mut command = prepare_linter(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
     command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
     Ok(command)
 }
@@ -248,7 +249,7 @@ fn is_compiled(message: &Value) -> bool {
 }
 
 /// How many tests of the command run at once.
-fn at_once() -> Vec<String> {
+fn test_threads() -> Vec<String> {
     let lanes = std::thread::available_parallelism().map_or(1, usize::from);
     vec!["--test-threads".to_owned(), (AT_ONCE * lanes).to_string()]
 }
@@ -293,7 +294,7 @@ fn run(program: &Program, arguments: &[String], extent: Extent) -> Result<()> {
 
 /// Runs some of its tests once, and says which failed.
 fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<Vec<String>> {
-    let mut command = with_linter(Command::new(&program.path))?;
+    let mut command = prepare_linter(Command::new(&program.path))?;
     command
         .current_dir(&program.folder)
         .args(arguments)
@@ -361,7 +362,7 @@ impl<'a> Outcome<'a> {
 
 /// Examples in the documentation of the code.
 pub(crate) fn run_examples() -> Result<()> {
-    step(&mut with_linter(cargo(&[
+    step(&mut prepare_linter(cargo(&[
         "test",
         "--workspace",
         "--doc",

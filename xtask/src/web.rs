@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{find, output, root, step};
+use crate::programs::{find, read_output, root, step};
 use crate::records;
 use crate::suites::Extent;
 
@@ -20,7 +20,7 @@ fn folder() -> PathBuf {
 
 /// Builds the page, from packages as the lock file has them.
 pub(crate) fn build() -> Result<()> {
-    packages()?;
+    install_packages()?;
     records::write_types()?;
     step(&mut npm(&["run", "--silent", "types"]))?;
     let page = folder().join("dist/page.html");
@@ -38,21 +38,21 @@ pub(crate) fn build() -> Result<()> {
     Ok(())
 }
 
-/// The packages of others that it is built of.
-pub(crate) fn packages() -> Result<()> {
+/// Installs the third-party packages that it is built of.
+pub(crate) fn install_packages() -> Result<()> {
     need_node()?;
     install()
 }
 
 /// The layout of its source, and unit tests of what it draws.
-pub(crate) fn unit() -> Result<()> {
+pub(crate) fn check_units() -> Result<()> {
     step(&mut npm(&["run", "--silent", "layout"]))?;
     step(&mut npm(&["run", "--silent", "unit"]))
 }
 
 /// The page in a browser, as a report and as the local site of this binary; in a second browser as
 /// well if everything is tested.
-pub(crate) fn in_browser(pinwise: Option<&Path>, extent: Extent) -> Result<()> {
+pub(crate) fn check_in_browser(pinwise: Option<&Path>, extent: Extent) -> Result<()> {
     let pinwise = pinwise.context("the command was not built")?;
     // The shell draws the same in less than half of the CPU time.
     let Some(chromium) = find("chromium-headless-shell").or_else(chromium) else {
@@ -112,7 +112,7 @@ fn need_node() -> Result<()> {
     if find("node").is_none() || find("npm").is_none() {
         bail!("the page is built with Node, which is missing: {advice}");
     }
-    let version = output(Command::new("node").arg("--version"))?;
+    let version = read_output(Command::new("node").arg("--version"))?;
     let numbers: Vec<u32> = version
         .trim()
         .trim_start_matches('v')

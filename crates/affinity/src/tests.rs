@@ -17,7 +17,7 @@ fn check(description: &str, threads: usize, cpus: &[usize]) {
 }
 
 #[test]
-fn cores_come_before_siblings_and_one_cache_before_several() {
+fn cores_are_used_before_siblings_and_one_cache_before_several() {
     check("package:2 l3:2 core:4 pu:2", 3, &[0, 2, 4]);
     check("package:2 l3:2 core:4 pu:2", 5, &[0, 2, 4, 8, 10]);
     check("package:1 l3:1 core:2 pu:2", 3, &[0, 2, 1]);

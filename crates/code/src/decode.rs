@@ -42,7 +42,7 @@ pub struct Instruction {
 /// Decodes the instruction at an address; `None` outside the code or if there is none.
 #[must_use]
 pub fn decode_one(code: &Code, address: u64) -> Option<Instruction> {
-    Reader::new(code.arch).read(code.from(address), address)
+    Reader::new(code.arch).read(code.bytes_from(address), address)
 }
 
 /// All instructions from `from`, the start of one, up to `to`. Invalid bytes are skipped one
@@ -53,7 +53,7 @@ pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
     let mut found = Vec::new();
     let mut address = from.max(code.start);
     while address < to.min(code.end()) {
-        let next = reader.read(code.from(address), address);
+        let next = reader.read(code.bytes_from(address), address);
         let length = next.as_ref().map_or(code.arch.step(), |one| one.length);
         found.extend(next);
         address = address.saturating_add(length as u64);
@@ -64,7 +64,7 @@ pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
 /// The effect of the instruction at an address; `None` outside the code or if there is none.
 #[must_use]
 pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
-    let bytes = code.from(address);
+    let bytes = code.bytes_from(address);
     match code.arch {
         Arch::X86_64 => x86_instruction(bytes, address).map(|one| x86::operation(&one)),
         Arch::Aarch64 => Some(aarch64::operation(aarch64::word(bytes)?, address)),
@@ -75,7 +75,7 @@ pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
 /// than [`operation_at`].
 #[must_use]
 pub fn length_at(code: &Code, address: u64) -> Option<usize> {
-    let bytes = code.from(address);
+    let bytes = code.bytes_from(address);
     match code.arch {
         Arch::X86_64 => x86_instruction(bytes, address).map(|one| one.len()),
         Arch::Aarch64 => aarch64::word(bytes).map(|_| aarch64::LENGTH),

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn undecodable_files_are_named() {
+    fn undecodable_files_are_reported() {
         let cases = [
             (Vec::new(), "the file is empty"),
             (b"#!/bin/sh\n".to_vec(), "not an ELF file"),

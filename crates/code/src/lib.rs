@@ -9,10 +9,10 @@
 //! // A wait for a lock: reads it, and pauses while it is taken.
 //! let bytes = vec![0x8b, 0x07, 0x85, 0xc0, 0x74, 0x04, 0xf3, 0x90, 0xeb, 0xf6, 0xc3];
 //! let code = Code { arch: Arch::X86_64, start: 0x1000, bytes };
-//! let loop_of = disassemble(&code, code.start, code.end());
-//! let hint = loop_of.iter().find(|one| one.is_hint).unwrap();
+//! let instructions = disassemble(&code, code.start, code.end());
+//! let hint = instructions.iter().find(|one| one.is_hint).unwrap();
 //! assert_eq!((hint.address, hint.text.as_str()), (0x1006, "pause"));
-//! assert_eq!(loop_of[4].flow, Flow::Jump(Some(code.start)));
+//! assert_eq!(instructions[4].flow, Flow::Jump(Some(code.start)));
 //! ```
 
 mod aarch64;
@@ -86,7 +86,7 @@ impl Code {
 
     /// The bytes from an address on; empty outside.
     #[must_use]
-    pub fn from(&self, address: u64) -> &[u8] {
+    pub fn bytes_from(&self, address: u64) -> &[u8] {
         let skipped = address.checked_sub(self.start);
         let skipped = skipped.and_then(|skipped| usize::try_from(skipped).ok());
         skipped

@@ -95,7 +95,7 @@ pub struct Step {
     pub verb: Verb,
     /// The first operand.
     pub left: Operand,
-    /// And this.
+    /// The right operand.
     pub right: Operand,
     /// Width, 32 or 64.
     pub bits: u32,
@@ -138,7 +138,7 @@ pub struct Condition {
 pub enum Owner {
     /// Relative to the stack or frame pointer: private to this function.
     Stack,
-    /// Thread-local (FS, GS): this thread's.
+    /// Thread-local (FS, GS), or a constant beside the code: other threads do not write it.
     Thread,
     /// Shared with other threads.
     Shared,

@@ -25,7 +25,7 @@ pub enum FolderError {
     /// A file cannot be read or written.
     #[error("{path}: {reason}")]
     File {
-        /// Which.
+        /// The path.
         path: String,
         /// The system's error.
         reason: io::Error,
@@ -41,7 +41,7 @@ pub enum FolderError {
     /// A file has invalid content.
     #[error("{path}: {reason}")]
     Damaged {
-        /// Which.
+        /// The path.
         path: String,
         /// Why.
         reason: String,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use super::error::FolderError;
 use super::files::{Folder, How, Readers, json};
-use super::hostlist::is_plain;
+use super::hostlist::is_node_name;
 use super::launcher::is_job_id;
 use super::node_folder::NodeFolder;
 use super::submission::Submission;
@@ -40,7 +40,7 @@ pub struct FleetFolder {
 
 /// The contents and owner of a new fleet's folder.
 #[derive(Debug, Clone)]
-pub struct Founding<'a> {
+pub struct NewFleetFolder<'a> {
     /// The fleet's record.
     pub record: &'a FleetRecord,
     /// How it was submitted.
@@ -59,28 +59,28 @@ impl FleetFolder {
     ///
     /// # Errors
     /// [`FolderError`] if it exists already or cannot be made; nothing of it is left then.
-    pub fn create(path: &Path, founding: &Founding<'_>) -> Result<Self, FolderError> {
+    pub fn create(path: &Path, new_folder: &NewFleetFolder<'_>) -> Result<Self, FolderError> {
         let wrong = |reason| FolderError::file(path, reason);
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| wrong(io::ErrorKind::InvalidInput.into()))?;
         // All must use the same path for nodes.
         let parent = canonical(path.parent().unwrap_or(path)).map_err(wrong)?;
-        let parent = Folder::above(&parent, founding.users)?;
-        let made = match parent.create(name, founding.group) {
+        let parent = Folder::above(&parent, new_folder.users)?;
+        let created = match parent.create(name, new_folder.group) {
             Err(FolderError::File { reason, .. })
                 if reason.kind() == io::ErrorKind::AlreadyExists =>
             {
                 let path = path.display().to_string();
                 return Err(FolderError::Exists { path });
             }
-            made => made,
+            created => created,
         };
         let path = parent.path().join(name);
-        let filled = made.and_then(|_| {
+        let filled = created.and_then(|_| {
             let folder = Self {
-                folder: Arc::new(Folder::open_trusted(&path, founding.users)?),
+                folder: Arc::new(Folder::open_trusted(&path, new_folder.users)?),
             };
-            folder.fill(founding)?;
+            folder.fill(new_folder)?;
             Ok(folder)
         });
         if filled.is_err() {
@@ -90,15 +90,15 @@ impl FleetFolder {
         filled
     }
 
-    fn fill(&self, founding: &Founding<'_>) -> Result<(), FolderError> {
+    fn fill(&self, new_folder: &NewFleetFolder<'_>) -> Result<(), FolderError> {
         self.folder.make("nodes", Readers::Group)?;
         self.folder.make("files", Readers::Owner)?;
-        self.folder.copy_program("pinwise", founding.program)?;
+        self.folder.copy_program("pinwise", new_folder.program)?;
         // It may hold the password of a store.
-        let secret = json(founding.submission);
+        let secret = json(new_folder.submission);
         self.folder
             .put("submission.json", &secret, How::Replace, Readers::Owner)?;
-        self.write_record(founding.record)
+        self.write_record(new_folder.record)
     }
 
     /// Removes the folder of a fleet without submitted jobs.
@@ -214,7 +214,7 @@ impl FleetFolder {
     /// # Errors
     /// [`FolderError`] if the name is not a node's, or the folder cannot be made.
     pub fn make_node(&self, name: &str) -> Result<NodeFolder, FolderError> {
-        if !is_plain(name) {
+        if !is_node_name(name) {
             let path = self.path().join("nodes").join(name);
             let reason = "names of nodes have letters, digits, -, _ and . only; report is taken";
             return Err(FolderError::damaged(&path, reason));
@@ -235,7 +235,7 @@ impl FleetFolder {
         for name in nodes.names()? {
             let inner = nodes.path().join(&name);
             match nodes.folder(&name) {
-                Ok(_) if is_plain(&name) => found.push(NodeFolder::new(nodes.clone(), &name)),
+                Ok(_) if is_node_name(&name) => found.push(NodeFolder::new(nodes.clone(), &name)),
                 Err(error @ FolderError::Untrusted { .. }) => strange.push(error.to_string()),
                 _ => strange.push(format!("{}: not a node's folder", inner.display())),
             }
@@ -282,7 +282,7 @@ fn check_record(record: &FleetRecord) -> Result<(), String> {
         .nodes
         .iter()
         .chain(bound)
-        .find(|node| !is_plain(node))
+        .find(|node| !is_node_name(node))
     {
         return Err(format!("'{odd}' is not the name of a node"));
     }

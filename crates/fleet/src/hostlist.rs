@@ -25,15 +25,15 @@ pub struct HostlistError {
 /// Is this the name of a node: letters, digits, `-`, `_` and `.`, and not reserved for folders or a
 /// fleet's records?
 #[must_use]
-pub fn is_plain(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+pub fn is_node_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     // A fleet's report has the id that a node with this name would have.
-    let is_taken = matches!(name, "." | ".." | "report");
+    let is_reserved = matches!(name, "." | ".." | "report");
     !name.is_empty()
         && name.len() <= LONGEST_NAME
-        && name.chars().all(is_plain)
+        && name.chars().all(is_allowed)
         && !name.starts_with('-')
-        && !is_taken
+        && !is_reserved
 }
 
 /// The nodes of a list, in its order, each once.
@@ -48,11 +48,11 @@ pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
     };
     let mut seen = BTreeSet::new();
     let mut nodes = Vec::new();
-    for part in parts(list).map_err(bad)? {
-        for name in names(part).map_err(bad)? {
-            if !is_plain(&name) {
+    for part in split_at_commas(list).map_err(bad)? {
+        for name in expand_part(part).map_err(bad)? {
+            if !is_node_name(&name) {
                 let reason =
-                    "names of nodes have letters, digits, -, _ and . only; report is taken";
+                    "names of nodes have letters, digits, -, _ and . only; 'report' is reserved";
                 return Err(bad(reason.to_owned()));
             }
             if seen.insert(name.clone()) {
@@ -93,8 +93,14 @@ pub fn compress(nodes: &[String]) -> String {
 struct Run {
     stem: String,
     is_numbered: bool,
-    /// First, last, digits.
-    ranges: Vec<(u64, u64, usize)>,
+    ranges: Vec<NumberRange>,
+}
+
+/// Consecutive numbers, written with this many digits.
+struct NumberRange {
+    first: u64,
+    last: u64,
+    digits: usize,
 }
 
 impl Run {
@@ -102,14 +108,19 @@ impl Run {
         Self {
             stem: stem.to_owned(),
             is_numbered: number.is_some(),
-            ranges: number.map(|n| (n, n, digits)).into_iter().collect(),
+            ranges: number
+                .map(|number| NumberRange::new(number, digits))
+                .into_iter()
+                .collect(),
         }
     }
 
     fn add(&mut self, number: u64, digits: usize) {
         match self.ranges.last_mut() {
-            Some((_, last, width)) if *last + 1 == number && *width == digits => *last = number,
-            _ => self.ranges.push((number, number, digits)),
+            Some(range) if range.last + 1 == number && range.digits == digits => {
+                range.last = number;
+            }
+            _ => self.ranges.push(NumberRange::new(number, digits)),
         }
     }
 
@@ -117,24 +128,39 @@ impl Run {
         let stem = &self.stem;
         match self.ranges.as_slice() {
             [] => stem.clone(),
-            [(first, last, width)] if first == last => format!("{stem}{first:0width$}"),
+            [range] if range.first == range.last => format!("{stem}{}", range.to_text()),
             several => {
-                let words: Vec<String> = several.iter().map(range).collect();
+                let words: Vec<String> = several.iter().map(NumberRange::to_text).collect();
                 format!("{stem}[{}]", words.join(","))
             }
         }
     }
 }
 
-fn range(&(first, last, width): &(u64, u64, usize)) -> String {
-    if first == last {
-        return format!("{first:0width$}");
+impl NumberRange {
+    const fn new(number: u64, digits: usize) -> Self {
+        Self {
+            first: number,
+            last: number,
+            digits,
+        }
     }
-    format!("{first:0width$}-{last:0width$}")
+
+    fn to_text(&self) -> String {
+        let Self {
+            first,
+            last,
+            digits,
+        } = self;
+        if first == last {
+            return format!("{first:0digits$}");
+        }
+        format!("{first:0digits$}-{last:0digits$}")
+    }
 }
 
 /// Pieces between commas outside brackets.
-fn parts(list: &str) -> Result<Vec<&str>, String> {
+fn split_at_commas(list: &str) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let (mut start, mut is_open) = (0, false);
     for (at, c) in list.char_indices() {
@@ -162,12 +188,12 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
 }
 
 /// The nodes of a piece: brackets multiply.
-fn names(part: &str) -> Result<Vec<String>, String> {
+fn expand_part(part: &str) -> Result<Vec<String>, String> {
     let mut found = vec![String::new()];
     let mut rest = part;
     while let Some((before, after)) = rest.split_once('[') {
         let (inside, behind) = after.split_once(']').unwrap_or((after, ""));
-        let numbers = numbers(inside)?;
+        let numbers = expand_brackets(inside)?;
         if found.len().saturating_mul(numbers.len()) > MAX_NODES {
             return Err(format!("more than {MAX_NODES} nodes"));
         }
@@ -185,12 +211,12 @@ fn names(part: &str) -> Result<Vec<String>, String> {
 }
 
 /// The text in brackets: `1-4,07`.
-fn numbers(inside: &str) -> Result<Vec<String>, String> {
+fn expand_brackets(inside: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for word in inside.split(',') {
         let word = word.trim();
         let (first, last) = word.split_once('-').unwrap_or((word, word));
-        let (low, high) = (number(first)?, number(last)?);
+        let (low, high) = (parse_number(first)?, parse_number(last)?);
         if low > high {
             return Err(format!("{word} is a reversed range"));
         }
@@ -203,7 +229,7 @@ fn numbers(inside: &str) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-fn number(word: &str) -> Result<u64, String> {
+fn parse_number(word: &str) -> Result<u64, String> {
     let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     if !is_number || word.len() > MAX_DIGITS {
         return Err(format!("'{word}' is not the number of a node"));

@@ -97,7 +97,7 @@ pub enum LaunchError {
     /// Its program does not exist.
     #[error("{program} is not on the path: {hint}")]
     Absent {
-        /// Which.
+        /// The program.
         program: String,
         /// How to fix it.
         hint: String,
@@ -105,7 +105,7 @@ pub enum LaunchError {
     /// It refused, with this message.
     #[error("{program}: {words}")]
     Refused {
-        /// Which.
+        /// The program.
         program: String,
         /// Its message on one line.
         words: String,
@@ -113,7 +113,7 @@ pub enum LaunchError {
     /// Its output is not understood.
     #[error("unexpected output of {program}: {words}")]
     Strange {
-        /// Which.
+        /// The program.
         program: String,
         /// Its output.
         words: String,
@@ -124,7 +124,7 @@ pub enum LaunchError {
     /// A file or a process is not available.
     #[error("{what}: {reason}")]
     System {
-        /// Which.
+        /// The file or process.
         what: String,
         /// The system's error.
         reason: std::io::Error,

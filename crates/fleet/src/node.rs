@@ -11,7 +11,7 @@ use super::node_folder::{AttemptEnd, AttemptStart, Failure, NodeFolder, NodeSnap
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
-    FleetRecord, FleetStep, NodeFigure, StepState, Summary, id_of, with_id, with_tags,
+    FleetRecord, FleetStep, NodeFigure, StepState, Summary, id_of, replace_tags, with_id,
 };
 
 /// Lines of standard error kept of a failed step.
@@ -147,8 +147,8 @@ impl Attempt<'_> {
             }
             Err(why) => why,
         };
-        let said = stderr.last().filter(|_| matches!(end, StepEnd::Status(_)));
-        let why = said.map_or_else(|| why.clone(), |said| format!("{said} ({why})"));
+        let last_line = stderr.last().filter(|_| matches!(end, StepEnd::Status(_)));
+        let why = last_line.map_or_else(|| why.clone(), |last_line| format!("{last_line} ({why})"));
         runner.report(&format!("{ended}: step {} failed: {why}", step.name));
         let failure = Failure {
             attempt: self.number,
@@ -175,7 +175,8 @@ impl Attempt<'_> {
             StepEnd::Failed(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
         }
         let text = out.map_err(|error| error.to_string())?;
-        pinwise_record::Kind::of_text(&text).map_err(|error| format!("its output: {error}"))?;
+        pinwise_record::Kind::from_record_text(&text)
+            .map_err(|error| format!("its output: {error}"))?;
         if id_of(&text).is_none_or(|id| id.is_empty()) {
             return Err("its output is not a record that can be stored".to_owned());
         }
@@ -187,7 +188,7 @@ impl Attempt<'_> {
         tags.dedup();
         let damaged = |error: serde_json::Error| format!("its output: {error}");
         let text = with_id(text.trim_end(), &id).map_err(damaged)?;
-        with_tags(&text, &tags).map_err(damaged)
+        replace_tags(&text, &tags).map_err(damaged)
     }
 
     /// Writes and delivers the node's record; returns whether every step is done.

@@ -267,7 +267,8 @@ impl NodeFolder {
             Err(error) => return none_if_absent(error),
             Ok(text) => text,
         };
-        pinwise_record::Kind::of_text(&text).map_err(|error| FolderError::damaged(&path, error))?;
+        pinwise_record::Kind::from_record_text(&text)
+            .map_err(|error| FolderError::damaged(&path, error))?;
         let id = id_of(&text);
         let wanted = record_id(fleet, &self.name, step);
         if id.as_deref() != Some(&wanted) {

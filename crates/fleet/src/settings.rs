@@ -1,7 +1,7 @@
 //! A node's configuration: firmware, memory, SMT, NUMA, clocks, and its kernel's options.
 //!
 //! Reads only, below a root folder that tests choose. If a file is missing, so is its setting:
-//! nothing is guessed. Values are untrusted text, shortened and with control characters replaced;
+//! PLACEHOLDERS is guessed. Values are untrusted text, shortened and with control characters replaced;
 //! what differs between hosts by nature (UUIDs, addresses, names) is left out, so that equal nodes
 //! have equal settings.
 
@@ -46,7 +46,7 @@ const DMI: &str = "sys/class/dmi/id";
 /// A per-CPU setting is one value if all agree, else `mixed: A (12), B (4)`.
 #[must_use]
 pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
-    let node = Node { root, topology };
+    let node = SettingsReader { root, topology };
     let identity = &topology.identity;
     let settings = [
         ("bios", node.dmi(&["bios_vendor", "bios_version"])),
@@ -57,11 +57,11 @@ pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
         ("memory-per-node", node.memory_per_node()),
         ("smt", node.smt()),
         ("numa-nodes-per-package", node.nodes_per_package()),
-        ("governor", node.of_cpus("cpufreq/scaling_governor")),
-        ("frequency-driver", node.of_cpus("cpufreq/scaling_driver")),
+        ("governor", node.per_cpu("cpufreq/scaling_governor")),
+        ("frequency-driver", node.per_cpu("cpufreq/scaling_driver")),
         (
             "energy-preference",
-            node.of_cpus("cpufreq/energy_performance_preference"),
+            node.per_cpu("cpufreq/energy_performance_preference"),
         ),
         ("boost", node.boost()),
         ("deepest-idle-state", node.idle_state()),
@@ -78,22 +78,24 @@ pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
         ("kernel-command-line", node.command_line()),
         (
             "microcode",
-            { node.of_cpus("microcode/version") }.or_else(|| identity.microcode.clone()),
+            node.per_cpu("microcode/version")
+                .or_else(|| identity.microcode.clone()),
         ),
         ("mitigations", node.mitigations()),
         ("hypervisor", identity.hypervisor.clone()),
     ];
-    { settings.into_iter() }
-        .filter_map(|(name, value)| Some((name.to_owned(), plain(&value?)?)))
+    settings
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), clean_value(&value?)?)))
         .collect()
 }
 
-struct Node<'a> {
+struct SettingsReader<'a> {
     root: &'a Path,
     topology: &'a Topology,
 }
 
-impl Node<'_> {
+impl SettingsReader<'_> {
     /// A file's trimmed content; `None` if it is empty or missing.
     fn text(&self, path: &str) -> Option<String> {
         let file = OpenOptions::new()
@@ -114,7 +116,7 @@ impl Node<'_> {
     fn names(&self, path: &str) -> Vec<String> {
         #[expect(
             clippy::disallowed_methods,
-            reason = "the Edge lists folders of /sys and of what tests arrange"
+            reason = "this crate may read /sys; tests pass another root"
         )]
         let Ok(entries) = std::fs::read_dir(self.root.join(path)) else {
             return Vec::new();
@@ -129,18 +131,19 @@ impl Node<'_> {
 
     /// Firmware facts on one line. Vendors mark empty fields in several ways.
     fn dmi(&self, files: &[&str]) -> Option<String> {
-        let is_said = |text: &String| {
+        let is_filled_in = |text: &String| {
             let text = text.to_ascii_lowercase();
-            let nothing = ["to be filled", "default string", "not specified", "unknown"];
-            !nothing.iter().any(|n| text.starts_with(n))
+            const PLACEHOLDERS: [&str; 4] =
+                ["to be filled", "default string", "not specified", "unknown"];
+            !PLACEHOLDERS.iter().any(|n| text.starts_with(n))
         };
         let texts = files.iter().map(|file| self.text(&format!("{DMI}/{file}")));
-        let texts: Vec<String> = texts.flatten().filter(is_said).collect();
+        let texts: Vec<String> = texts.flatten().filter(is_filled_in).collect();
         Some(texts.join(" ")).filter(|text| !text.is_empty())
     }
 
     /// The value of a per-CPU file over all online CPUs.
-    fn of_cpus(&self, file: &str) -> Option<String> {
+    fn per_cpu(&self, file: &str) -> Option<String> {
         self.one_or_mixed(|cpu| self.text(&format!("{CPU}/cpu{cpu}/{file}")))
     }
 
@@ -193,7 +196,8 @@ impl Node<'_> {
 
     /// `2 x 256 GiB`, or each node's: reveals a missing DIMM.
     fn memory_per_node(&self) -> Option<String> {
-        let sizes = { self.topology.numa_nodes.iter() }.filter_map(|node| node.memory_bytes);
+        let nodes = self.topology.numa_nodes.iter();
+        let sizes = nodes.filter_map(|node| node.memory_bytes);
         let sizes: Vec<u64> = sizes
             .filter(|bytes| *bytes > 0)
             .map(|bytes| (round_memory(bytes) / GIB).max(1))
@@ -208,7 +212,7 @@ impl Node<'_> {
 
     fn smt(&self) -> Option<String> {
         let reported = self.text(&format!("{CPU}/smt/control"));
-        // Old kernels and guests report nothing; the topology shows two threads per core.
+        // Old kernels and guests report PLACEHOLDERS; the topology shows two threads per core.
         reported.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
     }
 
@@ -276,7 +280,10 @@ impl Node<'_> {
     /// The kernel's command line, sorted, without what is specific to this host or image.
     fn command_line(&self) -> Option<String> {
         let text = self.text("proc/cmdline")?;
-        let words: BTreeSet<&str> = text.split_whitespace().filter(|w| !is_own(w)).collect();
+        let words: BTreeSet<&str> = text
+            .split_whitespace()
+            .filter(|w| !is_host_specific(w))
+            .collect();
         let words: Vec<&str> = words.into_iter().collect();
         Some(words.join(" "))
     }
@@ -304,8 +311,8 @@ impl Node<'_> {
 }
 
 /// Is a word of the kernel's command line specific to one host?
-fn is_own(word: &str) -> bool {
-    const OWN: [&str; 13] = [
+fn is_host_specific(word: &str) -> bool {
+    const HOST_SPECIFIC_KEYS: [&str; 13] = [
         "root",
         "BOOT_IMAGE",
         "initrd",
@@ -321,7 +328,9 @@ fn is_own(word: &str) -> bool {
         "crashkernel",
     ];
     let key = word.split('=').next().unwrap_or(word);
-    OWN.contains(&key) || word.split(['=', ':', '/', ',']).any(is_uuid) || has_address(word)
+    HOST_SPECIFIC_KEYS.contains(&key)
+        || word.split(['=', ':', '/', ',']).any(is_uuid)
+        || has_address(word)
 }
 
 /// 8-4-4-4-12 hexadecimal digits.
@@ -338,8 +347,8 @@ fn has_address(text: &str) -> bool {
     pairs.len() == 6 && pairs.iter().all(is_pair)
 }
 
-/// Memory in retail sizes: up to the next 32nd part of the next power of two, and whole GiB. A
-/// kernel reports up to some 2 % less.
+/// Rounds memory up to a multiple of 1/32 of the next power of two, at least 1 GiB: the size that
+/// is sold. A kernel reports up to about 2 % less.
 fn round_memory(bytes: u64) -> u64 {
     let power = bytes.checked_next_power_of_two().unwrap_or(1 << 63);
     let step = (power / 32).max(GIB);
@@ -347,7 +356,7 @@ fn round_memory(bytes: u64) -> u64 {
 }
 
 /// A value on one line, without control characters, of limited length; `None` if it is empty.
-fn plain(text: &str) -> Option<String> {
+fn clean_value(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };

@@ -154,7 +154,9 @@ fn why(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> Option<String
 }
 
 fn notes(fleet: &FleetRecord, nodes: &[NodeStatus], snapshots: &[NodeSnapshot]) -> Vec<String> {
-    let mut notes: Vec<String> = { fleet.left_out.iter() }
+    let mut notes: Vec<String> = fleet
+        .left_out
+        .iter()
         .map(|left| format!("Not included: {left}."))
         .collect();
     let ahead = |node: &&NodeStatus| {

@@ -19,8 +19,9 @@ pub struct Submission {
     pub partition: Option<String>,
     /// Features that nodes must have, in Slurm's notation.
     pub constraint: Option<String>,
-    /// One array job.
-    pub array: bool,
+    /// Submit one array job instead of one job per node.
+    #[serde(rename = "array")]
+    pub is_array: bool,
     /// Time limit, seconds.
     pub time_s: Option<u64>,
     /// The account that is charged.
@@ -31,9 +32,10 @@ pub struct Submission {
     pub template: Option<String>,
     /// The store that nodes deliver to.
     pub store: Option<String>,
-    /// The folder from which it was submitted. If launchers start nodes there, steps may use
-    /// relative paths.
-    pub from: Option<PathBuf>,
+    /// The folder from which it was submitted. Launchers that start nodes in this folder let steps
+    /// use relative paths.
+    #[serde(rename = "from")]
+    pub submitted_from: Option<PathBuf>,
 }
 
 impl Submission {
@@ -43,10 +45,11 @@ impl Submission {
         NodeRequest {
             count: self.count,
             list: self.list.clone(),
+            // Resuming sets it to the nodes that it knows already.
             exclude: Vec::new(),
             partition: self.partition.clone(),
             constraint: self.constraint.clone(),
-            is_array: self.array,
+            is_array: self.is_array,
             time: self.time_s.map(Duration::from_secs),
             account: self.account.clone(),
         }

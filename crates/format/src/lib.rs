@@ -1,4 +1,4 @@
-//! Numbers as people read them: the only place that gives them digits, units,
+//! Numbers for people: the only place that gives them digits, units,
 //! signs and plurals. The page has the same functions (`web/src/format.ts`);
 //! both are tested on `tests/data/formats.json`. Nothing is rounded before it
 //! comes here.
@@ -72,7 +72,7 @@ pub fn ratio(value: f64) -> String {
 /// A value with up to two decimals and no trailing zeros: `2`, `2.5`.
 #[must_use]
 pub fn trimmed(value: f64) -> String {
-    without_zeros(&format!("{value:.2}")).to_owned()
+    strip_zeros(&format!("{value:.2}")).to_owned()
 }
 
 /// A limit on CPU time: `1 CPU`, `1.5 CPUs`, `0.001 CPUs`.
@@ -80,7 +80,7 @@ pub fn trimmed(value: f64) -> String {
 pub fn limit_of_cpus(cpus: f64) -> String {
     // Two digits after the point would make the smallest ones 0.
     let number = match cpus < 0.01 {
-        true => without_zeros(&format!("{cpus:.4}")).to_owned(),
+        true => strip_zeros(&format!("{cpus:.4}")).to_owned(),
         false => trimmed(cpus),
     };
     match number.as_str() {
@@ -89,7 +89,7 @@ pub fn limit_of_cpus(cpus: f64) -> String {
     }
 }
 
-fn without_zeros(number: &str) -> &str {
+fn strip_zeros(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
         false => number,
@@ -138,7 +138,7 @@ pub fn nanoseconds(value: f64) -> String {
     }
 }
 
-/// A time as people say it: `40 s`, `3 min`, `2.5 h`.
+/// A time in words: `40 s`, `3 min`, `2.5 h`.
 #[must_use]
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
@@ -166,7 +166,7 @@ pub fn bytes(value: f64) -> String {
 #[must_use]
 pub fn round_bytes(value: u64) -> String {
     let (number, unit) = binary(value as f64);
-    format!("{} {unit}", without_zeros(&number))
+    format!("{} {unit}", strip_zeros(&number))
 }
 
 fn binary(value: f64) -> (String, &'static str) {
@@ -218,7 +218,7 @@ pub fn percent(share: f64) -> String {
 /// A share that somebody chose, without zeros at its end: `95 %`, `0.5 %`.
 #[must_use]
 pub fn round_percent(share: f64) -> String {
-    format!("{} %", without_zeros(&percent_digits(share)))
+    format!("{} %", strip_zeros(&percent_digits(share)))
 }
 
 /// A share with its sign, as `+1.3 %`, `−20.0 %`; no sign if it rounds to zero.
@@ -330,7 +330,7 @@ mod tests {
     }
 
     /// `[function, value, …, text]`.
-    fn said(case: &[Value]) -> String {
+    fn format_case(case: &[Value]) -> String {
         let function = case[0].as_str().unwrap();
         let value = case[1].as_f64().unwrap();
         let word = |at: usize| case[at].as_str().unwrap();
@@ -355,12 +355,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_said_as_the_page_says_them() {
+    fn numbers_are_formatted_as_on_the_page() {
         let cases = include_str!("../../../tests/data/formats.json");
         let cases: Vec<Vec<Value>> = serde_json::from_str(cases).unwrap();
         for case in cases {
             assert_eq!(
-                said(&case),
+                format_case(&case),
                 case.last().unwrap().as_str().unwrap(),
                 "{case:?}"
             );
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_text_says() {
+    fn formats_of_text_alone() {
         assert_eq!(round_bytes(1_572_864), "1.5 MiB");
         assert_eq!(round_bytes(100), "100 B");
         assert_eq!(trimmed(2.50), "2.5");

@@ -41,7 +41,7 @@ impl Scratch {
             let name = format!("{prefix}{:016x}", RandomState::new().hash_one(number));
             let path = parent.join(name);
             let lock_path = path.with_extension(LOCK);
-            let Some(lock) = locked_anew(&lock_path).map_err(failed)? else {
+            let Some(lock) = create_locked(&lock_path).map_err(failed)? else {
                 continue;
             };
             let scratch = Self {
@@ -72,7 +72,7 @@ impl Drop for Scratch {
 }
 
 /// Makes a file and locks it; `None` if another process has it, or removed it in between.
-fn locked_anew(path: &Path) -> io::Result<Option<File>> {
+fn create_locked(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(path);
     let file = match made {

@@ -58,7 +58,7 @@ pub struct WatchedCpus {
 /// A watched CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchedCpu {
-    /// Which.
+    /// The CPU.
     pub cpu: usize,
     /// From its first reading of the clock to its last.
     pub time: Duration,
@@ -66,21 +66,21 @@ pub struct WatchedCpu {
     pub readings: u64,
     /// The usual time to enter and leave the kernel; `None` if the kernel reported too little.
     pub entry: Option<Duration>,
-    /// Gaps whose cause is unknown.
-    pub unwritten: u64,
+    /// Gaps that the full buffer could not take: only their number is known.
+    pub lost_gaps: u64,
     /// How long the thread was queued behind others; `None` if unknown.
     pub queued: Option<Duration>,
     /// Time the hypervisor gave to others, in steps of a tick; `None` if unknown.
     pub steal: Option<Duration>,
     /// Interrupts that the system counted meanwhile.
-    pub interrupts: Vec<Counted>,
+    pub interrupts: Vec<SystemCounter>,
     /// Softirqs that it counted.
-    pub softirqs: Vec<Counted>,
+    pub softirqs: Vec<SystemCounter>,
 }
 
 /// A counter of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
+pub struct SystemCounter {
     /// A number in `/proc/irq`, or letters such as `LOC`.
     pub label: String,
     /// What it is.

@@ -12,11 +12,11 @@
 //! A running service ([`linux::live`]) is a [`CommandRunner`] only, whose runs are samples of it.
 //!
 //! ```no_run
-//! use pinwise_machine::linux::LinuxMachine;
+//! use pinwise_machine::linux::{CycleCounting, LinuxMachine};
 //! use pinwise_machine::{CommandRunner, Host, MachineError, Request};
 //! use pinwise_workload::{Command, Counts, Workload};
 //!
-//! let mut machine = LinuxMachine::open(false)?;
+//! let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
 //! let (topology, _) = machine.topology()?;
 //! let workload = Workload::new(Command::from_line("make -j4").expect("a command"));
 //! let run = machine.run(&Request::new(&workload, &topology.allowed))?;
@@ -43,12 +43,14 @@ pub use busy::Busy;
 pub use jitter::{GapListener, GapWatcher, Isolation, JitterOrder, WatchedCpu, WatchedCpus};
 pub use probe::{Batches, Hint, Port, Probe, Prober, Stream};
 pub use replay::{
-    ContendOrder, Contended, Contender, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
-    Replayer, Waiter,
+    ContendOrder, Contender, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintFound,
+    HintMade, Replayer, Waiter,
 };
-pub use sample::{SampleOrder, Sampled, Sampler};
+pub use sample::{SampleOrder, Sampler, SamplingResult};
 pub use setting::{Companion, OwnGroup, RunSetting};
-pub use trace::{Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, Traced, Tracer};
+pub use trace::{
+    Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, TraceResult, Tracer,
+};
 
 use pinwise_placement::{Kind, MemoryBinding, Realised};
 use pinwise_topology::{CpuSet, Topology, Warning};
@@ -156,7 +158,7 @@ pub struct Request<'a> {
     pub output: Output,
     /// Bytes by which the environment is padded: its size moves the stack and
     /// with it alignments (Mytkowicz et al. 2009), so every run of every arm
-    /// draws it anew from the same law.
+    /// draws another one from the same distribution.
     pub environment_padding: usize,
     /// Sample the number of threads often (costs the run a little).
     pub count_threads_closely: bool,
@@ -337,7 +339,7 @@ pub struct Usage {
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     /// The program does not exist.
-    #[error("{program}: no such program{}", in_parentheses(.hint.as_deref()))]
+    #[error("{program}: no such program{}", parenthesise(.hint.as_deref()))]
     NotFound {
         /// As the user wrote it.
         program: String,
@@ -426,6 +428,6 @@ fn or_try(remedy: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-fn in_parentheses(hint: Option<&str>) -> String {
+fn parenthesise(hint: Option<&str>) -> String {
     hint.map(|text| format!(" ({text})")).unwrap_or_default()
 }

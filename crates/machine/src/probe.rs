@@ -1,6 +1,6 @@
 //! Probes: measurements of the machine itself.
 //!
-//! A probe is asked for in batches; each batch gives one figure. `study::probe` turns figures into
+//! A probe is requested in batches; each batch gives one figure. `study::probe` turns figures into
 //! a result (median, interval, when to stop): a machine only measures, and says which batches it
 //! had to discard.
 
@@ -51,7 +51,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Copy, Self::Triad];
 
     /// The word used in records.
@@ -78,7 +78,7 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Yield, Self::TimedPause, Self::MonitoredWait];
 
     /// The word used in records.
@@ -100,7 +100,7 @@ pub enum Probe {
     Transfer {
         /// One CPU.
         a: usize,
-        /// The other.
+        /// The other CPU.
         b: usize,
         /// NUMA node of the line's memory; `None`: wherever the first CPU's allocation falls.
         home: Option<usize>,
@@ -110,7 +110,7 @@ pub enum Probe {
     Contention {
         /// One CPU.
         a: usize,
-        /// The other.
+        /// The other CPU.
         b: usize,
         /// What they compete for.
         port: Port,
@@ -134,7 +134,7 @@ pub enum Probe {
     Hint {
         /// Where it runs.
         cpu: usize,
-        /// Which.
+        /// The hint.
         hint: Hint,
     },
     /// One core cycle, ns: a chain of dependent additions.

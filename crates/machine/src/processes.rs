@@ -73,7 +73,7 @@ pub trait Processes {
 
 /// A process that has CPUs or a nice value from here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct RuledProcess {
     /// Its number.
     pub process: i32,
     /// Its start time, ticks since boot.
@@ -88,7 +88,7 @@ pub struct Held {
     pub own_nices: Vec<i32>,
 }
 
-impl Held {
+impl RuledProcess {
     /// An entry of a process that was given nothing so far.
     #[must_use]
     pub const fn new(process: i32, start: u64) -> Self {
@@ -127,7 +127,7 @@ pub trait HeldJournal {
     ///
     /// # Errors
     /// If it could not be written: then nothing may be changed.
-    fn note(&mut self, held: &Held) -> io::Result<()>;
+    fn note(&mut self, held: &RuledProcess) -> io::Result<()>;
     /// Records that a process has nothing from here any more.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ pub trait Watch {
     /// Waits for an event and returns what is there.
     ///
     /// # Errors
-    /// If no more events will come.
+    /// If no further events will come.
     fn next(&mut self) -> io::Result<Heard>;
     /// Should processes that change their user be reported, too?
     ///
@@ -196,8 +196,8 @@ pub fn for_each_thread<P: Processes + ?Sized>(
 /// Restores CPUs and nice values of processes and of those that inherited them, but only of threads
 /// that still have what they were given here. Returns the processes with the number of threads
 /// restored.
-pub fn give_back<P: Processes>(host: &mut P, all: &[Held]) -> Vec<(i32, usize)> {
-    let mut living: BTreeMap<i32, &Held> = BTreeMap::new();
+pub fn give_back<P: Processes>(host: &mut P, all: &[RuledProcess]) -> Vec<(i32, usize)> {
+    let mut living: BTreeMap<i32, &RuledProcess> = BTreeMap::new();
     for held in all {
         let identity = host.identity(held.process);
         if identity.is_some_and(|identity| identity.start == held.start) {
@@ -220,8 +220,8 @@ pub fn give_back<P: Processes>(host: &mut P, all: &[Held]) -> Vec<(i32, usize)> 
 /// Processes without an entry that have what an ancestor with one was given.
 fn find_inheritors<'a, P: Processes>(
     host: &mut P,
-    living: &BTreeMap<i32, &'a Held>,
-) -> Vec<(i32, &'a Held)> {
+    living: &BTreeMap<i32, &'a RuledProcess>,
+) -> Vec<(i32, &'a RuledProcess)> {
     let mut found = Vec::new();
     for process in host.all() {
         if living.contains_key(&process) {
@@ -251,7 +251,7 @@ fn find_inheritors<'a, P: Processes>(
 }
 
 /// Restores the threads of one process.
-pub fn release<P: Processes>(host: &mut P, process: i32, held: &Held) -> usize {
+pub fn release<P: Processes>(host: &mut P, process: i32, held: &RuledProcess) -> usize {
     let mut count = 0;
     let every = every_cpu();
     for_each_thread(host, process, |host, thread| {

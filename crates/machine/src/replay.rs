@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Host, MachineError};
 use pinwise_spin::algorithm::Wait;
-use pinwise_spin::lateness::{Ending, Seen};
+use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 /// A machine that executes ways of waiting for a lock.
 pub trait Replayer: Host {
@@ -18,13 +18,13 @@ pub trait Replayer: Host {
     /// # Errors
     /// [`MachineError`] if threads cannot be started or placed, real-time priority is not
     /// permitted, hints cannot have that length here, or the user interrupts.
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError>;
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandOverResult, MachineError>;
 
     /// Lets threads contend for a lock.
     ///
     /// # Errors
     /// As [`Replayer::hand_over`], or if code is not executed (a simulated machine).
-    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<ContentionResult, MachineError>;
 }
 
 /// How a waiter waits.
@@ -67,7 +67,7 @@ pub struct HandOver {
     /// From the release until the waiter has it, ns.
     pub late_ns: f64,
     /// How the waiter noticed the release.
-    pub seen: Seen,
+    pub seen: ReleaseNotice,
     /// Number of executed hints.
     pub hints: u64,
     /// CPU time of its wait, ns.
@@ -99,7 +99,7 @@ pub struct HintFound {
 
 /// The result of handing over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HandedOver {
+pub struct HandOverResult {
     /// Good items, in order.
     pub items: Vec<HandOver>,
     /// Items left out because the waiter was preempted.
@@ -122,7 +122,7 @@ pub struct ContendOrder<'a> {
     pub cpus: Vec<usize>,
     /// Core cycles of work under the lock, up to 512.
     pub section_cycles: u32,
-    /// How long.
+    /// Time for the contention.
     pub time: Duration,
 }
 
@@ -143,7 +143,7 @@ pub struct Contender {
 
 /// The result of contending.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Contended {
+pub struct ContentionResult {
     /// All threads.
     pub threads: Vec<Contender>,
     /// From the start of all until the last one ended, ns.

@@ -14,7 +14,7 @@ pub trait Sampler: Host {
     /// cannot be started, code is not executed (a simulated machine), or the user interrupts before
     /// it begins. Sampling ends without an error if a process ends, the user stops watching it, or
     /// a command is interrupted ([`End::Interrupted`](crate::End)).
-    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<SamplingResult, MachineError>;
 }
 
 /// What to sample.
@@ -35,7 +35,7 @@ pub struct SampleOrder<'a> {
 
 /// The result of sampling.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sampled {
+pub struct SamplingResult {
     /// The samples.
     pub samples: Samples,
     /// How the command ran, if one was started.

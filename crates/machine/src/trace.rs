@@ -1,4 +1,4 @@
-//! The seam for traces: what a machine is asked for, who listens, what comes back.
+//! The seam for traces: the order for a machine, its listener, the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,11 +22,11 @@ pub trait Tracer: CommandRunner {
         &mut self,
         order: &TraceOrder<'_>,
         listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError>;
+    ) -> Result<TraceResult, MachineError>;
 
     /// The cost of each tier per switch, measured for about this long each, in turns with untraced
     /// switches. Unavailable tiers are left out; the result is empty on a machine with simulated
-    /// time, or if measuring takes far longer than asked for.
+    /// time, or if measuring takes far longer than requested.
     ///
     /// # Errors
     /// [`MachineError`] if threads cannot be started, or the user interrupts.
@@ -103,7 +103,7 @@ impl Throttling {
     }
 
     /// Combines two nested cgroups. Both throttle the same threads, often at the same time, and the
-    /// kernel counts that time in each: the larger figure stands for both.
+    /// kernel counts that time in each: the larger figure is used for both.
     pub(crate) fn merge_nested(self, other: Self) -> Self {
         Self {
             periods: self.periods.max(other.periods),
@@ -126,7 +126,7 @@ pub struct PagesSeen {
 
 /// The result of a trace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traced {
+pub struct TraceResult {
     /// The tier used.
     pub tier: Tier,
     /// What its events can show; a tier may show less than usual.
@@ -155,7 +155,7 @@ pub struct Traced {
 /// with and without it, in turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TierCost {
-    /// Which.
+    /// The tier.
     pub tier: Tier,
     /// Additional CPU time of the traced threads per switch, ns; the median of pairs.
     pub ns_per_switch: f64,

@@ -20,7 +20,7 @@ use pinwise_topology::Level;
 /// This many units that are used alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// How many.
+    /// The number of units.
     pub units: usize,
     /// Their level.
     pub level: Level,

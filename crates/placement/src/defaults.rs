@@ -29,7 +29,7 @@ fn single_thread(topology: &Topology) -> Vec<Placement> {
     }
     arms.extend(smaller_units(topology, 1));
     arms.extend(kinds(topology, 1));
-    arms.extend(uneven(topology, 1));
+    arms.extend(uneven_candidates(topology, 1));
     arms
 }
 
@@ -43,7 +43,7 @@ fn several_threads(topology: &Topology, threads: usize) -> Vec<Placement> {
     arms.push(Placement::times(Wish::Spread, threads));
     arms.extend(smaller_units(topology, threads));
     arms.extend(kinds(topology, threads));
-    arms.extend(uneven(topology, threads));
+    arms.extend(uneven_candidates(topology, threads));
     if arms_are_all_the_machine(topology, &arms) {
         // Every CPU is needed: the only question left is the cost of fewer.
         arms.push(Placement::new(Wish::One(Level::Core, 0)));
@@ -75,7 +75,7 @@ fn kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
 }
 
 /// If caches or cores of one kind differ: does the program want cache or clock?
-fn uneven(topology: &Topology, threads: usize) -> Vec<Placement> {
+fn uneven_candidates(topology: &Topology, threads: usize) -> Vec<Placement> {
     let arms = [
         Placement::new(Wish::LargestLlc),
         match threads {

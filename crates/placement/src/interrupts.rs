@@ -100,7 +100,7 @@ pub enum InterruptPlace {
     Away,
     /// All.
     Spread,
-    /// These.
+    /// These CPUs.
     Cpus(CpuSet),
 }
 
@@ -128,7 +128,7 @@ pub enum InterruptError {
     NotOnline {
         /// The wish.
         wish: String,
-        /// These.
+        /// The CPUs.
         cpus: CpuSet,
     },
     /// No transmit queue of the device can be assigned to CPUs.
@@ -354,7 +354,7 @@ mod tests {
         topology
     }
 
-    fn placed(wish: &str, program: &str) -> Result<String, InterruptError> {
+    fn place_interrupts(wish: &str, program: &str) -> Result<String, InterruptError> {
         let wish: InterruptWish = wish.parse()?;
         let program = CpuSet::parse_list(program).unwrap();
         let found = wish.realise(&machine(), &program)?;
@@ -392,23 +392,23 @@ mod tests {
         for (sending, cpu) in ["tx-0", "tx-1", "tx-2"].into_iter().zip(0..) {
             queue(sending, &[cpu]);
         }
-        let placed = |wish: &str| {
+        let describe = |wish: &str| {
             let wish: InterruptWish = wish.parse().unwrap();
             let mut found = wish.realise(&topology, &topology.online).unwrap();
             found.interrupts.clear();
             found.to_string()
         };
         // Without RPS, packets stay with the interrupt.
-        assert_eq!(placed("eth0=local"), "RPS of eth0 queue 0 on CPU 4-7");
+        assert_eq!(describe("eth0=local"), "RPS of eth0 queue 0 on CPU 4-7");
         assert_eq!(
-            placed("eth0=local+xps"),
+            describe("eth0=local+xps"),
             "RPS of eth0 queue 0 on CPU 4-7, XPS of eth0 queue 0 on CPU 4,7, XPS of eth0 queue 2 on CPU 5, XPS of eth0 queue 1 on CPU 6"
         );
         assert_eq!(
-            placed("eth0=1-2+xps"),
+            describe("eth0=1-2+xps"),
             "RPS of eth0 queue 0 on CPU 1-2, XPS of eth0 queue 0,2 on CPU 1, XPS of eth0 queue 1 on CPU 2"
         );
-        assert_eq!(placed("eth0=as-is"), "");
+        assert_eq!(describe("eth0=as-is"), "");
     }
 
     #[test]
@@ -424,12 +424,27 @@ mod tests {
     #[test]
     fn raised_interrupts_get_cores_of_their_own_first() {
         // 30 was never raised: it comes last.
-        assert_eq!(placed("eth0=local", "0-7").unwrap(), "30:7 31:4 32:6 33:5");
-        assert_eq!(placed("eth0=far", "0-7").unwrap(), "30:3 31:0 32:2 33:1");
-        assert_eq!(placed("eth0=spread", "0-7").unwrap(), "30:6 31:0 32:4 33:2");
-        assert_eq!(placed("eth0=away", "0-6").unwrap(), "30:7 31:7 32:7 33:7");
-        assert_eq!(placed("eth0=1,3", "0-7").unwrap(), "30:3 31:1 32:3 33:1");
-        assert_eq!(placed("eth0=as-is", "0-7").unwrap(), "");
+        assert_eq!(
+            place_interrupts("eth0=local", "0-7").unwrap(),
+            "30:7 31:4 32:6 33:5"
+        );
+        assert_eq!(
+            place_interrupts("eth0=far", "0-7").unwrap(),
+            "30:3 31:0 32:2 33:1"
+        );
+        assert_eq!(
+            place_interrupts("eth0=spread", "0-7").unwrap(),
+            "30:6 31:0 32:4 33:2"
+        );
+        assert_eq!(
+            place_interrupts("eth0=away", "0-6").unwrap(),
+            "30:7 31:7 32:7 33:7"
+        );
+        assert_eq!(
+            place_interrupts("eth0=1,3", "0-7").unwrap(),
+            "30:3 31:1 32:3 33:1"
+        );
+        assert_eq!(place_interrupts("eth0=as-is", "0-7").unwrap(), "");
     }
 
     #[test]
@@ -467,7 +482,7 @@ mod tests {
             ("0000:02:00.0=spread", "has no interrupts"),
             ("0000:02:00.0=local", "does not say which CPUs"),
         ] {
-            let error = placed(wish, "0-7").unwrap_err().to_string();
+            let error = place_interrupts(wish, "0-7").unwrap_err().to_string();
             assert!(error.contains(words), "{wish}: {error}");
         }
     }

@@ -62,15 +62,15 @@ pub use used::UsedUnits;
 /// others allow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Packages in all.
+    /// Packages in total.
     pub packages: Option<usize>,
-    /// NUMA nodes in all.
+    /// NUMA nodes in total.
     pub numa_nodes: Option<usize>,
-    /// Last-level-cache domains in all.
+    /// Last-level-cache domains in total.
     pub llcs: Option<usize>,
-    /// Cores in all.
+    /// Cores in total.
     pub cores: Option<usize>,
-    /// CPUs in all, shared out evenly among the units.
+    /// CPUs in total, shared out evenly among the units.
     pub cpus: Option<usize>,
     /// CPUs per core.
     pub cpus_per_core: Option<usize>,
@@ -119,7 +119,7 @@ pub enum Wish {
 /// A named placement: a wish, optionally cut to N CPUs, with a memory policy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Placement {
-    /// What is asked for.
+    /// What is requested.
     pub wish: Wish,
     /// Use only this many CPUs.
     pub count: Option<usize>,

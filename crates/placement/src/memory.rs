@@ -25,7 +25,7 @@ pub enum MemoryPolicy {
 }
 
 impl MemoryPolicy {
-    /// All of them.
+    /// All variants.
     const ALL: [Self; 5] = [
         Self::Local,
         Self::Bind,

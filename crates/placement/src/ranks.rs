@@ -109,7 +109,7 @@ mod tests {
         topology
     }
 
-    fn placed(topology: &Topology, only: Option<&[usize]>, count: usize) -> Vec<String> {
+    fn place_ranks(topology: &Topology, only: Option<&[usize]>, count: usize) -> Vec<String> {
         let ranks = per_device(topology, DeviceKind::Gpu, only, count).unwrap();
         let words = ranks.iter().map(|r| format!("{} {}", r.device, r.cpus));
         words.collect()
@@ -118,13 +118,13 @@ mod tests {
     #[test]
     fn ranks_share_the_cores_near_their_devices() {
         let topology = machine(&[Some("0-7"), Some("0-7"), Some("8-15"), None]);
-        assert_eq!(placed(&topology, None, 2), ["0 0-3", "1 4-7"]);
+        assert_eq!(place_ranks(&topology, None, 2), ["0 0-3", "1 4-7"]);
         assert_eq!(
-            placed(&topology, None, 4),
+            place_ranks(&topology, None, 4),
             ["0 0-3", "1 4-7", "2 8-15", "3 0-15"]
         );
         assert_eq!(
-            placed(&topology, Some(&[2]), 3),
+            place_ranks(&topology, Some(&[2]), 3),
             ["2 8-9", "2 10-11", "2 12-15"]
         );
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn more_ranks_than_cores_share_them() {
         let topology = machine(&[Some("0-3")]);
-        assert_eq!(placed(&topology, None, 3), ["0 0-1", "0 2-3", "0 0-1"]);
+        assert_eq!(place_ranks(&topology, None, 3), ["0 0-1", "0 2-3", "0 0-1"]);
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Placement {
                 policy: wish.policy,
                 nodes: match &wish.nodes {
                     Some(nodes) => self.named_nodes(topology, nodes)?,
-                    None => self.near_memory(topology, &cpus, wish.policy)?,
+                    None => self.nodes_with_memory(topology, &cpus, wish.policy)?,
                 },
             }),
         };
@@ -234,7 +234,7 @@ impl Placement {
 
     /// The nodes of these CPUs, at least one of which must have memory: the kernel refuses any
     /// policy but `local` without a node.
-    fn near_memory(
+    fn nodes_with_memory(
         &self,
         topology: &Topology,
         cpus: &CpuSet,

@@ -47,7 +47,7 @@ fn names_stand_for_cpus() {
 }
 
 #[test]
-fn shapes_use_so_many_units() {
+fn shapes_use_the_stated_number_of_units() {
     check(TWO_SOCKETS, "shape:pkg=1,llc=2,core=2,smt=1", "0,4");
     check(TWO_SOCKETS, "shape:llc=2", "0-3,8-11");
     check(TWO_SOCKETS, "shape:core=4,smt=2", "0-1,4-5,8-9,12-13");
@@ -55,7 +55,7 @@ fn shapes_use_so_many_units() {
 }
 
 #[track_caller]
-fn refused(machine: &str, placement: &str, part: &str) {
+fn check_refusal(machine: &str, placement: &str, part: &str) {
     let topology = Topology::from_synthetic(machine).unwrap();
     let error = match placement.parse::<Placement>() {
         Err(error) => error.to_string(),
@@ -66,60 +66,60 @@ fn refused(machine: &str, placement: &str, part: &str) {
 
 #[test]
 fn impossible_requests_are_refused() {
-    refused(TWO_SOCKETS, "", "empty");
-    refused(TWO_SOCKETS, "one-per-kore", "did you mean 'one-per-core'?");
-    refused(TWO_SOCKETS, "zzz", "known are os-default");
-    refused(TWO_SOCKETS, "cpu:", "names no CPU");
-    refused(TWO_SOCKETS, "cpu:x", "'x' is not a CPU number");
-    refused(TWO_SOCKETS, "cpu:99", "no CPU 99");
-    refused(TWO_SOCKETS, "cpu:0*2", "*N cannot be used");
-    refused(TWO_SOCKETS, "compact*0", "number of CPUs");
-    refused(
+    check_refusal(TWO_SOCKETS, "", "empty");
+    check_refusal(TWO_SOCKETS, "one-per-kore", "did you mean 'one-per-core'?");
+    check_refusal(TWO_SOCKETS, "zzz", "known are os-default");
+    check_refusal(TWO_SOCKETS, "cpu:", "names no CPU");
+    check_refusal(TWO_SOCKETS, "cpu:x", "'x' is not a CPU number");
+    check_refusal(TWO_SOCKETS, "cpu:99", "no CPU 99");
+    check_refusal(TWO_SOCKETS, "cpu:0*2", "*N cannot be used");
+    check_refusal(TWO_SOCKETS, "compact*0", "number of CPUs");
+    check_refusal(
         TWO_SOCKETS,
         "compact*17",
         "needs 17 CPUs, but only 16 are available",
     );
 
-    refused(
+    check_refusal(
         TWO_SOCKETS,
         "compact/mem=far",
         "'/mem=far': a memory policy is",
     );
-    refused(TWO_SOCKETS, "compact/mem=local:0", "takes no nodes");
-    refused(
+    check_refusal(TWO_SOCKETS, "compact/mem=local:0", "takes no nodes");
+    check_refusal(
         TWO_SOCKETS,
         "compact/mem=bind:",
         "write the nodes after bind: such as bind:0-1",
     );
-    refused(TWO_SOCKETS, "compact/mem=bind:x", "write the nodes after");
-    refused(TWO_SOCKETS, "compact/shared", "'/shared' is not known");
-    refused(
+    check_refusal(TWO_SOCKETS, "compact/mem=bind:x", "write the nodes after");
+    check_refusal(TWO_SOCKETS, "compact/shared", "'/shared' is not known");
+    check_refusal(
         TWO_NODES,
         "compact/mem=bind:1,7",
         "no memory of node 7 (only of 0-1)",
     );
-    refused(TWO_SOCKETS, "one-llc:4", "may use no LLC 4 (only");
-    refused(
+    check_refusal(TWO_SOCKETS, "one-llc:4", "may use no LLC 4 (only");
+    check_refusal(
         "numa:1 core:2 pu:1",
         "one-numa:1",
         "this process may use no NUMA node 1 (only 0)",
     );
     let largest = format!("one-llc:{}", usize::MAX);
-    refused(TWO_SOCKETS, &largest, "(only 0-3)");
-    refused(TWO_SOCKETS, "one-llc:x", "index of the unit");
-    refused(TWO_SOCKETS, "p-cores", "reports no kinds of core");
-    refused(
+    check_refusal(TWO_SOCKETS, &largest, "(only 0-3)");
+    check_refusal(TWO_SOCKETS, "one-llc:x", "index of the unit");
+    check_refusal(TWO_SOCKETS, "p-cores", "reports no kinds of core");
+    check_refusal(
         TWO_SOCKETS,
         "shape:llc=1,core=4",
         "cannot take 4 cores from 1 LLC",
     );
-    refused(TWO_SOCKETS, "shape:smt=4", "4 CPUs per core");
-    refused(TWO_SOCKETS, "shape:cache=1", "'cache' is not a level");
-    refused("core:2 pu:1", "one-llc", "no shared caches");
+    check_refusal(TWO_SOCKETS, "shape:smt=4", "4 CPUs per core");
+    check_refusal(TWO_SOCKETS, "shape:cache=1", "'cache' is not a level");
+    check_refusal("core:2 pu:1", "one-llc", "no shared caches");
 }
 
 #[test]
-fn where_no_cpu_is_allowed_nothing_can_be_placed() {
+fn without_allowed_cpus_nothing_can_be_placed() {
     let mut topology = Topology::from_synthetic(TWO_SOCKETS).unwrap();
     topology.allowed = CpuSet::new();
     for name in ["os-default", "compact*2", "one-core"] {
@@ -203,7 +203,7 @@ fn a_policy_without_memory_near_the_cpus_is_refused() {
     assert_eq!(realise("cpu:0/mem=local").unwrap(), Vec::<usize>::new());
 }
 
-fn restricted() -> Topology {
+fn restricted_topology() -> Topology {
     let mut capture = Capture::new();
     for cpu in 0..8 {
         let dir = format!("sys/devices/system/cpu/cpu{cpu}/topology");
@@ -225,7 +225,7 @@ fn restricted() -> Topology {
 
 #[test]
 fn restrictions_are_respected_and_named() {
-    let topology = restricted();
+    let topology = restricted_topology();
     let cpus = |name: &str| {
         let placement: Placement = name.parse().unwrap();
         placement.realise(&topology).map(|r| r.cpus.to_string())
@@ -440,7 +440,7 @@ proptest! {
 
 /// Two packages of two cores with two CPUs each; a GPU at the second, a network card in an unknown
 /// place.
-fn with_devices() -> Topology {
+fn two_packages_with_devices() -> Topology {
     let mut topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
     let device = |address: &str, class, name: &str, cpus: Option<&str>| {
         let mut device = Device::new(address, class, Some(0x10de), None).unwrap();
@@ -458,7 +458,7 @@ fn with_devices() -> Topology {
 
 #[test]
 fn near_and_far_mean_the_cpus_of_a_device() {
-    let topology = with_devices();
+    let topology = two_packages_with_devices();
     for (name, cpus) in [
         ("near:gpu0", "4-7"),
         ("far:gpu0", "0-3"),
@@ -484,7 +484,7 @@ fn near_and_far_mean_the_cpus_of_a_device() {
 
 #[test]
 fn devices_that_do_not_help_are_reported() {
-    let topology = with_devices();
+    let topology = two_packages_with_devices();
     let error = |name: &str| match name.parse::<Placement>() {
         Ok(placement) => placement.realise(&topology).unwrap_err().to_string(),
         Err(error) => error.to_string(),

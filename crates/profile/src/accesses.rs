@@ -42,7 +42,7 @@ fn instruction_before(code: &Code, address: u64, beginning: Option<u64>) -> Opti
         return Some(found);
     }
     let first = code.start.max(address.saturating_sub(BEFORE));
-    let votes: Vec<u64> = { first..address }
+    let votes: Vec<u64> = (first..address)
         .filter_map(|from| last_step(code, from, address))
         .collect();
     let count = |wanted: u64| votes.iter().filter(|vote| **vote == wanted).count();

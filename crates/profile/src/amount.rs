@@ -5,7 +5,7 @@
 /// Samples, and the CPU time they represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// How many.
+    /// The number of samples.
     pub samples: u64,
     /// CPU time, ns.
     pub cpu_ns: u64,

@@ -178,7 +178,7 @@ fn beginning(frame: &Frame, address: u64) -> Option<u64> {
 /// the file's addresses, too.
 fn rebase(code: &Code, address: u64, file_address: u64) -> Option<Code> {
     let from = code.start.max(address.saturating_sub(FURTHEST));
-    let bytes = code.from(from);
+    let bytes = code.bytes_from(from);
     let most = usize::try_from(FURTHEST + AFTER_BYTES).unwrap_or(usize::MAX);
     Some(Code {
         arch: code.arch,

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_pauses_are_told_from_more() {
+    fn longer_pauses_are_distinguished_from_more_pauses() {
         let found = Pausing::from_waits(&waits(1.0, 1.77), Some(24.3), Some(24.3 * 1.77)).unwrap();
         assert_eq!(
             found.sentence(),

@@ -33,7 +33,7 @@ impl Default for Bounds {
 /// How CPU time was spent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
-    /// All of it.
+    /// The sum over everything.
     pub total: Amount,
     /// Of that, in the kernel; `None` if the kernel was not sampled.
     pub kernel: Option<Amount>,
@@ -78,7 +78,7 @@ pub struct StackFigures {
 /// Time of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionTime {
-    /// Which.
+    /// The function.
     pub function: Function,
     /// In its own code.
     pub own: Amount,
@@ -95,7 +95,7 @@ pub struct ThreadTime {
     pub name: String,
     /// Its number; `None` for several.
     pub tid: Option<i32>,
-    /// How many.
+    /// The number of threads.
     pub threads: u64,
     /// What was sampled.
     pub sampled: Amount,

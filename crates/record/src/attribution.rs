@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 use super::profile::{ProbedFigure, ProfileRecord};
 use super::trace::TraceSource;
 use pinwise_profile::{
     Account, Attribution, Basis, Facts, Figure, Part, PartKind, Repeat, Repeats, attribute,
 };
 
-named! {
+open_enum! {
     /// Which time is taken apart.
     AttributedTime from Basis {
         /// Elapsed time.
@@ -20,7 +20,7 @@ named! {
     }
 }
 
-named! {
+open_enum! {
     /// What a part of a difference comes from.
     AttributedPart from PartKind {
         /// Spin-wait hints take longer or shorter.

@@ -24,7 +24,7 @@ pub struct Bench {
     pub host: HostRecord,
     /// Seed from which those of the comparisons are derived.
     pub seed: u64,
-    /// The suite asked for; `null` if kernels were named.
+    /// The requested suite; `null` if kernels were named.
     pub suite: Option<String>,
     /// Time for everything, seconds.
     pub budget_s: Option<f64>,
@@ -74,7 +74,7 @@ pub enum SmtState {
     Unstable,
 }
 
-/// What is asked of a kernel.
+/// What is measured of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -134,7 +134,7 @@ pub struct BenchCell {
     pub name: String,
     /// Threads that shared the work.
     pub threads: usize,
-    /// The placement asked for, without the number of CPUs.
+    /// The requested placement, without the number of CPUs.
     pub family: String,
     /// The placement.
     pub placement: String,
@@ -142,7 +142,7 @@ pub struct BenchCell {
     pub cpus: String,
     /// Other placements that mean the same CPUs here.
     pub same_as: Vec<String>,
-    /// Instruction set asked for.
+    /// Requested instruction set.
     pub isa: String,
     /// Value of `--size`; `null` for the kernel's default.
     pub size: Option<u64>,

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 
-named! {
+open_enum! {
     /// What a blocked thread waits for, by the system call that it is in.
     BlockedIn from pinwise_sched::BlockedIn {
         /// A lock, a condition variable, another thread's end.

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 
 /// Two records of the same kind, compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.diff/1")]
 pub struct DiffRecord {
-    /// The first.
+    /// The first side.
     pub a: ComparedRecord,
-    /// The second.
+    /// The second side.
     pub b: ComparedRecord,
     /// What is another machine, system or pinwise.
     pub machine_changes: Vec<MachineChange>,
@@ -41,7 +41,7 @@ pub struct ComparedRecord {
     pub machine: Option<String>,
 }
 
-named! {
+open_enum! {
     /// What may differ between machines.
     MachineFact {
         /// Which machine it is.
@@ -65,7 +65,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineChange {
-    /// What.
+    /// The kind of step.
     pub what: MachineFact,
     /// Its value in A; `null` if A does not say.
     pub a: Option<String>,

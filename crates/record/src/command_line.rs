@@ -119,7 +119,7 @@ fn cpu_list(text: &str) -> Option<&str> {
 /// A command line without these options of pinwise and their values; what follows `--` belongs to
 /// another program. A short option may include its value: `-r15`.
 #[must_use]
-pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
+pub fn remove_options(argv: &[String], options: &[&str]) -> Vec<String> {
     let end = argv.iter().position(|word| word == "--");
     let (own, command) = argv.split_at(end.unwrap_or(argv.len()));
     let mut is_value = false;
@@ -137,12 +137,12 @@ pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
 /// The command of a comparison with these effort options in place of its own; `None` if no command
 /// line made it.
 #[must_use]
-pub fn with_effort(argv: &[String], options: &[(&str, String)]) -> Option<String> {
+pub fn replace_effort(argv: &[String], options: &[(&str, String)]) -> Option<String> {
     let mut words = argv.to_vec();
     for (name, _) in options {
         words = match *name {
-            "--max-runs" => without_options(&words, &["--max-runs", "--runs", "-r", "-M"]),
-            name => without_options(&words, &[name]),
+            "--max-runs" => remove_options(&words, &["--max-runs", "--runs", "-r", "-M"]),
+            name => remove_options(&words, &[name]),
         };
     }
     let own = words.iter().take_while(|word| *word != "--");
@@ -168,7 +168,7 @@ const SEARCHED: [&str; 7] = [
 /// its threads; `None` if no command line made it.
 #[must_use]
 pub fn as_comparison(argv: &[String], threads: Option<(&str, String)>) -> Option<String> {
-    let mut words = without_options(argv, &SEARCHED);
+    let mut words = remove_options(argv, &SEARCHED);
     let own = words.iter().take_while(|word| *word != "--");
     let at = own.skip(1).position(|word| word == "search")? + 1;
     let threads = threads.map(|(name, value)| [name.to_owned(), value]);
@@ -192,7 +192,7 @@ const WRITTEN: [&str; 6] = [
 /// without files that it wrote. `study`: the subcommand.
 #[must_use]
 pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
-    let mut words = without_options(argv, &WRITTEN);
+    let mut words = remove_options(argv, &WRITTEN);
     let own = words.iter().take_while(|word| *word != "--");
     let has_seed = own.clone().any(|word| word.starts_with("--seed"));
     let at = own.skip(1).position(|word| word == study)? + 1;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_environment_and_input_go_along() {
+    fn memory_environment_and_input_are_passed_on() {
         let environment = [("A".to_owned(), "x y".to_owned())];
         // The closure cannot hold a reference to what it is given.
         let command = COMMAND.map(str::to_owned).to_vec();
@@ -274,7 +274,7 @@ mod tests {
     fn options_on_effort_are_replaced_however_they_are_written() {
         let with = |line: &str| {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            with_effort(&argv, &[("--max-runs", "40".to_owned())])
+            replace_effort(&argv, &[("--max-runs", "40".to_owned())])
         };
         let wanted = "pinwise compare --max-runs 40 -q -- prog -r 5";
         for runs in ["--max-runs 15", "--runs=15", "-r 15", "-M15", "-r=15"] {

@@ -8,7 +8,7 @@ use super::contrast::ContrastRecord;
 use super::header::Header;
 use super::host::HostRecord;
 use super::metric::{HeadlineRecord, MetricRecord};
-use super::named::named;
+use super::named::open_enum;
 use super::run::{Phase, RunRecord, ThreadTime};
 use super::service::ServiceRecord;
 use super::setting::SettingRecord;
@@ -18,7 +18,7 @@ use super::workload::WorkloadRecord;
 use pinwise_placement::MemoryPolicy;
 use pinwise_stats::confirm::Score;
 
-named! {
+open_enum! {
     /// What a comparison is made for.
     ComparisonStudy {
         /// Itself.
@@ -79,7 +79,7 @@ pub struct Comparison {
     pub service: Option<ServiceRecord>,
 }
 
-named! {
+open_enum! {
     /// How blocks count.
     BlockScore from Score {
         /// By ranks that redescend, weighted by load.
@@ -97,7 +97,7 @@ pub struct PlanRecord {
     pub alpha: f64,
     /// Smallest effect of interest, as a share: 0.01 is 1 %.
     pub min_effect: f64,
-    /// Half-width asked for, as a share.
+    /// Requested half-width, as a share.
     pub precision: Option<f64>,
     /// Budget in seconds.
     pub budget_s: Option<f64>,
@@ -131,7 +131,7 @@ pub struct Arm {
     /// What its runs had beside the placement.
     #[serde(default, skip_serializing_if = "SettingRecord::is_empty")]
     pub setting: SettingRecord,
-    /// The CPUs asked for, as a list.
+    /// The requested CPUs, as a list.
     pub cpus: String,
     /// Other requested placements that mean the same CPUs here.
     pub same_as: Vec<String>,
@@ -190,7 +190,7 @@ pub struct ArmTrace {
     pub figures: TraceFigures,
 }
 
-named! {
+open_enum! {
     /// How threads are held to a placement.
     PlacementKind {
         /// Not at all.
@@ -202,7 +202,7 @@ named! {
     }
 }
 
-named! {
+open_enum! {
     /// Which nodes memory should come from.
     PlacementMemory from MemoryPolicy {
         /// The node of the CPU that touches it first.
@@ -287,7 +287,7 @@ pub enum VerdictKind {
     Undecided,
 }
 
-named! {
+open_enum! {
     /// Why the placement of the best arm is not recommended.
     NotRecommended {
         /// The difference depends on what else runs.
@@ -308,11 +308,11 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerdictRecord {
-    /// Which.
+    /// The kind of verdict.
     pub kind: VerdictKind,
     /// In words.
     pub sentence: String,
-    /// The figure that says most; `null` if none stands out.
+    /// The most informative figure; `null` if none is.
     pub headline: Option<HeadlineRecord>,
     /// What to do; empty if that is to run one of the commands.
     pub advice: String,
@@ -339,7 +339,7 @@ pub struct VerdictRecord {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
-    /// The answer was clear, or the precision asked for was reached.
+    /// The answer was clear, or the requested precision was reached.
     Precision,
     /// The time was used up.
     Budget,

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::metric::EffectRecord;
-use super::named::named;
+use super::named::open_enum;
 use super::outcome::GateOutcome;
 
-named! {
+open_enum! {
     /// How an arm compares with the baseline.
     ContrastVerdict {
         /// It costs less.
@@ -123,7 +123,7 @@ impl ContrastRecord {
     /// What makes up the difference, in words: CPU time, and the rest: queueing and blocking if
     /// they are known apart.
     pub(crate) fn components(&self) -> Option<String> {
-        let words = |part: &ComponentRecord| part.effect.with_interval();
+        let words = |part: &ComponentRecord| part.effect.describe_with_interval();
         let mut text = format!("CPU time {}", words(self.cpu_time.as_ref()?));
         let rest = match (&self.ready_per_cpu_time, &self.wall_per_ready_time) {
             (Some(queued), Some(blocked)) => {

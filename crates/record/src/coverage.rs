@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_said_and_never_rounded_up_to_all() {
+    fn the_share_is_never_rounded_up_to_all() {
         let sentence = |threads, moved, s| coverage(threads, moved, s).sentence();
         assert_eq!(
             sentence(4, 0, 2.0),

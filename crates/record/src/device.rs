@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 use pinwise_topology::interrupts::{Interrupt, Queue};
 use pinwise_topology::{CpuSet, Device, DeviceKind};
 
-named! {
+open_enum! {
     /// What a device is for.
     DeviceClass from DeviceKind {
         /// A graphics processor that computes.

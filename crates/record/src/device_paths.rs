@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::device::DeviceRecord;
-use super::named::named;
+use super::named::open_enum;
 use pinwise_topology::links::{DevicePath, Link, LinkKind};
 use pinwise_topology::{Device, DeviceKind, Topology};
 
-named! {
+open_enum! {
     /// The path between two devices, in the classes of `nvidia-smi topo -m`.
     PathClass {
         /// Bonded NVLinks.

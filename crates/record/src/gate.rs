@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{BlockScore, Stopped, TimedOutRecord};
 use super::host::HostRecord;
 use super::metric::{EffectRecord, MetricRecord};
-use super::named::named;
+use super::named::open_enum;
 use super::outcome::GateOutcome;
 use super::{Entry, Header, StoredRecord};
 use pinwise_format::count;
@@ -59,7 +59,7 @@ pub struct BuildRecord {
     pub folder: String,
     /// The commit, if it was a revision; `null` for a folder with uncommitted changes.
     pub commit: Option<String>,
-    /// Number of the build, if several were asked for.
+    /// Number of the build, if several were requested.
     pub variant: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ pub struct GatePlanRecord {
     pub alpha: f64,
     /// Budget in seconds.
     pub budget_s: Option<f64>,
-    /// Most pairs of runs per benchmark.
+    /// Maximum number of pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
     /// It went on until every benchmark was decided: no end was planned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -193,7 +193,7 @@ pub struct GatePair {
     pub head_cpu_s: Option<f64>,
 }
 
-named! {
+open_enum! {
     /// The verdict of a gate.
     GateDecision {
         /// No benchmark is slower by its smallest effect.
@@ -211,7 +211,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateVerdict {
-    /// Which.
+    /// The decision.
     pub decision: GateDecision,
     /// As a full sentence.
     pub sentence: String,
@@ -333,6 +333,6 @@ impl StoredRecord for GateRecord {
     fn entry(&self) -> Entry {
         let (host, sentence) = (self.host.name(), &self.verdict.sentence);
         self.header
-            .growing_line::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
+            .to_growing_entry::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
     }
 }

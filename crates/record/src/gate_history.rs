@@ -57,7 +57,7 @@ pub struct HistoryChange {
     pub head: String,
     /// Steps of the history that it takes.
     pub steps: usize,
-    /// How much; the interval holds for all ranges together.
+    /// The size of the change; the interval is valid for all ranges together.
     pub effect: EffectRecord,
     /// In the words of the metric: `slower`.
     pub word: String,

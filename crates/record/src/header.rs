@@ -50,8 +50,13 @@ impl Header {
         }
     }
 
-    /// The history's line of its record, which has ended.
-    pub(crate) fn line<R: Record>(&self, host: String, title: String, verdict: String) -> Entry {
+    /// The history's entry for a record that has ended.
+    pub(crate) fn to_entry<R: Record>(
+        &self,
+        host: String,
+        title: String,
+        verdict: String,
+    ) -> Entry {
         Entry {
             id: self.id.clone(),
             schema: R::KIND.schema().to_owned(),
@@ -63,8 +68,8 @@ impl Header {
         }
     }
 
-    /// The same for a growing record: what it says on the way is not a verdict yet.
-    pub(crate) fn growing_line<R: Record>(
+    /// The history's entry for a growing record: its sentence is no verdict before it has ended.
+    pub(crate) fn to_growing_entry<R: Record>(
         &self,
         stopped: Option<&Stopped>,
         host: String,
@@ -74,7 +79,7 @@ impl Header {
         let verdict = stopped.map_or("", |_| sentence);
         Entry {
             is_complete: stopped.is_some(),
-            ..self.line::<R>(host, title, verdict.to_owned())
+            ..self.to_entry::<R>(host, title, verdict.to_owned())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::named::named;
+use crate::named::open_enum;
 use crate::{Entry, Header, HostRecord, StoredRecord};
 use pinwise_format::{count_of, seconds};
 
@@ -38,7 +38,7 @@ pub struct JitterRecord {
     pub isolation: IsolationRecord,
 }
 
-named! {
+open_enum! {
     /// A kind of what takes a CPU from a thread.
     GapCause {
         /// A device's interrupt.
@@ -108,7 +108,7 @@ pub struct JitterCpuRecord {
     pub longest_us: Option<f64>,
     /// All gaps together as a share of the time.
     pub lost_share: f64,
-    /// Gaps of which only the number is known: no figure counts them.
+    /// Gaps that the full buffer could not take: only their number is known.
     pub unwritten: u64,
     /// What took the time, most first.
     pub causes: Vec<JitterCauseRecord>,
@@ -229,7 +229,7 @@ impl StoredRecord for JitterRecord {
             is_complete: !self.interrupted,
             ..self
                 .header
-                .line::<Self>(self.host.name(), format!("jitter of {cpus}"), verdict)
+                .to_entry::<Self>(self.host.name(), format!("jitter of {cpus}"), verdict)
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 
-named! {
+open_enum! {
     /// How work is shared out.
     KernelSplit {
         /// Equal shares beforehand.
@@ -45,7 +45,7 @@ pub struct KernelRecord {
     pub size: Option<u64>,
     /// Bytes in the working set of each thread's loop.
     pub working_set_bytes: u64,
-    /// Instruction set asked for.
+    /// Requested instruction set.
     pub isa: String,
     /// The compiled version that was run.
     pub isa_version: String,

@@ -232,7 +232,7 @@ impl Kind {
     ///
     /// # Errors
     /// [`RecordError`] if the kind is unknown, or newer.
-    pub fn of_schema(found: &str) -> Result<Self, RecordError> {
+    pub fn from_schema(found: &str) -> Result<Self, RecordError> {
         let unknown = || RecordError::Unknown {
             found: found.to_owned(),
         };
@@ -255,15 +255,15 @@ impl Kind {
     /// The kind of the record in a text, without parsing the rest: a trace has millions of values.
     ///
     /// # Errors
-    /// As [`Kind::of_schema`], and if the text is not a JSON object.
-    pub fn of_text(text: &str) -> Result<Self, RecordError> {
+    /// As [`Kind::from_schema`], and if the text is not a JSON object.
+    pub fn from_record_text(text: &str) -> Result<Self, RecordError> {
         #[derive(Deserialize)]
         struct Tagged {
             #[serde(default)]
             schema: Value,
         }
         let record: Tagged = serde_json::from_str(text)?;
-        Self::of_schema(record.schema.as_str().unwrap_or_default())
+        Self::from_schema(record.schema.as_str().unwrap_or_default())
     }
 }
 
@@ -273,7 +273,7 @@ impl AnyRecord {
     /// # Errors
     /// [`RecordError`] if it is damaged, of unknown kind, or newer.
     pub fn read(text: &str) -> Result<Self, RecordError> {
-        Ok(Kind::of_text(text)?.parse(text)?)
+        Ok(Kind::from_record_text(text)?.parse(text)?)
     }
 }
 
@@ -282,7 +282,7 @@ impl AnyRecord {
 /// # Errors
 /// [`RecordError`] if it is damaged, of another kind, or newer.
 pub fn read<R: Record>(text: &str) -> Result<R, RecordError> {
-    let found = Kind::of_text(text)?;
+    let found = Kind::from_record_text(text)?;
     if found != R::KIND {
         return Err(RecordError::OtherKind {
             found: found.name(),
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn records_are_known_newer_unknown_or_damaged() {
         let good = "{\"schema\":\"pinwise.trace/1\",\"slices\":[[1,2]]}";
-        assert_eq!(Kind::of_text(good).unwrap(), Kind::Trace);
+        assert_eq!(Kind::from_record_text(good).unwrap(), Kind::Trace);
         let check = |text: &str, words: &str| {
             for error in [
-                Kind::of_text(text).unwrap_err(),
+                Kind::from_record_text(text).unwrap_err(),
                 AnyRecord::read(text).unwrap_err(),
                 read::<Comparison>(text).unwrap_err(),
             ] {
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn kinds_have_names_of_their_own() {
         for kind in Kind::ALL {
-            assert_eq!(Kind::of_schema(kind.schema()).unwrap(), kind);
+            assert_eq!(Kind::from_schema(kind.schema()).unwrap(), kind);
             let named = Kind::ALL.into_iter().filter(|k| k.name() == kind.name());
             assert_eq!(named.count(), 1, "{kind:?}");
         }

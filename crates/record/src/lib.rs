@@ -81,7 +81,7 @@ pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,
 };
-pub use command_line::{CommandRecord, again, as_comparison, with_effort, without_options};
+pub use command_line::{CommandRecord, again, as_comparison, remove_options, replace_effort};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, TimedOutRecord,
@@ -154,17 +154,17 @@ pub use service::{Applied, AppliedInterrupt, AppliedMemory, AppliedNode, Service
 pub use setting::{CompanionRecord, CpuLimitRecord, SettingRecord};
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
-    GapOnChip, HintCostRecord, LevelRecord, MatchStrength, MatchedAlgorithm, MoveRecord, OuterLoop,
-    PauseCheckRecord, PredictionRecord, ProcessorRecord, ReleaseSeen, ReplayCell, ReplayExperiment,
-    ReplayHint, ReplayHintMade, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, ScanChip,
-    ScannedBinary, ScannedLoop, SkippedFile, SpinAdviceRecord, SpinAttachRecord, SpinCaller,
-    SpinEvidence, SpinKind, SpinMatch, SpinPauseRecord, SpinPlace, SpinPredictRecord,
+    GapOnChip, HintCostRecord, HintRecipe, LevelRecord, MatchStrength, MatchedAlgorithm,
+    MoveRecord, OuterLoop, PauseCheckRecord, PredictionRecord, ProcessorRecord, ReleaseSeen,
+    ReplayCell, ReplayExperiment, ReplayHint, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm,
+    ScanChip, ScannedBinary, ScannedLoop, SkippedFile, SpinAdviceRecord, SpinAttachRecord,
+    SpinCaller, SpinEvidence, SpinKind, SpinMatch, SpinPauseRecord, SpinPlace, SpinPredictRecord,
     SpinReplayRecord, SpinScan, SpinShares, SpinThread, SpinUnit, TooLongRecord, TunableRecord,
     UnknownGaps, WaitEnd,
 };
 pub use stacks::{StackMethod, StacksRecord};
 pub use summary::{Figure, PER_UNIT, PER_UNIT_FACTS, Summary};
-pub use tags::{check_tag, id_of, with_id, with_tags};
+pub use tags::{check_tag, id_of, replace_tags, with_id};
 pub use tier::{TierRecord, TraceTier};
 pub use top::{
     Busiest, CpuState, MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu,
@@ -192,7 +192,7 @@ pub struct Entry {
     pub id: String,
     /// Its schema.
     pub schema: String,
-    /// When, RFC 3339; the history goes by it.
+    /// When it was made, RFC 3339; the history is sorted by it.
     pub time: String,
     /// The machine it was made on.
     pub host: String,
@@ -208,7 +208,7 @@ impl StoredRecord for TopologyRecord {
     fn entry(&self) -> Entry {
         let title = "topology --measure".to_owned();
         self.header
-            .line::<Self>(self.host_name(), title, self.summary())
+            .to_entry::<Self>(self.host_name(), title, self.summary())
     }
 }
 
@@ -216,25 +216,25 @@ impl StoredRecord for Comparison {
     fn entry(&self) -> Entry {
         let (host, sentence) = (self.host_name(), &self.verdict.sentence);
         self.header
-            .growing_line::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
+            .to_growing_entry::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
     }
 }
 
 impl StoredRecord for Reproduction {
     fn entry(&self) -> Entry {
         self.header
-            .line::<Self>(self.host.clone(), self.title(), self.verdict())
+            .to_entry::<Self>(self.host.clone(), self.title(), self.verdict())
     }
 }
 
 /// It comes after the comparisons that it is made of, although they began after it: the newest
-/// record is the one that was asked for.
+/// record is the one that was requested.
 impl StoredRecord for Bench {
     fn entry(&self) -> Entry {
         Entry {
             time: self.ended.clone(),
             is_complete: self.stopped.is_some(),
-            ..self.header.line::<Self>(
+            ..self.header.to_entry::<Self>(
                 self.host_name(),
                 self.title(),
                 self.conclusions.first().cloned().unwrap_or_default(),
@@ -282,7 +282,7 @@ pub enum RecordError {
     /// Not a record, or of an unknown schema.
     #[error("unknown schema '{found}': not a record of pinwise, or one of a newer version")]
     Unknown {
-        /// What it says it is.
+        /// The schema that it names.
         found: String,
     },
     /// Of a kind that is printed and never stored.

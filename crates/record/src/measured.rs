@@ -7,7 +7,7 @@ mod answer;
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 use pinwise_wiring::LevelKind;
 use pinwise_wiring::ladder::Inclusion;
 
@@ -101,7 +101,7 @@ pub struct Median {
 pub struct PairRecord {
     /// One CPU.
     pub a: usize,
-    /// The other.
+    /// The other CPU.
     pub b: usize,
     /// One-way time, ns, for each home of the line that was tried.
     pub latency_ns: Vec<HomeLatency>,
@@ -124,7 +124,7 @@ pub struct HomeLatency {
     pub median: Median,
 }
 
-named! {
+open_enum! {
     /// What CPUs share, or what is judged of a machine.
     LevelName {
         /// A core.
@@ -212,7 +212,7 @@ pub struct LevelVerdict {
     pub level: LevelName,
     /// The verdict.
     pub verdict: Agreement,
-    /// What this map says by itself, if earlier maps of the same boot disagree and `verdict` is
+    /// The verdict of this map alone, if earlier maps of the same boot disagree and `verdict` is
     /// based on all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alone: Option<Agreement>,
@@ -268,7 +268,7 @@ pub struct Modes {
     pub low_share: f64,
 }
 
-named! {
+open_enum! {
     /// Does the outermost cache hold what the one before holds?
     CacheInclusion from Inclusion {
         /// Yes.
@@ -316,7 +316,7 @@ pub struct PlateauRecord {
     pub reported_bytes: Option<u64>,
 }
 
-named! {
+open_enum! {
     /// How memory is streamed.
     MemoryStream {
         /// Reading an array.
@@ -406,7 +406,7 @@ pub struct DriftRecord {
 pub struct DriftPair {
     /// One CPU.
     pub a: usize,
-    /// The other.
+    /// The other CPU.
     pub b: usize,
     /// States that it was seen in.
     pub states: Vec<DriftState>,

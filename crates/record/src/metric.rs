@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 use pinwise_format::{signed_percent, signed_range};
 use pinwise_workload::{Better, Metric};
 
-named! {
+open_enum! {
     /// Which direction of a figure is good.
     Direction {
         /// A cost: time, memory, errors.
@@ -106,7 +106,7 @@ impl EffectRecord {
 
     /// `+2.0 % (+1.7 to +2.3 %)`.
     #[must_use]
-    pub fn with_interval(&self) -> String {
+    pub fn describe_with_interval(&self) -> String {
         match self.interval.as_str() {
             "" => self.text.clone(),
             interval => format!("{} ({interval})", self.text),

@@ -1,11 +1,11 @@
-//! Enumerations of words.
+//! Enumerations that serialise as strings.
 //!
-//! In JSON they stay the words that they were. A word of a newer version is kept and shown
-//! unchanged; its meaning is not guessed. The default is the empty word.
+//! An unknown string, of a newer version, is kept and shown unchanged; its meaning is not guessed.
+//! The default is the empty string.
 
-/// An enumeration of words, with `Other` for words of newer versions; `from` an
-/// enumeration of the same variants elsewhere.
-macro_rules! named {
+/// Defines an enumeration of words, with `Other` for words of newer versions. With `from TYPE` it
+/// also converts from an enumeration TYPE that has the same variants.
+macro_rules! open_enum {
     (
         $(#[$meta:meta])*
         $name:ident {
@@ -85,7 +85,7 @@ macro_rules! named {
             $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+
         }
     ) => {
-        named! {
+        open_enum! {
             $(#[$meta])*
             $name { $($(#[$of_variant])* $variant = $word,)+ }
         }
@@ -100,12 +100,12 @@ macro_rules! named {
     };
 }
 
-pub(crate) use named;
+pub(crate) use open_enum;
 
 #[cfg(test)]
 #[expect(unreachable_pub, reason = "the macro makes public types")]
 mod tests {
-    named! {
+    open_enum! {
         /// Ways up.
         Way {
             /// By stairs.
@@ -120,7 +120,7 @@ mod tests {
         Down,
     }
 
-    named! {
+    open_enum! {
         /// Paths.
         PathWord from Path {
             /// Upwards.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_elsewhere_become_the_same() {
+    fn variants_convert_from_an_enum_with_the_same_variants() {
         let words = [Path::Up, Path::Down].map(PathWord::from);
         assert_eq!(words, [PathWord::Up, PathWord::Down]);
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_unchanged() {
+    fn unknown_words_round_trip_unchanged() {
         check("\"stairs\"", Way::Stairs);
         check("\"lift\"", Way::Lift);
         check("\"rope\"", Way::Other("rope".to_owned()));

@@ -1,8 +1,8 @@
 //! The outcome of a question with a limit: a benchmark of a gate, an arm of a comparison.
 
-use super::named::named;
+use super::named::open_enum;
 
-named! {
+open_enum! {
     /// The outcome of a benchmark.
     GateOutcome {
         /// Surely slower by more than the smallest effect: the gate fails.

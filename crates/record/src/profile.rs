@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 pub use super::amount::AmountRecord;
 use super::host::HostRecord;
-use super::named::named;
+use super::named::open_enum;
 use super::profile_parts::function;
 use super::stacks::StacksRecord;
 use super::trace::TraceSource;
 use super::{Entry, Header, StoredRecord};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile};
 
-named! {
+open_enum! {
     /// What made samples.
     SampleEvent from Event {
         /// Core cycles.
@@ -24,7 +24,7 @@ named! {
     }
 }
 
-named! {
+open_enum! {
     /// Whose a function is.
     FunctionKind from Kind {
         /// The program's and its libraries'.
@@ -161,7 +161,7 @@ pub struct ProfileRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileFigures {
-    /// All of it.
+    /// The sum over everything.
     pub total: AmountRecord,
     /// Of that, in the kernel; `null` if the kernel was not sampled.
     pub kernel: Option<AmountRecord>,
@@ -194,7 +194,7 @@ pub struct ProfileFigures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutRecord {
-    /// How many.
+    /// The number of them.
     pub count: u64,
     /// Their own time.
     pub own: AmountRecord,
@@ -214,7 +214,7 @@ pub struct FunctionRecord {
     pub own: AmountRecord,
     /// Standard error of its own CPU time by counting samples, seconds.
     pub own_error_s: f64,
-    /// In it and what it called; calls of itself are counted once.
+    /// Time in it and in what it called; recursive calls are counted once.
     pub total: AmountRecord,
     /// Of its own time, waiting in spin hints.
     pub waits: AmountRecord,
@@ -228,7 +228,7 @@ pub struct ProfileThread {
     pub name: String,
     /// Its number; `null` for several.
     pub thread: Option<i32>,
-    /// How many.
+    /// The number of threads.
     pub threads: u64,
     /// What was sampled.
     pub sampled: AmountRecord,
@@ -378,7 +378,7 @@ impl ProfileFigures {
 /// Samples that represent less than this part of what the kernel counted missed something: a thread
 /// is first sampled when it has run for a whole period.
 const NEARLY_ALL: f64 = 0.97;
-/// Less than this is no difference, seconds: what the kernel counts goes by ticks.
+/// Smaller differences are ignored, seconds: the kernel counts in ticks.
 const TICKS_S: f64 = 0.02;
 
 /// CPU time as the kernel counted it, if samples represent clearly less, seconds.
@@ -423,6 +423,6 @@ impl ProfileRecord {
 impl StoredRecord for ProfileRecord {
     fn entry(&self) -> Entry {
         self.header
-            .line::<Self>(self.host.name(), self.title(), self.sentence.clone())
+            .to_entry::<Self>(self.host.name(), self.title(), self.sentence.clone())
     }
 }

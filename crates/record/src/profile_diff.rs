@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attribution::AttributionRecord;
-use super::named::named;
+use super::named::open_enum;
 use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
 use super::{Entry, Header, StoredRecord};
 use pinwise_format::seconds;
@@ -104,7 +104,7 @@ pub struct PausingRecord {
     pub by_longer_s: f64,
 }
 
-named! {
+open_enum! {
     /// In which profiles a function was seen.
     SeenIn {
         /// In the later one only.
@@ -120,7 +120,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionChangeRecord {
-    /// Which.
+    /// The function.
     #[serde(flatten)]
     pub function: CalledRecord,
     /// In which profiles it was seen.
@@ -137,7 +137,7 @@ pub struct FunctionChangeRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallChangeRecord {
-    /// Which.
+    /// The function.
     #[serde(flatten)]
     pub function: CalledRecord,
     /// Index of its caller; `null` at the root.
@@ -230,7 +230,7 @@ impl StoredRecord for ProfileDiff {
     fn entry(&self) -> Entry {
         let title = format!("profile diff {} {}", self.before.title, self.after.title);
         self.header
-            .line::<Self>(self.after.host.clone(), title, self.headline.clone())
+            .to_entry::<Self>(self.after.host.clone(), title, self.headline.clone())
     }
 }
 

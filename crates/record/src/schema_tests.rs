@@ -43,7 +43,7 @@ fn document() -> String {
         types.insert((*name).to_owned(), record);
     }
     let mut types = Value::Object(types);
-    plain(&mut types);
+    strip_rust_markup(&mut types);
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Records of pinwise",
@@ -60,21 +60,21 @@ fn document() -> String {
 }
 
 /// Takes what only Rust's documentation understands out of descriptions.
-fn plain(value: &mut Value) {
+fn strip_rust_markup(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             if let Some(Value::String(text)) = fields.get_mut("description") {
                 *text = text.replace("[`", "`").replace("`]", "`");
             }
-            fields.values_mut().for_each(plain);
+            fields.values_mut().for_each(strip_rust_markup);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(strip_rust_markup),
         _ => {}
     }
 }
 
 #[test]
-fn the_schema_file_is_what_the_types_say() {
+fn the_schema_file_matches_the_types() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema/records.json");
     let fresh = document();
     if std::env::var_os(WRITE).is_some() {

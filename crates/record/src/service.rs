@@ -114,7 +114,7 @@ pub struct AppliedNode {
 }
 
 impl AppliedMemory {
-    /// Bytes that left other nodes than those asked for, and bytes that stayed there.
+    /// Bytes that left other nodes than the requested ones, and bytes that stayed there.
     #[must_use]
     pub fn moved_and_left(&self) -> (u64, u64) {
         let others = self.nodes.iter();

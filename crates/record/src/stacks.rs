@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::amount::AmountRecord;
-use super::named::named;
+use super::named::open_enum;
 use pinwise_profile::{StackFigures, Stacks};
 
-named! {
+open_enum! {
     /// How callers were found.
     StackMethod from Stacks {
         /// Either way.

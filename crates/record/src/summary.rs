@@ -142,8 +142,8 @@ fn subject(name: &str, record: &Value) -> Option<String> {
     let figure = text(&record["metric"], "name").or_else(|| text(record, "tier"));
     let figure = figure.unwrap_or_default();
     let words = [kind, &command, &figure];
-    let said: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
-    Some(said.join(" · "))
+    let shown_words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
+    Some(shown_words.join(" · "))
 }
 
 /// Model, shape, kernel, microcode, hypervisor in one line.
@@ -160,11 +160,11 @@ fn machine(record: &Value) -> Option<String> {
         ("microcode ", text(host, "microcode")),
         ("on ", text(host, "hypervisor")),
     ];
-    let said: Vec<String> = parts
+    let shown_parts: Vec<String> = parts
         .into_iter()
         .filter_map(|(word, value)| Some(format!("{word}{}", value?)))
         .collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    (!shown_parts.is_empty()).then(|| shown_parts.join(", "))
 }
 
 /// Those of the arms, each once, in their order.
@@ -475,11 +475,13 @@ mod tests {
     }
 
     #[test]
-    fn of_a_fleet_the_report_has_figures_and_nodes_have_none() {
+    fn reports_of_fleets_have_figures_and_nodes_have_none() {
         let report = json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
             "tags": ["fleet:f"], "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]});
         let summary = Summary::read(&report);
-        let listed: Vec<(&str, f64)> = { summary.figures.iter() }
+        let listed: Vec<(&str, f64)> = summary
+            .figures
+            .iter()
             .map(|f| (f.name.as_str(), f.value))
             .collect();
         assert_eq!(
@@ -546,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_enters_no_summary() {
+    fn skipped_fields_are_not_in_the_summary() {
         let interval = json!({"value": 2.0, "low": 1.0, "high": 3.0});
         let records = [
             json!({"schema": "pinwise.gate/1", "suite": "s", "benchmarks": [{"name": "a", "effect": interval}]}),

@@ -38,7 +38,7 @@ pub fn check_tag(tag: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// The JSON parser's, if it is not a record.
-pub fn with_tags(body: &str, tags: &[String]) -> Result<String, serde_json::Error> {
+pub fn replace_tags(body: &str, tags: &[String]) -> Result<String, serde_json::Error> {
     let mut fields: Fields<'_> = serde_json::from_str(body)?;
     let value = to_raw_value(tags)?;
     fields.0.retain(|(name, _)| name != "tags");
@@ -113,7 +113,7 @@ mod tests {
     fn tags_change_and_nothing_else() {
         let check = |body: &str, wanted: &str| {
             let tags = ["a\"b".to_owned()];
-            assert_eq!(with_tags(body, &tags).unwrap(), wanted);
+            assert_eq!(replace_tags(body, &tags).unwrap(), wanted);
         };
         check("{}", r#"{"tags":["a\"b"]}"#);
         check(
@@ -121,7 +121,7 @@ mod tests {
             r#"{"z":1.0000,"a":{"y":[1e3 ,2]},"tags":["a\"b"]}"#,
         );
         for damaged in ["", "[]", "{\"a\":", "3"] {
-            assert!(with_tags(damaged, &[]).is_err(), "{damaged}");
+            assert!(replace_tags(damaged, &[]).is_err(), "{damaged}");
         }
     }
 

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 use pinwise_sched::Tier;
 
-named! {
+open_enum! {
     /// How a trace was made.
     TraceTier {
         /// By polling of `/proc`.

@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
-use pinwise_sched::{Left, put_varints, take_varint};
+use super::named::open_enum;
+use pinwise_sched::{LeaveReason, put_varints, take_varint};
 
 /// The layout of packed numbers that this program writes and reads.
 const FORM: &str = "varint/1";
@@ -32,9 +32,9 @@ pub struct TimelineRecord {
     pub spans: Vec<CpuSpans>,
 }
 
-named! {
+open_enum! {
     /// How a slice ended.
-    SliceEnd from Left {
+    SliceEnd from LeaveReason {
         /// The thread waits for something else.
         Blocked = "blocked",
         /// It was preempted.
@@ -46,7 +46,7 @@ named! {
     }
 }
 
-named! {
+open_enum! {
     /// The cause of a wait, or needless sharing.
     LossCause {
         /// The scheduler: a CPU that was allowed idled.
@@ -154,7 +154,7 @@ pub struct PackedSharingRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutSpans {
-    /// How many.
+    /// The number of them.
     pub count: u64,
     /// Their sum, ns.
     pub ns: u64,
@@ -367,7 +367,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn packed(numbers: &[[u64; 3]]) -> PackedSlicesRecord {
+    fn pack_slices(numbers: &[[u64; 3]]) -> PackedSlicesRecord {
         let mut bytes = Vec::new();
         for &three in numbers {
             put_varints(&mut bytes, three);
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn gaps_become_times() {
-        let record = packed(&[[5, 10, 0], [0, 3, 4 + 1], [100, 1, 2]]);
+        let record = pack_slices(&[[5, 10, 0], [0, 3, 4 + 1], [100, 1, 2]]);
         // The page's tests read the same bytes.
         assert_eq!(record.cpus[0].bytes, "BQoAAAMFZAEC");
         let slices = record.slices().unwrap();
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn damage_is_reported() {
-        let mut record = packed(&[[5, 10, 0], [0, 3, 4]]);
+        let mut record = pack_slices(&[[5, 10, 0], [0, 3, 4]]);
         record.cpus[0].count = 3;
         let damaged = Err(PackedError::Damaged { cpu: 2 });
         assert_eq!(record.slices(), damaged);
@@ -407,11 +407,11 @@ mod tests {
         record.cpus[0].bytes = "no base64!".to_owned();
         assert_eq!(record.slices(), damaged);
         assert_eq!(
-            packed(&[[0, 1, 2 << 2]]).slices(),
+            pack_slices(&[[0, 1, 2 << 2]]).slices(),
             damaged,
             "no such thread"
         );
-        assert_eq!(packed(&[[1, u64::MAX, 0]]).slices(), damaged);
+        assert_eq!(pack_slices(&[[1, u64::MAX, 0]]).slices(), damaged);
         record.form = "varint/2".to_owned();
         let listed = record.slices().unwrap_err().to_string();
         assert!(listed.contains("varint/2"), "{listed}");
@@ -419,7 +419,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_come_back(
+        fn spans_round_trip(
             mut spans in prop::collection::vec((0u64..1 << 50, any::<u64>(), 0u64..4096, any::<u64>()), 0..50)
         ) {
             spans.sort_unstable();

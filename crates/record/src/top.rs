@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::named::named;
+use super::named::open_enum;
 use super::tier::TraceTier;
 use pinwise_sched::Tid;
 use pinwise_sched::live::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
@@ -42,7 +42,7 @@ pub struct TopRecord {
     pub lost: u64,
     /// CPUs, by number.
     pub cpus: Vec<TopCpu>,
-    /// Threads, in the order that was asked for.
+    /// Threads, in the order that was requested.
     pub threads: Vec<TopThread>,
     /// Threads left out of `threads`.
     pub threads_left_out: u64,
@@ -69,7 +69,7 @@ pub struct MoveRates {
 }
 
 impl MoveRates {
-    /// All of them.
+    /// All moves together.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.smt + self.core + self.llc + self.numa + self.package + self.unknown
@@ -80,7 +80,7 @@ impl MoveRates {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopSharing {
-    /// Cores in all.
+    /// Cores in total.
     pub cores: u64,
     /// Cores with two or more busy CPUs at this moment.
     pub shared_now: Option<u64>,
@@ -98,10 +98,10 @@ pub struct TopSharing {
     pub is_lower_bound: bool,
 }
 
-named! {
+open_enum! {
     /// What a CPU does.
     CpuState {
-        /// Nothing.
+        /// The CPU is idle.
         Idle = "idle",
         /// It runs a thread.
         Busy = "busy",
@@ -148,7 +148,7 @@ pub struct Busiest {
     pub percent: f64,
 }
 
-named! {
+open_enum! {
     /// What a thread does.
     ThreadState {
         /// It is on a CPU.
@@ -199,7 +199,7 @@ pub struct TopThread {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UsedCpu {
-    /// Which.
+    /// The CPU.
     pub cpu: u32,
     /// Share of the interval, per cent.
     pub percent: f64,

@@ -6,7 +6,7 @@ use super::device::DeviceRecord;
 use super::device_paths::{DevicePathRecord, devices};
 use super::machine::MachineRecord;
 use super::measured::{Contradiction, Measured};
-use super::named::named;
+use super::named::open_enum;
 use crate::Header;
 use pinwise_topology::{
     Cache, CacheType, Counts, CpuFacts, CpuSet, Facts, KindFacts, MemoryAttributes, NodeFacts,
@@ -116,14 +116,14 @@ pub struct CpuRecord {
     pub allowed: bool,
 }
 
-named! {
+open_enum! {
     /// What a cache holds.
     CacheKind from CacheType {
         /// Data only.
         Data = "data",
         /// Instructions only.
         Instruction = "instruction",
-        /// Both.
+        /// Instructions and data.
         Unified = "unified",
     }
 }

@@ -6,7 +6,7 @@ use super::blocked::BlockedRecord;
 use super::host::HostRecord;
 use super::interrupts::InterruptsRecord;
 use super::memory::MemoryRecord;
-use super::named::named;
+use super::named::open_enum;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
 use super::{Entry, Header, StoredRecord};
@@ -84,7 +84,7 @@ pub enum TraceSource {
     Import {
         /// Its path as given.
         path: String,
-        /// The process asked for; `null`: all of it.
+        /// The requested process; `null`: all of it.
         pid: Option<i32>,
     },
 }
@@ -116,7 +116,7 @@ pub struct TraceFigures {
     pub idle_while_waiting: IdleWaitingRecord,
     /// What the trace does not know.
     pub lost: LostRecord,
-    /// Figures that are lower bounds: the source did not see all of it.
+    /// Figures that are lower bounds, since the source did not see everything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<LowerBound>,
     /// Time taken by a quota on CPU time; `null` if there is none, or if unknown.
@@ -127,7 +127,7 @@ pub struct TraceFigures {
     pub memory: Option<MemoryRecord>,
 }
 
-/// A figure that may be a bound.
+/// Names a figure of which the trace gives only a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -153,14 +153,13 @@ pub enum LowerBound {
 pub struct ThrottledRecord {
     /// Periods of the quota in which something ran.
     pub periods: u64,
-    /// Periods in which it was used up.
+    /// Periods in which the quota was used up.
     pub times: u64,
     /// Time of CPUs on which threads were held back, all together, seconds.
     pub seconds: f64,
 }
 
-/// Counts and sums over the threads that the trace is about, unless it says
-/// otherwise.
+/// Counts and sums over the traced threads, unless stated otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceTotals {
@@ -190,7 +189,7 @@ pub struct TraceTotals {
     pub foreign_cpu_s: Option<f64>,
     /// Time that CPUs idled, all together, seconds.
     pub idle_s: Option<f64>,
-    /// Switches of all CPUs, whoever ran.
+    /// Switches of all CPUs, traced threads or not.
     pub all_switches: Option<u64>,
     /// Events that the figures are based on.
     pub events: u64,
@@ -235,7 +234,7 @@ impl MigrationCounts {
     }
 }
 
-named! {
+open_enum! {
     /// What waits were added up from.
     WaitBasis {
         /// Each wait is known.
@@ -306,9 +305,9 @@ pub struct SmtSharingRecord {
     pub shared_s: Option<f64>,
     /// As a share of their CPU time, per cent.
     pub shared_percent: Option<f64>,
-    /// The part of it during which at least as many cores were entirely idle, seconds.
+    /// The avoidable part: at least as many cores were entirely idle meanwhile, seconds.
     pub seconds: Option<f64>,
-    /// As a share of their CPU time, per cent.
+    /// The avoidable part as a share of their CPU time, per cent.
     pub percent: Option<f64>,
     /// Who caused that part.
     pub by: Option<SharingCauses>,
@@ -361,8 +360,8 @@ pub struct LostRecord {
     pub seconds: f64,
     /// Events whose time was before that of their predecessor.
     pub backwards: u64,
-    /// Events that contradict what was known (a thread on two CPUs, one that
-    /// leaves without having come); what followed counts again.
+    /// Events that contradict earlier ones (a thread on two CPUs, or leaving a CPU that it was not
+    /// on); the trace is reliable again from the next event on.
     pub contradictions: u64,
     /// Online CPUs without a single event: whether they idled is not known,
     /// and what follows from idle CPUs is a lower bound.
@@ -408,9 +407,9 @@ pub struct ThreadRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadCpu {
-    /// Which.
+    /// The CPU.
     pub cpu: usize,
-    /// For how long, seconds.
+    /// Its time there, seconds.
     pub cpu_s: f64,
 }
 
@@ -418,17 +417,17 @@ pub struct ThreadCpu {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuTimeRecord {
-    /// Which.
+    /// The CPU.
     pub cpu: usize,
-    /// With threads that the trace is about.
+    /// Time with threads that the trace is about, seconds.
     pub own_s: f64,
-    /// With others.
+    /// Time with other threads, seconds; `null` if unknown.
     pub foreign_s: Option<f64>,
-    /// With nothing.
+    /// Idle time, seconds; `null` if unknown.
     pub idle_s: Option<f64>,
-    /// In an unknown state; 0 below half a percent of the trace.
+    /// Time in an unknown state, seconds; 0 below half a percent of the trace.
     pub unknown_s: Option<f64>,
-    /// Switches on it.
+    /// Switches on this CPU.
     pub switches: Option<u64>,
 }
 
@@ -484,6 +483,6 @@ impl TraceRecord {
 impl StoredRecord for TraceRecord {
     fn entry(&self) -> Entry {
         self.header
-            .line::<Self>(self.host.name(), self.title(), self.verdict())
+            .to_entry::<Self>(self.host.name(), self.title(), self.verdict())
     }
 }

@@ -20,7 +20,7 @@ pub struct WorkloadRecord {
     pub recipe: Option<String>,
     /// Run after every run that succeeded: its failure makes the run fail.
     pub verify: Option<String>,
-    /// Regular expression that the output had to hold.
+    /// Regular expression that the output had to match.
     pub expect: Option<String>,
     /// Hash of the command's file (FNV-1a, 64 bits, hexadecimal), which changes when the program is
     /// rebuilt; `null` if unknown, as on a simulated machine.

@@ -16,14 +16,14 @@ use serde_json::value::RawValue;
 const RECENT: usize = 24;
 /// Shorter ones are written again, bytes.
 const MAX_REPEATED_BYTES: usize = 3;
-/// Deeper values stay as they are.
+/// Deeper values stay unchanged.
 const MAX_DEPTH: usize = 64;
 
 /// A JSON text by columns.
 ///
 /// # Errors
 /// If it is not JSON.
-pub(super) fn by_columns(json: &str) -> Result<String, serde_json::Error> {
+pub(super) fn lay_out_in_columns(json: &str) -> Result<String, serde_json::Error> {
     let mut writer = Writer::default();
     let mut top = writer.place();
     writer.write(&mut top, serde_json::from_str(json)?, 0)?;
@@ -87,7 +87,7 @@ impl Writer {
                     self.write(own, value, depth + 1)?;
                 }
             }
-            _ => self.leaf(place, text),
+            _ => self.write_leaf(place, text),
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl Writer {
         }))
     }
 
-    fn leaf(&mut self, place: &Place, text: &str) {
+    fn write_leaf(&mut self, place: &Place, text: &str) {
         // In JSON a line's end is space between values.
         let text = text.replace(['\n', '\r'], " ");
         let known = self.recent.iter().position(|recent| *recent == text);
@@ -165,15 +165,15 @@ mod tests {
         let cases: Vec<[String; 2]> = serde_json::from_str(cases).unwrap();
         assert!(!cases.is_empty());
         for [json, columns] in cases {
-            assert_eq!(by_columns(&json).unwrap(), columns, "{json}");
+            assert_eq!(lay_out_in_columns(&json).unwrap(), columns, "{json}");
             assert_eq!(from_columns(&columns), json);
         }
     }
 
     #[test]
-    fn a_line_has_one_entry_however_deep_and_spaced_a_text_is() {
+    fn each_line_has_one_entry_whatever_the_depth_and_spacing() {
         let deep = format!("{}\n1\n{}", "[".repeat(9_000), "]".repeat(9_000));
-        let columns = by_columns(&deep).unwrap();
+        let columns = lay_out_in_columns(&deep).unwrap();
         let entries: Vec<&str> = columns.split("\n\n").skip(1).collect();
         assert_eq!(entries.len(), MAX_DEPTH + 1);
         assert!(entries.iter().all(|entry| !entry.contains('\n')));

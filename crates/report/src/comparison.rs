@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_that_contradict_the_change_do_not_stand_beside_it() {
+    fn medians_that_contradict_the_change_are_not_shown() {
         let text = include_str!("../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         let header = |record: &Comparison| {

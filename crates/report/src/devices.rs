@@ -134,8 +134,8 @@ fn fit(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
         let cells = rows.iter().map(|row| width_of(&row[column]));
         cells.chain([header[column].len()]).max().unwrap_or(0)
     };
-    let taken: usize = (0..last).map(|column| width(column) + 2).sum();
-    let left = columns().saturating_sub(taken + 2);
+    let used_columns: usize = (0..last).map(|column| width(column) + 2).sum();
+    let left = columns().saturating_sub(used_columns + 2);
     if left < SHORTEST_MODEL {
         header.pop();
     }

@@ -3,7 +3,7 @@
 use super::style::{Palette, paragraph, visible_lines};
 use pinwise_placement::emit::Emission;
 
-/// What is to be written is printed as it is, ready to be copied; everything else is in comments.
+/// Commands and files are printed ready to be copied; everything else is in comments.
 #[must_use]
 pub fn emission(emission: &Emission, palette: Palette) -> String {
     let mut text = format!(

@@ -70,7 +70,8 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
     }
     if let [only] = groups {
         let shown = only.identity.iter().filter(|(name, _)| is_listed(name));
-        let shown: Vec<String> = { shown.take(MAX_SETTINGS) }
+        let shown: Vec<String> = shown
+            .take(MAX_SETTINGS)
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
         if !shown.is_empty() {

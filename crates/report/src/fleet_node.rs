@@ -10,16 +10,16 @@ use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepSt
 /// Nodes that are named in one line.
 const MAX_NAMED: usize = 8;
 
-/// What was asked of a fleet.
+/// The plan of a fleet.
 #[must_use]
 pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
-    let asked = format!(
+    let request = format!(
         "Fleet {}: {} requested via {}",
         record.id,
         count(record.asked, "node"),
         record.launcher
     );
-    let mut out = palette.strong(&paragraph("", "  ", &asked)) + "\n";
+    let mut out = palette.strong(&paragraph("", "  ", &request)) + "\n";
     let from = format!(
         "Submitted {} from {}, pinwise {}.",
         record.started, record.host, record.pinwise_version
@@ -42,8 +42,9 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     out += "\nEvery node runs:\n";
     for step in &record.steps {
         let words = step.arguments.join(" ");
-        let limit =
-            { step.timeout_s }.map_or(String::new(), |s| format!(" (at most {})", seconds(s)));
+        let limit = step
+            .timeout_s
+            .map_or(String::new(), |s| format!(" (at most {})", seconds(s)));
         out += &line("  ", &format!("{}: pinwise {words}{limit}", step.name));
     }
     out + &describe_planted(record)
@@ -69,7 +70,10 @@ fn describe_planted(record: &FleetRecord) -> String {
 /// What a node of a fleet did, and the findings on it.
 #[must_use]
 pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
-    let done = { record.steps.iter() }.filter(|step| step.state == StepState::Done);
+    let done = record
+        .steps
+        .iter()
+        .filter(|step| step.state == StepState::Done);
     let title = format!(
         "{} of fleet {}: {} of {} steps done",
         record.node,
@@ -125,7 +129,7 @@ fn step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
             StepState::Failed => "failed",
             StepState::Missing => "missing",
         };
-        let shown = { step.why.as_ref() }.or(step.record.as_ref());
+        let shown = step.why.as_ref().or(step.record.as_ref());
         vec![
             step.name.clone(),
             state.to_owned(),
@@ -139,9 +143,12 @@ fn step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
 fn figures(record: &FleetNode) -> Vec<Vec<String>> {
     let figures = record.figures.iter().map(|figure| {
         let shown = |value: f64| quantity(value, &figure.unit);
-        let interval = { figure.low.zip(figure.high) }.map_or("–".to_owned(), |(low, high)| {
-            format!("{} to {}", shown(low), shown(high))
-        });
+        let interval = figure
+            .low
+            .zip(figure.high)
+            .map_or("–".to_owned(), |(low, high)| {
+                format!("{} to {}", shown(low), shown(high))
+            });
         vec![
             figure.step.clone(),
             figure.name.clone(),

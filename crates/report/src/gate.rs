@@ -40,12 +40,12 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     let header = header.map(|word| shorten(word, 12));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let least = [header[5], header[1], header[2]];
-    let rows = in_order(record).map(row);
+    let rows = order_by_outcome(record).map(row);
     text.push_str(&format!(
         "\n{}",
         table_without(&least, &[], &header, rows.collect())
     ));
-    for benchmark in in_order(record).filter(|benchmark| needs_words(benchmark)) {
+    for benchmark in order_by_outcome(record).filter(|benchmark| needs_words(benchmark)) {
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
     }
     text.push_str(&findings(&record.findings, palette));
@@ -62,7 +62,7 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
 
 /// What needs attention first: slower, failed, undecided, then the rest in the
 /// order of the suite.
-fn in_order(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark> {
+fn order_by_outcome(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark> {
     let rank = |benchmark: &GateBenchmark| match benchmark.outcome {
         GateOutcome::Slower => 0,
         GateOutcome::Failed | GateOutcome::Missing => 1,
@@ -154,7 +154,7 @@ pub fn gate_markdown(record: &GateRecord) -> String {
     let is_quiet = |benchmark: &&GateBenchmark| {
         matches!(benchmark.outcome, GateOutcome::Passed) && !benchmark.is_change(record.plan.alpha)
     };
-    let (quiet, loud): (Vec<_>, Vec<_>) = in_order(record).partition(is_quiet);
+    let (quiet, loud): (Vec<_>, Vec<_>) = order_by_outcome(record).partition(is_quiet);
     if !loud.is_empty() {
         text.push_str(&format!("\n{}", markdown_table(record, &loud)));
     }

@@ -28,7 +28,7 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
             range(&step.base, &step.head),
             step.effect.text.clone(),
             step.effect.interval.clone(),
-            step.since_first.with_interval(),
+            step.since_first.describe_with_interval(),
             step.records.len().to_string(),
         ]
     });

@@ -188,16 +188,16 @@ fn isolation(set: &IsolationRecord) -> String {
         ("nohz_full", &set.nohz_full),
         ("rcu_nocbs", &set.rcu_nocbs),
     ];
-    let said: Vec<String> = named
+    let labels: Vec<String> = named
         .iter()
         .filter(|(_, cpus)| !cpus.is_empty())
         .map(|(name, cpus)| format!("{name} CPUs {cpus}"))
         .collect();
-    let line = match said.is_empty() {
+    let line = match labels.is_empty() {
         true => "Isolation: none (isolcpus, nohz_full, rcu_nocbs).".to_owned(),
         false => format!(
             "Isolation: {}; managed interrupts are {}kept off.",
-            said.join(", "),
+            labels.join(", "),
             if set.managed_irq { "" } else { "not " }
         ),
     };

@@ -1,4 +1,4 @@
-//! Records as people and other programs read them: text, CSV, Markdown,
+//! Records for people and other programs: text, CSV, Markdown,
 //! hyperfine's JSON and hwloc's XML.
 //!
 //! Pure functions from a record to a string. Nothing is computed here that is
@@ -92,7 +92,7 @@ pub use search::{search, search_rows};
 pub use spin::{
     spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
 };
-pub use style::{Palette, in_columns, visible, visible_data, visible_lines};
+pub use style::{Palette, lay_out_for_columns, visible, visible_data, visible_lines};
 pub use table::Table;
 pub use topology::topology;
 pub use trace::{tiers, trace};

@@ -10,10 +10,10 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::columns::by_columns;
+use crate::columns::lay_out_in_columns;
 use crate::markup::escape;
 use crate::render;
-use crate::style::{Palette, in_columns, visible};
+use crate::style::{Palette, lay_out_for_columns, visible};
 use pinwise_record::{AnyRecord, Entry, GateHistory, Summary};
 
 /// The page as built by `cargo xtask web`; `None` in a binary built without.
@@ -74,7 +74,7 @@ impl<'a> Line<'a> {
 
 /// A record for a page.
 #[derive(Debug, Serialize)]
-pub struct Shown<'a> {
+pub struct PageRecord<'a> {
     /// Its line of the history.
     pub entry: Line<'a>,
     /// The record as JSON.
@@ -96,7 +96,7 @@ pub struct ShownDiff<'a> {
 struct Data<'a> {
     from: &'static str,
     pinwise_version: &'static str,
-    records: &'a [Shown<'a>],
+    records: &'a [PageRecord<'a>],
     diffs: &'a [ShownDiff<'a>],
     histories: &'a [GateHistory],
 }
@@ -114,7 +114,7 @@ pub fn has_place_for_data(page: &str) -> bool {
 /// If the page has no place for data, or the JSON writer's.
 pub fn page(
     page: &str,
-    records: &[Shown<'_>],
+    records: &[PageRecord<'_>],
     diffs: &[ShownDiff<'_>],
     histories: &[GateHistory],
 ) -> Result<String, serde_json::Error> {
@@ -126,14 +126,14 @@ pub fn page(
         histories,
     })?;
     let data = if data.len() < LONG {
-        for_script(&data)
+        escape_for_script(&data)
     } else {
-        pack(&by_columns(&data)?).map_err(serde_json::Error::io)?
+        pack(&lay_out_in_columns(&data)?).map_err(serde_json::Error::io)?
     };
     let (before, after) = page.split_once(DATA).ok_or_else(|| {
         serde::ser::Error::custom("the page was built with another version of pinwise")
     })?;
-    let before = with_text(before, records);
+    let before = insert_records(before, records);
     Ok(format!(
         "{before}<script type=\"application/json\" id=\"pinwise-data\">{data}</script>{after}"
     ))
@@ -148,7 +148,7 @@ fn pack(data: &str) -> std::io::Result<String> {
 }
 
 /// The part of a page with its words on JavaScript replaced by records' text.
-fn with_text(before: &str, records: &[Shown<'_>]) -> String {
+fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
     let (open, close) = WITHOUT_SCRIPT;
     let parts = before.split_once(open).and_then(|(head, rest)| {
         let (_, tail) = rest.split_once(close)?;
@@ -169,15 +169,17 @@ fn with_text(before: &str, records: &[Shown<'_>]) -> String {
 }
 
 /// A record as [`render::text`] prints it; its line if it cannot be read.
-fn text_of(shown: &Shown<'_>) -> String {
+fn text_of(shown: &PageRecord<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
-        Ok(record) => in_columns(None, || render::text(&record, Palette::default())) + "\n",
+        Ok(record) => {
+            lay_out_for_columns(None, || render::text(&record, Palette::default())) + "\n"
+        }
         Err(_) => line_of(shown),
     }
 }
 
 /// Id, title and verdict.
-fn line_of(shown: &Shown<'_>) -> String {
+fn line_of(shown: &PageRecord<'_>) -> String {
     let Line {
         id, title, verdict, ..
     } = &shown.entry;
@@ -187,7 +189,7 @@ fn line_of(shown: &Shown<'_>) -> String {
 /// JSON that is safe in a `<script>`: no `<` is left that could begin an end tag or a comment, and
 /// nothing that a script takes for the end of a line. In JSON these characters occur only in
 /// strings, in which an escape means the same.
-fn for_script(json: &str) -> String {
+fn escape_for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {
         match c {
@@ -220,7 +222,7 @@ mod tests {
         };
         let summary = Summary::default();
         let record: Box<RawValue> = serde_json::from_str(body).unwrap();
-        let shown = Shown {
+        let shown = PageRecord {
             entry: Line::new(&entry, &summary),
             record: &record,
         };
@@ -294,7 +296,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_string_comes_back(text in any::<String>()) {
+        fn any_string_round_trips(text in any::<String>()) {
             let body = serde_json::to_string(&[&text]).unwrap();
             let data = data_of(&check(&text, &body));
             prop_assert_eq!(data["records"][0]["record"][0].as_str(), Some(text.as_str()));

@@ -1,7 +1,7 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
 use super::style::{
-    Palette, columns, paragraph, shorten, table, visible, width as width_of, with_cpus,
+    Palette, columns, name_cpus, paragraph, shorten, table, visible, width as width_of,
 };
 use pinwise_format::{count_of, percent, seconds, trimmed};
 use pinwise_record::{
@@ -44,7 +44,7 @@ impl Default for ProfileShown {
 #[must_use]
 pub fn profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
-    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     out += &format!("{}\n", paragraph("", "  ", &record.sentence));
     if let Some(line) = stacks(record) {
         out += &format!("{}\n", paragraph("", "  ", &line));
@@ -77,7 +77,7 @@ fn title(record: &ProfileRecord) -> String {
             };
             format!(
                 "{command} under {placement} ({}), {runs}, {took}",
-                with_cpus(cpus)
+                name_cpus(cpus)
             )
         }
         TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
@@ -87,7 +87,7 @@ fn title(record: &ProfileRecord) -> String {
     }
 }
 
-fn made_by(record: &ProfileRecord) -> String {
+fn describe_origin(record: &ProfileRecord) -> String {
     let total = &record.figures.total;
     let work = &record.work;
     let per_unit = match total.cpu_s_per_unit {

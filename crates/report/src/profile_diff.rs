@@ -25,7 +25,10 @@ pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> Stri
     for (name, side) in [("A before", &record.before), ("B after", &record.after)] {
         let first = format!("  {name:<8}  ");
         let rest = " ".repeat(first.len());
-        out += &format!("{}\n", paragraph(&first, &rest, &of_side(side, &unit)));
+        out += &format!(
+            "{}\n",
+            paragraph(&first, &rest, &describe_side(side, &unit))
+        );
     }
     out += "\n";
     out += &attributions(&record.attributions);
@@ -80,7 +83,7 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
     out + "\n"
 }
 
-fn of_side(side: &DiffSide, unit: &str) -> String {
+fn describe_side(side: &DiffSide, unit: &str) -> String {
     let units = match side.units {
         units if (units - 1.0).abs() < 1e-9 => format!("1 {unit}"),
         units => format!("{} {unit}s", trimmed(units)),

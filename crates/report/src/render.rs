@@ -84,9 +84,9 @@ pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
 pub fn partly(entry: &Entry, summary: &Summary) -> String {
     let mut text = format!("{}\n", visible(&entry.title));
     let where_and_when = [&entry.schema, &entry.host, &entry.time];
-    let said = where_and_when.into_iter().filter(|text| !text.is_empty());
-    let said: Vec<String> = said.map(|text| visible(text)).collect();
-    text.push_str(&format!("{}\n", said.join(" · ")));
+    let texts = where_and_when.into_iter().filter(|text| !text.is_empty());
+    let texts: Vec<String> = texts.map(|text| visible(text)).collect();
+    text.push_str(&format!("{}\n", texts.join(" · ")));
     if !entry.verdict.is_empty() {
         text.push_str(&format!("{}\n", paragraph("", "", &entry.verdict)));
     }
@@ -116,14 +116,14 @@ fn describe_moved(memory: &AppliedMemory) -> String {
 fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
     let mut cpus = InterruptCpus::default();
     for one in moved {
-        let asked = CpuSet::parse_list(&one.asked_cpus).unwrap_or_default();
+        let requested = CpuSet::parse_list(&one.asked_cpus).unwrap_or_default();
         let queue = one.queue.as_deref().and_then(|name| name.split_once(' '));
         if let Some(number) = one.irq {
-            cpus.interrupts.insert(number, asked);
+            cpus.interrupts.insert(number, requested);
         } else if let Some(queue) =
             queue.and_then(|(interface, name)| Queue::from_name(interface, name))
         {
-            cpus.queues.insert(queue, asked);
+            cpus.queues.insert(queue, requested);
         }
     }
     match cpus.is_empty() {

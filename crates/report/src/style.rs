@@ -118,7 +118,7 @@ thread_local! {
 
 /// Lays out what `work` prints for a terminal with this many columns, or for a file ([`WIDTH`],
 /// with wider tables left as they are).
-pub fn in_columns<T>(columns: Option<usize>, work: impl FnOnce() -> T) -> T {
+pub fn lay_out_for_columns<T>(columns: Option<usize>, work: impl FnOnce() -> T) -> T {
     let before = COLUMNS.replace(columns);
     let done = work();
     COLUMNS.set(before);
@@ -242,7 +242,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     let lines: Vec<String> = visible_lines(text)
         .lines()
         .flat_map(|line| {
-            textwrap::wrap(&with_units_glued(line), &options)
+            textwrap::wrap(&glue_units(line), &options)
                 .into_iter()
                 .map(|line| line.replace(GLUE, " "))
                 .collect::<Vec<String>>()
@@ -255,7 +255,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
 pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let options =
         textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::wrap(&with_units_glued(&visible(text)), options)
+    textwrap::wrap(&glue_units(&visible(text)), options)
         .into_iter()
         .map(|line| line.replace(GLUE, " "))
         .collect()
@@ -266,7 +266,7 @@ pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
 const GLUE: char = '\u{e000}';
 
 /// `4.2 %`, `12 blocks`, `3 min`: read as one word, so never on two lines.
-fn with_units_glued(line: &str) -> String {
+fn glue_units(line: &str) -> String {
     let mut glued = String::with_capacity(line.len());
     let mut before = ' ';
     let mut rest = line.chars().peekable();
@@ -288,7 +288,7 @@ pub(super) const fn cpu_noun(count: usize) -> &'static str {
 }
 
 /// A list of CPUs with its noun.
-pub(super) fn with_cpus(list: &str) -> String {
+pub(super) fn name_cpus(list: &str) -> String {
     let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
     format!("{} {list}", cpu_noun(if is_one { 1 } else { 2 }))
 }
@@ -462,17 +462,18 @@ mod tests {
         };
         let wide = "  arm                     CPUs   change  verdict\n  os-default              0-15\n  one-per-core/near:gpu0  0,2,4  −4.1 %  faster\n";
         assert_eq!(made(), wide);
-        assert_eq!(in_columns(Some(48), made), wide);
+        assert_eq!(lay_out_for_columns(Some(48), made), wide);
         let cut = "  arm           CPUs   change  verdict\n  os-default    0-15\n  one-per-cor…  0,2,4  −4.1 %  faster\n";
-        assert_eq!(in_columns(Some(38), made), cut);
+        assert_eq!(lay_out_for_columns(Some(38), made), cut);
         let dropped = "  arm            change  verdict\n  os-default\n  one-per-core…  −4.1 %  faster\n  (a wider terminal also shows:\n  CPUs)\n";
-        assert_eq!(in_columns(Some(32), made), dropped);
+        assert_eq!(lay_out_for_columns(Some(32), made), dropped);
         assert_eq!(made(), wide);
     }
 
     #[test]
     fn prose_is_as_wide_as_reads_well() {
-        let text = |columns| in_columns(columns, || paragraph("", "", &"word ".repeat(60)));
+        let text =
+            |columns| lay_out_for_columns(columns, || paragraph("", "", &"word ".repeat(60)));
         let widest = |text: String| text.lines().map(width).max().unwrap();
         assert_eq!(widest(text(Some(40))), 39);
         assert_eq!(widest(text(None)), 79);

@@ -4,7 +4,7 @@
 use super::comparison::findings;
 use super::devices;
 use super::measured;
-use super::style::{Palette, cpu_noun, paragraph, visible, with_cpus};
+use super::style::{Palette, cpu_noun, name_cpus, paragraph, visible};
 use pinwise_format::{count, limit_of_cpus, round_bytes, three_digits};
 use pinwise_record::TopologyRecord;
 use pinwise_topology::{
@@ -109,18 +109,18 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
             offline.join(", ")
         ));
     }
-    text.push_str(&taken_away(record, topology, palette));
+    text.push_str(&describe_restrictions(record, topology, palette));
     if let Some(isolated) = &record.isolated {
         let line = format!(
             "isolated: {}; only threads placed there run there",
-            with_cpus(isolated)
+            name_cpus(isolated)
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
     if let Some(cpus) = &record.nohz_full {
         let line = format!(
             "nohz_full: no timer tick on {} while one thread runs there",
-            with_cpus(cpus)
+            name_cpus(cpus)
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
@@ -128,7 +128,7 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     if let Some(first) = record.ranks.first().filter(|first| fastest != Some(*first)) {
         let line = format!(
             "favoured: the firmware calls {} the fastest (best-core)",
-            with_cpus(first)
+            name_cpus(first)
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
@@ -146,7 +146,7 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
 }
 
 /// What takes CPUs away, and cores of which one CPU is left.
-fn taken_away(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
+fn describe_restrictions(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
     let mut text = String::new();
     // A mask that only repeats what a cpuset leaves takes nothing away.
     let is_repeated = topology.reachable() == topology.allowed;

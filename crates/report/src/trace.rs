@@ -1,8 +1,8 @@
 //! A trace as text: what the scheduler did, which thread ran where, what it means.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, shorten, table, visible, with_cpus};
-use super::trace_blocked::blocked;
+use super::style::{Palette, name_cpus, paragraph, shorten, table, visible};
+use super::trace_blocked::describe_blocked;
 use super::trace_interrupts::interrupts;
 use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
 use pinwise_record::{
@@ -23,7 +23,7 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 #[must_use]
 pub fn trace(record: &TraceRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
-    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     for (name, line) in figures(record) {
         let first = format!("  {name:<12}");
         out += &format!("{}\n", paragraph(&first, &" ".repeat(14), &line));
@@ -94,7 +94,7 @@ fn title(record: &TraceRecord) -> String {
             cpus,
         } => {
             let command = shorten(&command.join(" "), 200);
-            format!("{command} under {placement} ({}), {took}", with_cpus(cpus))
+            format!("{command} under {placement} ({}), {took}", name_cpus(cpus))
         }
         TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
         TraceSource::Machine => format!("The whole machine, {took}"),
@@ -105,7 +105,7 @@ fn title(record: &TraceRecord) -> String {
     }
 }
 
-fn made_by(record: &TraceRecord) -> String {
+fn describe_origin(record: &TraceRecord) -> String {
     let words = record.tier.as_str().parse().map_or("", Tier::words);
     let tier = match (&record.tier, words) {
         (TraceTier::Simulated, _) => "A simulated machine's own events".to_owned(),
@@ -178,7 +178,7 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     );
     lines.push(("SMT sharing", sharing(record)));
     lines.extend(idle(record).map(|line| ("Idle beside", line)));
-    lines.extend(blocked(&record.blocked).map(|line| ("Blocked in", line)));
+    lines.extend(describe_blocked(&record.blocked).map(|line| ("Blocked in", line)));
     lines.extend(
         figures
             .memory

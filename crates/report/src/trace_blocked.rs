@@ -9,7 +9,7 @@ const MAX_PROCESSES: usize = 3;
 const MAX_PARTS: usize = 4;
 
 /// Shares of the polls that found a thread blocked; `None` if none did.
-pub(super) fn blocked(seen: &[BlockedRecord]) -> Option<String> {
+pub(super) fn describe_blocked(seen: &[BlockedRecord]) -> Option<String> {
     let [first, others @ ..] = seen else {
         return None;
     };
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn shares_are_of_looks_at_blocked_threads() {
-        assert_eq!(blocked(&[]), None);
+        assert_eq!(describe_blocked(&[]), None);
         let server = process(7, "server", &[(BlockedIn::Lock, 3), (BlockedIn::Timer, 1)]);
         assert_eq!(
-            blocked(std::slice::from_ref(&server)).as_deref(),
+            describe_blocked(std::slice::from_ref(&server)).as_deref(),
             Some(
                 "a lock, work or another thread (futex) 75.0 %, a timer (sleep) 25.0 % of 4 looks \
                  at its blocked threads"
@@ -74,7 +74,7 @@ mod tests {
         );
         let hidden = |pid| process(pid, "a\u{1b}", &[(BlockedIn::Unknown, 1)]);
         let all = [server, hidden(8), hidden(9), hidden(10)];
-        let line = blocked(&all).unwrap();
+        let line = describe_blocked(&all).unwrap();
         assert!(line.contains("(8): unknown 100 % of 1 look;"), "{line}");
         assert!(line.ends_with("; 1 more process"), "{line}");
         assert!(!line.contains('\u{1b}'), "{line}");

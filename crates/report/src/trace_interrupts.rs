@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use pinwise_record::GapCause;
 
-    fn found() -> InterruptsRecord {
+    fn example_interrupts() -> InterruptsRecord {
         let on = |(cpu, seconds): (usize, f64)| InterruptCpuRecord {
             cpu,
             count: 1,
@@ -95,7 +95,7 @@ mod tests {
             pid: 7,
             name: "nginx".to_owned(),
         };
-        let text = interrupts(Some(&found()), &source);
+        let text = interrupts(Some(&example_interrupts()), &source);
         assert!(
             text.starts_with(
                 "\nInterrupts and softirqs took 600 ms from the program (12.0 % of its CPU time).\n"
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_lower_bound_says_so() {
-        let mut found = found();
+    fn lower_bounds_are_marked() {
+        let mut found = example_interrupts();
         found.causes.truncate(1);
         found.causes[0].is_lower_bound = true;
         let text = interrupts(Some(&found), &TraceSource::Machine);
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn of_a_whole_machine_it_is_taken_from_threads() {
-        let text = interrupts(Some(&found()), &TraceSource::Machine);
+    fn of_a_whole_machine_interrupt_time_is_taken_from_threads() {
+        let text = interrupts(Some(&example_interrupts()), &TraceSource::Machine);
         let words = "took 600 ms from threads (12.0 % of their CPU time)";
         assert!(text.contains(words), "{text}");
         assert_eq!(interrupts(None, &TraceSource::Machine), "");

@@ -1,5 +1,5 @@
 //! A stored trace as rows: every slice if the record has them, else the shares of equal spans of
-//! time. Nothing is counted anew.
+//! time. Nothing is computed here.
 
 use std::collections::HashMap;
 

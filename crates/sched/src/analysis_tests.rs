@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
-    Analysis, Blame, Causes, Event, EventKind, IDLE, Left, Sample, SchedulingClass, Scope, Summary,
-    Tid, Tier, Wait, Wakers, Why, take_varint,
+    Analysis, Event, EventKind, IDLE, LeaveReason, Sample, SchedulingClass, Scope, SharingCause,
+    Summary, Tid, Tier, Wait, WaitCause, WaitCauseTotals, Wakers, take_varint,
 };
 use pinwise_topology::{CpuSet, Topology};
 
@@ -30,12 +30,12 @@ fn at(ms: u64, cpu: u32, what: EventKind) -> Event {
 }
 
 fn switch(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
-    let left = Left::Blocked;
+    let left = LeaveReason::Blocked;
     at(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
 fn preempt(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
-    let left = Left::Preempted;
+    let left = LeaveReason::Preempted;
     at(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
@@ -71,7 +71,7 @@ fn came(ms: u64, cpu: u32) -> Event {
 }
 
 /// The first thread leaves a CPU.
-fn out(ms: u64, cpu: u32, left: Left) -> Event {
+fn out(ms: u64, cpu: u32, left: LeaveReason) -> Event {
     at(ms, cpu, EventKind::Out { thread: 1, left })
 }
 
@@ -81,14 +81,14 @@ fn idle(cpus: u32) -> Vec<Event> {
     (0..cpus).flat_map(tick).collect()
 }
 
-fn on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
+fn analyse_on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
     let all = [idle(8), events].concat();
     summary(SMT, Tier::Bpf.scope(), &all, to_ms)
 }
 
 #[test]
 fn time_is_credited_to_the_right_thread() {
-    let result = on_smt(
+    let result = analyse_on_smt(
         vec![
             follow(1),
             switch(10, 0, IDLE, 1),
@@ -129,7 +129,7 @@ fn moves_are_counted_by_the_outermost_boundary() {
         events.push(switch(ms + 3, pair[1], IDLE, 1));
         events.push(switch(ms + 4, pair[1], 1, IDLE));
     }
-    let moves = on_smt(events, 50).migrations;
+    let moves = analyse_on_smt(events, 50).migrations;
     assert_eq!(moves.smt, 1);
     assert_eq!(moves.core, 1);
     assert_eq!(moves.package, 1);
@@ -138,7 +138,7 @@ fn moves_are_counted_by_the_outermost_boundary() {
 
 #[track_caller]
 fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
-    let result = on_smt(events, 100).sharing.unwrap();
+    let result = analyse_on_smt(events, 100).sharing.unwrap();
     assert_eq!(result.shared / MS, shared_ms);
     let causes = result.avoidable.unwrap();
     let causes = [causes.scheduler, causes.mask, causes.others].map(|ns| ns / MS);
@@ -165,7 +165,7 @@ fn avoidable_sharing_is_blamed() {
 
 #[track_caller]
 fn check_waits(events: Vec<Event>, causes_ms: [u64; 5]) -> Summary {
-    let result = on_smt(events, 100);
+    let result = analyse_on_smt(events, 100);
     let causes = result.waits.causes.unwrap();
     let list = [
         causes.scheduler,
@@ -227,25 +227,25 @@ fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
 /// A thread of this class waits 30 ms after a preemption behind another program, with idle CPUs or
 /// without.
 #[track_caller]
-fn check_class(class: SchedulingClass, others_idle: bool, expected: Causes) {
+fn check_class(class: SchedulingClass, others_idle: bool, expected: WaitCauseTotals) {
     let busy = (1..8).map(|cpu| switch(1, cpu, IDLE, Tid::try_from(100 + cpu).unwrap()));
     let busy = busy.filter(|_| !others_idle);
-    let mut events = vec![follow(1), looked_at_in(class)];
+    let mut events = vec![follow(1), poll_in_class(class)];
     events.extend(busy);
     events.extend([
         switch(10, 0, IDLE, 1),
         preempt(20, 0, 1, 7),
         preempt(50, 0, 7, 1),
     ]);
-    let result = on_smt(events, 100);
+    let result = analyse_on_smt(events, 100);
     assert_eq!(result.waits.causes, Some(expected), "{class:?}");
     let idle = result.idle_waiting.unwrap();
     assert_eq!(idle.scheduler, expected.scheduler, "{class:?}");
     assert_eq!(idle.episodes, u64::from(expected.scheduler > 0));
 }
 
-fn looked_at_in(class: SchedulingClass) -> Event {
-    let EventKind::Sample(mut sample) = looked_at(0, 0, 0, false).what else {
+fn poll_in_class(class: SchedulingClass) -> Event {
+    let EventKind::Sample(mut sample) = poll_event(0, 0, 0, false).what else {
         unreachable!()
     };
     sample.class = Some(class);
@@ -254,16 +254,16 @@ fn looked_at_in(class: SchedulingClass) -> Event {
 
 #[test]
 fn the_limits_of_a_class_are_a_cause_of_their_own() {
-    let none = Causes::default();
-    let class = Causes {
+    let none = WaitCauseTotals::default();
+    let class = WaitCauseTotals {
         class: 30 * MS,
         ..none
     };
-    let scheduler = Causes {
+    let scheduler = WaitCauseTotals {
         scheduler: 30 * MS,
         ..none
     };
-    let others = Causes {
+    let others = WaitCauseTotals {
         others: 30 * MS,
         ..none
     };
@@ -278,7 +278,7 @@ fn the_limits_of_a_class_are_a_cause_of_their_own() {
 }
 
 #[test]
-fn waits_behind_others_and_behind_own_threads_are_told_apart() {
+fn waits_behind_others_and_behind_own_threads_are_distinguished() {
     let busy: Vec<Event> = (0..8).map(|cpu| switch(1, cpu, IDLE, 100)).collect();
     let busy: Vec<Event> = (100..)
         .zip(busy)
@@ -301,7 +301,7 @@ fn waits_behind_others_and_behind_own_threads_are_told_apart() {
 
 #[test]
 fn who_wakes_a_thread_is_known_if_a_thread_ran_there() {
-    let result = on_smt(
+    let result = analyse_on_smt(
         vec![
             follow(1),
             follow(2),
@@ -367,7 +367,7 @@ fn the_most_frequent_wakers_of_many_are_kept() {
 
 #[test]
 fn lost_time_counts_for_no_thread() {
-    let result = on_smt(
+    let result = analyse_on_smt(
         vec![
             follow(1),
             switch(10, 0, IDLE, 1),
@@ -386,15 +386,15 @@ fn lost_time_counts_for_no_thread() {
 #[test]
 fn more_lost_records_than_can_be_counted_are_the_most() {
     let lost = |ms| at(ms, 0, EventKind::Lost { records: u64::MAX });
-    let result = on_smt(vec![follow(1), lost(10), lost(20)], 100);
+    let result = analyse_on_smt(vec![follow(1), lost(10), lost(20)], 100);
     assert_eq!(result.unknown.records, u64::MAX);
 }
 
 #[test]
-fn a_cpu_with_an_unseen_idle_task_is_named() {
+fn a_cpu_without_events_of_its_idle_task_is_reported() {
     let leaves = |ms| switch(ms, 0, 1, IDLE);
     let comes = |ms| switch(ms, 0, IDLE, 1);
-    let on = |events: Vec<Event>| on_smt([vec![follow(1)], events].concat(), 100).unknown;
+    let on = |events: Vec<Event>| analyse_on_smt([vec![follow(1)], events].concat(), 100).unknown;
     let silent = on((1..8).map(|k| leaves(10 * k)).collect());
     assert_eq!(silent.idle_task_unseen, [0]);
     // Once may be chance, and lost records are known to be lost.
@@ -417,7 +417,7 @@ fn a_cpu_with_an_unseen_idle_task_is_named() {
 #[test]
 fn a_number_that_comes_again_is_another_thread() {
     let fork = |ms| fork_at(ms, 1, 2, 1);
-    let result = on_smt(
+    let result = analyse_on_smt(
         vec![
             follow(1),
             fork(1),
@@ -445,7 +445,7 @@ fn a_number_that_comes_again_is_another_thread() {
 fn a_thread_that_ended_elsewhere_was_not_here_since_the_beginning() {
     let ended = EventKind::Switch {
         prev: 4,
-        left: Left::Ended,
+        left: LeaveReason::Ended,
         next: IDLE,
     };
     let events = vec![
@@ -476,19 +476,19 @@ fn a_thread_that_leaves_a_cpu_waits_on_no_other() {
 }
 
 #[test]
-fn until_somebody_is_named_all_are_followed() {
-    let result = on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
+fn without_a_named_thread_all_are_followed() {
+    let result = analyse_on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
     assert_eq!(result.cpu_ns, 20 * MS);
     assert_eq!(result.foreign_ns, Some(0));
 }
 
 #[test]
-fn halves_of_switches_tell_of_own_threads_only() {
+fn halves_of_switches_are_reported_for_followed_threads_only() {
     let events = [
         follow(1),
-        out(10, 0, Left::Preempted),
+        out(10, 0, LeaveReason::Preempted),
         came(14, 1),
-        out(20, 1, Left::Blocked),
+        out(20, 1, LeaveReason::Blocked),
     ];
     let result = summary(SMT, Tier::Switch.scope(), &events, 30);
     assert_eq!(result.cpu_ns, 16 * MS, "on a CPU since it was named");
@@ -568,7 +568,7 @@ fn moves_that_were_seen_are_not_counted_again() {
 /// Ending threads come back after they seemed to be gone, and polls may be late: they are the same
 /// threads. A new thread with a reused id is another.
 #[test]
-fn a_thread_that_comes_back_is_reported_once() {
+fn a_returning_thread_is_reported_once() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let name = || {
         let (thread, name) = (1, "one".into());
@@ -577,11 +577,11 @@ fn a_thread_that_comes_back_is_reported_once() {
     let mut events = vec![
         follow(1),
         at(0, 0, EventKind::Follow { thread: 9 }),
-        switch(0, 0, Left::Unreported, 1),
-        switch(10, 1, Left::Ended, 0),
-        switch(15, 0, Left::Unreported, 1),
+        switch(0, 0, LeaveReason::Unreported, 1),
+        switch(10, 1, LeaveReason::Ended, 0),
+        switch(15, 0, LeaveReason::Unreported, 1),
         name(),
-        switch(18, 1, Left::Ended, 0),
+        switch(18, 1, LeaveReason::Ended, 0),
         name(),
     ];
     let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
@@ -595,8 +595,8 @@ fn a_thread_that_comes_back_is_reported_once() {
     assert_eq!(result.by_thread[0].name, "one");
     events.extend([
         fork_at(20, 9, 1, 1),
-        switch(20, 0, Left::Unreported, 1),
-        switch(25, 1, Left::Ended, 0),
+        switch(20, 0, LeaveReason::Unreported, 1),
+        switch(25, 1, LeaveReason::Ended, 0),
     ]);
     let result = summary(SMT, Tier::CpuWide.scope(), &events, 30);
     assert_eq!(result.threads, 3);
@@ -619,8 +619,8 @@ fn a_thread_that_is_known_before_it_begins_is_reported_once() {
         know(2),
         follow(2),
         fork(3),
-        switch(5, 0, Left::Unreported, 2),
-        switch(9, 2, Left::Blocked, 0),
+        switch(5, 0, LeaveReason::Unreported, 2),
+        switch(9, 2, LeaveReason::Blocked, 0),
     ];
     let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
     assert_eq!((result.threads, result.by_thread.len()), (2, 2));
@@ -649,7 +649,7 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
         let result = summary(SMT, Tier::Switch.scope(), events, 200);
         assert_eq!(result.waits.total_ns, total_ms.map(|ms| ms * MS));
         assert_eq!(result.waits.is_lower_bound, is_bound);
-        assert_eq!(result.by_thread[0].is_wait_bound, is_bound);
+        assert_eq!(result.by_thread[0].is_wait_lower_bound, is_bound);
     }
     let whole = [follow(1), look(0, 5, false), look(90, 45, true), end(90)];
     check(&whole, Some(40), false);
@@ -663,7 +663,7 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
         follow(1),
         look(0, 5, false),
         came(0, 0),
-        out(10, 0, Left::Preempted),
+        out(10, 0, LeaveReason::Preempted),
         came(40, 0),
         end(90),
     ];
@@ -672,18 +672,18 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
 
 /// A thread that perf reports, preempted several times for 10 ms each; then the kernel's report of
 /// its time queued, ms.
-fn preempted_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
-    let (thread, left) = (1, Left::Preempted);
-    let mut events = vec![follow(1), looked_at(0, 0, 0, false)];
+fn preempt_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
+    let (thread, left) = (1, LeaveReason::Preempted);
+    let mut events = vec![follow(1), poll_event(0, 0, 0, false)];
     for turn in 0..times {
         events.push(at(20 * turn, 0, EventKind::In { thread }));
         events.push(at(20 * turn + 10, 0, EventKind::Out { thread, left }));
     }
     events.push(at(20 * times, 0, EventKind::In { thread }));
-    let last = looked_at(20 * times, 10 * times, reported_ms, true);
+    let last = poll_event(20 * times, 10 * times, reported_ms, true);
     events.push(last);
     if ends {
-        let left = Left::Ended;
+        let left = LeaveReason::Ended;
         events.push(at(20 * times, 0, EventKind::Out { thread, left }));
         events.push(at(20 * times, 0, EventKind::Exit { thread }));
     }
@@ -694,11 +694,11 @@ fn preempted_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
 #[test]
 fn waits_after_the_last_record_of_a_thread_are_unseen() {
     let check = |tier: Tier, times: u64, ends: bool, is_bound: bool| {
-        let events = preempted_often(times, 10 * times, ends);
+        let events = preempt_often(times, 10 * times, ends);
         let result = summary(SMT, tier.scope(), &events, 20 * times);
         assert_eq!(result.waits.total_ns, Some(10 * times * MS));
         assert_eq!(result.waits.is_lower_bound, is_bound, "{tier} {times}");
-        assert_eq!(result.by_thread[0].is_wait_bound, is_bound);
+        assert_eq!(result.by_thread[0].is_wait_lower_bound, is_bound);
     };
     check(Tier::Switch, 10, true, true);
     check(Tier::Switch, 10, false, false);
@@ -712,7 +712,7 @@ fn waits_after_the_last_record_of_a_thread_are_unseen() {
 #[test]
 fn events_have_no_more_waits_than_the_kernel_reported() {
     let waited_ns = |reported_ms| {
-        let mut events = preempted_often(200, reported_ms, false);
+        let mut events = preempt_often(200, reported_ms, false);
         for event in &mut events {
             // 10 us instead of 10 ms.
             event.time_ns /= 1_000;
@@ -725,7 +725,7 @@ fn events_have_no_more_waits_than_the_kernel_reported() {
     assert_eq!(waited_ns(2), 2 * MS);
 }
 
-fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
+fn poll_event(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
     let sample = Sample {
         thread: 1,
         run_ns: run_ms * MS,
@@ -738,7 +738,7 @@ fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
 
 #[test]
 fn a_wrong_guess_of_a_cpus_thread_contradicts_nothing() {
-    let mut runnable = looked_at(0, 500, 70, false);
+    let mut runnable = poll_event(0, 500, 70, false);
     if let EventKind::Sample(sample) = &mut runnable.what {
         sample.is_runnable = true;
     }
@@ -752,7 +752,7 @@ fn a_wrong_guess_of_a_cpus_thread_contradicts_nothing() {
 #[test]
 fn the_kernels_counts_replace_missing_events() {
     let check = |events: Vec<Event>, cpu_ms: u64, wait_ms: u64, switches: Option<u64>| {
-        let result = on_smt([vec![follow(1)], events].concat(), 100);
+        let result = analyse_on_smt([vec![follow(1)], events].concat(), 100);
         let thread = &result.by_thread[0];
         assert_eq!((result.cpu_ns, thread.cpu_ns), (cpu_ms * MS, cpu_ms * MS));
         assert_eq!(thread.wait_ns, Some(wait_ms * MS));
@@ -760,9 +760,14 @@ fn the_kernels_counts_replace_missing_events() {
         assert_eq!(thread.switches, switches);
         assert_eq!(result.waits.causes.is_some(), switches.is_some());
         assert_eq!(result.unknown.hidden_threads, u64::from(switches.is_none()));
-        assert!(!thread.is_wait_bound && !result.waits.is_lower_bound);
+        assert!(!thread.is_wait_lower_bound && !result.waits.is_lower_bound);
     };
-    let looks = || (looked_at(0, 500, 70, false), looked_at(100, 560, 75, true));
+    let looks = || {
+        (
+            poll_event(0, 500, 70, false),
+            poll_event(100, 560, 75, true),
+        )
+    };
     let seen = || {
         vec![
             wake(10, 1, 0),
@@ -790,30 +795,33 @@ fn the_kernels_counts_replace_missing_events() {
         counted(looks().0, 100, 10),
         counted(looks().1, 140, 12),
     ];
-    let result = on_smt(counts.into(), 100);
+    let result = analyse_on_smt(counts.into(), 100);
     assert_eq!((result.switches, result.preemptions), (Some(42), Some(2)));
     let unknown = &result.unknown;
     assert_eq!((unknown.hidden_threads, unknown.hidden_uncounted), (1, 0));
     // It was last polled before its end.
-    let part = [looked_at(0, 500, 70, false), looked_at(60, 550, 75, false)];
-    let result = on_smt([vec![follow(1)], part.into()].concat(), 100);
+    let part = [
+        poll_event(0, 500, 70, false),
+        poll_event(60, 550, 75, false),
+    ];
+    let result = analyse_on_smt([vec![follow(1)], part.into()].concat(), 100);
     assert_eq!(result.cpu_ns, 50 * MS);
-    assert!(result.waits.is_lower_bound && result.by_thread[0].is_wait_bound);
+    assert!(result.waits.is_lower_bound && result.by_thread[0].is_wait_lower_bound);
 }
 
 /// The kernel reports a thread early during its exit: later queuing time is in no figure.
 #[test]
 fn waits_after_the_kernels_report_of_an_end_are_missing() {
     let check = |life_ms: u64, run_ms: u64, is_bound: bool| {
-        let mut report = looked_at(90, run_ms, 20, true);
+        let mut report = poll_event(90, run_ms, 20, true);
         if let EventKind::Sample(sample) = &mut report.what {
             sample.life_ns = Some(life_ms * MS);
         }
-        let mut parent = looked_at(0, 0, 0, true);
+        let mut parent = poll_event(0, 0, 0, true);
         if let EventKind::Sample(sample) = &mut parent.what {
             sample.thread = 9;
         }
-        let left = Left::Blocked;
+        let left = LeaveReason::Blocked;
         let events = [
             follow(9),
             parent,
@@ -838,28 +846,28 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
 #[test]
 fn cpu_time_is_the_kernels_without_stolen_time() {
     let came = |ms| came(ms, 0);
-    let went = |ms| out(ms, 0, Left::Blocked);
+    let went = |ms| out(ms, 0, LeaveReason::Blocked);
     let fork = || vec![follow(9), fork_at(0, 9, 1, 1)];
     let check = |events: &[Event], expected_ms: u64| {
         let all = [&fork()[..], events].concat();
         let result = summary(SMT, Tier::Switch.scope(), &all, 100);
         assert_eq!(result.cpu_ns, expected_ms * MS);
     };
-    check(&[came(10), went(90), looked_at(90, 60, 0, true)], 60);
+    check(&[came(10), went(90), poll_event(90, 60, 0, true)], 60);
     // The kernel's figure may be slightly old.
-    check(&[came(10), went(90), looked_at(90, 60, 0, false)], 80);
-    check(&[came(10), went(90), looked_at(90, 79, 0, true)], 80);
+    check(&[came(10), went(90), poll_event(90, 60, 0, false)], 80);
+    check(&[came(10), went(90), poll_event(90, 79, 0, true)], 80);
     // The kernel reports before the very end.
     let end = at(95, 0, EventKind::Exit { thread: 1 });
-    check(&[came(10), looked_at(90, 60, 0, true), end], 65);
+    check(&[came(10), poll_event(90, 60, 0, true), end], 65);
     // A thread from before the trace may have run a while before its first poll.
     let there = |last_ms, expected_ms, doubtful_ms| {
         let events = [
             follow(1),
-            looked_at(0, 30, 0, false),
+            poll_event(0, 30, 0, false),
             came(0),
             went(90),
-            looked_at(90, last_ms, 0, true),
+            poll_event(90, last_ms, 0, true),
         ];
         let result = summary(SMT, Tier::Switch.scope(), &events, 100);
         assert_eq!(result.cpu_ns, expected_ms * MS);
@@ -885,7 +893,7 @@ fn waits_with_an_unseen_end_are_missing_in_the_total() {
         if missing {
             events.remove(3);
         }
-        let result = on_smt(events, 100);
+        let result = analyse_on_smt(events, 100);
         assert_eq!(result.waits.total_ns, Some(total_ms * MS));
         assert_eq!(result.waits.is_lower_bound, is_bound);
     };
@@ -898,7 +906,7 @@ fn waits_with_an_unseen_end_are_missing_in_the_total() {
         switch(60, 0, IDLE, 7),
         switch(70, 0, 7, 1),
     ];
-    assert!(on_smt(events, 100).waits.is_lower_bound);
+    assert!(analyse_on_smt(events, 100).waits.is_lower_bound);
     // For other threads it does not matter.
     let events = vec![
         follow(1),
@@ -906,7 +914,7 @@ fn waits_with_an_unseen_end_are_missing_in_the_total() {
         switch(10, 1, IDLE, 7),
         switch(60, 1, 8, IDLE),
     ];
-    assert!(!on_smt(events, 100).waits.is_lower_bound);
+    assert!(!analyse_on_smt(events, 100).waits.is_lower_bound);
 }
 
 /// A quota may cause waits behind none of the program's threads: the CPU time for which that was
@@ -917,7 +925,7 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
     let events = [
         follow(1),
         follow(2),
-        switch(0, 0, Left::Unreported, 1),
+        switch(0, 0, LeaveReason::Unreported, 1),
         at(
             5,
             0,
@@ -926,22 +934,22 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
                 target: 0,
             },
         ),
-        switch(10, 1, Left::Preempted, 7),
-        switch(40, 7, Left::Blocked, 2),
-        switch(50, 2, Left::Blocked, 0),
-        switch(55, 0, Left::Blocked, 1),
+        switch(10, 1, LeaveReason::Preempted, 7),
+        switch(40, 7, LeaveReason::Blocked, 2),
+        switch(50, 2, LeaveReason::Blocked, 0),
+        switch(55, 0, LeaveReason::Blocked, 1),
     ];
     let result = summary(SMT, Tier::Bpf.scope(), &events, 60);
-    assert_eq!(result.waits.held_cpu_ns, 35 * MS);
+    assert_eq!(result.waits.occupied_cpu_ns, 35 * MS);
 }
 
 fn any_what() -> impl Strategy<Value = EventKind> {
     let tid = || 0i32..6;
     let left = prop_oneof![
-        Just(Left::Blocked),
-        Just(Left::Preempted),
-        Just(Left::Ended),
-        Just(Left::Unreported)
+        Just(LeaveReason::Blocked),
+        Just(LeaveReason::Preempted),
+        Just(LeaveReason::Ended),
+        Just(LeaveReason::Unreported)
     ];
     prop_oneof![
         8 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| EventKind::Switch { prev, left, next }),
@@ -961,7 +969,7 @@ fn any_what() -> impl Strategy<Value = EventKind> {
 
 proptest! {
     #[test]
-    fn nothing_is_counted_twice_whatever_comes(
+    fn nothing_is_counted_twice_whatever_the_events(
         whats in prop::collection::vec((0u64..3, 0u32..9, any_what()), 0..300),
         tier in 0usize..5,
     ) {
@@ -1050,12 +1058,17 @@ fn check_timeline(result: &Summary) {
     let avoidable = result.sharing.and_then(|sharing| sharing.avoidable);
     assert_eq!(avoidable.is_some(), timeline.sharing.is_some());
     if let (Some(avoidable), Some(sharing)) = (avoidable, &timeline.sharing) {
-        let sum = |blame: Blame| -> u64 {
+        let sum = |blame: SharingCause| -> u64 {
             let spans = sharing.spans.iter().filter(|span| span.blame == blame);
             let ns = spans.map(|s| (s.end_ns - s.start_ns) * u64::from(s.threads));
             ns.sum()
         };
-        let drawn = [Blame::Scheduler, Blame::Mask, Blame::Others].map(sum);
+        let drawn = [
+            SharingCause::Scheduler,
+            SharingCause::Mask,
+            SharingCause::Others,
+        ]
+        .map(sum);
         assert_eq!(
             drawn,
             [avoidable.scheduler, avoidable.mask, avoidable.others]
@@ -1066,7 +1079,7 @@ fn check_timeline(result: &Summary) {
 #[test]
 fn waits_and_sharing_are_drawn() {
     let fork = fork_at(0, 1, 2, 1);
-    let result = on_smt(
+    let result = analyse_on_smt(
         vec![
             follow(1),
             fork,
@@ -1086,7 +1099,7 @@ fn waits_and_sharing_are_drawn() {
             cpu: 1,
             start_ns: 40 * MS,
             end_ns: 70 * MS,
-            why: Why::Scheduler,
+            why: WaitCause::Scheduler,
         }]
     );
     let spans = result.timeline.sharing.unwrap().spans;
@@ -1097,9 +1110,9 @@ fn waits_and_sharing_are_drawn() {
     assert_eq!(
         spans,
         [
-            (0, 20, 40, 2, Blame::Scheduler),
-            (0, 40, 70, 1, Blame::Others),
-            (0, 70, 100, 2, Blame::Scheduler),
+            (0, 20, 40, 2, SharingCause::Scheduler),
+            (0, 40, 70, 1, SharingCause::Others),
+            (0, 70, 100, 2, SharingCause::Scheduler),
         ]
     );
 }

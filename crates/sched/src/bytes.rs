@@ -52,7 +52,7 @@ impl<'a, O: ByteOrder> Bytes<'a, O> {
         Self { rest, order }
     }
 
-    /// The rest.
+    /// The bytes that are not read yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

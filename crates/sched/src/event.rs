@@ -23,9 +23,9 @@ pub struct Event {
     pub what: EventKind,
 }
 
-/// How a thread left its CPU.
+/// Why a thread left its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum LeaveReason {
     /// It waits and must be woken.
     Blocked,
     /// It was preempted and is queued.
@@ -44,7 +44,7 @@ pub enum EventKind {
         /// The leaving thread.
         prev: Tid,
         /// How it left.
-        left: Left,
+        left: LeaveReason,
         /// The arriving thread.
         next: Tid,
     },
@@ -58,7 +58,7 @@ pub enum EventKind {
         /// The leaving thread.
         thread: Tid,
         /// How it left.
-        left: Left,
+        left: LeaveReason,
     },
     /// A thread became runnable and was queued on the CPU `target`.
     Wake {

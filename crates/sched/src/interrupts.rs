@@ -16,7 +16,7 @@ const MAX_NESTING: usize = 8;
 /// A cause's time on a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptShare {
-    /// What.
+    /// The cause.
     pub cause: Cause,
     /// The CPU.
     pub cpu: usize,
@@ -187,7 +187,7 @@ impl InterruptAccount {
         }
     }
 
-    /// All of it.
+    /// Ends the account.
     #[must_use]
     pub fn finish(mut self, is_own: &dyn Fn(Tid) -> bool) -> InterruptSummary {
         self.settle(is_own);

@@ -13,12 +13,12 @@
 //! loss makes its time unknown.
 //!
 //! ```
-//! use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Tier};
+//! use pinwise_sched::{Analysis, Event, EventKind, IDLE, LeaveReason, Tier};
 //! use pinwise_topology::Topology;
 //!
 //! let machine = Topology::from_synthetic("core:2 pu:2").unwrap();
 //! let mut analysis = Analysis::new(&machine, Tier::Bpf.scope());
-//! let left = Left::Blocked;
+//! let left = LeaveReason::Blocked;
 //! for (time_ns, cpu, what) in [
 //!     (0, 0, EventKind::Follow { thread: 7 }),
 //!     (10, 0, EventKind::Switch { prev: IDLE, left, next: 7 }),
@@ -51,14 +51,15 @@ mod varint;
 pub use analysis::Analysis;
 pub use blocked::{BlockedIn, BlockedProcess, BlockedThread};
 pub use cpu_map::{CpuMap, Crossed};
-pub use event::{Event, EventKind, IDLE, Left, Sample, SchedulingClass, Tid};
+pub use event::{Event, EventKind, IDLE, LeaveReason, Sample, SchedulingClass, Tid};
 pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};
 pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{
-    Avoidable, Blame, Causes, CoreSummary, CpuSlices, CpuSpans, CpuSummary, EPISODE_NS,
-    IdleWaiting, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingSpan,
-    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans, Waits, Wakers, Why,
+    AvoidableTotals, CoreSummary, CpuBuckets, CpuSlices, CpuSummary, EPISODE_NS, IdleWaiting,
+    LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingCause, SharingSpan,
+    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitCause, WaitCauseTotals,
+    WaitSpans, Waits, Wakers,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
 pub use tracepoint::{Field, Format as TracepointFormat, FormatError, States};

@@ -12,7 +12,7 @@ mod threads;
 
 use std::collections::HashMap;
 
-use super::{CpuMap, Crossed, Event, EventKind, IDLE, Left, Migrations, Sample, Scope, Tid};
+use super::{CpuMap, Crossed, Event, EventKind, IDLE, LeaveReason, Migrations, Sample, Scope, Tid};
 use cpus::Cpus;
 use pinwise_topology::Topology;
 use threads::{State, Thread};
@@ -88,29 +88,31 @@ impl Live {
             }
             EventKind::In { thread } => {
                 self.begin(at);
-                self.comes(at, cpu, *thread);
+                self.take_arrival(at, cpu, *thread);
             }
             EventKind::Out { thread, left } => {
                 self.begin(at);
-                self.leaves(at, cpu, *thread, *left);
+                self.take_departure(at, cpu, *thread, *left);
                 self.cpus.occupy(cpu, at, Occupant::Unknown);
             }
-            EventKind::Wake { thread, target } => self.wakes(at, *thread, *target),
+            EventKind::Wake { thread, target } => self.take_wakeup(at, *thread, *target),
             EventKind::Fork {
                 parent,
                 child,
                 process,
-            } => self.forks(*parent, *child, *process),
-            EventKind::Exit { thread } => self.ends(*thread),
+            } => self.take_fork(*parent, *child, *process),
+            EventKind::Exit { thread } => self.take_exit(*thread),
             EventKind::Known { thread, process } => {
-                self.with(*thread, |known| known.process = Some(*process));
+                self.change_thread(*thread, |known| known.process = Some(*process));
             }
-            EventKind::Follow { thread } => self.with(*thread, |known| known.is_followed = true),
+            EventKind::Follow { thread } => {
+                self.change_thread(*thread, |known| known.is_followed = true)
+            }
             EventKind::Name { thread, name } => {
-                self.with(*thread, |known| known.name = Some(name.clone()));
+                self.change_thread(*thread, |known| known.name = Some(name.clone()));
             }
             EventKind::Mask { thread, cpus } => {
-                self.with(*thread, |known| known.allowed = Some((**cpus).clone()));
+                self.change_thread(*thread, |known| known.allowed = Some((**cpus).clone()));
             }
             EventKind::Lost { records } => self.lose(at, cpu, *records),
             EventKind::Sample(sample) => {
@@ -132,23 +134,23 @@ impl Live {
         Some(self.threads.entry(tid).or_default())
     }
 
-    fn with(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
+    fn change_thread(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
         if let Some(thread) = self.thread(tid) {
             change(thread);
         }
     }
 
-    fn switch(&mut self, at: u64, cpu: u32, prev: Tid, left: Left, next: Tid) {
+    fn switch(&mut self, at: u64, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) {
         // The first event of a CPU shows what it did until now.
         if self.watching.scope.has_all_cpus && self.cpus.is_untouched(cpu) {
             self.cpus.assume(cpu, occupant(prev));
-            self.with(prev, |_| {});
+            self.change_thread(prev, |_| {});
         }
-        self.leaves(at, cpu, prev, left);
+        self.take_departure(at, cpu, prev, left);
         if next == IDLE {
             self.cpus.occupy(cpu, at, Occupant::Idle);
         } else {
-            self.comes(at, cpu, next);
+            self.take_arrival(at, cpu, next);
         }
         self.cpus.count_switch(cpu);
     }
@@ -168,25 +170,25 @@ impl Live {
         }
     }
 
-    fn leaves(&mut self, at: u64, cpu: u32, tid: Tid, left: Left) {
+    fn take_departure(&mut self, at: u64, cpu: u32, tid: Tid, left: LeaveReason) {
         self.settle(at, cpu);
-        if left == Left::Ended && !self.threads.contains_key(&tid) {
+        if left == LeaveReason::Ended && !self.threads.contains_key(&tid) {
             return;
         }
-        self.with(tid, |thread| {
+        self.change_thread(tid, |thread| {
             thread.cpu = Some(cpu);
             thread.tally.switches = thread.tally.switches.saturating_add(1);
             thread.state = match left {
                 _ if thread.state == State::Ended => State::Ended,
-                Left::Ended => State::Ended,
-                Left::Blocked => State::Waiting,
-                Left::Preempted => State::Queued { since_ns: at },
-                Left::Unreported => State::Unreported,
+                LeaveReason::Ended => State::Ended,
+                LeaveReason::Blocked => State::Waiting,
+                LeaveReason::Preempted => State::Queued { since_ns: at },
+                LeaveReason::Unreported => State::Unreported,
             };
         });
     }
 
-    fn comes(&mut self, at: u64, cpu: u32, tid: Tid) {
+    fn take_arrival(&mut self, at: u64, cpu: u32, tid: Tid) {
         self.settle(at, cpu);
         let before = self.threads.get(&tid).map(|t| (t.state, t.cpu));
         // A thread that arrives here has left its other CPU, even if that was not reported.
@@ -211,8 +213,8 @@ impl Live {
         }
     }
 
-    fn wakes(&mut self, at: u64, tid: Tid, target: u32) {
-        self.with(tid, |thread| {
+    fn take_wakeup(&mut self, at: u64, tid: Tid, target: u32) {
+        self.change_thread(tid, |thread| {
             let is_asleep = matches!(thread.state, State::Waiting | State::Unreported);
             if is_asleep {
                 thread.state = State::Queued { since_ns: at };
@@ -221,13 +223,13 @@ impl Live {
         });
     }
 
-    fn forks(&mut self, parent: Tid, child: Tid, process: Tid) {
+    fn take_fork(&mut self, parent: Tid, child: Tid, process: Tid) {
         let (is_followed, name) = self
             .threads
             .get(&parent)
             .map_or((false, None), |p| (p.is_followed, p.name.clone()));
         // Its id may have belonged to another thread.
-        self.with(child, |thread| {
+        self.change_thread(child, |thread| {
             *thread = Thread {
                 process: Some(process),
                 name,
@@ -237,7 +239,7 @@ impl Live {
         });
     }
 
-    fn ends(&mut self, tid: Tid) {
+    fn take_exit(&mut self, tid: Tid) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.state = State::Ended;
         }

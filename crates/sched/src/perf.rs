@@ -201,7 +201,7 @@ pub enum Record<'a> {
     },
     /// Records found no room.
     Lost {
-        /// How many.
+        /// The number of lost records.
         records: u64,
     },
     /// The kernel dropped some and does not say how many.

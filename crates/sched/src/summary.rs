@@ -1,6 +1,6 @@
 //! The result of an analysis. Times are ns; unreported values are `None`.
 
-use super::{BlockedProcess, Left, Migrations, Tid};
+use super::{BlockedProcess, LeaveReason, Migrations, Tid};
 use pinwise_topology::CpuSet;
 
 /// An analysed trace. Unless stated otherwise, figures are those of the followed threads.
@@ -65,11 +65,12 @@ pub const EPISODE_NS: u64 = 1_000_000;
 /// Time in run queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Waits {
-    /// All of it.
+    /// The sum of all waits.
     pub total_ns: Option<u64>,
     /// Is `total_ns` the kernel's own total, instead of the sum of known waits?
     pub is_from_kernel: bool,
-    /// Threads ended before the kernel could be asked, or ends of waits were not seen: it was more.
+    /// Threads ended before the kernel was asked, or ends of waits were not seen: `total_ns` is a
+    /// lower bound.
     pub is_lower_bound: bool,
     /// After a preemption.
     pub after_preemption_ns: Option<u64>,
@@ -83,16 +84,16 @@ pub struct Waits {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub longest_ns: Option<u64>,
-    /// Time of CPUs on which followed threads were queued while none of them ran; 0 if not all CPUs
+    /// CPU time that others used while a followed thread was queued on that CPU; 0 if not all CPUs
     /// are seen.
-    pub held_cpu_ns: u64,
+    pub occupied_cpu_ns: u64,
     /// Why they waited; sums to `total_ns`.
-    pub causes: Option<Causes>,
+    pub causes: Option<WaitCauseTotals>,
 }
 
 /// Why threads waited, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Causes {
+pub struct WaitCauseTotals {
     /// Another CPU that the thread may use idled; one thread for each CPU.
     pub scheduler: u64,
     /// Only CPUs idled that its mask forbids.
@@ -111,16 +112,16 @@ pub struct Causes {
 /// Time of followed threads beside busy SMT siblings, ns of CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sharing {
-    /// All of it.
+    /// All such time.
     pub shared: u64,
     /// The part during which a core idled for each shared one; `None` if idle CPUs are not seen,
     /// and `shared` is then a lower bound.
-    pub avoidable: Option<Avoidable>,
+    pub avoidable: Option<AvoidableTotals>,
 }
 
 /// Avoidable sharing by cause, ns of CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Avoidable {
+pub struct AvoidableTotals {
     /// The idle core was in the threads' mask.
     pub scheduler: u64,
     /// The idle core was forbidden by the threads' mask.
@@ -129,8 +130,8 @@ pub struct Avoidable {
     pub others: u64,
 }
 
-impl Avoidable {
-    /// All of it.
+impl AvoidableTotals {
+    /// The sum over everything.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.scheduler + self.mask + self.others
@@ -195,8 +196,8 @@ pub struct ThreadSummary {
     pub cpu_ns: u64,
     /// Time queued.
     pub wait_ns: Option<u64>,
-    /// It ended before the kernel could be asked: it was more.
-    pub is_wait_bound: bool,
+    /// The thread ended before the kernel was asked; `wait_ns` is a lower bound.
+    pub is_wait_lower_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
     /// Of those, preemptions.
@@ -269,7 +270,7 @@ impl ThreadSummary {
         self.cpu_ns += later.cpu_ns;
         self.wakers.merge(later.wakers);
         sum(&mut self.wait_ns, later.wait_ns);
-        self.is_wait_bound |= later.is_wait_bound;
+        self.is_wait_lower_bound |= later.is_wait_lower_bound;
         sum(&mut self.switches, later.switches);
         sum(&mut self.preemptions, later.preemptions);
         sum(&mut self.shared_ns, later.shared_ns);
@@ -326,13 +327,13 @@ pub struct Timeline {
     pub waits: Option<WaitSpans>,
     /// When cores shared needlessly; `None` if unknown.
     pub sharing: Option<SharingSpans>,
-    /// Length of a span.
-    pub span_ns: u64,
-    /// The time in each span, per CPU.
-    pub spans: Vec<CpuSpans>,
+    /// Length of a bucket.
+    pub bucket_ns: u64,
+    /// The time in each bucket, per CPU.
+    pub buckets: Vec<CpuBuckets>,
 }
 
-/// Limits the slices: some 7 bytes each.
+/// Limits the slices: about 7 bytes each.
 pub const MAX_PACKED: usize = 2_000_000;
 
 /// Shorter waits are not kept individually.
@@ -340,8 +341,8 @@ pub const SHORTEST_WAIT_NS: u64 = 10_000;
 
 /// Slices in few bytes. Each slice of a CPU, in time order, has three numbers in the encoding of
 /// [`super::put_varints`]: ns since the CPU's last slice ended (for the first, since the trace
-/// began), its length in ns, and its thread's index in `threads` times 4 plus how it ended, as
-/// [`Left`] is numbered.
+/// began), its length in ns, and its thread's index in `threads` times 4 plus why it ended, as
+/// [`LeaveReason`] is numbered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedSlices {
     /// Threads in the order in which they first ran; a reused id is another thread.
@@ -355,25 +356,25 @@ pub struct PackedSlices {
 pub struct CpuSlices {
     /// The CPU.
     pub cpu: u32,
-    /// How many.
+    /// The number of slices.
     pub count: u64,
-    /// Packed.
+    /// The slices in their encoding.
     pub bytes: Vec<u8>,
 }
 
 /// The longest waits, ordered by their beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitSpans {
-    /// They.
+    /// The longest waits.
     pub waits: Vec<Wait>,
-    /// All others.
+    /// Shorter ones.
     pub left_out: LeftOut,
 }
 
 /// Spans that are not kept individually.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How many.
+    /// The number of them.
     pub count: u64,
     /// Their sum.
     pub ns: u64,
@@ -386,17 +387,17 @@ pub struct Wait {
     pub thread: Tid,
     /// Its last CPU.
     pub cpu: u32,
-    /// Its beginning.
+    /// When it began.
     pub start_ns: u64,
-    /// Its end.
+    /// When it ended.
     pub end_ns: u64,
     /// The main cause.
-    pub why: Why,
+    pub why: WaitCause,
 }
 
-/// Why a thread waited, as in [`Causes`].
+/// Why a thread waited, as in [`WaitCauseTotals`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum WaitCause {
     /// Another CPU that it may use idled.
     Scheduler,
     /// Only CPUs idled that its mask forbids.
@@ -416,9 +417,9 @@ pub enum Why {
 /// When cores shared needlessly, in time order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharingSpans {
-    /// They.
+    /// The longest spans.
     pub spans: Vec<SharingSpan>,
-    /// All others; their sum counts each thread.
+    /// Shorter ones; their sum counts each thread.
     pub left_out: LeftOut,
 }
 
@@ -427,19 +428,19 @@ pub struct SharingSpans {
 pub struct SharingSpan {
     /// The core's index among the machine's.
     pub core: usize,
-    /// Its beginning.
+    /// When it began.
     pub start_ns: u64,
-    /// Its end.
+    /// When it ended.
     pub end_ns: u64,
     /// Followed threads that could have run alone.
     pub threads: u32,
     /// The cause.
-    pub blame: Blame,
+    pub blame: SharingCause,
 }
 
-/// The cause of avoidable sharing, as in [`Avoidable`].
+/// The cause of avoidable sharing, as in [`AvoidableTotals`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Blame {
+pub enum SharingCause {
     /// The idle core was allowed.
     Scheduler,
     /// It was forbidden.
@@ -455,17 +456,17 @@ pub(crate) struct Slice {
     pub thread: Tid,
     /// The CPU.
     pub cpu: u32,
-    /// Its beginning.
+    /// When it began.
     pub start_ns: u64,
-    /// Its end.
+    /// When it ended.
     pub end_ns: u64,
-    /// How it ended.
-    pub left: Left,
+    /// Why the thread left the CPU.
+    pub ended_by: LeaveReason,
 }
 
-/// Time of a CPU in each span, ns.
+/// Time of a CPU in each bucket, ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuSpans {
+pub struct CpuBuckets {
     /// The CPU.
     pub cpu: u32,
     /// Time with followed threads.

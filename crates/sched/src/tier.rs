@@ -101,7 +101,7 @@ impl FromStr for Tier {
 /// Is a tier available here?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Availability {
-    /// Which.
+    /// The tier.
     pub tier: Tier,
     /// Why not, and the command that would permit it; `None` if it is available.
     pub refused: Option<Refusal>,

@@ -5,7 +5,7 @@
 //! `sched_migrate_task` moved from byte 24 to byte 12 when `comm` became a `__data_loc` (Linux
 //! 6.18).
 
-use super::Left;
+use super::LeaveReason;
 use super::bytes::{ByteOrder, Bytes};
 
 /// Longest accepted description.
@@ -37,7 +37,7 @@ pub enum FormatError {
     /// A field is missing.
     #[error("has no field '{name}' (it has {own})")]
     Missing {
-        /// Which.
+        /// The name of the field.
         name: String,
         /// The existing fields.
         own: String,
@@ -48,9 +48,9 @@ pub enum FormatError {
     /// The field exists, but is not a number.
     #[error("has field '{name}' of {size} bytes, which is not a number")]
     NoNumber {
-        /// Which.
+        /// The name of the field.
         name: String,
-        /// How large.
+        /// Its size, bytes.
         size: usize,
     },
     /// The letters of a thread's state are not explained.
@@ -255,13 +255,13 @@ impl States {
     /// How a thread left. Without a sleep bit the state is "running", or the top bit by which the
     /// kernel marks a preempted thread.
     #[must_use]
-    pub const fn left(self, state: u64) -> Left {
+    pub const fn left(self, state: u64) -> LeaveReason {
         if state & self.gone != 0 {
-            Left::Ended
+            LeaveReason::Ended
         } else if state & self.resting != 0 {
-            Left::Blocked
+            LeaveReason::Blocked
         } else {
-            Left::Preempted
+            LeaveReason::Preempted
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn record(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let read = state.reader.read(move |store| Look::at(store, &id));
-    let watched = Watched::new(&state, read.await?);
+    let watched = WatchedRecord::new(&state, read.await?);
     Ok(events(unfold(watched, async |mut watched| {
         Some((Ok(watched.next().await?), watched))
     })))
@@ -74,7 +74,7 @@ impl Look {
 }
 
 /// A record that a page watches.
-struct Watched {
+struct WatchedRecord {
     id: String,
     reader: Arc<StoreReader>,
     changes: watch::Receiver<Option<Generation>>,
@@ -90,14 +90,14 @@ struct Watched {
 /// How far the stream is.
 enum Stage {
     Open,
-    /// The record grows no more; its last state is still to be sent.
+    /// The record has stopped growing; its last state has not been sent yet.
     Ended {
         is_complete: bool,
     },
     Closed,
 }
 
-impl Watched {
+impl WatchedRecord {
     fn new(state: &AppState, first: Look) -> Self {
         let mut pace = interval(PACE);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

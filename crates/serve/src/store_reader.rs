@@ -15,18 +15,18 @@ const PATIENCE: Duration = Duration::from_millis(1000);
 pub(super) struct StoreReader {
     location: Location,
     spool: Spool,
-    held: Mutex<Held>,
+    held: Mutex<HeldStore>,
     /// The last warning, so that it is not repeated.
     trouble: Mutex<Option<String>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-struct Held {
+struct HeldStore {
     store: Store,
     file: FileIdentity,
 }
 
-impl Held {
+impl HeldStore {
     fn open(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
         let nothing = || StoreError::Id("there is no store".to_owned());
         let store = Store::open_to_read(location, spool)?.ok_or_else(nothing)?;
@@ -43,7 +43,7 @@ impl StoreReader {
         warn: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            held: Mutex::new(Held::open(&location, &spool)?),
+            held: Mutex::new(HeldStore::open(&location, &spool)?),
             trouble: Mutex::new(None),
             location,
             spool,
@@ -77,7 +77,7 @@ impl StoreReader {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         // Another file may be there by now, for example after a restore.
         if held.store.file()? != held.file {
-            *held = Held::open(&self.location, &self.spool)?;
+            *held = HeldStore::open(&self.location, &self.spool)?;
         }
         Ok(read(&held.store)?)
     }
@@ -114,8 +114,8 @@ mod tests {
         // Reading does not make one.
         drop(Store::open_at(&location, &spool).unwrap());
         let reader = Arc::new(StoreReader::open(location, spool, warn).unwrap());
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_all().build().unwrap();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().unwrap();
         runtime.block_on(read(reader, path));
         warnings.lock().unwrap().clone()
     }

@@ -1,8 +1,8 @@
 //! The behaviour of runs under one placement: their spread, after-effects, warm-up and reaction to
 //! load.
 //!
-//! `[effects]` alone makes arms that differ by a factor. Methods fail if arms differ otherwise, so
-//! a description can say that, too.
+//! `[effects]` only scales an arm. Statistical methods break on other differences (spread,
+//! warm-up), so this section adds them.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ with_defaults! {
         /// `cold_runs` of its own runs.
         cold_factor: f64 = 1.0,
         cold_runs: f64 = 1.0,
-        /// The next run takes this many times as long.
+        /// The run after one of this placement takes this many times as long.
         leaves_factor: f64 = 1.0,
         /// Right after a run elsewhere it takes this many times as long.
         after_others_factor: f64 = 1.0,
@@ -41,8 +41,8 @@ with_defaults! {
 /// The behaviours of a description, by the CPUs of their placements.
 pub(super) type Behaviours = Vec<(CpuSet, Behaviour)>;
 
-/// Checks the section and finds the CPUs of its placements.
-pub(super) fn check(
+/// Checks the section and resolves its placements to CPUs.
+pub(super) fn resolve(
     raw: BTreeMap<String, Behaviour>,
     topology: &Topology,
     checker: &Checker<'_>,
@@ -59,7 +59,7 @@ pub(super) fn check(
                 ("after_others_factor", behaviour.after_others_factor),
                 ("load_factor", behaviour.load_factor),
             ] {
-                checker.positive(&part(name), factor)?;
+                checker.check_positive(&part(name), factor)?;
             }
             checker.check_range(&part("sd"), behaviour.sd, 0.0, 10.0)?;
             checker.check_range(&part("exponential"), behaviour.exponential, 0.0, 10.0)?;
@@ -69,16 +69,16 @@ pub(super) fn check(
         .collect()
 }
 
-/// State of behaviours.
+/// The runs so far, which affect later ones.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct RunHistory {
     /// Runs so far on each of the placements.
     runs: Vec<f64>,
     /// The placement of the last run.
     last: Option<CpuSet>,
 }
 
-impl Memory {
+impl RunHistory {
     /// Factor on the time of a run on these CPUs, besides effects and noise, while others use this
     /// many CPUs.
     pub(super) fn factor(
@@ -92,11 +92,11 @@ impl Memory {
             return 1.0;
         }
         self.runs.resize(behaviours.len(), 0.0);
-        let of = |cpus: &CpuSet| behaviours.iter().position(|(own, _)| own == cpus);
+        let find = |cpus: &CpuSet| behaviours.iter().position(|(placed, _)| placed == cpus);
         let last = self.last.replace(cpus.clone());
-        let left = last.as_ref().and_then(of);
-        let mut factor = left.map_or(1.0, |last| behaviours[last].1.leaves_factor);
-        if let Some(index) = of(cpus) {
+        let previous = last.as_ref().and_then(find);
+        let mut factor = previous.map_or(1.0, |last| behaviours[last].1.leaves_factor);
+        if let Some(index) = find(cpus) {
             let behaviour = &behaviours[index].1;
             factor *= behaviour.draw(self.runs[index], foreign_cpus, chance);
             if last.is_some_and(|last| last != *cpus) {

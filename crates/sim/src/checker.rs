@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
             .iter()
             .map(|(name, &effect)| {
                 let key = format!("{key}.\"{name}\"");
-                self.positive(&key, effect)?;
+                self.check_positive(&key, effect)?;
                 Ok((self.realise_placement(&key, name, topology)?, effect))
             })
             .collect()
@@ -98,7 +98,7 @@ impl<'a> Checker<'a> {
         Ok(realised.cpus)
     }
 
-    pub(super) fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
+    pub(super) fn check_positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
         if value > 0.0 && value.is_finite() {
             return Ok(());
         }

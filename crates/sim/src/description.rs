@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::behaviour::{self, Behaviour, Behaviours};
 use super::checker::{Checker, DescriptionError, MAX_DESCRIPTION_BYTES, read_text};
 use super::jitter::{Jitter, RawJitter};
-use super::mechanism::{Assumed, Given, Scheduler};
+use super::mechanism::{AssumedParameter, Scheduler, SourceFigure};
 use super::noise::{NoiseParts, RawNoise};
 use super::performance::{Keys, Performance};
 use super::shape::{RawDevice, RawKind, Shape};
@@ -56,10 +56,10 @@ struct RawDescription {
     jitter: Option<RawJitter>,
     /// Sources of parameters; nothing is computed from them.
     #[serde(default)]
-    given: Vec<Given>,
+    given: Vec<SourceFigure>,
     /// Assumed parameters.
     #[serde(default)]
-    assumed: Vec<Assumed>,
+    assumed: Vec<AssumedParameter>,
 }
 
 /// A checked description.
@@ -75,8 +75,8 @@ pub(super) struct Description {
     pub(super) scheduler: Option<Scheduler>,
     pub(super) performance: Option<Performance>,
     pub(super) jitter: Option<Jitter>,
-    pub(super) given: Vec<Given>,
-    pub(super) assumed: Vec<Assumed>,
+    pub(super) given: Vec<SourceFigure>,
+    pub(super) assumed: Vec<AssumedParameter>,
 }
 
 impl Description {
@@ -173,7 +173,7 @@ impl Checker<'_> {
         };
         let (topology, speeds) = shape.build(self)?;
         let effects = self.effects("effects", &raw.effects, &topology)?;
-        let behaviours = behaviour::check(raw.behaviour, &topology, self)?;
+        let behaviours = behaviour::resolve(raw.behaviour, &topology, self)?;
         let mut workloads = raw.workload;
         for (name, workload) in &mut workloads {
             workload.check(name, &topology, self)?;
@@ -184,7 +184,7 @@ impl Checker<'_> {
         if let Some(scheduler) = &raw.scheduler {
             scheduler.check(&topology, self)?;
         }
-        self.contradictions(
+        self.refuse_contradictions(
             raw.scheduler.is_some(),
             raw.performance.is_some(),
             &workloads,
@@ -212,7 +212,7 @@ impl Checker<'_> {
     }
 
     /// Refuses two models of a run's time at once, and keys that no model reads.
-    fn contradictions(
+    fn refuse_contradictions(
         &self,
         has_scheduler: bool,
         has_performance: bool,

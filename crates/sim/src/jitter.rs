@@ -110,7 +110,7 @@ impl RawCause {
         checker: &Checker<'_>,
     ) -> Result<Described, DescriptionError> {
         let key = |name: &str| format!("jitter.cause[{at}].{name}");
-        checker.positive(&key("rate"), self.rate)?;
+        checker.check_positive(&key("rate"), self.rate)?;
         checker.check_range(&key("median_us"), self.median_us, 0.001, 1e6)?;
         checker.check_range(&key("sd"), self.sd, 0.0, 5.0)?;
         if self.irq.is_some() != (self.kind == CauseKind::Interrupt) {
@@ -139,7 +139,7 @@ impl RawCause {
                 CauseKind::Softirq => Cause::Softirq(name),
                 CauseKind::Thread => Cause::Thread(name),
                 CauseKind::Quota => Cause::Quota,
-                CauseKind::Hardware => Cause::Beneath,
+                CauseKind::Hardware => Cause::HypervisorOrFirmware,
             },
             cpus,
             every_ns: 1e9 / self.rate,
@@ -322,17 +322,17 @@ mod tests {
     "#;
 
     #[derive(Default)]
-    struct Seen(Vec<(usize, ExplainedGap)>);
+    struct WaitStates(Vec<(usize, ExplainedGap)>);
 
-    impl GapListener for Seen {
+    impl GapListener for WaitStates {
         fn take(&mut self, cpu: usize, gaps: &[ExplainedGap]) {
             self.0.extend(gaps.iter().map(|gap| (cpu, gap.clone())));
         }
     }
 
-    fn watched(seed: u64, threshold_us: u64) -> (Seen, WatchedCpus) {
+    fn watch_gaps(seed: u64, threshold_us: u64) -> (WaitStates, WatchedCpus) {
         let mut machine = SimulatedMachine::from_text("sim:test", TEXT, seed).unwrap();
-        let mut seen = Seen::default();
+        let mut seen = WaitStates::default();
         let order = JitterOrder {
             cpus: &CpuSet::parse_list("1-2").unwrap(),
             time: Duration::from_secs(40),
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn causes_come_as_often_and_take_as_long_as_the_description_says() {
-        let (Seen(gaps), found) = watched(7, 5);
+        let (WaitStates(gaps), found) = watch_gaps(7, 5);
         let of = |cpu| gaps.iter().filter(move |(on, _)| *on == cpu);
         let is_card = |cause: &Cause| matches!(cause, Cause::Interrupt { number: 38, .. });
         assert!(of(1).all(|(_, gap)| !is_card(&gap.parts[0].0)));
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_seed_decides_and_short_gaps_are_left_out() {
-        let gaps = |seed, threshold_us| watched(seed, threshold_us).0.0;
+        let gaps = |seed, threshold_us| watch_gaps(seed, threshold_us).0.0;
         assert_eq!(gaps(7, 5), gaps(7, 5));
         assert_ne!(gaps(7, 5), gaps(8, 5));
         let long = gaps(7, 15);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(from: &str, to: &str, expected: &str) {
+    fn check_refusal(from: &str, to: &str, expected: &str) {
         let text = TEXT.replacen(from, to, 1);
         let error = SimulatedMachine::from_text("sim:test", &text, 0).unwrap_err();
         assert_eq!(
@@ -390,25 +390,25 @@ mod tests {
 
     #[test]
     fn senseless_descriptions_are_refused() {
-        refused("rate = 250", "rate = 0", "[0].rate: 0 must be above 0");
-        refused(
+        check_refusal("rate = 250", "rate = 0", "[0].rate: 0 must be above 0");
+        check_refusal(
             "rate = 250",
             "rate = 9901",
             ".rate: 10001 a second together must be at most 10000",
         );
-        refused(
+        check_refusal(
             "cpus = \"2\"",
             "cpus = \"4\"",
             "[1].cpus: CPUs 4 are not there or are off",
         );
         let number = "irq: interrupts have a number, and nothing else has one";
-        refused("irq = 38", "", &format!("[1].{number}"));
-        refused(
+        check_refusal("irq = 38", "", &format!("[1].{number}"));
+        check_refusal(
             "rate = 250",
             "rate = 250\nirq = 1",
             &format!("[0].{number}"),
         );
-        refused(
+        check_refusal(
             "median_us = 8",
             "median_us = 0",
             "[0].median_us: 0 must be from 0.001 to 1000000",

@@ -67,15 +67,15 @@ use rand_chacha::ChaCha8Rng;
 
 pub use checker::DescriptionError;
 use description::Description;
-pub use mechanism::{Assumed, Given};
-use mechanism::{Kernel, Nobody, Played, Scheduler, Witness};
+pub use mechanism::{AssumedParameter, SourceFigure};
+use mechanism::{Kernel, Nobody, PlayedRun, Scheduler, Witness};
 use noise::{Draw, Noise};
 use wiring::Probing;
 use workload::SimWorkload;
 
 use pinwise_machine::{
     CommandRunner, End, GapListener, GapWatcher, Host, JitterOrder, MachineError, Output, Request,
-    Run, SampleOrder, Sampled, Sampler, Simulation, Usage, WatchedCpus,
+    Run, SampleOrder, Sampler, SamplingResult, Simulation, Usage, WatchedCpus,
 };
 use pinwise_sched::Tid;
 use pinwise_topology::{CpuSet, Topology, Warning};
@@ -94,7 +94,7 @@ pub struct SimulatedMachine {
     label: String,
     description: Description,
     noise: Noise,
-    memory: behaviour::Memory,
+    memory: behaviour::RunHistory,
     probing: Probing,
     chance: ChaCha8Rng,
     now_s: f64,
@@ -103,7 +103,7 @@ pub struct SimulatedMachine {
 
 /// A run before it is simulated.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedRun {
     /// The name of its program.
     name: String,
     kernel: Option<Kernel>,
@@ -112,7 +112,7 @@ struct Prepared {
     noise: Draw,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// A workload that never ends.
     fn endless(workload: &SimWorkload) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Prepared {
     }
 
     /// Applies effects and noise to a time.
-    fn stretched_s(&self, time_s: f64) -> f64 {
+    fn apply_effects_s(&self, time_s: f64) -> f64 {
         time_s * self.effect * self.noise.factor
     }
 }
@@ -182,13 +182,13 @@ impl SimulatedMachine {
 
     /// The source's figures behind parameters, according to the description.
     #[must_use]
-    pub fn given(&self) -> &[Given] {
+    pub fn given(&self) -> &[SourceFigure] {
         &self.description.given
     }
 
     /// Parameters that the description declares as assumed.
     #[must_use]
-    pub fn assumed(&self) -> &[Assumed] {
+    pub fn assumed(&self) -> &[AssumedParameter] {
         &self.description.assumed
     }
 
@@ -201,7 +201,7 @@ impl SimulatedMachine {
             label,
             description,
             noise,
-            memory: behaviour::Memory::default(),
+            memory: behaviour::RunHistory::default(),
             chance,
             now_s: 0.0,
             next_thread: FIRST_THREAD,
@@ -215,7 +215,7 @@ impl SimulatedMachine {
     }
 
     /// Time and threads of a run by the performance model.
-    fn compute(&mut self, prepared: &Prepared, request: &Request<'_>) -> Option<Played> {
+    fn compute(&mut self, prepared: &PreparedRun, request: &Request<'_>) -> Option<PlayedRun> {
         let order = performance::Order {
             workload: &prepared.workload,
             cpus: request.cpus,
@@ -223,7 +223,7 @@ impl SimulatedMachine {
         };
         let performance = self.description.performance.as_ref()?;
         let outcome = performance.play(&order, &mut self.chance);
-        Some(Played {
+        Some(PlayedRun {
             wall_s: outcome.wall_s,
             busy_s: outcome.busy_s,
             foreign_s: 0.0,
@@ -235,11 +235,11 @@ impl SimulatedMachine {
     /// Runs the mechanism; `None` if there is none.
     fn play(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         cpus: &CpuSet,
         environment: &[(String, String)],
         witness: &mut dyn Witness,
-    ) -> Option<Played> {
+    ) -> Option<PlayedRun> {
         if !self.plays(prepared.kernel.as_ref()) {
             return None;
         }
@@ -280,14 +280,14 @@ impl SimulatedMachine {
             None => self.find_workload(request).clone(),
         };
         if kernel.is_none() && self.description.performance.is_some() {
-            let asked = performance::asked_threads(request.workload);
-            workload.threads = asked.unwrap_or(workload.threads);
+            let threads = performance::asked_threads(request.workload);
+            workload.threads = threads.unwrap_or(workload.threads);
         }
         (kernel, workload)
     }
 
     /// Prepares a run; draws its noise.
-    fn prepare(&mut self, request: &Request<'_>) -> Prepared {
+    fn prepare(&mut self, request: &Request<'_>) -> PreparedRun {
         let name = request.workload.command.program_name();
         let (kernel, workload) = self.meaning(request);
         let noise = self.noise.next(self.now_s, &mut self.chance);
@@ -298,7 +298,7 @@ impl SimulatedMachine {
             &mut self.chance,
         );
         let effect = own * self.description.effect(&workload, request.cpus);
-        Prepared {
+        PreparedRun {
             name: name.to_owned(),
             kernel,
             workload,
@@ -310,11 +310,11 @@ impl SimulatedMachine {
     /// The result of a run.
     fn finish(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         request: &Request<'_>,
-        played: Option<Played>,
+        played: Option<PlayedRun>,
     ) -> Run {
-        let Prepared {
+        let PreparedRun {
             name,
             kernel,
             workload,
@@ -322,7 +322,7 @@ impl SimulatedMachine {
             ..
         } = prepared;
         let base_s = played.map_or(workload.base_s, |played| played.wall_s);
-        let wall_s = prepared.stretched_s(base_s).min(LONGEST_RUN_S);
+        let wall_s = prepared.apply_effects_s(base_s).min(LONGEST_RUN_S);
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
         let is_late = timeout.is_some_and(|limit| self.noise.as_read(wall_s) > limit);
         // It is killed then.
@@ -340,7 +340,7 @@ impl SimulatedMachine {
         };
         let played_foreign = played
             .filter(|_| self.has_neighbours())
-            .map(|played| prepared.stretched_s(played.foreign_s));
+            .map(|played| prepared.apply_effects_s(played.foreign_s));
         let drawn_foreign = noise.foreign_cpus.map(|cpus| cpus * wall_s);
         Run {
             user: Some(seconds(wall_s * user_share)),
@@ -424,7 +424,7 @@ impl CommandRunner for SimulatedMachine {
 }
 
 impl Sampler for SimulatedMachine {
-    fn sample(&mut self, _order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+    fn sample(&mut self, _order: &SampleOrder<'_>) -> Result<SamplingResult, MachineError> {
         Err(MachineError::System {
             action: "sampling".to_owned(),
             reason: "a simulated machine executes no instructions; it needs --machine local"

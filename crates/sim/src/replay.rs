@@ -6,7 +6,7 @@
 use super::SimulatedMachine;
 use super::noise::gaussian;
 use pinwise_machine::{
-    ContendOrder, Contended, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
+    ContendOrder, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintFound, HintMade,
     MachineError, Replayer,
 };
 use pinwise_spin::lateness::Costs;
@@ -19,7 +19,7 @@ const WAKE_SD: f64 = 0.2;
 const YIELD_NS: f64 = 500.0;
 
 impl Replayer for SimulatedMachine {
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandOverResult, MachineError> {
         let (own_ns, wake_ns) = self.description.wiring.waiting_ns();
         let hint_ns = order.waiter.hint_ns.unwrap_or(own_ns);
         let free_after_ns = order.hold.saturating_sub(order.delay).as_nanos() as f64;
@@ -45,17 +45,17 @@ impl Replayer for SimulatedMachine {
             self.now_s += item.item_ns * 1e-9;
             items.push(item);
         }
-        let made = match order.waiter.hint_ns {
+        let recipe = match order.waiter.hint_ns {
             None => HintMade::Own,
             Some(ns) if ns < own_ns => HintMade::Shortened,
             Some(_) => HintMade::Stretched,
         };
         let hint = (!items.is_empty()).then_some(HintFound {
-            made,
+            made: recipe,
             before_ns: hint_ns,
             achieved_ns: hint_ns,
         });
-        Ok(HandedOver {
+        Ok(HandOverResult {
             items,
             switched: 0,
             stopped: 0,
@@ -64,7 +64,7 @@ impl Replayer for SimulatedMachine {
         })
     }
 
-    fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+    fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<ContentionResult, MachineError> {
         Err(MachineError::System {
             action: "letting threads contend".to_owned(),
             reason: "a simulated machine executes no instructions, and nothing predicts it; it \

@@ -9,13 +9,13 @@ mod threads;
 use std::time::Duration;
 
 use super::mechanism::{Step, Witness};
-use super::{Prepared, SimulatedMachine};
+use super::{PreparedRun, SimulatedMachine};
 use pinwise_format::whole;
 use pinwise_machine::{
-    End, Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder, Traced,
-    Tracer,
+    End, Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder,
+    TraceResult, Tracer,
 };
-use pinwise_sched::{Availability, Event, EventKind, IDLE, Left, Refusal, Scope, Tid, Tier};
+use pinwise_sched::{Availability, Event, EventKind, IDLE, LeaveReason, Refusal, Scope, Tid, Tier};
 use pinwise_topology::CpuSet;
 use pinwise_workload::Counts;
 use threads::{Thread, Threads};
@@ -61,7 +61,7 @@ impl Tracer for SimulatedMachine {
         &mut self,
         order: &TraceOrder<'_>,
         listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError> {
+    ) -> Result<TraceResult, MachineError> {
         if order.interrupts {
             return Err(MachineError::InterruptsUnseen {
                 reason: "a simulated machine has no interrupts".to_owned(),
@@ -95,7 +95,7 @@ impl Tracer for SimulatedMachine {
             }),
             Subject::Everything => {
                 permitted(self.plays(None))?;
-                let prepared = Prepared::endless(self.description.workload("default"));
+                let prepared = PreparedRun::endless(self.description.workload("default"));
                 let cpus = self.description.topology.allowed.clone();
                 let scene = Scene {
                     cpus: &cpus,
@@ -126,11 +126,11 @@ struct Scene<'a> {
 
 fn perform(
     machine: &mut SimulatedMachine,
-    prepared: &Prepared,
+    prepared: &PreparedRun,
     scene: &Scene<'_>,
     order: &TraceOrder<'_>,
     listener: &mut dyn Listener,
-) -> Traced {
+) -> TraceResult {
     let tier = order.tier.unwrap_or(Tier::Bpf);
     let from_ns = nanoseconds(machine.now_s);
     let mut writer = EventWriter {
@@ -150,7 +150,7 @@ fn perform(
     };
     writer.open(&machine.description.topology.allowed);
     let played = machine.play(prepared, scene.cpus, scene.environment, &mut writer);
-    let followed_s = played.map_or(0.0, |played| prepared.stretched_s(played.followed_s));
+    let followed_s = played.map_or(0.0, |played| prepared.apply_effects_s(played.followed_s));
     let cut_ns = writer.close(nanoseconds(followed_s));
     let length_ns = cut_ns.unwrap_or(nanoseconds(followed_s));
     let run = scene.request.map(|request| {
@@ -164,7 +164,7 @@ fn perform(
     let note = format!(
         "The simulated run has too many steps to follow all: its first {followed_s:.3} s are traced."
     );
-    Traced {
+    TraceResult {
         tier,
         scope: tier.scope(),
         from_ns,
@@ -203,7 +203,7 @@ struct Leaving {
     time_ns: u64,
     thread: usize,
     cpu: usize,
-    left: Left,
+    left: LeaveReason,
 }
 
 /// Turns steps into events and emits them.
@@ -211,7 +211,7 @@ struct EventWriter<'a> {
     threads: Threads,
     scope: Scope,
     listener: &'a mut dyn Listener,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedRun,
     from_ns: u64,
     limit_ns: Option<u64>,
     round_ns: u64,
@@ -229,7 +229,7 @@ struct EventWriter<'a> {
 
 impl Witness for EventWriter<'_> {
     fn see(&mut self, at_s: f64, step: Step) {
-        let time_ns = nanoseconds(self.prepared.stretched_s(at_s));
+        let time_ns = nanoseconds(self.prepared.apply_effects_s(at_s));
         self.pass(time_ns);
         if self.ended_ns.is_some() {
             return;
@@ -272,7 +272,7 @@ impl EventWriter<'_> {
     fn open(&mut self, cpus: &CpuSet) {
         if self.scope.has_all_cpus {
             for cpu in cpus.iter() {
-                self.switch(0, cpu, IDLE, Left::Preempted, IDLE);
+                self.switch(0, cpu, IDLE, LeaveReason::Preempted, IDLE);
             }
         }
     }
@@ -389,12 +389,12 @@ impl EventWriter<'_> {
                 let prev = self.threads.all[leaving.thread].tid;
                 self.switch(time_ns, cpu, prev, leaving.left, next);
             }
-            None => self.switch(time_ns, cpu, IDLE, Left::Preempted, next),
+            None => self.switch(time_ns, cpu, IDLE, LeaveReason::Preempted, next),
         }
     }
 
     /// Emits a switch, or the halves visible to a poorer tier.
-    fn switch(&mut self, time_ns: u64, cpu: usize, prev: Tid, left: Left, next: Tid) {
+    fn switch(&mut self, time_ns: u64, cpu: usize, prev: Tid, left: LeaveReason, next: Tid) {
         if self.scope.has_all_cpus {
             self.emit(time_ns, cpu, EventKind::Switch { prev, left, next });
             return;

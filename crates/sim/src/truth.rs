@@ -27,7 +27,7 @@ impl Simulation for SimulatedMachine {
                 cpus: request.cpus,
                 memory: request.memory,
             }),
-            None if self.plays(kernel.as_ref()) => played_s(self, &workload, request),
+            None if self.plays(kernel.as_ref()) => mean_of_played_runs_s(self, &workload, request),
             None => workload.base_s,
         };
         Some((time_s * effect).min(LONGEST_RUN_S))
@@ -35,7 +35,11 @@ impl Simulation for SimulatedMachine {
 }
 
 /// Mean of runs of the mechanism, from a separate random stream.
-fn played_s(machine: &SimulatedMachine, workload: &SimWorkload, request: &Request<'_>) -> f64 {
+fn mean_of_played_runs_s(
+    machine: &SimulatedMachine,
+    workload: &SimWorkload,
+    request: &Request<'_>,
+) -> f64 {
     let usual = Scheduler::default();
     let mut chance = ChaCha8Rng::seed_from_u64(0);
     chance.set_stream(4);

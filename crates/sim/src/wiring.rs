@@ -155,7 +155,7 @@ impl Prober for SimulatedMachine {
             batches,
         };
         let mut longest_s = 0.0f64;
-        let made = probes
+        let results = probes
             .iter()
             .map(|probe| {
                 let (batches, took_s) = call.make(probe);
@@ -164,7 +164,7 @@ impl Prober for SimulatedMachine {
             })
             .collect();
         self.now_s = begin_s + longest_s;
-        Ok(made)
+        Ok(results)
     }
 }
 
@@ -189,14 +189,14 @@ impl Call<'_> {
             return (Batches::unavailable(reason), 0.0);
         }
         let ignores_affinity = self.wiring.figures.ignores_affinity;
-        let mut made = Batches {
+        let mut result = Batches {
             was_in_place: !ignores_affinity,
             ..Batches::default()
         };
         let mut spent_s = memory::preparation_s(probe).min(self.limit_s);
         let mut known: Option<(usize, Batch)> = None;
         let mut tries = 0;
-        while made.values.len() < self.batches {
+        while result.values.len() < self.batches {
             // CPUs that take turns may lose every batch, and batches of no length would then repeat
             // for ever.
             tries += 1;
@@ -215,13 +215,13 @@ impl Call<'_> {
             if spent_s > self.limit_s {
                 // Threads that wait for each other longer than the time limit share one hardware
                 // thread: the hypervisor's doing.
-                made.stolen += usize::from(batch.stolen > 0.0);
+                result.stolen += usize::from(batch.stolen > 0.0);
                 spent_s = self.limit_s;
                 break;
             }
-            self.draw(batch, &mut made);
+            self.draw(batch, &mut result);
         }
-        (made, spent_s)
+        (result, spent_s)
     }
 
     /// Why the probe cannot be made.

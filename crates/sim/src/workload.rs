@@ -116,7 +116,7 @@ impl SimWorkload {
         ];
         for (name, value) in positive {
             if let Some(value) = value {
-                checker.positive(&format!("{key}.{name}"), value)?;
+                checker.check_positive(&format!("{key}.{name}"), value)?;
             }
         }
         if self.wait_s.is_some() && self.burst_s.is_none() {

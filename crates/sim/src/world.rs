@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::SimulatedMachine;
-use draw::{Drawn, Family};
+use draw::{Family, RandomFigures};
 use pinwise_topology::Topology;
 use shapes::Hardware;
 
@@ -115,13 +115,13 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
         .ok()
         .map(|topology| Hardware::new(&topology, threads));
     let Some(hardware) = hardware.filter(|hardware| hardware.masks.len() > 1) else {
-        let drawn = Drawn::new(world, family, &Hardware::default(), threads, &mut chance);
+        let drawn = RandomFigures::new(world, family, &Hardware::default(), threads, &mut chance);
         return text(world, seed, topology, threads, &drawn);
     };
     // The wanted difference between placements, as ln of the slowest over the fastest; the figures
     // are scaled until they nearly reach it.
     let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
-    let mut drawn = Drawn::new(world, family, &hardware, threads, &mut chance);
+    let mut drawn = RandomFigures::new(world, family, &hardware, threads, &mut chance);
     let mut best = (f64::INFINITY, String::new());
     for _ in 0..MAX_TRIES {
         // The unexplained part is not structure and does not count here.
@@ -200,7 +200,7 @@ fn draw_threads([packages, nodes, llcs, cores, smt]: [usize; 5], chance: &mut Ch
 }
 
 /// The description.
-fn text(world: World, seed: u64, topology: &str, threads: usize, drawn: &Drawn) -> String {
+fn text(world: World, seed: u64, topology: &str, threads: usize, drawn: &RandomFigures) -> String {
     let kind = match world {
         World::Fits => "mechanisms are mild",
         World::Misfits => "mechanisms that a small model does not know",

@@ -86,7 +86,7 @@ pub fn advise(costs: &Costs) -> Vec<Advice> {
 }
 
 /// A setting that counts PAUSEs, with a look after each.
-struct Counted {
+struct CountedSetting {
     id: &'static str,
     runtime: &'static str,
     versions: &'static str,
@@ -98,7 +98,7 @@ struct Counted {
     remark: &'static str,
 }
 
-const GOMP: Counted = Counted {
+const GOMP: CountedSetting = CountedSetting {
     id: "libgomp",
     runtime: "libgomp (GCC's OpenMP)",
     versions: "GCC 5 and later",
@@ -109,7 +109,7 @@ const GOMP: Counted = Counted {
     command: "env GOMP_SPINCOUNT={spins}",
     remark: "Its source means 3 ms by that. A team that meets often on CPUs of its own may want more than the budget; one that shares them never does.",
 };
-const GLIBC: Counted = Counted {
+const GLIBC: CountedSetting = CountedSetting {
     id: "glibc_adaptive",
     runtime: "glibc, adaptive mutexes",
     versions: "glibc 2.30 and later",
@@ -120,7 +120,7 @@ const GLIBC: Counted = Counted {
     command: "env GLIBC_TUNABLES=glibc.pthread.mutex_spin_count={spins}",
     remark: "Mutexes of the default type do not spin.",
 };
-const JEMALLOC: Counted = Counted {
+const JEMALLOC: CountedSetting = CountedSetting {
     id: "jemalloc",
     runtime: "jemalloc",
     versions: "jemalloc 5.3 and later",
@@ -149,7 +149,7 @@ fn own_loop(costs: &Costs) -> Advice {
     }
 }
 
-fn advise_count(costs: &Costs, row: &Counted) -> Advice {
+fn advise_count(costs: &Costs, row: &CountedSetting) -> Advice {
     let suggested = costs.budget_pauses().min(row.most);
     let usual_ns = row.usual.1 as f64 * costs.pause_ns;
     let compared = compare_with_budget(usual_ns, costs.budget_ns());
@@ -194,7 +194,7 @@ fn innodb(costs: &Costs) -> Advice {
     }
 }
 
-/// It halves its delay by itself if PAUSE is long; the rounds remain.
+/// It halves its own delay if PAUSE is long, but not its rounds.
 fn mariadb(costs: &Costs) -> Advice {
     let setting = setting(costs);
     let wait = algorithm("mariadb_srw").ok();
@@ -424,7 +424,7 @@ fn compare_with_budget(usual_ns: f64, budget_ns: f64) -> String {
 mod tests {
     use super::*;
 
-    fn on(pause_ns: f64, cpus: u64) -> Vec<Advice> {
+    fn advise_on(pause_ns: f64, cpus: u64) -> Vec<Advice> {
         advise(&Costs {
             pause_ns,
             futex_wake_ns: 6_000.0,
@@ -435,7 +435,7 @@ mod tests {
 
     #[track_caller]
     fn check(pause_ns: f64, setting: &str, usual_us: f64, suggested: Option<&str>) {
-        let all = on(pause_ns, 24);
+        let all = advise_on(pause_ns, 24);
         let row = all.iter().find(|row| row.setting == setting).unwrap();
         let usual = row.usual_ns.unwrap() * 1e-3;
         assert!((usual - usual_us).abs() < 0.01 * usual_us, "{usual}");
@@ -462,7 +462,7 @@ mod tests {
         for (pause_ns, cpus, expected_pauses) in
             [(40.0, 24, 500), (1.0, 24, 6_500), (0.3, 48, 20_000)]
         {
-            let all = on(pause_ns, cpus);
+            let all = advise_on(pause_ns, cpus);
             let row = all.iter().find(|row| row.usual == "0x4E20").unwrap();
             let hex = row.suggested.as_deref().unwrap().trim_start_matches("0x");
             let factor = u64::from_str_radix(hex, 16).unwrap();
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn libomp_gets_units_only_if_it_supports_them() {
-        let all = on(40.0, 24);
+        let all = advise_on(40.0, 24);
         let rows = all.iter().filter(|row| row.setting == "KMP_BLOCKTIME");
         let described: Vec<_> = rows
             .map(|row| (row.suggested.as_deref().unwrap(), row.usual))
@@ -501,7 +501,7 @@ mod tests {
 
     #[test]
     fn every_row_says_why() {
-        for row in on(43.0, 24) {
+        for row in advise_on(43.0, 24) {
             assert_eq!(row.versions.is_some(), row.algorithm.is_some());
             assert!(row.reasoning.len() > 40, "{}", row.setting);
             assert_eq!(row.suggested.is_some(), row.suggested_ns.is_some());

@@ -41,7 +41,7 @@ pub enum Growth {
     Constant,
     /// Each this many times the one before, up to the cap.
     Times(u64),
-    /// The same plus a random part of up to as much again minus one unit, drawn anew each time.
+    /// The same plus a random part of up to as much again minus one unit, drawn each time.
     Jittered(u64),
     /// The square of the number of the run, from 0.
     Square,

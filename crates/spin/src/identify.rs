@@ -117,12 +117,12 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
         return Vec::new();
     }
     let mut all: Vec<Candidate> = Vec::new();
-    all.extend(by_symbol(evidence));
+    all.extend(match_symbol(evidence));
     all.extend(by_constants(evidence));
     all.extend(with_folded_bound(evidence));
-    all.extend(by_module(evidence));
-    all.extend(by_run_time(evidence));
-    all.extend(in_libc(evidence));
+    all.extend(match_module(evidence));
+    all.extend(match_run_time(evidence));
+    all.extend(match_libc(evidence));
     all.sort_by_key(|one| std::cmp::Reverse(one.strength));
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in all {
@@ -135,7 +135,7 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
 
 /// The algorithm whose function is nearest on the stack. A helper of several algorithms, such as
 /// Go's `procyield`, says less than its caller does.
-fn by_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
+fn match_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
     let fits = |symbol: &&str| {
         let mut parts = signatures().map(|one| (one.algorithm, one.symbols.split_whitespace()));
         let named = parts.find(|(_, parts)| parts.clone().any(|part| is_part(symbol, part)));
@@ -202,7 +202,7 @@ fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
     })
 }
 
-fn by_module(evidence: &Evidence<'_>) -> Option<Candidate> {
+fn match_module(evidence: &Evidence<'_>) -> Option<Candidate> {
     let file = file_name(evidence.module?);
     let is_of = |one: &Signature| {
         one.modules
@@ -229,7 +229,7 @@ fn is_made_by_java(evidence: &Evidence<'_>) -> bool {
 }
 
 /// Code that a JVM generated, with a hint in it.
-fn by_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
+fn match_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
     let hints = evidence.found.is_some_and(|found| found.hints > 0);
     (hints && is_made_by_java(evidence)).then(|| Candidate {
         algorithm: "java_onspinwait",
@@ -241,7 +241,7 @@ fn by_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
 }
 
 /// The two waits of glibc: the spin lock only reads one number, the adaptive mutex counts.
-fn in_libc(evidence: &Evidence<'_>) -> Option<Candidate> {
+fn match_libc(evidence: &Evidence<'_>) -> Option<Candidate> {
     let file = file_name(evidence.module?);
     let found = evidence.found.filter(|one| one.kind == LoopKind::Polling)?;
     let is_libc = file.starts_with("libc.so") || file.starts_with("libc-");

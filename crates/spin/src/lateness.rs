@@ -27,7 +27,7 @@ impl ProducerConsumer {
     #[must_use]
     pub fn spinning(&self, wait: &Wait, hint_ns: f64) -> Duration {
         let free_after = self.hold.saturating_sub(self.delay);
-        let seen = wait.seen_after(hint_ns, free_after);
+        let seen = wait.notices_release_after(hint_ns, free_after);
         let each = self.delay.saturating_add(seen.unwrap_or(free_after));
         each.saturating_mul(self.items)
     }
@@ -78,7 +78,7 @@ pub struct Costs {
 
 /// How a waiter learns that it may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReleaseNotice {
     /// By a look between hints.
     Spinning,
     /// By a look between yields.
@@ -91,7 +91,7 @@ pub enum Seen {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lateness {
     /// How it noticed.
-    pub seen: Seen,
+    pub seen: ReleaseNotice,
     /// After the release, ns; `None` if a cost involved is unknown.
     pub late_ns: Option<f64>,
     /// Number of hints executed until then.
@@ -127,14 +127,14 @@ impl Wait {
         let free_after_hints = free_after_ns / costs.hint_ns;
         if free_after_ns <= 0.0 {
             return Lateness {
-                seen: Seen::Spinning,
+                seen: ReleaseNotice::Spinning,
                 late_ns: Some(0.0),
                 hints: 0,
                 cliff_share: None,
             };
         }
         let Some(look) = self.look_after(free_after_hints) else {
-            return self.given_up(ending, costs, free_after_hints);
+            return self.lateness_after_hints(ending, costs, free_after_hints);
         };
         let gap = |from: u64, to: u64| to.saturating_sub(from) as f64;
         let share = |look: u64| (free_after_hints / look as f64 - 1.0).abs();
@@ -149,7 +149,7 @@ impl Wait {
         };
         let above = is_cliff(jump).then(|| share(look.at));
         Lateness {
-            seen: Seen::Spinning,
+            seen: ReleaseNotice::Spinning,
             late_ns: Some(look.at as f64 * costs.hint_ns - free_after_ns),
             hints: look.at,
             cliff_share: nearest(below, above),
@@ -157,15 +157,20 @@ impl Wait {
     }
 
     /// The lateness after all hints.
-    fn given_up(&self, ending: Ending, costs: &Costs, free_after_hints: f64) -> Lateness {
+    fn lateness_after_hints(
+        &self,
+        ending: Ending,
+        costs: &Costs,
+        free_after_hints: f64,
+    ) -> Lateness {
         let hints = self.total_hints().unwrap_or(u64::MAX);
         let late_ns = costs.ending_ns(ending);
         let jump = late_ns.map_or(f64::INFINITY, |ns| ns / costs.hint_ns);
         let is_cliff = hints > 0 && jump > CLIFF_SHARE * free_after_hints;
         Lateness {
             seen: match ending {
-                Ending::Parks => Seen::Parked,
-                Ending::Yields => Seen::Yielding,
+                Ending::Parks => ReleaseNotice::Parked,
+                Ending::Yields => ReleaseNotice::Yielding,
             },
             late_ns,
             hints,

@@ -6,12 +6,12 @@
 //! times. Nothing here executes anything.
 //!
 //! ```
-//! use pinwise_spin::prediction::{Prediction, Processor};
+//! use pinwise_spin::prediction::{Prediction, PauseCost};
 //!
 //! // The same lock where PAUSE takes 10 cycles, and where it takes 140.
 //! let lock = pinwise_spin::table::algorithm("netfx_awarelock")?;
 //! let spins = |cycles| {
-//!     let processor = Processor::of_cycles(cycles, 3.0);
+//!     let processor = PauseCost::from_cycles(cycles, 3.0);
 //!     Prediction::new(lock, &processor, 8).longest_ns()
 //! };
 //! let (older, newer) = (spins(10.0).unwrap(), spins(140.0).unwrap());

@@ -1,4 +1,4 @@
-//! Costs of algorithms on a processor with this many CPUs, and where they change.
+//! Predicts what algorithms cost on a given processor, and at which CPU counts that changes.
 //!
 //! It measures nothing: the processor's figures are inputs.
 
@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 use super::algorithm::{Algorithm, Case, Setting, Unit, Wait};
 use super::chips::Chip;
 
-/// The properties of a processor's PAUSE.
+/// The cost of a processor's PAUSE.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Processor {
+pub struct PauseCost {
     /// One PAUSE, ns.
     pub pause_ns: f64,
     /// The same in core cycles; `None` if unknown.
@@ -18,10 +18,10 @@ pub struct Processor {
     pub ghz: Option<f64>,
 }
 
-impl Processor {
-    /// By cycles and clock.
+impl PauseCost {
+    /// From cycles and clock.
     #[must_use]
-    pub fn of_cycles(pause_cycles: f64, ghz: f64) -> Self {
+    pub fn from_cycles(pause_cycles: f64, ghz: f64) -> Self {
         Self {
             pause_ns: pause_cycles / ghz,
             pause_cycles: Some(pause_cycles),
@@ -29,11 +29,20 @@ impl Processor {
         }
     }
 
-    /// A chip of the table, at its typical clock or another.
+    /// From a chip of the table, at its typical clock or another.
     #[must_use]
-    pub fn of_chip(chip: &Chip, ghz: Option<f64>) -> Self {
-        Self::of_cycles(chip.pause_cycles.0, ghz.unwrap_or(chip.ghz))
+    pub fn from_chip(chip: &Chip, ghz: Option<f64>) -> Self {
+        Self::from_cycles(chip.pause_cycles.0, ghz.unwrap_or(chip.ghz))
     }
+}
+
+/// A number of PAUSEs, and the time that they take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hints {
+    /// The number.
+    pub count: u64,
+    /// The time, ns.
+    pub ns: f64,
 }
 
 /// The cost of an algorithm. Times are `None` if it never ends, is unknown, or does not spend its
@@ -44,12 +53,12 @@ pub struct Prediction {
     pub algorithm: &'static Algorithm,
     /// CPUs that the program counts.
     pub cpus: u64,
-    /// PAUSEs before it parks, and their time, ns.
-    pub total: Option<(u64, f64)>,
-    /// The same at the longest, if it is random or adaptive.
-    pub longest: Option<(u64, f64)>,
-    /// The largest number of PAUSEs between two looks, and their time, ns.
-    pub blind_gap: Option<(u64, f64)>,
+    /// PAUSEs before it parks.
+    pub total: Option<Hints>,
+    /// The most PAUSEs before it parks, if it is random or adaptive.
+    pub longest: Option<Hints>,
+    /// The most PAUSEs between two reads of the lock.
+    pub blind_gap: Option<Hints>,
     /// CPU time that all waiters burn if all CPUs but one wait in full, ns.
     pub wasted_ns: Option<f64>,
     /// It never parks.
@@ -57,15 +66,18 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// On a processor with this many CPUs.
+    /// Predicts the cost on a processor with this many CPUs.
     #[must_use]
-    pub fn new(algorithm: &'static Algorithm, processor: &Processor, cpus: u64) -> Self {
+    pub fn new(algorithm: &'static Algorithm, processor: &PauseCost, cpus: u64) -> Self {
         let hint_ns = processor.pause_ns;
         let setting = Setting { cpus, hint_ns };
         // Loads and yields take time, too, but not a PAUSE's.
         let waits_in_hints = !matches!(algorithm.unit, Unit::Load | Unit::Yield);
         let wait = |case| algorithm.wait(&setting, case).filter(|_| waits_in_hints);
-        let timed = |hints: u64| (hints, hints as f64 * hint_ns);
+        let timed = |count: u64| Hints {
+            count,
+            ns: count as f64 * hint_ns,
+        };
         let total = |wait: &Wait| wait.total_hints().map(timed);
         let (typical, longest) = (wait(Case::Typical), wait(Case::Longest));
         let spun = typical.as_ref().and_then(total);
@@ -75,7 +87,7 @@ impl Prediction {
             total: spun,
             longest: longest.as_ref().and_then(total),
             blind_gap: longest.as_ref().map(|wait| timed(wait.blind_gap_hints())),
-            wasted_ns: spun.map(|(_, ns)| ns * cpus.saturating_sub(1) as f64),
+            wasted_ns: spun.map(|hints| hints.ns * cpus.saturating_sub(1) as f64),
             never_parks: typical.is_some_and(|wait| wait.is_endless),
         }
     }
@@ -83,7 +95,7 @@ impl Prediction {
     /// The longest total, ns.
     #[must_use]
     pub fn longest_ns(&self) -> Option<f64> {
-        self.longest.map(|(_, ns)| ns)
+        self.longest.map(|hints| hints.ns)
     }
 }
 
@@ -111,7 +123,7 @@ pub fn cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) ->
 pub struct Limits {
     /// Spinning, ns.
     pub total_ns: f64,
-    /// Longest time without a look, ns.
+    /// Longest time without a read of the lock, ns.
     pub blind_gap_ns: f64,
 }
 
@@ -120,7 +132,7 @@ impl Limits {
     /// long as intended; those that never park have no length.
     #[must_use]
     pub fn are_exceeded(&self, prediction: &Prediction) -> bool {
-        let exceeds = |figure: Option<(u64, f64)>, limit| figure.is_some_and(|(_, ns)| ns >= limit);
+        let exceeds = |hints: Option<Hints>, limit| hints.is_some_and(|hints| hints.ns >= limit);
         !prediction.algorithm.is_immune()
             && (exceeds(prediction.longest, self.total_ns)
                 || exceeds(prediction.blind_gap, self.blind_gap_ns))
@@ -133,19 +145,19 @@ mod tests {
     use crate::chips::chip;
     use crate::table::{NETFX_AWARELOCK, algorithm};
 
-    fn on(id: &str, chip_name: &str, cpus: u64) -> Prediction {
-        let processor = Processor::of_chip(chip(chip_name).unwrap(), None);
+    fn predict(id: &str, chip_name: &str, cpus: u64) -> Prediction {
+        let processor = PauseCost::from_chip(chip(chip_name).unwrap(), None);
         Prediction::new(algorithm(id).unwrap(), &processor, cpus)
     }
 
     #[test]
-    fn the_move_of_the_field_report() {
-        let total_ms = |chip| on("netfx_awarelock", chip, 24).total.unwrap().1 * 1e-6;
+    fn moving_netfx_to_skylake_multiplies_the_total() {
+        let total_ms = |chip| predict("netfx_awarelock", chip, 24).total.unwrap().ns * 1e-6;
         let (before, after) = (total_ms("broadwell"), total_ms("skylake-sp"));
         assert!((before - 16.69).abs() < 0.01, "{before}");
         assert!((after - 246.46).abs() < 0.01, "{after}");
-        let new = on("coreclr_monitor", "skylake-sp", 24);
-        assert!(new.total.unwrap().1 < 8_000.0 && new.algorithm.is_immune());
+        let new = predict("coreclr_monitor", "skylake-sp", 24);
+        assert!(new.total.unwrap().ns < 8_000.0 && new.algorithm.is_immune());
     }
 
     #[test]
@@ -157,12 +169,12 @@ mod tests {
 
     #[test]
     fn waits_without_hints_have_no_figures() {
-        let loads = on("abseil_mutex", "skylake-sp", 8);
+        let loads = predict("abseil_mutex", "skylake-sp", 8);
         assert_eq!((loads.total, loads.blind_gap), (None, None));
-        let endless = on("glibc_spinlock", "skylake-sp", 8);
+        let endless = predict("glibc_spinlock", "skylake-sp", 8);
         assert!(endless.never_parks && endless.total.is_none());
-        assert_eq!(endless.blind_gap.map(|(hints, _)| hints), Some(1));
-        assert_eq!(on("openj9_spin", "skylake-sp", 8).longest, None);
+        assert_eq!(endless.blind_gap.map(|hints| hints.count), Some(1));
+        assert_eq!(predict("openj9_spin", "skylake-sp", 8).longest, None);
     }
 
     #[test]
@@ -171,10 +183,10 @@ mod tests {
             total_ns: 50e6,
             blind_gap_ns: 2e6,
         };
-        assert!(limits.are_exceeded(&on("netfx_awarelock", "skylake-sp", 24)));
-        assert!(!limits.are_exceeded(&on("netfx_awarelock", "zen-1", 24)));
+        assert!(limits.are_exceeded(&predict("netfx_awarelock", "skylake-sp", 24)));
+        assert!(!limits.are_exceeded(&predict("netfx_awarelock", "zen-1", 24)));
         // 200 ms by the clock.
-        assert!(!limits.are_exceeded(&on("libomp", "skylake-sp", 24)));
-        assert!(!limits.are_exceeded(&on("glibc_spinlock", "skylake-sp", 24)));
+        assert!(!limits.are_exceeded(&predict("libomp", "skylake-sp", 24)));
+        assert!(!limits.are_exceeded(&predict("glibc_spinlock", "skylake-sp", 24)));
     }
 }

@@ -275,7 +275,7 @@ impl Wait {
     /// When a waiter sees a lock that becomes free `free_after` it began to wait; `None` if it has
     /// parked by then.
     #[must_use]
-    pub fn seen_after(&self, hint_ns: f64, free_after: Duration) -> Option<Duration> {
+    pub fn notices_release_after(&self, hint_ns: f64, free_after: Duration) -> Option<Duration> {
         if free_after.is_zero() {
             return Some(Duration::ZERO);
         }
@@ -287,7 +287,7 @@ impl Wait {
             } else {
                 run.times
             };
-            if let Some(seen) = seen_in(before, run.hints, times, hint_ns, free_after) {
+            if let Some(seen) = first_look_after(before, run.hints, times, hint_ns, free_after) {
                 return Some(seen);
             }
             before = before.saturating_add(times.saturating_mul(run.hints));
@@ -297,7 +297,7 @@ impl Wait {
 }
 
 /// The first look at or after a moment, within equal runs that begin after this many hints.
-fn seen_in(
+fn first_look_after(
     before: u64,
     hints: u64,
     times: u64,

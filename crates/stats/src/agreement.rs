@@ -67,7 +67,9 @@ pub(super) fn compare_scores(
     } else {
         0.0
     };
-    let parts: Vec<f64> = { other.iter().zip(&plain) }
+    let parts: Vec<f64> = other
+        .iter()
+        .zip(&plain)
         .map(|(other, plain)| other - ratio * plain)
         .collect();
     let error = sd_under_random_signs(&parts);
@@ -160,9 +162,9 @@ mod tests {
 
     #[test]
     fn a_score_agrees_with_itself() {
-        let pairs = Paired::unweighted((0..40).map(noise).collect());
+        let pairs = Paired::without_weights((0..40).map(noise).collect());
         assert_eq!(z(&pairs, &pairs), None);
-        assert_eq!(z(&Paired::unweighted(vec![]), &pairs), None);
+        assert_eq!(z(&Paired::without_weights(vec![]), &pairs), None);
     }
 
     #[test]
@@ -170,8 +172,8 @@ mod tests {
         let differs = |index: u32| f64::from(u8::from(index.is_multiple_of(2)));
         let differences: Vec<f64> = (0..80).map(|i| 0.1 * noise(i) + 0.2 * differs(i)).collect();
         let weights = (0..80).map(|i| 1.0 - 0.9 * differs(i)).collect();
-        let plain = Paired::unweighted(differences.clone());
-        let cut = Paired::weighted(differences, weights);
+        let plain = Paired::without_weights(differences.clone());
+        let cut = Paired::with_weights(differences, weights);
         assert!(z(&plain, &cut).unwrap() < -4.0);
         let chosen = sharp_while_it_agrees(plain.clone(), cut);
         assert_eq!(chosen.scores(0.0), plain.scores(0.0));
@@ -182,7 +184,7 @@ mod tests {
         // Correlation 0.8: of pairs of normal numbers with |D| > 1.9, this share has
         // |T| > 1.96 (numerical integral in Python).
         let ranks = |correlation| PlainRanks {
-            ranks: Paired::unweighted(vec![]),
+            ranks: Paired::without_weights(vec![]),
             correlation,
         };
         let p = 2.0 * normal::upper_tail(1.959_964);

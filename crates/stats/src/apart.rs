@@ -27,7 +27,7 @@ const ALPHA: f64 = 0.05;
 /// block to block keep the level with four, and not with more.
 const STRETCHES: usize = 4;
 
-/// Fewest blocks of a stretch.
+/// Minimum number of blocks of a stretch.
 const MIN_STRETCH: usize = 2;
 
 /// The setting under which two sessions are compared.
@@ -56,7 +56,7 @@ pub struct Change {
 }
 
 impl Question {
-    /// Fewest blocks of a session that allow an interval.
+    /// Minimum number of blocks of a session that allow an interval.
     #[must_use]
     pub fn fewest_blocks(&self) -> usize {
         let of_stretch = match self.judge {

@@ -94,7 +94,7 @@ pub fn words(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>) -> String {
     let Interval { low, high } = cpu.interval;
     let sizes = setting.sizes(low, high);
     let between = match wall.interval.half_width().is_finite() {
-        true => format!(": {}", setting.between(wall.interval)),
+        true => format!(": {}", setting.describe_bounds(wall.interval)),
         false => String::new(),
     };
     format!(

@@ -118,7 +118,7 @@ pub struct Other {
 }
 
 /// A block whose predecessor is known.
-struct Known {
+struct BlockWithPredecessor {
     difference: f64,
     /// The columns before the arm's and the baseline's run.
     before: (usize, usize),
@@ -130,7 +130,7 @@ struct Known {
     is_arm_first: bool,
 }
 
-impl Known {
+impl BlockWithPredecessor {
     /// Neither run was the only one to follow arm or baseline.
     fn is_even(&self, arm: usize, baseline: usize) -> bool {
         let (a, b) = self.before;
@@ -220,7 +220,7 @@ impl Caveats {
 
 /// A contrast as it was judged before any caveat.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged {
+pub struct JudgedContrast {
     /// Column of the arm.
     pub arm: usize,
     /// Column of the baseline.
@@ -241,7 +241,7 @@ pub struct Judged {
     pub is_last: bool,
 }
 
-impl Judged {
+impl JudgedContrast {
     /// Looks for all of them; `interval` is the one that was decided by.
     #[must_use]
     pub fn caveats(&self, data: &Responses, around: &Circumstances, interval: Interval) -> Caveats {
@@ -274,7 +274,7 @@ impl Judged {
 
     /// What these differences alone would have said.
     fn decision_of(&self, differences: Vec<f64>) -> Decision {
-        let pairs = Paired::unweighted(differences).redescending();
+        let pairs = Paired::without_weights(differences).redescending();
         let interval = interval_around(&pairs, estimate(&pairs), self.level);
         decide(interval, self.delta)
     }
@@ -316,7 +316,7 @@ impl Judged {
 
     /// Standard normal if no arm leaves anything behind; positive if what the arm leaves costs more
     /// than what the baseline leaves.
-    fn left_behind_z(&self, known: &[Known]) -> Option<f64> {
+    fn left_behind_z(&self, known: &[BlockWithPredecessor]) -> Option<f64> {
         let steps: Vec<(f64, f64)> = known
             .iter()
             .filter_map(|block| {
@@ -333,7 +333,7 @@ impl Judged {
     }
 
     /// Standard normal if arms run alike after themselves and after others.
-    fn repetition_z(&self, known: &[Known]) -> Option<f64> {
+    fn repetition_z(&self, known: &[BlockWithPredecessor]) -> Option<f64> {
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
         let centre = hodges_lehmann(&own);
         let by_place: Vec<f64> = known
@@ -343,13 +343,19 @@ impl Judged {
                 sign * (block.difference - centre)
             })
             .collect();
-        let is_even = |block: &Known| f64::from(u8::from(block.is_even(self.arm, self.baseline)));
+        let is_even = |block: &BlockWithPredecessor| {
+            f64::from(u8::from(block.is_even(self.arm, self.baseline)))
+        };
         let even: Vec<f64> = known.iter().map(is_even).collect();
         interaction::z(&by_place, &even)
     }
 
     /// Blocks for which it is known what ran right before; `None` if there are too few.
-    fn known_blocks(&self, data: &Responses, around: &Circumstances) -> Option<Vec<Known>> {
+    fn known_blocks(
+        &self,
+        data: &Responses,
+        around: &Circumstances,
+    ) -> Option<Vec<BlockWithPredecessor>> {
         if around.before.len() != data.blocks() {
             return None;
         }
@@ -362,14 +368,14 @@ impl Judged {
             rows[block][column] - shift
         };
         let is_one = |column: &usize| *column == self.arm || *column == self.baseline;
-        let known: Vec<Known> = (0..rows.len())
+        let known: Vec<BlockWithPredecessor> = (0..rows.len())
             .filter_map(|block| {
                 let slots = &around.slots[block];
                 let before = &around.before[block];
                 let first = slots.iter().position(|&slot| slot == 0)?;
                 let last = before[first]?;
                 let is_next = block > 0 && is_one(&first) && is_one(&last);
-                Some(Known {
+                Some(BlockWithPredecessor {
                     difference: differences[block],
                     before: (before[self.arm]?, before[self.baseline]?),
                     last,

@@ -43,7 +43,7 @@ impl Link {
 
     /// With the standard error of this many pairs.
     #[must_use]
-    pub const fn of_pairs(estimate: f64, error: f64, pairs: usize) -> Self {
+    pub const fn from_pairs(estimate: f64, error: f64, pairs: usize) -> Self {
         let freedom = pairs.saturating_sub(1);
         Self {
             estimate,
@@ -54,8 +54,8 @@ impl Link {
 
     /// From an interval at this nominal level around an estimate from this many pairs.
     #[must_use]
-    pub fn of_interval(estimate: f64, half_width: f64, level: f64, pairs: usize) -> Self {
-        let link = Self::of_pairs(estimate, half_width, pairs);
+    pub fn from_interval(estimate: f64, half_width: f64, level: f64, pairs: usize) -> Self {
+        let link = Self::from_pairs(estimate, half_width, pairs);
         let errors = student(normal::upper_quantile(0.5 * level), link.freedom);
         Self {
             error: half_width / errors,
@@ -326,7 +326,7 @@ mod tests {
             assert!((t / expected - 1.0).abs() < 6e-3, "{t}");
             assert!((normal_of(t, freedom) - z).abs() < 1e-9);
         }
-        let read = Link::of_interval(0.0, 0.023_06, 0.05, 9);
+        let read = Link::from_interval(0.0, 0.023_06, 0.05, 9);
         assert!((read.error - 0.01).abs() < 1e-4, "{read:?}");
         assert!((read.interval(0.05).1 - 0.023_06).abs() < 1e-9);
         // Of two alike a sum knows its error twice as well.

@@ -176,12 +176,12 @@ impl World {
     fn truth(&self) -> f64 {
         match self.judge {
             Judge::Typical | Judge::Mean => self.ratio.ln(),
-            Judge::Percentile(_) => (self.ratio / self.of_equal_percentile().ratio).ln(),
+            Judge::Percentile(_) => (self.ratio / self.with_equal_percentile().ratio).ln(),
         }
     }
 
     /// The same when the judged percentile is equal in both arms.
-    fn of_equal_percentile(mut self) -> Self {
+    fn with_equal_percentile(mut self) -> Self {
         if let Judge::Percentile(percentile) = self.judge {
             let z = upper_quantile(1.0 - f64::from(percentile) / 100.0);
             self.ratio = (1.0 + z * self.sd) / (1.0 + z * self.sd * self.wider);
@@ -224,7 +224,7 @@ fn a_steady_arm_beside_one_that_varies_is_not_told_apart_by_ticks() {
         ..WORLD
     });
     for judge in [Judge::Mean, Judge::Percentile(90)] {
-        check(World { judge, ..WORLD }.of_equal_percentile());
+        check(World { judge, ..WORLD }.with_equal_percentile());
     }
 }
 

@@ -10,7 +10,7 @@
 //! multiple comparisons with the best, 1984): how much better could any of
 //! them still be?
 
-use super::caveats::{Circumstances, Judged};
+use super::caveats::{Circumstances, JudgedContrast};
 pub use super::decision::{Decision, decide};
 use super::describe::mean;
 use super::inversion::{self, Family};
@@ -63,7 +63,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The two-sided error that one of `contrasts` has to spend in all.
+    /// The two-sided error that one of `contrasts` has to spend in total.
     fn error_of_one(&self, contrasts: usize) -> f64 {
         GUARD * self.alpha / contrasts.max(1) as f64
     }
@@ -131,7 +131,7 @@ struct ArmTest {
 }
 
 /// The data of one look.
-struct Seen<'a> {
+struct LookData<'a> {
     /// As measured.
     data: &'a Responses,
     /// The figures of every arm, as measured.
@@ -145,13 +145,13 @@ struct Seen<'a> {
     is_last: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> LookData<'a> {
     fn new(data: &'a Responses, around: &'a Circumstances, most: f64, question: &Question) -> Self {
         let is_rate = question.is_rate;
         let value = |response: &f64| if is_rate { -response } else { *response }.exp();
         let values = |arm: usize| data.column(arm).iter().map(value).collect();
         let columns: Vec<Vec<f64>> = (0..data.arms()).map(values).collect();
-        let resolution = resolution::of_columns(&columns, question.figure);
+        let resolution = resolution::find_step(&columns, question.figure);
         let spread = match resolution {
             Some(found) => found.spread(data, &around.slots, is_rate),
             None => data.clone(),
@@ -173,12 +173,12 @@ impl<'a> Seen<'a> {
             return question.judge.family(&self.spread, arm, baseline);
         }
         let differences = self.spread.differences(arm, baseline);
-        let plain = Paired::unweighted(differences.clone());
+        let plain = Paired::without_weights(differences.clone());
         match question.score {
             Score::Rank => Box::new(plain),
             Score::Weighted => {
-                let weights = weights::of_contrast(&self.levels, &differences);
-                let sharp = Paired::weighted(differences, weights).redescending();
+                let weights = weights::weigh_blocks(&self.levels, &differences);
+                let sharp = Paired::with_weights(differences, weights).redescending();
                 agreement::sharp_while_it_agrees(plain, sharp)
             }
         }
@@ -269,7 +269,7 @@ impl Confirmation {
     }
 
     /// Looks at the data when `most` blocks are possible in total. Every call spends error: look
-    /// only when planned, and last with `most` blocks done. `None` if only claims were asked for
+    /// only when planned, and last with `most` blocks done. `None` if only claims were requested
     /// and not every arm allows one.
     pub fn look(
         &mut self,
@@ -278,7 +278,7 @@ impl Confirmation {
         most: f64,
         depth: Depth,
     ) -> Option<Look> {
-        let seen = Seen::new(data, around, most, &self.question);
+        let seen = LookData::new(data, around, most, &self.question);
         let families: Vec<Box<dyn Family>> = self
             .contrasted
             .iter()
@@ -332,7 +332,7 @@ impl Confirmation {
             .collect()
     }
 
-    fn contrast(&self, test: &ArmTest, family: &dyn Family, seen: &Seen<'_>) -> Contrast {
+    fn contrast(&self, test: &ArmTest, family: &dyn Family, seen: &LookData<'_>) -> Contrast {
         let &ArmTest {
             arm,
             p_value,
@@ -358,7 +358,7 @@ impl Confirmation {
         if decision == Decision::Same && is_coarse {
             decision = Decision::Undecided;
         }
-        let caveats = Judged {
+        let caveats = JudgedContrast {
             arm,
             baseline: self.baseline,
             judge: self.question.judge,
@@ -385,7 +385,7 @@ impl Confirmation {
         }
     }
 
-    fn summarise(&self, seen: &Seen<'_>, contrasts: Vec<Contrast>, levels: &[f64]) -> Look {
+    fn summarise(&self, seen: &LookData<'_>, contrasts: Vec<Contrast>, levels: &[f64]) -> Look {
         let (winner, _) = contrasts.iter().map(|c| (c.arm, c.estimate)).fold(
             (self.baseline, 0.0),
             |best, next| {
@@ -410,7 +410,7 @@ impl Confirmation {
             is_settled: false,
             resolution: seen.resolution,
         }
-        .settled_within(self.question.delta)
+        .settle_within(self.question.delta)
     }
 
     /// Lower end of the interval of `arm` against `winner` at `level`: already known if one of them
@@ -419,7 +419,7 @@ impl Confirmation {
         &self,
         arm: usize,
         winner: usize,
-        seen: &Seen<'_>,
+        seen: &LookData<'_>,
         contrasts: &[Contrast],
         level: f64,
     ) -> f64 {

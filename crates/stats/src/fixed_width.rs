@@ -89,7 +89,7 @@ impl FixedWidth {
         let half_width = contrast.interval.half_width();
         // Its nominal level is lower. That guard stays in the error, which pairs that were
         // chosen by a width of their own make too small by as much.
-        let link = Link::of_interval(contrast.estimate, half_width, LEVEL, pairs);
+        let link = Link::from_interval(contrast.estimate, half_width, LEVEL, pairs);
         (half_width.is_finite() && link.estimate.is_finite()).then_some(link)
     }
 }

@@ -17,7 +17,7 @@ pub const FINALISTS: usize = 3;
 pub const FROM_ARMS: usize = 8;
 /// Share of the budget that screening takes.
 pub const BUDGET_SHARE: f64 = 0.55;
-/// Least blocks of a round.
+/// Minimum number of blocks of a round.
 pub const MIN_BLOCKS: usize = 2;
 
 /// Runs on either side in time that show the level of the moment.

@@ -82,7 +82,7 @@ impl Judge {
     pub fn family(self, data: &Responses, arm: usize, baseline: usize) -> Box<dyn Family> {
         match self {
             Self::Typical => {
-                Box::new(Paired::unweighted(data.differences(arm, baseline)).redescending())
+                Box::new(Paired::without_weights(data.differences(arm, baseline)).redescending())
             }
             Self::Mean => Box::new(Means::new(data, arm, baseline)),
             Self::Percentile(percentile) => {

@@ -74,7 +74,7 @@ impl Look {
         });
         self.winner = place(self.winner).unwrap_or(0);
         self.behind = kept.iter().map(|&column| self.behind[column]).collect();
-        self.settled_within(delta)
+        self.settle_within(delta)
     }
 
     /// No other arm beats the winner by more than this, in `ln(ratio)`.
@@ -85,7 +85,7 @@ impl Look {
     }
 
     /// The same, settled or not if a difference below `delta` counts as the same.
-    pub(super) fn settled_within(mut self, delta: f64) -> Self {
+    pub(super) fn settle_within(mut self, delta: f64) -> Self {
         let mut decisions = self.contrasts.iter().map(|c| c.decision);
         let is_decided = decisions.all(|decision| decision != Decision::Undecided);
         self.is_settled = self.winner_margin() < delta && is_decided;

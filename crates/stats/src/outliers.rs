@@ -59,7 +59,7 @@ pub struct Bulk {
 
 /// A figure judged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedFigure {
     /// Position and width of its bulk.
     pub bulk: Bulk,
     /// Degrees of freedom of its tails, by which it was judged.
@@ -75,7 +75,7 @@ pub struct Judged {
 pub struct Judgement {
     /// Every figure; `None` for those that fewer than [`MIN_MEMBERS`] members have, or that do not
     /// vary at all.
-    pub figures: Vec<Option<Judged>>,
+    pub figures: Vec<Option<JudgedFigure>>,
     /// Members that are apart, or far away in several figures.
     pub is_loud: Vec<bool>,
 }
@@ -105,7 +105,7 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
                 let lent = lent_to(own, &lent[side], noise);
                 SHAPE
                     .fit(&sides[side], &lent, noise)
-                    .for_members(bulk.members)
+                    .for_few_members(bulk.members)
             });
             let wild = [0, 1].map(|side| match noise {
                 Noise::Wild => Elsewhere::new(&all[side], &sides[side]),
@@ -128,7 +128,7 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
                     (2.0 * chance).min(1.0)
                 }
             };
-            Some(Judged {
+            Some(JudgedFigure {
                 bulk,
                 freedom: tails[0].freedom.min(tails[1].freedom),
                 p: z.iter().map(chance).collect(),

@@ -42,15 +42,15 @@ pub struct Paired {
 impl Paired {
     /// Differences that all count alike, as plain signed ranks.
     #[must_use]
-    pub fn unweighted(differences: Vec<f64>) -> Self {
+    pub fn without_weights(differences: Vec<f64>) -> Self {
         let weights = vec![1.0; differences.len()];
-        Self::weighted(differences, weights)
+        Self::with_weights(differences, weights)
     }
 
     /// Signed ranks with the weights of their blocks, which must be positive
     /// and as many.
     #[must_use]
-    pub fn weighted(differences: Vec<f64>, weights: Vec<f64>) -> Self {
+    pub fn with_weights(differences: Vec<f64>, weights: Vec<f64>) -> Self {
         debug_assert_eq!(differences.len(), weights.len());
         let both = differences.into_iter().zip(weights).enumerate();
         let mut sorted: Vec<(f64, f64, usize)> =
@@ -152,7 +152,7 @@ impl Paired {
 #[must_use]
 pub fn hodges_lehmann(values: &[f64]) -> f64 {
     if values.len() > MAX_FOR_ALL_WALSH {
-        return Paired::unweighted(values.to_vec()).estimate();
+        return Paired::without_weights(values.to_vec()).estimate();
     }
     let mut averages: Vec<f64> = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
     for (index, first) in values.iter().enumerate() {

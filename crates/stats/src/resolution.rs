@@ -86,7 +86,7 @@ pub struct Resolution {
 /// The step by multiples of which the values of all arms differ; `None` if it is too fine to matter
 /// or there is none. Values must be positive.
 #[must_use]
-pub fn of_columns(columns: &[Vec<f64>], figure: Figure) -> Option<Resolution> {
+pub fn find_step(columns: &[Vec<f64>], figure: Figure) -> Option<Resolution> {
     let all = columns.concat();
     let mut distinct = all.clone();
     distinct.sort_unstable_by(f64::total_cmp);

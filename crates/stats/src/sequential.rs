@@ -51,7 +51,7 @@ const GRID: usize = 161;
 /// How much error may be spent by when.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spending {
-    /// Two-sided error in all.
+    /// Two-sided error in total.
     pub alpha: f64,
     /// How it is spread over the experiment.
     pub pace: Pace,

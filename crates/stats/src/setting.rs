@@ -82,7 +82,7 @@ impl Setting<'_> {
     }
 
     /// `between −2.0 % and +3.0 % in the typical run`.
-    pub(super) fn between(&self, interval: Interval) -> String {
+    pub(super) fn describe_bounds(&self, interval: Interval) -> String {
         let (low, high) = self.ends(interval.low, interval.high);
         format!("between {low} and {high} {}", self.judge.phrase())
     }

@@ -56,7 +56,7 @@ pub struct Steadiness {
 /// Every arm's spread against the baseline's, with a family-wise error of `alpha` over the arms
 /// (Holm 1979). Empty if there are too few blocks, or if runs do not differ at all.
 #[must_use]
-pub fn against_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<Steadiness> {
+pub fn compare_with_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<Steadiness> {
     if data.blocks() < MIN_BLOCKS {
         return Vec::new();
     }
@@ -148,7 +148,7 @@ impl Distances {
     fn differences(&self, theta: f64) -> Paired {
         let (down, up) = ((-0.5 * theta).exp(), (0.5 * theta).exp());
         let both = self.arm.iter().zip(&self.baseline);
-        Paired::unweighted(both.map(|(a, b)| a * down - b * up).collect())
+        Paired::without_weights(both.map(|(a, b)| a * down - b * up).collect())
     }
 
     fn p_value(&self, theta: f64) -> f64 {
@@ -231,7 +231,7 @@ mod tests {
         for (sds, truth) in [([0.02, 0.01], 0.5f64), ([0.02, 0.06], 3.0)] {
             let truth = truth.ln();
             let found: Vec<Steadiness> = (0..40)
-                .map(|seed| against_baseline(&blocks(80, sds, seed), 0, 0.05)[0])
+                .map(|seed| compare_with_baseline(&blocks(80, sds, seed), 0, 0.05)[0])
                 .collect();
             let mean = found.iter().map(|f| f.estimate).sum::<f64>() / 40.0;
             // The local level is uncertain itself, which draws it to 1.
@@ -249,7 +249,7 @@ mod tests {
     fn equal_spreads_seldom_count_as_different_whatever_the_shift_and_the_drift() {
         let claims = (0..400)
             .filter(|&seed| {
-                let found = against_baseline(&blocks(40, [0.02, 0.02], seed), 0, 0.05)[0];
+                let found = compare_with_baseline(&blocks(40, [0.02, 0.02], seed), 0, 0.05)[0];
                 let excludes = found.interval.low > 0.0 || found.interval.high < 0.0;
                 assert_eq!(excludes, found.p_adjusted <= 0.05, "{found:?}");
                 excludes
@@ -262,8 +262,8 @@ mod tests {
     #[test]
     fn renaming_the_arms_inverts_the_ratio() {
         let data = blocks(40, [0.02, 0.05], 3);
-        let forth = against_baseline(&data, 0, 0.05)[0];
-        let back = against_baseline(&data, 1, 0.05)[0];
+        let forth = compare_with_baseline(&data, 0, 0.05)[0];
+        let back = compare_with_baseline(&data, 1, 0.05)[0];
         assert!(
             (forth.estimate + back.estimate).abs() < 0.01,
             "{forth:?} {back:?}"
@@ -273,12 +273,12 @@ mod tests {
 
     #[test]
     fn too_little_says_nothing() {
-        assert!(against_baseline(&blocks(9, [0.02, 0.02], 1), 0, 0.05).is_empty());
+        assert!(compare_with_baseline(&blocks(9, [0.02, 0.02], 1), 0, 0.05).is_empty());
         let mut data = Responses::new(2);
         for _ in 0..30 {
             data.push(&[0.0, 0.1]);
         }
-        assert!(against_baseline(&data, 0, 0.05).is_empty());
+        assert!(compare_with_baseline(&data, 0, 0.05).is_empty());
     }
 
     #[test]

@@ -138,7 +138,9 @@ impl Elsewhere {
             }
         }
         let from = *farthest.get(order)?;
-        let logs: f64 = { farthest.iter().take(order) }
+        let logs: f64 = farthest
+            .iter()
+            .take(order)
             .map(|far| (far / from).ln())
             .sum();
         (logs > 0.0).then_some(Self {
@@ -201,7 +203,7 @@ pub(super) struct Tails {
 impl Fitted {
     /// The same, allowing for how well so few members show the scale: simulated normal samples of 8
     /// to 128 members follow this to a few per cent.
-    pub(super) fn for_members(self, members: usize) -> Tails {
+    pub(super) fn for_few_members(self, members: usize) -> Tails {
         let scale = (0.75 * members as f64 - 4.0).max(0.7);
         let freedom = 1.0 / (self.freedom.powi(-2) + scale.powi(-2)).sqrt();
         Tails {

@@ -10,8 +10,8 @@ use super::diagnose::work_factor;
 use super::normal;
 use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, gain};
-use super::withheld::under_which_load;
-pub use super::withheld::{caveat, under_loads, withheld};
+use super::withheld::name_load;
+pub use super::withheld::{caveat, describe_under_loads, withheld};
 use pinwise_format::{count, duration, percent};
 
 /// The result of the comparison as a whole.
@@ -76,13 +76,13 @@ pub fn contrast_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_
             "{arm} is {} than {baseline} by {} {judged}{} ({basis}).",
             words.better,
             setting.sizes(low, high),
-            under_which_load(contrast, setting)
+            name_load(contrast, setting)
         ),
         Decision::Slower => format!(
             "{arm} is {} than {baseline} by {} {judged}{} ({basis}).",
             words.worse,
             setting.sizes(low, high),
-            under_which_load(contrast, setting)
+            name_load(contrast, setting)
         ),
         Decision::Same => {
             let (low, high) = setting.ends(low, high);
@@ -105,7 +105,7 @@ fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) 
             too_few(basis.blocks, setting)
         );
     }
-    let between = setting.between(contrast.interval);
+    let between = setting.describe_bounds(contrast.interval);
     if let Some(caveat) = caveat(contrast, setting) {
         return format!(
             "{arm} against {baseline} is undecided: {between}, but {caveat} ({basis})."
@@ -117,7 +117,7 @@ fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) 
     format!(
         "{arm} against {baseline} is undecided: {between} ({basis}); ±{} takes {} more.",
         percent(gain(wanted_half_width(contrast, setting.delta))),
-        spoken(time_needed(contrast, setting))
+        time_in_words(time_needed(contrast, setting))
     )
 }
 
@@ -136,7 +136,7 @@ fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
 const LONG: Duration = Duration::from_secs(3600);
 
 /// The time in words, or that it is long.
-fn spoken(time: Duration) -> String {
+fn time_in_words(time: Duration) -> String {
     match time > LONG {
         true => "more than an hour".to_owned(),
         false => format!("about {}", duration(time)),
@@ -191,7 +191,7 @@ pub struct Prices {
 pub enum Effort {
     /// Time: `about 20 s more for ±5.0 %, 2 min for ±2.0 %`.
     Time,
-    /// Runs of each arm in all: `--max-runs 40 for ±5.0 %`.
+    /// Runs of each arm in total: `--max-runs 40 for ±5.0 %`.
     Runs,
 }
 
@@ -431,13 +431,13 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
             },
             setting.words.better,
             setting.sizes(contrast.interval.low, contrast.interval.high),
-            under_which_load(contrast, setting)
+            name_load(contrast, setting)
         ),
         Some(contrast) => format!(
             "{name} is best: {} than {baseline} by {} {judged}{}{rivals}.",
             setting.words.better,
             setting.sizes(contrast.interval.low, contrast.interval.high),
-            under_which_load(contrast, setting)
+            name_load(contrast, setting)
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
@@ -445,7 +445,7 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
                 setting.names[only.arm],
                 setting.words.worse,
                 setting.sizes(only.interval.low, only.interval.high),
-                under_which_load(only, setting)
+                name_load(only, setting)
             ),
             others => format!(
                 "{name} is best: all {} others are {} {judged}.",
@@ -463,7 +463,7 @@ fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String
     let [name, baseline] = [arm, setting.baseline].map(|column| &setting.names[column]);
     let by = |contrast: &Contrast| {
         let sizes = setting.sizes(contrast.interval.low, contrast.interval.high);
-        format!("{sizes} {judged}{}", under_which_load(contrast, setting))
+        format!("{sizes} {judged}{}", name_load(contrast, setting))
     };
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) => format!("{name} is {better} than {baseline} by {}.", by(contrast)),

@@ -37,24 +37,24 @@ const MIN_NOISE: f64 = 0.2;
 /// Weights of the blocks of a contrast, from the blocks' levels (each a mean of
 /// `ln(cost)`) and the contrast's differences, both in time order.
 #[must_use]
-pub fn of_contrast(levels: &[f64], differences: &[f64]) -> Vec<f64> {
+pub fn weigh_blocks(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let own = from_levels(levels);
     let depends = interaction::z(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
     match depends {
         true => {
             let beside = mean_neighbours(levels);
-            with_noise_seen(from_levels(&beside), &beside, differences)
+            weigh_by_noise(from_levels(&beside), &beside, differences)
         }
-        false => with_noise_seen(own, levels, differences),
+        false => weigh_by_noise(own, levels, differences),
     }
 }
 
 /// The geometric mean of these weights and of one over the noise near each level.
-fn with_noise_seen(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Vec<f64> {
+fn weigh_by_noise(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Vec<f64> {
     if levels.len() < MIN_BLOCKS {
         return weights;
     }
-    let noise = near_noise(levels, differences);
+    let noise = noise_near_levels(levels, differences);
     let typical = quantile(&noise, 0.5);
     if typical <= 0.0 {
         return weights;
@@ -66,7 +66,7 @@ fn with_noise_seen(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Ve
 
 /// Median size of the differences, less their typical one, in the other blocks with the nearest
 /// levels.
-fn near_noise(levels: &[f64], differences: &[f64]) -> Vec<f64> {
+fn noise_near_levels(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let centre = hodges_lehmann(differences);
     let size = |block: usize| (differences[block] - centre).abs();
     let count = levels.len();
@@ -139,11 +139,11 @@ mod tests {
         let noise = |i: u32| f64::from(i * 17 % 41) / 20.0 - 1.0;
         let of_two = |i: u32| noise(i) * if i % 2 == 1 { 10.0 } else { 1.0 };
         let differences: Vec<f64> = (0..80).map(of_two).collect();
-        let weights = of_contrast(&levels, &differences);
+        let weights = weigh_blocks(&levels, &differences);
         assert!(weights[41] < 0.5 * weights[40], "{weights:?}");
         // Reversing all signs changes nothing.
         let turned: Vec<f64> = differences.iter().map(|d| -d).collect();
-        for (a, b) in weights.iter().zip(of_contrast(&levels, &turned)) {
+        for (a, b) in weights.iter().zip(weigh_blocks(&levels, &turned)) {
             assert!((a - b).abs() < 1e-6);
         }
     }
@@ -164,15 +164,15 @@ mod tests {
             .map(|i| f64::from(i * 17 % 40) / 20.0 - 1.0)
             .collect();
         let levels: Vec<f64> = differences.iter().map(|d| 0.5 * d).collect();
-        let weights = of_contrast(&levels, &differences);
+        let weights = weigh_blocks(&levels, &differences);
         let beside = mean_neighbours(&levels);
-        let expected = with_noise_seen(from_levels(&beside), &beside, &differences);
+        let expected = weigh_by_noise(from_levels(&beside), &beside, &differences);
         assert_eq!(weights, expected);
         // Both arms ran under a load that does not change the difference.
         let even: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();
         let load: Vec<f64> = (0..40).map(|i| f64::from(i / 4 % 2)).collect();
-        let expected = with_noise_seen(from_levels(&load), &load, &even);
-        assert_eq!(of_contrast(&load, &even), expected);
+        let expected = weigh_by_noise(from_levels(&load), &load, &even);
+        assert_eq!(weigh_blocks(&load, &even), expected);
     }
 
     #[test]

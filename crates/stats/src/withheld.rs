@@ -29,7 +29,7 @@ pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     if caveats.withholds() && caveats.depends_on_load() {
         return Some(format!(
             "it depends on load ({})",
-            by_load(caveats.by_load?, setting)
+            describe_by_load(caveats.by_load?, setting)
         ));
     }
     if let Some(Centres { median, mean }) = caveats.centres {
@@ -53,9 +53,9 @@ pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     })
 }
 
-fn by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
+fn describe_by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
     let change = |level: LoadLevel| signed_percent(setting.change(level.difference));
-    under_loads(
+    describe_under_loads(
         &change(levels.light),
         levels.medium.map(change).as_deref(),
         &change(levels.heavy),
@@ -65,18 +65,18 @@ fn by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
 /// Changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
 /// heavy load`.
 #[must_use]
-pub fn under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
+pub fn describe_under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
     let medium = medium.map_or_else(String::new, |medium| format!(", {medium} under medium"));
     format!("{light} under light{medium}, {heavy} under heavy load")
 }
 
 /// Text behind the size of a difference that goes with the load: the difference under each load,
 /// since no single figure is true of all; empty if nothing shows such a dependence.
-pub(super) fn under_which_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
+pub(super) fn name_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let caveats = &contrast.caveats;
     let levels = caveats.load.and(caveats.by_load);
     levels.map_or_else(String::new, |levels| {
-        format!(", {}", by_load(levels, setting))
+        format!(", {}", describe_by_load(levels, setting))
     })
 }
 
@@ -96,6 +96,6 @@ pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
         "Undecided: {} against {} is {}, but {caveat}.",
         setting.names[contrast.arm],
         setting.names[setting.baseline],
-        setting.between(contrast.interval)
+        setting.describe_bounds(contrast.interval)
     ))
 }

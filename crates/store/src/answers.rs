@@ -2,19 +2,19 @@
 
 /// A record's tags before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Retagged {
+pub struct TagChange {
     /// Its whole id.
     pub id: String,
-    /// Before.
+    /// Its tags before the change.
     pub before: Vec<String>,
-    /// After.
+    /// Its tags after the change.
     pub after: Vec<String>,
 }
 
 /// The result of removing records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Ids of removed records.
+pub struct RemovalResult {
+    /// Ids of which no record is left: removed now, or there was none.
     pub gone: Vec<String>,
     /// Ids of those that stay because a living process writes them.
     pub being_written: Vec<String>,

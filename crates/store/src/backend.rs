@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{
-    Entry, FileIdentity, Filter, FoundRecords, Generation, Growth, Location, Prepared, Removed,
-    Retagged, Spool, StoreError, Stored,
+    Entry, FileIdentity, Filter, FoundRecords, Generation, Growth, Location, Prepared,
+    RemovalResult, Spool, StoreError, Stored, TagChange,
 };
 use pinwise_record::{Comparison, RunRecord, StoredRecord};
 
@@ -278,7 +278,7 @@ impl Store {
         &mut self,
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Result<Retagged, StoreError> {
+    ) -> Result<TagChange, StoreError> {
         each!(&mut self.backend, store => store.retag(id, change))
     }
 
@@ -294,18 +294,18 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be written; all then stay.
-    pub fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
+    pub fn remove(&mut self, ids: &[String]) -> Result<RemovalResult, StoreError> {
         each!(&mut self.backend, store => store.remove(ids))
     }
 
-    /// Returns the space of removed records to the file system, and its bytes. A file is rewritten
-    /// for that; a server's space is the server's affair (VACUUM), and nothing is done.
+    /// Returns the space of removed records to the file system; the number of bytes freed. A file
+    /// is rewritten for that; a server does this itself (VACUUM).
     ///
     /// # Errors
     /// [`StoreError`] if another process uses the store, or the disk has no room for the new file;
     /// nothing is lost then.
-    pub fn give_back(&mut self) -> Result<u64, StoreError> {
-        each!(&mut self.backend, store => store.give_back())
+    pub fn reclaim_space(&mut self) -> Result<u64, StoreError> {
+        each!(&mut self.backend, store => store.reclaim_space())
     }
 
     /// Refuses changes through this store from now on, and waits no longer than `patience` for

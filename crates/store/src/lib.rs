@@ -33,7 +33,7 @@ mod sslmode;
 
 use serde_json::value::{RawValue, to_raw_value};
 
-pub use answers::{FileIdentity, Generation, Growth, Removed, Retagged};
+pub use answers::{FileIdentity, Generation, Growth, RemovalResult, TagChange};
 pub use backend::Store;
 pub use location::{Location, Server};
 pub use matching::records_back;
@@ -130,6 +130,14 @@ pub enum StoreError {
     /// No record, or more than one, has this id.
     #[error("{0}")]
     Id(String),
+    /// A record to change belongs to another user of the database.
+    #[error("record {id} belongs to database user {owner}, who alone may change it")]
+    OtherOwner {
+        /// Its id.
+        id: String,
+        /// Its owner.
+        owner: String,
+    },
     /// A record to change is being written by another process.
     #[error("record {id} is still being written by a running pinwise; try again when it has ended")]
     BeingWritten {
@@ -224,7 +232,8 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] if it is damaged, newer or of an unknown schema.
     pub fn whole(&self) -> Result<Box<RawValue>, StoreError> {
-        let kind = Kind::of_text(&self.body).map_err(|reason| self.refusal_error(reason))?;
+        let kind =
+            Kind::from_record_text(&self.body).map_err(|reason| self.refusal_error(reason))?;
         let whole = match kind {
             Kind::Comparison if !self.entry.is_complete => to_raw_value(&self.comparison()?),
             _ => RawValue::from_string(self.body.clone()),
@@ -280,7 +289,7 @@ pub(crate) mod tests {
                 max_runs: Some(8),
                 ..Tuning::default()
             },
-            ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
+            ..ComparePlan::compare_placements(command, &topology, &placements).unwrap()
         };
         compare::run(&plan, &mut machine, observer).unwrap()
     }

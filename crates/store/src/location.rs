@@ -315,7 +315,7 @@ impl Location {
     /// [`StoreError::Location`] for anything else; it shows no password.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         let bad = |reason: &str| StoreError::Location {
-            text: without_password(text),
+            text: hide_password(text),
             reason: reason.to_owned(),
         };
         if text == "none" {
@@ -357,7 +357,7 @@ impl fmt::Display for Location {
 
 /// The displayable part of a possibly malformed URL: nothing between the user's name and the last
 /// `@`, and no value of a password.
-fn without_password(text: &str) -> String {
+fn hide_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once(':') else {
         return text.to_owned();
     };

@@ -20,13 +20,13 @@ pub(super) fn password(text: &str, wanted: Login<'_>) -> Option<String> {
             let mut rest = line.trim_end_matches('\r');
             for value in wanted {
                 let (field, after) = field(rest)?;
-                if field != "*" && unescaped(field) != value {
+                if field != "*" && unescape(field) != value {
                     return None;
                 }
                 rest = after;
             }
             // libpq ignores what follows a further colon.
-            let password = unescaped(field(rest).map_or(rest, |(password, _)| password));
+            let password = unescape(field(rest).map_or(rest, |(password, _)| password));
             (!password.is_empty()).then_some(password)
         })
 }
@@ -43,7 +43,7 @@ fn field(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

@@ -254,7 +254,7 @@ mod tests {
     fn record(id: &str) -> Prepared {
         let mut record = Prepared::from_record(&crate::tests::comparison(
             "one",
-            &mut pinwise_study::compare::Unwatched,
+            &mut pinwise_study::compare::NoObserver,
         ));
         record.entry.id = id.to_owned();
         record

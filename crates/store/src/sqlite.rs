@@ -224,7 +224,7 @@ impl Sqlite {
                 SELECT id FROM line WHERE {condition} ORDER BY number DESC LIMIT 1 OFFSET {back}
              )"
         );
-        let found = self.connection.query_row(&sql, values, with_body);
+        let found = self.connection.query_row(&sql, values, read_entry_and_body);
         let found = found.optional()?;
         Ok(found.map(|(entry, body)| Stored {
             entry,
@@ -242,7 +242,7 @@ impl Sqlite {
         let exact = format!("SELECT {COLUMNS} FROM record WHERE id = ?1");
         let same = self
             .connection
-            .query_row(&exact, [id], with_body)
+            .query_row(&exact, [id], read_entry_and_body)
             .optional()?;
         if let Some(same) = same {
             return Ok(vec![same]);
@@ -256,7 +256,7 @@ impl Sqlite {
         );
         self.connection
             .prepare(&sql)?
-            .query_map(params![id, matching::SHOWN + 1], with_body)?
+            .query_map(params![id, matching::SHOWN + 1], read_entry_and_body)?
             .collect()
     }
 
@@ -320,10 +320,10 @@ fn is_transient(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Columns of [`with_body`].
+/// Columns of [`read_entry_and_body`].
 const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
 
-fn with_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
+fn read_entry_and_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
     Ok((entry(row)?, row.get(7)?))
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn words(cause: &Cause) -> (GapCause, String, Option<u32>) {
         Cause::Softirq(softirq) => name(GapCause::Softirq, softirq),
         Cause::Thread(thread) => name(GapCause::Thread, thread),
         Cause::Quota => name(GapCause::Quota, ""),
-        Cause::Beneath => name(GapCause::Hardware, ""),
+        Cause::HypervisorOrFirmware => name(GapCause::Hardware, ""),
         Cause::Unknown => name(GapCause::Unknown, ""),
     }
 }

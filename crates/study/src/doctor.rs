@@ -1,10 +1,10 @@
 //! Things on a machine that distort measurements, ranked, each with evidence and a fix.
 //!
-//! Checks are pure functions of facts, so they are tested on hosts that are not at hand. Nothing is
-//! changed: turbo, SMT and frequency are part of what a placement does, and only the user decides
-//! to switch them off. The order of weights follows the cost of each in measured comparisons: other
-//! users of the CPUs first, then the invisible neighbours of a virtual machine, then order effects
-//! and frequency.
+//! Checks are pure functions of facts, so they are tested on hosts that are not available here.
+//! Nothing is changed: turbo, SMT and frequency are part of what a placement does, and only the
+//! user decides to switch them off. The order of weights follows the cost of each in measured
+//! comparisons: other users of the CPUs first, then the invisible neighbours of a virtual machine,
+//! then order effects and frequency.
 
 mod disturbance;
 mod settings;
@@ -37,8 +37,8 @@ pub use settings::describe_pod;
 use CheckOutcome::{Found, InOrder, Unavailable};
 use disturbance::{load, pressure, quota, sched_ext, steal, thermal, tuners, virtual_machine};
 use settings::{
-    aslr, battery, clock, cpuset, governor, huge_pages, isolated, numa_balancing, perf, pod, smt,
-    swap, turbo,
+    aslr, battery, clock, cpuset, governor, huge_pages, isolated_cpus, numa_balancing, perf, pod,
+    smt, swap, turbo,
 };
 
 const CHECKS: [fn(&Examined) -> CheckOutcome; 21] = [
@@ -61,7 +61,7 @@ const CHECKS: [fn(&Examined) -> CheckOutcome; 21] = [
     numa_balancing,
     huge_pages,
     aslr,
-    isolated,
+    isolated_cpus,
     perf,
 ];
 
@@ -151,10 +151,13 @@ mod tests {
             },
             after,
         ));
-        let said = diagnose(&examined).findings.into_iter();
-        let said: Vec<String> = said.map(|finding| finding.sentence).collect();
-        assert!(said[0].contains("CPU 0 100 %"), "{said:?}");
-        assert!(said[1].contains("the time of 1.03 of 2 CPUs"), "{said:?}");
+        let sentences = diagnose(&examined).findings.into_iter();
+        let sentences: Vec<String> = sentences.map(|finding| finding.sentence).collect();
+        assert!(sentences[0].contains("CPU 0 100 %"), "{sentences:?}");
+        assert!(
+            sentences[1].contains("the time of 1.03 of 2 CPUs"),
+            "{sentences:?}"
+        );
     }
 
     #[test]
@@ -278,7 +281,7 @@ mod tests {
     fn a_quota_is_reported_where_it_has_an_effect() {
         let mut examined = quiet();
         let cpus = examined.topology.allowed.len() as f64;
-        let mut said = |quota: f64| {
+        let mut describe = |quota: f64| {
             examined.topology.quota = Some(Quota {
                 cpus: quota,
                 source: "/sys/fs/cgroup/cpu.max".to_owned(),
@@ -288,12 +291,12 @@ mod tests {
                 .map(|f| f.sentence + " " + &f.advice)
                 .collect::<String>()
         };
-        assert_eq!(said(cpus), "");
-        assert_eq!(said(cpus + 6.0), "");
-        let one = said(1.0);
+        assert_eq!(describe(cpus), "");
+        assert_eq!(describe(cpus + 6.0), "");
+        let one = describe(1.0);
         assert!(one.contains("limits this process to 1 CPU of"), "{one}");
         assert!(one.contains("no more threads than it allows"), "{one}");
-        let half = said(0.5);
+        let half = describe(0.5);
         assert!(half.contains("even one thread exceeds it"), "{half}");
     }
 

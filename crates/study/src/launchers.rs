@@ -85,7 +85,7 @@ mod tests {
         let topology = Topology::from_synthetic("package:2 l3:1 core:4 pu:2").unwrap();
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let program = |tool: Tool| Some(format!("./prog '{}' < in", tool.given("$a b")));
+        let program = |tool: Tool| Some(format!("./prog '{}' < in", tool.escape_word("$a b")));
         let commands = commands(&place, &SettingRecord::default(), &topology, &program);
         let lines: Vec<String> = commands.into_iter().map(|c| c.line).collect();
         assert_eq!(lines, expected);

@@ -15,7 +15,7 @@
 //! let (topology, _) = machine.topology()?;
 //! let placements = ["os-default".parse()?, "one-per-core".parse()?];
 //! let command = Command::from_line("prog")?;
-//! let plan = ComparePlan::of_placements(command, &topology, &placements)?;
+//! let plan = ComparePlan::compare_placements(command, &topology, &placements)?;
 //! let record = run(&plan, &mut machine, &mut Unwatched)?;
 //! assert_eq!(record.contrasts[0].baseline, "os-default");
 //! println!("{}", record.contrasts[0].sentence);

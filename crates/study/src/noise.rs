@@ -161,7 +161,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
 /// sums of signed ranks of all labellings are the null distribution itself.
 fn paired_rate(window: &[f64]) -> f64 {
     let differences: Vec<f64> = window.chunks_exact(2).map(|p| p[1] - p[0]).collect();
-    let ranks = Paired::unweighted(differences).scores(0.0);
+    let ranks = Paired::without_weights(differences).scores(0.0);
     let mut sums: Vec<f64> = (0..1u32 << ranks.len())
         .map(|labels| {
             let signed = ranks.iter().enumerate();

@@ -5,7 +5,7 @@
 //! and then, because others in the cgroup used it up, that run says nothing about its arm.
 
 /// Number of runs after which it is known whether a limit stops most of them. A program that needs
-/// about as much as the limit allows is not stopped in all.
+/// about as much as the limit allows is not stopped in every run.
 const KNOWN_AFTER: usize = 4;
 /// Fewer than one run in this many is rare.
 const RARE: usize = 4;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     /// Which of these runs are disturbed; `x` was stopped.
-    fn disturbed(runs: &str) -> String {
+    fn list_disturbed_runs(runs: &str) -> String {
         let mut stops = Stops::default();
         let of_run = |mark: char| match stops.count(Some(u64::from(mark == 'x'))) {
             true => 'd',
@@ -45,21 +45,21 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_always_there_disturbs_nothing() {
-        assert_eq!(disturbed("xxxxxxxx"), "........");
+        assert_eq!(list_disturbed_runs("xxxxxxxx"), "........");
     }
 
     #[test]
     fn stops_that_come_and_go_disturb() {
-        assert_eq!(disturbed(".....x....x."), ".....d....d.");
+        assert_eq!(list_disturbed_runs(".....x....x."), ".....d....d.");
     }
 
     #[test]
     fn nothing_is_rare_among_few_runs() {
-        assert_eq!(disturbed(".x.x...x"), "........");
+        assert_eq!(list_disturbed_runs(".x.x...x"), "........");
     }
 
     #[test]
     fn a_limit_that_becomes_permanent_counts_after_a_while() {
-        assert_eq!(disturbed("....xxxxx"), "....dd...");
+        assert_eq!(list_disturbed_runs("....xxxxx"), "....dd...");
     }
 }

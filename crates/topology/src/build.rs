@@ -15,7 +15,7 @@ mod contradictions;
 mod kinds;
 
 use contradictions::{
-    cores_within_packages, crossings, overlap_of, push_folded, unit_of_each_cpu, within_packages,
+    cores_within_packages, crossings, overlap_of, push_folded, split_at_packages, unit_of_each_cpu,
 };
 pub use kinds::KindFacts;
 pub(super) use kinds::{CAPACITY_STEP, FREQUENCY_STEP, cache_speed, join_alike, ranks};
@@ -100,7 +100,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
     let cores = cores(&facts, &online, &mut warnings);
     let cores = cores_within_packages(cores, &packages, &mut warnings);
     let caches = consistent_caches(&facts.caches, &online, &mut warnings);
-    let caches = within_packages(caches, &packages, &mut warnings);
+    let caches = split_at_packages(caches, &packages, &mut warnings);
     let llcs = last_level_domains(&caches, &mut warnings);
     let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
     let kinds = match facts.kinds.len() {

@@ -216,11 +216,11 @@ fn hex(text: &str) -> Option<u32> {
 /// The devices of a machine, by address. A server has hundreds, whose files take long to read: a
 /// running system's are read on first use, so that only their users wait.
 #[derive(Clone)]
-pub struct Devices(Arc<LazyLock<Found, Box<dyn FnOnce() -> Found + Send>>>);
+pub struct Devices(Arc<LazyLock<FoundDevices, Box<dyn FnOnce() -> FoundDevices + Send>>>);
 
 /// Devices, and warnings about them.
 #[derive(Debug, Clone, Default)]
-struct Found {
+struct FoundDevices {
     devices: Vec<Device>,
     warnings: Vec<Warning>,
 }
@@ -235,7 +235,7 @@ impl Devices {
         Self::from_search(move || {
             let mut warnings = Vec::new();
             let devices = complete(read(&capture()), &online, &nodes, &mut warnings);
-            Found { devices, warnings }
+            FoundDevices { devices, warnings }
         })
     }
 
@@ -247,12 +247,12 @@ impl Devices {
 
     /// Changes the list.
     pub fn update(&mut self, change: impl FnOnce(&mut Vec<Device>)) {
-        let mut found = Found::clone(&self.0);
+        let mut found = FoundDevices::clone(&self.0);
         change(&mut found.devices);
         *self = Self::from_search(move || found);
     }
 
-    fn from_search(find: impl FnOnce() -> Found + Send + 'static) -> Self {
+    fn from_search(find: impl FnOnce() -> FoundDevices + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(find))))
     }
 }
@@ -268,7 +268,7 @@ impl Deref for Devices {
 impl From<Vec<Device>> for Devices {
     fn from(devices: Vec<Device>) -> Self {
         let warnings = Vec::new();
-        Self::from_search(move || Found { devices, warnings })
+        Self::from_search(move || FoundDevices { devices, warnings })
     }
 }
 
@@ -506,7 +506,7 @@ mod tests {
         ]
     }
 
-    fn with(files: &[(String, &str)]) -> (Topology, Vec<Warning>) {
+    fn read_devices(files: &[(String, &str)]) -> (Topology, Vec<Warning>) {
         let files: Vec<(&str, &str)> = files.iter().map(|(p, c)| (p.as_str(), *c)).collect();
         machine(&files)
     }
@@ -521,7 +521,7 @@ mod tests {
             format!("{NVIDIA_DIR}/0000:41:00.0/information"),
             "Model: \t NVIDIA A100-SXM4-40GB\nDevice Minor: \t 3\n",
         ));
-        let (topology, warnings) = with(&files);
+        let (topology, warnings) = read_devices(&files);
         assert_eq!(warnings, [""; 0]);
         let device = &topology.devices[0];
         assert_eq!(device.names, ["gpu0", "card1", "nvidia3"]);
@@ -538,7 +538,7 @@ mod tests {
 
     #[test]
     fn unknown_to_the_firmware_is_unknown_here() {
-        let (topology, warnings) = with(&gpu("-1", "0-3"));
+        let (topology, warnings) = read_devices(&gpu("-1", "0-3"));
         assert_eq!(topology.devices[0].cpus, None);
         assert_eq!(
             warnings,
@@ -550,10 +550,10 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_reported_and_the_cpus_count() {
-        let (topology, warnings) = with(&gpu("0", "2-3"));
+        let (topology, warnings) = read_devices(&gpu("0", "2-3"));
         assert_eq!(topology.devices[0].cpus, CpuSet::parse_list("2-3").ok());
         assert!(warnings[0].contains("yet near CPUs 2-3"), "{warnings:?}");
-        let (topology, warnings) = with(&gpu("7", "0-1"));
+        let (topology, warnings) = read_devices(&gpu("7", "0-1"));
         assert_eq!(topology.devices[0].numa_node, Some(0));
         assert!(warnings[0].contains("does not exist"), "{warnings:?}");
     }
@@ -577,7 +577,7 @@ mod tests {
                 "../devices/virtual/block/loop0",
             ),
         ];
-        let (topology, _) = with(&files);
+        let (topology, _) = read_devices(&files);
         assert_eq!(topology.devices[0].names, ["nvme0", "nvme0n1"]);
     }
 

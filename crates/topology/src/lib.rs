@@ -152,7 +152,7 @@ pub enum CacheType {
     Data,
     /// Instructions only.
     Instruction,
-    /// Both.
+    /// Instructions and data.
     Unified,
 }
 
@@ -310,7 +310,7 @@ impl Topology {
         let (mut topology, more) = Self::from_facts(facts);
         warnings.extend(more);
         warnings.extend(topology.read_links(capture));
-        (topology, at_most(warnings, MAX_WARNINGS))
+        (topology, limit_warnings(warnings, MAX_WARNINGS))
     }
 
     /// Reads the units of a Linux system and the part that this process may use, from as few files
@@ -320,7 +320,7 @@ impl Topology {
         let (facts, mut warnings) = units::read(files);
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        (topology, at_most(warnings, MAX_WARNINGS))
+        (topology, limit_warnings(warnings, MAX_WARNINGS))
     }
 
     /// Reads the firmware's ranking of CPUs, from one or several files per CPU:
@@ -345,7 +345,7 @@ impl Topology {
         let (facts, mut warnings) = xml::read(text)?;
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        Ok((topology, at_most(warnings, MAX_WARNINGS)))
+        Ok((topology, limit_warnings(warnings, MAX_WARNINGS)))
     }
 
     /// The CPU with this number.
@@ -481,7 +481,7 @@ impl Topology {
 /// A damaged report of a large machine is inconsistent at every CPU: warnings must stay readable.
 const MAX_WARNINGS: usize = 40;
 
-fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
+fn limit_warnings(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
     if warnings.len() > most {
         let left_out = warnings.len() - most + 1;
         warnings.truncate(most - 1);

@@ -93,7 +93,7 @@ impl Topology {
 fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
     let is_gpu = |d: &&Device| d.kind == DeviceKind::Gpu && d.vendor == Some(NVIDIA);
     let gpus: Vec<&Device> = devices.iter().filter(is_gpu).collect();
-    let text = without_escapes(text);
+    let text = strip_escapes(text);
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
     let mut lines = text
         .lines()
@@ -127,7 +127,7 @@ fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
 }
 
 /// Removes the sequences that underline a heading.
-fn without_escapes(text: &str) -> String {
+fn strip_escapes(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {

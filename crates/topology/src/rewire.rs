@@ -6,7 +6,7 @@ impl Topology {
     /// The same machine with these groups as the units of a level; CPUs in none of them become
     /// units of their own. NUMA nodes and CPUs themselves stay as the kernel has them.
     #[must_use]
-    pub fn rewired(&self, level: Level, groups: &[CpuSet]) -> Self {
+    pub fn with_level(&self, level: Level, groups: &[CpuSet]) -> Self {
         let mut machine = self.clone();
         let units = match level {
             Level::Core => &mut machine.cores,
@@ -60,7 +60,7 @@ mod tests {
     fn reported_cores_become_siblings() {
         let reported = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         let siblings: CpuSet = [1, 3].into_iter().collect();
-        let measured = reported.rewired(Level::Core, &[siblings]);
+        let measured = reported.with_level(Level::Core, &[siblings]);
         let cores: Vec<String> = measured.cores.iter().map(CpuSet::to_string).collect();
         assert_eq!(cores, ["0", "1,3", "2"]);
         assert_eq!(
@@ -68,6 +68,6 @@ mod tests {
             (Some(1), 1)
         );
         assert!(measured.has_smt() && !reported.has_smt());
-        assert_eq!(measured.rewired(Level::Core, &reported.cores), reported);
+        assert_eq!(measured.with_level(Level::Core, &reported.cores), reported);
     }
 }

@@ -24,21 +24,21 @@ const NODE_DIR: &str = "sys/devices/system/node";
 
 pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     let mut reader = Reader::new(capture);
-    let present = reader.present();
+    let present = reader.read_present();
     let limits = cgroup::limits(capture, &mut reader.warnings);
-    let online = reader.online(&present, &limits.restrictions);
+    let online = reader.read_online(&present, &limits.restrictions);
     reader.check_for_unseen(&present, &limits.restrictions);
     let cpus = present
         .iter()
-        .map(|id| (id, reader.cpu(id, online.contains(id))))
+        .map(|id| (id, reader.read_cpu(id, online.contains(id))))
         .collect();
     reader.report_missing(&cpus);
-    let caches = reader.caches(&cpus, &online);
+    let caches = reader.read_caches(&cpus, &online);
     reader.report_strangers();
     let facts = Facts {
         identity: identity::read(capture),
         cpus,
-        nodes: reader.nodes(),
+        nodes: reader.read_nodes(),
         kinds: reader.kinds(&online, &caches),
         ranks: reader.ranks(&online),
         caches,
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn present(&mut self) -> CpuSet {
+    fn read_present(&mut self) -> CpuSet {
         let numbers = self.capture.numbered_children(CPU_DIR, "cpu");
         let beyond = numbers.iter().filter(|&&id| id > CpuSet::MAX_CPU).count();
         if beyond > 0 {
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn online(&mut self, present: &CpuSet, restrictions: &[Restriction]) -> CpuSet {
+    fn read_online(&mut self, present: &CpuSet, restrictions: &[Restriction]) -> CpuSet {
         if let Some(online) = self.list(&format!("{CPU_DIR}/online")) {
             let is_described = |id: &usize| {
                 let folder = format!("{CPU_DIR}/cpu{id}");
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    fn cpu(&mut self, id: usize, online: bool) -> CpuFacts {
+    fn read_cpu(&mut self, id: usize, online: bool) -> CpuFacts {
         let dir = format!("{CPU_DIR}/cpu{id}/topology");
         let group = |reader: &mut Self, names: [&str; 4]| {
             let [mask, list, old_mask, old_list] = names.map(|name| format!("{dir}/{name}"));
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn caches(&mut self, cpus: &BTreeMap<usize, CpuFacts>, online: &CpuSet) -> Vec<Cache> {
+    fn read_caches(&mut self, cpus: &BTreeMap<usize, CpuFacts>, online: &CpuSet) -> Vec<Cache> {
         let mut seen = BTreeSet::new();
         let mut caches = Vec::new();
         let mut ids = CacheIds::default();
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
             let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
             for index in self.capture.numbered_children(&dir, "index") {
                 let dir = format!("{dir}/index{index}");
-                let Some(mut cache) = self.cache(&dir, cpu, cpus[&cpu].core.as_ref()) else {
+                let Some(mut cache) = self.read_cache(&dir, cpu, cpus[&cpu].core.as_ref()) else {
                     continue;
                 };
                 cache.cpus = cache.cpus.intersection(online);
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A cache of a CPU; if its sharers are not reported, they are the CPUs of its core.
-    fn cache(&mut self, dir: &str, cpu: usize, core: Option<&CpuSet>) -> Option<Cache> {
+    fn read_cache(&mut self, dir: &str, cpu: usize, core: Option<&CpuSet>) -> Option<Cache> {
         let level = self.integer(&format!("{dir}/level"))?;
         let kind = self.text(&format!("{dir}/type"))?;
         let kind = match kind {
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn nodes(&mut self) -> Vec<NodeFacts> {
+    fn read_nodes(&mut self) -> Vec<NodeFacts> {
         let gpu_nodes = self.gpu_nodes();
         let numbers = self.capture.numbered_children(NODE_DIR, "node");
         let nodes: Vec<NodeFacts> = numbers

@@ -211,7 +211,7 @@ fn names_stand_at_the_machine_or_a_package() {
 }
 
 /// Renumbering CPUs must not change the shape.
-fn shuffled(cpus: usize, seed: u64) -> String {
+fn shuffle_description(cpus: usize, seed: u64) -> String {
     use rand::SeedableRng;
     use rand::seq::SliceRandom;
     let mut numbers: Vec<usize> = (0..cpus).collect();
@@ -228,7 +228,7 @@ proptest! {
     fn relabelling_keeps_the_shape(seed in any::<u64>(), packages in 1usize..3, llcs in 1usize..3, cores in 1usize..4, pus in 1usize..3) {
         let total = packages * llcs * cores * pus;
         let plain = format!("package:{packages} l3:{llcs} core:{cores} pu:{pus}");
-        let mixed = format!("{plain}(indexes={})", shuffled(total, seed));
+        let mixed = format!("{plain}(indexes={})", shuffle_description(total, seed));
         let a = Topology::from_synthetic(&plain).unwrap();
         let b = Topology::from_synthetic(&mixed).unwrap();
         prop_assert_eq!(a.shape_hash(), b.shape_hash());

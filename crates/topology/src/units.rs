@@ -69,7 +69,7 @@ pub(super) fn ranks(files: &mut impl Files, online: &CpuSet) -> Vec<KindFacts> {
     let mut reader = Reader::new(files);
     let ranks = sysfs::RANK_FILES.into_iter().map(|file| {
         let mut capture = Capture::new();
-        reader.of_all(&mut capture, online, file);
+        reader.read_of_all_cpus(&mut capture, online, file);
         sysfs::ranks(&capture, online)
     });
     let mut known = ranks.filter(|ranks| !ranks.is_empty());
@@ -78,17 +78,17 @@ pub(super) fn ranks(files: &mut impl Files, online: &CpuSet) -> Vec<KindFacts> {
 
 pub(super) fn read(files: &mut impl Files) -> (Facts, Vec<Warning>) {
     let mut reader = Reader::new(files);
-    let limits = cgroup::limits(&reader.limits(), &mut reader.warnings);
-    let online = reader.online(&limits.restrictions);
-    let present = reader.present(&online);
-    let cpus = reader.cpus(&present, &online);
-    let kinds = reader.kinds(&online);
+    let limits = cgroup::limits(&reader.read_limits(), &mut reader.warnings);
+    let online = reader.read_online(&limits.restrictions);
+    let present = reader.read_present(&online);
+    let cpus = reader.read_cpus(&present, &online);
+    let kinds = reader.read_kinds(&online);
     let mut caches = reader.last_level_caches(&cpus, &online);
     caches.extend(reader.shared_inner_caches(&cpus, &kinds, &caches));
     let facts = Facts {
         cpus,
         caches,
-        nodes: reader.nodes(),
+        nodes: reader.read_nodes(),
         kinds,
         restrictions: limits.restrictions,
         isolated: reader.read_isolated(),
@@ -116,7 +116,7 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     /// The files that limit this process.
-    fn limits(&mut self) -> Capture {
+    fn read_limits(&mut self) -> Capture {
         let mut capture = Capture::new();
         for path in ["pinwise/affinity", "proc/self/cgroup", "proc/self/cpuset"] {
             self.keep(&mut capture, path);
@@ -177,7 +177,7 @@ impl<'a, F: Files> Reader<'a, F> {
         Some(set)
     }
 
-    fn online(&mut self, restrictions: &[Restriction]) -> CpuSet {
+    fn read_online(&mut self, restrictions: &[Restriction]) -> CpuSet {
         let listed = self.set(CPU_DIR, ("online", Form::List));
         if let Some(online) = listed.filter(|set| !set.is_empty()) {
             let mut warnings = Vec::new();
@@ -205,7 +205,7 @@ impl<'a, F: Files> Reader<'a, F> {
         online
     }
 
-    fn present(&mut self, online: &CpuSet) -> CpuSet {
+    fn read_present(&mut self, online: &CpuSet) -> CpuSet {
         let listed = self.set(CPU_DIR, ("present", Form::List));
         let present = listed.unwrap_or_else(|| {
             let folders = self.list_numbered(CPU_DIR, "cpu");
@@ -228,7 +228,7 @@ impl<'a, F: Files> Reader<'a, F> {
         numbers
     }
 
-    fn cpus(&mut self, present: &CpuSet, online: &CpuSet) -> BTreeMap<usize, CpuFacts> {
+    fn read_cpus(&mut self, present: &CpuSet, online: &CpuSet) -> BTreeMap<usize, CpuFacts> {
         let mut cpus: BTreeMap<usize, CpuFacts> = present
             .iter()
             .map(|id| {
@@ -241,10 +241,10 @@ impl<'a, F: Files> Reader<'a, F> {
             })
             .collect();
         let (mut cores, mut packages) = (CORE, PACKAGE);
-        for (id, set) in self.units(online, &mut cores) {
+        for (id, set) in self.read_units(online, &mut cores) {
             cpus.entry(id).or_default().core = Some(set);
         }
-        for (id, set) in self.units(online, &mut packages) {
+        for (id, set) in self.read_units(online, &mut packages) {
             cpus.entry(id).or_default().package = Some(set);
         }
         if self.may_have_modules() {
@@ -257,7 +257,7 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     /// Reads the members of each unit from one of its CPUs.
-    fn units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
+    fn read_units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
         let mut known = CpuSet::new();
         let mut units = Vec::new();
         for id in online.iter() {
@@ -279,7 +279,7 @@ impl<'a, F: Files> Reader<'a, F> {
         modalias.is_none_or(|name| name.contains("ven0002fam0015"))
     }
 
-    fn nodes(&mut self) -> Vec<NodeFacts> {
+    fn read_nodes(&mut self) -> Vec<NodeFacts> {
         let listed = self.set(NODE_DIR, ("online", Form::List));
         let numbers: Vec<usize> = match listed {
             Some(nodes) => nodes.iter().collect(),
@@ -318,7 +318,7 @@ impl<'a, F: Files> Reader<'a, F> {
 
     /// The files that give kinds of CPU, fewest first; each source is used only if the one before
     /// gave nothing.
-    fn kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+    fn read_kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
         let mut capture = Capture::new();
         for pmu in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
             self.keep(&mut capture, &format!("sys/devices/{pmu}/cpus"));
@@ -332,18 +332,19 @@ impl<'a, F: Files> Reader<'a, F> {
                 }
             }
             let has_types = capture.children(&types).next().is_some();
-            let by_design = self.of_all(&mut capture, online, "regs/identification/midr_el1");
+            let by_design =
+                self.read_of_all_cpus(&mut capture, online, "regs/identification/midr_el1");
             let differ = by_design && self.differ(&capture, online);
             if has_types || differ || !by_design {
-                let has_capacity = self.of_all(&mut capture, online, "cpu_capacity");
+                let has_capacity = self.read_of_all_cpus(&mut capture, online, "cpu_capacity");
                 if has_capacity && !by_design {
                     self.keep(&mut capture, "proc/cpuinfo");
                 }
                 if (has_types || differ)
                     && !has_capacity
-                    && !self.of_all(&mut capture, online, "cpufreq/cpuinfo_max_freq")
+                    && !self.read_of_all_cpus(&mut capture, online, "cpufreq/cpuinfo_max_freq")
                 {
-                    self.of_all(&mut capture, online, "acpi_cppc/highest_perf");
+                    self.read_of_all_cpus(&mut capture, online, "acpi_cppc/highest_perf");
                 }
             }
         }
@@ -351,7 +352,7 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     /// Reads a file of every CPU, if the first has it.
-    fn of_all(&mut self, capture: &mut Capture, online: &CpuSet, file: &str) -> bool {
+    fn read_of_all_cpus(&mut self, capture: &mut Capture, online: &CpuSet, file: &str) -> bool {
         for id in online.iter() {
             let path = format!("{CPU_DIR}/cpu{id}/{file}");
             self.keep(capture, &path);

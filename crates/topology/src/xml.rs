@@ -72,14 +72,14 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
         node_of: BTreeMap::new(),
     };
     for object in root.descendants().filter(|n| n.has_tag_name("object")) {
-        import.object(object)?;
+        import.read_object(object)?;
     }
-    import.identity(root);
+    import.read_identity(root);
     for kind in root.descendants().filter(|n| n.has_tag_name("cpukind")) {
-        import.kind(kind)?;
+        import.read_cpu_kind(kind)?;
     }
     for attribute in root.children().filter(|n| n.has_tag_name("memattr")) {
-        import.memory_attribute(attribute);
+        import.read_memory_attribute(attribute);
     }
     import.facts.ranks.clone_from(&import.facts.kinds);
     let step = match import.has_frequencies {
@@ -87,7 +87,7 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
         false => CAPACITY_STEP,
     };
     import.facts.kinds = join_alike(import.facts.kinds, &import.facts.caches, step);
-    import.facts.nodes = with_own_cpus(import.facts.nodes);
+    import.facts.nodes = assign_cpus_once(import.facts.nodes);
     if !import.facts.cpus.values().any(|cpu| cpu.online) {
         return Err(XmlError::NoCpus);
     }
@@ -104,26 +104,26 @@ struct Import {
 }
 
 impl Import {
-    fn object(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+    fn read_object(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
         if object.attribute("type") == Some("PCIDev") {
-            return self.device(object);
+            return self.read_device(object);
         }
         let Some(cpus) = bitmap(object, "cpuset")? else {
             return Ok(());
         };
         match object.attribute("type").unwrap_or_default() {
-            "Machine" => self.machine(object)?,
-            "Package" => self.units(&cpus, |cpu, set| cpu.package = Some(set)),
-            "Core" => self.units(&cpus, |cpu, set| cpu.core = Some(set)),
-            "PU" => self.pu(object, &cpus),
-            "NUMANode" => self.numa_node(object, cpus),
-            name => self.cache(name, object, cpus),
+            "Machine" => self.read_machine(object)?,
+            "Package" => self.put_units(&cpus, |cpu, set| cpu.package = Some(set)),
+            "Core" => self.put_units(&cpus, |cpu, set| cpu.core = Some(set)),
+            "PU" => self.read_pu(object, &cpus),
+            "NUMANode" => self.read_numa_node(object, cpus),
+            name => self.read_cache(name, object, cpus),
         }
         Ok(())
     }
 
     /// A device is near the CPUs of the object that it is attached to.
-    fn device(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+    fn read_device(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
         let kind = object.attribute("pci_type").unwrap_or_default();
         let hex = |digits: Option<&str>| u16::from_str_radix(digits?, 16).ok();
         // An id of zero means unknown.
@@ -164,7 +164,7 @@ impl Import {
         Ok(())
     }
 
-    fn machine(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+    fn read_machine(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
         for id in bitmap(object, "complete_cpuset")?
             .unwrap_or_default()
             .iter()
@@ -181,7 +181,7 @@ impl Import {
         Ok(())
     }
 
-    fn pu(&mut self, object: Node<'_, '_>, cpus: &CpuSet) {
+    fn read_pu(&mut self, object: Node<'_, '_>, cpus: &CpuSet) {
         let id = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
         match id.or_else(|| cpus.first()) {
             Some(id) if id <= CpuSet::MAX_CPU => {
@@ -197,7 +197,7 @@ impl Import {
     }
 
     /// Names are `<info>` elements of the machine or its packages; the first one counts.
-    fn identity(&mut self, root: Node<'_, '_>) {
+    fn read_identity(&mut self, root: Node<'_, '_>) {
         let mut infos: BTreeMap<&str, &str> = BTreeMap::new();
         for info in root.descendants().filter(|n| n.has_tag_name("info")) {
             // Version 3 has the machine's next to its objects.
@@ -228,7 +228,7 @@ impl Import {
         };
     }
 
-    fn numa_node(&mut self, object: Node<'_, '_>, cpus: CpuSet) {
+    fn read_numa_node(&mut self, object: Node<'_, '_>, cpus: CpuSet) {
         let is_gpu = object.attribute("subtype") == Some("GPUMemory");
         let node = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
         if let (Some(node), false) = (node, is_gpu) {
@@ -249,7 +249,7 @@ impl Import {
 
     /// Bandwidth or latency of nodes. There is a value for each group of CPUs: the best is the
     /// nearest group's.
-    fn memory_attribute(&mut self, element: Node<'_, '_>) {
+    fn read_memory_attribute(&mut self, element: Node<'_, '_>) {
         type Best = fn(u64, u64) -> u64;
         type Figure = fn(&mut MemoryAttributes) -> &mut Option<u64>;
         let (figure, best): (Figure, Best) = match element.attribute("name") {
@@ -269,7 +269,7 @@ impl Import {
         }
     }
 
-    fn cache(&mut self, name: &str, object: Node<'_, '_>, cpus: CpuSet) {
+    fn read_cache(&mut self, name: &str, object: Node<'_, '_>, cpus: CpuSet) {
         let Some(rest) = name.strip_prefix('L').and_then(|r| r.strip_suffix("Cache")) else {
             return;
         };
@@ -289,7 +289,7 @@ impl Import {
         });
     }
 
-    fn kind(&mut self, element: Node<'_, '_>) -> Result<(), XmlError> {
+    fn read_cpu_kind(&mut self, element: Node<'_, '_>) -> Result<(), XmlError> {
         if let Some(cpus) = bitmap(element, "cpuset")? {
             // Ranks that do not measure speed are so far apart that none are joined.
             let rank = 1 << self.facts.kinds.len().min(60);
@@ -308,7 +308,7 @@ impl Import {
         Ok(())
     }
 
-    fn units(&mut self, cpus: &CpuSet, put: impl Fn(&mut CpuFacts, CpuSet)) {
+    fn put_units(&mut self, cpus: &CpuSet, put: impl Fn(&mut CpuFacts, CpuSet)) {
         for id in cpus.iter() {
             put(self.facts.cpus.entry(id).or_default(), cpus.clone());
         }
@@ -318,7 +318,7 @@ impl Import {
 /// For the kernel, each CPU belongs to one node. hwloc gives each memory the CPUs near it, so
 /// several may have the same (DRAM and HBM), or one those of others (memory behind CXL): a node
 /// whose CPUs all belong to smaller or lower-numbered nodes has none of its own.
-fn with_own_cpus(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
+fn assign_cpus_once(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
     nodes.sort_by_key(|node| (node.cpus.len(), node.node));
     let mut taken = CpuSet::new();
     for node in &mut nodes {

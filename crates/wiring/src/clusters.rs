@@ -8,7 +8,7 @@
 
 use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
-use super::search::{By, Found};
+use super::search::{By, LevelRows};
 
 /// Latency between mates over latency to others: 1.25 and 1.29 on 12700K and 12600K, 1.2 on a busy
 /// 14700K.
@@ -32,7 +32,7 @@ const MUCH_BETTER: f64 = 0.2;
 const CUT_OFF: f64 = 0.8;
 
 /// Groups among `alone`, rows without SMT siblings; `others` have some.
-pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Found> {
+pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<LevelRows> {
     if alone.len() < MIN_CLUSTER || others.is_empty() {
         return None;
     }
@@ -40,7 +40,7 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
     let equal = excess.best(
         (MIN_CLUSTER..=MAX_CLUSTER)
             .filter(|&size| size < alone.len() && alone.len().is_multiple_of(size))
-            .map(|size| excess.of_equal_size(size)),
+            .map(|size| excess.partition_into_equal_sizes(size)),
     );
     let any = excess.best(excess.tree().into_iter());
     let best = match (equal, any) {
@@ -119,7 +119,7 @@ impl Excess {
 
     /// The best partition into clusters of one size, as in chips: clusters grow one by one, then
     /// cores are exchanged while that helps.
-    fn of_equal_size(&self, size: usize) -> Vec<Vec<usize>> {
+    fn partition_into_equal_sizes(&self, size: usize) -> Vec<Vec<usize>> {
         let mut rest: Vec<usize> = (0..self.len()).collect();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         while !rest.is_empty() {
@@ -247,7 +247,12 @@ fn values_between(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
 }
 
 /// Makes clusters a level if every core in them is farther from its mates than from all others.
-fn judge(logs: &Logs, alone: &[usize], others: &[usize], clusters: &[Vec<usize>]) -> Option<Found> {
+fn judge(
+    logs: &Logs,
+    alone: &[usize],
+    others: &[usize],
+    clusters: &[Vec<usize>],
+) -> Option<LevelRows> {
     let mut margins = Vec::new();
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for cluster in clusters {
@@ -268,7 +273,7 @@ fn judge(logs: &Logs, alone: &[usize], others: &[usize], clusters: &[Vec<usize>]
     let supporters = margins.iter().filter(|m| **m >= RATIO.ln()).count();
     let is_level = !margins.is_empty() && count(supporters) >= SUPPORTED * count(margins.len());
     let singles = others.iter().chain(alone).copied();
-    is_level.then(|| Found {
+    is_level.then(|| LevelRows {
         groups: singles
             .filter(|row| !clusters.iter().any(|c| c.contains(row)))
             .map(|row| vec![row])

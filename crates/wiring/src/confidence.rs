@@ -4,7 +4,7 @@
 //! (`cargo lab wiring`, which prints how often levels of each confidence were right, and the same
 //! with weights from all machines except the judged one).
 
-use super::search::{By, Found};
+use super::search::{By, LevelRows};
 
 /// The unit of margins, a ratio: the smallest that counts as a level at all
 /// (`cut`).
@@ -33,7 +33,7 @@ pub struct ConfidenceFactors {
 }
 
 impl ConfidenceFactors {
-    pub(super) fn from_level(level: &Found) -> Self {
+    pub(super) fn from_level(level: &LevelRows) -> Self {
         let shared = level.shared().count();
         let has_alone = level.groups.len() > shared;
         let is_far = level.inside_ns > ONE_CACHE_NS;

@@ -64,7 +64,7 @@ impl Logs {
 
     /// The table between groups of its rows: the median of each block, which a
     /// few disturbed pairs do not move.
-    pub(super) fn between(&self, groups: &[Vec<usize>]) -> Self {
+    pub(super) fn median_between(&self, groups: &[Vec<usize>]) -> Self {
         let mut blocks = Self::new(groups.len());
         for (a, rows) in groups.iter().enumerate() {
             for (b, columns) in groups.iter().enumerate().take(a) {

@@ -4,7 +4,7 @@
 
 use super::cut::Criteria;
 use super::figures::{Logs, usable};
-use super::search::{self, By, Found};
+use super::search::{self, By, LevelRows};
 use super::siblings::{self, Siblings};
 use super::{ConfidenceFactors, Evidence, LevelKind, PairMatrix, Thresholds, Wiring, WiringLevel};
 use super::{NO_CONTENTION, clock, clusters, few, kinds, leftovers, words};
@@ -66,7 +66,7 @@ fn cannot_tell(why: &str) -> Wiring {
     }
 }
 
-fn notes(step_ns: Option<f64>, found: &[Found]) -> Vec<String> {
+fn notes(step_ns: Option<f64>, found: &[LevelRows]) -> Vec<String> {
     let clock = step_ns.map(words::coarse_clock);
     let home = found.iter().any(|level| level.by == By::Home);
     clock
@@ -81,7 +81,7 @@ fn siblings(
     rows: &[usize],
     logs: &Logs,
     step_ns: f64,
-) -> (Option<Found>, bool) {
+) -> (Option<LevelRows>, bool) {
     let Some(contention) = &evidence.contention else {
         return (None, true);
     };
@@ -96,10 +96,10 @@ fn siblings(
 fn levels(
     logs: &Logs,
     criteria: &Criteria,
-    siblings: Option<Found>,
+    siblings: Option<LevelRows>,
     may_be_smt: bool,
     may_be_siblings: impl Fn(usize, usize) -> bool,
-) -> Vec<Found> {
+) -> Vec<LevelRows> {
     let mut items: Vec<Vec<usize>> = (0..logs.len()).map(|row| vec![row]).collect();
     let threads = siblings.or_else(|| {
         let lowest = search::next(logs, criteria, &items);
@@ -138,7 +138,7 @@ fn measured_rows(matrix: &PairMatrix) -> Vec<usize> {
         .collect()
 }
 
-fn describe(level: &Found, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
+fn describe(level: &LevelRows, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
     let mut groups: Vec<CpuSet> = level
         .shared()
         .map(|rows| rows.iter().map(|&row| cpus[row]).collect())

@@ -7,7 +7,7 @@
 //! AMD package are not two packages.
 
 use super::LevelKind;
-use super::search::{By, Found};
+use super::search::{By, LevelRows};
 
 /// Only SMT siblings are this near; the fastest published pair of cores with one LLC (Zen 3, Zen 4)
 /// has 15.3 ns.
@@ -38,7 +38,7 @@ const LARGEST_OLD_COMPLEX: usize = 8;
 
 /// Names the levels, which are ordered from low to high. `may_be_smt` is false if contention has
 /// already decided about siblings.
-pub(super) fn name(levels: &[Found], may_be_smt: bool) -> Vec<LevelKind> {
+pub(super) fn name(levels: &[LevelRows], may_be_smt: bool) -> Vec<LevelKind> {
     let mut kinds = Vec::new();
     for (place, level) in levels.iter().enumerate() {
         let is_above_cache = kinds
@@ -60,7 +60,7 @@ pub(super) fn name(levels: &[Found], may_be_smt: bool) -> Vec<LevelKind> {
 }
 
 /// May a lowest level found by latency be SMT siblings?
-pub(super) fn is_smt(level: &Found) -> bool {
+pub(super) fn is_smt(level: &LevelRows) -> bool {
     let widest = level.shared().map(Vec::len).max().unwrap_or(0);
     let is_all_pairs = widest == 2
         && level.shared().count() >= RULE_OF_PAIRS
@@ -71,7 +71,7 @@ pub(super) fn is_smt(level: &Found) -> bool {
         || (is_all_pairs && inside < PAIR_OF_THREADS_NS)
 }
 
-fn is_package(level: &Found) -> bool {
+fn is_package(level: &LevelRows) -> bool {
     let smallest = level.shared().map(Vec::len).min().unwrap_or(0);
     let (inside, outside) = (level.inside_ns, level.outside_ns);
     let is_large = smallest > LARGEST_OLD_COMPLEX

@@ -79,8 +79,8 @@ pub struct Ladder {
 }
 
 /// A last plateau slower than this is memory, a faster one a cache. Published latencies of
-/// last-level caches end at some 40 ns (meshes of Xeons and Neoverses), those of memory begin at
-/// some 55 ns.
+/// last-level caches end at about 40 ns (meshes of Xeons and Neoverses), those of memory begin at
+/// about 55 ns.
 const MEMORY_NS: f64 = 48.0;
 
 /// Matching a knee and a reported cache costs `|ln(ratio)|`; leaving either unmatched costs this.
@@ -128,9 +128,12 @@ pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
 
 /// Memory has its own knees where page tables outgrow the caches: steps after a plateau as slow as
 /// memory and larger than any cache are left out.
-fn up_to_memory(mut fit: Vec<fit::Step>, reported: &[ReportedCache]) -> Vec<fit::Step> {
+fn up_to_memory(
+    mut fit: Vec<fit::PlateauAndKnee>,
+    reported: &[ReportedCache],
+) -> Vec<fit::PlateauAndKnee> {
     let largest = reported.iter().map(|cache| cache.bytes).max().unwrap_or(0) as f64;
-    let is_memory = |step: &fit::Step| {
+    let is_memory = |step: &fit::PlateauAndKnee| {
         let is_large = step.knee_bytes.is_none_or(|bytes| bytes > 1.5 * largest);
         step.latency_ns >= MEMORY_NS && is_large
     };

@@ -6,7 +6,7 @@
 //! against it.
 
 use super::figures::{Logs, quantile};
-use super::search::Found;
+use super::search::LevelRows;
 
 /// From this many groups of one size on, the size is a rule of the machine. Hybrid chips with this
 /// many P-cores have four E-cores or more for each.
@@ -21,9 +21,9 @@ const ALIKE: f64 = 2.0;
 /// speaks against it.
 pub(super) fn pair_leftovers(
     logs: &Logs,
-    mut level: Found,
+    mut level: LevelRows,
     may_be: impl Fn(usize, usize) -> bool,
-) -> Found {
+) -> LevelRows {
     let size = level.shared().map(Vec::len).max().unwrap_or(0);
     let whole = level.shared().filter(|group| group.len() == size).count();
     let alone: Vec<usize> = level

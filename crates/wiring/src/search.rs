@@ -10,7 +10,7 @@ use super::linkage::Tree;
 
 /// A level as rows of the matrix.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct LevelRows {
     /// All groups, single rows as groups of one.
     pub(super) groups: Vec<Vec<usize>>,
     /// Typical latency within, ns.
@@ -42,7 +42,7 @@ pub(super) enum By {
     Contention,
 }
 
-impl Found {
+impl LevelRows {
     /// Is this row in a group of two or more?
     pub(super) fn has(&self, row: usize) -> bool {
         self.shared().any(|group| group.contains(&row))
@@ -55,7 +55,11 @@ impl Found {
 }
 
 /// Levels above `items`, which are groups of rows, lowest first.
-pub(super) fn levels(logs: &Logs, criteria: &Criteria, mut items: Vec<Vec<usize>>) -> Vec<Found> {
+pub(super) fn levels(
+    logs: &Logs,
+    criteria: &Criteria,
+    mut items: Vec<Vec<usize>>,
+) -> Vec<LevelRows> {
     let mut found = Vec::new();
     while items.len() > 2 {
         let level = next(logs, criteria, &items);
@@ -66,8 +70,8 @@ pub(super) fn levels(logs: &Logs, criteria: &Criteria, mut items: Vec<Vec<usize>
     found
 }
 
-pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Option<Found> {
-    let blocks = logs.between(items);
+pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Option<LevelRows> {
+    let blocks = logs.median_between(items);
     let tree = Tree::from_logs(&blocks);
     let weights: Vec<usize> = items.iter().map(Vec::len).collect();
     let are_rows = weights.iter().all(|&weight| weight == 1);
@@ -85,8 +89,8 @@ pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Op
     }
 }
 
-fn level_of_cut(cut: &Cut, items: &[Vec<usize>]) -> Found {
-    Found {
+fn level_of_cut(cut: &Cut, items: &[Vec<usize>]) -> LevelRows {
+    LevelRows {
         groups: cut
             .groups
             .iter()
@@ -107,9 +111,9 @@ fn home_level(
     tree: &Tree,
     weights: &[usize],
     items: &[Vec<usize>],
-) -> Option<Found> {
+) -> Option<LevelRows> {
     let home = home::find(blocks, tree, weights)?;
-    Some(Found {
+    Some(LevelRows {
         groups: vec![join_items(&home.near, items), join_items(&home.far, items)],
         inside_ns: home.inside.exp(),
         outside_ns: home.outside.exp(),

@@ -9,7 +9,7 @@
 use super::cut::Cut;
 use super::figures::{Logs, count, median};
 use super::linkage::Tree;
-use super::search::{By, Found};
+use super::search::{By, LevelRows};
 use super::{PairMatrix, Thresholds};
 
 /// Between the ratios of siblings (1.3 to 2) and of others (0.95 to 1.1).
@@ -34,8 +34,8 @@ pub(super) enum Siblings {
     Unknown,
     /// There are no siblings.
     None,
-    /// These.
-    Groups(Found),
+    /// The groups found.
+    Groups(LevelRows),
 }
 
 /// Finds the groups of siblings among `rows`.
@@ -63,7 +63,7 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
     if !found.inside_ns.is_finite() {
         return Siblings::Unknown;
     }
-    Siblings::Groups(Found {
+    Siblings::Groups(LevelRows {
         contention: ratios.typical(&groups),
         ..found
     })
@@ -124,7 +124,7 @@ fn drop_disturbances(groups: Vec<Vec<usize>>, witness: &Witness) -> Vec<Vec<usiz
     (0..all).map(|row| vec![row]).collect()
 }
 
-fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
+fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> LevelRows {
     let mut within: Vec<f64> = Vec::new();
     let (mut supporters, mut asked) = (0, 0);
     for group in groups.iter().filter(|group| group.len() > 1) {
@@ -146,7 +146,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
         true,
         Thresholds::default().tolerated,
     );
-    Found {
+    LevelRows {
         groups: groups.to_vec(),
         inside_ns: median(&mut within).exp(),
         outside_ns: cut.as_ref().map_or(f64::NAN, |cut| cut.outside.exp()),

@@ -2,10 +2,10 @@
 
 use super::LevelKind;
 use super::figures::{Logs, median, quantile};
-use super::search::{By, Found};
+use super::search::{By, LevelRows};
 use pinwise_format::nanoseconds;
 
-pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
+pub(super) fn evidence(level: &LevelRows, kind: LevelKind) -> String {
     let (groups, inside, outside) = (
         groups(level),
         nanoseconds(level.inside_ns),
@@ -44,7 +44,7 @@ pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
     }
 }
 
-fn groups(level: &Found) -> String {
+fn groups(level: &LevelRows) -> String {
     let mut sizes: Vec<usize> = level.shared().map(Vec::len).collect();
     sizes.sort_unstable();
     let (least, most) = (sizes.first().copied().unwrap_or(0), sizes.last().copied());

@@ -54,7 +54,7 @@ impl Command {
     ///
     /// # Errors
     /// [`CommandError`] if the shell or the line is empty or holds NUL.
-    pub fn in_shell(shell: &str, line: &str) -> Result<Self, CommandError> {
+    pub fn wrap_in_shell(shell: &str, line: &str) -> Result<Self, CommandError> {
         if line.trim().is_empty() {
             return Err(CommandError::Empty);
         }
@@ -171,7 +171,7 @@ pub enum SweepError {
     TooMany,
 }
 
-/// Most commands that sweeps may multiply into.
+/// Maximum number of commands that sweeps may multiply into.
 const MAX_COMMANDS: usize = 2000;
 
 /// Longest range that is written out.

@@ -38,7 +38,7 @@ pub enum Framework {
 }
 
 impl Framework {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 5] = [
         Self::Criterion,
         Self::GoogleBenchmark,
@@ -115,7 +115,7 @@ impl Framework {
     #[must_use]
     pub fn command(self, command: &[String], benchmark: &str) -> Vec<String> {
         let mut whole = match self {
-            Self::Pytest => pytest::without_selection(command, benchmark),
+            Self::Pytest => pytest::remove_selection(command, benchmark),
             _ => command.to_vec(),
         };
         whole.extend(self.run_arguments(benchmark));

@@ -17,7 +17,7 @@ pub struct Knob {
     signs: &'static str,
 }
 
-/// What a process shows of itself.
+/// How a process can be recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signs<'a> {
     /// Name of the executable file, without its folder.

@@ -35,7 +35,7 @@ pub use metric::{Better, Counts, Measured, Metric, MetricError, OwnMetric, Readi
 pub use pattern::Pattern;
 pub use policy::{PolicyError, SchedulingPolicy};
 pub use prometheus::{Missing, Query, two_readings};
-pub use recipe::{ChoiceError, Chosen, Parameter, Program, Recipe, RecipeError};
+pub use recipe::{ChoiceError, ChosenRecipe, Parameter, Program, Recipe, RecipeError};
 pub use threads::{missing_thread_variables, thread_variables};
 pub use toml_error::{Position, TomlError};
 

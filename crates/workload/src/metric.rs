@@ -160,7 +160,7 @@ pub enum Reading {
     /// The benchmark framework gave no figure.
     #[error("{framework}: {reason}")]
     Framework {
-        /// Which.
+        /// The framework.
         framework: Framework,
         /// Why not; it names the benchmark.
         reason: FrameworkError,
@@ -240,7 +240,7 @@ impl Metric {
     pub fn is_count(&self) -> Option<bool> {
         match self {
             Self::Own(_) | Self::Framework(..) => Some(!self.is_time()),
-            Self::Regex(regex, _) => names_time(&without_escapes(regex.as_str())),
+            Self::Regex(regex, _) => names_time(&strip_escapes(regex.as_str())),
             Self::Json(path, _) => names_time(&path.text),
             Self::Prometheus(query, _) => names_time(&query.to_string()),
         }
@@ -374,7 +374,7 @@ fn names_time(text: &str) -> Option<bool> {
 }
 
 /// A pattern without its escapes: the `s` of `\s` does not mean seconds.
-fn without_escapes(pattern: &str) -> String {
+fn strip_escapes(pattern: &str) -> String {
     let mut is_escaped = false;
     let mut rest = String::new();
     for c in pattern.chars() {

@@ -13,7 +13,7 @@ const MAX_SELECTOR_BYTES: usize = 4096;
 /// Separates two readings; for every other reader it is a comment.
 const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
 
-/// What is asked of a page.
+/// What to read from a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     what: Aggregation,
@@ -45,7 +45,7 @@ pub enum Missing {
     Several {
         /// As asked.
         name: String,
-        /// How many.
+        /// The number of them.
         count: usize,
         /// One of them.
         example: String,

@@ -100,7 +100,7 @@ pub enum ChoiceError {
     Unknown {
         /// The recipe.
         recipe: String,
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// What there is.
         known: String,
@@ -112,7 +112,7 @@ pub enum ChoiceError {
         recipe: String,
         /// The parameter.
         name: String,
-        /// What was asked for.
+        /// What was requested.
         value: String,
         /// What is possible.
         wanted: String,
@@ -129,14 +129,14 @@ pub enum ChoiceError {
 
 /// A recipe with everything chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct ChosenRecipe {
     /// What was chosen, such as `threads=2`; `None` if nothing was.
     pub label: Option<String>,
     /// Marks and what replaces them.
     values: Vec<(String, String)>,
 }
 
-impl Chosen {
+impl ChosenRecipe {
     /// All parameters and their values.
     #[must_use]
     pub fn choice(&self) -> Vec<(&str, &str)> {
@@ -153,11 +153,11 @@ impl Recipe {
         parse::parse(text)
     }
 
-    /// All combinations of the values asked for, defaults for the rest.
+    /// All combinations of the requested values, defaults for the rest.
     ///
     /// # Errors
     /// [`ChoiceError`] says what is not possible.
-    pub fn choices(&self, sweeps: &[Sweep]) -> Result<Vec<Chosen>, ChoiceError> {
+    pub fn choices(&self, sweeps: &[Sweep]) -> Result<Vec<ChosenRecipe>, ChoiceError> {
         for sweep in sweeps {
             self.check_sweep(sweep)?;
         }
@@ -171,7 +171,7 @@ impl Recipe {
             .collect()
         };
         let combinations = Sweep::combinations(sweeps)?;
-        let chosen = combinations.iter().map(|choice| Chosen {
+        let chosen = combinations.iter().map(|choice| ChosenRecipe {
             label: (!choice.is_empty()).then(|| Sweep::label(choice)),
             values: defaults(choice),
         });
@@ -225,7 +225,7 @@ impl Recipe {
     /// [`CommandError`] if a value holds NUL.
     pub fn generation(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenRecipe,
         folder: &str,
         programs: &[(String, String)],
     ) -> Result<Option<Command>, CommandError> {
@@ -238,7 +238,7 @@ impl Recipe {
     /// [`CommandError`] if a value holds NUL.
     pub fn server(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenRecipe,
         folder: &str,
         programs: &[(String, String)],
     ) -> Result<(Option<Command>, Option<Command>), CommandError> {
@@ -257,7 +257,7 @@ impl Recipe {
     /// [`CommandError`] if a value holds NUL.
     pub fn workload(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenRecipe,
         folder: &str,
         programs: &[(String, String)],
     ) -> Result<Workload, CommandError> {
@@ -266,7 +266,7 @@ impl Recipe {
             Measured::Command(argv) => {
                 Command::from_argv(argv.iter().map(|a| filling.plain(a)).collect())?
             }
-            Measured::Script(script) => Command::in_shell("sh", &filling.script(script))?,
+            Measured::Script(script) => Command::wrap_in_shell("sh", &filling.script(script))?,
         };
         let each_run = self.server.as_ref().filter(|server| server.is_per_run);
         let start = each_run.map(|server| server.start.clone());
@@ -314,7 +314,7 @@ struct Filling {
 }
 
 impl Filling {
-    fn new(chosen: &Chosen, folder: &str, programs: &[(String, String)]) -> Self {
+    fn new(chosen: &ChosenRecipe, folder: &str, programs: &[(String, String)]) -> Self {
         let own = [(FOLDER.to_owned(), folder.to_owned())];
         let all = chosen.values.iter().chain(programs).chain(&own);
         let plain: Vec<(String, String)> = all.cloned().collect();
@@ -347,7 +347,7 @@ impl Filling {
         if there.is_empty() {
             return Ok(None);
         }
-        Command::in_shell("sh", &self.script(&there.join("\n"))).map(Some)
+        Command::wrap_in_shell("sh", &self.script(&there.join("\n"))).map(Some)
     }
 }
 

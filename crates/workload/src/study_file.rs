@@ -69,13 +69,21 @@ pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
         for step in read_step(text, value.get_ref())? {
             if steps.iter().any(|other| other.name == step.name) {
                 let reason = format!("name: there is a step '{}' already", step.name);
-                return Err(TomlError::in_value(text, &value.get_ref().name, reason));
+                return Err(TomlError::mistake_in_value(
+                    text,
+                    &value.get_ref().name,
+                    reason,
+                ));
             }
             steps.push(step);
         }
         if steps.len() > MAX_STEPS {
             let reason = format!("more than {MAX_STEPS} steps");
-            return Err(TomlError::in_value(text, &value.get_ref().name, reason));
+            return Err(TomlError::mistake_in_value(
+                text,
+                &value.get_ref().name,
+                reason,
+            ));
         }
     }
     Ok(steps)
@@ -83,14 +91,14 @@ pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
 
 fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, TomlError> {
     check_name(raw.name.get_ref())
-        .map_err(|reason| TomlError::in_value(text, &raw.name, reason))?;
+        .map_err(|reason| TomlError::mistake_in_value(text, &raw.name, reason))?;
     let run = raw.run.get_ref();
     if run.is_empty() {
         let reason = "run: it is empty (write run = [\"topology\", \"--measure\"])";
-        return Err(TomlError::in_value(text, &raw.run, reason));
+        return Err(TomlError::mistake_in_value(text, &raw.run, reason));
     }
     if run.iter().any(|word| word.contains('\0')) {
-        return Err(TomlError::in_value(
+        return Err(TomlError::mistake_in_value(
             text,
             &raw.run,
             "run: it holds a NUL byte",
@@ -103,7 +111,7 @@ fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, TomlError> {
             let number = usize::try_from(*value.get_ref()).ok();
             let number = number.filter(|number| (1..=MAX_STEPS).contains(number));
             let reason = format!("repeat: write a number from 1 to {MAX_STEPS}");
-            Some(number.ok_or_else(|| TomlError::in_value(text, value, reason))?)
+            Some(number.ok_or_else(|| TomlError::mistake_in_value(text, value, reason))?)
         }
     };
     let step = |name: String| StudyStep {
@@ -130,7 +138,7 @@ pub(super) fn read_timeout(
         Some(time) => Ok(Some(time)),
         None => {
             let reason = "timeout: write a time, such as 90s or 10m";
-            Err(TomlError::in_value(text, value, reason))
+            Err(TomlError::mistake_in_value(text, value, reason))
         }
     }
 }

@@ -15,7 +15,7 @@
 //! min_effect = "3%"
 //!
 //! [[benchmark]]
-//! adapter = "criterion"             # each of its benchmarks by itself
+//! adapter = "criterion"             # its benchmarks, one at a time
 //! run = "cargo bench --bench codec --"
 //! filter = "decode"
 //! ```
@@ -34,7 +34,7 @@ use super::{Command, Metric, Pattern};
 
 /// Largest file, bytes.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// Most benchmarks of a suite.
+/// Maximum number of benchmarks of a suite.
 pub const MAX_BENCHMARKS: usize = 1000;
 /// Longest name of a benchmark, characters.
 const LONGEST_NAME: usize = 200;
@@ -137,7 +137,7 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
     let build = match &raw.build {
         Some(value) if value.get_ref().trim().is_empty() => {
             let reason = "build: it is empty (write build = \"make\", or leave it out)";
-            return Err(TomlError::in_value(text, value, reason));
+            return Err(TomlError::mistake_in_value(text, value, reason));
         }
         Some(value) => Some(value.get_ref().clone()),
         None => None,
@@ -155,12 +155,16 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
             && benchmarks.iter().any(is_twin)
         {
             let reason = format!("name: there is a benchmark '{}' already", name.get_ref());
-            return Err(TomlError::in_value(text, name, reason));
+            return Err(TomlError::mistake_in_value(text, name, reason));
         }
         benchmarks.push(entry);
         if benchmarks.len() > MAX_BENCHMARKS {
             let reason = format!("more than {MAX_BENCHMARKS} benchmarks");
-            return Err(TomlError::in_value(text, &value.get_ref().run, reason));
+            return Err(TomlError::mistake_in_value(
+                text,
+                &value.get_ref().run,
+                reason,
+            ));
         }
     }
     Ok(Suite { build, benchmarks })
@@ -168,14 +172,14 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
 
 fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, TomlError> {
     let command = Command::from_line(raw.run.get_ref())
-        .map_err(|why| TomlError::in_value(text, &raw.run, format!("run: {why}")))?;
+        .map_err(|why| TomlError::mistake_in_value(text, &raw.run, format!("run: {why}")))?;
     if let Some((name, value)) = command.program().split_once('=') {
         let reason = format!("run: write environment = {{ {name} = \"{value}\" }} for '{name}=…'");
-        return Err(TomlError::in_value(text, &raw.run, reason));
+        return Err(TomlError::mistake_in_value(text, &raw.run, reason));
     }
     if let Some(mark) = command.shell_syntax(Some(raw.run.get_ref())) {
         let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
-        return Err(TomlError::in_value(text, &raw.run, reason));
+        return Err(TomlError::mistake_in_value(text, &raw.run, reason));
     }
     Ok(SuiteEntry {
         content: content(text, raw, &command)?,
@@ -198,16 +202,13 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
     let Some(adapter) = &raw.adapter else {
         if let Some(filter) = &raw.filter {
             let reason = "filter: only the benchmarks of an adapter can be filtered";
-            return Err(TomlError::in_value(text, filter, reason));
+            return Err(TomlError::mistake_in_value(text, filter, reason));
         }
         let metric = match &raw.metric {
             None => None,
-            Some(value) => Some(
-                value
-                    .get_ref()
-                    .parse()
-                    .map_err(|why| TomlError::in_value(text, value, format!("metric: {why}")))?,
-            ),
+            Some(value) => Some(value.get_ref().parse().map_err(|why| {
+                TomlError::mistake_in_value(text, value, format!("metric: {why}"))
+            })?),
         };
         return Ok(SuiteContent::Single {
             name: match name.is_empty() {
@@ -219,19 +220,18 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
     };
     if let Some(metric) = &raw.metric {
         let reason = "metric: an adapter reads its framework's own figure; leave it out";
-        return Err(TomlError::in_value(text, metric, reason));
+        return Err(TomlError::mistake_in_value(text, metric, reason));
     }
     Ok(SuiteContent::Framework {
         framework: adapter
             .get_ref()
             .parse()
-            .map_err(|why| TomlError::in_value(text, adapter, format!("adapter: {why}")))?,
+            .map_err(|why| TomlError::mistake_in_value(text, adapter, format!("adapter: {why}")))?,
         filter: match &raw.filter {
             None => None,
-            Some(value) => Some(
-                Pattern::parse(value.get_ref())
-                    .map_err(|why| TomlError::in_value(text, value, format!("filter: {why}")))?,
-            ),
+            Some(value) => Some(Pattern::parse(value.get_ref()).map_err(|why| {
+                TomlError::mistake_in_value(text, value, format!("filter: {why}"))
+            })?),
         },
         prefix: name,
     })
@@ -248,7 +248,7 @@ fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, TomlError>
     } else {
         return Ok(given.clone());
     };
-    Err(TomlError::in_value(text, name, reason))
+    Err(TomlError::mistake_in_value(text, name, reason))
 }
 
 /// `1%` or `0.01`.
@@ -261,7 +261,7 @@ fn effect(text: &str, value: &Spanned<String>) -> Result<f64, TomlError> {
     let share = number.ok().filter(|share| *share > 0.0 && *share < 1.0);
     share.ok_or_else(|| {
         let reason = "min_effect: write a share, such as \"2%\"".to_owned();
-        TomlError::in_value(text, value, reason)
+        TomlError::mistake_in_value(text, value, reason)
     })
 }
 

@@ -48,14 +48,14 @@ impl Command {
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Self {
         let arguments = self.argv().iter();
-        let argv = arguments.map(|argument| with_number(argument, threads));
+        let argv = arguments.map(|argument| insert_thread_count(argument, threads));
         Self {
             argv: argv.collect(),
         }
     }
 }
 
-fn with_number(text: &str, threads: usize) -> String {
+fn insert_thread_count(text: &str, threads: usize) -> String {
     text.replace(PLACEHOLDER, &threads.to_string())
 }
 
@@ -73,7 +73,7 @@ impl Workload {
     pub fn with_threads(&self, threads: usize, sets_environment: bool) -> Self {
         let own = self.environment.iter();
         let mut environment: Vec<(String, String)> = own
-            .map(|(name, value)| (name.clone(), with_number(value, threads)))
+            .map(|(name, value)| (name.clone(), insert_thread_count(value, threads)))
             .collect();
         if sets_environment {
             let variables = thread_variables(threads).into_iter();
@@ -82,7 +82,7 @@ impl Workload {
         }
         let helper = |command: &Option<Command>| command.as_ref().map(|c| c.with_threads(threads));
         let input = self.input.as_ref().map(|path| match path.to_str() {
-            Some(text) => with_number(text, threads).into(),
+            Some(text) => insert_thread_count(text, threads).into(),
             None => path.clone(),
         });
         Self {

@@ -57,13 +57,13 @@ impl TomlError {
     pub fn new(position: Position, reason: impl AsRef<str>) -> Self {
         Self {
             position,
-            reason: in_one_line(reason.as_ref()),
+            reason: join_lines(reason.as_ref()),
         }
     }
 
     /// A mistake in a value of this text.
     #[must_use]
-    pub fn in_value<T>(text: &str, value: &Spanned<T>, reason: impl AsRef<str>) -> Self {
+    pub fn mistake_in_value<T>(text: &str, value: &Spanned<T>, reason: impl AsRef<str>) -> Self {
         Self::new(Position::find(text, value.span().start), reason)
     }
 }
@@ -84,6 +84,6 @@ pub fn read<T: DeserializeOwned>(text: &str, largest: usize, what: &str) -> Resu
 }
 
 /// Errors quote keys and values, which may hold line breaks.
-pub(crate) fn in_one_line(text: &str) -> String {
+pub(crate) fn join_lines(text: &str) -> String {
     text.trim().replace(['\n', '\r'], " ")
 }

@@ -1,7 +1,7 @@
 //! A fleet's own files as JSON: a parsed file survives writing and reading, and is shown without
 //! control characters.
 
-use crate::invariants::{check_shown, through_json};
+use crate::invariants::{check_shown, round_trip_json};
 use pinwise_fleet::state::status;
 use pinwise_record::{FleetRecord, read};
 use pinwise_report::Palette;
@@ -10,7 +10,7 @@ use pinwise_report::Palette;
 pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let Ok(fleet) = read::<FleetRecord>(text) else { return };
-    assert_eq!(through_json(&fleet), fleet);
+    assert_eq!(round_trip_json(&fleet), fleet);
     check_shown(&pinwise_report::fleet_plan(&fleet, Palette::default()));
     let status = status(&fleet, &[], None, "2026-01-01T00:00:00Z");
     check_shown(&pinwise_report::fleet_status(&status, Palette::default()));

@@ -2,7 +2,7 @@
 
 use pinwise_workload::Framework;
 
-/// Most benchmarks of a list that are tried.
+/// Maximum number of benchmarks of a list that are tried.
 const TRIED: usize = 8;
 
 /// Reads any bytes; the first chooses the framework.

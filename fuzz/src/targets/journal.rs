@@ -11,7 +11,7 @@ use pinwise_machine::Host;
 use pinwise_sim::SimulatedMachine;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_store::Store;
-use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, Tuning, NoObserver};
 use pinwise_workload::Command;
 
 const ID: &str = "one";
@@ -71,9 +71,9 @@ fn comparison() -> (Comparison, RunRecord) {
             max_runs: Some(8),
             ..Tuning::default()
         },
-        ..ComparePlan::of_placements(command, &topology, &placements).expect("a plan")
+        ..ComparePlan::compare_placements(command, &topology, &placements).expect("a plan")
     };
-    let mut record = compare::run(&plan, &mut machine, &mut Unwatched).expect("a comparison");
+    let mut record = compare::run(&plan, &mut machine, &mut NoObserver).expect("a comparison");
     let run = record.arms[0].runs[0].clone();
     for arm in &mut record.arms {
         arm.runs.clear();

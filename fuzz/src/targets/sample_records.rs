@@ -27,7 +27,7 @@ pub(crate) fn run(bytes: &[u8]) {
                 assert!(registers.values().count() <= bytes.len() / 8);
                 made.sample(pid, tid, chain.frames());
             }
-            SampleRecord::Mapped { path, .. } => made.mapped(path),
+            SampleRecord::Mapped { path, .. } => made.add_mapping(path),
             SampleRecord::Named { tid, name, .. } => {
                 made.names
                     .insert(tid, String::from_utf8_lossy(name).into_owned());
@@ -115,7 +115,7 @@ impl Made {
         }
     }
 
-    fn mapped(&mut self, path: &[u8]) {
+    fn add_mapping(&mut self, path: &[u8]) {
         let path = String::from_utf8_lossy(path).into_owned();
         self.samples.modules.push(Module { path });
     }

@@ -89,10 +89,10 @@ fn probe(machine: &mut SimulatedMachine) {
     ] {
         let before = machine.now();
         let limit = Duration::from_millis(2);
-        let made = machine
+        let batches = machine
             .probe(&[probe], 20, limit)
             .expect("simulated probes do not break");
-        let values = &made[0].values;
+        let values = &batches[0].values;
         assert!(values.len() <= 20);
         assert!(
             values

@@ -9,7 +9,7 @@ use super::{Arguments, Noise};
 use crate::share::percent_of;
 use crate::table::Table;
 
-/// Most pairs of a comparison.
+/// Maximum number of pairs of a comparison.
 const MAX_PAIRS: usize = 600;
 
 pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {

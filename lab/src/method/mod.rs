@@ -15,7 +15,7 @@ mod sweeps;
 mod unlike;
 
 use anyhow::{Context, Result};
-use replay::{Cell, Tally, independent, recorded, replay};
+use replay::{Cell, Tally, independent, read_series, replay};
 
 /// Recordings of the project, and how loaded the machine was.
 const SERIES: [(&str, &str); 6] = [
@@ -30,7 +30,7 @@ const SERIES: [(&str, &str); 6] = [
 /// Comparisons of a cell.
 const REPLAYS: usize = 1_000;
 
-/// What is asked for.
+/// What is requested.
 struct Arguments {
     replays: usize,
     filter: String,
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut noises: Vec<Noise> = SERIES
         .iter()
         .map(|(name, load)| {
-            let noise = recorded(&format!("{name}.csv.xz"));
+            let noise = read_series(&format!("{name}.csv.xz"));
             (format!("{name} ({load})"), noise)
         })
         .collect();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::Arguments;
-use super::replay::{Cell, recorded};
+use super::replay::{Cell, read_series};
 use crate::share::percent_of;
 use crate::table::Table;
 

@@ -12,16 +12,16 @@ use crate::table::Table;
 
 type Draw = Box<dyn Fn(u64) -> (usize, String) + Sync>;
 
-/// The table, of those worlds whose `/NAME/` is asked for.
-pub(super) fn publish(seeds: u64, takes: &dyn Fn(&str) -> bool) -> Result<()> {
+/// Prints the table of the selected worlds.
+pub(super) fn publish(seeds: u64, is_selected: &dyn Fn(&str) -> bool) -> Result<()> {
     let mut table = Table::new(
         "search-beyond",
         "world | seeds | runs | 90 % | with confirmation | decided | does not matter | regret | \
          95 % | over 3 % | truths in 90 % intervals | smaller is enough | wrongly",
     );
     for (name, draw) in cells() {
-        if takes(&format!("/{name}/")) {
-            table.row(row(&name, &searches(seeds, &*draw)));
+        if is_selected(&format!("/{name}/")) {
+            table.row(row(&name, &run_searches(seeds, &*draw)));
         }
     }
     table.publish()
@@ -50,15 +50,16 @@ fn cells() -> Vec<(String, Draw)> {
     cells
 }
 
-/// Half of the seeds on a second thread.
-fn searches(seeds: u64, draw: &(dyn Fn(u64) -> (usize, String) + Sync)) -> Vec<SearchRecord> {
+/// Runs the search for every seed, on two threads.
+fn run_searches(seeds: u64, draw: &(dyn Fn(u64) -> (usize, String) + Sync)) -> Vec<SearchRecord> {
     let every_other = |first: u64| -> Vec<SearchRecord> {
         let seeds = (first..=seeds).step_by(2);
-        let made = seeds.map(|seed| {
-            let (threads, text) = draw(seed);
-            search_worlds::search(threads, &text, seed)
-        });
-        made.collect()
+        seeds
+            .map(|seed| {
+                let (threads, text) = draw(seed);
+                search_worlds::search(threads, &text, seed)
+            })
+            .collect()
     };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| every_other(2));
@@ -70,23 +71,26 @@ fn searches(seeds: u64, draw: &(dyn Fn(u64) -> (usize, String) + Sync)) -> Vec<S
 
 fn row(name: &str, records: &[SearchRecord]) -> String {
     let runs = |share| quantile(records.iter().map(|r| r.runs_used as f64), share);
-    let all = quantile(records.iter().map(|r| r.runs.len() as f64), 0.5);
+    let runs_with_confirmation = quantile(records.iter().map(|r| r.runs.len() as f64), 0.5);
     let regrets = || records.iter().map(search_worlds::regret);
-    let of = |kind| records.iter().filter(|r| r.verdict.kind == kind).count();
-    let decided = records.len() - of(SearchAnswer::Undecided);
+    let count_answers = |kind| records.iter().filter(|r| r.verdict.kind == kind).count();
+    let decided = records.len() - count_answers(SearchAnswer::Undecided);
     let far = regrets().filter(|regret| *regret > 0.03).count();
     let truths = records.iter().filter_map(|record| record.truth.as_ref());
     let coverage: Vec<f64> = truths.map(|truth| truth.coverage).collect();
     let mean = coverage.iter().sum::<f64>() / coverage.len().max(1) as f64;
-    let smaller: Vec<bool> = records.iter().filter_map(search_worlds::least).collect();
-    let wrong = smaller.iter().filter(|is_false| **is_false).count();
+    let smaller: Vec<bool> = records
+        .iter()
+        .filter_map(search_worlds::is_smaller_claim_wrong)
+        .collect();
+    let wrong = smaller.iter().filter(|is_wrong| **is_wrong).count();
     let n = records.len();
     format!(
-        "{name} | {n} | {:.0} | {:.0} | {all:.0} | {} | {} | {} | {} | {} | {} | {} | {}",
+        "{name} | {n} | {:.0} | {:.0} | {runs_with_confirmation:.0} | {} | {} | {} | {} | {} | {} | {} | {}",
         runs(0.5),
         runs(0.9),
         count_of(decided, n),
-        count_of(of(SearchAnswer::DoesNotMatter), n),
+        count_of(count_answers(SearchAnswer::DoesNotMatter), n),
         percent(quantile(regrets(), 0.5)),
         percent(quantile(regrets(), 0.95)),
         count_of(far, n),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use pinwise_record::{SearchAnswer, SearchRecord};
-use pinwise_study::search::{self, SearchPlan, Unwatched};
+use pinwise_study::search::{self, NoObserver, SearchPlan};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -14,7 +14,7 @@ use super::worlds::Case;
 const WITHIN: f64 = 0.01;
 /// Error of all that have one.
 const ERROR: f64 = 0.05;
-/// Most runs of the search.
+/// Maximum number of runs of the search.
 const MAX_RUNS: usize = 200;
 /// A rival without a limit ends after this many runs of every candidate.
 const MAX_ROUNDS: usize = 20;
@@ -76,7 +76,7 @@ pub(crate) struct Score {
 
 /// The search's own statements.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct SearchStatements {
     /// Median error of predictions of candidates that were never run.
     pub(crate) prediction_error: Option<f64>,
     /// Share of truths in their 90 % intervals.
@@ -96,8 +96,8 @@ pub(crate) struct ContestOutcome {
     pub(crate) candidates: usize,
     pub(crate) cpus: usize,
     pub(crate) ours: Score,
-    pub(crate) said: Said,
-    /// In the order of the rivals asked for.
+    pub(crate) said: SearchStatements,
+    /// In the order of the requested rivals.
     pub(crate) rivals: Vec<Score>,
     /// Regret of random search at [`MULTIPLES`] of our runs; empty if it was not asked for.
     pub(crate) random: Vec<f64>,
@@ -112,7 +112,7 @@ pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOut
     let known_best = record.truth.as_ref().map(|truth| truth.cost);
     let best = known_best.unwrap_or(f64::INFINITY).min(candidates_best);
     // Without an answer it is who led at the end: rivals that reach their last
-    // run are asked no more, either.
+    // run are not offered any longer, either.
     let led = record.progress.last().and_then(|point| point.true_regret);
     let chosen = match (record.true_regret.or(led), known_best) {
         (Some(regret), Some(known)) => known * (1.0 + regret),
@@ -127,7 +127,7 @@ pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOut
         candidates: case.truths.len(),
         cpus: case.topology.allowed.len(),
         ours,
-        said: said(&record, regret(case.truths[0])),
+        said: read_answer(&record, regret(case.truths[0])),
         rivals: Vec::new(),
         random: Vec::new(),
         spread: regret(case.truths.iter().copied().fold(0.0, f64::max)),
@@ -160,11 +160,11 @@ fn search_for(case: &Case, seed: u64) -> Result<SearchRecord> {
         ..search_worlds::plan(case.threads, seed)
     };
     let mut machine = case.machine()?;
-    Ok(search::run(&plan, None, &mut machine, &mut Unwatched)?)
+    Ok(search::run(&plan, None, &mut machine, &mut NoObserver)?)
 }
 
-fn said(record: &SearchRecord, default_regret: f64) -> Said {
-    Said {
+fn read_answer(record: &SearchRecord, default_regret: f64) -> SearchStatements {
+    SearchStatements {
         prediction_error: record.truth.as_ref().and_then(|t| t.prediction_error),
         coverage: record.truth.as_ref().map(|truth| truth.coverage),
         is_same: record.verdict.kind == SearchAnswer::DoesNotMatter,

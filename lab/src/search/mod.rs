@@ -29,7 +29,7 @@ const TOPOLOGY: &str = "package:2 l3:8 core:8 pu:2";
 /// Its name in filters.
 const TOPOLOGY_NAME: &str = "2x8x8x2";
 
-/// What is asked for.
+/// What is requested.
 struct Arguments {
     seeds: u64,
     filter: String,
@@ -43,16 +43,16 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let asked = parse_arguments(arguments)?;
+    let request = parse_arguments(arguments)?;
     let mut table = Table::new("search", table::HEAD);
     let mut cells = Vec::new();
     for world in World::ALL {
         let name = world.name();
         for noise in Noise::ALL {
-            if asked.takes(&format!("/{name}/{}/", noise.name())) {
+            if request.takes(&format!("/{name}/{}/", noise.name())) {
                 let describe = |seed| world::describe(world, seed);
-                let outcomes = outcomes(noise, &asked, &describe)?;
-                table::add_cell(&mut table, name, noise.name(), &outcomes, &asked.rivals);
+                let outcomes = outcomes(noise, &request, &describe)?;
+                table::add_cell(&mut table, name, noise.name(), &outcomes, &request.rivals);
                 cells.push((name, noise.name(), outcomes));
             }
         }
@@ -60,11 +60,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     table.publish()?;
     table::publish_said(&cells)?;
     table::publish_random(&cells)?;
-    publish_one_machine(&asked)?;
-    beyond::publish(asked.seeds, &|label| asked.takes(label))
+    publish_one_machine(&request)?;
+    beyond::publish(request.seeds, &|label| request.takes(label))
 }
 
-/// The machine that everybody asks about.
+/// The machine of all searches.
 fn publish_one_machine(asked: &Arguments) -> Result<()> {
     let threads = worlds::most_shapes(TOPOLOGY)?;
     let mut table = Table::new("search-one-machine", table::HEAD);
@@ -105,7 +105,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Arguments> {
 
 type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
 
-/// As many seeds as are asked for, half of them on a second thread; those without a choice do not
+/// As many seeds as are requested, half of them on a second thread; those without a choice do not
 /// count. The result does not depend on the threads.
 fn outcomes(
     noise: Noise,

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use corpus::{Groups, Known, Score, found, read};
+use corpus::{Groups, KnownMachine, Score, found, read};
 use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -46,22 +46,22 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         "wiring",
         "method | SMT | LLC or cluster | package or die | flat kept | spurious levels | all exact",
     );
-    let baseline = judged(&machines, |known| baseline(&known.latency));
+    let baseline = judge_answers(&machines, |known| baseline(&known.latency));
     table.row(row(
         "complete linkage, gap 1.35 (any kind)",
         &baseline,
         true,
     ));
-    let alone = judged(&machines, |known| found(&infer(&known.latency_alone())));
+    let alone = judge_answers(&machines, |known| found(&infer(&known.latency_alone())));
     table.row(row("pinwise, latency alone", &alone, false));
     table.row(row("the same, under any kind", &alone, true));
-    let contention = repeated(&machines, |known, seed| {
-        found(&infer(&known.with_contention(seed)))
+    let contention = judge_repeated_answers(&machines, |known, seed| {
+        found(&infer(&known.add_contention(seed)))
     });
     table.row(row("pinwise, simulated contention", &contention, false));
     for sd in [0.03, 0.05] {
-        let noisy = repeated(&machines, |known, seed| {
-            found(&infer(&known.noisy(sd, seed).with_contention(seed)))
+        let noisy = judge_repeated_answers(&machines, |known, seed| {
+            found(&infer(&known.noisy(sd, seed).add_contention(seed)))
         });
         let name = format!("the same, {:.0} % noise on every latency", 100.0 * sd);
         table.row(row(&name, &noisy, false));
@@ -71,13 +71,16 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     let varied = variations::all(&machines);
     validation::publish(&varied)?;
     reliability::publish(&varied)?;
-    mistakes("latency alone", &alone);
-    mistakes("simulated contention", &contention);
+    print_mistakes("latency alone", &alone);
+    print_mistakes("simulated contention", &contention);
     speed();
     Ok(())
 }
 
-fn judged(machines: &[Known], answer: impl Fn(&Known) -> Vec<(LevelKind, Groups)>) -> Score {
+fn judge_answers(
+    machines: &[KnownMachine],
+    answer: impl Fn(&KnownMachine) -> Vec<(LevelKind, Groups)>,
+) -> Score {
     let mut score = Score::default();
     for known in machines {
         score.add(known, &answer(known));
@@ -85,7 +88,10 @@ fn judged(machines: &[Known], answer: impl Fn(&Known) -> Vec<(LevelKind, Groups)
     score
 }
 
-fn repeated(machines: &[Known], answer: impl Fn(&Known, u64) -> Vec<(LevelKind, Groups)>) -> Score {
+fn judge_repeated_answers(
+    machines: &[KnownMachine],
+    answer: impl Fn(&KnownMachine, u64) -> Vec<(LevelKind, Groups)>,
+) -> Score {
     let mut score = Score::default();
     for seed in 0..SEEDS {
         for known in machines {
@@ -119,7 +125,7 @@ fn row(name: &str, score: &Score, is_any_kind: bool) -> String {
 }
 
 /// Parts of machines, as guests see them.
-fn publish_guests(machines: &[Known]) -> Result<()> {
+fn publish_guests(machines: &[KnownMachine]) -> Result<()> {
     let mut table = Table::new(
         "wiring-guests",
         "CPUs of a guest | random, baseline | random | with contention | \
@@ -132,10 +138,10 @@ fn publish_guests(machines: &[Known]) -> Result<()> {
             let mut scores = [Score::default(), Score::default(), Score::default()];
             for known in machines.iter().filter(|known| known.latency.len() > size) {
                 for seed in 0..DRAWN {
-                    let guest = known.only(&drawn(known, size, is_dense, &mut random));
+                    let guest = known.only(&draw_cpus(known, size, is_dense, &mut random));
                     scores[0].add(&guest, &baseline(&guest.latency));
                     scores[1].add(&guest, &found(&infer(&guest.latency_alone())));
-                    let evidence = guest.with_contention(seed as u64);
+                    let evidence = guest.add_contention(seed as u64);
                     scores[2].add(&guest, &found(&infer(&evidence)));
                 }
             }
@@ -150,7 +156,12 @@ fn publish_guests(machines: &[Known]) -> Result<()> {
 }
 
 /// CPUs of a guest: any, or whole cores.
-fn drawn(known: &Known, size: usize, is_dense: bool, random: &mut ChaCha8Rng) -> Vec<usize> {
+fn draw_cpus(
+    known: &KnownMachine,
+    size: usize,
+    is_dense: bool,
+    random: &mut ChaCha8Rng,
+) -> Vec<usize> {
     let mut all: Vec<usize> = (0..known.latency.len()).collect();
     all.shuffle(random);
     let mut cpus: Vec<usize> = Vec::new();
@@ -169,7 +180,7 @@ fn drawn(known: &Known, size: usize, is_dense: bool, random: &mut ChaCha8Rng) ->
     cpus
 }
 
-fn mistakes(name: &str, score: &Score) {
+fn print_mistakes(name: &str, score: &Score) {
     println!("\nMistakes ({name}):\n");
     let mut all = score.mistakes.clone();
     all.sort();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use pinwise_wiring::{ConfidenceFactors, Evidence, Weights, infer};
 
-use super::corpus::Known;
+use super::corpus::KnownMachine;
 use super::variations::Varied;
 use crate::share::interval;
 use crate::table::Table;
@@ -60,7 +60,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
 }
 
 fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
-    let of = |known: &Known, evidence: &Evidence| -> Vec<FoundLevel> {
+    let of = |known: &KnownMachine, evidence: &Evidence| -> Vec<FoundLevel> {
         let found = infer(evidence).levels.into_iter();
         found
             .filter_map(|level| {
@@ -80,7 +80,7 @@ fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
     cases
         .flat_map(|known| {
             let mut reported = of(known, &known.latency_alone());
-            reported.extend(of(known, &known.with_contention(1)));
+            reported.extend(of(known, &known.add_contention(1)));
             reported
         })
         .collect()

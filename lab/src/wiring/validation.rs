@@ -4,7 +4,7 @@ use anyhow::Result;
 use pinwise_stats::describe::mean;
 use pinwise_wiring::{Thresholds, infer_by};
 
-use super::corpus::{Known, Score, found};
+use super::corpus::{KnownMachine, Score, found};
 use super::variations::Varied;
 use crate::share::interval;
 use crate::table::Table;
@@ -149,7 +149,7 @@ fn choose(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
 
 /// The machine as it was recorded, 0 or 1, and the share of all its cases.
 fn exact(machine: &Varied, thresholds: Thresholds) -> [f64; 2] {
-    let is_exact = |known: &Known| -> f64 {
+    let is_exact = |known: &KnownMachine| -> f64 {
         let mut score = Score::default();
         score.add(known, &found(&infer_by(&known.latency_alone(), thresholds)));
         f64::from(u8::from(score.exact == 1))

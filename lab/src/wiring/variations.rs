@@ -6,8 +6,8 @@ use pinwise_wiring::{PairMatrix, infer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::corpus::Known;
-use super::drawn;
+use super::corpus::KnownMachine;
+use super::draw_cpus;
 
 /// Larger machines are judged as they were recorded, for time's sake.
 const MAX_CPUS: usize = 256;
@@ -16,18 +16,18 @@ const DRAWS: u64 = 2;
 
 /// One machine: as it was recorded first, then varied.
 pub(super) struct Varied {
-    pub(super) cases: Vec<Known>,
+    pub(super) cases: Vec<KnownMachine>,
 }
 
 /// All machines with their variations.
-pub(super) fn all(machines: &[Known]) -> Vec<Varied> {
-    let varied = |known: &Known| Varied {
+pub(super) fn all(machines: &[KnownMachine]) -> Vec<Varied> {
+    let varied = |known: &KnownMachine| Varied {
         cases: cases(known),
     };
     machines.iter().map(varied).collect()
 }
 
-fn cases(known: &Known) -> Vec<Known> {
+fn cases(known: &KnownMachine) -> Vec<KnownMachine> {
     let mut cases = vec![known.clone()];
     if known.latency.len() > MAX_CPUS {
         return cases;
@@ -43,7 +43,7 @@ fn cases(known: &Known) -> Vec<Known> {
         for (size, is_dense) in [(8, false), (8, true), (16, false), (16, true), (32, true)] {
             let mut random = ChaCha8Rng::seed_from_u64(7 * seed + size as u64);
             if known.latency.len() > size {
-                cases.push(known.only(&drawn(known, size, is_dense, &mut random)));
+                cases.push(known.only(&draw_cpus(known, size, is_dense, &mut random)));
             }
         }
     }
@@ -52,7 +52,7 @@ fn cases(known: &Known) -> Vec<Known> {
 }
 
 /// With this many pairs measured while something else ran: 1.3 to 4 times the time.
-fn disturb(known: &Known, share: f64, seed: u64) -> Known {
+fn disturb(known: &KnownMachine, share: f64, seed: u64) -> KnownMachine {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     change_figures(known, |ns| match random.random_bool(share) {
         true => ns * (1.3 + 2.7 * random.random::<f64>()),
@@ -61,7 +61,7 @@ fn disturb(known: &Known, share: f64, seed: u64) -> Known {
 }
 
 /// With all ratios to the nearest pair raised to a power: narrower gaps below 1.
-fn stretch(known: &Known, power: f64) -> Known {
+fn stretch(known: &KnownMachine, power: f64) -> KnownMachine {
     let all = pairs(&known.latency).filter(|ns| *ns > 0.0);
     let nearest = all.fold(f64::INFINITY, f64::min);
     change_figures(known, |ns| nearest * (ns / nearest).powf(power))
@@ -72,7 +72,7 @@ fn pairs(matrix: &PairMatrix) -> impl Iterator<Item = f64> {
     (0..n).flat_map(move |i| (0..i).map(move |j| matrix.at(i, j)))
 }
 
-fn change_figures(known: &Known, mut change: impl FnMut(f64) -> f64) -> Known {
+fn change_figures(known: &KnownMachine, mut change: impl FnMut(f64) -> f64) -> KnownMachine {
     let mut known = known.clone();
     for i in 0..known.latency.len() {
         for j in 0..i {

@@ -22,7 +22,7 @@ pub(in crate::cli) struct Answer {
     pub(super) shape_hash: String,
     /// The placement's name.
     pub(in crate::cli) placement: String,
-    /// The CPUs it stood for there.
+    /// The CPUs that the placement meant on that machine.
     pub(super) cpus: String,
     /// The program; empty if a recipe made it, whose folder no longer exists.
     pub(in crate::cli) command: Vec<String>,
@@ -81,11 +81,11 @@ impl Answer {
 }
 
 /// Reads the answer off a record.
-pub(super) fn of_record(stored: &Stored) -> anyhow::Result<Answer> {
+pub(super) fn read_answer(stored: &Stored) -> anyhow::Result<Answer> {
     match stored.record()? {
-        AnyRecord::Comparison(record) => of_comparison(&record),
-        AnyRecord::Search(record) => of_search(&record),
-        AnyRecord::Bench(record) => of_bench(&record),
+        AnyRecord::Comparison(record) => answer_from_comparison(&record),
+        AnyRecord::Search(record) => answer_from_search(&record),
+        AnyRecord::Bench(record) => answer_from_bench(&record),
         other => bail!(
             "record {} ({}) has no best placement: comparisons, searches and benches have one",
             stored.entry.id,
@@ -127,7 +127,7 @@ fn not_recommended(id: &str, advice: &str, placement: &str) -> anyhow::Error {
 }
 
 /// The arm of the verdict; of one that says nothing matters, the baseline.
-pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn answer_from_comparison(record: &Comparison) -> anyhow::Result<Answer> {
     let kind = record.verdict.kind;
     let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone);
     let Some(arm) = record.recommended_arm() else {
@@ -162,7 +162,7 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
     })
 }
 
-fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
+fn answer_from_search(record: &SearchRecord) -> anyhow::Result<Answer> {
     let kind = record.verdict.kind;
     let is_idle = matches!(kind, SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter);
     let Some(arm) = record.recommended_arm() else {
@@ -191,7 +191,7 @@ fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
 }
 
 /// The fastest cell, if the whole bench is about one kernel and question.
-fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
+fn answer_from_bench(record: &Bench) -> anyhow::Result<Answer> {
     let [kernel] = &record.kernels[..] else {
         bail!(
             "record {} is a bench of {} comparisons, each with a best arm of its own: apply one of \

@@ -8,7 +8,8 @@ use super::super::args::{ApplyArgs, Global};
 use super::super::machine::open_machine;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
-use super::answer::{Answer, NOTHING_TO_APPLY, of_record};
+use super::answer::{Answer, NOTHING_TO_APPLY, read_answer};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_placement::emit::{Context, Emission, Piece, Target, Tool, emit};
 use pinwise_placement::{Placement, Realised};
 use pinwise_topology::Topology;
@@ -26,7 +27,7 @@ pub(super) fn apply(
     if args.lasts.is_some() {
         bail!("--for goes with --pid, --unit or --cgroup: --as changes nothing");
     }
-    let mut machine = open_machine(global, 0, false)?;
+    let mut machine = open_machine(global, 0, CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
     let (placement, mut context, record) = match (&args.place, &args.record) {
         (Some(place), _) => {
@@ -34,7 +35,7 @@ pub(super) fn apply(
             (placement, Context::default(), None)
         }
         (None, Some(id)) => {
-            let answer = of_record(&needed_store(global)?.load(id)?)?;
+            let answer = read_answer(&needed_store(global)?.load(id)?)?;
             let context = answer.context();
             (answer.placement.parse()?, context, Some(answer))
         }

@@ -12,9 +12,9 @@ use super::super::machine::live_host;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, plan, restore};
-use super::answer::of_record;
+use super::answer::read_answer;
 use pinwise_format::{count, round_bytes};
-use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
+use pinwise_machine::linux::live::{POLL, RestoreSummary, Service, Target, Wish};
 use pinwise_machine::linux::{Entry, LinuxMachine, UndoOutcome};
 use pinwise_machine::{Host, MachineError, RunSetting};
 use pinwise_placement::{InterruptCpus, Kind, MemoryPolicy, Placement, Realised};
@@ -36,7 +36,7 @@ pub(super) fn apply(
     check_memory(&placement)?;
     restore::offer(terminal);
     let (pins, mut host) = live_host(global, "apply --pid", &args.irqs)?;
-    let target = target(
+    let target = find_target(
         args.pid,
         args.unit.as_deref(),
         args.cgroup.as_deref(),
@@ -85,7 +85,7 @@ pub(super) fn apply(
 }
 
 /// Whose threads are meant.
-pub(in crate::cli) fn target(
+pub(in crate::cli) fn find_target(
     pid: Option<i32>,
     unit: Option<&str>,
     cgroup: Option<&str>,
@@ -93,7 +93,7 @@ pub(in crate::cli) fn target(
 ) -> anyhow::Result<Target> {
     match (pid, unit, cgroup) {
         (Some(pid), ..) => Target::process(pid).context("--pid"),
-        (_, Some(unit), _) => Target::unit(unit, host)?.context("--unit"),
+        (_, Some(unit), _) => Target::cgroup_of_unit(unit, host)?.context("--unit"),
         (.., Some(path)) => Target::cgroup(path).context("--cgroup"),
         (None, None, None) => bail!("say whose threads: --pid, --unit or --cgroup"),
     }
@@ -110,7 +110,7 @@ fn check_memory(placement: &Placement) -> anyhow::Result<()> {
     }
 }
 
-/// The placement that was asked for, with its memory.
+/// The placement that was requested, with its memory.
 fn choose_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     let mut placement = load_placement(global, args)?;
     if args.memory && placement.memory.is_none() {
@@ -130,20 +130,20 @@ fn load_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement
         }
         bail!("say where its threads should run: --place one-per-core, or a stored record");
     };
-    let answer = of_record(&needed_store(global)?.load(id)?)?;
+    let answer = read_answer(&needed_store(global)?.load(id)?)?;
     if let Some(sentence) = &answer.nothing_to_apply {
         bail!("record {id} recommends no change: {sentence}");
     }
     answer.placement.parse().with_context(|| id.clone())
 }
 
-/// Are threads and memory to stay as they are?
+/// Are threads and memory to stay unchanged?
 fn is_only_interrupts(args: &ApplyArgs) -> bool {
     let is_placed = args.place.is_some() || args.record.is_some() || args.memory;
     !args.irqs.is_empty() && !is_placed
 }
 
-/// What is to be for a while.
+/// What to set for a while.
 struct TemporaryWish<'a> {
     wish: Wish,
     place: &'a Realised,
@@ -396,7 +396,7 @@ fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
 fn close(
     applied: &mut Applied,
     service: &Service,
-    returned: Returned,
+    returned: RestoreSummary,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
     applied.returned = returned.returned;

@@ -4,9 +4,9 @@ mod answer;
 mod emit;
 mod live;
 
-pub(super) use answer::{NOTHING_TO_APPLY, of_comparison};
+pub(super) use answer::{NOTHING_TO_APPLY, answer_from_comparison};
 pub(super) use emit::print;
-pub(super) use live::target;
+pub(super) use live::find_target;
 
 use anyhow::bail;
 

@@ -21,10 +21,10 @@ use pinwise_workload::Sweep;
   pinwise compare --self --budget 2m -- ./prog",
     after_long_help = "Examples:
   pinwise compare -- xz -T2 -k -c big.tar
-  pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
+  pinwise compare --place os-default --place 'spread*2' -- ./prog
   pinwise compare './old -x' './new -x' --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
-  pinwise compare --kernel 'fft --threads 2' --isa v1,native
+  pinwise compare --kernel 'fft --threads 2' --place one-core --place spread
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
 
 Placements: os-default, compact, one-per-core, spread, one-llc, cpu:0-3,
@@ -113,8 +113,8 @@ pub struct CompareArgs {
     /// Compare the others with this arm [default: os-default, else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
-    /// Compare the command with itself; differences are this machine's noise, and
-    /// a verdict of faster or slower is a false alarm
+    /// Compare the command with itself: shows this machine's noise; a verdict of faster or
+    /// slower is a false alarm
     #[arg(
         long = "self",
         conflicts_with_all = [
@@ -128,7 +128,7 @@ pub struct CompareArgs {
     /// Number of identical arms for --self
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = parse_count, requires = "with_itself", help_heading = "What is compared")]
     pub arms: usize,
-    /// Add the baseline again under another name; it must come out the same
+    /// Add the baseline again under another name; as a check, it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
     /// Fail if an arm is slower by more than SHARE; runs until every arm is decided or

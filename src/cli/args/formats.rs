@@ -16,15 +16,15 @@ fn formats_of(words: &[&str]) -> &'static [Format] {
 }
 
 /// The same command line, for help: each command lists only the formats that it prints.
-pub(super) fn with_formats(command: Command) -> Command {
+pub(super) fn list_own_formats(command: Command) -> Command {
     let format = command.get_arguments().find(|arg| arg.get_id() == "format");
     match format.cloned() {
-        Some(format) => command.mut_subcommands(|sub| with_own_formats(sub, &format, &[])),
+        Some(format) => command.mut_subcommands(|sub| list_formats_of_command(sub, &format, &[])),
         None => command,
     }
 }
 
-fn with_own_formats(command: Command, format: &Arg, around: &[&str]) -> Command {
+fn list_formats_of_command(command: Command, format: &Arg, around: &[&str]) -> Command {
     let name = command.get_name().to_owned();
     let words: Vec<&str> = around.iter().copied().chain([name.as_str()]).collect();
     let known = formats_of(&words).iter();
@@ -32,7 +32,7 @@ fn with_own_formats(command: Command, format: &Arg, around: &[&str]) -> Command 
         .try_map(|name| Format::from_str(&name, false));
     command
         .arg(format.clone().value_parser(own))
-        .mut_subcommands(|sub| with_own_formats(sub, format, &words))
+        .mut_subcommands(|sub| list_formats_of_command(sub, format, &words))
 }
 
 /// Why the command that is called does not print this format, if so.

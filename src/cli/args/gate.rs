@@ -14,14 +14,14 @@ use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, p
   pinwise gate main . --suite bench.toml
   pinwise gate ../before ../after --suite bench.toml --budget 5m
   pinwise gate v1.4 v1.5 --suite bench.toml --export-markdown comment.md
-  pinwise gate v1.4 . --suite bench.toml --bisect    # by git bisect run
+  git bisect run pinwise gate v1.4 . --suite bench.toml --bisect
 
 A suite is a file:
   build = \"cargo build --release\"
   [[benchmark]]
   name = \"compress\"
   run = \"./target/release/tool -9 big.txt\"
-  metric = \"cpu\"      # CPU time alone; without it, both times are judged
+  metric = \"cpu\"      # default: wall time and CPU time are both judged
   [[benchmark]]
   adapter = \"criterion\"
   run = \"cargo bench --bench codec --\"
@@ -54,9 +54,8 @@ pub struct GateArgs {
     /// Run no build command; both folders already contain builds
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
-    /// Build variant N of the revisions; sets `PINWISE_VARIANT=N`, so that the build
-    /// command can vary the code layout; `record history --question` combines the
-    /// results of several variants
+    /// Build variant N: sets `PINWISE_VARIANT=N` for the build command, for example to
+    /// vary the code layout; `record history --trend` combines variants
     #[arg(
         long,
         value_name = "N",

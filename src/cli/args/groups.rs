@@ -18,16 +18,15 @@ pub struct GroupArgs {
         conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
     )]
     pub limits: Vec<CpuLimit>,
-    /// Add an arm in a cpuset of this placement's CPUs; cgroup v2 keeps others away from
-    /// them; repeatable
+    /// Add an arm in a cpuset of its own; cgroup v2 keeps other programs away; repeatable
     #[arg(
         long,
         value_name = "PLACEMENT",
         conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
     )]
     pub exclusive: Vec<String>,
-    /// Add an arm on isolated CPUs: as --exclusive, one thread bound to each CPU, no
-    /// balancing, interrupts moved away; needs cgroup v2; repeatable
+    /// Add an isolated arm: as --exclusive, and bound, without load balancing or interrupts;
+    /// one thread on each CPU; needs cgroup v2; repeatable
     #[arg(
         long,
         value_name = "PLACEMENT",

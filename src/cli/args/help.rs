@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use clap::{CommandFactory, Subcommand};
 
-use super::formats::with_formats;
+use super::formats::list_own_formats;
 use super::{Cli, Command};
 
 /// The commands by what they are for, in the order of the help.
@@ -129,7 +129,7 @@ fn long(command: clap::Command) -> clap::Command {
 
 /// Both spellings of the help option print the present help: which one that is has been chosen
 /// before.
-fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Command {
+fn add_help_option(command: clap::Command, heading: Option<&'static str>) -> clap::Command {
     let help = clap::Arg::new("help")
         .short('h')
         .long("help")
@@ -140,7 +140,7 @@ fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Com
     command
         .disable_help_flag(true)
         .arg(help)
-        .mut_subcommands(|command| with_help(command, Some("Global options")))
+        .mut_subcommands(|command| add_help_option(command, Some("Global options")))
 }
 
 /// With a help that fits one screen: the usual options, a line each, and nothing after the
@@ -168,7 +168,7 @@ fn one_line_each(command: clap::Command) -> clap::Command {
     let columns = columns_of_groups(&command);
     command.mut_args(|arg| {
         let column = columns.get(&heading_of(&arg)).copied().unwrap_or_default();
-        in_one_line(arg, WIDTH.saturating_sub(column))
+        shorten_to_line(arg, WIDTH.saturating_sub(column))
     })
 }
 
@@ -215,7 +215,7 @@ fn written_width(arg: &clap::Arg) -> usize {
 
 /// With as much of its help as fits into a line: whole clauses, with its possible values or its
 /// default if there is room for either. The first clause always stays.
-fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
+fn shorten_to_line(arg: clap::Arg, room: usize) -> clap::Arg {
     let Some(help) = arg.get_help().map(ToString::to_string) else {
         return arg;
     };
@@ -313,7 +313,7 @@ pub(in crate::cli) enum HelpExtent {
 }
 
 /// The command line for parsing a valid call: only the called command is described.
-pub(in crate::cli) fn called() -> clap::Command {
+pub(in crate::cli) fn called_command_line() -> clap::Command {
     Cli::command()
 }
 
@@ -331,11 +331,11 @@ fn whole() -> clap::Command {
 pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
         HelpExtent::Unseen => whole(),
-        HelpExtent::Brief => brief(with_formats(whole())),
-        HelpExtent::Long => long(with_formats(whole())),
-        HelpExtent::Full => full(with_formats(whole())),
+        HelpExtent::Brief => brief(list_own_formats(whole())),
+        HelpExtent::Long => long(list_own_formats(whole())),
+        HelpExtent::Full => full(list_own_formats(whole())),
     };
-    let command = with_help(command, None);
+    let command = add_help_option(command, None);
     let mut groups = String::new();
     for (heading, names) in GROUPS {
         groups.push_str(heading);

@@ -96,8 +96,7 @@ pub struct BenchArgs {
     /// Instruction sets: v1,v3,native or all [default: native]
     #[arg(long, value_name = "LIST")]
     pub isa: Option<String>,
-    /// Units of work per run, in total [default: 10 per thread of the arm with the most,
-    /// at most about 100]
+    /// Units of work per run, in total [default: 10 × the largest thread count, at most 100]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub work: Option<usize>,
     /// Options on effort.
@@ -155,8 +154,8 @@ pub struct RecipesArgs {
   pinwise reproduce --all --simulated
   pinwise reproduce pinned-single-thread --budget 2m
 
-With --simulated, results follow from modelled mechanisms. A figure that sets a
-parameter of the model is printed as given and not counted as reproduced.")]
+With --simulated, results follow from modelled mechanisms. Figures used to fit
+the model are marked 'given'; they do not count as reproduced.")]
 pub struct ReproduceArgs {
     /// The field report
     #[arg(value_name = "NAME", required_unless_present_any = ["list", "all"])]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::super::values::parse_duration;
 
-/// What there is a rank of.
+/// A kind of device that gets one process (rank) each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Per {
     /// A GPU.
@@ -23,7 +23,7 @@ pub enum Per {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise run --place one-per-core ./prog
-  pinwise run --place 0 ./prog --threads 4
+  pinwise run --place cpu:0 -- ./prog --threads 4
   pinwise run --place one-numa/mem=bind -- ./prog
   pinwise run --place spread/bound -- ./prog
   pinwise run --place compact/bound --settle 5s -- ./prog
@@ -37,12 +37,12 @@ pub struct RunArgs {
     /// Where the command runs
     #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
     pub place: String,
-    /// With /bound: how long new threads are bound [default: until the command
-    /// ends]
+    /// With /bound: stop binding new threads after this time [default: when the
+    /// command ends]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
-    /// One rank per device; it gets cores near the device, the memory of their
-    /// NUMA node, and sees no other GPU
+    /// One process (MPI rank) per device; it gets cores near the device, the
+    /// memory of their NUMA node, and sees no other GPU
     #[arg(long, value_name = "TYPE")]
     pub per: Option<Per>,
     /// Start N ranks here [default: this process is one rank, given by the

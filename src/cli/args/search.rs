@@ -37,11 +37,11 @@ pub struct SearchArgs {
     /// higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
     pub metric: Option<String>,
-    /// Smallest improvement that matters: smaller ones need not be found; with noisy
-    /// runs it grows to half of the noise, at most 3 %
+    /// Stop when nothing better by more than this is likely; it grows with the noise of
+    /// runs, to 3 % at most
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", help_heading = "What is searched")]
     pub min_effect: f64,
-    /// How much slower than the best the placement with the fewest resources may be
+    /// Also report the smallest placement that is at most this much slower than the best
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "5%", help_heading = "What is searched")]
     pub max_slowdown: f64,
     /// Continue a search that was interrupted, killed, or ran out of budget; its

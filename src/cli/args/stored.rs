@@ -61,7 +61,7 @@ pub enum RecordAction {
   pinwise record history --limit 5 --format json
   pinwise record history --kind comparison --tag nightly
   pinwise record history --text 'xz faster'
-  pinwise record history --question compress
+  pinwise record history --trend compress
 
 `pinwise record show ID` shows a record, with --format in another format;
 `pinwise record tag ID --add TAG` labels it.")]
@@ -73,9 +73,9 @@ pub struct HistoryArgs {
     /// (case-insensitive)
     #[arg(long, value_name = "WORDS")]
     pub text: Option<String>,
-    /// Show how this benchmark changed from commit to commit, by the results of its gates
+    /// Show this benchmark's trend from commit to commit, by the results of its gates
     #[arg(long, value_name = "BENCHMARK", conflicts_with = "text")]
-    pub question: Option<String>,
+    pub trend: Option<String>,
     /// At most N records
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
     pub limit: usize,
@@ -223,7 +223,7 @@ Existing records are kept as they are. To continue an interrupted copy, run it
 again. If the URL of a PostgreSQL database has no password, it is taken from
 PGPASSWORD or ~/.pgpass.")]
 pub struct CopyArgs {
-    /// The store to copy from: `sqlite:PATH` or `postgres://…`
+    /// The store to copy from: `sqlite:PATH` (or just PATH) or `postgres://…`
     #[arg(value_name = "FROM")]
     pub from: String,
     /// The store to copy to

@@ -22,17 +22,25 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology
 
 `pinwise record report last` writes a page that draws the measured wiring.
-Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
-spread, balanced, p-cores, e-cores, best-core (the core that the firmware calls
-fastest; best-core*4: four of them), largest-llc, isolated, one-core, one-llc,
-one-numa, one-package (these four with :INDEX), cpu:LIST and mask:HEX (these two
-and isolated may leave the caller's affinity mask, as taskset does),
-shape:pkg=1,llc=2,core=8,smt=1, shape:llc=2,core=8,cpu=12 (12 CPUs, spread
-evenly), tree:2l.4c.1t (2 LLCs with 4 cores each, 1 CPU per core; a unit with
-nothing inside is used in full), near:DEVICE and far:DEVICE (gpu0, eth0,
-nvme0n1, pci:0000:41:00.0; after another name as /near:DEVICE). Suffixes: *N
-(use N CPUs), /bound (one CPU per thread), /mem=POLICY (local; bind, interleave,
-weighted, preferred, also with nodes: bind:0)."
+
+Placements:
+  os-default                       all allowed CPUs, left to the scheduler
+  compact                          adjacent CPUs, the siblings of a core first
+  balanced                         neighbouring cores, each used once first
+  spread                           CPUs as far apart as possible
+  one-per-core, -llc, -numa        one CPU of each
+  one-core, -llc, -numa, -package  the CPUs of one unit; :INDEX chooses it
+  p-cores, e-cores                 the fastest, the slowest kind of core
+  best-core                        the core that the firmware calls fastest
+  largest-llc                      the CPUs of the largest last-level cache
+  isolated                         the CPUs that the kernel isolates
+  cpu:LIST, mask:HEX               these CPUs
+  near:DEVICE, far:DEVICE          gpu0, eth0, nvme0n1 or pci:0000:41:00.0
+  shape:pkg=1,llc=2,core=8,smt=1   that many units; cpu=12: CPUs, spread evenly
+  tree:2l.4c.1t                    2 LLCs of 4 cores, 1 CPU per core; 2l: whole
+isolated, cpu: and mask: may leave the caller's affinity mask, as taskset does.
+Suffixes: *N (use N CPUs), /bound (one CPU per thread), /near:DEVICE,
+/mem=POLICY (local; bind, interleave, weighted, preferred; bind:0 with nodes)."
 )]
 pub struct TopologyArgs {
     /// Other uses.
@@ -63,8 +71,8 @@ pub struct TopologyArgs {
     /// Show what a placement means here and what other tools call it
     #[arg(long, value_name = "PLACEMENT")]
     pub explain: Option<String>,
-    /// Count the ways to place N threads and list those that spread them evenly
-    /// [default: a table for several N]
+    /// Count the ways to place this many threads and list those that spread them evenly
+    /// [default: for several thread counts]
     #[arg(long, value_name = "THREADS", num_args = 0..=1, value_parser = parse_whole::<usize>,
           conflicts_with_all = ["measure", "explain", "save"])]
     pub placements: Option<Option<usize>>,
@@ -78,12 +86,12 @@ pub struct TopologyArgs {
 pub enum TopologyAction {
     /// Infer the wiring from a recorded latency matrix
     #[command(after_help = "Examples:
-  pinwise topology replay matrix.csv
-  pinwise topology replay matrix.csv --format json
+  pinwise topology infer matrix.csv
+  pinwise topology infer matrix.csv --format json
 
 The file is a square or lower-triangle CSV without header, one row per CPU, in
 nanoseconds; cells on the diagonal are ignored and may be empty.")]
-    Replay {
+    Infer {
         /// The matrix
         file: PathBuf,
     },

@@ -157,7 +157,8 @@ pub struct TopArgs {
     /// Only threads whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// How events are collected [default: the most detailed that is permitted]
+    /// How events are collected: proc, switch, cpu-wide, tracepoint, bpf
+    /// [default: the most detailed that is permitted]
     #[arg(long, value_name = "TIER")]
     pub tier: Option<String>,
     /// Seed of a simulated machine [default: random]

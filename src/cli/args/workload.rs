@@ -30,14 +30,14 @@ pub struct WorkloadArgs {
     /// The same as --output inherit
     #[arg(long, conflicts_with = "output")]
     pub show_output: bool,
-    /// Run this before every run, unmeasured; given once, or once for each command
+    /// Run this before every run, unmeasured; with several commands, once or for each
     #[arg(long, short = 'p', value_name = "COMMAND")]
     pub prepare: Vec<String>,
-    /// Run this after every run, unmeasured; once, or for each command
+    /// Run this after every run, unmeasured; with several commands, once or for each
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Vec<String>,
-    /// Kill a longer run; compare counts its arm as at least that slow
-    /// [default: the --budget, of compare only]
+    /// Kill a longer run; its arm counts as at least that slow
+    /// [default: none; of compare, the --budget]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// Accept any exit status

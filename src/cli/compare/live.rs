@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::super::apply::target;
+use super::super::apply::find_target;
 use super::super::args::{CompareArgs, Global};
 use super::super::machine::live_host;
 use super::super::outputs::check_outputs;
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, plan, restore};
-use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, report_interrupt};
+use super::{INTERRUPTS_MOVE, exit_of, exit_status_of_gates, finish, report_interrupt, run_plan};
 use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
@@ -40,7 +40,7 @@ pub(super) fn compare(
         terminal.warn(INTERRUPTS_MOVE);
     }
     let live = &args.live;
-    let target = target(
+    let target = find_target(
         live.pid,
         live.unit.as_deref(),
         live.cgroup.as_deref(),
@@ -83,7 +83,7 @@ pub(super) fn compare(
         );
     }
     let knob = target.first_process().and_then(own_setting);
-    let (mut record, watch) = carried_out(global, &plan, &mut machine, terminal)?;
+    let (mut record, watch) = run_plan(global, &plan, &mut machine, terminal)?;
     let mut notes = machine.notes().to_vec();
     if self_placed > 0 {
         let (threads, name) = (count(self_placed, "thread"), target.name());
@@ -103,7 +103,7 @@ pub(super) fn compare(
     finish(&record, &args.experiment.results, terminal)?;
     Ok(match exit(&record, &state) {
         Exit::Done if !is_stored => Exit::Error,
-        Exit::Done => gates(&record, args, terminal),
+        Exit::Done => exit_status_of_gates(&record, args, terminal),
         other => other,
     })
 }
@@ -196,7 +196,7 @@ fn make_plan(
             }
         })
         .collect();
-    let mut arms = plan::with_interrupts(arms, args, topology, terminal)?;
+    let mut arms = plan::add_interrupt_settings(arms, args, topology, terminal)?;
     let seed = plan::choose_seed(&args.experiment.effort);
     plan::make_unique(&mut arms);
     let baseline = plan::baseline(args, &arms)?;
@@ -204,7 +204,7 @@ fn make_plan(
         arms.push(plan::placebo(&arms[baseline]));
         plan::make_unique(&mut arms);
     }
-    let (id, started) = plan::name_and_time();
+    let (id, started) = plan::new_id_and_start();
     record.sample_s = Some(args.live.sample.as_secs_f64());
     record.settle_s = Some(args.live.settle.unwrap_or(SETTLE).as_secs_f64());
     let plan = ComparePlan {

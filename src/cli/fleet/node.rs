@@ -16,7 +16,7 @@ use pinwise_fleet::folder::FleetFolder;
 use pinwise_fleet::node::{AttemptOutcome, Runner, StepEnd, run_missing_steps};
 use pinwise_fleet::node_folder::{AttemptStart, NodeFolder, NodeSnapshot};
 use pinwise_fleet::settings;
-use pinwise_machine::linux::{LinuxMachine, time_of_day};
+use pinwise_machine::linux::{CycleCounting, LinuxMachine, time_of_day};
 use pinwise_machine::{CommandRunner, End, Host, MachineError, Output, Request};
 use pinwise_record::{FleetStep, HostRecord};
 use pinwise_store::{Spool, Store};
@@ -28,7 +28,7 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
     let (folder, fleet) = FleetFolder::own(&args.folder, &users)?;
     // The lock is held until this process ends; while waiting for it, a signal ends the process.
     let _turn = args.turn.then(|| folder.turn()).transpose()?;
-    let mut machine = LinuxMachine::open(false)?;
+    let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
     let host = HostRecord::new("local".to_owned(), false, &topology);
     let name = args.node.clone().or_else(|| host.machine.hostname.clone());

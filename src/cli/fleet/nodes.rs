@@ -22,9 +22,9 @@ pub(super) struct FleetWithNodes {
 /// The fleet of an id, its beginning, `last`, or a folder.
 pub(super) fn load_fleet(global: &Global, name: &str) -> anyhow::Result<FleetWithNodes> {
     if let Some((path, is_path)) = folder_of(name) {
-        return of_folder(&path, is_path);
+        return load_from_folder(&path, is_path);
     }
-    of_store(&needed_store(global)?, name)
+    load_from_store(&needed_store(global)?, name)
 }
 
 /// Is this the name of a folder?
@@ -32,7 +32,7 @@ pub(super) fn is_folder(name: &str) -> bool {
     name != LAST && Path::new(name).join("fleet.json").is_file()
 }
 
-fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes> {
+fn load_from_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes> {
     let FoundFleet { folder, record, .. } = FoundFleet::at(path, is_path)?;
     let mut nodes = Nodes::new();
     let (folders, strange) = folder.nodes()?;
@@ -55,7 +55,7 @@ fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes> {
     })
 }
 
-fn of_store(store: &Store, name: &str) -> anyhow::Result<FleetWithNodes> {
+fn load_from_store(store: &Store, name: &str) -> anyhow::Result<FleetWithNodes> {
     let record = fleet_record(store, name)?;
     let id = record.as_ref().map_or(name, |record| &record.id).to_owned();
     let mut nodes = Nodes::new();

@@ -8,7 +8,7 @@ use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
 use crate::cli::ending::keep_and_show;
 use crate::cli::files::write_file;
 use crate::cli::opening::open_store;
-use crate::cli::report::of_record;
+use crate::cli::report::render_page;
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, time_of_day};
@@ -35,7 +35,7 @@ pub(super) fn report(
     let page = args
         .output
         .as_ref()
-        .map(|_| of_record(&found))
+        .map(|_| render_page(&found))
         .transpose()?;
     let show = || {
         let (Some(path), Some(page)) = (&args.output, page) else {
@@ -64,7 +64,9 @@ fn gate(args: &FleetReportArgs, found: &FleetReport, terminal: &Terminal) -> Exi
         nodes.sort_unstable();
         nodes.dedup();
         if !nodes.is_empty() {
-            let by_figure = { found.outliers.iter() }
+            let by_figure = found
+                .outliers
+                .iter()
                 .filter(|outlier| outlier.kind == OutlierKind::Figure)
                 .count();
             terminal.warn(&format!(

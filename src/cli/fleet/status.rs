@@ -21,7 +21,7 @@ pub(super) fn status(
     Ok(Exit::Done)
 }
 
-/// The state of a fleet, by its folder and, if that is to be asked, by the scheduler.
+/// The state of a fleet, by its folder and, if requested, by the scheduler.
 pub(super) fn look(
     found: &FoundFleet,
 ) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {

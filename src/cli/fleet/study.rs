@@ -63,7 +63,7 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
     if cli.global.format != Format::Text || cli.global.quiet {
         bail!("run: --format and --quiet are chosen by the fleet; omit them");
     }
-    makes_a_record(&cli.command)?;
+    check_makes_record(&cli.command)?;
     let mut arguments = step.run;
     if let Some(description) = cli.global.machine.strip_prefix("sim:") {
         // A description that cannot be read is reported here, once.
@@ -106,7 +106,7 @@ fn carry_description(
 pub(super) const FOLDER: &str = "{folder}";
 
 /// Only records can be gathered.
-fn makes_a_record(command: &Command) -> anyhow::Result<()> {
+fn check_makes_record(command: &Command) -> anyhow::Result<()> {
     let name = match command {
         Command::Compare(_) | Command::Trace(_) | Command::Profile(_) => return Ok(()),
         Command::Search(args) if args.action.is_none() => return Ok(()),

@@ -13,7 +13,7 @@ use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, plan};
 use pinwise_fleet::check_id;
-use pinwise_fleet::folder::{FleetFolder, Founding, canonical};
+use pinwise_fleet::folder::{FleetFolder, NewFleetFolder, canonical};
 use pinwise_fleet::gather::keep_fleet;
 use pinwise_fleet::launcher::{Choice, Launcher, NodeRequest, Task};
 use pinwise_fleet::submission::Submission;
@@ -31,7 +31,7 @@ pub(super) fn submit(
     let (launcher, template) = launch::find_launcher(&args.launcher)?;
     let submission = submission(global, args, template)?;
     let group = args.share_with.as_deref().map(group).transpose()?;
-    let (made, started) = plan::name_and_time();
+    let (made, started) = plan::new_id_and_start();
     let id = args.id.clone().unwrap_or(made);
     check_id(&id).map_err(|reason| anyhow::anyhow!("--id {reason}"))?;
     let path = args.dir.clone().unwrap_or_else(|| default_folder(&id));
@@ -64,14 +64,14 @@ pub(super) fn submit(
     }
     refuse_known(global, &record.id)?;
     let program = PathBuf::from(own_program()?);
-    let founding = Founding {
+    let new_folder = NewFleetFolder {
         record: &record,
         submission: &submission,
         program: &program,
         users: &launch::users(),
         group,
     };
-    let folder = FleetFolder::create(&path, &founding)?;
+    let folder = FleetFolder::create(&path, &new_folder)?;
     if let Err(error) = prepare(global, &folder, &record, &studies) {
         folder.discard();
         return Err(error);
@@ -85,7 +85,7 @@ pub(super) fn submit(
         &wanted,
         &choice,
     )?;
-    terminal.print(&on_job(&record, &folder))?;
+    terminal.print(&describe_job(&record, &folder))?;
     Ok(Exit::Done)
 }
 
@@ -164,13 +164,13 @@ fn submission(
         list: args.nodelist.clone(),
         partition: args.partition.clone(),
         constraint: args.constraint.clone(),
-        array: args.array,
+        is_array: args.array,
         time_s: args.time.map(|time| time.as_secs().max(1)),
         account: args.account.clone(),
         launcher: args.launcher.clone(),
         template,
         store,
-        from: Some(from),
+        submitted_from: Some(from),
     })
 }
 
@@ -243,7 +243,7 @@ fn refuse_known(global: &Global, id: &str) -> anyhow::Result<()> {
     }
 }
 
-fn on_job(record: &FleetRecord, folder: &FleetFolder) -> String {
+fn describe_job(record: &FleetRecord, folder: &FleetFolder) -> String {
     let id = &record.id;
     format!(
         "Fleet {id}: {} submitted for {}, in {}.\nThen: pinwise fleet status {id}, pinwise fleet collect {id}, pinwise fleet report {id}.\n",

@@ -8,7 +8,7 @@ use super::builds::{SHORT_COMMIT, git};
 use crate::cli::Exit;
 use crate::cli::args::GateArgs;
 use pinwise_format::{count, shell};
-use pinwise_record::without_options;
+use pinwise_record::remove_options;
 
 /// What git knows so far.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ fn command_that_decides(
     commit: &str,
     budget: Duration,
 ) -> Option<String> {
-    let mut words = without_options(argv, &["--budget"]);
+    let mut words = remove_options(argv, &["--budget"]);
     words.retain(|word| word != "--bisect");
     let gate = words.iter().position(|word| word == "gate")?;
     let after = |from: usize, wanted: &String| {

@@ -151,7 +151,7 @@ fn source(name: &str) -> anyhow::Result<Source> {
         }
         Err(_) => bail!("it is neither a folder nor a revision of a git repository here"),
     };
-    // A whole commit's name says no more than its beginning.
+    // The beginning of a commit's name is enough.
     let shown = match name == commit {
         true => name.get(..SHORT_COMMIT).unwrap_or(name),
         false => name,

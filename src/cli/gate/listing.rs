@@ -12,7 +12,7 @@ use pinwise_workload::Framework;
 use pinwise_workload::suite::{MAX_BENCHMARKS, Suite, SuiteContent, SuiteEntry};
 use pinwise_workload::{Command as Program, Metric, Pattern, Workload};
 
-/// All benchmarks of the suite that were asked for.
+/// All benchmarks of the suite that were requested.
 pub(super) fn benchmarks(
     args: &GateArgs,
     suite: &Suite,
@@ -43,7 +43,7 @@ pub(super) fn benchmarks(
                     base_has.with_context(|| at.clone())?,
                     head_has.with_context(|| at.clone())?,
                 ];
-                of_framework(
+                list_framework_benchmarks(
                     entry,
                     *framework,
                     filter.as_ref(),
@@ -109,7 +109,7 @@ fn workload(entry: &SuiteEntry, command: Program, tree: &Tree) -> Workload {
 }
 
 /// Benchmarks that a framework lists in either build, in the order of the base.
-fn of_framework(
+fn list_framework_benchmarks(
     entry: &SuiteEntry,
     framework: Framework,
     filter: Option<&Pattern>,

@@ -20,13 +20,13 @@ pub(super) struct Candidate {
 
 pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
     let command = match args.shell() {
-        Some(shell) => Command::in_shell(shell, line),
+        Some(shell) => Command::wrap_in_shell(shell, line),
         None => Command::from_line(line),
     };
     Ok(command?)
 }
 
-/// The one command of an experiment that has no more.
+/// The command of an experiment that has only one.
 pub(super) fn command_of(args: &ExperimentArgs, terminal: &Terminal) -> anyhow::Result<Candidate> {
     let command = match Written::from_args(args) {
         Written::Words(words) => one_command(None, words, &args.workload, terminal)?,

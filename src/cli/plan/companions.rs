@@ -9,7 +9,7 @@ use crate::cli::values::parse_variable;
 use pinwise_machine::{Companion, RunSetting};
 use pinwise_study::compare::ArmPlan;
 
-/// The companions asked for.
+/// The requested companions.
 fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
     let (texts, ready) = (&args.companions.companions, &args.companions.ready);
     if ready.len() > 1 && ready.len() != texts.len() {
@@ -40,12 +40,12 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
 
 /// Every arm as it is, with each policy and niceness and with core scheduling, and all of these with each companion; if some
 /// have cgroups, all have.
-pub(super) fn with_settings(
+pub(super) fn add_settings(
     mut arms: Vec<ArmPlan>,
     args: &CompareArgs,
 ) -> anyhow::Result<Vec<ArmPlan>> {
     if args.groups.fit_threads {
-        arms = groups::with_fitting_threads(arms)?;
+        arms = groups::add_fitting_threads(arms)?;
     }
     if args.groups.are_given() {
         groups::give_to_all(&mut arms);

@@ -18,7 +18,7 @@ pub(super) fn are_builds(arms: &[ArmPlan]) -> bool {
         && one.settings == other.settings
 }
 
-/// What is compared: what was asked for, else the figure of the recipe or kernel.
+/// What is compared: what was requested, else the figure of the recipe or kernel.
 pub(super) fn metric(
     args: &CompareArgs,
     recipe: Option<&Ready>,

@@ -51,7 +51,7 @@ fn clear_of_interrupts(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, Cp
     InterruptCpus::away_from(cpus, &topology)
 }
 
-/// The groups asked for.
+/// The requested groups.
 fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGroup>> {
     let mut found: Vec<NamedGroup> = Vec::new();
     for limit in &args.limits {
@@ -146,7 +146,7 @@ pub(super) fn give_to_all(arms: &mut [ArmPlan]) {
 }
 
 /// Every arm, followed by the same with as many threads as fit, if there is such a number.
-pub(super) fn with_fitting_threads(arms: Vec<ArmPlan>) -> anyhow::Result<Vec<ArmPlan>> {
+pub(super) fn add_fitting_threads(arms: Vec<ArmPlan>) -> anyhow::Result<Vec<ArmPlan>> {
     let before = arms.len();
     let all: Vec<ArmPlan> = arms
         .into_iter()
@@ -355,7 +355,7 @@ mod tests {
             arm("os-default", vec![limited(0.5)]),
             arm("compact*3", Vec::new()),
         ];
-        let all = with_fitting_threads(arms).unwrap();
+        let all = add_fitting_threads(arms).unwrap();
         let names: Vec<&str> = all.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(
             names,
@@ -372,7 +372,7 @@ mod tests {
         assert!(all[0].is_default && !all[2].is_default);
         let threads = ("OMP_NUM_THREADS".to_owned(), "2".to_owned());
         assert!(all[2].workload.environment.contains(&threads));
-        assert!(with_fitting_threads(vec![arm("os-default", Vec::new())]).is_err());
+        assert!(add_fitting_threads(vec![arm("os-default", Vec::new())]).is_err());
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Setting {
     }
 }
 
-/// The settings asked for, preceded by the baseline's: the present one. Empty if none is asked for.
+/// The requested settings, preceded by the baseline's: the present one. Empty if none is requested.
 pub(super) fn settings(arguments: &[String]) -> anyhow::Result<Vec<Setting>> {
     let mut found = Vec::new();
     for text in arguments {
@@ -141,7 +141,7 @@ fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<RunSetting> 
 }
 
 /// The arms with every setting of `--irq`, if there is one.
-pub(in crate::cli) fn with_interrupts(
+pub(in crate::cli) fn add_interrupt_settings(
     arms: Vec<ArmPlan>,
     args: &CompareArgs,
     topology: &Topology,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_now_comes_first() {
+    fn the_present_setting_is_first() {
         assert_eq!(names(&[]), [""; 0]);
         assert_eq!(names(&["eth0=local"]), ["as-is", "eth0=local"]);
         assert_eq!(

@@ -84,7 +84,7 @@ pub(super) fn with_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Re
 
 /// Runs the command once to see how many threads it keeps busy; and the same in
 /// words, after the program.
-pub(in crate::cli) fn busy(
+pub(in crate::cli) fn measure_busy_threads(
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn CommandRunner,

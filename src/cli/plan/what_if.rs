@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn smaller_machines_and_what_they_lack() {
+    fn smaller_machines_lack_cpus() {
         check("smt-off", "0,2,4,6", "1,3,5,7");
         check("cpus=2", "0,4", "1-3,5-7");
         check("one-package", "0-3", "4-7");
     }
 
     #[test]
-    fn machines_that_are_none() {
+    fn invalid_smaller_machines_are_refused() {
         let topology = Topology::from_synthetic("package:1 core:4 pu:1").unwrap();
         let refused = |machines: &[&str]| {
             let refused = smaller(&args(machines, false), &topology);

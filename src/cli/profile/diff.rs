@@ -10,7 +10,7 @@ use crate::cli::files::NamedFile;
 use crate::cli::opening::needed_store;
 use crate::cli::opening::open_store;
 use crate::cli::outputs::check_outputs;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
 use pinwise_record::{Kind, ProfileDiff, ProfileRecord};
@@ -39,7 +39,7 @@ pub(super) fn diff(
     let after = load_profile(global, &args.after)?;
     let store = open_store(global)?;
     let mut record = ProfileDiff::between(&before, &after)?;
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show = || {
         terminal.show(&record, |record, palette| {
             pinwise_report::profile_diff(record, args.top, palette)

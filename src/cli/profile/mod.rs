@@ -12,16 +12,17 @@ use super::files::NamedFile;
 use super::machine::open_machine;
 use super::opening::open_store;
 use super::outputs::check_outputs;
-use super::plan::name_and_time;
+use super::plan::new_id_and_start;
 use super::terminal::Terminal;
 use super::{Exit, export, files};
-use crate::cli::subject::{self, Started};
+use crate::cli::subject::{self, PlacedCommand};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
 use pinwise_machine::{Machine, Output, Subject};
 use pinwise_record::ProfileRecord;
 use pinwise_report::ProfileShown;
 use pinwise_store::Store;
-use pinwise_study::profile::{self as profiling, ProfilePlan, Units};
+use pinwise_study::profile::{ProfilePlan, Units};
 use pinwise_workload::{Better, Metric};
 
 /// How long a process is profiled by default.
@@ -41,13 +42,13 @@ pub(super) fn profile(
     let units = units(args)?;
     let output = output(args, &units)?;
     check_outputs(global, &outputs(args), &args.sampling.inputs())?;
-    let mut machine = open_machine(global, random_seed(), false)?;
+    let mut machine = open_machine(global, random_seed(), CycleCounting::IfCheap)?;
     let store = open_store(global)?;
-    let made = match args.pid {
-        Some(pid) => of_process(args, pid, units, machine.as_mut()),
-        None => of_command(args, units, output, machine.as_mut()),
+    let profiled = match args.pid {
+        Some(pid) => profile_process(args, pid, units, machine.as_mut()),
+        None => profile_command(args, units, output, machine.as_mut()),
     };
-    match unless_interrupted(made, terminal)? {
+    match unless_interrupted(profiled, terminal)? {
         Some(record) => finish(record, store, args, terminal),
         None => Ok(Exit::Interrupted),
     }
@@ -60,7 +61,7 @@ fn finish(
     args: &ProfileArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show = || {
         let shown = shown_parts(&args.view);
         terminal.show(&record, |record, palette| {
@@ -89,7 +90,7 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
         files::write_file(path, &pinwise_report::folded(record))?;
     }
     files::write_json(args.sampling.export_json.as_deref(), record)?;
-    export::page(record, args.files.report.as_deref())
+    export::write_page(record, args.files.report.as_deref())
 }
 
 fn outputs(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
@@ -107,7 +108,7 @@ fn outputs(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
         .collect()
 }
 
-fn of_command(
+fn profile_command(
     args: &ProfileArgs,
     units: Units,
     output: Output,
@@ -115,7 +116,7 @@ fn of_command(
 ) -> anyhow::Result<ProfileRecord> {
     let sampling = &args.sampling;
     let input = sampling.input.as_ref();
-    let started = Started::new(&args.argv, &sampling.place, input, output, machine)?;
+    let started = PlacedCommand::new(&args.argv, &sampling.place, input, output, machine)?;
     let request = started.request();
     let plan = ProfilePlan {
         subject: Subject::Command(&request),
@@ -129,10 +130,10 @@ fn of_command(
         pause_cpu: started.realised.cpus.first(),
         tags: args.sampling.tags.clone(),
     };
-    profiling::run(&plan, machine)
+    pinwise_study::profile::run(&plan, machine)
 }
 
-fn of_process(
+fn profile_process(
     args: &ProfileArgs,
     pid: i32,
     units: Units,
@@ -152,7 +153,7 @@ fn of_process(
         pause_cpu: topology.allowed.first(),
         tags: args.sampling.tags.clone(),
     };
-    profiling::run(&plan, machine)
+    pinwise_study::profile::run(&plan, machine)
 }
 
 /// What times are divided by.

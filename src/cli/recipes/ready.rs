@@ -9,12 +9,12 @@ use crate::cli::surroundings::temporary_folder;
 use crate::cli::terminal::Terminal;
 use pinwise_kernels::Scratch;
 use pinwise_machine::{CommandRunner, MachineError};
-use pinwise_workload::{Chosen, Command, Metric, Recipe, Workload};
+use pinwise_workload::{ChosenRecipe, Command, Metric, Recipe, Workload};
 
 /// A recipe that can be run.
 pub(in crate::cli) struct Ready {
     /// What is run, by what was chosen; one at least.
-    pub(in crate::cli) workloads: Vec<(Chosen, Workload)>,
+    pub(in crate::cli) workloads: Vec<(ChosenRecipe, Workload)>,
     /// The recipe's figure.
     pub(in crate::cli) metric: Metric,
     /// The unit of that figure, if its metric has none.
@@ -62,9 +62,9 @@ pub(in crate::cli) fn open(
         stop: None,
         folder: Some(folder),
     };
-    helper(&recipe, "generate", generation.as_ref(), machine)?;
+    check_helper(&recipe, "generate", generation.as_ref(), machine)?;
     ready.stop = stop;
-    if let Err(error) = helper(&recipe, "server.start", start.as_ref(), machine) {
+    if let Err(error) = check_helper(&recipe, "server.start", start.as_ref(), machine) {
         drop(ready.close(machine));
         return Err(error);
     }
@@ -73,7 +73,7 @@ pub(in crate::cli) fn open(
 
 /// On a simulated machine nothing runs: the recipe's name says which workload
 /// is meant.
-fn open_simulated(recipe: &Recipe, choices: &[Chosen]) -> anyhow::Result<Ready> {
+fn open_simulated(recipe: &Recipe, choices: &[ChosenRecipe]) -> anyhow::Result<Ready> {
     let workloads = choices.iter().map(|chosen| {
         let command = Command::from_argv(vec![recipe.name.clone()])?;
         let workload = Workload {
@@ -91,7 +91,7 @@ fn open_simulated(recipe: &Recipe, choices: &[Chosen]) -> anyhow::Result<Ready> 
     })
 }
 
-fn helper(
+fn check_helper(
     recipe: &Recipe,
     key: &str,
     command: Option<&Command>,

@@ -6,7 +6,7 @@ mod threads;
 
 use super::args::{Global, SearchArgs, SearchResultArgs};
 use super::files::{NamedFile, write_file, write_json};
-use super::machine::open_machine;
+use super::machine::{cycle_counting, open_machine};
 use super::opening::needed_store;
 use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
@@ -17,7 +17,7 @@ use super::{Exit, export};
 use pinwise_machine::{CommandRunner, Host, MachineError};
 use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::is_interrupt;
-use pinwise_study::search::{self as searching, SearchError, SearchPlan};
+use pinwise_study::search::{SearchError, SearchPlan};
 pub(super) use plan::{default_threads, workload_of};
 pub(super) use threads::beyond;
 
@@ -41,12 +41,12 @@ pub(super) fn search(
         .map_or_else(|| seed_or_new(args.seed), |past| past.seed);
     let metric = past.as_ref().map(|past| past.metric.name.as_str());
     let metric = metric.or(args.metric.as_deref()).unwrap_or_default();
-    let insists_on_cycles = matches!(metric, "cycles" | "instructions");
-    let mut machine = open_machine(global, seed, insists_on_cycles)?;
+    let cycles = cycle_counting(metric);
+    let mut machine = open_machine(global, seed, cycles)?;
     let planned = match &past {
         Some(past) => check_machine(past, machine.as_mut())
             .and_then(|()| plan::resume(args, past, machine.as_mut())),
-        None => plan::fresh(args, &global.argv, seed, machine.as_mut(), terminal),
+        None => plan::new_plan(args, &global.argv, seed, machine.as_mut(), terminal),
     };
     let plan = match planned {
         Err(error) if is_interrupt(&error) => return Ok(report_interrupt(terminal)),
@@ -54,10 +54,10 @@ pub(super) fn search(
     };
     let store = open_store(global)?;
     let watch = Watch::new(store, terminal);
-    let carried_out = carry_out(&plan, past.as_ref(), machine.as_mut(), watch)?;
+    let ended = run_and_store(&plan, past.as_ref(), machine.as_mut(), watch)?;
     // First whatever still runs.
     drop(machine);
-    let Some((record, is_stored)) = carried_out else {
+    let Some((record, is_stored)) = ended else {
         return Ok(report_interrupt(terminal));
     };
     finish(&record, &args.results, terminal)?;
@@ -114,13 +114,13 @@ fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<
 
 /// Runs the plan; says whether the record could be stored. `None` if the user stopped it before
 /// there was anything to keep.
-fn carry_out(
+fn run_and_store(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn CommandRunner,
     mut watch: Watch<'_>,
 ) -> anyhow::Result<Option<(SearchRecord, bool)>> {
-    match searching::run(plan, past, machine, &mut watch) {
+    match pinwise_study::search::run(plan, past, machine, &mut watch) {
         Ok(record) if record.runs.is_empty() && record.stopped == Some(Stopped::Interrupted) => {
             watch.abandon();
             Ok(None)
@@ -155,7 +155,7 @@ fn output_files(args: &SearchResultArgs) -> Vec<NamedFile<'_>> {
         .collect()
 }
 
-/// Prints the record and writes the files that were asked for.
+/// Prints the record and writes the files that were requested.
 fn finish(
     record: &SearchRecord,
     results: &SearchResultArgs,
@@ -173,7 +173,7 @@ fn finish(
     if let Some(path) = &results.export_csv {
         write_file(path, &pinwise_report::search_rows(record).csv()?)?;
     }
-    export::page(record, results.report.as_deref())
+    export::write_page(record, results.report.as_deref())
 }
 
 fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {

@@ -40,7 +40,7 @@ struct Team {
 }
 
 /// A search that begins.
-pub(super) fn fresh(
+pub(super) fn new_plan(
     args: &SearchArgs,
     argv: &[String],
     seed: u64,
@@ -61,8 +61,8 @@ pub(super) fn fresh(
     for warning in warnings {
         terminal.note(&warning);
     }
-    let team = team(args, argv, &workload, &topology, machine, terminal)?;
-    let (id, started) = plan::name_and_time();
+    let team = plan_team(args, argv, &workload, &topology, machine, terminal)?;
+    let (id, started) = plan::new_id_and_start();
     Ok(SearchPlan {
         workload,
         threads: team.searched,
@@ -99,7 +99,7 @@ fn effort(args: &SearchArgs) -> Option<Effort> {
 
 /// With one number of threads `os-default` runs with it, too; with several it
 /// is the program as it is, unless the command cannot do without a number.
-fn team(
+fn plan_team(
     args: &SearchArgs,
     argv: &[String],
     workload: &Workload,
@@ -158,7 +158,7 @@ fn count_threads(
     machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<usize> {
-    let (threads, words) = plan::busy(workload, topology, machine)?;
+    let (threads, words) = plan::measure_busy_threads(workload, topology, machine)?;
     terminal.note(&format!("The program {words}."));
     Ok(threads.clamp(1, topology.allowed.len().max(1)))
 }
@@ -183,7 +183,7 @@ pub(super) fn resume(
     if planned.counted_threads.is_some() && machine.is_simulated() {
         // That run is repeated, as all others: nothing else restores a simulated machine's random
         // numbers.
-        plan::busy(&workload, &topology, machine)?;
+        plan::measure_busy_threads(&workload, &topology, machine)?;
     }
     let metric = metric(&past.metric.name)?;
     let output = match planned.output.as_str() {

@@ -11,10 +11,11 @@ use crate::cli::args::{Global, SpinAdviseArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
-use pinwise_study::spin::advise::{self as advising, AdvicePlan};
+use pinwise_study::spin::advise::AdvicePlan;
 
 /// For wake-ups and switches, each.
 const TIME: Duration = Duration::from_millis(500);
@@ -26,10 +27,14 @@ pub(super) fn advise(
 ) -> anyhow::Result<Exit> {
     let named = processor::find_processor(&args.processor)?;
     let is_other = named.is_some();
-    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut machine = open_machine(
+        global,
+        args.seed.unwrap_or_else(random_seed),
+        CycleCounting::IfCheap,
+    )?;
     let processor = match named {
         Some(processor) => processor,
-        None => processor::here(machine.as_mut(), args.processor.ghz)?,
+        None => processor::measure_this_machine(machine.as_mut(), args.processor.ghz)?,
     };
     let cpus = match args.cpu_count {
         Some(0) => bail!("--cpu-count 0: a machine has at least 1 CPU"),
@@ -43,9 +48,9 @@ pub(super) fn advise(
         is_other,
     };
     let store = open_store(global)?;
-    let mut record = advising::run(&plan, machine.as_mut())?
+    let mut record = pinwise_study::spin::advise::run(&plan, machine.as_mut())?
         .context("neither wake-ups nor context switches could be measured here, so there is nothing to compare spinning with")?;
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show = || terminal.show(&record, pinwise_report::spin_advice);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }

@@ -10,10 +10,11 @@ use crate::cli::files::NamedFile;
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
 use crate::cli::outputs::check_outputs;
-use crate::cli::plan::name_and_time;
-use crate::cli::subject::{self, Started};
+use crate::cli::plan::new_id_and_start;
+use crate::cli::subject::{self, PlacedCommand};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Machine, Subject};
 use pinwise_record::{SpinAttachRecord, TraceSource};
 use pinwise_study::spin::attach::{AttachPlan, attach as watch};
@@ -32,17 +33,17 @@ pub(super) fn attach(
         path,
     });
     check_outputs(global, &json.collect::<Vec<_>>(), &args.sampling.inputs())?;
-    let mut machine = open_machine(global, 0, false)?;
+    let mut machine = open_machine(global, 0, CycleCounting::IfCheap)?;
     let store = open_store(global)?;
-    let made = match args.pid {
-        Some(pid) => of_process(args, pid, machine.as_mut()),
+    let attached = match args.pid {
+        Some(pid) => attach_to_process(args, pid, machine.as_mut()),
         None if args.argv.is_empty() => bail!("say what to sample: -- COMMAND, or --pid PID"),
-        None => of_command(args, machine.as_mut()),
+        None => attach_to_command(args, machine.as_mut()),
     };
-    let Some(mut record) = unless_interrupted(made, terminal)? else {
+    let Some(mut record) = unless_interrupted(attached, terminal)? else {
         return Ok(Exit::Interrupted);
     };
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show = || {
         terminal.show(&record, pinwise_report::spin_attach)?;
         files::write_json(args.sampling.export_json.as_deref(), &record)
@@ -79,7 +80,7 @@ fn judge(
     Ok(Exit::GateFailed)
 }
 
-fn of_process(
+fn attach_to_process(
     args: &SpinAttachArgs,
     pid: i32,
     machine: &mut dyn Machine,
@@ -89,14 +90,14 @@ fn of_process(
     Ok(watch(&plan(args, subject, source, limit), machine)?)
 }
 
-fn of_command(
+fn attach_to_command(
     args: &SpinAttachArgs,
     machine: &mut dyn Machine,
 ) -> anyhow::Result<SpinAttachRecord> {
     let sampling = &args.sampling;
     let output = subject::output(&sampling.output)?;
     let input = sampling.input.as_ref();
-    let started = Started::new(&args.argv, &sampling.place, input, output, machine)?;
+    let started = PlacedCommand::new(&args.argv, &sampling.place, input, output, machine)?;
     let request = started.request();
     let subject = Subject::Command(&request);
     let plan = plan(args, subject, started.source(), args.limit);

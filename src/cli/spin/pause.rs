@@ -9,13 +9,14 @@ use crate::cli::args::{Global, SpinPauseArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
 use crate::cli::values::allowed_cpus;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
 use pinwise_record::SpinPauseRecord;
 use pinwise_spin::prediction::Limits;
-use pinwise_study::spin::pause::{self as measuring, PausePlan};
+use pinwise_study::spin::pause::PausePlan;
 
 /// Levels last for seconds; this sees some of that.
 const TIME: Duration = Duration::from_secs(2);
@@ -26,7 +27,11 @@ pub(super) fn pause(
     args: &SpinPauseArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut machine = open_machine(
+        global,
+        args.seed.unwrap_or_else(random_seed),
+        CycleCounting::IfCheap,
+    )?;
     let (topology, _) = machine.topology()?;
     let cpus = allowed_cpus(args.cpus.as_deref(), &topology)?;
     let many = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
@@ -40,8 +45,8 @@ pub(super) fn pause(
         }),
     };
     let store = open_store(global)?;
-    let mut record = measuring::run(&plan, machine.as_mut())?;
-    (record.id, record.started) = name_and_time();
+    let mut record = pinwise_study::spin::pause::run(&plan, machine.as_mut())?;
+    (record.id, record.started) = new_id_and_start();
     if record.cpus.is_empty() && record.check.is_none() {
         let why = record.notes.first().cloned().unwrap_or_default();
         bail!("PAUSE could not be measured: {why}");

@@ -8,14 +8,15 @@ use crate::cli::args::{Global, SpinPredictArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::Host;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::table::{algorithm, algorithms};
-use pinwise_study::spin::predict::{self as predicting, PredictionPlan};
+use pinwise_study::spin::predict::PredictionPlan;
 
 /// More CPUs than any machine will have soon.
 const MAX_CPUS: u64 = 65_536;
@@ -34,23 +35,23 @@ pub(super) fn predict(
         (Some(processor), Some(cpus)) => (processor, cpus),
         (named, cpus) => {
             let seed = args.seed.unwrap_or_else(random_seed);
-            let mut machine = open_machine(global, seed, false)?;
+            let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
             let processor = match named {
                 Some(processor) => processor,
-                None => processor::here(machine.as_mut(), args.processor.ghz)?,
+                None => processor::measure_this_machine(machine.as_mut(), args.processor.ghz)?,
             };
             let cpus = cpus.map_or_else(|| own_cpus(machine.as_mut()), Ok)?;
             (processor, cpus)
         }
     };
     let store = open_store(global)?;
-    let mut record = predicting::run(&PredictionPlan {
+    let mut record = pinwise_study::spin::predict::run(&PredictionPlan {
         algorithms,
         processor,
         from,
         cpus,
     });
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show = || terminal.show(&record, pinwise_report::spin_prediction);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }

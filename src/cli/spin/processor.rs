@@ -6,7 +6,7 @@ use crate::cli::args::ProcessorArgs;
 use pinwise_machine::Prober;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::chips::chip;
-use pinwise_spin::prediction::Processor;
+use pinwise_spin::prediction::PauseCost;
 use pinwise_study::spin::pause::glance;
 
 /// Figures that no processor has.
@@ -15,14 +15,14 @@ const LARGEST_GHZ: f64 = 20.0;
 
 /// The processor that the arguments name; `None` for the machine at hand.
 pub(super) fn find_processor(args: &ProcessorArgs) -> anyhow::Result<Option<ProcessorRecord>> {
-    let ghz = args.ghz.map(|ghz| within("--ghz", ghz, LARGEST_GHZ));
+    let ghz = args.ghz.map(|ghz| check_range("--ghz", ghz, LARGEST_GHZ));
     let ghz = ghz.transpose()?;
     if let Some(name) = &args.chip {
         return find_chip("--chip", name, ghz).map(Some);
     }
     if let (Some(cycles), Some(ghz)) = (args.pause_cycles, ghz) {
-        let cycles = within("--pause-cycles", cycles, LARGEST_NS)?;
-        let processor = Processor::of_cycles(cycles, ghz);
+        let cycles = check_range("--pause-cycles", cycles, LARGEST_NS)?;
+        let processor = PauseCost::from_cycles(cycles, ghz);
         return Ok(Some(record(
             "a processor of these figures",
             None,
@@ -31,8 +31,8 @@ pub(super) fn find_processor(args: &ProcessorArgs) -> anyhow::Result<Option<Proc
         )));
     }
     if let Some(ns) = args.pause_ns {
-        let pause_ns = within("--pause-ns", ns, LARGEST_NS)?;
-        let processor = Processor {
+        let pause_ns = check_range("--pause-ns", ns, LARGEST_NS)?;
+        let processor = PauseCost {
             pause_ns,
             pause_cycles: ghz.map(|ghz| pause_ns * ghz),
             ghz,
@@ -54,7 +54,7 @@ pub(super) fn find_chip(
     ghz: Option<f64>,
 ) -> anyhow::Result<ProcessorRecord> {
     let chip = chip(name).map_err(|error| anyhow::anyhow!("{option}: {error}"))?;
-    let processor = Processor::of_chip(chip, ghz);
+    let processor = PauseCost::from_chip(chip, ghz);
     let made = record(chip.name, Some(chip.id), &processor, chip.source);
     Ok(ProcessorRecord {
         ghz_from: Some(ghz.map_or(chip.ghz_from, |_| "given").to_owned()),
@@ -62,18 +62,21 @@ pub(super) fn find_chip(
     })
 }
 
-/// The machine at hand, measured.
-pub(super) fn here(machine: &mut dyn Prober, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
+/// This machine, measured.
+pub(super) fn measure_this_machine(
+    machine: &mut dyn Prober,
+    ghz: Option<f64>,
+) -> anyhow::Result<ProcessorRecord> {
     let found = glance(machine)?;
     let mut processor = found.context(
         "PAUSE could not be measured here: name a processor with --chip, --pause-ns, or --pause-cycles and --ghz",
     )?;
     if let Some(ghz) = ghz {
-        let ghz = within("--ghz", ghz, LARGEST_GHZ)?;
+        let ghz = check_range("--ghz", ghz, LARGEST_GHZ)?;
         let Some(cycles) = processor.pause_cycles else {
             bail!("--ghz: cycles could not be measured here, so it has no effect");
         };
-        processor = Processor::of_cycles(cycles, ghz);
+        processor = PauseCost::from_cycles(cycles, ghz);
     }
     let (name, from) = if machine.is_simulated() {
         ("the simulated machine", "Probed on a simulated machine")
@@ -86,7 +89,7 @@ pub(super) fn here(machine: &mut dyn Prober, ghz: Option<f64>) -> anyhow::Result
 fn record(
     name: &str,
     chip: Option<&str>,
-    processor: &Processor,
+    processor: &PauseCost,
     pause_from: &str,
 ) -> ProcessorRecord {
     ProcessorRecord {
@@ -100,7 +103,7 @@ fn record(
     }
 }
 
-fn within(option: &str, value: f64, most: f64) -> anyhow::Result<f64> {
+fn check_range(option: &str, value: f64, most: f64) -> anyhow::Result<f64> {
     if value.is_finite() && value > 0.0 && value <= most {
         return Ok(value);
     }

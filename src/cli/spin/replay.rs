@@ -9,14 +9,15 @@ use crate::cli::args::{Global, SpinReplayArgs};
 use crate::cli::ending::{keep_and_show, unless_interrupted};
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::chips::chip;
 use pinwise_spin::table::algorithm;
-use pinwise_study::spin::replay::{self as replaying, Experiment, FUTEX, ReplayPlan};
+use pinwise_study::spin::replay::{Experiment, FUTEX, ReplayPlan};
 
 /// More delays than this are a slip of the pen.
 const MAX_DELAYS: usize = 1000;
@@ -31,7 +32,11 @@ pub(super) fn replay(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
-    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut machine = open_machine(
+        global,
+        args.seed.unwrap_or_else(random_seed),
+        CycleCounting::IfCheap,
+    )?;
     let store = open_store(global)?;
     let mut line = terminal
         .shows_progress()
@@ -41,14 +46,14 @@ pub(super) fn replay(
             line.show_part("replaying", done, all);
         }
     };
-    let made = replaying::run(&plan, machine.as_mut(), &mut on_cell);
+    let replayed = pinwise_study::spin::replay::run(&plan, machine.as_mut(), &mut on_cell);
     if let Some(line) = &mut line {
         line.finish();
     }
-    let Some(mut record) = unless_interrupted(made, terminal)? else {
+    let Some(mut record) = unless_interrupted(replayed, terminal)? else {
         return Ok(Exit::Interrupted);
     };
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show = || terminal.show(&record, pinwise_report::spin_replay);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
@@ -185,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_delays_are_named_with_what_is_wrong() {
+    fn invalid_delays_are_reported_with_the_reason() {
         for (text, words) in [
             ("9..1ms", "reversed"),
             ("1..9", "not a time"),

@@ -13,10 +13,11 @@ use crate::cli::args::{Global, SpinScanArgs, UnknownGap};
 use crate::cli::ending::keep_and_show;
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::terminal::Terminal;
 use pinwise_code::Arch;
 use pinwise_code::elf::{self, Binary};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{Probe, Prober};
 use pinwise_record::{CodeArch, ScanChip, SkippedFile, SpinScan};
 use pinwise_spin::chips::{Chip, chip};
@@ -53,7 +54,9 @@ pub(super) fn scan(
     let store = open_store(global)?;
     let mut chips = chips(args)?;
     if args.here {
-        chips.push(here(open_machine(global, 0, false)?.as_mut())?);
+        chips.push(describe_this_machine(
+            open_machine(global, 0, CycleCounting::IfCheap)?.as_mut(),
+        )?);
     }
     let limit = args.max_blind_gap.map(|gap| Limit {
         max_blind_gap_ns: gap.as_secs_f64() * 1e9,
@@ -79,7 +82,7 @@ pub(super) fn scan(
     let mut record = assemble(binaries, chips, Question { cpus, limit });
     record.skipped = skipped;
     print_skipped(&record, terminal)?;
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let exit = match record.passed {
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,
@@ -106,7 +109,7 @@ fn print_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
 
 /// CPUs that a program started here would count.
 fn allowed_cpus(global: &Global) -> anyhow::Result<u64> {
-    let (topology, _) = open_machine(global, 0, false)?.topology()?;
+    let (topology, _) = open_machine(global, 0, CycleCounting::IfCheap)?.topology()?;
     Ok(topology.allowed.len() as u64)
 }
 
@@ -139,7 +142,7 @@ fn describe_chip(chip: &Chip) -> ScanChip {
 }
 
 /// This machine, as a program on its first CPU finds it.
-fn here(machine: &mut dyn Prober) -> anyhow::Result<ScanChip> {
+fn describe_this_machine(machine: &mut dyn Prober) -> anyhow::Result<ScanChip> {
     let arch = Arch::here().context("--here: hints of this architecture are not known")?;
     let (topology, _) = machine.topology()?;
     let cpu = topology.allowed.first().context("--here: no CPU")?;

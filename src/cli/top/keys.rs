@@ -1,4 +1,4 @@
-//! What keys mean: from a key and the view to the view and what is to be done.
+//! What keys do: from a key and the view to the new view and an action.
 //!
 //! Pure: it only decides.
 
@@ -13,7 +13,7 @@ use pinwise_report::top::{Focus, Prompt, PromptKind, View};
 /// Characters that are typed at most.
 const MAX_TYPED_CHARACTERS: usize = 200;
 
-/// What is to be done.
+/// An action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// Nothing beyond what the view shows.
@@ -24,7 +24,7 @@ pub(super) enum Action {
     Foresee,
     /// Pin this thread to what was typed.
     Pin {
-        /// Which.
+        /// The thread.
         thread: i32,
         /// The CPUs, as typed so far.
         text: String,

@@ -18,8 +18,9 @@ use super::args::{Format, Global, TopArgs, TopSort};
 use super::machine::open_machine;
 use super::terminal::{Terminal, variable};
 use super::{Exit, restore};
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{Pins, random_seed};
-use pinwise_machine::{Listener, MachineError, Subject, TraceOrder, Traced, Tracer};
+use pinwise_machine::{Listener, MachineError, Subject, TraceOrder, TraceResult, Tracer};
 use pinwise_record::{TopRecord, TraceTier};
 use pinwise_report::top::{Order, View};
 use pinwise_sched::live::{Live, Watching};
@@ -46,7 +47,7 @@ pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyho
         false => None,
     };
     let seed = args.seed.unwrap_or_else(random_seed);
-    let mut machine = open_machine(global, seed, false)?;
+    let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
     let tiers = candidates(machine.as_mut(), forced);
     let watch = Watch {
@@ -103,7 +104,7 @@ struct Watch {
 
 /// How it is watched.
 #[derive(Debug, Clone, Copy, Default)]
-struct Way {
+struct WatchMode {
     /// `None`: the machine knows one way only.
     tier: Option<Tier>,
     cost_ns: Option<f64>,
@@ -142,7 +143,7 @@ impl Watch {
     }
 
     /// A frame with what is not in it.
-    fn record(&self, live: &mut Live, way: Way, now_ns: u64) -> TopRecord {
+    fn record(&self, live: &mut Live, way: WatchMode, now_ns: u64) -> TopRecord {
         let frame = live.frame(now_ns);
         let tier = way.tier.filter(|_| self.is_local);
         let tier = tier.map_or(TraceTier::Simulated, Into::into);
@@ -184,12 +185,12 @@ fn watch<L: Listener>(
     ways: &[Option<Tier>],
     order: TraceOrder<'_>,
     listener: &mut L,
-    mut start: impl FnMut(&mut L, Way),
-) -> anyhow::Result<Traced> {
+    mut start: impl FnMut(&mut L, WatchMode),
+) -> anyhow::Result<TraceResult> {
     let mut refused = None;
     for &tier in ways {
         let cost_ns = cost(machine, tier);
-        start(listener, Way { tier, cost_ns });
+        start(listener, WatchMode { tier, cost_ns });
         match machine.trace(&TraceOrder { tier, ..order }, listener) {
             Ok(traced) => return Ok(traced),
             Err(error @ MachineError::Untraceable { .. }) => {

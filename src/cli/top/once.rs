@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Watch, Way, pinning, watch};
+use super::{Watch, WatchMode, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::{Terminal, variable};
 use pinwise_machine::{Listener, Tracer};
@@ -20,7 +20,7 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
 
 struct Once {
     live: Live,
-    way: Way,
+    way: WatchMode,
     /// The latest round, for a trace whose end is unknown.
     last_ns: u64,
 }
@@ -46,7 +46,7 @@ pub(super) fn print(
     let limit = Some(watched.interval.max(Duration::from_millis(1)));
     let mut once = Once {
         live: watched.live(None),
-        way: Way::default(),
+        way: WatchMode::default(),
         last_ns: 0,
     };
     let order = watched.order(limit);
@@ -69,7 +69,7 @@ pub(super) fn print(
     Ok(Exit::Done)
 }
 
-/// Only the threads that were asked for, in order, and not too many.
+/// Only the threads that were requested, in order, and not too many.
 fn cut_down(mut record: TopRecord, view: &View) -> TopRecord {
     let threads = view.arrange_threads(&record);
     let left_out = threads.len().saturating_sub(MAX_THREADS) as u64;

@@ -8,7 +8,7 @@ use pinwise_record::TopRecord;
 use pinwise_report::top::View;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Threads around the chosen one whose masks are asked for: more than any
+/// Threads around the chosen one whose masks are requested: more than any
 /// screen shows, few enough to cost nothing.
 const ASKED: usize = 200;
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outlook_says_what_would_change() {
+    fn the_outlook_lists_the_changes() {
         let message = outlook("one-core", &machine(), Some("0-7"));
         assert_eq!(message, "CPUs 0-1; now 0-7. Enter pins it, Esc cancels");
     }

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
 
 use super::keys::{Action, Reach, press};
 use super::screen::Screen;
-use super::{ROUND, Watch, Way, pinning, watch};
+use super::{ROUND, Watch, WatchMode, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::linux::{Pins, terminal_is_gone, thread_settings};
@@ -25,7 +25,7 @@ const FIRST: Duration = Duration::from_millis(250);
 struct Session {
     watch: Watch,
     live: Live,
-    way: Way,
+    way: WatchMode,
     view: View,
     screen: Screen,
     pins: Option<Pins>,
@@ -54,7 +54,7 @@ pub(super) fn show(
     let mut session = Session {
         live: watched.live(None),
         watch: watched,
-        way: Way::default(),
+        way: WatchMode::default(),
         view,
         screen,
         pins,
@@ -136,7 +136,7 @@ impl Listener for Session {
 }
 
 impl Session {
-    fn start(&mut self, way: Way) {
+    fn start(&mut self, way: WatchMode) {
         self.live = self.watch.live(way.tier);
         self.way = way;
         self.last_ns = None;
@@ -196,7 +196,7 @@ impl Session {
         match action {
             Action::Nothing => {}
             Action::Leave => self.has_left = true,
-            Action::Foresee => self.foresee(),
+            Action::Foresee => self.preview_pin(),
             Action::Pin { thread, text } => self.pin(thread, &text),
             Action::Undo => self.undo(),
             Action::Keep => self.keep(),
@@ -208,7 +208,7 @@ impl Session {
     }
 
     /// Says what the pin would do that is being typed.
-    fn foresee(&mut self) {
+    fn preview_pin(&mut self) {
         let topology = &self.watch.topology;
         let Some(prompt) = &mut self.view.prompt else {
             return;

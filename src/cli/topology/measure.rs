@@ -7,9 +7,10 @@ use crate::cli::ending::keep_and_show;
 use crate::cli::machine::open_machine;
 use crate::cli::maps;
 use crate::cli::opening::open_store;
-use crate::cli::plan::name_and_time;
+use crate::cli::plan::new_id_and_start;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{self, boot_id, random_seed};
 use pinwise_record::SurveyRecord;
 use pinwise_study::probe::{self, Observer, ProbePlan, Step};
@@ -33,7 +34,7 @@ pub(super) fn measure(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let seed = args.seed.unwrap_or_else(|| random_seed() % 1_000_000_000);
-    let (id, started) = name_and_time();
+    let (id, started) = new_id_and_start();
     let plan = ProbePlan {
         budget: args.budget,
         watch: args.watch,
@@ -45,7 +46,7 @@ pub(super) fn measure(
         },
     };
     let store = open_store(global)?;
-    let mut machine = open_machine(global, seed, false)?;
+    let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let mut watch = Watch {
         line: terminal
             .shows_progress()
@@ -65,7 +66,7 @@ pub(super) fn measure(
     }
     outcome.record.set_devices(&outcome.topology);
     if let Some(store) = &store {
-        match maps::of_this_boot(store, &outcome.topology, &machine.label()) {
+        match maps::maps_of_this_boot(store, &outcome.topology, &machine.label()) {
             Ok(earlier) => probe::consult(&mut outcome.record, &earlier),
             Err(error) => terminal.warn(&format!("earlier maps were not consulted: {error}")),
         }

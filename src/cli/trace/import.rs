@@ -11,7 +11,7 @@ use crate::cli::opening::open_store;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, topology};
 use pinwise_record::{HostRecord, TraceSource};
-use pinwise_sched::import::{Facts, Import, Imported, Whom};
+use pinwise_sched::import::{Facts, Import, Imported, TraceSubject};
 use pinwise_sched::{Event, EventKind};
 use pinwise_study::trace::{About, TraceRecorder};
 use pinwise_topology::{CpuSet, Topology};
@@ -34,7 +34,9 @@ pub(super) fn import(
     let store = open_store(global)?;
     let mut recorder = TraceRecorder::new(&topology, facts.scope);
     let mut cpus = CpuSet::new();
-    let whom = args.pid.map_or(Whom::Default, Whom::Process);
+    let whom = args
+        .pid
+        .map_or(TraceSubject::Default, TraceSubject::Process);
     let imported = import.read(whom, &mut |events| {
         note_cpus(events, &mut cpus);
         recorder.take(events);
@@ -80,7 +82,10 @@ fn machine(
             let name = path.display().to_string();
             (name, topology::read_named("--topology", path)?)
         }
-        None => (global.machine.clone(), topology::of_machine(global)?),
+        None => (
+            global.machine.clone(),
+            topology::read_named_machine(global)?,
+        ),
     };
     for warning in &warnings {
         terminal.note(warning);

@@ -14,21 +14,22 @@ use super::files::NamedFile;
 use super::machine::open_machine;
 use super::opening::open_store;
 use super::outputs::check_outputs;
-use super::plan::name_and_time;
+use super::plan::new_id_and_start;
 use super::terminal::Terminal;
 use super::{Exit, files as text_files};
-use crate::cli::subject::{self, Started};
+use crate::cli::subject::{self, PlacedCommand};
 use export::Sinks;
+use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::{random_seed, read_interrupts};
 use pinwise_machine::{Subject, Tracer};
 use pinwise_record::{TraceRecord, TraceSource};
 use pinwise_sched::Tier;
 use pinwise_store::Store;
-use pinwise_study::trace::{self as tracing, TracePlan};
+use pinwise_study::trace::{TracePlan, measure_tiers, run_trace};
 use pinwise_topology::Topology;
 
-/// How long a process is traced by default.
-const USUAL: Duration = Duration::from_secs(10);
+/// Time for which a running process is traced by default.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// Time for learning what the tier costs, before each trace.
 const CALIBRATION: Duration = Duration::from_millis(300);
 
@@ -45,20 +46,24 @@ pub(super) fn trace(
     if args.argv.is_empty() && args.pid.is_none() && !args.all {
         bail!("say what to trace: -- COMMAND, --pid PID, or --all");
     }
-    let tier: Option<Tier> = parsed_tier(args.tier.as_deref())?;
+    let tier: Option<Tier> = parse_tier(args.tier.as_deref())?;
     let inputs = args.input.iter().map(|path| NamedFile {
         option: "--input",
         path,
     });
     let mut sinks = sinks(global, &args.files, &inputs.collect::<Vec<_>>())?;
-    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut machine = open_machine(
+        global,
+        args.seed.unwrap_or_else(random_seed),
+        CycleCounting::IfCheap,
+    )?;
     let store = open_store(global)?;
-    let made = if args.argv.is_empty() {
-        of_running(args, tier, machine.as_mut(), &mut sinks)
+    let record = if args.argv.is_empty() {
+        trace_running(args, tier, machine.as_mut(), &mut sinks)
     } else {
-        of_command(args, tier, machine.as_mut(), &mut sinks)
+        trace_command(args, tier, machine.as_mut(), &mut sinks)
     };
-    match unless_interrupted(made, terminal)? {
+    match unless_interrupted(record, terminal)? {
         Some(record) => finish(record, store, sinks, &args.files, terminal),
         None => Ok(Exit::Interrupted),
     }
@@ -85,7 +90,7 @@ fn finish(
     files: &TraceFiles,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    (record.id, record.started) = name_and_time();
+    (record.id, record.started) = new_id_and_start();
     let show_and_write = || {
         show(&record, terminal)?;
         text_files::write_json(files.export_json.as_deref(), &record)?;
@@ -101,14 +106,14 @@ pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<
 }
 
 /// `--tier`, for all commands that take it.
-pub(super) fn parsed_tier(text: Option<&str>) -> anyhow::Result<Option<Tier>> {
+pub(super) fn parse_tier(text: Option<&str>) -> anyhow::Result<Option<Tier>> {
     let tier = text.map(str::parse).transpose();
     tier.map_err(|error: String| anyhow::anyhow!("--tier {error}"))
 }
 
 fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let mut machine = open_machine(global, 0, false)?;
-    let records = tracing::tiers(machine.as_mut(), time)?;
+    let mut machine = open_machine(global, 0, CycleCounting::IfCheap)?;
+    let records = measure_tiers(machine.as_mut(), time)?;
     if terminal.is_json() {
         terminal.print_json(&serde_json::json!({ "tiers": records }))?;
     } else {
@@ -117,14 +122,14 @@ fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn of_command(
+fn trace_command(
     args: &TraceArgs,
     tier: Option<Tier>,
     machine: &mut dyn Tracer,
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
     let output = subject::output(&args.output)?;
-    let started = Started::new(
+    let started = PlacedCommand::new(
         &args.argv,
         &args.place,
         args.input.as_ref(),
@@ -132,7 +137,7 @@ fn of_command(
         machine,
     )?;
     let request = started.request();
-    let named = interrupts(args, machine)?;
+    let topology = topology_with_interrupts(args, machine)?;
     let plan = TracePlan {
         subject: Subject::Command(&request),
         source: started.source(),
@@ -140,15 +145,15 @@ fn of_command(
         tier,
         limit: args.limit,
         calibration: calibration(args),
-        interrupts: named.as_ref(),
+        interrupts: topology.as_ref(),
         leaves_daemons: true,
         keeps_interrupted: true,
         tags: args.files.tags.clone(),
     };
-    Ok(tracing::run(&plan, machine, sinks)?)
+    Ok(run_trace(&plan, machine, sinks)?)
 }
 
-fn of_running(
+fn trace_running(
     args: &TraceArgs,
     tier: Option<Tier>,
     machine: &mut dyn Tracer,
@@ -158,24 +163,27 @@ fn of_running(
         Some(pid) => subject::process(pid)?,
         None => (Subject::Everything, TraceSource::Machine),
     };
-    let named = interrupts(args, machine)?;
+    let topology = topology_with_interrupts(args, machine)?;
     let plan = TracePlan {
         subject,
         source,
         tiers: &machine.tiers(),
         tier,
-        limit: Some(args.limit.unwrap_or(USUAL)),
+        limit: Some(args.limit.unwrap_or(DEFAULT_DURATION)),
         calibration: calibration(args),
-        interrupts: named.as_ref(),
+        interrupts: topology.as_ref(),
         leaves_daemons: true,
         keeps_interrupted: true,
         tags: args.files.tags.clone(),
     };
-    Ok(tracing::run(&plan, machine, sinks)?)
+    Ok(run_trace(&plan, machine, sinks)?)
 }
 
-/// The machine by which interrupts are named, if they are asked for.
-fn interrupts(args: &TraceArgs, machine: &mut dyn Tracer) -> anyhow::Result<Option<Topology>> {
+/// The topology with the names of interrupts, if `--interrupts` was given.
+fn topology_with_interrupts(
+    args: &TraceArgs,
+    machine: &mut dyn Tracer,
+) -> anyhow::Result<Option<Topology>> {
     if !args.interrupts {
         return Ok(None);
     }

@@ -8,15 +8,21 @@ fn siblings_that_cost() {
     let line = "--format json bench fibonacci --machine sim:costs.toml --seed 1";
     let ran = Stage::new().succeed(line);
     let record: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    let said = record["conclusions"].to_string();
-    assert!(said.contains("On all cores, SMT costs"), "{said}");
-    assert!(said.contains("Run one thread per core"), "{said}");
+    let conclusions = record["conclusions"].to_string();
+    assert!(
+        conclusions.contains("On all cores, SMT costs"),
+        "{conclusions}"
+    );
+    assert!(
+        conclusions.contains("Run one thread per core"),
+        "{conclusions}"
+    );
 }
 
 /// The truth lies in the interval as often as it must: in 95 % of 60 intervals on 30 machines, with
 /// an allowance of three deviations.
 #[test]
-fn the_yield_of_a_known_machine_comes_out() {
+fn the_smt_yield_of_a_known_machine_is_found() {
     let stage = Stage::new();
     let truth = 0.25;
     let (mut held, mut all) = (0, 0);

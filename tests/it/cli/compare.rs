@@ -1,14 +1,14 @@
 //! What can be compared: commands, parameters, figures; what gates say; what
 //! becomes of commands that fail.
 
-use crate::replay::recorded;
+use crate::replay::read_series;
 
 use super::Stage;
 
 const PROGRAMS: &str = "compare --machine sim:programs.toml --seed 3 --max-runs 30";
 
 #[test]
-fn commands_are_taken_as_hyperfine_takes_them() {
+fn commands_are_parsed_as_by_hyperfine() {
     let stage = Stage::new();
     let arms = |line: &str| {
         let record = stage.json(&format!("compare --machine sim:programs.toml {line}"));
@@ -202,7 +202,7 @@ fn one_arm_alone_is_timed() {
     let estimate = &arms[0]["estimate"];
     let [low, high] = ["low", "high"].map(|end| estimate[end].as_f64().unwrap());
     assert!(low < 0.55 && 0.55 < high && high < 1.02 * low, "{estimate}");
-    // As often as is asked for, and in other words of the same.
+    // As often as is requested, and in other words of the same.
     let runs = |line: &str| {
         let record = stage.json(line);
         record["arms"][0]["runs"].as_array().unwrap().len()
@@ -218,7 +218,7 @@ fn one_arm_alone_is_timed() {
 }
 
 #[test]
-fn what_measured_nothing_is_not_kept() {
+fn a_comparison_without_figures_is_not_stored() {
     let stage = Stage::new();
     let metric = "--metric 'regex:nothing lower' --place os-default --place cpu:0";
     let failed = stage.run(&format!("compare --machine sim:same.toml {metric} -- prog"));
@@ -285,7 +285,7 @@ fn quiet_keeps_warnings() {
 }
 
 #[test]
-fn a_record_that_is_not_stored_is_not_named() {
+fn the_id_of_an_unstored_record_is_not_printed() {
     let stage = Stage::new();
     let line = "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default \
                 --place cpu:0";
@@ -297,7 +297,7 @@ fn a_record_that_is_not_stored_is_not_named() {
 }
 
 /// Others make wall-clock time vary: two commands in one place are distinguished by CPU time, and
-/// are not if only wall-clock time is asked for.
+/// are not if only wall-clock time is requested.
 #[test]
 fn cpu_time_separates_two_commands_beside_load() {
     let stage = Stage::new();
@@ -306,7 +306,7 @@ fn cpu_time_separates_two_commands_beside_load() {
         &format!(
             "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n\
              [workload.new]\nbase_s = 0.206\n[noise]\n{}\n",
-            recorded("aa_cpu1.csv.xz")
+            read_series("aa_cpu1.csv.xz")
         ),
     );
     let line = "compare --machine sim:loaded.toml --seed 1 --max-runs 60";
@@ -349,7 +349,7 @@ fn clearly_worse_arms_stop_using_time() {
     // The time goes to those that may still be the choice.
     assert_eq!(confirmed(0), confirmed(2));
     assert!(confirmed(0) > 2 * confirmed(1), "{}", confirmed(0));
-    // None is dropped if every width was asked for.
+    // None is dropped if every width was requested.
     let all = stage.run(&format!("{line} --precision 0.1% -- prog"));
     assert!(all.out.contains("blocks of 3 runs"), "{all}");
 }
@@ -380,7 +380,7 @@ fn a_budget_is_kept_and_what_it_allows_is_reported() {
 }
 
 #[test]
-fn a_gate_that_is_open_ends_as_told() {
+fn an_undecided_gate_exits_with_the_chosen_status() {
     let stage = Stage::new();
     let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0 --max-runs 20 --fail-if-slower 2%";
     let status = |more: &str| stage.run(&format!("{line} {more} -- prog")).status;

@@ -18,7 +18,7 @@ fn the_verdict_is_accompanied_by_the_schedulers_doing() {
 }
 
 #[test]
-fn what_was_timed_is_the_same_with_traces() {
+fn times_are_the_same_with_traces() {
     let stage = Stage::new();
     let arms = |more: &str| {
         let line = format!("{LINE} --place os-default --place one-core {more} -- prog");
@@ -64,7 +64,7 @@ fn the_record_has_the_figures_of_each_arm() {
 }
 
 #[test]
-fn a_machine_without_a_scheduler_is_reported_and_the_experiment_stands() {
+fn without_a_scheduler_tracing_is_refused_and_the_experiment_kept() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 8 --place os-default --place one-core --trace -- prog";
     let ran = stage.succeed(line);

@@ -12,7 +12,7 @@ fn parse(text: &str) -> Value {
 }
 
 #[test]
-fn the_record_keeps_the_contract() {
+fn the_record_matches_the_schema() {
     let stage = Stage::new();
     let record = stage.json(&format!("{LINE} -- prog"));
     assert_eq!(record["schema"], "pinwise.comparison/1");
@@ -62,11 +62,11 @@ fn every_export_is_written_and_can_be_written_again() {
     stage.succeed("record show last --format html -o again");
     assert_eq!(stage.read("again"), stage.read("page.html"));
     check("export-markdown", &stage.read("r.md"));
-    csv_has_a_line_per_run(&stage);
-    hyperfine_has_what_its_scripts_read(&stage);
+    check_csv_has_a_line_per_run(&stage);
+    check_hyperfine_has_what_its_scripts_read(&stage);
 }
 
-fn csv_has_a_line_per_run(stage: &Stage) {
+fn check_csv_has_a_line_per_run(stage: &Stage) {
     let record = parse(&stage.read("r.json"));
     let mut reader = csv::Reader::from_path(stage.folder.path().join("r.csv")).unwrap();
     let headers = reader.headers().unwrap().clone();
@@ -77,7 +77,7 @@ fn csv_has_a_line_per_run(stage: &Stage) {
     assert_eq!(rows as u64, 2 * record["blocks"].as_u64().unwrap());
 }
 
-fn hyperfine_has_what_its_scripts_read(stage: &Stage) {
+fn check_hyperfine_has_what_its_scripts_read(stage: &Stage) {
     let results = parse(&stage.read("h.json"));
     let results = results["results"].as_array().unwrap().clone();
     assert_eq!(results.len(), 2);

@@ -122,7 +122,7 @@ fn version_and_no_arguments() {
 }
 
 #[test]
-fn help_is_asked_for_as_elsewhere() {
+fn usual_spellings_of_help_are_accepted() {
     let stage = Stage::new();
     for (asked, same) in [
         ("help", "--help"),
@@ -145,7 +145,7 @@ fn a_command_of_commands_alone_prints_its_own_help() {
 }
 
 #[test]
-fn words_that_mean_the_same_elsewhere_are_taken() {
+fn words_of_other_tools_are_accepted() {
     let stage = Stage::new();
     for options in [
         "-r 2 --output=null -- prog",

@@ -3,7 +3,7 @@
 use super::Stage;
 
 /// A store with three records.
-fn filled() -> Stage {
+fn fill_store() -> Stage {
     let stage = Stage::new();
     for line in [
         "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12 -- prog",
@@ -16,8 +16,8 @@ fn filled() -> Stage {
 }
 
 #[test]
-fn the_newest_comes_first() {
-    let stage = filled();
+fn the_newest_record_is_first() {
+    let stage = fill_store();
     stage.snapshot("history", "record history");
     let all = stage.json("record history");
     assert_eq!(all["records"].as_array().unwrap().len(), 3);
@@ -58,7 +58,7 @@ fn a_failed_experiment_is_kept_and_shown_as_failed() {
 
 #[test]
 fn records_are_found_by_their_beginning() {
-    let stage = filled();
+    let stage = fill_store();
     let history = stage.json("record history");
     let id = history["records"][1]["id"].as_str().unwrap();
     let shown = stage.succeed(&format!("record show {id}"));

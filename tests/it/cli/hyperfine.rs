@@ -17,11 +17,11 @@ fn words_of_hyperfine_keep_their_meaning_or_are_refused() {
     let (head, cases) = table.trim_end().split_once("\n\n").unwrap();
     let stage = Stage::new();
     stage.write("in.txt", "");
-    let said = cases.split("\n\n").map(|case| {
+    let outputs = cases.split("\n\n").map(|case| {
         let line = case.lines().next().unwrap();
         format!("{line}\n{}", meaning(&stage, line))
     });
-    let found = format!("{head}\n\n{}\n", said.collect::<Vec<_>>().join("\n\n"));
+    let found = format!("{head}\n\n{}\n", outputs.collect::<Vec<_>>().join("\n\n"));
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::write(&file, found).unwrap();
     } else {

@@ -46,11 +46,15 @@ fn run(stage: &Stage, line: &str) -> (String, String, i32) {
     let tmp = stage.folder.path().join("tmp");
     let output = stage.command(line).env("TMPDIR", &tmp).output().unwrap();
     let (out, err) = crate::support::texts(&output);
-    assert_eq!(left(&tmp), Vec::<PathBuf>::new(), "{line}: {err}");
+    assert_eq!(
+        list_left_files(&tmp),
+        Vec::<PathBuf>::new(),
+        "{line}: {err}"
+    );
     (out, err, output.status.code().unwrap_or(-1))
 }
 
-fn left(folder: &std::path::Path) -> Vec<PathBuf> {
+fn list_left_files(folder: &std::path::Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
@@ -160,7 +164,7 @@ fn servers_that_do_not_stop_are_killed() {
 }
 
 #[test]
-fn what_a_killed_pinwise_left_is_removed_by_the_next() {
+fn leftovers_of_a_killed_pinwise_are_removed_by_the_next() {
     let stage = stage();
     stage.write(
         "slow.toml",
@@ -182,7 +186,7 @@ fn what_a_killed_pinwise_left_is_removed_by_the_next() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(
-        left(&tmp).len(),
+        list_left_files(&tmp).len(),
         2,
         "the folder, and the file with its lock"
     );

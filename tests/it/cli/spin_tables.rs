@@ -26,7 +26,7 @@ fn pause_is_measured_stored_and_shown_again() {
 }
 
 #[test]
-fn the_check_goes_by_its_limits() {
+fn the_check_uses_its_limits() {
     let stage = Stage::new();
     let line = "--machine sim:long-pause.toml spin pause --check --seed 3";
     let generous = format!("{line} --max-total 10s --max-blind-gap 1s");

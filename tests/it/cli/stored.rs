@@ -7,7 +7,7 @@ const SLOW: &str = "compare --machine sim:slow.toml --place os-default --place c
 const SAME: &str = "compare --machine sim:same.toml --place os-default --place cpu:0 --max-runs 12";
 
 /// Three records: two of `prog`, one of them tagged, and a search.
-fn filled() -> Stage {
+fn fill_store() -> Stage {
     let stage = Stage::new();
     stage.succeed(&format!("{SLOW} --seed 1 --tag nightly -- prog --fast"));
     stage.succeed(&format!("{SAME} --seed 2 -- prog"));
@@ -27,7 +27,7 @@ fn ids(stage: &Stage, line: &str) -> Vec<String> {
 
 #[test]
 fn the_history_is_narrowed() {
-    let stage = filled();
+    let stage = fill_store();
     let all = ids(&stage, "record history");
     assert_eq!(all.len(), 3);
     for (options, wanted) in [
@@ -79,7 +79,7 @@ fn predictions_and_scans_are_stored() {
 
 #[test]
 fn records_before_the_last_have_names() {
-    let stage = filled();
+    let stage = fill_store();
     let all = ids(&stage, "record history");
     for (name, id) in ["last", "last~1", "last~2"].iter().zip(&all) {
         assert_eq!(stage.json(&format!("record show {name}"))["id"], **id);
@@ -130,7 +130,7 @@ fn defaults_of_the_user_are_read_from_a_file() {
 
 #[test]
 fn tags_are_changed_and_reported() {
-    let stage = filled();
+    let stage = fill_store();
     let lines = [
         "record tag last",
         "record tag last --add nightly --add 'before upgrade'",
@@ -202,8 +202,8 @@ fn two_comparisons_are_held_against_each_other() {
 }
 
 #[test]
-fn what_has_no_difference_is_refused() {
-    let stage = filled();
+fn records_without_a_diff_are_refused() {
+    let stage = fill_store();
     stage.succeed(&format!("{SAME} --seed 2 --metric user -- prog"));
     let all = ids(&stage, "record history");
     let text: String = [
@@ -252,7 +252,7 @@ fn other_kinds_have_figures_without_a_verdict() {
 
 #[test]
 fn records_are_removed_only_when_told_to() {
-    let stage = filled();
+    let stage = fill_store();
     let all = ids(&stage, "record history");
     stage.snapshot("prune", "record prune --kind comparison --keep 1");
     assert_eq!(ids(&stage, "record history"), all);
@@ -277,7 +277,7 @@ fn records_are_removed_only_when_told_to() {
 
 #[test]
 fn records_are_listed_exported_and_removed_in_those_words() {
-    let stage = filled();
+    let stage = fill_store();
     let all = ids(&stage, "record list");
     assert_eq!(all, ids(&stage, "record history"));
     let csv = stage.succeed("record export last~1 --format csv");

@@ -157,7 +157,7 @@ fn texts_are_laid_out_for_the_terminal() {
 
 /// The log goes to standard error, on request; its levels are named.
 #[test]
-fn what_is_done_is_logged_on_demand() {
+fn steps_are_logged_on_demand() {
     let stage = Stage::new();
     let logged = |options: &str, level: &str| {
         let mut command = stage.command(&format!("{LINE} {options} -- prog"));

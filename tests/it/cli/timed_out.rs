@@ -14,7 +14,7 @@ fn stage() -> Stage {
 const COMPARE: &str = "compare --machine sim:hangs.toml --seed 1";
 
 #[test]
-fn two_arms_of_which_one_hangs() {
+fn an_arm_that_hangs_is_reported() {
     let stage = stage();
     let lines = [
         format!("{COMPARE} --command old --command hang"),
@@ -52,13 +52,13 @@ fn the_others_are_compared_beside_an_arm_that_hangs() {
     let stage = stage();
     let line = format!("{COMPARE} --command old --command prog --command hang --timeout 5s");
     let ran = stage.succeed(&line);
-    let said = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("All arms are the same within ±1.0 %"),
+        text.contains("All arms are the same within ±1.0 %"),
         "{ran}"
     );
-    assert!(said.contains("hang is at least 2"), "{ran}");
-    assert!(said.contains("(its run did not end within 5 s)"), "{ran}");
+    assert!(text.contains("hang is at least 2"), "{ran}");
+    assert!(text.contains("(its run did not end within 5 s)"), "{ran}");
     let gate = stage.run(&format!("{line} --fail-if-slower 5%"));
     assert_eq!(gate.status, 1, "{gate}");
 }

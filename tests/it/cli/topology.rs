@@ -27,7 +27,7 @@ fn a_small_machine_as_json() {
 }
 
 #[test]
-fn what_is_saved_is_read_again() {
+fn a_saved_topology_is_read_again() {
     let stage = Stage::new();
     let saved = stage.succeed("topology --save own.capture");
     assert!(

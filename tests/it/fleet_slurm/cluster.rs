@@ -167,7 +167,7 @@ impl Cluster {
 
     /// Waits until something is so.
     #[track_caller]
-    pub(super) fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+    pub(super) fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let began = Instant::now();
         while !is_so() {
             if began.elapsed() > PATIENCE {
@@ -188,7 +188,7 @@ impl Cluster {
     pub(super) fn kill(&self, node: &str, what: Kill) {
         // One that was started a moment ago has not said yet which it is.
         let mut found = None;
-        self.until("the node's slurmd runs", || {
+        self.wait_until("the node's slurmd runs", || {
             found = space(&self.daemon(node));
             found.is_some()
         });

@@ -46,7 +46,7 @@ fn run_hands_the_streams_over() {
 
 /// As under `nohup`: it goes on, and ends well.
 #[test]
-fn what_its_parent_ignores_an_experiment_ignores() {
+fn signals_ignored_by_the_parent_stay_ignored() {
     let trial = Trial::new();
     let both = ["0.05", "0.06"].map(|length| format!("echo run >> runs; sleep {length}"));
     let inner = [
@@ -118,7 +118,7 @@ fn first_process_of_a_container_measures() {
 }
 
 /// A signal to an experiment that has run a while, in the middle of a run.
-fn interrupted(trial: &Trial, name: &str) -> Ended {
+fn interrupt_run(trial: &Trial, name: &str) -> Ended {
     let mut child = trial
         .pinwise(&[&SHORT[..], &["--shell=sh", "--", RUNS_THEN_HANGS]].concat())
         .spawn()
@@ -136,10 +136,10 @@ const RUNS_THEN_HANGS: &str = "echo >> started; [ $(wc -l < started) -lt 10 ] ||
     { setsid sleep 1000 & echo >> hanging; sleep 1000; }";
 
 #[test]
-fn a_signal_ends_an_experiment_with_what_it_has() {
+fn a_signal_ends_an_experiment_and_keeps_its_runs() {
     for name in ["INT", "TERM", "HUP"] {
         let trial = Trial::new();
-        let ended = interrupted(&trial, name);
+        let ended = interrupt_run(&trial, name);
         assert_eq!(ended.status.code(), Some(130), "{name}: {}", ended.err);
         assert!(ended.out.contains("Undecided"), "{name}: {}", ended.out);
         assert_eq!(ended.err.matches("error").count(), 0, "{}", ended.err);

@@ -95,7 +95,7 @@ fn a_command_that_sometimes_fails() {
 
 /// The others go on without it; the exit status still says that one failed.
 #[test]
-fn one_arm_that_fails_among_others() {
+fn an_arm_that_fails_does_not_stop_the_others() {
     let trial = Trial::new();
     let good = words("compare --quiet --max-runs 2 --command true --command true");
     let bad = ["--command", "sh -c 'echo the reason >&2; exit 4'"];
@@ -138,7 +138,7 @@ fn a_command_that_hangs_is_ended_with_its_whole_tree() {
         "(sleep 1000 & sleep 1000 & wait) & setsid sleep 1000 & wait",
         // Nothing of it is in the command's group, and its parents are gone.
         "setsid sh -c 'setsid sleep 1000 & setsid sleep 1000 & exit' & wait; sleep 1000",
-        // It will not go by being asked.
+        // It ignores SIGTERM.
         "trap '' TERM INT HUP; while :; do sleep 1000; done",
         "yes",
         "yes >&2",
@@ -197,7 +197,7 @@ fn assert_peaks_below(trial: &Trial, mebibytes: u64) {
 }
 
 /// A command that changes its own mask runs on any CPU it likes: the record says what was granted,
-/// which is what was asked for.
+/// which is what was requested.
 #[test]
 fn a_command_that_moves_itself() {
     let Some([first, second]) = two_cpus() else {

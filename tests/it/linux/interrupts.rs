@@ -4,7 +4,7 @@ use pinwise_machine::linux::{discover, read_interrupts};
 use pinwise_topology::CpuSet;
 
 use super::trial::{Ended, Trial, two_cpus};
-use crate::support::{skipped, until};
+use crate::support::{skipped, wait_until};
 
 /// A device's name, and an interrupt of it, if all of them can be moved.
 fn movable() -> Option<(String, u32)> {
@@ -94,7 +94,7 @@ fn interrupts_are_moved_for_the_runs_of_their_arm() {
 /// Runs pinwise once no other changes this host: another test may.
 fn when_host_is_free(trial: &Trial, arguments: &[&str]) -> Ended {
     let mut last = None;
-    until("the host's lock", || {
+    wait_until("the host's lock", || {
         let ended = trial.run(arguments);
         let is_free = !ended.err.contains("another pinwise is changing this host");
         last = Some(ended);

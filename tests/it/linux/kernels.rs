@@ -34,7 +34,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 /// A small disk with room for this many files, and what is left on it.
-fn on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
+fn run_on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs -o size=64m,nr_inodes={files} none \"$0\"");
     let script = format!(
@@ -67,7 +67,7 @@ fn a_full_disk_is_reported_and_cleaned_up() {
         assert_eq!(out.trim(), "left", "{files} files");
     }
     // With enough space it succeeds.
-    let (output, err) = on_small_disk(2000).unwrap();
+    let (output, err) = run_on_small_disk(2000).unwrap();
     assert!(output.status.success(), "{err}");
 }
 
@@ -108,7 +108,7 @@ fn signals_end_a_copy_and_leave_nothing() {
 }
 
 #[test]
-fn what_a_killed_copy_left_is_removed_by_the_next() {
+fn leftovers_of_a_killed_copy_are_removed_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = copying(folder.path());
     signal(&child, "KILL");

@@ -58,7 +58,7 @@ impl Drop for Group {
 }
 
 #[test]
-fn topology_says_what_a_pod_was_given() {
+fn topology_shows_the_limit_of_a_pod() {
     let Some(group) = Group::limited_to(1.0, "kubepods") else {
         return skipped("no cgroup can be made");
     };

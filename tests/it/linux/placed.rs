@@ -7,7 +7,7 @@ use crate::support::words;
 
 /// `Cpus_allowed_list` of a command that `pinwise run` placed.
 #[track_caller]
-fn granted(trial: &Trial, place: &str) -> String {
+fn granted_cpus(trial: &Trial, place: &str) -> String {
     let ended = trial.run(&["run", "--place", place, "--", "cat", "/proc/self/status"]);
     ended.succeeded();
     assert_eq!(ended.err, "", "{place}");
@@ -17,15 +17,15 @@ fn granted(trial: &Trial, place: &str) -> String {
 }
 
 #[test]
-fn run_grants_what_is_asked_for() {
+fn run_grants_the_requested_cpus() {
     let trial = Trial::new();
     for cpu in allowed_cpus() {
-        assert_eq!(granted(&trial, &format!("cpu:{cpu}")), cpu.to_string());
+        assert_eq!(granted_cpus(&trial, &format!("cpu:{cpu}")), cpu.to_string());
     }
     let cpu = allowed_cpus()[0];
     for memory in ["local", "bind", "interleave", "preferred"] {
         let place = format!("cpu:{cpu}/mem={memory}");
-        assert_eq!(granted(&trial, &place), cpu.to_string());
+        assert_eq!(granted_cpus(&trial, &place), cpu.to_string());
     }
 }
 

@@ -16,7 +16,7 @@ fn compare_into(trial: &Trial, store: &str) -> Ended {
 
 /// Refused by all that use a store, before any command is run.
 #[track_caller]
-fn is_refused(trial: &Trial, store: &str, words: &[&str]) {
+fn check_refused(trial: &Trial, store: &str, words: &[&str]) {
     compare_into(trial, store).is_refused(words);
     trial
         .run(&["compare", "--self", "--store", store, "--", "touch", "ran"])
@@ -44,7 +44,7 @@ fn no_store_is_a_store() {
 fn damaged_and_newer_stores() {
     let trial = Trial::new();
     std::fs::write(trial.path("text"), "no database at all. ".repeat(100)).unwrap();
-    is_refused(
+    check_refused(
         &trial,
         "sqlite:text",
         &["the store text is damaged", "move it away"],
@@ -56,7 +56,7 @@ fn damaged_and_newer_stores() {
     drop(whole);
     let mut bytes = std::fs::read(trial.path("store.db")).unwrap();
     std::fs::write(trial.path("cut.db"), &bytes[..bytes.len() / 2]).unwrap();
-    is_refused(
+    check_refused(
         &trial,
         "cut.db",
         &["the store cut.db is damaged", "move it away"],
@@ -80,7 +80,7 @@ fn damaged_and_newer_stores() {
     newer.pragma_update(None, "user_version", 99).unwrap();
     drop(newer);
     let before = std::fs::read(trial.path("newer.db")).unwrap();
-    is_refused(
+    check_refused(
         &trial,
         "newer.db",
         &[

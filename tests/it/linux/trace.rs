@@ -12,7 +12,7 @@ mod running;
 use serde_json::{Value, json};
 
 use crate::support::{has_program, skipped, words};
-use inner::Order;
+use inner::TraceRequest;
 
 /// Tiers that see every switch.
 const WITH_SWITCHES: [&str; 4] = ["switch", "cpu-wide", "tracepoint", "bpf"];
@@ -75,7 +75,7 @@ fn switches_are_those_that_the_kernel_counts() {
     for tier in permitted(&WITH_SWITCHES) {
         // A machine that is overloaded may lose records, and reports it;
         // one that always does is broken.
-        let order = || Order(json!({"tier": tier, "command": command})).make();
+        let order = || TraceRequest(json!({"tier": tier, "command": command})).run();
         let mut seen = order();
         for _ in 0..2 {
             if seen["lost"] != 0 {
@@ -87,7 +87,7 @@ fn switches_are_those_that_the_kernel_counts() {
         assert_eq!(seen["lost"], 0, "{seen}");
         let truth = number(&seen, "kernel_switches");
         assert!(truth > 20_000, "{seen}");
-        assert_close(number(&seen, "leavings"), truth, truth, tier);
+        assert_close(number(&seen, "switches_out"), truth, truth, tier);
         let involuntary = number(&seen, "kernel_involuntary");
         assert_close(number(&seen, "preemptions"), involuntary, truth, tier);
         // The kernel leaves out a switch of other threads now and then, more often if many begin
@@ -127,7 +127,7 @@ fn without_wakeups_the_kernels_count_is_used() {
         // Long enough for several looks, as one that ends between the record
         // of its end and the look at it is not seen to its last moment.
         let line = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done";
-        let seen = Order(json!({"tier": tier, "command": ["sh", "-c", line]})).make();
+        let seen = TraceRequest(json!({"tier": tier, "command": ["sh", "-c", line]})).run();
         check_sound(&seen);
         let thread = seen["followed"][0].to_string();
         let run_ns = number(&seen["runs"], &thread);
@@ -146,11 +146,11 @@ fn every_tier_tells_how_a_command_ended() {
             ("kill -9 $$", "Signal(9)"),
             ("true & exit 0", "Status(0)"),
         ] {
-            let seen = Order(json!({"tier": tier, "command": ["sh", "-c", line]})).make();
+            let seen = TraceRequest(json!({"tier": tier, "command": ["sh", "-c", line]})).run();
             check_sound(&seen);
             assert_eq!(seen["end"], expected, "{tier}: {seen}");
         }
-        let missing = Order(json!({"tier": tier, "command": ["no-such-program"]})).make();
+        let missing = TraceRequest(json!({"tier": tier, "command": ["no-such-program"]})).run();
         let error = missing["error"].as_str().unwrap();
         assert!(error.contains("no such program"), "{error}");
     }
@@ -164,7 +164,7 @@ fn a_command_is_ended_by_the_limit_and_by_the_listener() {
             .as_object_mut()
             .unwrap()
             .extend(ends.as_object().unwrap().clone());
-        let seen = Order(order).make();
+        let seen = TraceRequest(order).run();
         check_sound(&seen);
         assert_eq!(seen["end"], "TimedOut", "{seen}");
         assert!(seen["wall_s"].as_f64().unwrap() >= 0.2, "{seen}");
@@ -201,7 +201,7 @@ fn everything_has_no_followers() {
         let took = number(&seen, "to_ns") - number(&seen, "from_ns");
         assert!(took >= 400_000_000, "{took}");
     }
-    let refused = Order(json!({"tier": "switch", "all": true})).make();
+    let refused = TraceRequest(json!({"tier": "switch", "all": true})).run();
     let reported = "tier 'switch' is not available here: it sees the threads of one program only";
     assert_eq!(refused["error"], reported);
 }
@@ -220,7 +220,7 @@ fn unprivileged_users_may_trace_their_commands() {
     };
     let wrapper: Vec<&str> = nobody.iter().map(String::as_str).collect();
     let make = |order: Value| {
-        let (child, answer) = Order(order).start_as(&wrapper);
+        let (child, answer) = TraceRequest(order).start_as(&wrapper);
         inner::finish(child, &answer)
     };
     let reported = make(json!({"tiers": true}));

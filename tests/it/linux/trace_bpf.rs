@@ -28,7 +28,7 @@ fn is_there(trial: &Trial) -> bool {
 }
 
 /// Ids of what a process holds, as its descriptors show.
-fn held(pid: u32, key: &str) -> BTreeSet<u32> {
+fn held_ids(pid: u32, key: &str) -> BTreeSet<u32> {
     let Ok(descriptors) = Path::new(&format!("/proc/{pid}/fdinfo")).read_dir() else {
         return BTreeSet::new();
     };
@@ -41,7 +41,7 @@ fn held(pid: u32, key: &str) -> BTreeSet<u32> {
         .collect()
 }
 
-fn loaded() -> (BTreeSet<u32>, BTreeSet<u32>) {
+fn loaded_ids() -> (BTreeSet<u32>, BTreeSet<u32>) {
     let programs = loaded_programs().filter_map(Result::ok);
     let links = loaded_links().filter_map(Result::ok);
     (
@@ -62,19 +62,19 @@ fn nothing_stays_loaded_when_it_is_killed() {
         .spawn()
         .unwrap();
     trial.wait_for_lines("started", 1, &mut child);
-    let programs = held(child.id(), "prog_id:");
-    let links = held(child.id(), "link_id:");
+    let programs = held_ids(child.id(), "prog_id:");
+    let links = held_ids(child.id(), "link_id:");
     assert!(
         programs.len() >= 5 && links.len() >= 5,
         "{programs:?} {links:?}"
     );
-    let before = loaded();
+    let before = loaded_ids();
     assert!(before.0.is_superset(&programs) && before.1.is_superset(&links));
     signal(&child, "KILL");
     child.wait().unwrap();
     // The kernel lets go of them a moment after the process is gone.
     loop {
-        let now = loaded();
+        let now = loaded_ids();
         if now.0.is_disjoint(&programs) && now.1.is_disjoint(&links) {
             break;
         }

@@ -18,7 +18,7 @@ const PACKETS: usize = 20_000;
 const BUSY: Duration = Duration::from_millis(250);
 
 /// How often something came since boot, all CPUs together.
-fn counted(file: &str, label: &str) -> u64 {
+fn read_count(file: &str, label: &str) -> u64 {
     let text = std::fs::read_to_string(file).unwrap();
     let lines = interrupts::lines(&text);
     let line = lines.iter().find(|line| line.label == label);
@@ -28,8 +28,8 @@ fn counted(file: &str, label: &str) -> u64 {
 /// Packets that were received, and ticks.
 fn both() -> [u64; 2] {
     [
-        counted("/proc/softirqs", "NET_RX"),
-        counted("/proc/interrupts", "LOC"),
+        read_count("/proc/softirqs", "NET_RX"),
+        read_count("/proc/interrupts", "LOC"),
     ]
 }
 
@@ -59,7 +59,7 @@ fn packets_and_ticks() {
 }
 
 /// A trace, what the kernel counted within it, and what it counted around it.
-struct Traced {
+struct TraceWithCounts {
     record: Value,
     within: [u64; 2],
     around: [u64; 2],
@@ -68,7 +68,7 @@ struct Traced {
 /// What is compared with the kernel's own counters.
 const COMPARED: [(&str, &str); 2] = [("softirq", "NET_RX"), ("cpu-interrupt", "local_timer")];
 
-impl Traced {
+impl TraceWithCounts {
     fn cause(&self, (kind, name): (&str, &str)) -> Option<&Value> {
         let causes = self.record["interrupts"]["causes"].as_array().unwrap();
         let mut causes = causes.iter();
@@ -114,7 +114,7 @@ fn traced(trial: &Trial) -> Option<Traced> {
     }
     assert!(ended.status.success(), "{}{}", ended.out, ended.err);
     let within = std::fs::read_to_string(answer).unwrap();
-    Some(Traced {
+    Some(TraceWithCounts {
         record: serde_json::from_str(&ended.out).unwrap(),
         within: serde_json::from_str(&within).unwrap(),
         around,

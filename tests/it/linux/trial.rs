@@ -71,7 +71,7 @@ impl Trial {
 
     /// pinwise in this folder, marked, with a store here.
     pub(super) fn pinwise(&self, arguments: &[&str]) -> Command {
-        self.marked(pinwise(&self.path("store.db")), arguments)
+        self.mark_command(pinwise(&self.path("store.db")), arguments)
     }
 
     /// pinwise confined to one CPU from its start.
@@ -90,10 +90,10 @@ impl Trial {
                 None => command.env_remove(name),
             };
         }
-        self.marked(command, arguments)
+        self.mark_command(command, arguments)
     }
 
-    fn marked(&self, mut command: Command, arguments: &[&str]) -> Command {
+    fn mark_command(&self, mut command: Command, arguments: &[&str]) -> Command {
         command
             .args(arguments)
             .env(MARK, self.folder.path())

@@ -25,7 +25,7 @@ fn every_run_reads_the_input_from_its_beginning() {
 }
 
 #[test]
-fn output_goes_to_its_target() {
+fn output_is_written_to_its_target() {
     let trial = Trial::new();
     let line = ["--shell=sh", "--", "echo to-out; echo to-err >&2"];
     let discarded = trial.compare(&line);
@@ -41,7 +41,10 @@ fn output_goes_to_its_target() {
         "{}",
         inherited.out
     );
-    let own = { inherited.err.lines() }.filter(|line| !line.starts_with("warning: --max-runs"));
+    let own = inherited
+        .err
+        .lines()
+        .filter(|line| !line.starts_with("warning: --max-runs"));
     assert_eq!(own.collect::<Vec<_>>(), ["to-err"; 2], "{}", inherited.err);
 
     let kept = [&["--output", "a/b/", "--max-runs", "2"][..], &line].concat();
@@ -73,7 +76,7 @@ fn output_goes_to_its_target() {
 
 /// The standard error of a run that failed is shown, wherever it went.
 #[test]
-fn failures_are_told_from_kept_output_too() {
+fn failures_are_explained_from_kept_output() {
     let trial = Trial::new();
     let line = ["--shell=sh", "--", "echo the reason >&2; exit 5"];
     let kept = trial.compare(&[&["--output", "kept/"][..], &line].concat());
@@ -127,7 +130,7 @@ fn helpers_that_fail_end_the_experiment() {
 }
 
 #[test]
-fn a_measured_command_learns_neither_store_nor_password() {
+fn a_measured_command_does_not_see_store_or_password() {
     let trial = Trial::new();
     let run = |variables: &[&str]| {
         let mut words = SHORT.to_vec();
@@ -147,13 +150,13 @@ fn a_measured_command_learns_neither_store_nor_password() {
     let text = run(&[]);
     assert!(!text.contains("PINWISE_STORE"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
-    // What is asked for is given.
+    // What is requested is given.
     let text = run(&["--env", "PGPASSWORD=other"]);
     assert!(text.contains("PGPASSWORD=other"), "{text}");
 }
 
 #[test]
-fn the_environment_is_what_was_asked_for() {
+fn the_environment_is_the_requested_one() {
     let trial = Trial::new();
     let variables = "--env ADDED=one=1 --env PATH=/usr/bin:/bin:/nowhere --env EMPTY=";
     let line = format!("{variables} --threads-env 3 --output kept/ -- env");

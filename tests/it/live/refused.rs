@@ -7,7 +7,7 @@ use crate::support::{Running, texts};
 
 /// Runs pinwise, which must refuse in one line with these words.
 #[track_caller]
-fn refused(arguments: &[&str], part: &str) {
+fn check_refusal(arguments: &[&str], part: &str) {
     let folder = tempfile::tempdir().unwrap();
     let output = run(&folder.path().join("store.db"), arguments);
     let (_, err) = texts(&output);
@@ -17,10 +17,10 @@ fn refused(arguments: &[&str], part: &str) {
 }
 
 #[test]
-fn what_this_machine_does_not_let_be_placed_is_refused() {
+fn processes_that_cannot_be_placed_are_refused() {
     let service = Running::sleeper();
     let (pid, before) = (service.id(), masks(&service.id()));
-    let apply = |more: &[&str], part: &str| refused(&[&["apply"], more].concat(), part);
+    let apply = |more: &[&str], part: &str| check_refusal(&[&["apply"], more].concat(), part);
     if !Path::new("/sys/devices/system/node/node1").exists() {
         for memory in [
             ["os-default/mem=bind"].as_slice(),
@@ -46,7 +46,7 @@ fn what_this_machine_does_not_let_be_placed_is_refused() {
 }
 
 #[test]
-fn what_gives_no_figure_ends_the_measurement() {
+fn a_missing_figure_ends_the_measurement() {
     let service = Running::sleeper();
     let (pid, before) = (service.id(), masks(&service.id()));
     let Some(cpu) = one_of_two() else { return };
@@ -59,7 +59,7 @@ fn what_gives_no_figure_ends_the_measurement() {
         let places = ["compare", "--pid", &pid, "--place", "os-default"];
         let more = ["--place", &place, "--metric", "regex:(\\d+) higher"];
         let figure = ["--sample", "10ms", "--metric-command", command];
-        refused(&[&places[..], &more, &figure].concat(), part);
+        check_refusal(&[&places[..], &more, &figure].concat(), part);
     }
     assert_eq!(masks(&pid), before);
 }

@@ -8,7 +8,7 @@ use pinwise_topology::Topology;
 use super::fixture::{self, Machine};
 use crate::support::{pinwise, root, texts};
 
-fn between(a: &TopologyRecord, b: &TopologyRecord) -> TopologyDiff {
+fn diff_records(a: &TopologyRecord, b: &TopologyRecord) -> TopologyDiff {
     TopologyDiff::between(["a", "b"], a, b)
 }
 
@@ -31,10 +31,10 @@ fn synthetic(description: &str) -> TopologyRecord {
 #[test]
 fn a_machine_does_not_differ_from_itself() {
     for Machine { record, .. } in [fixture::desktop(), fixture::drifting(), fixture::large()] {
-        let diff = between(&record, &record);
+        let diff = diff_records(&record, &record);
         assert!(diff.same && diff.differences.is_empty() && diff.not_compared.is_empty());
     }
-    let diff = between(&synthetic("core:4 pu:2"), &synthetic("core:4 pu:2"));
+    let diff = diff_records(&synthetic("core:4 pu:2"), &synthetic("core:4 pu:2"));
     assert!(diff.same);
 }
 
@@ -84,7 +84,7 @@ fn later() -> TopologyRecord {
 
 #[test]
 fn the_weightiest_differences_come_first() {
-    let diff = between(&fixture::desktop().record, &later());
+    let diff = diff_records(&fixture::desktop().record, &later());
     assert!(!diff.same);
     let expected = [
         "contradiction llc",
@@ -111,7 +111,7 @@ fn the_weightiest_differences_come_first() {
 }
 
 #[test]
-fn what_wanders_or_has_no_interval_is_no_difference() {
+fn unstable_figures_are_no_difference() {
     let a = fixture::desktop().record;
     let mut b = a.clone();
     let measured = b.measured.as_mut().unwrap();
@@ -127,7 +127,7 @@ fn what_wanders_or_has_no_interval_is_no_difference() {
         (pause.pause_ns.low, pause.pause_ns.high) = (None, None);
     }
     b.numa_nodes[0].memory_bytes = b.numa_nodes[0].memory_bytes.map(|bytes| bytes + 1_000_000);
-    assert_eq!(whats(&between(&a, &b)), Vec::<String>::new());
+    assert_eq!(whats(&diff_records(&a, &b)), Vec::<String>::new());
 }
 
 #[test]
@@ -141,10 +141,10 @@ fn units_are_compared_among_the_cpus_of_both() {
         "online",
         "allowed",
     ];
-    assert_eq!(whats(&between(&small, &large)), expected);
+    assert_eq!(whats(&diff_records(&small, &large)), expected);
     let numbered = synthetic("package:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)");
     let plain = synthetic("package:2 core:2 pu:2");
-    let diff = between(&plain, &numbered);
+    let diff = diff_records(&plain, &numbered);
     assert_eq!(whats(&diff), ["units package", "units core"]);
     assert_eq!(
         diff.differences[0].sentence,
@@ -153,11 +153,11 @@ fn units_are_compared_among_the_cpus_of_both() {
 }
 
 #[test]
-fn one_that_was_not_measured_is_compared_as_far_as_it_goes() {
+fn unmeasured_machines_are_compared_by_their_report() {
     let measured = fixture::desktop().record;
     let mut plain = measured.clone();
     plain.measured = None;
-    let diff = between(&measured, &plain);
+    let diff = diff_records(&measured, &plain);
     assert!(diff.same);
     assert!(diff.not_compared[0].starts_with("Only A was measured"));
 }
@@ -213,7 +213,7 @@ fn records_are_compared_on_the_command_line() {
     super::check("diff", &format!("{changed}\n---\n{same}"));
     let (out, _, _) = desk.run(&["before.json", "after.json", "--format", "json"]);
     let diff: TopologyDiff = read(&out).unwrap();
-    let mut expected = between(&fixture::desktop().record, &later());
+    let mut expected = diff_records(&fixture::desktop().record, &later());
     expected.between = ["before.json", "after.json"].map(str::to_owned);
     assert_eq!(diff, expected);
 }

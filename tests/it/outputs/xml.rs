@@ -71,7 +71,7 @@ fn own_machines() -> Vec<(String, Topology)> {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_xml_is_read_again() {
     for (name, topology) in own_machines() {
         check_round_trip(&topology, &name);
     }
@@ -131,7 +131,7 @@ const MEMORIES: &str = r#"<topology version="2.0"><object type="Machine" cpuset=
  </memattr></topology>"#;
 
 #[test]
-fn what_memory_is_like_is_read_again_and_known_to_hwloc() {
+fn memory_attributes_are_read_again_and_known_to_hwloc() {
     let (topology, _) = Topology::from_hwloc_xml(MEMORIES).unwrap();
     check_round_trip(&topology, "memories");
     if !has_hwloc() {
@@ -279,7 +279,7 @@ fn hwloc_shows_the_latencies() {
 }
 
 /// A machine that is reported flat, with these groups measured.
-fn regrouped(description: &str, kind: &str, groups: &[&str]) -> String {
+fn xml_with_groups(description: &str, kind: &str, groups: &[&str]) -> String {
     let topology = Topology::from_synthetic(description).unwrap();
     let mut record = TopologyRecord::new(&topology, &[]);
     record.measured = Some(Box::new(Measured {
@@ -293,7 +293,7 @@ fn regrouped(description: &str, kind: &str, groups: &[&str]) -> String {
     pinwise_report::topology_xml(&topology, &record)
 }
 
-fn parsed(xml: &str) -> Document<'_> {
+fn parse_xml(xml: &str) -> Document<'_> {
     let options = ParsingOptions {
         allow_dtd: true,
         ..ParsingOptions::default()
@@ -302,7 +302,7 @@ fn parsed(xml: &str) -> Document<'_> {
 }
 
 fn groups_of(xml: &str) -> Vec<String> {
-    let document = parsed(xml);
+    let document = parse_xml(xml);
     let groups = document
         .descendants()
         .filter(|n| n.attribute("type") == Some("Group"));
@@ -317,16 +317,16 @@ fn groups_of(xml: &str) -> Vec<String> {
 
 #[test]
 fn measured_groups_are_written_if_none_is_reported() {
-    let found = regrouped("package:1 core:8 pu:1", "llc", &["0-3", "4-7"]);
+    let found = xml_with_groups("package:1 core:8 pu:1", "llc", &["0-3", "4-7"]);
     assert_eq!(groups_of(&found), ["PinwiseLLC 0-3", "PinwiseLLC 4-7"]);
-    let known = regrouped("package:1 l3:2 core:4 pu:1", "llc", &["0-3", "4-7"]);
+    let known = xml_with_groups("package:1 l3:2 core:4 pu:1", "llc", &["0-3", "4-7"]);
     assert_eq!(groups_of(&known), Vec::<String>::new());
-    let siblings = regrouped("core:4 pu:1", "smt", &["0,2", "1,3"]);
+    let siblings = xml_with_groups("core:4 pu:1", "smt", &["0,2", "1,3"]);
     assert_eq!(groups_of(&siblings), ["PinwiseCore 0,2", "PinwiseCore 1,3"]);
     // Across reported cores, beyond the machine, not a list, and in itself
     // contradictory: the first that fits stays.
     let wrong = ["1-2", "6-9", "many", "0-3", "2-5"];
-    let wrong = regrouped("package:1 core:4 pu:2", "package", &wrong);
+    let wrong = xml_with_groups("package:1 core:4 pu:2", "package", &wrong);
     assert_eq!(groups_of(&wrong), ["PinwisePackage 0-3"]);
     if has_hwloc() {
         for (xml, groups) in [(&found, 2), (&known, 0), (&siblings, 2), (&wrong, 1)] {
@@ -348,7 +348,7 @@ fn latencies_with_gaps_are_complete_for_measured_cpus() {
     measured.latency_ns[0][1] = Some(0.2);
     measured.latency_ns[2].truncate(1);
     let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
-    let document = parsed(&xml);
+    let document = parse_xml(&xml);
     let element = document
         .descendants()
         .find(|n| n.has_tag_name("distances2"))
@@ -366,10 +366,10 @@ fn latencies_with_gaps_are_complete_for_measured_cpus() {
             .iter()
             .all(|row| row.split_whitespace().count() == 15)
     );
-    measured_nothing();
+    check_without_figures();
 }
 
-fn measured_nothing() {
+fn check_without_figures() {
     let mut machine = fixture::desktop();
     machine.record.measured.as_mut().unwrap().latency_ns.clear();
     let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);

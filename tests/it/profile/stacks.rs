@@ -69,7 +69,7 @@ fn inlined_functions_have_their_names_and_lines() {
     let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("inlined.c"), INLINED).unwrap();
     let profiled = |debug: &str| {
-        stage.shell(&format!("cc -O2 {debug} -o inlined inlined.c"));
+        stage.run_shell(&format!("cc -O2 {debug} -o inlined inlined.c"));
         let command = words("profile --store none --folded i.txt -- ./inlined");
         let record = stage.json(&command);
         let folded = std::fs::read_to_string(stage.path("i.txt")).unwrap();
@@ -92,7 +92,7 @@ fn stacks_without_frame_pointers_are_whole() {
     std::fs::write(stage.path("deep.c"), DEEP).unwrap();
     let build = |how: &str| {
         let line = format!("cc -O2 {how} -fno-optimize-sibling-calls -o deep deep.c");
-        stage.shell(&line);
+        stage.run_shell(&line);
     };
     build("-DKEPT=8 -fomit-frame-pointer");
     let chain = "f1;f2;f3;f4;f5;f6;f7;f8;leaf";
@@ -154,7 +154,7 @@ fn stacks_without_frame_pointers_are_whole() {
 fn callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed() {
     let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("asking.c"), ASKING).unwrap();
-    stage.shell("cc -O1 -fno-omit-frame-pointer -o asking asking.c");
+    stage.run_shell("cc -O1 -fno-omit-frame-pointer -o asking asking.c");
     let command = [
         "profile", "--store", "none", "--folded", "k.txt", "--", "./asking",
     ];

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::Stage;
-use crate::support::{Running, signal, texts, until};
+use crate::support::{Running, signal, texts, wait_until};
 
 /// Two packages of two caches; four threads want to share a cache, one a core.
 const SHARE: &str = r#"topology = "package:2 l3:2 core:4 pu:2"
@@ -153,7 +153,7 @@ fn a_resumed_search_repeats_no_run() {
 }
 
 #[test]
-fn numbers_of_threads_are_searched_too() {
+fn thread_counts_are_searched() {
     let stage = stage();
     let record = stage.json(
         "search --machine sim:flat.toml --threads 1..max --seed 1 --max-runs 30 --confirm 0 -- prog",
@@ -225,7 +225,7 @@ fn start(stage: &Stage) -> Running {
         stage.command("search --threads 1 --budget 60s --min-effect 0.01% -- sleep 0.3");
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let running = Running(command.spawn().unwrap());
-    until("some runs are stored", || {
+    wait_until("some runs are stored", || {
         let listed = stage.json("record history");
         let id = listed["records"][0]["id"].as_str().map(str::to_owned);
         id.is_some_and(|id| {
@@ -239,7 +239,7 @@ fn start(stage: &Stage) -> Running {
 }
 
 #[test]
-fn an_interrupted_search_is_kept_and_goes_on() {
+fn an_interrupted_search_can_be_resumed() {
     let stage = Stage::new();
     let mut running = start(&stage);
     signal(running.0.id(), "INT");
@@ -254,21 +254,21 @@ fn an_interrupted_search_is_kept_and_goes_on() {
         .unwrap();
     assert_eq!(status.code(), Some(130), "{err}");
     assert!(err.contains("pinwise search --resume "), "{err}");
-    goes_on(&stage, "interrupted");
+    check_continuation(&stage, "interrupted");
 }
 
 #[test]
-fn a_killed_search_shows_as_cut_off_and_goes_on() {
+fn a_killed_search_is_shown_as_unfinished_and_can_be_resumed() {
     let stage = Stage::new();
     let mut running = start(&stage);
     running.0.kill().unwrap();
     running.0.wait().unwrap();
     assert!(stage.print("record history").contains("cut off"));
-    goes_on(&stage, "");
+    check_continuation(&stage, "");
 }
 
 #[track_caller]
-fn goes_on(stage: &Stage, stopped: &str) {
+fn check_continuation(stage: &Stage, stopped: &str) {
     let before = stage.json("record show last");
     assert_eq!(before["stopped"].as_str().unwrap_or_default(), stopped);
     let made = before["runs"].as_array().unwrap().len();

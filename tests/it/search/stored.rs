@@ -116,7 +116,7 @@ fn a_finished_search_resumes_only_with_more_budget() {
 }
 
 #[test]
-fn a_machine_whose_description_has_gone_is_reported() {
+fn a_removed_machine_description_is_reported() {
     let stage = Stage::new();
     stage.keep(|record| record["host"]["machine_spec"] = json!("sim:gone.toml"));
     let output = stage.run("search predict --place compact");

@@ -83,7 +83,7 @@ fn begin(place: &Place, runs: &str) -> Child {
 }
 
 /// The id of the new record, once it exists.
-fn begun(site: &Serving) -> String {
+fn wait_for_record(site: &Serving) -> String {
     wait_for(|| {
         let listing = site.json("api/records");
         listing["records"][0]["id"].as_str().map(str::to_owned)
@@ -99,7 +99,7 @@ fn runs(record: &Value) -> usize {
 }
 
 /// The records that a page is shown, and how it ends.
-fn watched(events: &mut Events, mut after: impl FnMut(usize)) -> (Vec<Value>, Value) {
+fn watch_records(events: &mut Events, mut after: impl FnMut(usize)) -> (Vec<Value>, Value) {
     let mut records = Vec::new();
     loop {
         let (name, data) = events.next().expect("it ends by saying so");
@@ -118,9 +118,9 @@ fn a_comparison_is_shown_as_it_grows() {
     let place = Place::new();
     let site = place.serve();
     let mut comparing = begin(&place, "8");
-    let id = begun(&site);
+    let id = wait_for_record(&site);
     let mut events = Events::open(&site, &format!("api/live/{id}"));
-    let (records, end) = watched(&mut events, |_| {});
+    let (records, end) = watch_records(&mut events, |_| {});
     assert!(comparing.wait().unwrap().success());
     let counts: Vec<usize> = records.iter().map(runs).collect();
     assert!(counts.len() >= 2, "{counts:?}");
@@ -139,9 +139,9 @@ fn a_comparison_that_is_killed_ends_as_cut_off() {
     let place = Place::new();
     let site = place.serve();
     let mut comparing = begin(&place, "1000");
-    let id = begun(&site);
+    let id = wait_for_record(&site);
     let mut events = Events::open(&site, &format!("api/live/{id}"));
-    let (records, end) = watched(&mut events, |seen| {
+    let (records, end) = watch_records(&mut events, |seen| {
         if seen == 2 {
             comparing.kill().unwrap();
         }
@@ -154,25 +154,25 @@ fn a_comparison_that_is_killed_ends_as_cut_off() {
 }
 
 #[test]
-fn a_record_that_is_whole_is_reported_at_once() {
+fn a_finished_record_is_reported_at_once() {
     let place = Place::new();
     let id = place.compare(&[]);
     let site = place.serve();
     let mut events = Events::open(&site, "api/live/last");
-    let (records, end) = watched(&mut events, |_| {});
+    let (records, end) = watch_records(&mut events, |_| {});
     assert_eq!((records.len(), &records[0]["id"]), (1, &id.into()));
     assert_eq!(end["complete"], true);
 }
 
 #[test]
-fn a_record_that_goes_is_reported() {
+fn a_removed_record_is_reported() {
     let place = Place::new();
     let site = place.serve();
     let mut comparing = begin(&place, "1000");
-    let id = begun(&site);
+    let id = wait_for_record(&site);
     let mut events = Events::open(&site, &format!("api/live/{id}"));
     assert_eq!(events.next().unwrap().0, "record");
-    place.sql("DELETE FROM record");
+    place.execute_sql("DELETE FROM record");
     let (name, message) = wait_for(|| events.next().filter(|(name, _)| name != "record"));
     assert_eq!(name, "gone");
     assert!(message.contains("No record has the id"), "{message}");
@@ -204,7 +204,7 @@ fn many_pages_are_served_and_more_are_refused_politely() {
     }
     let refused = site.get("");
     assert_eq!((refused.status, refused.header("retry-after")), (503, "1"));
-    refused.is_protected();
+    refused.check_protection();
     place.compare(&[]);
     for page in &mut pages {
         assert_eq!(page.next().unwrap().0, "list");

@@ -30,7 +30,7 @@ fn every_path_is_below_the_secret() {
     for path in paths {
         let answer = site.ask("GET", path, &[]);
         assert_eq!((answer.status, answer.body.as_str()), (404, ""), "{path}");
-        answer.is_protected();
+        answer.check_protection();
     }
     // A way back for those who know the secret.
     let home = format!("href=\"{}\"", site.home);
@@ -42,7 +42,7 @@ fn every_path_is_below_the_secret() {
         let answer = site.ask("GET", path, &[]);
         assert_eq!(answer.status, status, "{path}");
         assert!(answer.body.contains(&home), "{path}: {}", answer.body);
-        answer.is_protected();
+        answer.check_protection();
     }
     for path in [
         "nothing",
@@ -67,7 +67,7 @@ fn only_own_hosts_and_origins_are_answered() {
             &[(name, value)],
         );
         assert_eq!(answer.status, status, "{name}: {value}");
-        answer.is_protected();
+        answer.check_protection();
         assert_eq!(answer.body.is_empty(), status != 200);
     };
     let port = site.port;
@@ -84,11 +84,11 @@ fn only_own_hosts_and_origins_are_answered() {
     // And nothing can be changed.
     let answer = site.ask("DELETE", &format!("{}api/records/last", site.home), &[]);
     assert_eq!((answer.status, answer.header("allow")), (405, "get, head"));
-    answer.is_protected();
+    answer.check_protection();
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn too_large_requests_are_refused() {
     let site = Place::new().serve();
     let long = "a".repeat(5_000);
     assert_eq!(site.get(&format!("api/records?text={long}")).status, 414);
@@ -110,11 +110,11 @@ fn damaged_and_newer_records_leave_the_others() {
     let ids = [place.compare(&[]), place.compare(&[]), place.compare(&[])];
     let site = place.serve();
     let newer = "replace(body, 'pinwise.comparison/1', 'pinwise.comparison/9')";
-    place.sql(&format!(
+    place.execute_sql(&format!(
         "UPDATE record SET body = substr(body, 1, 300) WHERE id = '{}'",
         ids[0]
     ));
-    place.sql(&format!(
+    place.execute_sql(&format!(
         "UPDATE record SET body = {newer} WHERE id = '{}'",
         ids[1]
     ));
@@ -141,7 +141,7 @@ fn damaged_and_newer_records_leave_the_others() {
 
 /// Fails with one line that has these words.
 #[track_caller]
-fn fails(output: &Output, words: &str) {
+fn check_failure(output: &Output, words: &str) {
     let (out, err) = texts(output);
     assert_eq!((output.status.code(), out.as_str()), (Some(2), ""), "{err}");
     assert!(err.starts_with("error:") && err.contains(words), "{err}");
@@ -149,17 +149,17 @@ fn fails(output: &Output, words: &str) {
 }
 
 #[test]
-fn what_is_not_available_is_reported_at_the_start() {
+fn unavailable_stores_are_reported_at_the_start() {
     let place = Place::new();
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    fails(
+    check_failure(
         &place.run(&["serve", "--port", &port]),
         "is in use by another program (choose",
     );
     std::fs::write(place.path("page.html"), "<html>").unwrap();
-    fails(&place.run(&["serve"]), "another version");
-    fails(
+    check_failure(&place.run(&["serve"]), "another version");
+    check_failure(
         &place
             .pinwise(&["serve"])
             .env("PINWISE_PAGE", "/no/page.html")
@@ -172,7 +172,7 @@ fn what_is_not_available_is_reported_at_the_start() {
             .pinwise(&["serve"])
             .env_remove("PINWISE_PAGE")
             .output();
-        fails(&output.unwrap(), "built without its page");
+        check_failure(&output.unwrap(), "built without its page");
     }
 }
 
@@ -184,20 +184,20 @@ fn stores_that_cannot_be_read_are_reported_at_the_start() {
     holder
         .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;")
         .unwrap();
-    fails(&place.run(&["serve"]), "locked");
+    check_failure(&place.run(&["serve"]), "locked");
     drop(holder);
-    place.sql("PRAGMA user_version = 99");
-    fails(&place.run(&["serve"]), "schema 99");
+    place.execute_sql("PRAGMA user_version = 99");
+    check_failure(&place.run(&["serve"]), "schema 99");
     std::fs::write(
         place.store(),
         "no store, but long enough to look like the file of one",
     )
     .unwrap();
-    fails(&place.run(&["serve"]), "damaged");
+    check_failure(&place.run(&["serve"]), "damaged");
 }
 
 #[test]
-fn a_store_that_goes_away_is_reported_once_and_comes_back() {
+fn an_unreachable_store_is_reported_once_and_used_again_later() {
     let place = Place::new();
     let id = place.compare(&[]);
     let site = place.serve();
@@ -252,13 +252,13 @@ fn another_user_is_refused_even_with_the_secret() {
     use std::os::unix::process::CommandExt;
     let place = Place::new();
     let site = place.serve();
-    let asked = format!(
+    let request = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{0} && printf 'GET {1} HTTP/1.1\\r\\nHost: 127.0.0.1:{0}\\r\\n\\r\\n' >&3 && cat <&3",
         site.port, site.home
     );
     let ask = |user: Option<u32>| {
         let mut shell = Command::new("bash");
-        shell.args(["-c", &asked]).current_dir("/");
+        shell.args(["-c", &request]).current_dir("/");
         if let Some(user) = user {
             shell.uid(user).gid(user);
         }

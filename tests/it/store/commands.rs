@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 use super::server::{Server, database};
-use crate::support::{PATIENCE, pinwise, texts, until, words};
+use crate::support::{PATIENCE, pinwise, texts, wait_until, words};
 
 /// A database and a folder.
 struct Stage {
@@ -69,7 +69,7 @@ impl Stage {
 }
 
 /// A command in a mount namespace in which this folder is read-only.
-fn with_folder_read_only(folder: &std::path::Path, command: &Command) -> Output {
+fn run_with_folder_read_only(folder: &std::path::Path, command: &Command) -> Output {
     let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" || exit 69; shift; exec \"$@\"";
     let mut outer = Command::new("unshare");
     outer.args(["-rm", "sh", "-c", script, "sh"]).arg(folder);
@@ -89,8 +89,9 @@ fn a_store_on_read_only_media_is_read() {
     let store = folder.path().join("store.db");
     let stage = Stage::new(format!("sqlite:{}", store.display()));
     let id = stage.compare()["id"].as_str().unwrap().to_owned();
-    let read = |arguments: &[&str]| with_folder_read_only(folder.path(), &stage.pinwise(arguments));
-    let probe = with_folder_read_only(folder.path(), &Command::new("true"));
+    let read =
+        |arguments: &[&str]| run_with_folder_read_only(folder.path(), &stage.pinwise(arguments));
+    let probe = run_with_folder_read_only(folder.path(), &Command::new("true"));
     if !probe.status.success() {
         let (_, err) = texts(&probe);
         return crate::support::skipped(&format!("no read-only mount: {}", err.trim()));
@@ -226,7 +227,7 @@ fn a_site_shows_what_a_server_has_and_outlives_it() {
         "{away}"
     );
     server.start();
-    until("the record is listed", || list().contains(id));
+    wait_until("the record is listed", || list().contains(id));
     let killed = Command::new("kill").arg(site.id().to_string()).status();
     assert!(killed.unwrap().success());
     assert!(site.wait().unwrap().success());
@@ -249,7 +250,7 @@ fn a_measurement_outlives_its_server() {
         .stderr(Stdio::piped());
     let comparing = command.spawn().unwrap();
     let started = stage.folder.path().join("started");
-    until("the command is started", || started.exists());
+    wait_until("the command is started", || started.exists());
     // On another host it is seen growing.
     let other = Stage::new(stage.url.clone());
     let refused = other.run(&["record", "tag", "last", "--add", "x"]);
@@ -301,7 +302,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
         let started = std::fs::read_to_string(stage.folder.path().join("started"));
         started.unwrap_or_default().lines().count()
     };
-    until("eight runs are made", || lines() >= 8);
+    wait_until("eight runs are made", || lines() >= 8);
     let other = Stage::new(url);
     assert_eq!(
         other.json(&["record", "history"])["records"][0]["complete"],
@@ -322,7 +323,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
     assert_eq!(runs(&other), 7);
     assert_eq!(stage.waiting(), 0);
     // Nothing writes it any more, which other hosts notice as well.
-    until("the record may be changed", || {
+    wait_until("the record may be changed", || {
         let tagged = other.run(&["record", "tag", "last", "--add", "x"]);
         tagged.status.success()
     });

@@ -1,11 +1,11 @@
-//! What every store does, asked of each in the same words.
+//! Tests that every kind of store must pass.
 
 use std::time::{Duration, Instant};
 
 use pinwise_record::Stopped;
 use pinwise_store::{Filter, Growth, Store, StoreError};
 
-use super::{LimitedObserver, Place, comparison, cut_off, places, run, watched};
+use super::{LimitedObserver, Place, comparison, cut_off, places, run, run_watched};
 
 fn check(condition: impl Fn(&Place)) {
     for place in places() {
@@ -45,7 +45,7 @@ fn a_killed_record_keeps_every_finished_run() {
             store: &mut store,
             left: 9,
         };
-        watched("cut", &mut observer);
+        run_watched("cut", &mut observer);
         let growing = store.load("cut").unwrap();
         assert_eq!(growing.runs.len(), 9, "a growing record can be read");
         drop(store);
@@ -90,7 +90,7 @@ fn the_last_record_is_the_one_written_last() {
         assert_eq!(store.newest_of(schema).unwrap().unwrap(), last);
         assert_eq!(store.newest(schema, host).unwrap().unwrap(), last);
         assert_eq!(store.list(1).unwrap()[0], last.entry);
-        // The history goes by time.
+        // The history is sorted by time.
         let found = store.find(&Filter::default()).unwrap();
         assert_eq!(found.lines[0].entry.id, "first");
     });
@@ -108,7 +108,7 @@ fn ids_must_be_known_and_unique() {
         assert!(refused(&store, "x").contains("no record"));
         let several = refused(&store, "ab");
         assert!(several.contains("ab1, ab2"), "{several}");
-        // One that is the whole of an id is no beginning of others.
+        // A prefix that is a whole id means that record alone.
         for id in ["a", "ab\u{10ffff}", "a'b\\\"; --"] {
             assert_eq!(store.load(id).unwrap().entry.id, id);
         }
@@ -415,7 +415,7 @@ fn a_removed_record_leaves_nothing() {
         assert_eq!(found.total, 1);
         assert_eq!(found.tags, Vec::<String>::new());
         assert_eq!(store.bytes_of("cut").unwrap(), 0);
-        store.give_back().unwrap();
+        store.reclaim_space().unwrap();
         assert!(store.load("one").unwrap().comparison().is_ok());
     });
 }

@@ -26,7 +26,7 @@ impl StoredRecord for Newer {
 }
 
 /// Records that differ in all that a filter looks at.
-fn filled(place: &Place) -> Store {
+fn fill_store(place: &Place) -> Store {
     let mut store = place.open();
     let base = comparison("base");
     for number in 0..12 {
@@ -116,7 +116,7 @@ thread_local! {
     static FILLED: Vec<(Place, Store)> = {
         let places = places();
         let filled = places.into_iter().map(|place| {
-            let store = filled(&place);
+            let store = fill_store(&place);
             (place, store)
         });
         filled.collect()
@@ -126,7 +126,7 @@ thread_local! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn filters_find_what_a_plain_look_does(
+    fn filters_match_a_plain_search(
         host in prop::option::of(prop::sample::select(vec!["eins", "zwei", "vier"])),
         schema in prop::option::of(prop::sample::select(vec!["comparison", "pinwise.comparison/9", "trace"])),
         tag in prop::option::of(prop::sample::select(vec!["nightly", "x", "none"])),

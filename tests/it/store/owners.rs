@@ -69,7 +69,7 @@ fn others_may_read_a_record_and_not_change_it() {
     );
     assert!(!store.create(&other).unwrap());
     assert_eq!(shared.anna.open().load("hers").unwrap(), before);
-    // Who made the tables has no more rights to the rows of others.
+    // The owner of the tables may not change the rows of others, either.
     drop(store);
     shared.bert.open().create(&comparison("later")).unwrap();
     let removed = shared.anna.open().remove(&["later".to_owned()]).unwrap();

@@ -8,7 +8,7 @@ use pinwise_store::StoreError;
 use super::Place;
 
 /// Accepts one client that is to be answered in plain, and reads its greeting.
-fn greeted(listener: &TcpListener) -> TcpStream {
+fn accept_greeting(listener: &TcpListener) -> TcpStream {
     let (mut client, _) = listener.accept().unwrap();
     let mut question = [0; 8];
     client.read_exact(&mut question).unwrap();
@@ -22,11 +22,11 @@ fn greeted(listener: &TcpListener) -> TcpStream {
 }
 
 /// What a server receives that asks for the password in clear text, and the store's error.
-fn asked_in_the_clear(host: &str) -> (String, StoreError) {
+fn ask_for_clear_password(host: &str) -> (String, StoreError) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
-        let mut client = greeted(&listener);
+        let mut client = accept_greeting(&listener);
         client.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).unwrap();
         let mut answer = [0; 64];
         let got = client.read(&mut answer).unwrap_or(0);
@@ -38,23 +38,23 @@ fn asked_in_the_clear(host: &str) -> (String, StoreError) {
 }
 
 #[test]
-fn a_password_goes_in_clear_text_to_this_machine_only() {
-    let (got, _) = asked_in_the_clear("127.0.0.1");
+fn a_password_is_sent_in_clear_text_to_this_machine_only() {
+    let (got, _) = ask_for_clear_password("127.0.0.1");
     assert!(got.contains("sesame"), "{got:?}");
     // An address that is this machine, too, but not known to be.
-    let (got, error) = asked_in_the_clear("0.0.0.0");
+    let (got, error) = ask_for_clear_password("0.0.0.0");
     assert!(!got.contains("sesame"), "{got:?}");
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
     assert!(error.to_string().contains("clear text"), "{error}");
 }
 
 /// How much of an endless answer is taken from a server, and what the store says.
-fn sent_without_end(greeting: &'static [u8], piece: Vec<u8>) -> (usize, StoreError) {
+fn send_endless_answer(greeting: &'static [u8], piece: Vec<u8>) -> (usize, StoreError) {
     const MAX_SENT_BYTES: usize = 512 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
-        let mut client = greeted(&listener);
+        let mut client = accept_greeting(&listener);
         client.write_all(greeting).unwrap();
         let mut sent = 0;
         while sent < MAX_SENT_BYTES && client.write_all(&piece).is_ok() {
@@ -78,7 +78,7 @@ fn a_server_cannot_fill_the_memory() {
         (&row[..], vec![0; 1 << 16], "at most 134217728 are read"),
         (settings, setting, "without end"),
     ] {
-        let (sent, error) = sent_without_end(greeting, piece);
+        let (sent, error) = send_endless_answer(greeting, piece);
         // What the system's buffers hold is as good as sent.
         assert!(sent < 64 << 20, "{sent} bytes were taken: {error}");
         let error = error.to_string();
@@ -88,14 +88,14 @@ fn a_server_cannot_fill_the_memory() {
 
 /// The store's error for a server that gives these messages, each after one of the client's, and
 /// then no more.
-fn answered_with(
+fn answer_client(
     answers: impl FnOnce(&mut TcpStream) + Send + 'static,
     parameters: &str,
 ) -> StoreError {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
-        let mut client = greeted(&listener);
+        let mut client = accept_greeting(&listener);
         answers(&mut client);
         // Until it goes away.
         let _ = client.read_to_end(&mut Vec::new());
@@ -133,7 +133,7 @@ fn ask_for_rounds(client: &mut TcpStream, rounds: u32) {
 #[test]
 fn a_server_cannot_keep_the_client_computing() {
     for rounds in [1 << 31, u32::MAX] {
-        let error = answered_with(move |client| ask_for_rounds(client, rounds), "");
+        let error = answer_client(move |client| ask_for_rounds(client, rounds), "");
         assert!(matches!(error, StoreError::Refused { .. }), "{error}");
         let error = error.to_string();
         assert!(
@@ -145,9 +145,9 @@ fn a_server_cannot_keep_the_client_computing() {
 }
 
 #[test]
-fn a_server_that_does_not_come_to_an_end_is_given_up() {
+fn endless_answers_of_a_server_are_cut_off() {
     let check = |answers: fn(&mut TcpStream)| {
-        let error = answered_with(answers, "?connect_timeout=1");
+        let error = answer_client(answers, "?connect_timeout=1");
         assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
         let error = error.to_string();
         assert!(error.contains("no answer within 1 s"), "{error}");

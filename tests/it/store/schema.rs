@@ -1,4 +1,4 @@
-//! The tables of a database, made once and never spoilt.
+//! The tables of a database: created once, never damaged.
 
 use pinwise_store::{Location, StoreError};
 

@@ -39,7 +39,7 @@ impl Server {
     pub(crate) fn prepared(prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap().keep();
         let settings = prepare(&folder);
-        match up(&folder, &settings) {
+        match start_server(&folder, &settings) {
             Ok(()) => Some(Self { folder, settings }),
             Err(reason) => {
                 skipped(&reason);
@@ -59,7 +59,7 @@ impl Server {
     }
 
     pub(crate) fn start(&self) {
-        up(&self.folder, &self.settings).unwrap();
+        start_server(&self.folder, &self.settings).unwrap();
     }
 
     /// The URL of a new database.
@@ -82,7 +82,7 @@ pub(crate) fn database() -> Option<String> {
 
 fn start_shared() -> Result<Shared, String> {
     let folder = tempfile::tempdir().unwrap().keep();
-    up(&folder, &[])?;
+    start_server(&folder, &[])?;
     // Its standard input ends when this process does.
     let down = root().join("tests/env/postgres/down.sh");
     let keeper = Command::new("setsid")
@@ -106,7 +106,7 @@ fn script(name: &str, folder: &Path) -> Command {
     command
 }
 
-fn up(folder: &Path, settings: &[String]) -> Result<(), String> {
+fn start_server(folder: &Path, settings: &[String]) -> Result<(), String> {
     let output = script("up.sh", folder).args(settings).output().unwrap();
     if output.status.success() {
         return Ok(());

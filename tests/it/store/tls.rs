@@ -12,7 +12,7 @@ use super::Place;
 use super::server::{Server, execute, select};
 use crate::support::{PATIENCE, pinwise, skipped, texts};
 
-/// Which users come by which method; what is asked for over the socket is not proved.
+/// Which users come by which method; what is requested over the socket is not proved.
 const HBA: &str = "\
 local all all trust
 hostssl all scram 127.0.0.1/32 scram-sha-256
@@ -103,7 +103,7 @@ impl Stage {
     }
 
     #[track_caller]
-    fn refused(&self, user_and_host: &str, parameters: &str, words: &[&str]) {
+    fn check_refusal(&self, user_and_host: &str, parameters: &str, words: &[&str]) {
         let error = self.is_encrypted(user_and_host, parameters).unwrap_err();
         let error = error.to_string();
         for word in words {
@@ -117,7 +117,7 @@ impl Stage {
 }
 
 /// Authorities, and the server's certificate.
-fn certificates(folder: &Path) {
+fn write_certificates(folder: &Path) {
     let openssl = |arguments: &[&str]| {
         let output = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
@@ -167,34 +167,34 @@ fn a_connection_is_as_sslmode_asks() {
     stage.check("postgres@localhost", "", false);
     stage.check("postgres@localhost", "sslmode=prefer", false);
     let words = ["does not speak TLS", "sslmode=prefer", "ssh -L"];
-    stage.refused("postgres@localhost", "sslmode=require", &words);
+    stage.check_refusal("postgres@localhost", "sslmode=require", &words);
 }
 
-fn certificates_count(stage: &Stage) {
+fn check_certificates(stage: &Stage) {
     stage.check("postgres@127.0.0.1", "", true);
     stage.check("postgres@127.0.0.1", "sslmode=disable", false);
     stage.check("postgres@127.0.0.1", "sslmode=require", true);
     let ours = "sslmode=verify-full&sslrootcert={ours}";
     stage.check("postgres@localhost", ours, true);
     let words = ["not for 127.0.0.1", "sslmode=verify-ca"];
-    stage.refused("postgres@127.0.0.1", ours, &words);
+    stage.check_refusal("postgres@127.0.0.1", ours, &words);
     let ours = "sslmode=verify-ca&sslrootcert={ours}";
     stage.check("postgres@127.0.0.1", ours, true);
     // As in libpq, named authorities count for `require`, too.
     for mode in ["require", "verify-ca", "verify-full"] {
         let theirs = format!("sslmode={mode}&sslrootcert={{theirs}}");
         let words = ["no trusted authority", "sslrootcert=FILE"];
-        stage.refused("postgres@localhost", &theirs, &words);
+        stage.check_refusal("postgres@localhost", &theirs, &words);
     }
     let system = ["no trusted authority", "sslrootcert=FILE"];
     if Path::new("/etc/ssl/certs/ca-certificates.crt").exists() {
-        stage.refused("postgres@localhost", "sslrootcert=system", &system);
+        stage.check_refusal("postgres@localhost", "sslrootcert=system", &system);
     }
     let words = ["no certificate authority is named", "sslrootcert=system"];
-    stage.refused("postgres@localhost", "sslmode=verify-full", &words);
+    stage.check_refusal("postgres@localhost", "sslmode=verify-full", &words);
 }
 
-fn passwords_go_where_they_may(stage: &Stage) {
+fn check_where_passwords_go(stage: &Stage) {
     // The server compares what SCRAM is bound to with its own certificate.
     let bound = "sslmode=require&channel_binding=require";
     stage.check("scram:sesame@127.0.0.1", bound, true);
@@ -203,11 +203,11 @@ fn passwords_go_where_they_may(stage: &Stage) {
     stage.check("clear:sesame@0.0.0.0", "sslmode=require", true);
     for mode in ["prefer", "disable"] {
         let words = ["clear text", "sslmode=verify-full"];
-        stage.refused("clear:sesame@0.0.0.0", &format!("sslmode={mode}"), &words);
+        stage.check_refusal("clear:sesame@0.0.0.0", &format!("sslmode={mode}"), &words);
     }
 }
 
-fn the_command_says_it_in_a_line(stage: &Stage) {
+fn check_message_of_the_command(stage: &Stage) {
     let check = |mode: &str, roots: &str, word: Option<&str>| {
         let folder = stage.server.folder();
         let output = pinwise(&folder.join("unused.db"))

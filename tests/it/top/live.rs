@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::support::{PATIENCE, has_program, skipped};
 
 /// pinwise top in a terminal of 80 columns and 24 rows.
-struct Shown {
+struct TopInTerminal {
     script: Child,
     keys: ChildStdin,
     output: Receiver<Vec<u8>>,
@@ -18,15 +18,15 @@ struct Shown {
     folder: tempfile::TempDir,
 }
 
-impl Shown {
+impl TopInTerminal {
     fn start(arguments: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = env!("CARGO_BIN_EXE_pinwise");
-        // Who starts the tests may have them ignore that signal, as nohup does.
-        let own = folder.path().join("pid");
+        // The tests may have been started with SIGHUP ignored (nohup).
+        let pid_file = folder.path().join("pid");
         let line = format!(
             "stty cols 80 rows 24; echo $$ > {}; exec env --default-signal=HUP {program} top --store none --interval 200ms {arguments}",
-            own.display()
+            pid_file.display()
         );
         let mut script = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
@@ -63,8 +63,8 @@ impl Shown {
     }
 
     /// Waits until this was written to the terminal since the last wait. Only
-    /// cells that change are written: it must be a word that stood nowhere near
-    /// its place before.
+    /// cells that change are written, so `text` must not share characters with
+    /// what was on screen at its position.
     #[track_caller]
     fn wait_for(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;
@@ -161,7 +161,7 @@ fn frames_keys_and_leaving() {
     if !can_run() {
         return;
     }
-    let mut shown = Shown::start("--tier proc");
+    let mut shown = TopInTerminal::start("--tier proc");
     shown.wait_for("\u{1b}[?1049h");
     shown.wait_for("pinwise top");
     shown.wait_for("TID");
@@ -181,7 +181,7 @@ fn signals_give_the_terminal_back() {
         return;
     }
     for name in ["TERM", "HUP", "INT"] {
-        let mut shown = Shown::start("--tier proc");
+        let mut shown = TopInTerminal::start("--tier proc");
         shown.wait_for("TID");
         signal(shown.pid(), name);
         let (status, rest) = shown.end();
@@ -190,14 +190,15 @@ fn signals_give_the_terminal_back() {
     }
 }
 
-/// It once read keys of a terminal that was no more, for ever.
+/// Regression: it looped for ever reading keys from a closed terminal.
 #[test]
 fn a_terminal_that_is_closed_ends_it() {
     if !can_run() {
         return;
     }
     for tier in ["proc", "switch"] {
-        let mut shown = Shown::start(&format!("--tier {tier} --pid {}", std::process::id()));
+        let mut shown =
+            TopInTerminal::start(&format!("--tier {tier} --pid {}", std::process::id()));
         shown.wait_for("quit");
         let pid = shown.pid();
         // The program that made the terminal is killed outright: no key is pressed.
@@ -226,7 +227,7 @@ fn pinned() -> Option<(Spinner, String, Shown)> {
         skipped("this needs two CPUs");
         return None;
     }
-    let mut shown = Shown::start(&format!("--tier proc --pid {}", spinner.0.id()));
+    let mut shown = TopInTerminal::start(&format!("--tier proc --pid {}", spinner.0.id()));
     shown.wait_for("TID");
     shown.press("p");
     shown.wait_for("pin ");
@@ -259,7 +260,7 @@ fn pins_are_undone_on_leaving() {
 }
 
 #[test]
-fn pins_are_undone_when_pinwise_is_told_to_end_or_killed() {
+fn pins_are_undone_when_pinwise_is_terminated_or_killed() {
     for name in ["TERM", "KILL"] {
         let Some((spinner, before, shown)) = pinned() else {
             return;

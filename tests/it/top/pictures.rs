@@ -12,15 +12,15 @@ use ratatui::layout::Rect;
 use super::{desktop, server};
 
 #[track_caller]
-fn check(name: &str, record: &TopRecord, view: &View, width: usize, height: usize) {
+fn check_screen(name: &str, record: &TopRecord, view: &View, width: usize, height: usize) {
     let rows = screen(record, view, Size { width, height });
-    let picture = framed(&text(&rows, Palette::default()), width);
+    let picture = add_right_edge(&text(&rows, Palette::default()), width);
     snapshot(name, &picture);
 }
 
 /// The picture with its right edge, so that trailing spaces and overlong rows
 /// are seen.
-fn framed(picture: &str, width: usize) -> String {
+fn add_right_edge(picture: &str, width: usize) -> String {
     let lines = picture.lines().map(|line| format!("{line:width$}|\n"));
     lines.collect()
 }
@@ -38,10 +38,10 @@ fn snapshot(name: &str, picture: &str) {
 fn a_desktop_at_several_sizes() {
     let record = desktop();
     let view = View::default();
-    check("desktop-80x24", &record, &view, 80, 24);
-    check("desktop-200x16", &record, &view, 200, 16);
-    check("desktop-40x12", &record, &view, 40, 12);
-    check("desktop-20x5", &record, &view, 20, 5);
+    check_screen("desktop-80x24", &record, &view, 80, 24);
+    check_screen("desktop-200x16", &record, &view, 200, 16);
+    check_screen("desktop-40x12", &record, &view, 40, 12);
+    check_screen("desktop-20x5", &record, &view, 20, 5);
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn a_server_with_256_cpus() {
         chosen: Some(10_400),
         ..View::default()
     };
-    check("server-80x24", &record, &view, 80, 24);
-    check("server-200x50", &record, &view, 200, 50);
+    check_screen("server-80x24", &record, &view, 80, 24);
+    check_screen("server-200x50", &record, &view, 200, 50);
     view.focus = Focus::Cpus;
     view.cpu_top = 20;
-    check("server-cpus-80x24", &record, &view, 80, 24);
+    check_screen("server-cpus-80x24", &record, &view, 80, 24);
     let size = Size {
         width: 80,
         height: 24,
@@ -79,15 +79,15 @@ fn prompts_messages_and_help() {
         chosen: Some(4711),
         ..View::default()
     };
-    check("pinning", &record, &view, 80, 14);
+    check_screen("pinning", &record, &view, 80, 14);
     view.prompt = None;
     view.pins.count = 2;
-    check("pinned", &record, &view, 100, 12);
+    check_screen("pinned", &record, &view, 100, 12);
     view.message = Some("thread 4711 may use CPUs 0-1".to_owned());
     view.is_paused = true;
-    check("message", &record, &view, 80, 12);
+    check_screen("message", &record, &view, 80, 12);
     view.shows_help = true;
-    check("help", &record, &view, 80, 24);
+    check_screen("help", &record, &view, 80, 24);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn hostile_names() {
         });
     }
     record.host = names[0].to_owned();
-    check("hostile", &record, &View::default(), 80, 20);
+    check_screen("hostile", &record, &View::default(), 80, 20);
     let view = View {
         ascii: true,
         ..View::default()
@@ -204,10 +204,10 @@ fn any_thread() -> impl Strategy<Value = TopThread> {
 }
 
 proptest! {
-    /// No row is wider than the screen, none too many, nothing panics, and a
-    /// real buffer holds what was meant.
+    /// No row is wider than the screen, none too many, and nothing panics, drawing
+    /// into a real buffer included.
     #[test]
-    fn any_frame_on_any_screen(
+    fn any_frame_fits_any_screen(
         cpus in prop::collection::vec(any_cpu(), 0..40),
         threads in prop::collection::vec(any_thread(), 0..30),
         host in "\\PC{0,30}",

@@ -24,7 +24,7 @@ pub(crate) type Groups = Vec<CpuSet>;
 
 /// A machine whose wiring is known.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownMachine {
     pub(crate) name: String,
     pub(crate) latency: PairMatrix,
     /// What is expected of each kind; empty: no such level.
@@ -34,7 +34,7 @@ pub(crate) struct Known {
 }
 
 /// Reads all machines of the corpus.
-pub(crate) fn read(folder: &Path) -> Vec<Known> {
+pub(crate) fn read(folder: &Path) -> Vec<KnownMachine> {
     let mut index = csv::Reader::from_path(folder.join("latency/INDEX.csv")).expect("INDEX.csv");
     index
         .deserialize::<BTreeMap<String, String>>()
@@ -48,7 +48,7 @@ pub(crate) fn read(folder: &Path) -> Vec<Known> {
         .collect()
 }
 
-fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> Known {
+fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> KnownMachine {
     let columns = [
         (LevelKind::Smt, "expected_smt"),
         (LevelKind::Llc, "expected_llc_or_cluster"),
@@ -64,7 +64,7 @@ fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> Known {
         .find(|(kind, _)| *kind == LevelKind::Smt)
         .map(|(_, groups)| groups.clone())
         .unwrap_or_default();
-    Known {
+    KnownMachine {
         name: row["file"].trim_end_matches(".csv").to_owned(),
         latency,
         expected,
@@ -145,7 +145,7 @@ fn closeness(latency: &PairMatrix, groups: &[Vec<usize>]) -> f64 {
         .unwrap_or(f64::INFINITY)
 }
 
-impl Known {
+impl KnownMachine {
     /// Figures from latency alone.
     pub(crate) fn latency_alone(&self) -> Evidence {
         Evidence {
@@ -156,7 +156,7 @@ impl Known {
 
     /// The same with a contention column: siblings 1.6 ± 0.12, others 1.02 ± 0.04, one pair in two
     /// hundred disturbed.
-    pub(crate) fn with_contention(&self, seed: u64) -> Evidence {
+    pub(crate) fn add_contention(&self, seed: u64) -> Evidence {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let n = self.latency.len();
         let mut contention = PairMatrix::new(self.latency.cpus().to_vec());
@@ -262,7 +262,7 @@ pub(crate) struct Score {
 const KINDS: [LevelKind; 3] = [LevelKind::Smt, LevelKind::Llc, LevelKind::Package];
 
 impl Score {
-    pub(crate) fn add(&mut self, known: &Known, found: &[(LevelKind, Groups)]) {
+    pub(crate) fn add(&mut self, known: &KnownMachine, found: &[(LevelKind, Groups)]) {
         let before = self.mistakes.len();
         let is_exact = known.expected.len() == found.len()
             && known

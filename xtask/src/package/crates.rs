@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::programs::{cargo, output, step, target};
+use crate::programs::{cargo, read_output, step, target};
 
 /// The most that crates.io takes, bytes.
 const MAX_BYTES: u64 = 10 << 20;
@@ -15,7 +15,7 @@ const OURS: [&str; 4] = ["pinwise-capi", "pinwise-fuzz", "lab", "xtask"];
 ///
 /// The page is built and thus not committed, which Cargo calls dirty.
 pub(super) fn check() -> Result<()> {
-    let files = output(&mut cargo(&[
+    let files = read_output(&mut cargo(&[
         "package",
         "--list",
         "--allow-dirty",

@@ -36,7 +36,7 @@ impl Package<'_> {
         }
         let control = self.control(bytes_in(staged)?);
         write(&staged.join("DEBIAN/control"), &control)?;
-        tree::readable(staged)?;
+        tree::make_readable(staged)?;
         let path = into.join(file);
         step(
             Command::new("dpkg-deb")

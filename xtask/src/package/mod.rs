@@ -16,14 +16,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{find, output, root, step, target};
+use crate::programs::{find, read_output, root, step, target};
 use crate::web;
 use build::{COMMAND, LIBRARY, Target};
 use debian::Package;
 use notices::Notices;
 
 /// What a run made.
-struct Made {
+struct BuiltFiles {
     version: String,
     /// Debian packages that this machine's own architecture takes.
     command: Option<PathBuf>,
@@ -46,17 +46,17 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 }
 
 /// Writes the notices of the command, the page included.
-pub(crate) fn notices() -> Result<()> {
+pub(crate) fn write_notices() -> Result<()> {
     let folder = fresh(&target().join("dist"))?;
     let path = folder.join("THIRD-PARTY.txt");
-    web::packages()?;
-    let notices = Notices::collect("pinwise", COMMAND[0].triple)?.with_page()?;
+    web::install_packages()?;
+    let notices = Notices::collect("pinwise", COMMAND[0].triple)?.add_page_packages()?;
     write(&path, &notices.text("pinwise", COMMAND[0].triple)?)?;
     eprintln!("xtask: wrote {}", path.display());
     Ok(())
 }
 
-fn make() -> Result<Made> {
+fn make() -> Result<BuiltFiles> {
     if find("npm").is_some() {
         web::build()?;
     } else if !root().join("crates/report/page.html").is_file() {
@@ -64,7 +64,7 @@ fn make() -> Result<Made> {
     }
     crates::check()?;
     let folder = fresh(&target().join("dist"))?;
-    let mut made = Made {
+    let mut built = BuiltFiles {
         version: version()?,
         command: None,
         libraries: Vec::new(),
@@ -74,21 +74,21 @@ fn make() -> Result<Made> {
     for target in &COMMAND {
         match target.missing() {
             Some(why) => eprintln!("SKIPPED: pinwise for {}: {why}", target.triple),
-            None => command(target, &folder, &mut documents, &mut made)?,
+            None => package_command(target, &folder, &mut documents, &mut built)?,
         }
     }
     for target in &LIBRARY {
         match target.missing() {
             Some(why) => eprintln!("SKIPPED: libpinwise for {}: {why}", target.triple),
-            None => library(target, &folder, &mut made)?,
+            None => package_library(target, &folder, &mut built)?,
         }
     }
-    sums(&folder)?;
-    Ok(made)
+    write_sums(&folder)?;
+    Ok(built)
 }
 
 /// What an earlier run left.
-fn made_before() -> Result<Made> {
+fn made_before() -> Result<BuiltFiles> {
     let folder = target().join("dist");
     let version = version()?;
     let package = |name: &str, target: &Target| {
@@ -106,7 +106,7 @@ fn made_before() -> Result<Made> {
         let binary = target.folder().join("pinwise");
         (!target.is_native() && binary.is_file()).then_some((target, binary))
     });
-    Ok(Made {
+    Ok(BuiltFiles {
         command: ours(&COMMAND).and_then(|target| package("pinwise", target)),
         libraries: libraries.collect(),
         foreign: foreign.collect(),
@@ -115,11 +115,11 @@ fn made_before() -> Result<Made> {
 }
 
 /// The command for one target: an archive and a Debian package.
-fn command(
+fn package_command(
     target: &'static Target,
     folder: &Path,
     documents: &mut Option<tempfile::TempDir>,
-    made: &mut Made,
+    made: &mut BuiltFiles,
 ) -> Result<()> {
     let binary = target.build("pinwise")?.join("pinwise");
     if documents.is_none() {
@@ -127,12 +127,12 @@ fn command(
     }
     let documents = documents.as_ref().context("no documents")?.path();
     let third_parties = Notices::collect("pinwise", target.triple)?
-        .with_page()?
+        .add_page_packages()?
         .text("pinwise", target.triple)?;
     let scratch = tempfile::tempdir()?;
     let name = format!("pinwise-{}-{}", made.version, target.triple);
     let prefix = scratch.path().join(&name);
-    tree::command(
+    tree::install_command(
         &prefix,
         &binary,
         documents,
@@ -143,7 +143,7 @@ fn command(
 
     let staged = scratch.path().join("debian");
     let usr = staged.join("usr");
-    tree::command(
+    tree::install_command(
         &usr,
         &binary,
         documents,
@@ -169,7 +169,7 @@ fn command(
 
 /// The C library for one target: a relocatable archive, and two Debian packages, split as in that
 /// distribution.
-fn library(target: &Target, folder: &Path, made: &mut Made) -> Result<()> {
+fn package_library(target: &Target, folder: &Path, made: &mut BuiltFiles) -> Result<()> {
     let built = target.build("pinwise-capi")?;
     let shared = built.join("libpinwise.so");
     let third_parties =
@@ -177,15 +177,15 @@ fn library(target: &Target, folder: &Path, made: &mut Made) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let name = format!("libpinwise-{}-{}", made.version, target.triple);
     let prefix = scratch.path().join(&name);
-    tree::shared_library(&prefix.join("lib"), &shared)?;
-    tree::development(&prefix, "${pcfiledir}/../..", "lib", &built, &made.version)?;
-    tree::legal(&prefix.join("share/doc/libpinwise"), &third_parties)?;
+    tree::install_shared_library(&prefix.join("lib"), &shared)?;
+    tree::install_development_files(&prefix, "${pcfiledir}/../..", "lib", &built, &made.version)?;
+    tree::install_legal_texts(&prefix.join("share/doc/libpinwise"), &third_parties)?;
     archive(scratch.path(), &name, folder)?;
 
     let libraries = format!("lib/{}", target.multiarch());
     let running = scratch.path().join("running");
-    tree::shared_library(&running.join("usr").join(&libraries), &shared)?;
-    tree::legal(&running.join("usr/share/doc/libpinwise0"), &third_parties)?;
+    tree::install_shared_library(&running.join("usr").join(&libraries), &shared)?;
+    tree::install_legal_texts(&running.join("usr/share/doc/libpinwise0"), &third_parties)?;
     let needed = build::libraries_needed(&shared)?;
     let package = Package {
         name: "libpinwise0",
@@ -198,14 +198,14 @@ fn library(target: &Target, folder: &Path, made: &mut Made) -> Result<()> {
     let running = package.build(&running, folder)?;
 
     let building = scratch.path().join("building");
-    tree::development(
+    tree::install_development_files(
         &building.join("usr"),
         "/usr",
         &libraries,
         &built,
         &made.version,
     )?;
-    tree::legal(
+    tree::install_legal_texts(
         &building.join("usr/share/doc/libpinwise-dev"),
         &third_parties,
     )?;
@@ -227,7 +227,7 @@ fn library(target: &Target, folder: &Path, made: &mut Made) -> Result<()> {
 /// `NAME.tar.gz` of the folder of that name, the same from the same commit.
 fn archive(folder: &Path, name: &str, into: &Path) -> Result<()> {
     let path = into.join(format!("{name}.tar.gz"));
-    tree::readable(&folder.join(name))?;
+    tree::make_readable(&folder.join(name))?;
     step(
         Command::new("tar")
             .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
@@ -241,14 +241,14 @@ fn archive(folder: &Path, name: &str, into: &Path) -> Result<()> {
 }
 
 /// SHA-256 of every file, and their sizes for the reader.
-fn sums(folder: &Path) -> Result<()> {
+fn write_sums(folder: &Path) -> Result<()> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         names.push(entry?.file_name());
     }
     names.sort();
     let mut command = Command::new("sha256sum");
-    let text = output(command.current_dir(folder).args(&names))?;
+    let text = read_output(command.current_dir(folder).args(&names))?;
     write(&folder.join("SHA256SUMS"), &text)?;
     for name in &names {
         let bytes = folder.join(name).metadata()?.len();
@@ -266,7 +266,7 @@ fn moment() -> Result<String> {
     }
     let mut git = Command::new("git");
     git.args(["log", "-1", "--format=%ct"]).current_dir(root());
-    let text = output(&mut git).context("outside a git checkout set SOURCE_DATE_EPOCH")?;
+    let text = read_output(&mut git).context("outside a git checkout set SOURCE_DATE_EPOCH")?;
     Ok(text.trim().to_owned())
 }
 

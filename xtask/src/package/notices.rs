@@ -1,4 +1,4 @@
-//! Notices of third parties: which packages of others a binary holds, under
+//! Notices of third parties: which third-party packages a binary contains, under
 //! which licences, and what their authors want repeated.
 //!
 //! Names and terms come from Cargo's metadata and the page's lock file, texts from the files in the
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::programs::{cargo, output, root};
+use crate::programs::{cargo, read_output, root};
 
-/// Packages of others that one of ours holds.
+/// The third-party packages that a binary of ours contains.
 #[derive(Debug)]
 pub(super) struct Notices {
     packages: Vec<Package>,
 }
 
-/// A package of others.
+/// A third-party package.
 #[derive(Debug)]
 struct Package {
     name: String,
@@ -51,7 +51,7 @@ in the public domain.
 impl Notices {
     /// What a package of this workspace is linked with on a target.
     pub(super) fn collect(package: &str, triple: &str) -> Result<Self> {
-        let text = output(&mut cargo(&[
+        let text = read_output(&mut cargo(&[
             "metadata",
             "--format-version",
             "1",
@@ -66,7 +66,7 @@ impl Notices {
     }
 
     /// With the packages that are bundled into the page.
-    pub(super) fn with_page(mut self) -> Result<Self> {
+    pub(super) fn add_page_packages(mut self) -> Result<Self> {
         let folder = root().join("web");
         let path = folder.join("package-lock.json");
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -143,7 +143,7 @@ fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Package>> {
             continue;
         }
         if !one["source"].is_null() {
-            linked.push(Package::of_crate(one)?);
+            linked.push(Package::from_crate(one)?);
         }
         let uses = nodes.get(&id).map(|node| &node["deps"]);
         for used in uses.and_then(Value::as_array).into_iter().flatten() {
@@ -170,7 +170,7 @@ fn is_macro(package: &Value) -> bool {
 }
 
 impl Package {
-    fn of_crate(package: &Value) -> Result<Self> {
+    fn from_crate(package: &Value) -> Result<Self> {
         let manifest = string_of(&package["manifest_path"]);
         let folder = Path::new(&manifest)
             .parent()

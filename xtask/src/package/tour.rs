@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Made, write};
+use super::{BuiltFiles, write};
 use crate::programs::{find, root, step, target};
 
 /// Enters a root with private mounts, as `nobody`, with the host's `/sys` and `/dev`.
@@ -25,9 +25,9 @@ mount --rbind /dev "$root/dev"
 exec chroot --userspec=65534:65534 --groups= "$root" "$@"
 "#;
 
-pub(super) fn run(made: &Made) -> Result<()> {
-    foreign(made)?;
-    c_program(made)?;
+pub(super) fn run(made: &BuiltFiles) -> Result<()> {
+    try_foreign_command(made)?;
+    try_c_program(made)?;
     let Some(package) = &made.command else {
         eprintln!("SKIPPED: clean roots: no Debian package was made for this machine");
         return Ok(());
@@ -38,7 +38,7 @@ pub(super) fn run(made: &Made) -> Result<()> {
     }
     let bare = tempfile::tempdir()?;
     install_in_nothing(bare.path(), package)?;
-    tour(&made.version, bare.path())?;
+    run_tour(&made.version, bare.path())?;
     eprintln!("xtask: pinwise works in a root that holds nothing else");
     match debian() {
         Err(why) => eprintln!("SKIPPED: a clean Debian: {why:#}"),
@@ -46,7 +46,7 @@ pub(super) fn run(made: &Made) -> Result<()> {
             install(&folder, made)?;
             let packages = std::iter::once(package).chain(&made.libraries);
             eprintln!("xtask: installed {} packages", packages.count());
-            tour(&made.version, &folder)?;
+            run_tour(&made.version, &folder)?;
             eprintln!("xtask: pinwise works in a clean Debian");
         }
     }
@@ -114,7 +114,7 @@ fn debian() -> Result<PathBuf> {
 }
 
 /// With dpkg of that root, which checks what the packages depend on.
-fn install(folder: &Path, made: &Made) -> Result<()> {
+fn install(folder: &Path, made: &BuiltFiles) -> Result<()> {
     let mut dpkg = Command::new("chroot");
     dpkg.arg(folder).args(["dpkg", "--install"]);
     let packages = made.command.iter().chain(&made.libraries);
@@ -128,7 +128,7 @@ fn install(folder: &Path, made: &Made) -> Result<()> {
 }
 
 /// What a new user does first.
-fn tour(version: &str, root: &Path) -> Result<()> {
+fn run_tour(version: &str, root: &Path) -> Result<()> {
     let printed = pinwise(root, &["--version"])?;
     ensure!(
         printed.trim() == format!("pinwise {version}"),
@@ -198,7 +198,7 @@ fn check_success(output: &Output, arguments: &[&str]) -> Result<String> {
 }
 
 /// The command of another architecture, if QEMU can run it.
-fn foreign(made: &Made) -> Result<()> {
+fn try_foreign_command(made: &BuiltFiles) -> Result<()> {
     for (target, binary) in &made.foreign {
         let architecture = target.triple.split('-').next().unwrap_or_default();
         let names = [
@@ -224,7 +224,7 @@ fn foreign(made: &Made) -> Result<()> {
 }
 
 /// A C program, built with pkg-config's options for the packages.
-fn c_program(made: &Made) -> Result<()> {
+fn try_c_program(made: &BuiltFiles) -> Result<()> {
     if made.libraries.is_empty() {
         eprintln!("SKIPPED: a C program: no library was packed for this machine");
         return Ok(());

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::write;
 use crate::generated;
-use crate::programs::{output, root, step};
+use crate::programs::{read_output, root, step};
 use crate::records;
 
 /// Man pages and completions, made by a binary that runs here.
@@ -27,7 +27,7 @@ pub(super) fn documents(binary: Option<&Path>) -> Result<TempDir> {
 
 /// The command and its documents below a prefix; `zsh` is the folder in which
 /// that shell looks for completions.
-pub(super) fn command(
+pub(super) fn install_command(
     prefix: &Path,
     binary: &Path,
     documents: &Path,
@@ -69,7 +69,7 @@ pub(super) fn command(
         copy(&root().join(file), &folder.join(file))?;
     }
     write(&folder.join("record-fields.md"), &records::tables()?)?;
-    legal(&folder, third_parties)
+    install_legal_texts(&folder, third_parties)
 }
 
 /// The files that a document links to.
@@ -83,7 +83,7 @@ fn linked_files(markdown: &str) -> BTreeSet<&str> {
 }
 
 /// Licences, notices and what changed.
-pub(super) fn legal(folder: &Path, third_parties: &str) -> Result<()> {
+pub(super) fn install_legal_texts(folder: &Path, third_parties: &str) -> Result<()> {
     let mut copyright =
         "pinwise is licensed under MIT or Apache-2.0, at your choice. What it holds\n\
          of others is in THIRD-PARTY.txt, with its licences.\n"
@@ -108,7 +108,7 @@ pub(super) fn legal(folder: &Path, third_parties: &str) -> Result<()> {
 
 /// Notices of Rust's standard library, as its toolchains have them.
 fn rust_notices() -> Result<Option<PathBuf>> {
-    let folder = output(
+    let folder = read_output(
         Command::new("rustc")
             .args(["--print", "sysroot"])
             .current_dir(root()),
@@ -122,13 +122,13 @@ fn rust_notices() -> Result<Option<PathBuf>> {
 }
 
 /// The shared library, under the name that programs ask for.
-pub(super) fn shared_library(folder: &Path, library: &Path) -> Result<()> {
+pub(super) fn install_shared_library(folder: &Path, library: &Path) -> Result<()> {
     copy(library, &folder.join("libpinwise.so.0"))
 }
 
 /// What programs are built with: header, static library, the name that the
 /// linker looks for, and what pkg-config says.
-pub(super) fn development(
+pub(super) fn install_development_files(
     prefix: &Path,
     named_prefix: &str,
     libraries: &str,
@@ -154,7 +154,7 @@ pub(super) fn development(
 }
 
 /// Everybody may read it, and run what can be run, whatever the umask here.
-pub(super) fn readable(folder: &Path) -> Result<()> {
+pub(super) fn make_readable(folder: &Path) -> Result<()> {
     step(
         Command::new("chmod")
             .args(["--recursive", "u+rwX,go+rX,go-w"])

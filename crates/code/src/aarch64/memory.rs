@@ -3,14 +3,14 @@
 use super::{FRAME, SP_OR_ZERO, field, register, signed, unless_zero, value};
 use crate::operation::{Access, Operand, Operation, Owner, Place, Registers, Step, Verb};
 
-/// Loads and stores.
-pub(super) fn memory(word: u32, operation: &mut Operation) {
+/// Decodes loads and stores.
+pub(super) fn decode_memory(word: u32, operation: &mut Operation) {
     let base = register(word, 5);
     match field(word, 27, 3) {
-        0b001 if field(word, 26, 1) == 0 => exclusive(word, operation),
-        0b011 => literal(word, operation),
-        0b101 => pair(word, operation),
-        0b111 => single(word, operation),
+        0b001 if field(word, 26, 1) == 0 => decode_exclusive(word, operation),
+        0b011 => decode_literal(word, operation),
+        0b101 => decode_pair(word, operation),
+        0b111 => decode_single(word, operation),
         _ => {
             let loads = field(word, 22, 1) == 1;
             note_access(operation, base, loads, !loads);
@@ -33,7 +33,7 @@ fn note_access(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
 }
 
 /// Exclusives, CAS, and loads and stores with acquire or release semantics.
-fn exclusive(word: u32, operation: &mut Operation) {
+fn decode_exclusive(word: u32, operation: &mut Operation) {
     let (value, second, status) = (register(word, 0), register(word, 10), register(word, 16));
     let loads = field(word, 22, 1) == 1;
     let (is_ordered, is_pair) = (field(word, 23, 1) == 1, field(word, 21, 1) == 1);
@@ -62,7 +62,7 @@ fn exclusive(word: u32, operation: &mut Operation) {
 }
 
 /// Loads of constants next to the code: nothing writes them.
-fn literal(word: u32, operation: &mut Operation) {
+fn decode_literal(word: u32, operation: &mut Operation) {
     operation.written = loaded_register(word, register(word, 0));
     operation.access = Some(Access {
         owner: Owner::Thread,
@@ -81,7 +81,8 @@ fn loaded_register(word: u32, number: u8) -> Registers {
     }
 }
 
-fn pair(word: u32, operation: &mut Operation) {
+/// Decodes LDP and STP.
+fn decode_pair(word: u32, operation: &mut Operation) {
     let base = register(word, 5);
     let both =
         loaded_register(word, register(word, 0)).with(loaded_register(word, register(word, 10)));
@@ -97,13 +98,14 @@ fn pair(word: u32, operation: &mut Operation) {
     }
 }
 
-fn single(word: u32, operation: &mut Operation) {
+/// Decodes a load or store of one register: which addressing mode it has, and what it does.
+fn decode_single(word: u32, operation: &mut Operation) {
     let base = register(word, 5);
     let is_scaled = field(word, 24, 1) == 1;
     let by_register = !is_scaled && field(word, 21, 1) == 1;
     match field(word, 10, 2) {
-        0b00 if by_register => return atomic(word, operation),
-        _ if by_register => return single_register(word, operation, None),
+        0b00 if by_register => return decode_atomic(word, operation),
+        _ if by_register => return record_single_access(word, operation, None),
         _ => {}
     }
     let offset = if is_scaled {
@@ -111,7 +113,7 @@ fn single(word: u32, operation: &mut Operation) {
     } else {
         signed(word, 12, 9)
     };
-    single_register(word, operation, Some(offset));
+    record_single_access(word, operation, Some(offset));
     let moves_base = !is_scaled && field(word, 10, 1) == 1;
     if moves_base {
         operation.written = operation.written.with(Registers::one(base));
@@ -119,8 +121,9 @@ fn single(word: u32, operation: &mut Operation) {
     }
 }
 
-/// A load or store of one register.
-fn single_register(word: u32, operation: &mut Operation, offset: Option<i64>) {
+/// Notes what a load or store of one register does; `offset` is `None` if a register is added to
+/// the base.
+fn record_single_access(word: u32, operation: &mut Operation, offset: Option<i64>) {
     let (number, base) = (register(word, 0), register(word, 5));
     let is_vector = field(word, 26, 1) == 1;
     let kind = field(word, 22, 2);
@@ -138,7 +141,7 @@ fn single_register(word: u32, operation: &mut Operation, offset: Option<i64>) {
     if offset.is_none() {
         note_index(operation, register(word, 16));
     }
-    operation.step = slot(word, base, offset)
+    operation.step = stack_slot_and_bits(word, base, offset)
         .filter(|_| kind <= 1)
         .map(|(slot, bits)| {
             let place = if is_vector { 32 + number } else { number };
@@ -153,15 +156,16 @@ fn note_index(operation: &mut Operation, index: u8) {
     }
 }
 
-/// A whole register's place on the stack, and its width.
-fn slot(word: u32, base: u8, offset: Option<i64>) -> Option<(Place, u32)> {
+/// The place and the width of an access; `None` unless it is 32 or 64 bits wide and relative to the
+/// stack or frame pointer.
+fn stack_slot_and_bits(word: u32, base: u8, offset: Option<i64>) -> Option<(Place, u32)> {
     let bits = match field(word, 30, 2) {
         0b10 => 32,
         0b11 => 64,
         _ => return None,
     };
-    let is_own = matches!(base, SP_OR_ZERO | FRAME);
-    let offset = offset.filter(|_| is_own)?;
+    let is_on_stack = matches!(base, SP_OR_ZERO | FRAME);
+    let offset = offset.filter(|_| is_on_stack)?;
     Some((Place::Slot { base, offset }, bits))
 }
 
@@ -183,7 +187,7 @@ fn move_step(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
 }
 
 /// LSE: LDADD, SWP and similar; LDAPR only loads.
-fn atomic(word: u32, operation: &mut Operation) {
+fn decode_atomic(word: u32, operation: &mut Operation) {
     let is_plain_load = field(word, 12, 4) == 0b1100;
     operation.is_locked = !is_plain_load;
     note_access(operation, register(word, 5), true, !is_plain_load);

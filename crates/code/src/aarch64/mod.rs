@@ -11,7 +11,7 @@ use yaxpeax_arm::armv8::a64::InstDecoder;
 
 use super::Flow;
 use super::operation::{Condition, Operand, Operation, Place, Question, Registers, Step, Verb};
-use memory::memory;
+use memory::decode_memory;
 
 /// Bytes of an instruction.
 pub(super) const LENGTH: usize = 4;
@@ -145,11 +145,11 @@ pub(super) fn operation(word: u32, address: u64) -> Operation {
     operation.has_deadline = is_wfet(word);
     operation.reads_clock = reads_clock(word);
     match field(word, 25, 4) {
-        0b1000 | 0b1001 => immediate_arithmetic(word, &mut operation),
-        0b0101 | 0b1101 => register_arithmetic(word, &mut operation),
-        0b0100 | 0b0110 | 0b1100 | 0b1110 => memory(word, &mut operation),
-        0b0111 | 0b1111 => vector(word, &mut operation),
-        0b1010 | 0b1011 => system(word, &mut operation),
+        0b1000 | 0b1001 => decode_immediate_arithmetic(word, &mut operation),
+        0b0101 | 0b1101 => decode_register_arithmetic(word, &mut operation),
+        0b0100 | 0b0110 | 0b1100 | 0b1110 => decode_memory(word, &mut operation),
+        0b0111 | 0b1111 => decode_vector(word, &mut operation),
+        0b1010 | 0b1011 => decode_system(word, &mut operation),
         _ => {}
     }
     operation
@@ -185,7 +185,7 @@ const fn add_or_subtract(word: u32) -> Verb {
     }
 }
 
-fn immediate_arithmetic(word: u32, operation: &mut Operation) {
+fn decode_immediate_arithmetic(word: u32, operation: &mut Operation) {
     let (to, from) = (register(word, 0), register(word, 5));
     match field(word, 23, 6) {
         0b10_0010 => add_immediate(word, operation),
@@ -250,7 +250,7 @@ fn move_wide(word: u32, operation: &mut Operation) {
     });
 }
 
-fn register_arithmetic(word: u32, operation: &mut Operation) {
+fn decode_register_arithmetic(word: u32, operation: &mut Operation) {
     let (to, left, right) = (register(word, 0), register(word, 5), register(word, 16));
     operation.read = unless_zero(left).with(unless_zero(right));
     operation.written = unless_zero(to);
@@ -291,7 +291,7 @@ fn register_arithmetic(word: u32, operation: &mut Operation) {
 }
 
 /// Vectors and floating point; some results go to a general register.
-fn vector(word: u32, operation: &mut Operation) {
+fn decode_vector(word: u32, operation: &mut Operation) {
     let to = register(word, 0);
     let is_conversion = word & 0x5f20_fc00 == 0x1e20_0000;
     let is_lane = word & 0x9fe0_ec00 == 0x0e00_2c00;
@@ -345,7 +345,7 @@ fn vector_sources(word: u32, is_conversion: bool) -> Registers {
 }
 
 /// Branches, calls, and access to system registers.
-fn system(word: u32, operation: &mut Operation) {
+fn decode_system(word: u32, operation: &mut Operation) {
     operation.condition = condition(word);
     if matches!(operation.flow, Flow::Call(_)) {
         operation.written = Registers::one(LINK);

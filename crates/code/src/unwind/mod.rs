@@ -227,13 +227,13 @@ impl Frame<'_> {
         next.set(gimli::Register(stack_register(arch)), Some(cfa));
         for (register, rule) in self.rule.registers() {
             if *register != self.rule.return_register() {
-                next.set(*register, self.saved(*register, rule, cfa));
+                next.set(*register, self.read_saved_register(*register, rule, cfa));
             }
         }
         let returns = self.rule.return_register();
         let rule = self.rule.registers().iter().find(|(r, _)| *r == returns);
         let address = match rule {
-            Some((_, rule)) => self.saved(returns, rule, cfa)?,
+            Some((_, rule)) => self.read_saved_register(returns, rule, cfa)?,
             // arm64: not saved yet, or never.
             None => self.registers.value(returns)?,
         };
@@ -258,7 +258,7 @@ impl Frame<'_> {
     }
 
     /// A register's value in the caller.
-    fn saved(
+    fn read_saved_register(
         &self,
         register: gimli::Register,
         rule: &RegisterRule<usize>,

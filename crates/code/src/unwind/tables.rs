@@ -125,8 +125,8 @@ impl CallFrames {
     pub fn read(read: Read<'_>, work: &mut ParseBudget) -> Option<Self> {
         let headers = Headers::read(read)?;
         let mut found = match headers.index {
-            Some(index) => headers.with_index(index, read)?,
-            None => headers.without_index(read)?,
+            Some(index) => headers.read_with_index(index, read)?,
+            None => headers.read_without_index(read)?,
         };
         if let Index::Made(_) = found.index {
             found.index = Index::Made(found.entries(work)?);
@@ -346,14 +346,14 @@ impl Headers {
     }
 
     /// Uses `.eh_frame_hdr`, like the program's own unwinder; without a table there, one is made.
-    fn with_index(self, place: (u64, u64, u64), read: Read<'_>) -> Option<CallFrames> {
+    fn read_with_index(self, place: (u64, u64, u64), read: Read<'_>) -> Option<CallFrames> {
         /// Encodings written by all linkers: relative to the field itself, four bytes, and to the
         /// table.
         const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
         let (offset, length, address) = place;
         let header = read_bounded(read, offset, length)?;
         if header.get(..2) != ENCODINGS.get(..2) {
-            return self.without_index(read);
+            return self.read_without_index(read);
         }
         let number = |at: usize| {
             let bytes = header.get(at..at + 4)?.try_into().ok()?;
@@ -390,7 +390,7 @@ impl Headers {
     }
 
     /// Uses the section's name.
-    fn without_index(self, read: Read<'_>) -> Option<CallFrames> {
+    fn read_without_index(self, read: Read<'_>) -> Option<CallFrames> {
         let count = usize::from(self.header.e_shnum.get(ENDIAN));
         let sections: Vec<Section> = read_headers(read, self.header.e_shoff(ENDIAN), count)?;
         let names = sections.get(usize::from(self.header.e_shstrndx.get(ENDIAN).0))?;

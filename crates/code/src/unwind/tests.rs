@@ -47,19 +47,19 @@ fn elf(eh_frame: &[u8]) -> Vec<u8> {
 fn entries(common: &[u8], own: &[u8]) -> Vec<u8> {
     let mut cie = b"\0\0\0\0\x01zR\0\x01\x78\x10\x01\0".to_vec();
     cie.extend(common);
-    let mut bytes = framed(cie);
+    let mut bytes = add_length(cie);
     let back = u32::try_from(bytes.len() + 4).unwrap();
     let mut fde = back.to_le_bytes().to_vec();
     fde.extend(CODE.to_le_bytes());
     fde.extend(LENGTH.to_le_bytes());
     fde.push(0);
     fde.extend(own);
-    bytes.extend(framed(fde));
+    bytes.extend(add_length(fde));
     bytes.extend([0; 4]);
     bytes
 }
 
-fn framed(mut entry: Vec<u8>) -> Vec<u8> {
+fn add_length(mut entry: Vec<u8>) -> Vec<u8> {
     entry.resize(entry.len().next_multiple_of(8) + 4, 0);
     let length = u32::try_from(entry.len()).unwrap();
     [&length.to_le_bytes()[..], &entry].concat()

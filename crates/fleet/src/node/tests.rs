@@ -2,7 +2,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::super::fixture::fleet;
-use super::super::folder::Founding;
+use super::super::folder::NewFleetFolder;
 use super::super::submission::Submission;
 use super::*;
 
@@ -11,8 +11,8 @@ struct Script {
     ends: Vec<(StepEnd, &'static str)>,
     ran: Vec<String>,
     delivered: Vec<usize>,
-    /// Another attempt does step `b` after this many deliveries.
-    other: Option<usize>,
+    /// Another attempt finishes step `b` after this many deliveries.
+    rival_finishes_b_at: Option<usize>,
 }
 
 impl Script {
@@ -21,7 +21,7 @@ impl Script {
             ends: ends.to_vec(),
             ran: Vec::new(),
             delivered: Vec::new(),
-            other: None,
+            rival_finishes_b_at: None,
         }
     }
 }
@@ -42,7 +42,7 @@ impl Runner for Script {
 
     fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) {
         self.delivered.push(snapshot.done.len());
-        if self.other == Some(self.delivered.len()) {
+        if self.rival_finishes_b_at == Some(self.delivered.len()) {
             let body = with_id(GOOD, "f.n1~b").unwrap();
             assert!(place.put_record("b", &body, 2, "t", 1.0).unwrap());
         }
@@ -53,20 +53,20 @@ impl Runner for Script {
 
 const GOOD: &str = r#"{"schema":"pinwise.comparison/1","id":"x","tags":["own"]}"#;
 
-fn site() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
+fn new_fleet() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
     let place = tempfile::tempdir().unwrap();
     let record = fleet(&["n1"]);
     let program = place.path().join("program");
     std::fs::write(&program, "").unwrap();
     let path = place.path().join("f");
-    let founding = Founding {
+    let new_folder = NewFleetFolder {
         record: &record,
         submission: &Submission::default(),
         program: &program,
         users: &users(&place),
         group: None,
     };
-    let folder = FleetFolder::create(&path, &founding).unwrap();
+    let folder = FleetFolder::create(&path, &new_folder).unwrap();
     (place, folder, record)
 }
 
@@ -94,7 +94,7 @@ fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
 
 #[test]
 fn steps_that_lack_a_record_are_run_and_no_others() {
-    let (_place, folder, record) = site();
+    let (_place, folder, record) = new_fleet();
     let mut script = Script::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
     assert_eq!(
         attempt(&folder, &record, &mut script),
@@ -130,9 +130,9 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
 
 #[test]
 fn steps_of_another_attempt_count() {
-    let (_place, folder, record) = site();
+    let (_place, folder, record) = new_fleet();
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
-    script.other = Some(2);
+    script.rival_finishes_b_at = Some(2);
     assert_eq!(
         attempt(&folder, &record, &mut script),
         AttemptOutcome::Complete
@@ -149,7 +149,7 @@ fn output_that_is_not_a_record_fails_the_step() {
         r#"{"schema":"pinwise.comparison/1"}"#,
         r#"{"schema":"pinwise.comparison/9","id":"x"}"#,
     ] {
-        let (_place, folder, record) = site();
+        let (_place, folder, record) = new_fleet();
         let mut script = Script::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
         assert_eq!(
             attempt(&folder, &record, &mut script),
@@ -166,7 +166,7 @@ fn output_that_is_not_a_record_fails_the_step() {
 
 #[test]
 fn an_interruption_ends_the_attempt() {
-    let (_place, folder, record) = site();
+    let (_place, folder, record) = new_fleet();
     let interrupted = StepEnd::Interrupted("a signal".to_owned());
     let mut script = Script::new(&[(interrupted, GOOD)]);
     assert_eq!(
@@ -181,7 +181,7 @@ fn an_interruption_ends_the_attempt() {
 
 #[test]
 fn the_first_record_of_a_step_counts() {
-    let (_place, folder, record) = site();
+    let (_place, folder, record) = new_fleet();
     let place = folder.make_node("n1").unwrap();
     let body = |text: &str| with_id(text, "f.n1~a").unwrap();
     let first = body(GOOD);
@@ -198,12 +198,12 @@ fn the_first_record_of_a_step_counts() {
         .unwrap()
         .flatten();
     let hidden = hidden.filter(|e| e.file_name().to_string_lossy().starts_with('.'));
-    assert_eq!(hidden.count(), 0, "what was written beside is gone");
+    assert_eq!(hidden.count(), 0, "no temporary file is left");
 }
 
 #[test]
-fn attempts_that_begin_at_once_get_numbers_of_their_own() {
-    let (_place, folder, _) = site();
+fn concurrent_attempts_get_different_numbers() {
+    let (_place, folder, _) = new_fleet();
     let place = folder.make_node("n1").unwrap();
     let numbers: Vec<u32> = std::thread::scope(|scope| {
         let claim = || place.claim(AttemptStart::default()).unwrap().attempt;

@@ -149,7 +149,7 @@ fn turbo_is_read_from_either_driver() {
 
 /// Kernels of equal nodes report slightly different memory; a missing DIMM shows.
 #[test]
-fn memory_is_as_it_is_sold() {
+fn memory_is_rounded_to_retail_sizes() {
     let of = |kib: u64| {
         let text = format!("MemTotal: {kib} kB\n");
         settings("core:1 pu:1", &[("proc/meminfo", &text)])["memory"].clone()

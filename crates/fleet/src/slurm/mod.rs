@@ -76,9 +76,9 @@ impl Launcher for Slurm {
         let jobs = script::jobs(task, wanted, choice)?;
         write_script(&task.folder, &script::script(task)?)?;
         for (node, words) in jobs {
-            let said = call("sbatch", &words)?.output("sbatch")?;
+            let output = call("sbatch", &words)?.output("sbatch")?;
             on_job(FleetJob {
-                id: job_id(&said)?,
+                id: job_id(&output)?,
                 node,
                 submitted: submitted.to_owned(),
             });
@@ -149,12 +149,12 @@ fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
         &of,
         format,
     ]);
-    let said = call("squeue", &arguments)?;
+    let output = call("squeue", &arguments)?;
     // The answer for a single forgotten job; of several it leaves out unknown ones.
-    if !said.is_success && said.words.contains("Invalid job id") {
+    if !output.is_success && output.words.contains("Invalid job id") {
         return Ok(String::new());
     }
-    said.output("squeue")
+    output.output("squeue")
 }
 
 /// Accounting entries for jobs that the queue has forgotten; empty without accounting.

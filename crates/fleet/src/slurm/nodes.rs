@@ -69,7 +69,7 @@ fn parse_line(line: &str) -> Option<Node> {
     let mut word = || words.next();
     let (name, state, partition, features) = (word()?, word()?, word()?, word()?);
     let reason = word()?;
-    if !hostlist::is_plain(name) {
+    if !hostlist::is_node_name(name) {
         return None;
     }
     let bare = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());

@@ -23,14 +23,14 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn of_partition(name: &str) -> NodeRequest {
+fn request_partition(name: &str) -> NodeRequest {
     NodeRequest {
         partition: Some(name.to_owned()),
         ..NodeRequest::default()
     }
 }
 
-fn of_list(list: &str) -> NodeRequest {
+fn request_list(list: &str) -> NodeRequest {
     NodeRequest {
         list: Some(list.to_owned()),
         ..NodeRequest::default()
@@ -39,17 +39,17 @@ fn of_list(list: &str) -> NodeRequest {
 
 #[test]
 fn drained_and_dead_nodes_are_not_asked_and_reported() {
-    let choice = choose(&of_partition("all")).unwrap();
+    let choice = choose(&request_partition("all")).unwrap();
     assert_eq!(choice.nodes, names(&["n1", "n3"]));
     assert_eq!(choice.count, 2);
     assert_eq!(
         choice.left_out,
         names(&["n2: draining: bad DIMM | \"x", "n4: down: Not responding"])
     );
-    let named = choose(&of_list("n[1-2]")).unwrap();
+    let named = choose(&request_list("n[1-2]")).unwrap();
     assert_eq!(named.nodes, names(&["n1"]));
     assert_eq!(named.left_out.len(), 1);
-    let error = choose(&of_list("n2,n4")).unwrap_err();
+    let error = choose(&request_list("n2,n4")).unwrap_err();
     assert!(
         error.starts_with("no node is usable: n2: draining"),
         "{error}"
@@ -60,7 +60,7 @@ fn drained_and_dead_nodes_are_not_asked_and_reported() {
 fn states_with_a_sign_are_those_without() {
     let check = |state: &str, is_asked: bool| {
         let found = nodes::parse(&format!("a|{state}|p*|(null)|none\n")).unwrap();
-        let choice = nodes::choose(&of_partition("p"), &found);
+        let choice = nodes::choose(&request_partition("p"), &found);
         assert_eq!(choice.is_ok(), is_asked, "{state}");
     };
     for state in [
@@ -91,7 +91,7 @@ fn states_with_a_sign_are_those_without() {
 }
 
 #[test]
-fn nodes_that_do_not_fit_are_named() {
+fn unsuitable_nodes_are_reported() {
     let check = |wanted: &NodeRequest, words: &str| {
         let error = choose(wanted).unwrap_err();
         assert!(error.contains(words), "{error}");
@@ -99,12 +99,15 @@ fn nodes_that_do_not_fit_are_named() {
     };
     check(&NodeRequest::default(), "no nodes given");
     check(
-        &of_list("n[1-9]"),
+        &request_list("n[1-9]"),
         "Slurm has no node n5 (sinfo -N lists the nodes)",
     );
-    check(&of_list("n["), "--nodelist 'n[': a bracket is not closed");
     check(
-        &of_partition("nope"),
+        &request_list("n["),
+        "--nodelist 'n[': a bracket is not closed",
+    );
+    check(
+        &request_partition("nope"),
         "no partition 'nope' with nodes (there are all, short)",
     );
     let constraint = |text: &str| NodeRequest {
@@ -121,7 +124,7 @@ fn nodes_that_do_not_fit_are_named() {
         choose(&constraint("f1|f3&any")).unwrap().nodes,
         names(&["n1", "n3"])
     );
-    let mut both = of_list("n1,n3");
+    let mut both = request_list("n1,n3");
     both.constraint = Some("f3".to_owned());
     let choice = choose(&both).unwrap();
     assert_eq!(choice.nodes, names(&["n3"]));
@@ -138,7 +141,7 @@ fn slurm_is_not_asked_for_more_nodes_than_there_are() {
     assert_eq!((choice.count, choice.nodes.len()), (4, 0));
     let error = choose(&wanted(5)).unwrap_err();
     assert_eq!(error, "--nodes 5: only 4 nodes match the request");
-    let mut unknown = of_partition("nope");
+    let mut unknown = request_partition("nope");
     unknown.count = Some(5);
     assert_eq!(
         choose(&unknown).unwrap().count,
@@ -147,7 +150,7 @@ fn slurm_is_not_asked_for_more_nodes_than_there_are() {
     );
 }
 
-fn submitted(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
+fn submit_jobs(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
     let job = |(id, node): &(&str, Option<&str>)| FleetJob {
         id: (*id).to_owned(),
         node: node.map(str::to_owned),
@@ -158,7 +161,7 @@ fn submitted(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
 
 #[test]
 fn jobs_are_reported_by_node_with_slurms_words() {
-    let of = submitted(&[
+    let of = submit_jobs(&[
         ("10", Some("n1")),
         ("11", Some("n1")),
         ("12", None),
@@ -196,11 +199,11 @@ fn jobs_are_reported_by_node_with_slurms_words() {
 }
 
 #[test]
-fn accounting_is_read_as_its_man_page_has_it() {
+fn accounting_is_parsed_as_in_its_man_page() {
     let text = "7|CANCELLED by 1000|n[1-2]|pinwise-f\n8_2|NODE_FAIL|None assigned|pinwise-f\n\
                 9|COMPLETED|n1|other|name\n";
     let listed = jobs::parse_accounted(text, NAME).unwrap();
-    let of = submitted(&[("7", None), ("8", None), ("9", None)]);
+    let of = submit_jobs(&[("7", None), ("8", None), ("9", None)]);
     let states = jobs::states(&of, &listed, &std::collections::BTreeMap::new());
     let stages: Vec<Stage> = states.iter().map(|state| state.stage).collect();
     assert_eq!(
@@ -211,7 +214,7 @@ fn accounting_is_read_as_its_man_page_has_it() {
 }
 
 #[test]
-fn slurms_own_words_stand_in_one_line() {
+fn messages_of_slurm_are_shown_on_one_line() {
     let check = |text: &str, wanted: &str| assert_eq!(one_line(text, "sbatch"), wanted);
     check(
         "sbatch: error: invalid partition specified: nope\n\
@@ -258,7 +261,7 @@ fn task(folder: &str) -> Task {
 }
 
 #[test]
-fn each_named_node_has_a_job_of_its_own() {
+fn each_requested_node_has_its_own_job() {
     let wanted = NodeRequest {
         partition: Some("all".to_owned()),
         account: Some("a b".to_owned()),
@@ -331,7 +334,7 @@ fn hostile() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_listing_breaks_a_reader(text in hostile()) {
-        let of = submitted(&[("1", Some("n1")), ("22", None)]);
+        let of = submit_jobs(&[("1", Some("n1")), ("22", None)]);
         let plain = |words: &str| !words.contains(char::is_control);
         match (jobs::parse(&text, NAME), jobs::parse_accounted(&text, NAME)) {
             (Ok(listed), Ok(more)) => {
@@ -347,7 +350,7 @@ proptest! {
         }
         match nodes::parse(&text) {
             Ok(found) => {
-                if let Ok(choice) = nodes::choose(&of_partition("all"), &found) {
+                if let Ok(choice) = nodes::choose(&request_partition("all"), &found) {
                     prop_assert!(choice.left_out.iter().all(|words| plain(words)));
                 }
             }

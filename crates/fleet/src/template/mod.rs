@@ -5,7 +5,7 @@
 //! name = "ssh"
 //! [submit]
 //! command = "ssh -n {node} …"   # prints the job's id
-//! job = "^([0-9]+)$"            # which stands in the first group
+//! job = "^([0-9]+)$"            # in the first group
 //! [status]
 //! command = "…"
 //! states = [{ pattern = "^running", stage = "running" }]
@@ -111,7 +111,7 @@ impl Template {
         }
     }
 
-    fn of_job(&self, text: &str, task: &Task, job: &FleetJob) -> String {
+    fn render_for_job(&self, text: &str, task: &Task, job: &FleetJob) -> String {
         let node = job.node.as_deref().unwrap_or_default();
         let mut values = self.values(task, &NodeRequest::default(), node);
         values.job = Some(job.id.clone());
@@ -203,10 +203,12 @@ impl Launcher for Template {
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
         require_host_names(choice.nodes.iter())?;
-        let orders: Vec<Order> = { choice.nodes.iter() }
+        let orders: Vec<Order> = choice
+            .nodes
+            .iter()
             .map(|node| self.order(task, wanted, node))
             .collect();
-        let jobs = make_folders(task, &orders).map_err(unwritten)?;
+        let jobs = make_folders(task, &orders).map_err(cannot_write)?;
         run::for_each_parallel(
             &orders,
             self.parallel,
@@ -231,7 +233,7 @@ impl Launcher for Template {
             jobs,
             self.parallel,
             |job| {
-                let done = run::run_in_shell(&self.name, &self.of_job(status, task, job))?;
+                let done = run::run_in_shell(&self.name, &self.render_for_job(status, task, job))?;
                 let (stage, words) = self.stage(&done.combined_output());
                 Ok(JobState {
                     job: job.id.clone(),
@@ -268,7 +270,7 @@ impl Launcher for Template {
             &may_run,
             self.parallel,
             |job| {
-                let done = run::run_in_shell(&self.name, &self.of_job(cancel, task, job))?;
+                let done = run::run_in_shell(&self.name, &self.render_for_job(cancel, task, job))?;
                 done.require_success(&self.name).map(|_| ())
             },
             |_, ()| {},
@@ -281,7 +283,7 @@ impl Template {
         if let Some((name, script)) = &order.script {
             let script = script.as_bytes();
             jobs.put(name, script, How::Replace, Readers::OwnerStarts)
-                .map_err(unwritten)?;
+                .map_err(cannot_write)?;
         }
         let Some(command) = &order.command else {
             return Ok(order.node.clone());
@@ -293,7 +295,7 @@ impl Template {
             words: one_line(out.lines()),
         };
         let job = self.job.as_ref().ok_or_else(strange)?;
-        let found = { out.lines() }.find_map(|line| job.captures(line.trim_end()));
+        let found = out.lines().find_map(|line| job.captures(line.trim_end()));
         let found = found.ok_or_else(strange)?;
         let id = found.get(1).map_or("", |id| id.as_str());
         match is_job_id(id) {
@@ -326,14 +328,14 @@ fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
     folder.make("jobs", Readers::Owner)
 }
 
-fn unwritten(error: FolderError) -> LaunchError {
+fn cannot_write(error: FolderError) -> LaunchError {
     LaunchError::Wanted(error.to_string())
 }
 
 /// Refuses anything but a host name before it becomes part of a command: ssh takes a host that
 /// begins with `-` for an option.
 fn require_host_names<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
-    match nodes.find(|node| !hostlist::is_plain(node)) {
+    match nodes.find(|node| !hostlist::is_node_name(node)) {
         Some(odd) => Err(LaunchError::Wanted(format!(
             "'{odd}' is not the name of a node"
         ))),

@@ -142,12 +142,12 @@ struct Source<'a>(&'a str);
 
 impl Source<'_> {
     fn error<T>(&self, value: &Spanned<T>, reason: String) -> TomlError {
-        TomlError::in_value(self.0, value, reason)
+        TomlError::mistake_in_value(self.0, value, reason)
     }
 
     fn name(&self, value: &Spanned<String>) -> Result<String, TomlError> {
         let name = value.get_ref();
-        match crate::hostlist::is_plain(name) {
+        match crate::hostlist::is_node_name(name) {
             true => Ok(name.clone()),
             false => {
                 let reason = "name: use letters, digits, -, _ and . only";

@@ -13,7 +13,7 @@ fn task(folder: &str) -> Task {
     }
 }
 
-fn chosen(nodes: &[&str]) -> Choice {
+fn choose_nodes(nodes: &[&str]) -> Choice {
     Choice {
         nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
         count: nodes.len(),
@@ -36,7 +36,7 @@ fn built_in_templates_say_what_they_run() {
         let template = Template::parse(text).unwrap();
         assert_eq!(template.name(), name);
         let plan = template
-            .plan(&task(folder), &wanted, &chosen(&["n1"]))
+            .plan(&task(folder), &wanted, &choose_nodes(&["n1"]))
             .unwrap();
         insta::assert_snapshot!(format!("template_{name}"), plan);
     }
@@ -45,7 +45,7 @@ fn built_in_templates_say_what_they_run() {
 #[test]
 fn wishes_that_were_not_uttered_leave_no_line() {
     let plan = |wanted: &NodeRequest| {
-        let plan = template("pbs").plan(&task("/f"), wanted, &chosen(&["n1"]));
+        let plan = template("pbs").plan(&task("/f"), wanted, &choose_nodes(&["n1"]));
         plan.unwrap()
     };
     let without = plan(&NodeRequest::default());
@@ -183,14 +183,14 @@ fn names_for_kubernetes_are_labels_and_differ() {
 }
 
 #[test]
-fn jobs_are_reported_as_they_come_and_refusals_end_it() {
+fn jobs_are_reported_at_once_and_a_refusal_stops_submitting() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("nodes")).unwrap();
     let text = "name = \"x\"\n[submit]\ncommand = \"test {node} != n3 || { echo no >&2; exit 1; }; echo job {node}\"\njob = '^job (.*)$'";
     let template = Template::parse(text).unwrap();
     let task = task(&folder.path().display().to_string());
     let mut jobs = Vec::new();
-    let choice = chosen(&["n1", "n2", "n3", "n4"]);
+    let choice = choose_nodes(&["n1", "n2", "n3", "n4"]);
     let mut on_job = |job: FleetJob| jobs.push(job.id);
     let submitted = template.submit(&task, &NodeRequest::default(), &choice, "now", &mut on_job);
     assert_eq!(submitted.unwrap_err().to_string(), "x: no");
@@ -226,7 +226,7 @@ fn only_names_of_nodes_get_into_commands() {
         let submitted = template.submit(
             &task,
             &NodeRequest::default(),
-            &chosen(&[odd]),
+            &choose_nodes(&[odd]),
             "now",
             &mut |_| {},
         );
@@ -250,7 +250,7 @@ proptest! {
     #[test]
     fn values_stay_one_word(folder in "/[ -.0-~é]{1,20}") {
         let plan = |name: &str| {
-            template(name).plan(&task(&folder), &NodeRequest::default(), &chosen(&["n1"])).unwrap()
+            template(name).plan(&task(&folder), &NodeRequest::default(), &choose_nodes(&["n1"])).unwrap()
         };
         let words = shell_words::split(&plan("local")).unwrap();
         prop_assert_eq!(&words[1], &format!("{folder}/pinwise"));
@@ -263,7 +263,7 @@ proptest! {
     #[test]
     fn any_text_is_a_template_or_refused(text in "(name = \"x\"\n|\\[submit\\]\n|command = \"[a{}]{0,5}\"\n|job = '[()a]{0,4}'\n|script = \"\\PC{0,4}\"\n){0,6}") {
         if let Ok(template) = Template::parse(&text) {
-            let _ = template.plan(&task("/f"), &NodeRequest::default(), &chosen(&["n1"]));
+            let _ = template.plan(&task("/f"), &NodeRequest::default(), &choose_nodes(&["n1"]));
         }
     }
 }

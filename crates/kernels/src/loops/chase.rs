@@ -53,7 +53,7 @@ impl Chain {
             *place = u32::try_from(at).ok()?;
         }
         for last in (1..order.len()).rev() {
-            let other = below(&mut random, last);
+            let other = random_below(&mut random, last);
             order.swap(last, other);
             if last % STRIDE == 0 && !goes_on() {
                 return None;
@@ -121,7 +121,7 @@ impl Chain {
 
 /// A number below `bound`: `SplitMix64` (Steele et al. 2014) and Lemire's multiplication, whose
 /// bias of `bound` in 2^64 does not matter here.
-fn below(random: &mut u64, bound: usize) -> usize {
+fn random_below(random: &mut u64, bound: usize) -> usize {
     *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *random;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Lines in the order of the chain, once around.
-    fn visited(lines: usize, stride: usize, seed: u64) -> Vec<usize> {
+    fn list_visited_lines(lines: usize, stride: usize, seed: u64) -> Vec<usize> {
         let mut memory = vec![0u64; lines * stride / 8];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap().cast::<u8>();
         let mut order = vec![0; lines];
@@ -156,7 +156,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_line_is_visited_once(lines in 1usize..600, stride in 1usize..3, seed: u64) {
-            let mut seen = visited(lines, 64 * stride, seed);
+            let mut seen = list_visited_lines(lines, 64 * stride, seed);
             prop_assert_eq!(*seen.last().unwrap(), 0, "back where it started");
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..lines).collect::<Vec<_>>());
@@ -165,9 +165,15 @@ mod tests {
 
     #[test]
     fn the_order_is_the_seed_s_and_looks_random() {
-        assert_eq!(visited(500, 64, 7), visited(500, 64, 7));
-        assert_ne!(visited(500, 64, 7), visited(500, 64, 8));
-        let order = visited(500, 64, 7);
+        assert_eq!(
+            list_visited_lines(500, 64, 7),
+            list_visited_lines(500, 64, 7)
+        );
+        assert_ne!(
+            list_visited_lines(500, 64, 7),
+            list_visited_lines(500, 64, 8)
+        );
+        let order = list_visited_lines(500, 64, 7);
         let neighbours = order.windows(2).filter(|w| w[0].abs_diff(w[1]) <= 2);
         assert!(neighbours.count() < 20);
     }

@@ -26,7 +26,7 @@ pub struct Clock {
     ns_per_tick: f64,
 }
 
-/// Long enough that reading the system's clock twice, some 50 ns each, errs by
+/// Long enough that reading the system's clock twice, about 50 ns each, errs by
 /// 1 in 20,000.
 const CALIBRATION_NS: u64 = 2_000_000;
 

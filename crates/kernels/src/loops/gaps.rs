@@ -75,15 +75,15 @@ impl GapBuffer {
 
 /// The figures of the loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Watched {
+pub struct GapLoopFigures {
     /// First reading, ns of `CLOCK_MONOTONIC`.
     pub from_ns: u64,
     /// Last reading.
     pub to_ns: u64,
     /// Readings of the clock.
     pub readings: u64,
-    /// Gaps that found no room in the buffer.
-    pub unwritten: u64,
+    /// Gaps that the full buffer could not take.
+    pub lost_gaps: u64,
 }
 
 /// Reads the clock until a moment of `CLOCK_MONOTONIC` or until it is stopped. Two readings more
@@ -94,14 +94,14 @@ pub fn watch(
     until_ns: u64,
     stop: &AtomicBool,
     buffer: &GapBuffer,
-) -> Watched {
+) -> GapLoopFigures {
     let from_ns = system_ns();
     let start = clock.ticks();
     let threshold = clock.ticks_in(threshold_ns as f64).max(1);
     let time = clock.ticks_in(until_ns.saturating_sub(from_ns) as f64);
-    let mut watched = Watched {
+    let mut watched = GapLoopFigures {
         from_ns,
-        ..Watched::default()
+        ..GapLoopFigures::default()
     };
     let mut last = start;
     loop {
@@ -115,7 +115,7 @@ pub fn watch(
                 end_ns: clock.system_ns_at(now),
                 length_ns: whole(clock.ns(step)),
             };
-            watched.unwritten += u64::from(!buffer.put(gap));
+            watched.lost_gaps += u64::from(!buffer.put(gap));
         }
         if now.wrapping_sub(start) >= time || stop.load(Ordering::Relaxed) {
             break;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_takes_no_more_until_it_is_emptied() {
+    fn a_full_buffer_refuses_gaps_until_it_is_emptied() {
         let buffer = GapBuffer::new(2);
         assert!(buffer.put(gap(1)) && buffer.put(gap(2)));
         assert!(!buffer.put(gap(3)));
@@ -168,7 +168,7 @@ mod tests {
         buffer.take(&mut found);
         // Every reading is a gap of more than 1 ns: the buffer is full at once.
         assert_eq!(found.len(), 16);
-        assert!(watched.unwritten > 0 && watched.readings > 16);
+        assert!(watched.lost_gaps > 0 && watched.readings > 16);
         assert!(watched.to_ns >= until_ns - 100_000, "{watched:?}");
         for gap in &found {
             let from_ns = gap.end_ns - gap.length_ns;

@@ -17,7 +17,7 @@ pub(super) const MAX_ADDITIONS: u32 = 512;
 /// The processor's own hints: PAUSE, on arm64 ISB as in
 /// [`spin::pause`](super::spin::pause).
 #[inline(always)]
-pub(super) fn plain(hints: u64) {
+pub(super) fn run_plain(hints: u64) {
     if hints == 0 {
         return;
     }

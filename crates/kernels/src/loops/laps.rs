@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_lap_is_a_stop_and_a_slow_state_is_not() {
+    fn a_long_lap_is_an_interruption_and_a_slow_clock_is_not() {
         check([1000, 1000, 1000, 1000, 1000], false, 1000.0);
         check([1000, 1000, 40_000, 1000, 1000], true, 1000.0);
         // A timer interrupt.

@@ -15,7 +15,7 @@ use super::laps::Laps;
 #[repr(C, align(128))]
 pub struct Line(AtomicU64);
 
-/// Untimed round trips that start a batch: they show whether the other is there, and warm up its
+/// Untimed round trips that start a batch: they show whether the other thread has started, and warm up its
 /// code and data.
 const LEAD_IN: u64 = 8;
 /// Laps of a batch.
@@ -40,7 +40,7 @@ pub fn one_way_ns(trips: &Trips, clock: &Clock) -> f64 {
 
 /// The result of the follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Followed {
+pub enum FollowerResult {
     /// The leader has ended.
     Over,
     /// No partner came within its patience.
@@ -118,16 +118,21 @@ impl Line {
 
     /// The follower's side: answers until nothing comes any more. `at_batch` is called when a new
     /// batch has begun, before it is answered.
-    pub fn follow(&self, clock: &Clock, patience: u64, mut at_batch: impl FnMut()) -> Followed {
+    pub fn follow(
+        &self,
+        clock: &Clock,
+        patience: u64,
+        mut at_batch: impl FnMut(),
+    ) -> FollowerResult {
         // The line starts out as zero: no batch has this number.
         let mut mine = 1;
         let mut batch = 0;
         loop {
             let Some(now) = self.answer(mine, clock, patience) else {
-                return Followed::Alone;
+                return FollowerResult::Alone;
             };
             if now == OVER {
-                return Followed::Over;
+                return FollowerResult::Over;
             }
             if now / BATCH != batch {
                 batch = now / BATCH;
@@ -175,15 +180,15 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_without_leader_gives_up_and_is_told_the_end() {
+    fn a_follower_without_leader_gives_up() {
         let (line, clock) = (Line::default(), Clock::system());
-        assert_eq!(line.follow(&clock, 1000, || ()), Followed::Alone);
+        assert_eq!(line.follow(&clock, 1000, || ()), FollowerResult::Alone);
         line.end();
-        assert_eq!(line.follow(&clock, 1000, || ()), Followed::Over);
+        assert_eq!(line.follow(&clock, 1000, || ()), FollowerResult::Over);
     }
 
     #[test]
-    fn batches_are_answered_whenever_the_follower_comes() {
+    fn batches_are_answered_even_if_the_follower_starts_late() {
         let (line, clock) = (Line::default(), Clock::calibrate());
         let minute = clock.ticks_in(60e9);
         let batches = std::thread::scope(|scope| {

@@ -124,7 +124,7 @@ pub fn has_user_waits() -> bool {
 
 /// Executes [`PAUSES`] TPAUSEs until a moment that has passed, in the lighter state: their minimum
 /// cost. Requires [`has_user_waits`]; does nothing on other architectures than x86-64.
-pub fn timed_pause() {
+pub fn run_timed_pauses() {
     #[cfg(target_arch = "x86_64")]
     for _ in 0..PAUSES {
         // SAFETY: the CPU has the instruction, as the caller made sure; without,
@@ -142,7 +142,7 @@ pub fn timed_pause() {
 }
 
 /// Likewise UMONITOR and UMWAIT on a line of the stack.
-pub fn monitored_wait() {
+pub fn run_monitored_waits() {
     #[cfg(target_arch = "x86_64")]
     {
         let line = 0u64;
@@ -167,7 +167,7 @@ pub fn monitored_wait() {
 /// [`CHAIN`] additions, each of the one before. Register to register: some
 /// cores add small constants at renaming, in no time.
 #[inline(always)]
-pub fn chain() {
+pub fn run_chain() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     rounds!(
         CHAIN / 64; "2:", ".rept 64", add!("sum", "term"), ".endr", next_round!();
@@ -197,7 +197,7 @@ pub fn count() {
 
 /// Integer additions of eight independent chains: more than any core has ports for.
 #[inline(always)]
-pub fn integers() {
+pub fn run_integer_chains() {
     const ROUNDS: u32 = 512;
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     rounds!(
@@ -223,7 +223,7 @@ pub fn integers() {
 /// does not idle the ports: multiply-adds of four numbers if the CPU has them, else multiplications
 /// of two.
 #[inline(always)]
-pub fn floats() {
+pub fn run_float_chains() {
     // FMA includes AVX and its registers in use by the system.
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("fma") {
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_has_as_many_cycles_as_it_says() {
+    fn a_chain_takes_one_cycle_per_addition() {
         let clock = Clock::calibrate();
-        let cycle = fastest_ns(&clock, chain) / f64::from(CHAIN);
+        let cycle = fastest_ns(&clock, run_chain) / f64::from(CHAIN);
         // From 0.2 to 8 GHz.
         assert!((0.125..5.0).contains(&cycle), "{cycle} ns");
     }
@@ -281,11 +281,11 @@ mod tests {
     #[test]
     fn ports_are_fuller_than_a_chain_leaves_them() {
         let clock = Clock::calibrate();
-        let cycle = fastest_ns(&clock, chain) / f64::from(CHAIN);
+        let cycle = fastest_ns(&clock, run_chain) / f64::from(CHAIN);
         let additions = 512.0 * 64.0;
-        let each = fastest_ns(&clock, integers) / additions;
+        let each = fastest_ns(&clock, run_integer_chains) / additions;
         assert!(each < cycle, "{each} against {cycle}");
-        for work in [count, floats, pause] {
+        for work in [count, run_float_chains, pause] {
             assert!(fastest_ns(&clock, work) > 0.0);
         }
     }

@@ -163,7 +163,7 @@ mod tests {
     #[derive(Clone)]
     struct Aligned([f64; 3 * BLOCK / 8]);
 
-    fn filled(from: f64) -> Box<Aligned> {
+    fn fill_array(from: f64) -> Box<Aligned> {
         let mut memory = Box::new(Aligned([0.0; 3 * BLOCK / 8]));
         for (at, value) in memory.0.iter_mut().enumerate() {
             *value = from + at as f64;
@@ -176,7 +176,7 @@ mod tests {
     #[track_caller]
     fn check(pattern: Pattern, expected: impl Fn(f64, f64, f64) -> f64) {
         for variant in variants(pattern) {
-            let (mut a, b, c) = (filled(-1e6), filled(1.0), filled(7.0));
+            let (mut a, b, c) = (fill_array(-1e6), fill_array(1.0), fill_array(7.0));
             let before = a.clone();
             let arrays = Arrays {
                 a: a.0.as_mut_ptr(),

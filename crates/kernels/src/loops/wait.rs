@@ -8,7 +8,7 @@
 //! a virtual machine with 250 ticks a second. It does not decide what a wait should take.
 
 use super::clock::Clock;
-use super::hint::{MAX_ADDITIONS, plain, run_chained, run_stretched};
+use super::hint::{MAX_ADDITIONS, run_chained, run_plain, run_stretched};
 
 /// Longer hints consist of several parts, so that no part needs more additions than there are, even
 /// at 6 GHz.
@@ -37,7 +37,7 @@ const CORRECTIONS: usize = 4;
 
 /// How a hint is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum HintRecipe {
     /// This processor's own hint.
     Hint,
     /// The hint plus additions.
@@ -49,7 +49,7 @@ pub enum Made {
 /// Hints of one length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hints {
-    made: Made,
+    made: HintRecipe,
     /// A hint's parts; more than one if it is long.
     parts: u32,
     /// Additions of a part; the fraction is spread over the parts.
@@ -72,7 +72,7 @@ impl Hints {
     #[must_use]
     pub fn own(clock: &Clock) -> Self {
         let mut hints = Self {
-            made: Made::Hint,
+            made: HintRecipe::Hint,
             parts: 1,
             additions: 0.0,
             owed: 0.0,
@@ -105,7 +105,7 @@ impl Hints {
             overhead: (1.0, 0),
             cycle_ns: 0.3,
         };
-        let mut shortened = bare(Made::Shortened);
+        let mut shortened = bare(HintRecipe::Shortened);
         let least_ns = shortened.measure_ns(clock);
         let far = f64::from(MAX_ADDITIONS);
         shortened.additions = far;
@@ -114,7 +114,7 @@ impl Hints {
         if part_ns < least_ns + 2.0 * shortened.cycle_ns {
             return None;
         }
-        let mut stretched = bare(Made::Stretched);
+        let mut stretched = bare(HintRecipe::Stretched);
         let mut hints = if stretched.measure_ns(clock) <= part_ns {
             stretched.cycle_ns = shortened.cycle_ns;
             stretched
@@ -138,14 +138,14 @@ impl Hints {
 
     /// How they are made.
     #[must_use]
-    pub const fn made(&self) -> Made {
+    pub const fn made(&self) -> HintRecipe {
         self.made
     }
 
     /// Measures the present length of a hint, ns, without interrupts: the median of some bursts.
     pub fn measure_ns(&mut self, clock: &Clock) -> f64 {
         let mut bursts = [0.0; BURSTS];
-        self.burst(clock, &mut bursts);
+        self.time_bursts(clock, &mut bursts);
         middle(&mut bursts)
     }
 
@@ -154,7 +154,7 @@ impl Hints {
     /// meanwhile.
     pub fn observe_ns(&mut self, clock: &Clock, is_undisturbed: impl FnOnce() -> bool) -> f64 {
         let mut bursts = [0.0; LONG_BURSTS];
-        self.burst(clock, &mut bursts);
+        self.time_bursts(clock, &mut bursts);
         self.median_ns = middle(&mut bursts);
         if is_undisturbed() {
             let hints = whole_hints(BURST_NS / self.wanted_ns) as f64;
@@ -175,14 +175,14 @@ impl Hints {
     }
 
     /// Measures the length of a hint and corrects it, interrupts included; this processor's own
-    /// hints stay as they are. Returns the measured length, without interrupts, ns.
+    /// hints stay unchanged. Returns the measured length, without interrupts, ns.
     pub fn correct(&mut self, clock: &Clock) -> f64 {
         let found_ns = self.measure_ns(clock);
         self.median_ns = found_ns;
         let missing_ns = self.wanted_ns / self.overhead.0 - found_ns;
         // No clock changes by more than that: other threads had the CPU most of the time.
         let is_credible = self.overhead.1 == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
-        if self.made != Made::Hint && is_credible {
+        if self.made != HintRecipe::Hint && is_credible {
             let missing = missing_ns / f64::from(self.parts) / self.cycle_ns;
             let most = f64::from(MAX_ADDITIONS);
             self.additions = (self.additions + missing).clamp(0.0, most);
@@ -191,7 +191,7 @@ impl Hints {
     }
 
     /// Times bursts of hints, as ns for each.
-    fn burst(&mut self, clock: &Clock, bursts: &mut [f64]) {
+    fn time_bursts(&mut self, clock: &Clock, bursts: &mut [f64]) {
         let reading = (0..4).map(|_| {
             let from = clock.ticks();
             clock.ticks().wrapping_sub(from)
@@ -209,8 +209,8 @@ impl Hints {
     /// Executes this many hints.
     #[inline]
     pub fn execute(&mut self, hints: u64) {
-        if self.made == Made::Hint {
-            plain(hints);
+        if self.made == HintRecipe::Hint {
+            run_plain(hints);
             return;
         }
         let parts = hints * u64::from(self.parts);
@@ -225,7 +225,7 @@ impl Hints {
         )]
         let (more, few) = (more as u64, whole as u32);
         let lengthened = (few + 1).min(MAX_ADDITIONS);
-        if self.made == Made::Stretched {
+        if self.made == HintRecipe::Stretched {
             run_stretched(parts - more, few);
             run_stretched(more, lengthened);
         } else {
@@ -265,7 +265,7 @@ pub struct Waited {
     pub hints: u64,
     /// How long that took, ns.
     pub spun_ns: f64,
-    /// Time that other threads took from it, ns, as far as visible: parts of some 20 µs that took
+    /// Time that other threads took from it, ns, as far as visible: parts of about 20 µs that took
     /// up to 100 µs too long.
     pub stopped_ns: f64,
 }

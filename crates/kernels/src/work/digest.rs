@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_sees_every_byte_and_where_pieces_end() {
+    fn a_digest_depends_on_every_byte_and_on_the_pieces() {
         let text: Vec<u8> = (0..100).collect();
         let whole = Digest::of(&text);
         for at in 0..text.len() {

@@ -186,9 +186,9 @@ pub trait Worker {
     ///
     /// # Errors
     /// [`Wrong`] if the result is wrong.
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong>;
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong>;
 
-    /// Does units until there are no more and returns the sum of their [`bind_digest`] digests.
+    /// Does units until none is left, and returns the sum of their [`bind_digest`] digests.
     /// Only threads that work together need their own.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ pub trait Worker {
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let mut sum = 0u64;
         for unit in units {
-            sum = sum.wrapping_add(bind_digest(unit, self.unit(unit)?));
+            sum = sum.wrapping_add(bind_digest(unit, self.run_unit(unit)?));
         }
         Ok(sum)
     }
@@ -271,7 +271,7 @@ pub struct Random(u64);
 impl Random {
     /// The stream of a unit.
     #[must_use]
-    pub const fn of_unit(unit: u64) -> Self {
+    pub const fn for_unit(unit: u64) -> Self {
         Self(bind_digest(unit, 0x70_69_6e_77_69_73_65))
     }
 

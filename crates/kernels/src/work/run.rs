@@ -87,7 +87,7 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
             order.kernel.name
         )));
     }
-    let field = Field {
+    let field = SharedRun {
         order,
         job: job.as_ref(),
         next: AtomicU64::new(0),
@@ -191,7 +191,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<KernelOutcome,
 }
 
 /// State shared by all threads of a run.
-struct Field<'a> {
+struct SharedRun<'a> {
     order: &'a Order,
     job: &'a dyn Job,
     next: AtomicU64,
@@ -199,7 +199,7 @@ struct Field<'a> {
     failed: AtomicU64,
 }
 
-impl Field<'_> {
+impl SharedRun<'_> {
     fn part(&self, thread: usize) -> Result<Part, KernelError> {
         let made = self.place(thread).and_then(|()| self.job.worker(thread));
         if made.is_err() {

@@ -89,19 +89,19 @@ pub struct CaptureReadError {
 /// # Errors
 /// [`CaptureReadError`] if not even the affinity mask can be read.
 pub fn capture_host() -> Result<Capture, CaptureReadError> {
-    let mut reader = Reader::of_host();
+    let mut reader = Reader::read_this_host();
     reader.read_devices();
     reader.finish()
 }
 
 /// The same without devices.
 pub(super) fn capture_cpus() -> Result<Capture, CaptureReadError> {
-    Reader::of_host().finish()
+    Reader::read_this_host().finish()
 }
 
 /// Captures only the devices of this system.
 pub(super) fn capture_devices() -> Capture {
-    let mut reader = Reader::of_host();
+    let mut reader = Reader::read_this_host();
     reader.read_devices();
     reader.capture
 }
@@ -168,7 +168,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn of_host() -> Self {
+    fn read_this_host() -> Self {
         Self {
             root: PathBuf::from("/"),
             capture: Capture::new(),

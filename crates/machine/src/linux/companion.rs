@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::guardian::{self, MARK};
-use super::{LinuxMachine, Role, sys, tree};
+use super::{CommandPurpose, LinuxMachine, sys, tree};
 use crate::{CommandRunner, Companion, Host, MachineError, RunSetting};
 
 /// It must be ready within this time …
@@ -42,9 +42,9 @@ impl LinuxMachine {
         let cpus = self.topology.allowed.clone();
         let mark = format!("{}.{:x}", self.mark, self.companions.len());
         let descriptors = self.streams.closed();
-        let role = Role::Companion { mark: &mark };
+        let role = CommandPurpose::Companion { mark: &mark };
         let started = self.start(&companion.command, role, &cpus, None, None, descriptors);
-        self.guardian.command_ended();
+        self.guardian.note_command_end();
         let (child, _) = started?;
         self.left.insert(child.pid);
         self.companions.push(RunningCompanion {

@@ -31,9 +31,18 @@ const PROBE_SWITCHES: u32 = 100;
 /// Counters would cost more than half a per cent of a command as short as this.
 pub(super) const SHORT: Duration = Duration::from_millis(5);
 
+/// When a machine counts cycles and instructions of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CycleCounting {
+    /// Only if it does not slow commands down.
+    IfCheap,
+    /// Even if it slows commands down.
+    Always,
+}
+
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum CounterKind {
     Migrations,
     Cycles,
     Instructions,
@@ -50,12 +59,13 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Opens the permitted counters; hardware counters only if cheap or if `insist`.
-    pub(super) fn open(insist: bool) -> Self {
+    /// Opens the permitted counters.
+    pub(super) fn open(counting: CycleCounting) -> Self {
+        let insist = counting == CycleCounting::Always;
         let mut counters = Self {
-            migrations: open(Counted::Migrations).ok(),
-            cycles: open(Counted::Cycles).ok(),
-            instructions: open(Counted::Instructions).ok(),
+            migrations: open(CounterKind::Migrations).ok(),
+            cycles: open(CounterKind::Cycles).ok(),
+            instructions: open(CounterKind::Instructions).ok(),
             are_wanted: insist,
         };
         if !insist && counters.cycles.is_some() && !counters.are_cheap() {
@@ -74,24 +84,24 @@ impl Counters {
 
     /// Closes all counters, so that commands started from now on have none; returns which were
     /// open.
-    pub(super) fn set_aside(&mut self) -> Vec<Counted> {
-        let taken = [
-            (Counted::Migrations, self.migrations.take()),
-            (Counted::Cycles, self.cycles.take()),
-            (Counted::Instructions, self.instructions.take()),
+    pub(super) fn set_aside(&mut self) -> Vec<CounterKind> {
+        let opened = [
+            (CounterKind::Migrations, self.migrations.take()),
+            (CounterKind::Cycles, self.cycles.take()),
+            (CounterKind::Instructions, self.instructions.take()),
         ];
-        let open = taken.into_iter().filter(|(_, counter)| counter.is_some());
+        let open = opened.into_iter().filter(|(_, counter)| counter.is_some());
         open.map(|(counted, _)| counted).collect()
     }
 
     /// Opens counters that were set aside.
-    pub(super) fn reopen(&mut self, aside: &[Counted]) {
+    pub(super) fn reopen(&mut self, aside: &[CounterKind]) {
         for &counted in aside {
             let counter = open(counted).ok();
             match counted {
-                Counted::Migrations => self.migrations = counter,
-                Counted::Cycles => self.cycles = counter,
-                Counted::Instructions => self.instructions = counter,
+                CounterKind::Migrations => self.migrations = counter,
+                CounterKind::Cycles => self.cycles = counter,
+                CounterKind::Instructions => self.instructions = counter,
             }
         }
     }
@@ -121,32 +131,32 @@ impl Counters {
 /// reveal seccomp filters.
 #[must_use]
 pub fn perf_refusal() -> Option<Refusal> {
-    let error = open(Counted::Migrations).err()?;
+    let error = open(CounterKind::Migrations).err()?;
     Some(permission::refusal(Attempt::Own(Target::Child), &error))
 }
 
-fn open(counted: Counted) -> io::Result<OwnedFd> {
+fn open(counted: CounterKind) -> io::Result<OwnedFd> {
     match (open_as(counted, false), counted) {
         (Ok(fd), _) => Ok(fd),
         // Without kernel counting this one always reads 0: not available.
-        (Err(error), Counted::Migrations) => Err(error),
+        (Err(error), CounterKind::Migrations) => Err(error),
         (Err(_), _) => open_as(counted, true),
     }
 }
 
-fn open_as(counted: Counted, user_only: bool) -> io::Result<OwnedFd> {
+fn open_as(counted: CounterKind, user_only: bool) -> io::Result<OwnedFd> {
     let mut attributes = perf::perf_event_attr::default();
     attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
     let (kind, event): (u32, u64) = match counted {
-        Counted::Migrations => (
+        CounterKind::Migrations => (
             perf::PERF_TYPE_SOFTWARE,
             perf::PERF_COUNT_SW_CPU_MIGRATIONS.into(),
         ),
-        Counted::Cycles => (
+        CounterKind::Cycles => (
             perf::PERF_TYPE_HARDWARE,
             perf::PERF_COUNT_HW_CPU_CYCLES.into(),
         ),
-        Counted::Instructions => (
+        CounterKind::Instructions => (
             perf::PERF_TYPE_HARDWARE,
             perf::PERF_COUNT_HW_INSTRUCTIONS.into(),
         ),

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::sys;
-use super::usage::{self, Watched};
-use crate::jitter::Counted;
+use super::usage::{self, RereadFile};
+use crate::jitter::SystemCounter;
 use pinwise_sched::jitter::{Cause, CounterFile};
 use pinwise_topology::interrupts::{self, Line};
 
@@ -38,18 +38,18 @@ impl Counts {
     }
 
     /// Interrupts of a CPU since an earlier snapshot.
-    pub(super) fn interrupts_since(&self, before: &Self, cpu: usize) -> Vec<Counted> {
+    pub(super) fn interrupts_since(&self, before: &Self, cpu: usize) -> Vec<SystemCounter> {
         since(&self.interrupts, &before.interrupts, cpu)
     }
 
     /// Softirqs of a CPU since an earlier snapshot.
-    pub(super) fn softirqs_since(&self, before: &Self, cpu: usize) -> Vec<Counted> {
+    pub(super) fn softirqs_since(&self, before: &Self, cpu: usize) -> Vec<SystemCounter> {
         since(&self.softirqs, &before.softirqs, cpu)
     }
 
     /// How often this happened on all CPUs since an earlier snapshot; `None` if the kernel does not
     /// count it.
-    pub(super) fn of_since(&self, before: &Self, cause: &Cause) -> Option<u64> {
+    pub(super) fn count_since(&self, before: &Self, cause: &Cause) -> Option<u64> {
         let (file, label) = cause.counter()?;
         let total = |counts: &Self| -> Option<u64> {
             let lines = match file {
@@ -71,12 +71,12 @@ impl Counts {
 
 /// A file of the kernel; empty if it cannot be read.
 fn text(path: &str) -> String {
-    let file = Watched::open(Path::new(path));
+    let file = RereadFile::open(Path::new(path));
     file.and_then(|mut file| file.read().map(str::to_owned))
         .unwrap_or_default()
 }
 
-fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<Counted> {
+fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<SystemCounter> {
     let earlier: BTreeMap<&str, &Line> = before
         .iter()
         .map(|line| (line.label.as_str(), line))
@@ -87,7 +87,7 @@ fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<Counted> {
             .get(line.label.as_str())
             .and_then(|line| count(line));
         let count = count(line)?.saturating_sub(was.unwrap_or(0));
-        (count > 0).then(|| Counted {
+        (count > 0).then(|| SystemCounter {
             label: line.label.clone(),
             name: line.name.clone(),
             count,
@@ -108,7 +108,7 @@ mod tests {
             steal: BTreeMap::new(),
         };
         let (before, now) = (look(5, 10), look(8, 30));
-        let since = |cause| now.of_since(&before, &cause);
+        let since = |cause| now.count_since(&before, &cause);
         assert_eq!(since(Cause::Vector("local_timer".into())), Some(3));
         assert_eq!(since(Cause::Softirq("NET_RX".into())), Some(20));
         assert_eq!(since(Cause::Softirq("BLOCK".into())), None);

@@ -92,7 +92,7 @@ fn stand_aside(death_pipe: &OwnedFd, held: Option<&File>) {
 }
 
 /// Reads the held file to its end and discards it.
-pub(super) fn empty_held() {
+pub(super) fn drain_held_file() {
     let mut bytes = [0u8; 4096];
     loop {
         let mut wanted = libc::pollfd {

@@ -58,7 +58,7 @@ impl Guardian {
     }
 
     /// The command has ended: nothing is left to kill.
-    pub(super) fn command_ended(&self) {
+    pub(super) fn note_command_end(&self) {
         self.slot().store(0, Ordering::SeqCst);
     }
 }

@@ -92,7 +92,7 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
         tuners: host.tuners(),
         sched_ext: SchedExt::read(root).scheduler,
         thermal_throttles: host.thermal_throttles(),
-        on_battery: host.on_battery(),
+        on_battery: host.runs_on_battery(),
         clock_source: host.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         cpu_pressure: host.cpu_pressure(),
     }
@@ -198,7 +198,7 @@ impl Host<'_> {
         (!counts.is_empty()).then(|| counts.iter().fold(0, sum))
     }
 
-    fn on_battery(&self) -> Option<bool> {
+    fn runs_on_battery(&self) -> Option<bool> {
         let supplies = names(&self.root.join("sys/class/power_supply"));
         let online: Vec<u32> = supplies
             .iter()

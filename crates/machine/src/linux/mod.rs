@@ -58,7 +58,7 @@ pub use accounts::{effective_user, group_id};
 pub use bind::coverage::own_setting;
 pub use busiest::find_busiest;
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
-pub use counters::perf_refusal;
+pub use counters::{CycleCounting, perf_refusal};
 pub use execute_bound::{BoundPlace, execute_bound};
 pub use file_limit::fail_writes_beyond_file_limit;
 pub use host::{HostFacts, is_pod, read_host_facts, read_tuners};
@@ -95,8 +95,8 @@ use ledger::{JoinedGroup, check_undone};
 use output::Streams;
 use signals::Signals;
 use spawn::{Child, ChildPlan, Spawner, Step};
-use start::{Programs, Role, c_strings, policy_mode, start_error};
-use supervise::Alone;
+use start::{CommandPurpose, Programs, c_strings, policy_mode, start_error};
+use supervise::NoAttendant;
 use usage::{Meter, OwnPeak, Throttle};
 
 use super::{
@@ -150,12 +150,11 @@ impl std::fmt::Debug for LinuxMachine {
 
 impl LinuxMachine {
     /// Makes the host ready to run commands: signals are taken by descriptor until it is dropped,
-    /// orphans become ours, and a guardian watches. `insist_on_cycles`: count cycles even if that
-    /// slows commands down.
+    /// orphans become ours, and a guardian watches.
     ///
     /// # Errors
     /// [`MachineError`] if the system refuses something needed.
-    pub fn open(insist_on_cycles: bool) -> Result<Self, MachineError> {
+    pub fn open(cycles: CycleCounting) -> Result<Self, MachineError> {
         let system = |action: &str| {
             let action = action.to_owned();
             move |error: io::Error| MachineError::System {
@@ -169,7 +168,7 @@ impl LinuxMachine {
         sys::become_subreaper().map_err(system("becoming the parent of orphans"))?;
         let taken = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
         let signals = Signals::take(&taken).map_err(system("taking signals"))?;
-        let counters = Counters::open(insist_on_cycles);
+        let counters = Counters::open(cycles);
         let throttle = topology
             .quota
             .as_ref()
@@ -234,18 +233,20 @@ impl LinuxMachine {
     fn start(
         &mut self,
         command: &Command,
-        role: Role<'_>,
+        role: CommandPurpose<'_>,
         cpus: &CpuSet,
         memory: Option<&MemoryBinding>,
         bound: Option<(&Binding, Orphans)>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
         let (workload, settings, padding) = match role {
-            Role::Measured(workload, settings, padding) => (Some(workload), settings, padding),
-            Role::Helper | Role::Companion { .. } => (None, &[][..], 0),
+            CommandPurpose::Measured(workload, settings, padding) => {
+                (Some(workload), settings, padding)
+            }
+            CommandPurpose::Helper | CommandPurpose::Companion { .. } => (None, &[][..], 0),
         };
         let folder = workload.and_then(|workload| workload.folder.as_deref());
-        let program = self.programs.path(folder, command)?;
+        let program = self.programs.resolve_program(folder, command)?;
         let folder = folder.and_then(|folder| CString::new(folder.as_os_str().as_bytes()).ok());
         if bound.is_some() {
             refusal::check_program(&program, command)?;
@@ -271,7 +272,7 @@ impl LinuxMachine {
             signals: self.signals.before(),
             slot: self.guardian.slot(),
             is_traced: bound.is_some(),
-            is_subreaper: matches!(role, Role::Companion { .. }),
+            is_subreaper: matches!(role, CommandPurpose::Companion { .. }),
             scheduling: scheduling::attributes(settings),
             has_own_cookie: settings.contains(&crate::RunSetting::CoreScheduling),
         };
@@ -342,7 +343,7 @@ impl Host for LinuxMachine {
 impl CommandRunner for LinuxMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         match request.settings {
-            [] => self.run_beside(request, None, &mut Alone),
+            [] => self.run_beside(request, None, &mut NoAttendant),
             _ => self.run_with_settings(request),
         }
     }
@@ -362,14 +363,14 @@ impl CommandRunner for LinuxMachine {
         let cpus = self.topology.allowed.clone();
         let (child, _) = self.start(
             command,
-            Role::Helper,
+            CommandPurpose::Helper,
             &cpus,
             None,
             None,
             descriptors.numbers,
         )?;
         let end = self.supervise_helper(child.pid);
-        self.guardian.command_ended();
+        self.guardian.note_command_end();
         let end = end?;
         let (_, stderr) = self.streams.collect(&Output::Discard, &descriptors);
         if end == End::Status(0) {

@@ -45,7 +45,7 @@ impl Stream {
         })
     }
 
-    /// Starts anew, keeping this much of the beginning and of the end.
+    /// Starts again, keeping this much of the beginning and of the end.
     fn reset(&mut self, limits: (usize, usize)) {
         self.drain();
         self.head.clear();
@@ -150,7 +150,7 @@ impl Streams {
             }
             Output::Files(stem) => {
                 for (index, ending) in [(1, "stdout"), (2, "stderr")] {
-                    let path = with_ending(stem, ending);
+                    let path = add_suffix(stem, ending);
                     let file = create(&path).map_err(|error| (path.clone(), error))?;
                     run.numbers[index] = file.as_raw_fd();
                     run.files.push(file);
@@ -198,12 +198,16 @@ impl Streams {
                 continue;
             };
             // If no process can be made for it, writers get SIGPIPE.
-            let _ = daemon::start(daemon::DRAIN, Some(&File::from(read)), daemon::empty_held);
+            let _ = daemon::start(
+                daemon::DRAIN,
+                Some(&File::from(read)),
+                daemon::drain_held_file,
+            );
         }
     }
 }
 
-fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+fn add_suffix(stem: &Path, ending: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_owned();
     name.push(".");
     name.push(ending);

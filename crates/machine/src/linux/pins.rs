@@ -29,12 +29,12 @@ impl Pins {
     /// If there is no folder for a journal, or no pipe or process for the guardian.
     pub fn start() -> io::Result<Self> {
         let ledger = Ledger::open(LedgerOptions::default());
-        Ok(Self::on(ledger.map_err(io::Error::other)?))
+        Ok(Self::new(ledger.map_err(io::Error::other)?))
     }
 
     /// Pins in an open ledger.
     #[must_use]
-    pub const fn on(ledger: Ledger) -> Self {
+    pub const fn new(ledger: Ledger) -> Self {
         Self {
             ledger,
             made: Vec::new(),
@@ -52,7 +52,7 @@ impl Pins {
     /// Pins a thread; returns the granted CPUs.
     ///
     /// # Errors
-    /// [`LedgerError`]; then the thread is as it was.
+    /// [`LedgerError`]; the thread is then unchanged.
     pub fn pin(&mut self, thread: i32, cpus: &CpuSet) -> Result<CpuSet, LedgerError> {
         let change = Change::Mask {
             thread,
@@ -96,10 +96,10 @@ impl Pins {
     /// Sets the host.
     ///
     /// # Errors
-    /// [`LedgerError`]; then the host is as it was.
+    /// [`LedgerError`]; the host is then unchanged.
     pub(super) fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), LedgerError> {
         self.set.extend(self.ledger.set(settings)?);
-        self.ledger.running();
+        self.ledger.note_running();
         Ok(())
     }
 

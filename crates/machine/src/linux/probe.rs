@@ -69,9 +69,9 @@ impl Prober for LinuxMachine {
             Some(session) => session,
             None => ProbeSession::new()?,
         };
-        let made = session.make(probes, batches, limit, || self.take_pending_interrupt());
+        let measured = session.make(probes, batches, limit, || self.take_pending_interrupt());
         self.probing = Some(session);
-        made
+        measured
     }
 }
 
@@ -109,7 +109,7 @@ impl ProbeSession {
         }
         drop(answer);
         let found = collect(&run, &answers, probes.len(), &mut is_interrupted)?;
-        let made = found.into_iter().zip(probes).map(|(batches, probe)| {
+        let results = found.into_iter().zip(probes).map(|(batches, probe)| {
             batches.unwrap_or_else(|| {
                 let cpus = probe.cpus();
                 cpus.iter().for_each(|&cpu| self.pool.abandon(cpu));
@@ -123,7 +123,7 @@ impl ProbeSession {
                 ))
             })
         });
-        Ok(made.collect())
+        Ok(results.collect())
     }
 
     /// Gives a probe's jobs to its threads. Exactly one of them answers.
@@ -154,14 +154,14 @@ impl ProbeSession {
 }
 
 /// A job with its CPU and the number of its thread there.
-type Placed = (usize, usize, Job);
+type PlacedJob = (usize, usize, Job);
 
 /// A probe's jobs, or why there are none, as a full sentence.
 fn jobs_of(
     run: &ProbeRun,
     probe: &Probe,
     send: impl Fn(Batches) + Clone + Send + 'static,
-) -> Result<Vec<Placed>, String> {
+) -> Result<Vec<PlacedJob>, String> {
     let alone = |cpu: usize, probe: fn(&ProbeRun, usize) -> Batches| {
         let (run, send) = (run.clone(), send.clone());
         let job: Job = Box::new(move |thread| send(probe(&run, thread.cpu)));
@@ -245,7 +245,7 @@ fn two<S: Send + Sync + 'static>(
     send: impl Fn(Batches) + Send + 'static,
     lead: fn(&S) -> Batches,
     follow: fn(&S),
-) -> Vec<Placed> {
+) -> Vec<PlacedJob> {
     let other = shared.clone();
     vec![
         (b, usize::from(a == b), Box::new(move |_| follow(&other))),
@@ -259,10 +259,10 @@ fn make_load_jobs(
     loaders: &CpuSet,
     bytes: usize,
     send: impl Fn(Batches) + Send + 'static,
-) -> Result<Vec<Placed>, String> {
+) -> Result<Vec<PlacedJob>, String> {
     let load = Load::new(run, loaders.len())?;
     let chase = Chase::new(run, bytes, None, Some(load.clone()))?;
-    let mut jobs: Vec<Placed> = Vec::new();
+    let mut jobs: Vec<PlacedJob> = Vec::new();
     for (number, loader) in loaders.iter().enumerate() {
         let load = load.clone();
         let job: Job = Box::new(move |thread| load.load(number, thread.cpu));
@@ -283,9 +283,9 @@ fn streams(
     bytes: usize,
     node: Option<usize>,
     send: impl Fn(Batches) + Send + 'static,
-) -> Result<Vec<Placed>, String> {
+) -> Result<Vec<PlacedJob>, String> {
     let shared = Bandwidth::new(run, cpus.clone(), pattern, bytes, node)?;
-    let mut jobs: Vec<Placed> = Vec::new();
+    let mut jobs: Vec<PlacedJob> = Vec::new();
     for (number, &cpu) in cpus.iter().enumerate().skip(1) {
         let shared = shared.clone();
         jobs.push((cpu, 0, Box::new(move |_| shared.follow(number))));

@@ -9,8 +9,8 @@ use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
 use super::ledger::{JoinedGroup, LedgerError, check_undone};
 use super::scheduling::SchedExt;
-use super::supervise::{Alone, Attendant};
-use super::{LinuxMachine, Role};
+use super::supervise::{Attendant, NoAttendant};
+use super::{CommandPurpose, LinuxMachine};
 use crate::{End, Host, MachineError, Request, Run, RunSetting, Throttling};
 use pinwise_workload::Workload;
 
@@ -51,9 +51,9 @@ impl LinuxMachine {
             self.start_companions(settings)
         });
         if let Some(ledger) = &mut self.ledger {
-            ledger.running();
+            ledger.note_running();
         }
-        let run = settled.and_then(|()| self.run_beside(request, None, &mut Alone));
+        let run = settled.and_then(|()| self.run_beside(request, None, &mut NoAttendant));
         let deserter = self.end_companions();
         let groups = std::mem::take(&mut self.groups);
         let throttled = groups.iter().filter_map(JoinedGroup::throttling);
@@ -100,11 +100,11 @@ impl LinuxMachine {
                 })?;
         let sched_ext = SchedExt::read(Path::new("/"));
         // Throttling between runs belongs to no run.
-        let _between = self.throttled_around();
+        let _between = self.take_own_throttling();
         let before = self.counters.totals();
         let (child, started) = self.start(
             &workload.command,
-            Role::Measured(workload, request.settings, request.environment_padding),
+            CommandPurpose::Measured(workload, request.settings, request.environment_padding),
             request.cpus,
             request.memory,
             request.bound.map(|bound| (bound, orphans(attendant))),
@@ -115,7 +115,7 @@ impl LinuxMachine {
         let timeout = workload.timeout.into_iter().chain(limit).min();
         let closely = request.count_threads_closely;
         let ended = self.supervise(child.pid, started, timeout, closely, attendant);
-        self.guardian.command_ended();
+        self.guardian.note_command_end();
         let coverage = self.binder.take().map(|binder| binder.coverage());
         let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
         let ended = ended?;
@@ -127,10 +127,10 @@ impl LinuxMachine {
         if !std::mem::replace(&mut self.has_run, true) && ended.wall < SHORT {
             self.counters.give_up();
         }
-        let throttled = self.throttled_around();
+        let throttled = self.take_own_throttling();
         let end = sched_ext.end_of_run(ended.end);
         let cpu_time = ended.user + ended.system;
-        if let Some(disturbance) = self.meter.after_run(cpu_time) {
+        if let Some(disturbance) = self.meter.disturbance_of_run(cpu_time) {
             self.disturbance = Some(disturbance);
         }
         let disturbance = self.disturbance;
@@ -159,7 +159,7 @@ impl LinuxMachine {
     }
 
     /// What the limit of pinwise's own cgroup has throttled since the last call.
-    fn throttled_around(&mut self) -> Option<Throttling> {
+    fn take_own_throttling(&mut self) -> Option<Throttling> {
         match &mut self.throttle {
             Some(throttle) => throttle.since_last(),
             None => (self.topology.quota.is_none()).then(Throttling::default),

@@ -64,12 +64,12 @@ pub(super) fn attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes
         SchedulingAttributes {
             size: SIZE,
             nice: nice.unwrap_or_else(inherited),
-            ..of_policy(policy.unwrap_or(SchedulingPolicy::Other))
+            ..attributes_of_policy(policy.unwrap_or(SchedulingPolicy::Other))
         }
     })
 }
 
-fn of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
+fn attributes_of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
     let (number, priority) = match policy {
         SchedulingPolicy::Other => (libc::SCHED_OTHER, 0),
         SchedulingPolicy::OtherWithSlice(slice) => {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheduler_that_comes_or_goes_is_a_change() {
+    fn loading_or_unloading_a_scheduler_is_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("sys/kernel/sched_ext");
         let read = || SchedExt::read(folder.path());

@@ -85,7 +85,7 @@ impl Signals {
     }
 
     /// Blocks the handler on this thread until the returned guard is dropped.
-    pub(super) fn hold() -> Held {
+    pub(super) fn hold() -> BlockedSignals {
         let mut ending = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: sigemptyset initialises the set before it is used; all
@@ -96,7 +96,7 @@ impl Signals {
                 libc::sigaddset(ending.as_mut_ptr(), signal);
             }
             libc::sigprocmask(libc::SIG_BLOCK, ending.as_ptr(), before.as_mut_ptr());
-            Held(before.assume_init())
+            BlockedSignals(before.assume_init())
         }
     }
 
@@ -150,9 +150,9 @@ impl Drop for Signals {
 }
 
 /// Blocked signals, let through on drop.
-pub(super) struct Held(libc::sigset_t);
+pub(super) struct BlockedSignals(libc::sigset_t);
 
-impl Drop for Held {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // SAFETY: the pointer is valid; a null old mask is allowed.
         unsafe {
@@ -206,7 +206,8 @@ fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
             return None;
         }
         let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
-        action.sa_sigaction = on_ending as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_sigaction =
+            handle_ending_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART;
         check(libc::sigaction(
             signal,
@@ -222,7 +223,7 @@ fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
 }
 
 /// The first signal goes to the descriptor; a later one ends the process.
-extern "C" fn on_ending(signal: libc::c_int) {
+extern "C" fn handle_ending_signal(signal: libc::c_int) {
     // SAFETY: these functions may be called in a signal handler, and errno is
     // left as it was.
     unsafe {

@@ -261,7 +261,7 @@ fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
     let seized = ptrace::seize(pid, Orphans::Die);
     let word = if seized.is_ok() { GO_ON } else { GIVE_UP };
     gate.store(word, Ordering::SeqCst);
-    // SAFETY: wakes whoever waits at that address; it is valid.
+    // SAFETY: wakes waiters at that address; it is valid.
     unsafe { libc::syscall(libc::SYS_futex, gate.as_ptr(), libc::FUTEX_WAKE, 1) };
     match seized {
         Ok(()) => {
@@ -442,14 +442,14 @@ pub(super) fn find_program_in(
     let as_c = |path: &str| CString::new(path).map_err(|_| FindError::NotFound);
     if program.contains('/') {
         let path = folder.map_or(Path::new(program).to_owned(), |folder| folder.join(program));
-        executable(&path.to_string_lossy())?;
+        check_executable(&path.to_string_lossy())?;
         return as_c(program);
     }
     let mut refused = None;
     for folder in search.split(':') {
         let folder = if folder.is_empty() { "." } else { folder };
         let path = format!("{folder}/{program}");
-        match executable(&path) {
+        match check_executable(&path) {
             Ok(()) => return as_c(&path),
             Err(error) if Path::new(&path).exists() => refused = refused.or(Some(error)),
             // A folder that may not be searched does not rule the program out.
@@ -466,7 +466,7 @@ pub(super) enum FindError {
     NotExecutable(String),
 }
 
-fn executable(path: &str) -> Result<(), FindError> {
+fn check_executable(path: &str) -> Result<(), FindError> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FindError::NotFound,
         _ => FindError::NotExecutable(error.to_string()),
@@ -510,7 +510,7 @@ mod tests {
         })
     }
 
-    fn until(is_so: impl Fn() -> bool) {
+    fn spin_until(is_so: impl Fn() -> bool) {
         while !is_so() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -534,12 +534,12 @@ mod tests {
             collect_failed(pid);
         });
         let thread = receive.recv().unwrap();
-        until(|| sleeps(thread));
+        spin_until(|| sleeps(thread));
         let own = i32::try_from(std::process::id()).unwrap();
         // SAFETY: a signal with a handler, to a thread of this process.
         unsafe { libc::syscall(libc::SYS_tgkill, own, thread, libc::SIGUSR2) };
-        until(|| TAKEN.load(Ordering::SeqCst) > 0);
-        until(|| sleeps(thread) || waiter.is_finished());
+        spin_until(|| TAKEN.load(Ordering::SeqCst) > 0);
+        spin_until(|| sleeps(thread) || waiter.is_finished());
         child.kill().unwrap();
         waiter.join().unwrap();
         // SAFETY: no status is written.

@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// The purpose of a command.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Role<'a> {
+pub(super) enum CommandPurpose<'a> {
     /// To be measured, with its settings and the number of bytes to add to its environment.
     Measured(&'a Workload, &'a [RunSetting], usize),
     /// To prepare or clean up.
@@ -29,7 +29,7 @@ pub(super) enum Role<'a> {
     Companion { mark: &'a str },
 }
 
-impl<'a> Role<'a> {
+impl<'a> CommandPurpose<'a> {
     /// The mark of its processes.
     pub(super) const fn mark(self, own: &'a str) -> &'a str {
         match self {
@@ -110,7 +110,7 @@ impl Programs {
     }
 
     /// The path of a command's program, relative to `folder`.
-    pub(super) fn path(
+    pub(super) fn resolve_program(
         &mut self,
         folder: Option<&Path>,
         command: &Command,

@@ -49,9 +49,9 @@ pub(super) trait Attendant {
 }
 
 /// No attendant: the command is only waited for.
-pub(super) struct Alone;
+pub(super) struct NoAttendant;
 
-impl Attendant for Alone {
+impl Attendant for NoAttendant {
     fn started(&mut self, _pid: libc::pid_t, _started: Duration) {}
 
     fn descriptors(&self) -> Vec<RawFd> {
@@ -186,7 +186,7 @@ impl LinuxMachine {
         loop {
             let is_own = |pid: &_| !self.helpers.contains(pid) && !self.left.contains(pid);
             if let Some(ended) = sys::ended_child().filter(is_own) {
-                watch.sampler.time(ended);
+                watch.sampler.read_times(ended);
             }
             match self.next_ended() {
                 Ok(Some(reaped)) => {

@@ -85,12 +85,12 @@ pub(super) fn try_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
 
 /// Asks for the node of each of these pages of a process; a negative number is that page's error,
 /// for example that it does not exist.
-pub(super) fn page_nodes(
+pub(super) fn query_page_nodes(
     process: libc::pid_t,
     addresses: &[u64],
     statuses: &mut [libc::c_int],
 ) -> io::Result<()> {
-    pages(process, addresses, None, statuses)
+    query_or_move_pages(process, addresses, None, statuses)
 }
 
 /// Moves pages that only the process uses to one node each. Some may stay, which is no error.
@@ -100,11 +100,11 @@ pub(super) fn move_pages(
     nodes: &[libc::c_int],
 ) -> io::Result<()> {
     let mut statuses = vec![0; addresses.len()];
-    pages(process, addresses, Some(nodes), &mut statuses)
+    query_or_move_pages(process, addresses, Some(nodes), &mut statuses)
 }
 
 /// `move_pages(2)`, which only queries if no nodes are named.
-fn pages(
+fn query_or_move_pages(
     process: libc::pid_t,
     addresses: &[u64],
     nodes: Option<&[libc::c_int]>,

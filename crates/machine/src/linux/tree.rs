@@ -90,11 +90,11 @@ pub(super) fn descendants(pid: libc::pid_t) -> Vec<libc::pid_t> {
 }
 
 /// All threads of a process and its descendants.
-fn threads_below(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t>) {
+fn collect_threads(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t>) {
     let own = threads_of(pid);
     if depth < MAX_DEPTH {
         for child in children_of_threads(pid, &own) {
-            threads_below(child, depth + 1, threads);
+            collect_threads(child, depth + 1, threads);
         }
     }
     threads.extend(own);
@@ -147,14 +147,16 @@ impl ThreadSampler {
         self.step = self.step.mul_f64(self.growth).min(Self::LONGEST_STEP);
         self.next = now + self.step;
         let mut threads = Vec::new();
-        threads_below(pid, 0, &mut threads);
+        collect_threads(pid, 0, &mut threads);
         let alive = u32::try_from(threads.len()).unwrap_or(u32::MAX);
-        threads.into_iter().for_each(|thread| self.time(thread));
+        threads
+            .into_iter()
+            .for_each(|thread| self.read_times(thread));
         self.most = self.most.max(alive);
     }
 
     /// Reads the times of a thread, which the kernel keeps until it is reaped.
-    pub(super) fn time(&mut self, thread: libc::pid_t) {
+    pub(super) fn read_times(&mut self, thread: libc::pid_t) {
         if let Some(times) = ran_and_queued(thread) {
             self.times.insert(thread, times);
         }

@@ -18,12 +18,12 @@ pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A file of `/proc` or of a cgroup that is reread.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct RereadFile {
     file: File,
     buffer: Vec<u8>,
 }
 
-impl Watched {
+impl RereadFile {
     pub(super) fn open(path: &Path) -> Option<Self> {
         #[expect(
             clippy::disallowed_methods,
@@ -125,7 +125,7 @@ pub(super) struct Disturbance {
 /// Follows the machine's CPU time from run to run.
 #[derive(Debug)]
 pub(super) struct Meter {
-    stat: Option<Watched>,
+    stat: Option<RereadFile>,
     ticks_per_second: u64,
     last: Option<Usage>,
     /// Our own CPU time since `last`.
@@ -136,7 +136,7 @@ pub(super) struct Meter {
 impl Meter {
     pub(super) fn new() -> Self {
         Self {
-            stat: Watched::open(Path::new("/proc/stat")),
+            stat: RereadFile::open(Path::new("/proc/stat")),
             ticks_per_second: sys::ticks_per_second(),
             last: None,
             own: Duration::ZERO,
@@ -151,7 +151,7 @@ impl Meter {
 
     /// Call after a run that used `cpu_time`: returns what disturbed it, if enough time has passed
     /// to know.
-    pub(super) fn after_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
+    pub(super) fn disturbance_of_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
         self.own += cpu_time;
         let now = sys::monotonic();
         if let Some(last) = &self.last
@@ -230,7 +230,7 @@ fn resident_peak_bytes() -> Option<u64> {
 /// Tracks throttling by the cgroup's quota.
 #[derive(Debug)]
 pub(super) struct Throttle {
-    file: Watched,
+    file: RereadFile,
     last: Throttling,
 }
 
@@ -242,7 +242,7 @@ impl Throttle {
 
     /// Watches a cgroup's throttling since `before`; `None`: from now on.
     pub(super) fn watch_folder(folder: &Path, before: Option<Throttling>) -> Option<Self> {
-        let mut file = Watched::open(&folder.join("cpu.stat"))?;
+        let mut file = RereadFile::open(&folder.join("cpu.stat"))?;
         let now = parse_throttling(file.read()?)?;
         let last = before.unwrap_or(now);
         Some(Self { file, last })

@@ -57,7 +57,7 @@ fn container(request: &Request<'_>, tool: &str) -> Emission {
     emission
         .notes
         .push("The second line is for a running container.".to_owned());
-    request.with_nodes_only(emission)
+    request.keep_nodes_only(emission)
 }
 
 pub(super) fn kubernetes(request: &Request<'_>) -> Emission {
@@ -107,7 +107,7 @@ pub(super) fn kubernetes(request: &Request<'_>) -> Emission {
             "{ACROSS_CORES} needs the feature gate CPUManagerPolicyAlphaOptions."
         ));
     }
-    request.with_nodes_only(emission)
+    request.keep_nodes_only(emission)
 }
 
 /// A pod in the shared pool of CPUs with a limit on its time.
@@ -147,7 +147,9 @@ fn pod_command(request: &Request<'_>) -> String {
     }
     // JSON's strings and lists are valid YAML.
     let command = request.command();
-    let words = command.iter().map(|word| Tool::Kubernetes.given(word));
+    let words = command
+        .iter()
+        .map(|word| Tool::Kubernetes.escape_word(word));
     format!("command: {}\n", serde_json::Value::from_iter(words))
 }
 

@@ -8,7 +8,7 @@ use crate::Wish;
 use pinwise_format::shell;
 use pinwise_topology::{Device, DeviceKind};
 
-/// For a placement near a device: how the tool finds the place by itself.
+/// For a placement near a device: how the tool itself finds the place.
 pub(super) fn note(tool: Tool, request: &Request<'_>) -> Option<String> {
     let placement = &request.realised.placement;
     let locality = placement.locality.as_ref().filter(|one| one.is_near)?;
@@ -72,7 +72,7 @@ mod tests {
     use pinwise_topology::Topology;
 
     #[track_caller]
-    fn emitted(placement: &str, tool: Tool) -> Emission {
+    fn emit_for(placement: &str, tool: Tool) -> Emission {
         let mut topology = Topology::from_synthetic("package:2 [numa] core:2 pu:2").unwrap();
         let device = |address: &str, class, name: &str| Device {
             cpus: Some(topology.numa_nodes[0].cpus.clone()),
@@ -93,7 +93,7 @@ mod tests {
 
     #[track_caller]
     fn check(placement: &str, tool: Tool, expected: Option<&str>) {
-        let notes = emitted(placement, tool).notes;
+        let notes = emit_for(placement, tool).notes;
         let found = notes.iter().any(|note| Some(note.as_str()) == expected);
         let of_device = |note: &String| note.contains("near the") || note.contains("node of");
         match expected {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_with_device_syntax_get_it() {
+    fn device_syntax_is_used_by_tools_that_have_it() {
         check(
             "near:eth0/mem=bind",
             Tool::Numactl,
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn far_from_a_device_is_beyond_the_kubelet() {
-        let cannot = |placement| emitted(placement, Tool::Kubernetes).unsupported.join(" ");
+        let cannot = |placement| emit_for(placement, Tool::Kubernetes).unsupported.join(" ");
         let words = "cannot keep a pod far from a device";
         assert!(cannot("far:gpu0").contains(words));
         assert!(!cannot("near:gpu0").contains(words));

@@ -245,7 +245,7 @@ impl Request<'_> {
     }
 
     /// The sentence for tools that cannot interleave with weights; `None` if the placement does not.
-    fn without_weights(&self) -> Option<String> {
+    fn explain_missing_weights(&self) -> Option<String> {
         self.has_policy(MemoryPolicy::Weighted).then(|| {
             "It does not support weighted interleaving; numactl --weighted-interleave does."
                 .to_owned()
@@ -275,7 +275,7 @@ impl Request<'_> {
     }
 
     /// For tools without memory policies.
-    fn without_memory(&self, mut emission: Emission) -> Emission {
+    fn drop_memory(&self, mut emission: Emission) -> Emission {
         if let Some((policy, _)) = self.policy() {
             emission.unsupported.push(format!(
                 "It does not place memory: /mem={} is left out; numactl sets it.",
@@ -286,7 +286,7 @@ impl Request<'_> {
     }
 
     /// For tools that can limit nodes but have no policies.
-    fn with_nodes_only(&self, mut emission: Emission) -> Emission {
+    fn keep_nodes_only(&self, mut emission: Emission) -> Emission {
         if let Some((policy, _)) = self.policy()
             && policy != MemoryPolicy::Bind
         {

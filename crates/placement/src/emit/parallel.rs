@@ -51,7 +51,7 @@ pub(super) fn slurm(request: &Request<'_>) -> Emission {
     emission
         .notes
         .push("The job needs these CPUs in its allocation (--exclusive).".to_owned());
-    emission.notes.extend(by_hint(request));
+    emission.notes.extend(closest_hint(request));
     emission
 }
 
@@ -68,7 +68,7 @@ fn memory_binding(request: &Request<'_>) -> Option<String> {
 }
 
 /// The closest equivalent without CPU numbers, for other nodes.
-fn by_hint(request: &Request<'_>) -> Option<String> {
+fn closest_hint(request: &Request<'_>) -> Option<String> {
     let used = &request.realised.used;
     if !request.topology.has_smt() {
         return None;
@@ -120,7 +120,7 @@ pub(super) fn openmpi(request: &Request<'_>) -> Emission {
         ],
         ALLOWED_OF_PID.to_owned(),
     );
-    let mut emission = request.without_memory(emission);
+    let mut emission = request.drop_memory(emission);
     emission
         .unsupported
         .push("mpirun binds processes, not threads: this starts one for each CPU.".to_owned());
@@ -163,12 +163,12 @@ pub(super) fn omp(request: &Request<'_>) -> Emission {
         request.line(&[])
     );
     let mut emission = request.emission(pieces, verify);
-    emission.unsupported.extend(within_mask(request));
-    openmp_only(request.without_memory(emission))
+    emission.unsupported.extend(explain_mask(request));
+    openmp_only(request.drop_memory(emission))
 }
 
 /// libgomp and LLVM's runtime use no CPU outside of the mask that they find.
-fn within_mask(request: &Request<'_>) -> Option<String> {
+fn explain_mask(request: &Request<'_>) -> Option<String> {
     request.leaves_mask().then(|| {
         format!(
             "It stays within the affinity mask of its parent; start it with taskset -c {}.",
@@ -253,8 +253,8 @@ pub(super) fn kmp(request: &Request<'_>) -> Emission {
         Piece::Command(request.line(&[])),
     ];
     let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.line(&[]));
-    let mut emission = request.without_memory(request.emission(pieces, verify));
-    emission.unsupported.extend(within_mask(request));
+    let mut emission = request.drop_memory(request.emission(pieces, verify));
+    emission.unsupported.extend(explain_mask(request));
     emission.notes.extend(hw_subset(request));
     openmp_only(emission)
 }
@@ -293,7 +293,7 @@ pub(super) fn gomp(request: &Request<'_>) -> Emission {
         Piece::Command(request.line(&[])),
     ];
     let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.line(&[]));
-    let mut emission = request.without_memory(request.emission(pieces, verify));
+    let mut emission = request.drop_memory(request.emission(pieces, verify));
     if !request.is_bound() {
         emission.unsupported.push(
             "It binds each thread to one CPU; threads cannot share a mask (OMP_PLACES can)."

@@ -76,7 +76,7 @@ pub(super) fn llama_cpp(request: &Request<'_>) -> Emission {
     let mut words = request.command();
     words.extend(options.map(str::to_owned));
     let pieces = vec![Piece::Command(shell::line(words))];
-    let mut emission = request.without_memory(request.emission(pieces, ALLOWED_OF_PID.to_owned()));
+    let mut emission = request.drop_memory(request.emission(pieces, ALLOWED_OF_PID.to_owned()));
     let ascending = request.realised.order.is_sorted();
     if request.is_bound() && !ascending {
         emission.unsupported.push(

@@ -11,7 +11,7 @@ pub(super) fn taskset(request: &Request<'_>) -> Emission {
         vec![Piece::Command(request.line(&["taskset", "-c", &list]))],
         format!("taskset -c {list} {ALLOWED}"),
     );
-    request.without_memory(emission)
+    request.drop_memory(emission)
 }
 
 pub(super) fn numactl(request: &Request<'_>) -> Emission {
@@ -83,7 +83,9 @@ pub(super) fn hwloc_bind(request: &Request<'_>) -> Emission {
             "It does not support strictly local memory; numactl --localalloc does.".to_owned(),
         );
     }
-    emission.unsupported.extend(request.without_weights());
+    emission
+        .unsupported
+        .extend(request.explain_missing_weights());
     emission
 }
 
@@ -184,7 +186,7 @@ fn numa_policy_lacks(request: &Request<'_>) -> Option<String> {
         "NUMAPolicy=preferred takes one node, here the first; numactl --preferred-many takes all.";
     match request.prefers_several() {
         true => Some(first.to_owned()),
-        false => request.without_weights(),
+        false => request.explain_missing_weights(),
     }
 }
 
@@ -198,7 +200,11 @@ pub(super) fn systemd_run(request: &Request<'_>) -> Emission {
     words.push("--".to_owned());
     let options = shell::line(&words);
     let command = request.command();
-    words.extend(command.iter().map(|word| Tool::SystemdRun.given(word)));
+    words.extend(
+        command
+            .iter()
+            .map(|word| Tool::SystemdRun.escape_word(word)),
+    );
     let mut emission = request.one_mask(
         vec![Piece::Command(shell::line(words))],
         format!("{options} {}", shown_inside(request)),
@@ -254,7 +260,7 @@ pub(super) fn cgroup_v1(request: &Request<'_>) -> Emission {
         verify.push_str(&format!(" {folder}/cpuset.effective_mems"));
     }
     let emission = request.one_mask(pieces, verify);
-    request.with_nodes_only(emission)
+    request.keep_nodes_only(emission)
 }
 
 pub(super) fn cgroup_v2(request: &Request<'_>) -> Emission {
@@ -289,7 +295,7 @@ pub(super) fn cgroup_v2(request: &Request<'_>) -> Emission {
     emission.notes.push(format!(
         "For a running program: echo PID > {folder}/cgroup.procs; its threads then lose the masks that they had set."
     ));
-    request.with_nodes_only(emission)
+    request.keep_nodes_only(emission)
 }
 
 /// Starts the program inside a cgroup: a shell joins it and executes the program.

@@ -40,7 +40,7 @@ fn context(command: &[&str]) -> Context {
     }
 }
 
-fn shown(topology: &Topology, place: &str, command: &[&str]) -> String {
+fn show_emission(topology: &Topology, place: &str, command: &[&str]) -> String {
     let placement: Placement = place.parse().unwrap();
     let realised = placement.realise(topology).unwrap();
     let mut text = format!("{place}: CPUs {}\n", realised.cpus);
@@ -65,17 +65,17 @@ fn emissions_on_a_server_with_smt_and_numa_are_as_recorded() {
     let server = machine(SERVER);
     insta::assert_snapshot!(
         "server",
-        shown(&server, "one-per-core*4/mem=bind", &["./prog", "-n", "2"])
+        show_emission(&server, "one-per-core*4/mem=bind", &["./prog", "-n", "2"])
     );
     insta::assert_snapshot!(
         "server-bound",
-        shown(&server, "spread*4/bound/mem=interleave", &["./prog"])
+        show_emission(&server, "spread*4/bound/mem=interleave", &["./prog"])
     );
 }
 
 /// numactl takes only CPUs of the mask that it was started with, unless it is told.
 #[test]
-fn tools_that_stay_within_the_mask_are_told_to_leave_it() {
+fn tools_that_stay_within_the_mask_get_it_removed() {
     let mut server = machine(SERVER);
     server.allowed = CpuSet::parse_list("0-3").unwrap();
     server.restrictions = vec![Restriction::mask("affinity mask", server.allowed.clone())];
@@ -172,12 +172,12 @@ fn policies_of_memory_are_kept_or_reported() {
 /// bash would expand `{0,1}` into several assignments.
 #[test]
 fn braces_are_quoted() {
-    let text = shown(&machine(SERVER), "cpu:0,1,5", &["./prog"]);
+    let text = show_emission(&machine(SERVER), "cpu:0,1,5", &["./prog"]);
     assert!(text.contains("export OMP_PLACES='{0,1,5}'\n"), "{text}");
 }
 
 #[test]
-fn environment_goes_along() {
+fn the_environment_is_passed_on() {
     let context = Context {
         environment: vec![("A".to_owned(), "x y".to_owned())],
         ..context(&["./prog"])
@@ -235,7 +235,7 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
 /// Of these options the kubelet accepts the first with none of the others (kubernetes,
 /// `pkg/kubelet/cm/cpumanager/policy_options.go`).
 #[test]
-fn the_kubelet_gets_options_that_go_together() {
+fn the_kubelet_gets_compatible_options() {
     let server = machine(SERVER);
     for place in [
         "one-numa",
@@ -257,14 +257,14 @@ fn the_kubelet_gets_options_that_go_together() {
 
 #[test]
 fn emissions_on_a_hybrid_are_as_recorded() {
-    insta::assert_snapshot!("hybrid", shown(&hybrid(), "p-cores/mem=local", &[]));
+    insta::assert_snapshot!("hybrid", show_emission(&hybrid(), "p-cores/mem=local", &[]));
 }
 
 #[test]
 fn emissions_on_a_small_virtual_machine_are_as_recorded() {
     insta::assert_snapshot!(
         "vm",
-        shown(&machine(VM), "cpu:1", &["sh", "-c", "echo \"it's $HOME\""])
+        show_emission(&machine(VM), "cpu:1", &["sh", "-c", "echo \"it's $HOME\""])
     );
 }
 
@@ -319,7 +319,7 @@ fn targets_are_read_or_refused() {
 }
 
 /// The text after a word, up to a blank or a quote.
-fn after<'a>(text: &'a str, word: &str) -> &'a str {
+fn text_after<'a>(text: &'a str, word: &str) -> &'a str {
     let rest = text
         .split_once(word)
         .unwrap_or_else(|| panic!("{word}: {text}"))
@@ -343,17 +343,20 @@ fn understood(emission: &Emission, topology: &Topology) -> Option<Vec<CpuSet>> {
     match emission.tool {
         Tool::Taskset | Tool::Jvm | Tool::Go | Tool::Tokio | Tool::Rayon | Tool::OpenMpi => text
             .contains("taskset")
-            .then(|| vec![read::taskset_list(after(&text, "taskset -c ")).unwrap()]),
-        Tool::Numactl => one(read::numactl_list(after(&text, "-C "), all)),
-        Tool::HwlocBind => one(read::hwloc_location(after(&text, "--cpubind "), topology)),
-        Tool::Systemd => one(read::systemd_list(after(&text, "\nCPUAffinity="))),
-        Tool::SystemdRun => one(read::systemd_list(after(&text, "AllowedCPUs="))),
-        Tool::Docker | Tool::Podman => one(read::systemd_list(after(&text, "--cpuset-cpus="))),
+            .then(|| vec![read::taskset_list(text_after(&text, "taskset -c ")).unwrap()]),
+        Tool::Numactl => one(read::numactl_list(text_after(&text, "-C "), all)),
+        Tool::HwlocBind => one(read::hwloc_location(
+            text_after(&text, "--cpubind "),
+            topology,
+        )),
+        Tool::Systemd => one(read::systemd_list(text_after(&text, "\nCPUAffinity="))),
+        Tool::SystemdRun => one(read::systemd_list(text_after(&text, "AllowedCPUs="))),
+        Tool::Docker | Tool::Podman => one(read::systemd_list(text_after(&text, "--cpuset-cpus="))),
         Tool::CgroupV1 | Tool::CgroupV2 => {
             let line = text.lines().find(|line| line.ends_with("cpuset.cpus"));
-            one(read::systemd_list(after(line.unwrap(), "echo ")))
+            one(read::systemd_list(text_after(line.unwrap(), "echo ")))
         }
-        Tool::Slurm => Some(read::slurm_binding(after(&text, "--cpu-bind=")).unwrap()),
+        Tool::Slurm => Some(read::slurm_binding(text_after(&text, "--cpu-bind=")).unwrap()),
         Tool::Omp => Some(read::omp_places(&value(emission, "OMP_PLACES"), topology).unwrap()),
         Tool::Kmp => {
             let value = value(emission, "KMP_AFFINITY");
@@ -366,10 +369,13 @@ fn understood(emission: &Emission, topology: &Topology) -> Option<Vec<CpuSet>> {
         }
         Tool::Libvirt => {
             let pins = text.split("<vcpupin").skip(1);
-            let list = |pin: &str| read::libvirt_cpuset(after(pin, " cpuset='")).unwrap();
+            let list = |pin: &str| read::libvirt_cpuset(text_after(pin, " cpuset='")).unwrap();
             Some(pins.map(list).collect())
         }
-        Tool::LlamaCpp => one(read::hwloc_location(after(&text, "--cpu-mask "), topology)),
+        Tool::LlamaCpp => one(read::hwloc_location(
+            text_after(&text, "--cpu-mask "),
+            topology,
+        )),
         // It names no CPU.
         Tool::Kubernetes => None,
     }

@@ -53,7 +53,7 @@ impl Tool {
     /// Escapes a word of the program for the tool: arguments of systemd's services and of
     /// Kubernetes' containers are searched for variables, and `$$` is a dollar.
     #[must_use]
-    pub fn given(self, word: &str) -> String {
+    pub fn escape_word(self, word: &str) -> String {
         match self {
             Self::SystemdRun | Self::Kubernetes => word.replace('$', "$$"),
             _ => word.to_owned(),

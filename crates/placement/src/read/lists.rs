@@ -190,7 +190,7 @@ pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, 
         return mask(text);
     };
     let units = match kind.to_ascii_lowercase().as_str() {
-        "pu" => in_tree_order(topology),
+        "pu" => list_in_tree_order(topology),
         "core" => topology.units(Level::Core),
         "numa" | "numanode" | "node" => topology.units(Level::Numa),
         "l3" | "l3cache" => topology.units(Level::Llc),
@@ -208,7 +208,7 @@ pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, 
     Ok(set)
 }
 
-fn in_tree_order(topology: &Topology) -> Vec<CpuSet> {
+fn list_in_tree_order(topology: &Topology) -> Vec<CpuSet> {
     let mut order = Vec::new();
     topology.tree().walk(&mut |node, _| {
         if node.children.is_empty() {

@@ -10,12 +10,12 @@ fn server() -> Topology {
 }
 
 #[track_caller]
-fn is(set: Result<CpuSet, ReadError>, list: &str) {
+fn check_set(set: Result<CpuSet, ReadError>, list: &str) {
     assert_eq!(set.unwrap().to_string(), list);
 }
 
 #[track_caller]
-fn are(sets: Result<Vec<CpuSet>, ReadError>, lists: &[&str]) {
+fn check_sets(sets: Result<Vec<CpuSet>, ReadError>, lists: &[&str]) {
     let sets: Vec<String> = sets.unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(sets, lists);
 }
@@ -23,40 +23,40 @@ fn are(sets: Result<Vec<CpuSet>, ReadError>, lists: &[&str]) {
 #[test]
 fn lists_of_the_manuals_are_read() {
     let all = CpuSet::first_n(8);
-    is(taskset_list("0,5,8-11"), "0,5,8-11");
-    is(taskset_list("0-30:10"), "0,10,20,30");
-    is(numactl_list("!1-5", &all), "0,6-7");
-    is(numactl_list("all", &all), "0-7");
+    check_set(taskset_list("0,5,8-11"), "0,5,8-11");
+    check_set(taskset_list("0-30:10"), "0,10,20,30");
+    check_set(numactl_list("!1-5", &all), "0,6-7");
+    check_set(numactl_list("all", &all), "0-7");
     assert!(numactl_list("+0-1", &all).is_err());
-    is(systemd_list("0 2-3,5"), "0,2-3,5");
-    is(libvirt_cpuset("1-4,^3,6"), "1-2,4,6");
+    check_set(systemd_list("0 2-3,5"), "0,2-3,5");
+    check_set(libvirt_cpuset("1-4,^3,6"), "1-2,4,6");
     assert_eq!(
         gomp_list("0 3 1-2 4-15:2").unwrap(),
         [0, 3, 1, 2, 4, 6, 8, 10, 12, 14]
     );
-    are(kmp_proclist("[7,4-6:2,{3,2}]"), &["7", "4", "6", "2-3"]);
-    are(slurm_binding("mask_cpu:0x3,0xC"), &["0-1", "2-3"]);
-    are(slurm_binding("map_cpu:2,0"), &["2", "0"]);
+    check_sets(kmp_proclist("[7,4-6:2,{3,2}]"), &["7", "4", "6", "2-3"]);
+    check_sets(slurm_binding("mask_cpu:0x3,0xC"), &["0-1", "2-3"]);
+    check_sets(slurm_binding("map_cpu:2,0"), &["2", "0"]);
 }
 
 #[test]
 fn places_of_the_standard_are_read() {
     let places = |text: &str| omp_places(text, &server());
     let four = ["0-3", "4-7", "8-11", "12-15"];
-    are(
+    check_sets(
         places("{0,1,2,3},{4,5,6,7},{8,9,10,11},{12,13,14,15}"),
         &four,
     );
-    are(places("{0:4},{4:4},{8:4},{12:4}"), &four);
-    are(places("{0:4}:4:4"), &four);
-    are(places("{6}:3:-2"), &["6", "4", "2"]);
-    are(places("{0:4,!2}"), &["0-1,3"]);
-    are(places("{0}:3,!{1}"), &["0", "2"]);
-    are(places("cores(3)"), &["0-1", "2-3", "4-5"]);
-    are(places("sockets"), &["0-3", "4-7"]);
-    are(places("ll_caches"), &["0-3", "4-7"]);
-    are(places("numa_domains(1)"), &["0-3"]);
-    are(places("threads(2)"), &["0", "1"]);
+    check_sets(places("{0:4},{4:4},{8:4},{12:4}"), &four);
+    check_sets(places("{0:4}:4:4"), &four);
+    check_sets(places("{6}:3:-2"), &["6", "4", "2"]);
+    check_sets(places("{0:4,!2}"), &["0-1,3"]);
+    check_sets(places("{0}:3,!{1}"), &["0", "2"]);
+    check_sets(places("cores(3)"), &["0-1", "2-3", "4-5"]);
+    check_sets(places("sockets"), &["0-3", "4-7"]);
+    check_sets(places("ll_caches"), &["0-3", "4-7"]);
+    check_sets(places("numa_domains(1)"), &["0-3"]);
+    check_sets(places("threads(2)"), &["0", "1"]);
     for bad in [
         "{0",
         "{}",
@@ -75,11 +75,11 @@ fn places_of_the_standard_are_read() {
 #[test]
 fn places_of_hwloc_are_read() {
     let machine = server();
-    is(hwloc_location("0x5", &machine), "0,2");
-    is(hwloc_location("core:1", &machine), "2-3");
-    is(hwloc_location("pu:2-4", &machine), "2-4");
-    is(hwloc_location("package:1", &machine), "4-7");
-    is(hwloc_location("numa:all", &machine), "0-7");
+    check_set(hwloc_location("0x5", &machine), "0,2");
+    check_set(hwloc_location("core:1", &machine), "2-3");
+    check_set(hwloc_location("pu:2-4", &machine), "2-4");
+    check_set(hwloc_location("package:1", &machine), "4-7");
+    check_set(hwloc_location("numa:all", &machine), "0-7");
     for bad in ["core:9", "kettle:0", "pu:x", "xyz"] {
         assert!(hwloc_location(bad, &machine).is_err(), "{bad}");
     }

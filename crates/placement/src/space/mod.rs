@@ -79,7 +79,7 @@ impl Occupancy {
         }
     }
 
-    fn of_class(&self, class: usize) -> impl Iterator<Item = &Part> {
+    fn parts_of_class(&self, class: usize) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(move |part| part.class == class)
     }
 
@@ -158,8 +158,8 @@ impl Space {
     pub fn neighbours(&self, occupancy: &Occupancy) -> Vec<Occupancy> {
         let root = self.classes.root.class;
         let mut found = BTreeSet::new();
-        for fewer in self.without_one(root, occupancy) {
-            found.extend(self.with_one_more(root, &fewer));
+        for fewer in self.remove_one_cpu(root, occupancy) {
+            found.extend(self.add_one_cpu(root, &fewer));
             if found.len() > MAX_NEIGHBOURS {
                 break;
             }
@@ -169,13 +169,13 @@ impl Space {
     }
 
     /// A unit's remaining use without one of its CPUs.
-    fn without_one(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
+    fn remove_one_cpu(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
         if self.classes.list[class].is_cpu() {
             return vec![Occupancy::default(); used.threads];
         }
         let mut found = Vec::new();
         for part in &used.parts {
-            for below in self.without_one(part.class, &part.below) {
+            for below in self.remove_one_cpu(part.class, &part.below) {
                 found.push(used.exchange(part.class, &part.below, below));
             }
         }
@@ -183,18 +183,21 @@ impl Space {
     }
 
     /// A unit's use with one more of its CPUs.
-    fn with_one_more(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
+    fn add_one_cpu(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
         let class = &self.classes.list[class];
         if class.is_cpu() {
             return vec![Occupancy::used_cpu(); 1 - used.threads.min(1)];
         }
         let mut found = Vec::new();
         for group in &class.groups {
-            let taken: usize = used.of_class(group.class).map(|part| part.units).sum();
+            let taken: usize = used
+                .parts_of_class(group.class)
+                .map(|part| part.units)
+                .sum();
             let unused = (taken < group.units).then(Occupancy::default);
-            let kinds = used.of_class(group.class).map(|part| &part.below);
+            let kinds = used.parts_of_class(group.class).map(|part| &part.below);
             for from in kinds.chain(unused.as_ref()) {
-                for to in self.with_one_more(group.class, from) {
+                for to in self.add_one_cpu(group.class, from) {
                     found.push(used.exchange(group.class, from, to));
                 }
             }

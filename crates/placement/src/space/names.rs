@@ -49,11 +49,11 @@ impl Space {
         let mut parts: Vec<Part> = Vec::new();
         for branch in branches {
             let group = self.group_of(class, branch, from)?;
-            let taken = parts.iter().filter(|part| part.class == group.class);
-            let taken: usize = taken.map(|part| part.units).sum();
-            if branch.units > group.units - taken {
+            let used_units = parts.iter().filter(|part| part.class == group.class);
+            let used_units: usize = used_units.map(|part| part.units).sum();
+            if branch.units > group.units - used_units {
                 return Err(Lacking {
-                    wanted: many(taken + branch.units, branch.level),
+                    wanted: many(used_units + branch.units, branch.level),
                     from: format!("{from}, which has {}", group.units),
                 });
             }

@@ -16,7 +16,7 @@ fn space(description: &str) -> Space {
 }
 
 /// A random set of this many CPUs, uniformly drawn.
-fn drawn(topology: &Topology, threads: usize, chance: &mut ChaCha8Rng) -> Occupancy {
+fn draw_occupancy(topology: &Topology, threads: usize, chance: &mut ChaCha8Rng) -> Occupancy {
     let cpus = topology.allowed.iter().sample(chance, threads);
     Space::from_topology(topology)
         .occupancy(&cpus.into_iter().collect())
@@ -28,7 +28,7 @@ fn total(space: &Space) -> BigUint {
 }
 
 #[track_caller]
-fn counted(description: &str, all: u64, half: u64) {
+fn check_counts(description: &str, all: u64, half: u64) {
     let space = space(description);
     assert_eq!(total(&space), BigUint::from(all), "{description}");
     let cores = space.cpus() / 2;
@@ -39,10 +39,10 @@ fn counted(description: &str, all: u64, half: u64) {
 /// cores.
 #[test]
 fn placements_are_counted() {
-    counted("core:8 pu:2", 45, 5);
-    counted("package:2 core:8 pu:2", 1_035, 75);
-    counted("package:2 core:18 pu:2", 18_145, 625);
-    counted("package:2 core:64 pu:2", 2_301_585, 23_441);
+    check_counts("core:8 pu:2", 45, 5);
+    check_counts("package:2 core:8 pu:2", 1_035, 75);
+    check_counts("package:2 core:18 pu:2", 18_145, 625);
+    check_counts("package:2 core:64 pu:2", 2_301_585, 23_441);
     for (large, all) in [
         ("package:2 l3:8 core:8 pu:2", 2.8e17),
         ("package:2 numa:4 l3:2 core:8 pu:2", 1.2e21),
@@ -99,7 +99,7 @@ fn shapes_have_names() {
 type Cores = Vec<(u64, usize)>;
 type Package = Vec<Cores>;
 
-fn built(packages: &[Package]) -> Topology {
+fn build_topology(packages: &[Package]) -> Topology {
     let mut facts = Facts::default();
     let mut kinds: BTreeMap<u64, CpuSet> = BTreeMap::new();
     let mut next = 0;
@@ -152,7 +152,7 @@ fn multisets<T: Clone>(things: &[(usize, T)], total: usize) -> Vec<Vec<T>> {
 }
 
 /// The same by total, from 1 on.
-fn sized<T: Clone>(things: &[(usize, T)], most: usize) -> Vec<(usize, Vec<T>)> {
+fn group_by_size<T: Clone>(things: &[(usize, T)], most: usize) -> Vec<(usize, Vec<T>)> {
     let of = |total| {
         multisets(things, total)
             .into_iter()
@@ -164,9 +164,9 @@ fn sized<T: Clone>(things: &[(usize, T)], most: usize) -> Vec<(usize, Vec<T>)> {
 /// Every machine of this many CPUs that is made of these cores.
 fn machines(cores: &[(u64, usize)], cpus: usize, packages: bool) -> Vec<Topology> {
     let cores: Vec<(usize, (u64, usize))> = cores.iter().map(|core| (core.1, *core)).collect();
-    let llcs = sized(&cores, cpus);
+    let llcs = group_by_size(&cores, cpus);
     let of_packages = match packages {
-        true => sized(&llcs, cpus),
+        true => group_by_size(&llcs, cpus),
         false => llcs
             .iter()
             .map(|(n, llc)| (*n, vec![llc.clone()]))
@@ -174,12 +174,12 @@ fn machines(cores: &[(u64, usize)], cpus: usize, packages: bool) -> Vec<Topology
     };
     multisets(&of_packages, cpus)
         .iter()
-        .map(|packages| built(packages))
+        .map(|packages| build_topology(packages))
         .collect()
 }
 
 /// Checks everything about a machine against all sets of its CPUs.
-fn brute_force(topology: &Topology) {
+fn check_by_brute_force(topology: &Topology) {
     let space = Space::from_topology(topology);
     let cpus: Vec<usize> = topology.allowed.iter().collect();
     let mut by_threads: Vec<BTreeSet<Occupancy>> = vec![BTreeSet::new(); cpus.len() + 1];
@@ -223,7 +223,7 @@ fn every_small_machine_is_counted_listed_and_named() {
     }
     assert!(all.len() > 300, "{}", all.len());
     for topology in &all {
-        brute_force(topology);
+        check_by_brute_force(topology);
     }
 }
 
@@ -235,7 +235,7 @@ fn every_even_machine_up_to_twelve_cpus_is_counted_listed_and_named() {
             for cores in 1..=12 / packages / caches {
                 for cpus in 1..=12 / packages / caches / cores {
                     let text = format!("package:{packages} l3:{caches} core:{cores} pu:{cpus}");
-                    brute_force(&Topology::from_synthetic(&text).unwrap());
+                    check_by_brute_force(&Topology::from_synthetic(&text).unwrap());
                     machines += 1;
                 }
             }
@@ -253,25 +253,25 @@ fn machines_of_twelve_cpus_are_counted_listed_and_named() {
         "core:3 pu:4",
         "pu:12",
     ] {
-        brute_force(&Topology::from_synthetic(description).unwrap());
+        check_by_brute_force(&Topology::from_synthetic(description).unwrap());
     }
     let hybrid = vec![vec![vec![(2, 2), (2, 2), (1, 1), (1, 1), (1, 1), (1, 1)]]];
     let uneven = vec![
         vec![vec![(1, 2); 3], vec![(1, 2)]],
         vec![vec![(1, 2), (1, 1)]],
     ];
-    brute_force(&built(&hybrid));
-    brute_force(&built(&uneven));
+    check_by_brute_force(&build_topology(&hybrid));
+    check_by_brute_force(&build_topology(&uneven));
     let mut cut = Topology::from_synthetic("package:2 l3:2 core:2 pu:2").unwrap();
     cut.allowed = CpuSet::parse_list("1-7,10-14").unwrap();
-    brute_force(&cut);
+    check_by_brute_force(&cut);
 }
 
 /// 13900K: 8 P cores of two CPUs and 16 E cores.
 fn hybrid() -> Topology {
     let mut cores = vec![(2, 2); 8];
     cores.extend([(1, 1); 16]);
-    built(&[vec![cores]])
+    build_topology(&[vec![cores]])
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn every_shape_of_every_machine_realises_to_itself() {
 }
 
 /// The expected result of `neighbours`, by moving every CPU of a set to every free one.
-fn moved(space: &Space, topology: &Topology, cpus: &CpuSet) -> BTreeSet<Occupancy> {
+fn list_neighbours(space: &Space, topology: &Topology, cpus: &CpuSet) -> BTreeSet<Occupancy> {
     let free = topology.allowed.difference(cpus);
     let mut found = BTreeSet::new();
     for from in cpus.iter() {
@@ -353,8 +353,8 @@ fn neighbours_are_one_move_away() {
         let space = Space::from_topology(&topology);
         let mut chance = ChaCha8Rng::seed_from_u64(1);
         for threads in [1, 5, 11, space.cpus()] {
-            let drawn = drawn(&topology, threads, &mut chance);
-            let expected = moved(&space, &topology, &space.choose(&drawn));
+            let drawn = draw_occupancy(&topology, threads, &mut chance);
+            let expected = list_neighbours(&space, &topology, &space.choose(&drawn));
             let found = space.neighbours(&drawn);
             assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
         }
@@ -375,7 +375,7 @@ fn renumbered_cpus_keep_ids_and_names() {
     for threads in 1..=16 {
         assert_eq!(names(&plain, threads), names(&other, threads));
         for _ in 0..30 {
-            let occupancy = drawn(&topology, threads, &mut chance);
+            let occupancy = draw_occupancy(&topology, threads, &mut chance);
             let same = other.occupancy(&other.choose(&occupancy)).unwrap();
             assert_eq!(other.id(&same), plain.id(&occupancy));
         }
@@ -386,7 +386,7 @@ fn renumbered_cpus_keep_ids_and_names() {
 }
 
 #[test]
-fn the_core_of_cpu_0_comes_last() {
+fn the_core_of_cpu_0_is_used_last() {
     let space = space("package:2 core:3 pu:2");
     let cpus = |name: &str| {
         let topology = Topology::from_synthetic("package:2 core:3 pu:2").unwrap();
@@ -402,7 +402,7 @@ fn the_core_of_cpu_0_comes_last() {
 }
 
 #[track_caller]
-fn stands_for(machine: &str, name: &str, cpus: &str) {
+fn check_cpus(machine: &str, name: &str, cpus: &str) {
     let topology = Topology::from_synthetic(machine).unwrap();
     let placement: Placement = name.parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
@@ -413,25 +413,25 @@ fn stands_for(machine: &str, name: &str, cpus: &str) {
 #[test]
 fn numbers_of_units_left_out_are_as_large_as_can_be() {
     let machine = "package:2 l3:2 core:4 pu:2";
-    stands_for(machine, "shape:cpu=4", "2,8,16,24");
-    stands_for(machine, "shape:pkg=1,cpu=4", "2,4,8,10");
-    stands_for(machine, "shape:core=2,cpu=4", "2-3,16-17");
-    stands_for(machine, "shape:llc=1,cpu=3", "2,4,6");
-    stands_for(machine, "shape:pkg=2,cpu=32", "0-31");
+    check_cpus(machine, "shape:cpu=4", "2,8,16,24");
+    check_cpus(machine, "shape:pkg=1,cpu=4", "2,4,8,10");
+    check_cpus(machine, "shape:core=2,cpu=4", "2-3,16-17");
+    check_cpus(machine, "shape:llc=1,cpu=3", "2,4,6");
+    check_cpus(machine, "shape:pkg=2,cpu=32", "0-31");
 }
 
 #[test]
 fn trees_say_any_placement() {
     let machine = "package:2 l3:2 core:4 pu:2";
-    stands_for(machine, "tree:1p", "0-15");
-    stands_for(machine, "tree:1p.1l.2c.1t", "2,4");
-    stands_for(machine, "tree:1p.1l.1c+..2c.1t", "2-4,6");
-    stands_for(machine, "tree:1p.1l+.1l.1c.1t+1p.1l.2c", "0-8,16-19");
+    check_cpus(machine, "tree:1p", "0-15");
+    check_cpus(machine, "tree:1p.1l.2c.1t", "2,4");
+    check_cpus(machine, "tree:1p.1l.1c+..2c.1t", "2-4,6");
+    check_cpus(machine, "tree:1p.1l+.1l.1c.1t+1p.1l.2c", "0-8,16-19");
     // A NUMA node may hold caches, or a cache NUMA nodes.
-    stands_for("l3:2 numa:2 core:2 pu:1", "tree:1l.1n+.1n.1c", "0-2");
+    check_cpus("l3:2 numa:2 core:2 pu:1", "tree:1l.1n+.1n.1c", "0-2");
 }
 
-fn shuffled(seed: u64) -> (Topology, Topology) {
+fn shuffle_topology(seed: u64) -> (Topology, Topology) {
     use rand::seq::SliceRandom;
     let plain = "package:2 l3:2 core:2 pu:2";
     let mut numbers: Vec<usize> = (0..16).collect();
@@ -445,7 +445,7 @@ fn shuffled(seed: u64) -> (Topology, Topology) {
 proptest! {
     #[test]
     fn renumbering_cpus_only_renumbers_shapes(seed in any::<u64>(), threads in 1usize..17) {
-        let (plain, mixed) = shuffled(seed);
+        let (plain, mixed) = shuffle_topology(seed);
         let (a, b) = (Space::from_topology(&plain), Space::from_topology(&mixed));
         let ids = |space: &Space| -> Vec<(String, String)> {
             let shapes = space.shapes(threads);
@@ -465,7 +465,7 @@ proptest! {
         let space = Space::from_topology(&topology);
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         for threads in 1..=space.cpus() {
-            let drawn = drawn(&topology, threads, &mut chance);
+            let drawn = draw_occupancy(&topology, threads, &mut chance);
             let mut all: Vec<Occupancy> =
                 space.shapes(threads).into_iter().map(|s| s.occupancy).collect();
             prop_assert!(!all.is_empty());

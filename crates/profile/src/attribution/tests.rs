@@ -57,7 +57,7 @@ fn repeats(truth: Truth, runs: usize) -> Repeats {
     }
 }
 
-fn found(a: Truth, b: Truth, basis: Basis) -> Attribution {
+fn attribute_difference(a: Truth, b: Truth, basis: Basis) -> Attribution {
     attribute(&repeats(a, 3), &repeats(b, 3), basis).unwrap()
 }
 
@@ -81,7 +81,7 @@ fn a_longer_pause_has_its_part() {
         pause_ns: 43.0,
         ..A
     };
-    let found = found(A, b, Basis::Wall);
+    let found = attribute_difference(A, b, Basis::Wall);
     let longer = 0.9 * (43.0 / 3.6 - 1.0);
     check(&found, PartKind::HintLength, longer);
     check(&found, PartKind::HintCount, 0.0);
@@ -95,7 +95,7 @@ fn a_longer_pause_has_its_part() {
 }
 
 #[test]
-fn a_slower_clock_memory_and_more_work_have_theirs() {
+fn clock_memory_and_work_are_attributed_separately() {
     let slower = Truth {
         other_s: 5.0,
         accesses_s: 2.5,
@@ -103,10 +103,10 @@ fn a_slower_clock_memory_and_more_work_have_theirs() {
         cycle_ns: 0.5,
         ..A
     };
-    let clock = found(A, slower, Basis::Cpu);
+    let clock = attribute_difference(A, slower, Basis::Cpu);
     check(&clock, PartKind::Frequency, 1.625);
     check(&clock, PartKind::Unexplained, 0.0);
-    let memory = found(
+    let memory = attribute_difference(
         A,
         Truth {
             accesses_s: 5.0,
@@ -117,7 +117,7 @@ fn a_slower_clock_memory_and_more_work_have_theirs() {
     check(&memory, PartKind::Memory, 3.0);
     check(&memory, PartKind::Frequency, 0.0);
     // Twice the instructions: none of that is in memory or the clock.
-    let work = found(
+    let work = attribute_difference(
         A,
         Truth {
             accesses_s: 4.0,
@@ -136,7 +136,7 @@ fn a_slower_clock_memory_and_more_work_have_theirs() {
 #[test]
 fn equal_sides_have_nothing_to_explain() {
     for basis in [Basis::Wall, Basis::Cpu] {
-        let found = found(A, A, basis);
+        let found = attribute_difference(A, A, basis);
         assert!(!found.is_difference);
         assert!(found.parts.iter().all(|part| part.share.is_none()));
         let sentence = found.sentence("run");
@@ -146,7 +146,7 @@ fn equal_sides_have_nothing_to_explain() {
     let b = Truth { other_s: 4.2, ..A };
     let alone = attribute(&repeats(A, 1), &repeats(b, 1), Basis::Cpu).unwrap();
     assert!(!alone.is_difference, "{alone:?}");
-    assert!(found(A, b, Basis::Cpu).is_difference);
+    assert!(attribute_difference(A, b, Basis::Cpu).is_difference);
 }
 
 #[test]
@@ -263,7 +263,7 @@ proptest! {
         use rand::{RngExt, SeedableRng};
         let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let b = Truth { hints_s: 9.0, accesses_s: 3.0, idle_s: 1.5, pause_ns: 30.0, ..A };
-        let exact = found(A, b, Basis::Cpu);
+        let exact = attribute_difference(A, b, Basis::Cpu);
         let (mut held, mut all) = (0, 0);
         for _ in 0..60 {
             let mut draw = |truth: Truth| {

@@ -108,13 +108,13 @@ fn longer_pauses_explain_the_time_in_them() {
 }
 
 fn scene(stacks: &[(Vec<u8>, u64)]) -> Profile {
-    let mut made = Scene::new("prog");
+    let mut scene = Scene::new("prog");
     for (stack, count) in stacks {
         let names: Vec<String> = stack.iter().map(|n| format!("f{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        made = made.stack(&names, *count);
+        scene = scene.stack(&names, *count);
     }
-    profile(made)
+    profile(scene)
 }
 
 fn stacks() -> impl Strategy<Value = Vec<(Vec<u8>, u64)>> {

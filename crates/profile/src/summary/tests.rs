@@ -27,7 +27,7 @@ fn recursion_is_counted_once() {
 }
 
 #[test]
-fn kernel_time_is_told_apart() {
+fn kernel_time_is_separate() {
     let scene = Scene::new("/bin/prog")
         .stack(&["main", "k:do_read"], 5)
         .stack(&["main"], 5);

@@ -67,7 +67,7 @@ fn common_cpus(a: &Measured, b: &Measured) -> CpuSet {
     cpus(a).intersection(&cpus(b))
 }
 
-fn of_kind<'a>(measured: &'a Measured, kind: &str) -> Option<&'a MeasuredLevel> {
+fn find_level<'a>(measured: &'a Measured, kind: &str) -> Option<&'a MeasuredLevel> {
     measured
         .levels
         .iter()
@@ -107,7 +107,10 @@ fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
     kinds(a, b)
         .into_iter()
         .filter_map(|kind| {
-            let (in_a, in_b) = (of_kind(a, kind)?.inside_ns, of_kind(b, kind)?.inside_ns);
+            let (in_a, in_b) = (
+                find_level(a, kind)?.inside_ns,
+                find_level(b, kind)?.inside_ns,
+            );
             let ratio = in_b / in_a;
             is_changed(in_a, in_b).then(|| {
                 let sentence = format!(
@@ -157,7 +160,7 @@ struct ChangedPair {
 
 /// All pairs that have changed, as one difference.
 fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
-    let (in_a, in_b) = (by_cpus(&a.pairs), by_cpus(&b.pairs));
+    let (in_a, in_b) = (index_by_cpus(&a.pairs), index_by_cpus(&b.pairs));
     let both: Vec<(&PairRecord, &PairRecord)> = in_a
         .iter()
         .filter_map(|(cpus, pair)| Some((*pair, *in_b.get(cpus)?)))
@@ -198,7 +201,7 @@ fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
 }
 
 /// Pairs by their CPUs, the smaller first; of several records the first.
-fn by_cpus(pairs: &[PairRecord]) -> BTreeMap<(usize, usize), &PairRecord> {
+fn index_by_cpus(pairs: &[PairRecord]) -> BTreeMap<(usize, usize), &PairRecord> {
     let mut known = BTreeMap::new();
     for pair in pairs {
         let cpus = (pair.a.min(pair.b), pair.a.max(pair.b));

@@ -9,9 +9,9 @@ use crate::AttributionRecord;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet-diff/1")]
 pub struct FleetDiff {
-    /// The first.
+    /// The first side.
     pub a: FleetSide,
-    /// The second.
+    /// The second side.
     pub b: FleetSide,
     /// Settings that differ.
     pub settings: Vec<FleetSettingChange>,

@@ -1,4 +1,5 @@
-//! Many machines: what was asked of them, what each of them did, and the comparisons between them.
+//! Many machines: the studies requested of them, what each of them did, and the comparisons
+//! between them.
 
 mod diff;
 mod node;
@@ -31,15 +32,15 @@ pub struct FleetRecord {
     pub launcher: String,
     /// What every node runs, in this order.
     pub steps: Vec<FleetStep>,
-    /// Nodes asked for by name; empty if the scheduler chooses.
+    /// Requested nodes by name; empty if the scheduler chooses.
     pub nodes: Vec<String>,
-    /// How many nodes were asked for.
+    /// How many nodes were requested.
     pub asked: usize,
     /// The folder that submitter and nodes share; `null` for a simulated fleet.
     pub folder: Option<String>,
     /// Jobs that were submitted, those of resumptions last.
     pub jobs: Vec<FleetJob>,
-    /// Nodes that were not asked, each with the reason.
+    /// One sentence per node that was left out: its name and why.
     pub left_out: Vec<String>,
     /// Faults of a simulated fleet; empty for a real one.
     pub planted: Vec<PlantedFault>,
@@ -90,7 +91,7 @@ impl FleetRecord {
 impl StoredRecord for FleetRecord {
     fn entry(&self) -> Entry {
         let names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
-        self.header.line::<Self>(
+        self.header.to_entry::<Self>(
             self.host.clone(),
             format!("fleet: {}", names.join(", ")),
             format!(

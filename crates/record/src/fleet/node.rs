@@ -119,9 +119,12 @@ impl FleetNode {
 
 impl StoredRecord for FleetNode {
     fn entry(&self) -> Entry {
-        let done = { self.steps.iter() }.filter(|step| step.state == StepState::Done);
+        let done = self
+            .steps
+            .iter()
+            .filter(|step| step.state == StepState::Done);
         let verdict = format!("{} of {} steps done", done.count(), self.steps.len());
-        self.header.line::<Self>(
+        self.header.to_entry::<Self>(
             self.node.clone(),
             format!("node of fleet {}", self.fleet),
             verdict,

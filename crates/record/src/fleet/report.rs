@@ -20,7 +20,7 @@ pub struct FleetReport {
     pub submitted: String,
     /// The host on which it was found.
     pub host: String,
-    /// Nodes asked for.
+    /// Requested nodes.
     pub asked: usize,
     /// Nodes with a record.
     pub nodes: usize,
@@ -43,7 +43,7 @@ pub struct FleetReport {
 
 impl StoredRecord for FleetReport {
     fn entry(&self) -> Entry {
-        self.header.line::<Self>(
+        self.header.to_entry::<Self>(
             self.host.clone(),
             format!("report of fleet {}", self.fleet),
             self.sentence.clone(),

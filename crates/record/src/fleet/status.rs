@@ -11,7 +11,7 @@ pub struct FleetStatus {
     pub fleet: String,
     /// When it was looked at, RFC 3339.
     pub at: String,
-    /// Nodes asked for.
+    /// Requested nodes.
     pub asked: usize,
     /// Steps of each.
     pub steps: usize,
@@ -23,7 +23,7 @@ pub struct FleetStatus {
     pub queued: usize,
     /// Nodes that ended without all records.
     pub failed: usize,
-    /// Nodes that were asked for, have no job, and never began; those that a
+    /// Nodes that were requested, have no job, and never began; those that a
     /// scheduler would have chosen among them.
     pub missing: usize,
     /// Each node that is known.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::command_line::CommandRecord;
 use crate::comparison::NotRecommended;
 use crate::metric::HeadlineRecord;
-use crate::named::named;
+use crate::named::open_enum;
 use pinwise_format::percent;
 
-named! {
+open_enum! {
     /// What fresh pairs show of an arm.
     PairsVerdict {
         /// It costs less.
@@ -135,7 +135,7 @@ pub enum SearchAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchVerdict {
-    /// Which.
+    /// The kind of verdict.
     pub kind: SearchAnswer,
     /// In words.
     pub sentence: String,

@@ -11,13 +11,13 @@ pub use self::answer::{
     TruthRecord,
 };
 use super::metric::EffectRecord;
-use super::named::named;
+use super::named::open_enum;
 use super::{
     Entry, Estimate, Header, HostRecord, MetricRecord, RunRecord, Stopped, StoredRecord,
     WorkloadRecord,
 };
 
-named! {
+open_enum! {
     /// What predictions were worth.
     ModelJudgement {
         /// Features explain what placements cost.
@@ -120,9 +120,9 @@ pub struct SearchPlanRecord {
     /// Probability that may be left that another is better by three times
     /// `within`; the expected loss may be `within`.
     pub error: f64,
-    /// Most runs of profiling, search and refinement.
+    /// Maximum number of runs of profiling, search and refinement.
     pub max_runs: Option<usize>,
-    /// Most pairs of the confirmation.
+    /// Maximum number of pairs of the confirmation.
     pub confirmation_pairs: usize,
     /// Time for everything, s.
     pub budget_s: Option<f64>,
@@ -162,7 +162,7 @@ pub struct SearchArm {
     pub place_id: Option<String>,
     /// Threads; `null` for `os-default` if the program decides.
     pub threads: Option<usize>,
-    /// CPUs asked for, as a list.
+    /// Requested CPUs, as a list.
     pub cpus: String,
     /// Packages used.
     pub packages: usize,
@@ -370,6 +370,6 @@ impl StoredRecord for SearchRecord {
     fn entry(&self) -> Entry {
         let (host, sentence) = (self.host.name(), &self.verdict.sentence);
         self.header
-            .growing_line::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
+            .to_growing_entry::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
     }
 }

@@ -41,7 +41,7 @@ impl StoredRecord for SpinAdviceRecord {
             nanoseconds(self.budget_ns),
             self.budget_pauses
         );
-        self.header.line::<Self>(String::new(), title, verdict)
+        self.header.to_entry::<Self>(String::new(), title, verdict)
     }
 }
 

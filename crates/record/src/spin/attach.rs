@@ -3,7 +3,7 @@
 use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
-use crate::named::named;
+use crate::named::open_enum;
 use crate::{Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, beyond_samples};
 use pinwise_spin::identify::Strength;
 use pinwise_spin::loops::LoopKind;
@@ -84,7 +84,7 @@ impl SpinShares {
     }
 }
 
-named! {
+open_enum! {
     /// What a loop does.
     SpinKind from LoopKind {
         /// It looks and hints.
@@ -102,7 +102,7 @@ named! {
     }
 }
 
-named! {
+open_enum! {
     /// How sure it is that a loop is an algorithm's.
     MatchStrength from Strength {
         /// Others have its shape, too.
@@ -202,7 +202,7 @@ impl StoredRecord for SpinAttachRecord {
             TraceSource::Process { pid, name } => format!("--pid {pid} ({name})"),
             _ => String::new(),
         };
-        self.header.line::<Self>(
+        self.header.to_entry::<Self>(
             self.host.name(),
             format!("spin attach {what}"),
             self.verdict(),

@@ -21,7 +21,7 @@ pub use predict::{
     SpinUnit, TunableRecord,
 };
 pub use replay::{
-    ContentionCell, ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHint, ReplayHintMade,
+    ContentionCell, HintRecipe, ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHint,
     ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, SpinReplayRecord, WaitEnd,
 };
 pub use scan::{

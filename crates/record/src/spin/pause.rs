@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::named::named;
+use crate::named::open_enum;
 use crate::{Entry, Header, HostRecord, StoredRecord};
 
 /// The cost of PAUSE on a machine's CPUs, compared with other processors.
@@ -29,7 +29,7 @@ pub struct SpinPauseRecord {
     pub spent_s: f64,
 }
 
-named! {
+open_enum! {
     /// How cycles were found.
     CycleMethod {
         /// By the CPU's counter.
@@ -174,7 +174,7 @@ pub struct TooLongRecord {
 impl StoredRecord for SpinPauseRecord {
     fn entry(&self) -> Entry {
         self.header
-            .line::<Self>(self.host.name(), "spin pause".to_owned(), self.verdict())
+            .to_entry::<Self>(self.host.name(), "spin pause".to_owned(), self.verdict())
     }
 }
 

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::named::named;
+use crate::named::open_enum;
 use crate::{Entry, Header, StoredRecord};
 use pinwise_format::{count_of, seconds};
 use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
-use pinwise_spin::prediction::{Prediction, Processor};
+use pinwise_spin::prediction::{Hints, PauseCost, Prediction};
 
 /// Predictions for one processor, or for two to compare.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct SpinPredictRecord {
     pub predictions: Vec<PredictionRecord>,
     /// What moving changes, most first.
     pub moves: Vec<MoveRecord>,
-    /// Numbers of CPUs at which totals change, per algorithm, if several numbers were asked for.
+    /// Numbers of CPUs at which totals change, per algorithm, if several numbers were requested.
     pub cliffs: Vec<CliffsRecord>,
 }
 
@@ -36,7 +36,7 @@ impl StoredRecord for SpinPredictRecord {
             None => format!("spin predict on {on}"),
         };
         self.header
-            .line::<Self>(String::new(), title, self.verdict())
+            .to_entry::<Self>(String::new(), title, self.verdict())
     }
 }
 
@@ -83,8 +83,8 @@ pub struct ProcessorRecord {
 impl ProcessorRecord {
     /// Its figures.
     #[must_use]
-    pub const fn processor(&self) -> Processor {
-        Processor {
+    pub const fn processor(&self) -> PauseCost {
+        PauseCost {
             pause_ns: self.pause_ns,
             pause_cycles: self.pause_cycles,
             ghz: self.ghz,
@@ -92,7 +92,7 @@ impl ProcessorRecord {
     }
 }
 
-named! {
+open_enum! {
     /// What an algorithm counts.
     SpinUnit {
         /// PAUSEs.
@@ -123,7 +123,7 @@ impl From<Unit> for SpinUnit {
     }
 }
 
-named! {
+open_enum! {
     /// The source of an algorithm's parameters.
     SpinEvidence from Evidence {
         /// The source was read.
@@ -235,10 +235,10 @@ pub struct CliffsRecord {
 impl PredictionRecord {
     /// A prediction on a processor.
     #[must_use]
-    pub fn new(prediction: &Prediction, processor: &Processor) -> Self {
+    pub fn new(prediction: &Prediction, processor: &PauseCost) -> Self {
         let algorithm = prediction.algorithm;
-        let hints = |figure: Option<(u64, f64)>| figure.map(|(hints, _)| hints);
-        let ms = |figure: Option<(u64, f64)>| figure.map(|(_, ns)| ns * 1e-6);
+        let count = |hints: Option<Hints>| hints.map(|hints| hints.count);
+        let ms = |hints: Option<Hints>| hints.map(|hints| hints.ns * 1e-6);
         Self {
             algorithm: algorithm.id.to_owned(),
             name: algorithm.name.to_owned(),
@@ -247,11 +247,11 @@ impl PredictionRecord {
             pause_ns: processor.pause_ns,
             pause_cycles: processor.pause_cycles,
             ghz: processor.ghz,
-            total_pauses: hints(prediction.total),
+            total_pauses: count(prediction.total),
             total_ms: ms(prediction.total),
-            longest_pauses: hints(prediction.longest),
+            longest_pauses: count(prediction.longest),
             longest_ms: ms(prediction.longest),
-            blind_gap_pauses: hints(prediction.blind_gap),
+            blind_gap_pauses: count(prediction.blind_gap),
             blind_gap_ms: ms(prediction.blind_gap),
             wasted_cpu_ms: prediction.wasted_ns.map(|ns| ns * 1e-6),
             never_parks: prediction.never_parks,

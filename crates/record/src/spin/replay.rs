@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::host::HostRecord;
-use crate::named::named;
+use crate::named::open_enum;
 use crate::{Entry, Header, StoredRecord};
-use pinwise_spin::lateness::Seen;
+use pinwise_spin::lateness::ReleaseNotice;
 
-named! {
+open_enum! {
     /// What is replayed.
     ReplayExperiment {
         /// A worker holds a lock for each item, a sender wants it a delay later.
@@ -19,7 +19,7 @@ named! {
     }
 }
 
-/// A replay: what was executed, what it ought to have taken, what it took. What
+/// A replay: what was executed, the predicted duration and the measured one. What
 /// could not be measured or is not predicted is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -32,7 +32,8 @@ pub struct SpinReplayRecord {
     pub host: HostRecord,
     /// What was replayed.
     pub experiment: ReplayExperiment,
-    /// The chip whose hint was imitated; `null`: by a figure, or none was.
+    /// The chip whose hint was imitated; `null` if a duration was given instead, or nothing was
+    /// imitated.
     pub chip: Option<String>,
     /// Number of CPUs that the algorithms assumed.
     pub cpus_assumed: u64,
@@ -43,23 +44,23 @@ pub struct SpinReplayRecord {
     pub wake_ns: Option<f64>,
     /// How long the lock was held for an item, ms; `null` if that varied.
     pub hold_ms: Option<f64>,
-    /// Items wanted of each cell, all repeats together.
+    /// Items requested of each cell, all repeats together.
     pub items: u64,
     /// Times that all cells were repeated.
     pub repeats: u64,
     /// At real-time priority?
     pub realtime: bool,
-    /// CPUs of the threads: holder and waiter, or all that contended.
+    /// CPUs of the threads: holder and waiter, or all that contended for the lock.
     pub cpus: Vec<usize>,
-    /// One entry per algorithm, in the order asked for.
+    /// One entry per algorithm, in the requested order.
     pub algorithms: Vec<ReplayedAlgorithm>,
     /// The results, as sentences.
     pub conclusions: Vec<String>,
 }
 
-named! {
+open_enum! {
     /// The instructions that make up a hint.
-    ReplayHintMade {
+    HintRecipe {
         /// The processor's own.
         Own = "own",
         /// The processor's own and additions.
@@ -75,15 +76,16 @@ named! {
 pub struct ReplayHint {
     /// This processor's own, ns.
     pub own_ns: Option<f64>,
-    /// What each was to take, ns.
+    /// The requested duration, ns.
     pub wanted_ns: f64,
-    /// What one took, ns: the median over the cells.
+    /// The measured duration, ns: the median over the cells.
     pub achieved_ns: Option<f64>,
     /// The instructions that make it up.
-    pub made: Option<ReplayHintMade>,
+    #[serde(rename = "made")]
+    pub recipe: Option<HintRecipe>,
 }
 
-named! {
+open_enum! {
     /// How a wait ends.
     WaitEnd {
         /// The waiter parks.
@@ -105,7 +107,7 @@ pub struct ReplayedAlgorithm {
     pub name: String,
     /// Hints before it gives up; `null`: it never does.
     pub total_hints: Option<u64>,
-    /// Most hints between two looks.
+    /// Maximum number of hints between two reads of the lock.
     pub blind_gap_hints: u64,
     /// How it ends.
     pub ends: WaitEnd,
@@ -116,7 +118,7 @@ pub struct ReplayedAlgorithm {
     /// Median size of `error_percent` over the stable cells that spin to the
     /// end.
     pub median_error_percent: Option<f64>,
-    /// How many those are.
+    /// The number of those cells.
     pub stable_cells: u64,
 }
 
@@ -126,12 +128,12 @@ pub struct ReplayedAlgorithm {
 pub struct ReplayCell {
     /// How long the lock was held, ms.
     pub hold_ms: f64,
-    /// How long after its being taken the waiter came, ms.
+    /// Time from taking the lock until the waiter came, ms.
     pub delay_ms: f64,
-    /// With the hint that was wanted; the processor's own as it was right before
-    /// the waits.
+    /// Prediction for the requested duration of the hint; if none was requested, for the
+    /// processor's own, measured just before.
     pub predicted: ReplayPrediction,
-    /// With the hint that was achieved.
+    /// Prediction for the hint's measured duration.
     pub predicted_as_achieved: Option<ReplayPrediction>,
     /// What a hint took here, ns.
     pub hint_achieved_ns: Option<f64>,
@@ -142,7 +144,7 @@ pub struct ReplayCell {
     /// The smallest change of the hint's latency that gives another result, per
     /// cent; `null`: none of up to 100.
     pub cliff_percent: Option<f64>,
-    /// Is that so near that the result may be the other one?
+    /// Is the cliff within the accuracy of the hint, so that either result may occur?
     pub unstable: bool,
     /// Good items.
     pub items: u64,
@@ -152,9 +154,9 @@ pub struct ReplayCell {
     pub stopped: u64,
 }
 
-named! {
+open_enum! {
     /// How a waiter learns of a release.
-    ReleaseSeen from Seen {
+    ReleaseSeen from ReleaseNotice {
         /// By a look between hints.
         Spinning = "spinning",
         /// By a look between yields.
@@ -164,7 +166,7 @@ named! {
     }
 }
 
-/// What theory says.
+/// A predicted wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayPrediction {
@@ -178,7 +180,7 @@ pub struct ReplayPrediction {
     pub hints: u64,
 }
 
-/// The results; medians over the items unless it says otherwise.
+/// The results; medians over the items unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayMeasured {
@@ -206,7 +208,7 @@ pub struct ReplayMeasured {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentionCell {
-    /// How many.
+    /// The number of threads.
     pub threads: u64,
     /// Times one of them had the lock, per second of their CPU time: the median
     /// of the repeats, as all below.
@@ -223,7 +225,7 @@ impl StoredRecord for SpinReplayRecord {
     fn entry(&self) -> Entry {
         let names = self.algorithms.iter().map(|a| a.algorithm.as_str());
         let names: Vec<&str> = names.collect();
-        self.header.line::<Self>(
+        self.header.to_entry::<Self>(
             self.host.name(),
             format!("spin replay {} of {}", self.experiment, names.join(", ")),
             self.conclusions.first().cloned().unwrap_or_default(),

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::attach::{MatchStrength, SpinKind};
-use crate::named::named;
+use crate::named::open_enum;
 use crate::{Entry, Header, StoredRecord};
 use pinwise_code::Arch;
 use pinwise_format::{count, nanoseconds};
 
-named! {
+open_enum! {
     /// How to treat loops whose gap is not known from the code.
     UnknownGaps {
         /// They pass.
@@ -18,7 +18,7 @@ named! {
     }
 }
 
-named! {
+open_enum! {
     /// An architecture of code.
     CodeArch from Arch {
         /// x86-64.
@@ -44,11 +44,11 @@ pub struct SpinScan {
     pub chips: Vec<ScanChip>,
     /// CPUs that programs were assumed to count, if an algorithm uses that number.
     pub cpus: u64,
-    /// The longest blind gap that passes, ns; `null` if no limit was asked for.
+    /// The longest blind gap that passes, ns; `null` if no limit was requested.
     pub max_blind_gap_ns: Option<f64>,
     /// How to treat loops whose gap is not known from the code.
     pub unknown: UnknownGaps,
-    /// Whether all loops passed; `null` if no limit was asked for.
+    /// Whether all loops passed; `null` if no limit was requested.
     pub passed: Option<bool>,
     /// The loops, by file and address.
     pub loops: Vec<ScannedLoop>,
@@ -59,7 +59,7 @@ impl StoredRecord for SpinScan {
         let files: Vec<&str> = self.binaries.iter().map(|one| one.path.as_str()).collect();
         let title = format!("spin scan {}", files.join(" "));
         self.header
-            .line::<Self>(String::new(), title, self.verdict())
+            .to_entry::<Self>(String::new(), title, self.verdict())
     }
 }
 
@@ -155,7 +155,7 @@ pub struct ScannedLoop {
     pub gaps: Vec<GapOnChip>,
     /// Algorithms that it may be, surest first.
     pub algorithms: Vec<MatchedAlgorithm>,
-    /// Whether it exceeds the limit; `null` if no limit was asked for.
+    /// Whether it exceeds the limit; `null` if no limit was requested.
     pub fails: Option<bool>,
 }
 

@@ -35,8 +35,8 @@ pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
     let title = palette.strong("What the scheduler did (one traced run each)");
     let mut text = format!("\n{title}\n{}", table(&HEADER, rows));
     for (_, trace) in arms {
-        let said = std::iter::once(&trace.sentence).chain(&trace.notes);
-        for line in said {
+        let sentences = std::iter::once(&trace.sentence).chain(&trace.notes);
+        for line in sentences {
             text.push_str(&paragraph("  ", "    ", &visible(line)));
             text.push('\n');
         }

@@ -117,13 +117,13 @@ fn pause_row(group: &Alike<'_>) -> Vec<String> {
     let times: Vec<Median> = group.records.iter().map(|r| r.pause_ns).collect();
     vec![
         shorten(&group.cpus.to_string(), LIST_WIDTH),
-        over_cpus(&times, nanoseconds),
-        over_cpus(&cycles, three_digits),
+        describe_over_cpus(&times, nanoseconds),
+        describe_over_cpus(&cycles, three_digits),
     ]
 }
 
 /// For one CPU the interval, for several the range of their medians.
-fn over_cpus(medians: &[Median], figure: impl Fn(f64) -> String) -> String {
+fn describe_over_cpus(medians: &[Median], figure: impl Fn(f64) -> String) -> String {
     match medians {
         [] => "–".to_owned(),
         [only] => interval(only, figure),
@@ -297,7 +297,7 @@ fn clock_and_scheduler(
 }
 
 /// How many batches were discarded, out of how many, in words.
-pub(super) fn rejected(kept: usize, switched: usize, stolen: usize) -> String {
+pub(super) fn describe_rejected(kept: usize, switched: usize, stolen: usize) -> String {
     if switched + stolen == 0 {
         return format!("{kept} batches, none discarded");
     }

@@ -144,7 +144,7 @@ pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
         say("None.");
     }
     for level in found.levels {
-        level_lines(level, &mut say);
+        write_level(level, &mut say);
     }
     for note in found.notes {
         text.push_str(&format!("{}\n", paragraph("  ! ", "    ", note)));
@@ -152,7 +152,7 @@ pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
     text
 }
 
-fn level_lines(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
+fn write_level(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
     let outside = level.outside_ns.map_or_else(String::new, |ns| {
         format!(
             ", {} to the nearest outside",

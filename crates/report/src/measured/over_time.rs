@@ -131,7 +131,7 @@ pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
             record.parallel_pairs
         ));
     }
-    let rejected = super::figures::rejected(
+    let rejected = super::figures::describe_rejected(
         record.batches,
         record.batches_switched,
         record.batches_stolen,

@@ -78,13 +78,13 @@ pub(crate) fn spinning(samples: u64) -> Scene {
         .stack(&["main", "0x31a4"], 40)
 }
 
-fn shown(record: &ProfileRecord) -> String {
+fn render(record: &ProfileRecord) -> String {
     profile(record, &ProfileShown::default(), Palette::default())
 }
 
 #[test]
 fn a_profile_as_text() {
-    let text = shown(&record(spinning(760), 50.0));
+    let text = render(&record(spinning(760), 50.0));
     insta::assert_snapshot!(text);
     assert!(
         text.lines()
@@ -93,7 +93,7 @@ fn a_profile_as_text() {
 }
 
 #[test]
-fn what_is_not_asked_for_is_not_shown() {
+fn parts_that_were_not_requested_are_not_shown() {
     let shown = ProfileShown {
         functions: 1,
         instructions: 0,
@@ -123,7 +123,7 @@ fn a_difference_as_text() {
 }
 
 #[test]
-fn fewer_and_shorter_pauses_are_called_so() {
+fn fewer_and_shorter_pauses_are_distinguished() {
     let mut before = record(spinning(2690), 50.0);
     before.pause.as_mut().unwrap().ns = 43.0;
     let after = record(spinning(760), 100.0);
@@ -175,10 +175,10 @@ fn what_cannot_be_subtracted_is_refused() {
 #[test]
 fn time_that_was_not_sampled_is_shown() {
     let mut record = record(spinning(10), 1.0);
-    assert!(shown(&record).contains("\n250 ms of CPU time"));
+    assert!(render(&record).contains("\n250 ms of CPU time"));
     record.figures.kernel = Some(AmountRecord::default());
     record.runs[0].used_cpu_s = Some(1.34);
-    let text = shown(&record);
+    let text = render(&record);
     assert!(text.contains("\n250 ms of 1.34 s of CPU time"), "{text}");
 }
 
@@ -230,7 +230,7 @@ proptest! {
         figures.calls.nodes[1].cpu_s = amount.cpu_s;
         figures.waits = amount;
         record.work.count = units;
-        prop_assert!(!shown(&record).is_empty() && !folded(&record).is_empty());
+        prop_assert!(!render(&record).is_empty() && !folded(&record).is_empty());
         if let Ok(diff) = ProfileDiff::between(&record, &record) {
             prop_assert!(!super::super::profile_diff(&diff, 9, Palette::default()).is_empty());
         }
@@ -248,7 +248,7 @@ proptest! {
         record.figures.instructions[0].source = Some(name.clone());
         let diff = ProfileDiff::between(&record, &record).unwrap();
         let texts = [
-            shown(&record),
+            render(&record),
             folded(&record),
             super::super::profile_diff(&diff, 9, Palette::default()),
         ];

@@ -7,7 +7,9 @@ mod words;
 use std::time::Duration;
 
 use super::comparison::{findings, place, what_to_do};
-use super::style::{Palette, columns, in_columns, paragraph, shorten, table_without, visible};
+use super::style::{
+    Palette, columns, lay_out_for_columns, paragraph, shorten, table_without, visible,
+};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
@@ -135,7 +137,7 @@ fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
 /// files, and in a terminal only if it is wide enough.
 pub(super) fn narrow_table(least: &[&str], header: &[&str], rows: Vec<Vec<String>>) -> String {
     let least = [&[SHAPE], least].concat();
-    in_columns(Some(columns()), || {
+    lay_out_for_columns(Some(columns()), || {
         table_without(&least, &["placement"], header, rows)
     })
 }

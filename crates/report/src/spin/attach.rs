@@ -24,7 +24,7 @@ const MAX_LINES: usize = 8;
 #[must_use]
 pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
-    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    out += &format!("{}\n\n", paragraph("", "  ", &describe_origin(record)));
     if let Some(shares) = &record.shares {
         out += &shares_table(record, shares);
     }
@@ -70,7 +70,7 @@ fn title(record: &SpinAttachRecord) -> String {
     }
 }
 
-fn made_by(record: &SpinAttachRecord) -> String {
+fn describe_origin(record: &SpinAttachRecord) -> String {
     let own = if record.cpu_s > 0.0 {
         format!(
             "; pinwise itself used {} of CPU time for it",
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_a_program_reaches_the_terminal_as_it_is() {
+    fn text_of_programs_is_escaped_for_the_terminal() {
         let text = spin_attach(&hostile(), Palette::new(false));
         let is_shown = |c: char| c == '\n' || !c.is_control();
         assert!(text.chars().all(is_shown), "{text:?}");

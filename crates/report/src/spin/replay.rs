@@ -3,8 +3,8 @@
 use crate::style::{Palette, paragraph, table, visible};
 use pinwise_format::{grouped, nanoseconds, seconds, three_digits};
 use pinwise_record::{
-    ContentionCell, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured,
-    ReplayedAlgorithm, SpinReplayRecord,
+    ContentionCell, HintRecipe, ReplayCell, ReplayExperiment, ReplayMeasured, ReplayedAlgorithm,
+    SpinReplayRecord,
 };
 
 /// A replay for a terminal.
@@ -70,9 +70,9 @@ fn means(record: &SpinReplayRecord) -> String {
     let own = hint.own_ns.map_or_else(String::new, |ns| {
         format!(" (this processor's own takes {})", nanoseconds(ns))
     });
-    let how = match hint.made {
-        Some(ReplayHintMade::Stretched) => format!("{wanted}{chip}, stretched by additions{own}"),
-        Some(ReplayHintMade::Shortened) => {
+    let how = match hint.recipe {
+        Some(HintRecipe::Stretched) => format!("{wanted}{chip}, stretched by additions{own}"),
+        Some(HintRecipe::Shortened) => {
             format!("{wanted}{chip}, a chain of additions alone{own}")
         }
         _ => format!("{wanted}, this processor's own"),
@@ -140,7 +140,7 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     let us = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| seconds(us * 1e-6));
     let of = |figure: fn(&ReplayMeasured) -> f64| cell.measured.as_ref().map(figure);
     let quartiles = cell.measured.as_ref().map_or_else(String::new, |m| {
-        between(m.lateness_low_us, m.lateness_high_us)
+        format_range(m.lateness_low_us, m.lateness_high_us)
     });
     let error = match (cell.cliff_percent, cell.error_percent) {
         (Some(percent), _) if cell.unstable => format!("cliff {percent:.1} %"),
@@ -159,7 +159,7 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
 }
 
 /// Two times with one unit, the larger one's.
-fn between(low_us: f64, high_us: f64) -> String {
+fn format_range(low_us: f64, high_us: f64) -> String {
     let (scale, unit) = if high_us >= 1000.0 {
         (1e-3, "ms")
     } else {

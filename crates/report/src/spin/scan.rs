@@ -17,7 +17,7 @@ const MAX_FAILING_LOOPS: usize = 4;
 pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
     let mut text = String::new();
     for (index, binary) in record.binaries.iter().enumerate() {
-        let loops: Vec<&ScannedLoop> = in_file(record, index);
+        let loops: Vec<&ScannedLoop> = list_loops_of_file(record, index);
         text += &palette.strong(&paragraph("", "  ", &visible(&binary.path)));
         text += "\n";
         text += &paragraph("  ", "  ", &summary(record, index, loops.len()));
@@ -43,7 +43,7 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
 }
 
 /// A file's loops: those that fail first, then by how long they are blind.
-fn in_file(record: &SpinScan, index: usize) -> Vec<&ScannedLoop> {
+fn list_loops_of_file(record: &SpinScan, index: usize) -> Vec<&ScannedLoop> {
     let of_file = record.loops.iter().filter(|one| one.binary == index);
     let mut loops: Vec<&ScannedLoop> = of_file.collect();
     loops.sort_by_key(|one| {
@@ -132,12 +132,12 @@ fn show_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
         palette.strong(&head)
     };
     let mut text = format!("{head}\n");
-    let said = [
+    let clauses = [
         Some(words(one, cpus, more.is_empty())),
         algorithm(one),
         name_more(more),
     ];
-    for line in said.into_iter().flatten() {
+    for line in clauses.into_iter().flatten() {
         text += &paragraph("    ", "    ", &line);
         text += "\n";
     }

@@ -3,7 +3,7 @@
 //! Three sizes of cells, the largest whose rows fit: number, load and thread;
 //! number and load; one character for the load.
 
-use super::cut::{left, right, safe};
+use super::cut::{pad_left_aligned, right, safe};
 use super::table::glyph;
 use super::{Piece, Row, Tone};
 use crate::style::width;
@@ -86,7 +86,7 @@ impl CpuRows {
 
     /// At most this many rows from the `top`-th on; the last one says how many
     /// follow.
-    pub(super) fn scrolled(self, most: usize, top: usize) -> Vec<Row> {
+    pub(super) fn scroll_rows(self, most: usize, top: usize) -> Vec<Row> {
         let count = self.rows.len();
         if count <= most {
             return self.rows;
@@ -164,7 +164,7 @@ impl Grid {
         };
         let inner = columns.saturating_sub(label);
         let mut found: Vec<Self> = (1..=largest)
-            .map_while(|across| base.with_names(inner, across))
+            .map_while(|across| base.add_names(inner, across))
             .collect();
         for (cell, cell_width) in [(Cell::Numbered, digits + 5), (Cell::Glyph, 1)] {
             let grid = Self {
@@ -177,7 +177,7 @@ impl Grid {
         found
     }
 
-    fn with_names(self, inner: usize, across: usize) -> Option<Self> {
+    fn add_names(self, inner: usize, across: usize) -> Option<Self> {
         let block = (inner + GAP) / across;
         let cells = block.checked_sub(GAP + self.frame())?;
         let cell_width = cells / self.siblings;
@@ -243,7 +243,7 @@ impl Grid {
                     if place > 0 {
                         row.push(Piece::plain(" ".repeat(GROUP_GAP)));
                     }
-                    self.group_row(group, line, &mut row);
+                    self.draw_group(group, line, &mut row);
                 }
                 rows.push(row);
             }
@@ -251,17 +251,17 @@ impl Grid {
         rows
     }
 
-    fn group_row(self, group: &Group<'_>, line: usize, row: &mut Row) {
+    fn draw_group(self, group: &Group<'_>, line: usize, row: &mut Row) {
         if self.label > 0 {
             let label = if line == 0 { group.label.as_str() } else { "" };
-            row.push(Piece::new(left(label, self.label), Tone::Faint));
+            row.push(Piece::new(pad_left_aligned(label, self.label), Tone::Faint));
         }
         for place in 0..self.across {
             if place > 0 {
                 row.push(Piece::plain(" ".repeat(GAP)));
             }
             match group.cores.get(line * self.across + place) {
-                Some(core) => self.core(core, row),
+                Some(core) => self.draw_core(core, row),
                 None => row.push(Piece::plain(" ".repeat(self.block()))),
             }
         }
@@ -269,7 +269,7 @@ impl Grid {
 
     /// A core; brackets if siblings were busy at the same time for at least half of the interval: n
     /// CPUs with b busy ones on average have two or more for (b − 1) / (n − 1) of it.
-    fn core(self, cpus: &[&TopCpu], row: &mut Row) {
+    fn draw_core(self, cpus: &[&TopCpu], row: &mut Row) {
         let busy: f64 = cpus.iter().filter_map(|cpu| cpu.busy_percent).sum();
         let spare = cpus.len().saturating_sub(1) as f64;
         let is_shared = spare > 0.0 && (busy - 100.0) / spare >= 50.0;
@@ -305,7 +305,7 @@ impl Grid {
             Cell::Named => format!("{head} {}", self.thread(cpu)),
             Cell::Numbered | Cell::Glyph => head,
         };
-        Piece::new(left(&text, self.cell_width), tone)
+        Piece::new(pad_left_aligned(&text, self.cell_width), tone)
     }
 
     /// Who used most of a CPU.

@@ -19,13 +19,13 @@ pub(super) fn safe(name: &str, ascii: bool) -> String {
 }
 
 /// At most this many columns of a text, with `~` if it was longer.
-pub(super) fn at_most(text: &str, columns: usize) -> String {
+pub(super) fn shorten_to(text: &str, columns: usize) -> String {
     truncate(text, columns, '~')
 }
 
 /// Exactly this many columns, the text on the left.
-pub(super) fn left(text: &str, columns: usize) -> String {
-    let mut text = at_most(text, columns);
+pub(super) fn pad_left_aligned(text: &str, columns: usize) -> String {
+    let mut text = shorten_to(text, columns);
     let missing = columns.saturating_sub(width(&text));
     text.extend(std::iter::repeat_n(' ', missing));
     text
@@ -33,16 +33,16 @@ pub(super) fn left(text: &str, columns: usize) -> String {
 
 /// Exactly this many columns, the text on the right.
 pub(super) fn right(text: &str, columns: usize) -> String {
-    let text = at_most(text, columns);
+    let text = shorten_to(text, columns);
     let missing = columns.saturating_sub(width(&text));
     format!("{}{text}", " ".repeat(missing))
 }
 
 /// Cuts a row to this many columns.
-pub(super) fn row(row: &mut Row, columns: usize) {
+pub(super) fn cut_row(row: &mut Row, columns: usize) {
     let mut left = columns;
     for piece in row.iter_mut() {
-        piece.text = at_most(&piece.text, left);
+        piece.text = shorten_to(&piece.text, left);
         left -= width(&piece.text).min(left);
     }
     row.retain(|piece| !piece.text.is_empty());

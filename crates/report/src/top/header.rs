@@ -120,7 +120,7 @@ fn has_smt(record: &TopRecord) -> bool {
 /// The keys, the text being typed, or a message.
 pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
     if let Some(prompt) = &view.prompt {
-        let asked = match &prompt.kind {
+        let question = match &prompt.kind {
             PromptKind::Filter => "only names with: ".to_owned(),
             PromptKind::Pin { thread, name } => {
                 format!("pin {thread} {} to: ", safe(name, view.ascii))
@@ -128,7 +128,7 @@ pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
         };
         let typed = format!("{}_", safe(&prompt.text, view.ascii));
         return vec![
-            vec![Piece::new(asked, Tone::Strong), Piece::plain(typed)],
+            vec![Piece::new(question, Tone::Strong), Piece::plain(typed)],
             vec![Piece::plain(safe(&prompt.outlook, view.ascii))],
         ];
     }

@@ -43,7 +43,7 @@ pub(super) fn rows(size: Size) -> Vec<Row> {
     let first = if size.width < 50 { 6 } else { 18 };
     let row = |(key, words): (&str, &str)| {
         vec![
-            Piece::new(super::cut::left(key, first), Tone::Strong),
+            Piece::new(super::cut::pad_left_aligned(key, first), Tone::Strong),
             Piece::plain(format!(" {words}")),
         ]
     };

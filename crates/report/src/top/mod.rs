@@ -1,7 +1,7 @@
 //! Frames of the live view: a [`TopRecord`] and what the user chose, as rows
 //! of a terminal of any size, or as text.
 //!
-//! Pure: nothing is read from a terminal or written to one. Rows are never wider than asked for,
+//! Pure: nothing is read from a terminal or written to one. Rows are never wider than requested,
 //! whatever thread names contain, and are complete without colour.
 
 mod cpus;
@@ -82,7 +82,7 @@ pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
         body(record, view, size)
     };
     for row in &mut rows {
-        cut::row(row, size.width);
+        cut::cut_row(row, size.width);
     }
     rows.truncate(size.height);
     rows
@@ -106,7 +106,7 @@ fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
         view.focus == Focus::Cpus,
         view.ascii,
     );
-    rows.extend(cpus.scrolled(most, view.cpu_top));
+    rows.extend(cpus.scroll_rows(most, view.cpu_top));
     let left = size.height.saturating_sub(rows.len() + footer.len());
     let table = table::rows(record, view, size.width, left);
     let unused = left.saturating_sub(table.len());
@@ -124,7 +124,7 @@ pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize
     rows.extend(CpuRows::new(record, width, PRINTED_CPU_ROWS, false, view.ascii).all());
     rows.push(Row::new());
     let shown = view.arrange_threads(record).len();
-    rows.extend(table::unchosen(record, view, width, threads));
+    rows.extend(table::draw_without_choice(record, view, width, threads));
     let more = shown.saturating_sub(threads) as u64 + record.threads_left_out;
     if more > 0 {
         rows.push(vec![Piece::new(
@@ -137,7 +137,7 @@ pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize
         rows.extend(lines.into_iter().map(|line| vec![Piece::plain(line)]));
     }
     for row in &mut rows {
-        cut::row(row, width);
+        cut::cut_row(row, width);
     }
     rows
 }

@@ -1,6 +1,6 @@
 //! The table of threads: as many columns as fit.
 
-use super::cut::{left, right, safe};
+use super::cut::{pad_left_aligned, right, safe};
 use super::header::rate;
 use super::view::View;
 use super::{Piece, Row, Tone};
@@ -130,7 +130,12 @@ pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize)
 }
 
 /// Header and the first rows, none of them chosen.
-pub(super) fn unchosen(record: &TopRecord, view: &View, width: usize, most: usize) -> Vec<Row> {
+pub(super) fn draw_without_choice(
+    record: &TopRecord,
+    view: &View,
+    width: usize,
+    most: usize,
+) -> Vec<Row> {
     let table = Table::new(record, width, view.ascii);
     let threads = view.arrange_threads(record);
     let shown = threads.iter().take(most);
@@ -161,7 +166,7 @@ impl Table {
             let title = column.title();
             match column.is_number() {
                 true => right(title, width),
-                false => left(title, width),
+                false => pad_left_aligned(title, width),
             }
         });
         let text: Vec<String> = cells.collect();
@@ -173,7 +178,7 @@ impl Table {
             let text = safe(&self.cell(thread, column, width), self.ascii);
             match column.is_number() {
                 true => right(&text, width),
-                false => left(&text, width),
+                false => pad_left_aligned(&text, width),
             }
         });
         let text: Vec<String> = cells.collect();

@@ -34,16 +34,16 @@ impl Order {
     /// The next one.
     #[must_use]
     pub fn next(self) -> Self {
-        self.stepped(1)
+        self.step_by(1)
     }
 
     /// The one before.
     #[must_use]
     pub fn previous(self) -> Self {
-        self.stepped(Self::ALL.len() - 1)
+        self.step_by(Self::ALL.len() - 1)
     }
 
-    fn stepped(self, steps: usize) -> Self {
+    fn step_by(self, steps: usize) -> Self {
         let place = Self::ALL.iter().position(|order| *order == self);
         Self::ALL[(place.unwrap_or(0) + steps) % Self::ALL.len()]
     }
@@ -110,7 +110,7 @@ pub enum PromptKind {
     Filter,
     /// Pins a thread to CPUs.
     Pin {
-        /// Which.
+        /// The thread.
         thread: i32,
         /// Its name.
         name: String,
@@ -149,7 +149,7 @@ pub struct View {
 /// Pins in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// How many.
+    /// The number of them.
     pub count: usize,
     /// Do they stay when pinwise quits?
     pub are_kept: bool,

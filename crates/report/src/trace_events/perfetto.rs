@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use super::Names;
 use super::proto::Message;
-use pinwise_sched::{Event, EventKind, IDLE, Left, Tid};
+use pinwise_sched::{Event, EventKind, IDLE, LeaveReason, Tid};
 
 /// `Trace.packet`, and fields of `TracePacket`.
 const PACKET: u32 = 1;
@@ -82,7 +82,7 @@ impl<W: Write> TracePerfetto<W> {
     pub fn write(&mut self, events: &[Event]) -> io::Result<()> {
         for event in events {
             self.latest_ns = self.latest_ns.max(event.time_ns);
-            self.event(event)?;
+            self.write_event(event)?;
         }
         self.flush_bundle()
     }
@@ -99,12 +99,12 @@ impl<W: Write> TracePerfetto<W> {
                 self.track(FINDINGS, "pinwise: findings", false)?;
                 has_track = true;
             }
-            self.instant(sentence)?;
+            self.write_note(sentence)?;
         }
         self.writer.flush()
     }
 
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    fn write_event(&mut self, event: &Event) -> io::Result<()> {
         let old_name = match &event.what {
             EventKind::Name { thread, .. } => self.names.name(*thread).to_owned(),
             _ => String::new(),
@@ -114,7 +114,7 @@ impl<W: Write> TracePerfetto<W> {
             EventKind::Switch { prev, left, next } => self.switch(event, *prev, *left, *next)?,
             EventKind::In { thread } => {
                 let before = self.running.get(&event.cpu).copied().unwrap_or(IDLE);
-                self.switch(event, before, Left::Unreported, *thread)?;
+                self.switch(event, before, LeaveReason::Unreported, *thread)?;
             }
             EventKind::Out { thread, left } => self.switch(event, *thread, *left, IDLE)?,
             EventKind::Wake { thread, target } => self.wake(event, *thread, *target)?,
@@ -126,7 +126,7 @@ impl<W: Write> TracePerfetto<W> {
             EventKind::Exit { thread } => self.exit(event, *thread)?,
             EventKind::Known { thread, process } => {
                 self.processes.insert(*thread, *process);
-                self.tree(event.time_ns, *thread)?;
+                self.write_thread(event.time_ns, *thread)?;
             }
             EventKind::Name { thread, name } => self.rename(event, *thread, &old_name, name)?,
             EventKind::Lost { .. } => self.write_lost(event.cpu)?,
@@ -136,88 +136,88 @@ impl<W: Write> TracePerfetto<W> {
         Ok(())
     }
 
-    fn switch(&mut self, event: &Event, prev: Tid, left: Left, next: Tid) -> io::Result<()> {
+    fn switch(&mut self, event: &Event, prev: Tid, left: LeaveReason, next: Tid) -> io::Result<()> {
         let mut switch = Message::default();
         switch.text(1, self.names.name(prev));
-        switch.signed(2, prev.into());
-        switch.signed(3, ORDINARY);
-        switch.signed(4, state(left));
+        switch.put_signed(2, prev.into());
+        switch.put_signed(3, ORDINARY);
+        switch.put_signed(4, state(left));
         switch.text(5, self.names.name(next));
-        switch.signed(6, next.into());
-        switch.signed(7, ORDINARY);
+        switch.put_signed(6, next.into());
+        switch.put_signed(7, ORDINARY);
         self.running.insert(event.cpu, next);
-        self.ftrace(event, prev, SCHED_SWITCH, &switch)
+        self.write_ftrace_event(event, prev, SCHED_SWITCH, &switch)
     }
 
     fn wake(&mut self, event: &Event, thread: Tid, target: u32) -> io::Result<()> {
         let mut waking = Message::default();
         waking.text(1, self.names.name(thread));
-        waking.signed(2, thread.into());
-        waking.signed(3, ORDINARY);
-        waking.signed(4, 1);
+        waking.put_signed(2, thread.into());
+        waking.put_signed(3, ORDINARY);
+        waking.put_signed(4, 1);
         waking.number(5, target.into());
         let waker = self.running.get(&event.cpu).copied().unwrap_or(IDLE);
-        self.ftrace(event, waker, SCHED_WAKING, &waking)
+        self.write_ftrace_event(event, waker, SCHED_WAKING, &waking)
     }
 
     fn fork(&mut self, event: &Event, parent: Tid, child: Tid, process: Tid) -> io::Result<()> {
         self.processes.insert(child, process);
         let mut task = Message::default();
-        task.signed(1, child.into());
+        task.put_signed(1, child.into());
         task.text(2, self.names.name(child));
         task.number(3, if child == process { 0 } else { CLONE_THREAD });
-        self.ftrace(event, parent, TASK_NEWTASK, &task)?;
-        self.tree(event.time_ns, child)
+        self.write_ftrace_event(event, parent, TASK_NEWTASK, &task)?;
+        self.write_thread(event.time_ns, child)
     }
 
     fn exit(&mut self, event: &Event, thread: Tid) -> io::Result<()> {
         let mut exit = Message::default();
         exit.text(1, self.names.name(thread));
-        exit.signed(2, thread.into());
+        exit.put_signed(2, thread.into());
         if let Some(process) = self.processes.remove(&thread) {
-            exit.signed(3, process.into());
+            exit.put_signed(3, process.into());
         }
-        exit.signed(4, ORDINARY);
-        self.ftrace(event, thread, SCHED_PROCESS_EXIT, &exit)?;
+        exit.put_signed(4, ORDINARY);
+        self.write_ftrace_event(event, thread, SCHED_PROCESS_EXIT, &exit)?;
         self.has_track.remove(&thread);
         Ok(())
     }
 
     fn rename(&mut self, event: &Event, thread: Tid, old: &str, new: &str) -> io::Result<()> {
         let mut rename = Message::default();
-        rename.signed(1, thread.into());
+        rename.put_signed(1, thread.into());
         rename.text(2, old);
         rename.text(3, new);
-        self.ftrace(event, thread, TASK_RENAME, &rename)?;
-        self.tree(event.time_ns, thread)
+        self.write_ftrace_event(event, thread, TASK_RENAME, &rename)?;
+        self.write_thread(event.time_ns, thread)
     }
 
     /// A thread with its process and both their names.
-    fn tree(&mut self, time_ns: u64, thread: Tid) -> io::Result<()> {
+    fn write_thread(&mut self, time_ns: u64, thread: Tid) -> io::Result<()> {
         let Some(&process) = self.processes.get(&thread) else {
             return Ok(());
         };
         let mut tree = Message::default();
         let mut described = Message::default();
-        described.signed(1, process.into());
+        described.put_signed(1, process.into());
         let name = self.names.name(process);
         if !name.is_empty() {
             described.text(3, name);
             // Only this is known of the command line.
             described.number(9, 1);
         }
-        tree.message(1, &described);
+        tree.put_message(1, &described);
         described.clear();
-        described.signed(1, thread.into());
+        described.put_signed(1, thread.into());
         let name = self.names.name(thread);
         if !name.is_empty() {
             described.text(2, name);
         }
-        described.signed(3, process.into());
-        tree.message(2, &described);
+        described.put_signed(3, process.into());
+        tree.put_message(2, &described);
         self.flush_bundle()?;
         self.packet.number(TIMESTAMP, time_ns);
-        self.packet.message(PROCESS_TREE, &tree);
+        self.packet.put_message(PROCESS_TREE, &tree);
         self.flush_packet()
     }
 
@@ -234,7 +234,7 @@ impl<W: Write> TracePerfetto<W> {
         counter.number(30, cpu.into());
         self.flush_bundle()?;
         self.packet.number(TIMESTAMP, time_ns);
-        self.packet.message(TRACK_EVENT, &counter);
+        self.packet.put_message(TRACK_EVENT, &counter);
         self.flush_packet()
     }
 
@@ -243,21 +243,21 @@ impl<W: Write> TracePerfetto<W> {
         track.number(1, uuid);
         track.text(2, name);
         if is_counter {
-            track.message(8, &Message::default());
+            track.put_message(8, &Message::default());
         }
         self.flush_bundle()?;
-        self.packet.message(TRACK_DESCRIPTOR, &track);
+        self.packet.put_message(TRACK_DESCRIPTOR, &track);
         self.flush_packet()
     }
 
-    fn instant(&mut self, sentence: &str) -> io::Result<()> {
+    fn write_note(&mut self, sentence: &str) -> io::Result<()> {
         let mut instant = Message::default();
         instant.number(9, 3);
         instant.number(11, FINDINGS);
         instant.text(22, "pinwise");
         instant.text(23, sentence);
         self.packet.number(TIMESTAMP, self.latest_ns);
-        self.packet.message(TRACK_EVENT, &instant);
+        self.packet.put_message(TRACK_EVENT, &instant);
         self.flush_packet()
     }
 
@@ -268,7 +268,7 @@ impl<W: Write> TracePerfetto<W> {
         Ok(())
     }
 
-    fn ftrace(
+    fn write_ftrace_event(
         &mut self,
         event: &Event,
         current: Tid,
@@ -279,8 +279,8 @@ impl<W: Write> TracePerfetto<W> {
         let mut ftrace = Message::default();
         ftrace.number(1, event.time_ns);
         ftrace.number(2, u64::from(current.cast_unsigned()));
-        ftrace.message(field, inside);
-        self.bundle.message(2, &ftrace);
+        ftrace.put_message(field, inside);
+        self.bundle.put_message(2, &ftrace);
         Ok(())
     }
 
@@ -295,7 +295,7 @@ impl<W: Write> TracePerfetto<W> {
 
     fn flush_bundle(&mut self) -> io::Result<()> {
         if self.bundle_cpu.take().is_some() {
-            self.packet.message(FTRACE_EVENTS, &self.bundle);
+            self.packet.put_message(FTRACE_EVENTS, &self.bundle);
             self.bundle.clear();
             self.flush_packet()?;
         }
@@ -305,7 +305,7 @@ impl<W: Write> TracePerfetto<W> {
     fn flush_packet(&mut self) -> io::Result<()> {
         self.packet.number(SEQUENCE, WRITER);
         let mut framed = Message::default();
-        framed.message(PACKET, &self.packet);
+        framed.put_message(PACKET, &self.packet);
         self.packet.clear();
         self.writer.write_all(framed.bytes())
     }
@@ -313,10 +313,10 @@ impl<W: Write> TracePerfetto<W> {
 
 /// The kernel's state of a thread that left. One whose reason is unknown is
 /// shown as asleep: most are.
-const fn state(left: Left) -> i64 {
+const fn state(left: LeaveReason) -> i64 {
     match left {
-        Left::Preempted => 0,
-        Left::Blocked | Left::Unreported => 1,
-        Left::Ended => 16,
+        LeaveReason::Preempted => 0,
+        LeaveReason::Blocked | LeaveReason::Unreported => 1,
+        LeaveReason::Ended => 16,
     }
 }

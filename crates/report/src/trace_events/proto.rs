@@ -23,12 +23,12 @@ impl Message {
     }
 
     pub(super) fn number(&mut self, field: u32, value: u64) {
-        self.key(field, VARINT);
-        self.varint(value);
+        self.put_key(field, VARINT);
+        self.put_varint(value);
     }
 
     /// `int32` and `int64`, whose negative numbers take ten bytes.
-    pub(super) fn signed(&mut self, field: u32, value: i64) {
+    pub(super) fn put_signed(&mut self, field: u32, value: i64) {
         self.number(field, value.cast_unsigned());
     }
 
@@ -36,21 +36,21 @@ impl Message {
         self.block(field, value.as_bytes());
     }
 
-    pub(super) fn message(&mut self, field: u32, inside: &Self) {
+    pub(super) fn put_message(&mut self, field: u32, inside: &Self) {
         self.block(field, &inside.bytes);
     }
 
     fn block(&mut self, field: u32, value: &[u8]) {
-        self.key(field, LENGTH);
-        self.varint(value.len() as u64);
+        self.put_key(field, LENGTH);
+        self.put_varint(value.len() as u64);
         self.bytes.extend_from_slice(value);
     }
 
-    fn key(&mut self, field: u32, wire: u32) {
-        self.varint(u64::from(field << 3 | wire));
+    fn put_key(&mut self, field: u32, wire: u32) {
+        self.put_varint(u64::from(field << 3 | wire));
     }
 
-    fn varint(&mut self, value: u64) {
+    fn put_varint(&mut self, value: u64) {
         put_varints(&mut self.bytes, [value]);
     }
 }

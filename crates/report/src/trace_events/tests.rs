@@ -1,7 +1,7 @@
 //! The written bytes, read by a separate reader.
 
 use super::{TraceCsv, TracePerfetto};
-use pinwise_sched::{Event, EventKind, Left, Sample};
+use pinwise_sched::{Event, EventKind, LeaveReason, Sample};
 
 /// A field of a message: its number and what is in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,7 @@ fn number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
 }
 
 fn events() -> Vec<Event> {
-    let (thread, process, left) = (7, 7, Left::Preempted);
+    let (thread, process, left) = (7, 7, LeaveReason::Preempted);
     let name = "=1+1\n\"".into();
     let (parent, child) = (7, 8);
     let sample = Sample {
@@ -72,7 +72,7 @@ fn events() -> Vec<Event> {
     };
     let ended = EventKind::Out {
         thread: child,
-        left: Left::Ended,
+        left: LeaveReason::Ended,
     };
     let (prev, next, target) = (0, 7, 3);
     let fork = EventKind::Fork {
@@ -198,7 +198,7 @@ fn perfetto_has_switches_processes_and_findings() {
 #[test]
 fn numbers_below_0_take_ten_bytes() {
     let mut message = super::proto::Message::default();
-    message.signed(4, -1);
+    message.put_signed(4, -1);
     assert_eq!(fields(message.bytes()), [(4, Value::Number(u64::MAX))]);
     assert_eq!(message.bytes().len(), 11);
 }

@@ -19,7 +19,7 @@ pub(super) fn objects(devices: &[&Device], indent: &str, indexes: &mut usize) ->
     let mut text = String::new();
     for complex in devices.chunk_by(|a, b| a.root == b.root) {
         let Some(root) = complex[0].root.as_deref() else {
-            text.push_str(&below(complex, 0, indent, indexes));
+            text.push_str(&write_devices_below(complex, 0, indent, indexes));
             continue;
         };
         *indexes += 1;
@@ -33,14 +33,24 @@ pub(super) fn objects(devices: &[&Device], indent: &str, indexes: &mut usize) ->
             escape(first),
             last_bus(complex, first),
         ));
-        text.push_str(&below(complex, 0, &format!("{indent}  "), indexes));
+        text.push_str(&write_devices_below(
+            complex,
+            0,
+            &format!("{indent}  "),
+            indexes,
+        ));
         text.push_str(&format!("{indent}</object>\n"));
     }
     text
 }
 
 /// Devices that share the first `depth` bridges.
-fn below(devices: &[&Device], depth: usize, indent: &str, indexes: &mut usize) -> String {
+fn write_devices_below(
+    devices: &[&Device],
+    depth: usize,
+    indent: &str,
+    indexes: &mut usize,
+) -> String {
     let mut text = String::new();
     for group in devices.chunk_by(|a, b| a.bridges.get(depth) == b.bridges.get(depth)) {
         let Some(bridge) = group[0].bridges.get(depth) else {
@@ -66,7 +76,12 @@ fn below(devices: &[&Device], depth: usize, indent: &str, indexes: &mut usize) -
             last_bus(group, first),
             escape(bridge),
         ));
-        text.push_str(&below(group, depth + 1, &format!("{indent}  "), indexes));
+        text.push_str(&write_devices_below(
+            group,
+            depth + 1,
+            &format!("{indent}  "),
+            indexes,
+        ));
         text.push_str(&format!("{indent}</object>\n"));
     }
     text

@@ -39,13 +39,13 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
         indexes: 0,
         node_indexes: vec![None; topology.numa_nodes.len()],
     };
-    export.object(&tree, 1);
+    export.write_object(&tree, 1);
     if let Some(measured) = &record.measured {
-        export.distances(measured);
+        export.write_distances(measured);
     }
     let attributes = memory::attributes(topology, &export.node_indexes);
     export.text.push_str(&attributes);
-    export.kinds();
+    export.write_kinds();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n{}</topology>\n",
         export.text
@@ -206,7 +206,7 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    fn object(&mut self, object: &Node<Part>, depth: usize) {
+    fn write_object(&mut self, object: &Node<Part>, depth: usize) {
         let number = self.objects;
         self.objects += 1;
         self.indexes += 1;
@@ -231,10 +231,10 @@ impl Export<'_> {
             ));
         }
         let start = self.text.len();
-        self.infos(&object.kind, &format!("{indent}  "));
-        self.memory(number, &format!("{indent}  "));
+        self.write_infos(&object.kind, &format!("{indent}  "));
+        self.write_memory(number, &format!("{indent}  "));
         for child in &object.children {
-            self.object(child, depth + 1);
+            self.write_object(child, depth + 1);
         }
         let devices = self.topology.devices.iter().zip(&self.devices);
         // hwloc in its usual build rejects longer domains.
@@ -287,7 +287,7 @@ impl Export<'_> {
         }
     }
 
-    fn infos(&mut self, part: &Part, indent: &str) {
+    fn write_infos(&mut self, part: &Part, indent: &str) {
         let identity = &self.topology.identity;
         let mut infos: Vec<(&str, String)> = Vec::new();
         if *part == Part::Machine {
@@ -322,7 +322,7 @@ impl Export<'_> {
     }
 
     /// NUMA nodes that hang on an object.
-    fn memory(&mut self, object: usize, indent: &str) {
+    fn write_memory(&mut self, object: usize, indent: &str) {
         for (index, node) in self.topology.numa_nodes.iter().enumerate() {
             if self.homes[index] != object || node.node > CpuSet::MAX_CPU {
                 continue;
@@ -351,7 +351,7 @@ impl Export<'_> {
             .collect()
     }
 
-    fn distances(&mut self, measured: &Measured) {
+    fn write_distances(&mut self, measured: &Measured) {
         let rows = complete_rows(self.topology, measured);
         if rows.len() < 2 {
             return;
@@ -385,7 +385,7 @@ impl Export<'_> {
         self.text.push_str("  </distances2>\n");
     }
 
-    fn kinds(&mut self) {
+    fn write_kinds(&mut self) {
         for (rank, kind) in self.topology.kinds.iter().enumerate() {
             self.text.push_str(&format!(
                 "  <cpukind cpuset=\"{}\" forced_efficiency=\"{rank}\"/>\n",

@@ -3,7 +3,7 @@
 use super::super::summary::{
     CoreSummary, CpuSummary, Sharing, Summary, ThreadSummary, Unknown, Waits,
 };
-use super::super::{Left, Migrations};
+use super::super::{LeaveReason, Migrations};
 use super::thread::{PartialWait, State};
 use super::{Analysis, CpuState, Occupant};
 
@@ -27,8 +27,8 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     }
     let waits = analysis.waits_so_far();
     let sharing = analysis.sharing();
-    let by_cpu = analysis.by_cpu(to_ns - from_ns);
-    let by_core = analysis.by_core();
+    let by_cpu = analysis.cpu_summaries(to_ns - from_ns);
+    let by_core = analysis.core_summaries();
     let counts = &analysis.counts;
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
     let hidden = analysis.threads.hidden;
@@ -119,7 +119,7 @@ impl Analysis {
         for cpu in 0..self.cpu_states.len() {
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
             self.settle_core(cpu);
-            self.credit(cpu, Left::Unreported);
+            self.credit(cpu, LeaveReason::Unreported);
         }
         for slot in self.threads.living() {
             if let State::Queued(queued) = self.state_of(slot) {
@@ -182,7 +182,7 @@ impl Analysis {
             p50_ns: self.waits.quantile(0.5).filter(|_| scope.has_wakeups),
             p99_ns: self.waits.quantile(0.99).filter(|_| scope.has_wakeups),
             longest_ns: of_events(self.waits.longest()),
-            held_cpu_ns: self.queues.held_ns(self.now_ns),
+            occupied_cpu_ns: self.queues.held_ns(self.now_ns),
             causes: has_causes.then_some(counts.causes),
         }
     }
@@ -198,7 +198,7 @@ impl Analysis {
         })
     }
 
-    fn by_cpu(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
+    fn cpu_summaries(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
         let online = self.cpu_map.online();
         let numbered = (0u32..).zip(&self.cpu_states);
         let is_reported = |cpu: u32, cpu_state: &CpuState| {
@@ -228,12 +228,12 @@ impl Analysis {
             .collect()
     }
 
-    fn by_core(&self) -> Vec<CoreSummary> {
+    fn core_summaries(&self) -> Vec<CoreSummary> {
         let cores = self.cpu_map.cores().iter().enumerate();
         cores
             .map(|(core, cpus)| {
                 let own = cpus.iter().filter_map(|cpu| self.cpu_states.get(cpu));
-                let (busy_ns, shared_ns) = self.cores.of_core(core);
+                let (busy_ns, shared_ns) = self.cores.busy_time_of_core(core);
                 let is_reported = self.scope.has_all_cpus;
                 CoreSummary {
                     core,

@@ -2,7 +2,7 @@
 
 use super::super::blocked::Blocked;
 use super::super::summary::ThreadSummary;
-use super::super::{Left, Tid};
+use super::super::{LeaveReason, Tid};
 use super::closing::Totals;
 use super::histogram::Histogram;
 use super::thread::{Place, State, Thread};
@@ -20,7 +20,7 @@ impl Analysis {
         if let Some(old) = self.threads.slot(child)
             && !self.is_announced(old, process)
         {
-            self.bury(old);
+            self.retire_thread(old);
         }
         self.threads.begin(child);
         let parent = self.threads.slot(parent);
@@ -70,10 +70,10 @@ impl Analysis {
             thread.is_ending = true;
         }
         match self.state_of(slot) {
-            _ if !self.scope.has_switches => self.bury(slot),
+            _ if !self.scope.has_switches => self.retire_thread(slot),
             // A source of single threads has no record of the last switch.
             State::Running { cpu } if !self.scope.has_all_cpus => {
-                self.goes(cpu, tid, Left::Ended);
+                self.take_departure(cpu, tid, LeaveReason::Ended);
             }
             _ => {}
         }
@@ -82,23 +82,23 @@ impl Analysis {
     /// Removes a thread that left its CPU for good. A thread that announced its end may be
     /// preempted or wait a few times more before its last switch; if that is not marked, it is gone
     /// once it stays away.
-    pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
+    pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: LeaveReason) {
         let Some(slot) = slot else { return };
-        if left == Left::Ended {
+        if left == LeaveReason::Ended {
             if let Some(thread) = self.threads.thread_mut(slot) {
                 thread.is_ending = true;
             }
-            self.bury(slot);
+            self.retire_thread(slot);
             return;
         }
         if let Some(thread) = self.threads.thread(slot).filter(|t| t.is_ending) {
             let tid = thread.tid;
             self.dying.push_back((self.now_ns, tid));
-            self.bury_the_dead();
+            self.retire_ended_threads();
         }
     }
 
-    fn bury_the_dead(&mut self) {
+    fn retire_ended_threads(&mut self) {
         while let Some(&(left_ns, tid)) = self.dying.front() {
             let is_due = self.now_ns.saturating_sub(left_ns) >= STAYS_AWAY_NS;
             if !is_due && self.dying.len() <= MAX_DYING {
@@ -109,13 +109,13 @@ impl Analysis {
             let is_away = |slot: &usize| !matches!(self.state_of(*slot), State::Running { .. });
             let is_ending = |slot: &usize| self.threads.thread(*slot).is_some_and(|t| t.is_ending);
             if let Some(slot) = slot.filter(is_away).filter(is_ending) {
-                self.bury(slot);
+                self.retire_thread(slot);
             }
         }
     }
 
     /// Retires a thread, whatever its state.
-    fn bury(&mut self, slot: usize) {
+    fn retire_thread(&mut self, slot: usize) {
         if let State::Running { cpu } = self.state_of(slot)
             && self.cpu_state(cpu).occupant == Occupant::Thread(slot)
         {
@@ -217,9 +217,9 @@ impl Analysis {
         }
     }
 
-    pub(super) fn mask(&mut self, thread: Tid, cpus: &CpuSet) {
+    pub(super) fn set_mask(&mut self, thread: Tid, cpus: &CpuSet) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        let (mask, is_new) = self.queues.mask(cpus);
+        let (mask, is_new) = self.queues.mask_number(cpus);
         if is_new {
             self.cores.add_mask(cpus);
         }
@@ -303,7 +303,7 @@ pub(super) fn summarise(
         } else {
             (waited.is_reported || waited.ns > 0).then_some(waited.ns)
         },
-        is_wait_bound: is_bound,
+        is_wait_lower_bound: is_bound,
         switches: is_counted.then_some(tally.switches.max(switches)),
         preemptions: is_counted.then_some(tally.preemptions.max(preemptions)),
         migrations: tally.migrations,

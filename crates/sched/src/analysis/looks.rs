@@ -21,7 +21,7 @@ impl Polled {
 
     /// Of moves that the kernel has counted since the last poll, those that no event showed;
     /// `seen`: moves that this poll shows.
-    pub(super) const fn unseen(&mut self, counted: u64, seen: u64) -> u64 {
+    pub(super) const fn count_unseen(&mut self, counted: u64, seen: u64) -> u64 {
         let seen = self.ahead + seen;
         self.ahead = seen.saturating_sub(counted);
         counted.saturating_sub(seen)

@@ -21,7 +21,7 @@ mod waiting;
 use std::collections::VecDeque;
 
 use super::blocked::Blocked;
-use super::summary::{Causes, Summary};
+use super::summary::{Summary, WaitCauseTotals};
 use super::{CpuMap, Event, EventKind, Scope, Tid};
 use histogram::Histogram;
 use pinwise_topology::{CpuSet, Topology};
@@ -36,7 +36,7 @@ enum Occupant {
     /// Unknown.
     #[default]
     Unknown,
-    /// Nothing.
+    /// The CPU is idle.
     Idle,
     /// It runs the thread in this slot.
     Thread(usize),
@@ -69,7 +69,7 @@ struct CpuState {
 struct Counts {
     events: u64,
     wakeups: u64,
-    causes: Causes,
+    causes: WaitCauseTotals,
     after_preemption_ns: u64,
     after_wakeup_ns: u64,
     /// Upper limit of unseen waits: those whose end is missing.
@@ -104,7 +104,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// An analysis of events of this scope on this machine. All threads are followed until an event
-    /// names one to follow; the figures then begin anew.
+    /// names one to follow; the figures then start again.
     #[must_use]
     pub fn new(topology: &Topology, scope: Scope) -> Self {
         let cpu_map = CpuMap::new(topology);
@@ -153,8 +153,8 @@ impl Analysis {
         }
         match &event.what {
             EventKind::Switch { prev, left, next } => self.switch(cpu, *prev, *left, *next),
-            EventKind::In { thread } => self.comes(cpu, *thread),
-            EventKind::Out { thread, left } => self.goes(cpu, *thread, *left),
+            EventKind::In { thread } => self.take_arrival(cpu, *thread),
+            EventKind::Out { thread, left } => self.take_departure(cpu, *thread, *left),
             EventKind::Wake { thread, target } => self.wake(cpu, *thread, *target),
             EventKind::Fork {
                 parent,
@@ -165,7 +165,7 @@ impl Analysis {
             EventKind::Known { thread, process } => self.know(*thread, *process),
             EventKind::Follow { thread } => self.follow(*thread),
             EventKind::Name { thread, name } => self.name(*thread, name),
-            EventKind::Mask { thread, cpus } => self.mask(*thread, cpus),
+            EventKind::Mask { thread, cpus } => self.set_mask(*thread, cpus),
             EventKind::Lost { records } => self.mark_lost(cpu, *records),
             EventKind::Sample(sample) => self.sample(sample),
             EventKind::Usage { busy_ns } => self.usage(cpu, *busy_ns),

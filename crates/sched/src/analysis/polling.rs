@@ -75,7 +75,7 @@ impl Analysis {
         let moved = growth_since_last_look(thread, |s| s.migrations, sample);
         let seen = u64::from(crossed.is_some());
         let unseen = match &mut thread.polled {
-            Some(polled) => polled.unseen(moved, seen),
+            Some(polled) => polled.count_unseen(moved, seen),
             None => moved.saturating_sub(seen),
         };
         thread.tally.migrations.add(Crossed::Unknown, unseen);
@@ -85,7 +85,7 @@ impl Analysis {
         thread.tally.wait_ns += growth_since_last_look(thread, |s| s.wait_ns, sample);
         let is_own = thread.is_own;
         self.drawing
-            .busy(sample.cpu, is_own, now_ns.saturating_sub(ran_ns), now_ns);
+            .add_busy(sample.cpu, is_own, now_ns.saturating_sub(ran_ns), now_ns);
         let cpu_state = self.cpu_state(sample.cpu);
         if is_own {
             cpu_state.own_ns += ran_ns;

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::summary::{Causes, EPISODE_NS, IdleWaiting};
+use super::super::summary::{EPISODE_NS, IdleWaiting, WaitCauseTotals};
 use pinwise_topology::CpuSet;
 
 /// Limits the distinct masks; threads with further masks count as allowed everywhere.
@@ -35,7 +35,7 @@ impl Spell {
         }
     }
 
-    const fn until(&self, time_ns: u64) -> u64 {
+    const fn held_until(&self, time_ns: u64) -> u64 {
         match self.holds_since {
             Some(since) => self.sum_ns + time_ns.saturating_sub(since),
             None => self.sum_ns,
@@ -70,7 +70,7 @@ struct Cpu {
 
 /// The cause that a thread waits while a CPU is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum FreeCpuCause {
     Scheduler,
     Mask,
 }
@@ -78,7 +78,7 @@ enum Whose {
 /// A part of a wait with a free CPU.
 #[derive(Debug, Clone, Copy)]
 struct Chance {
-    whose: Whose,
+    whose: FreeCpuCause,
     since_ns: u64,
     /// Foreign time of its CPU in that part.
     foreign_ns: u64,
@@ -91,7 +91,7 @@ struct Waiting {
     cpu: u32,
     mask: usize,
     /// The matched free CPU.
-    matched: Option<(usize, Whose)>,
+    matched: Option<(usize, FreeCpuCause)>,
     chance: Option<Chance>,
     /// Foreign time of its CPU when it began to wait, and during its chances.
     foreign_before_ns: u64,
@@ -147,12 +147,12 @@ impl Queues {
             alone: BTreeSet::new(),
             episodes: IdleWaiting::default(),
         };
-        queues.mask(online);
+        queues.mask_number(online);
         queues
     }
 
     /// Number of a mask, and whether it is new.
-    pub(super) fn mask(&mut self, cpus: &CpuSet) -> (usize, bool) {
+    pub(super) fn mask_number(&mut self, cpus: &CpuSet) -> (usize, bool) {
         if let Some(&index) = self.by_cpus.get(cpus) {
             return (index, false);
         }
@@ -207,7 +207,10 @@ impl Queues {
 
     /// Time of CPUs on which followed threads were queued while none of them ran.
     pub(super) fn held_ns(&self, time_ns: u64) -> u64 {
-        self.cpus.iter().map(|cpu| cpu.held.until(time_ns)).sum()
+        self.cpus
+            .iter()
+            .map(|cpu| cpu.held.held_until(time_ns))
+            .sum()
     }
 
     /// A foreign thread arrives on a CPU, or leaves it.
@@ -219,7 +222,7 @@ impl Queues {
 
     fn foreign_until(&self, cpu: u32, time_ns: u64) -> u64 {
         let entry = self.cpus.get(cpu as usize);
-        entry.map_or(0, |entry| entry.foreign.until(time_ns))
+        entry.map_or(0, |entry| entry.foreign.held_until(time_ns))
     }
 
     /// Sets whether a CPU is free: idle, with no thread about to start on it.
@@ -239,7 +242,7 @@ impl Queues {
         }
         self.spare.remove(at);
         if let Some(slot) = entry.holder {
-            self.part(slot);
+            self.unmatch(slot);
             self.spare.remove(at);
             self.seek(slot, time_ns);
         }
@@ -278,7 +281,7 @@ impl Queues {
         mark: Mark,
         could_run: bool,
         time_ns: u64,
-    ) -> Causes {
+    ) -> WaitCauseTotals {
         let (causes, episodes) = self.settle(slot, mark, time_ns);
         if could_run {
             self.episodes.add(episodes);
@@ -293,7 +296,7 @@ impl Queues {
         mark: Mark,
         mask: usize,
         time_ns: u64,
-    ) -> (Causes, Mark) {
+    ) -> (WaitCauseTotals, Mark) {
         let (causes, episodes) = self.settle(slot, mark, time_ns);
         let mark = self.enter(slot, mask, mark.cpu, time_ns);
         if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
@@ -302,13 +305,13 @@ impl Queues {
         (causes, mark)
     }
 
-    fn settle(&mut self, slot: usize, mark: Mark, time_ns: u64) -> (Causes, IdleWaiting) {
+    fn settle(&mut self, slot: usize, mark: Mark, time_ns: u64) -> (WaitCauseTotals, IdleWaiting) {
         self.end_chance(slot, time_ns);
         let total = time_ns.saturating_sub(mark.since_ns);
         let Some(waiting) = self.remove(slot, time_ns) else {
-            let causes = Causes {
+            let causes = WaitCauseTotals {
                 own: total,
-                ..Causes::default()
+                ..WaitCauseTotals::default()
             };
             return (causes, IdleWaiting::default());
         };
@@ -317,12 +320,12 @@ impl Queues {
         let none = total - scheduler - mask;
         let foreign = self.foreign_until(mark.cpu, time_ns) - waiting.foreign_before_ns;
         let others = foreign.saturating_sub(waiting.foreign_beside_ns).min(none);
-        let causes = Causes {
+        let causes = WaitCauseTotals {
             scheduler,
             mask,
             others,
             own: none - others,
-            ..Causes::default()
+            ..WaitCauseTotals::default()
         };
         (causes, waiting.episodes)
     }
@@ -338,7 +341,7 @@ impl Queues {
 
     /// Removes a waiting thread; offers its CPU to others.
     fn remove(&mut self, slot: usize, time_ns: u64) -> Option<Waiting> {
-        let matched = self.part(slot);
+        let matched = self.unmatch(slot);
         let waiting = self.waiting.get_mut(slot)?.take()?;
         let turn = (waiting.since_ns, slot);
         self.masks[waiting.mask].unserved.remove(&turn);
@@ -350,7 +353,7 @@ impl Queues {
     }
 
     /// Matches a thread with a CPU.
-    fn pair(&mut self, slot: usize, cpu: usize, whose: Whose) {
+    fn match_cpu(&mut self, slot: usize, cpu: usize, whose: FreeCpuCause) {
         let Some(Some(waiting)) = self.waiting.get_mut(slot) else {
             return;
         };
@@ -358,8 +361,8 @@ impl Queues {
         let turn = (waiting.since_ns, slot);
         self.alone.remove(&turn);
         match whose {
-            Whose::Scheduler => self.masks[waiting.mask].unserved.remove(&turn),
-            Whose::Mask => {
+            FreeCpuCause::Scheduler => self.masks[waiting.mask].unserved.remove(&turn),
+            FreeCpuCause::Mask => {
                 self.lent.insert(cpu);
                 true
             }
@@ -369,12 +372,12 @@ impl Queues {
     }
 
     /// Undoes a match and returns its CPU.
-    fn part(&mut self, slot: usize) -> Option<usize> {
+    fn unmatch(&mut self, slot: usize) -> Option<usize> {
         let waiting = self.waiting.get_mut(slot)?.as_mut()?;
         let (cpu, whose) = waiting.matched.take()?;
         let turn = (waiting.since_ns, slot);
         self.alone.insert(turn);
-        if whose == Whose::Scheduler {
+        if whose == FreeCpuCause::Scheduler {
             self.masks[waiting.mask].unserved.insert(turn);
         }
         self.lent.remove(cpu);
@@ -391,12 +394,12 @@ impl Queues {
             let masks = self.holders[cpu].iter().map(|&mask| &self.masks[mask]);
             let allowed = masks.filter_map(|mask| mask.unserved.first()).min();
             let (slot, whose) = match (allowed, self.alone.first()) {
-                (Some(&(_, slot)), _) => (slot, Whose::Scheduler),
-                (None, Some(&(_, slot))) => (slot, Whose::Mask),
+                (Some(&(_, slot)), _) => (slot, FreeCpuCause::Scheduler),
+                (None, Some(&(_, slot))) => (slot, FreeCpuCause::Mask),
                 (None, None) => return,
             };
-            free = self.part(slot);
-            self.pair(slot, cpu, whose);
+            free = self.unmatch(slot);
+            self.match_cpu(slot, cpu, whose);
             self.note(slot, time_ns);
         }
     }
@@ -409,22 +412,22 @@ impl Queues {
         let cpus = &self.masks[waiting.mask].cpus;
         let allowed = self.spare.intersection(cpus).first();
         if let Some(cpu) = allowed {
-            self.pair(slot, cpu, Whose::Scheduler);
+            self.match_cpu(slot, cpu, FreeCpuCause::Scheduler);
         } else if let Some(cpu) = self.lent.intersection(cpus).first() {
             let other = self.cpus[cpu].holder;
             if let Some(other) = other {
-                self.part(other);
+                self.unmatch(other);
             }
-            self.pair(slot, cpu, Whose::Scheduler);
+            self.match_cpu(slot, cpu, FreeCpuCause::Scheduler);
             if let Some(other) = other {
                 // None of the CPUs it may use is free, or it would have one.
                 if let Some(cpu) = self.spare.first() {
-                    self.pair(other, cpu, Whose::Mask);
+                    self.match_cpu(other, cpu, FreeCpuCause::Mask);
                 }
                 self.note(other, time_ns);
             }
         } else if let Some(cpu) = self.spare.first() {
-            self.pair(slot, cpu, Whose::Mask);
+            self.match_cpu(slot, cpu, FreeCpuCause::Mask);
         }
         self.note(slot, time_ns);
     }
@@ -463,8 +466,8 @@ impl Queues {
         let length = time_ns.saturating_sub(chance.since_ns);
         waiting.foreign_beside_ns += foreign_ns - chance.foreign_ns;
         match chance.whose {
-            Whose::Scheduler => waiting.scheduler_ns += length,
-            Whose::Mask => waiting.mask_ns += length,
+            FreeCpuCause::Scheduler => waiting.scheduler_ns += length,
+            FreeCpuCause::Mask => waiting.mask_ns += length,
         }
         waiting.episodes.count(length, chance.whose);
     }
@@ -478,15 +481,15 @@ impl IdleWaiting {
         self.longest = self.longest.max(other.longest);
     }
 
-    fn count(&mut self, length_ns: u64, whose: Whose) {
+    fn count(&mut self, length_ns: u64, whose: FreeCpuCause) {
         if length_ns < EPISODE_NS {
             return;
         }
         self.episodes += 1;
         self.longest = self.longest.max(length_ns);
         match whose {
-            Whose::Scheduler => self.scheduler += length_ns,
-            Whose::Mask => self.mask += length_ns,
+            FreeCpuCause::Scheduler => self.scheduler += length_ns,
+            FreeCpuCause::Mask => self.mask += length_ns,
         }
     }
 }
@@ -502,7 +505,7 @@ mod tests {
     #[track_caller]
     fn check(mask: &str, changes: &[(u64, u32, char)], causes: [u64; 4], episodes: IdleWaiting) {
         let mut queues = Queues::new(&CpuSet::first_n(4));
-        let (mask, _) = queues.mask(&CpuSet::parse_list(mask).unwrap());
+        let (mask, _) = queues.mask_number(&CpuSet::parse_list(mask).unwrap());
         let mut mark = None;
         for ms in 0..=20 {
             if ms == 10 {
@@ -583,16 +586,16 @@ mod tests {
         let marks: Vec<Mark> = (0..)
             .zip(masks)
             .map(|(slot, mask)| {
-                let (mask, _) = queues.mask(&CpuSet::parse_list(mask).unwrap());
+                let (mask, _) = queues.mask_number(&CpuSet::parse_list(mask).unwrap());
                 queues.enter(slot, mask, 0, 0)
             })
             .collect();
         // The threads that waited longest leave first, so others get their chance.
-        let causes: Vec<Causes> = (0..)
+        let causes: Vec<WaitCauseTotals> = (0..)
             .zip(marks)
             .map(|(slot, mark)| queues.leave(slot, mark, true, 10 * MS))
             .collect();
-        let sum = |part: fn(&Causes) -> u64| causes.iter().map(part).sum::<u64>() / MS;
+        let sum = |part: fn(&WaitCauseTotals) -> u64| causes.iter().map(part).sum::<u64>() / MS;
         assert_eq!([sum(|c| c.scheduler), sum(|c| c.mask)], whole, "{causes:?}");
         let total = sum(|c| c.scheduler + c.mask + c.others + c.own);
         assert_eq!(total, 10 * masks.len() as u64);

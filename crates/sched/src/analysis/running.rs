@@ -1,14 +1,14 @@
 //! Threads on CPUs: arrival, departure, and the time between.
 
 use super::super::summary::Slice;
-use super::super::{IDLE, Left, Tid};
+use super::super::{IDLE, LeaveReason, Tid};
 use super::sharing::Use;
 use super::thread::State;
 use super::{Analysis, Occupant};
 
 impl Analysis {
     /// A CPU switches from one thread to another.
-    pub(super) fn switch(&mut self, cpu: u32, prev: Tid, left: Left, next: Tid) {
+    pub(super) fn switch(&mut self, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) {
         let leaver = (prev != IDLE).then(|| self.threads.slot_or_new(prev, self.now_ns));
         let comer = (next != IDLE).then(|| self.threads.slot_or_new(next, self.now_ns));
         let expected = leaver.map_or(Occupant::Idle, Occupant::Thread);
@@ -35,7 +35,7 @@ impl Analysis {
     }
 
     /// Half a switch: a thread arrives on a CPU.
-    pub(super) fn comes(&mut self, cpu: u32, thread: Tid) {
+    pub(super) fn take_arrival(&mut self, cpu: u32, thread: Tid) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         match self.cpu_state(cpu).occupant {
             Occupant::Thread(other) if other == slot => return,
@@ -43,13 +43,13 @@ impl Analysis {
             Occupant::Idle | Occupant::Unknown => {}
         }
         self.forget_elsewhere(slot, cpu);
-        self.credit(cpu, Left::Unreported);
+        self.credit(cpu, LeaveReason::Unreported);
         self.occupy(cpu, Occupant::Thread(slot));
         self.remember_event(cpu);
     }
 
     /// The other half: a thread leaves a CPU.
-    pub(super) fn goes(&mut self, cpu: u32, thread: Tid, left: Left) {
+    pub(super) fn take_departure(&mut self, cpu: u32, thread: Tid, left: LeaveReason) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         let occupant = self.cpu_state(cpu).occupant;
         if occupant != Occupant::Thread(slot) {
@@ -139,7 +139,7 @@ impl Analysis {
     }
 
     /// Credits the time since the CPU's last change to the thread it ran.
-    pub(super) fn credit(&mut self, cpu: u32, left: Left) {
+    pub(super) fn credit(&mut self, cpu: u32, left: LeaveReason) {
         let now_ns = self.now_ns;
         let cpu_state = self.cpu_state(cpu);
         let start_ns = std::mem::replace(&mut cpu_state.since_ns, now_ns);
@@ -165,17 +165,17 @@ impl Analysis {
                 cpu,
                 start_ns,
                 end_ns: now_ns,
-                left,
+                ended_by: left,
             };
-            self.drawing.slice(slice, &mut thread.tally.place);
+            self.drawing.add_slice(slice, &mut thread.tally.place);
         } else {
             cpu_state.foreign_ns += passed;
         }
-        self.drawing.busy(cpu, thread.is_own, start_ns, now_ns);
+        self.drawing.add_busy(cpu, thread.is_own, start_ns, now_ns);
     }
 
     /// A thread leaves its CPU, whose time was credited.
-    fn leave(&mut self, slot: usize, cpu: u32, left: Left) {
+    fn leave(&mut self, slot: usize, cpu: u32, left: LeaveReason) {
         let now_ns = self.now_ns;
         let Some(thread) = self.threads.thread_mut(slot) else {
             return;
@@ -184,14 +184,16 @@ impl Analysis {
         thread.last_cpu = Some(cpu);
         thread.left_ns = now_ns;
         thread.tally.switches += 1;
-        thread.tally.preemptions += u64::from(left == Left::Preempted);
-        let is_queued = left == Left::Preempted && thread.is_own;
+        thread.tally.preemptions += u64::from(left == LeaveReason::Preempted);
+        let is_queued = left == LeaveReason::Preempted && thread.is_own;
         // If it was thought to wait, the end of that wait was not seen.
         self.set_state(
             slot,
             match left {
-                Left::Blocked => State::Blocked,
-                Left::Preempted | Left::Ended | Left::Unreported => State::Unknown,
+                LeaveReason::Blocked => State::Blocked,
+                LeaveReason::Preempted | LeaveReason::Ended | LeaveReason::Unreported => {
+                    State::Unknown
+                }
             },
         );
         if is_queued {

@@ -8,7 +8,7 @@
 //! dealt next: that was the mask's doing.
 
 use super::super::cpu_map::CpuMap;
-use super::super::summary::{Avoidable, SharingSpans};
+use super::super::summary::{AvoidableTotals, SharingSpans};
 use super::spared::Spared;
 use pinwise_topology::CpuSet;
 
@@ -17,7 +17,7 @@ use pinwise_topology::CpuSet;
 pub(super) enum Use {
     /// Unknown.
     Unknown,
-    /// Nothing.
+    /// The CPU is idle.
     Idle,
     /// It runs a thread that is not followed.
     Foreign,
@@ -185,7 +185,7 @@ impl Cores {
         let matters = was_shared || is_shared || (now_idle != was_idle && !self.shared.is_empty());
         if matters {
             self.advance(time_ns);
-            self.rates = self.deal(time_ns);
+            self.rates = self.attribute_sharing(time_ns);
         }
     }
 
@@ -237,9 +237,9 @@ impl Cores {
     }
 
     /// Shared CPU time of followed threads, and its avoidable part.
-    pub(super) fn totals(&self) -> (u64, Avoidable) {
+    pub(super) fn totals(&self) -> (u64, AvoidableTotals) {
         let left = |at: usize| self.sums[at] - self.deducted[at];
-        let avoidable = Avoidable {
+        let avoidable = AvoidableTotals {
             scheduler: left(1),
             mask: left(2),
             others: left(3),
@@ -253,12 +253,12 @@ impl Cores {
     }
 
     /// Time of a core with a busy CPU, and with several; it must have been settled.
-    pub(super) fn of_core(&self, core: usize) -> (u64, u64) {
+    pub(super) fn busy_time_of_core(&self, core: usize) -> (u64, u64) {
         (self.cores[core].busy_ns, self.cores[core].shared_ns)
     }
 
     /// Sharing followed threads, and those that idle cores could have spared it, by cause.
-    fn deal(&mut self, time_ns: u64) -> Sums {
+    fn attribute_sharing(&mut self, time_ns: u64) -> Sums {
         let mut rates = [0; 4];
         self.spared.begin_round();
         if self.shared.is_empty() {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_core_is_dealt_once_and_first_to_threads_that_may_use_it() {
+    fn an_idle_core_counts_once_and_first_for_threads_that_may_use_it() {
         check(SMT, &["0-7"], "0000f...", 4, [2, 0, 0]);
         check(SMT, &["0-1", "2-7"], "0011..f.", 4, [2, 0, 0]);
         check(SMT, &["0-1", "2-7"], "0011....", 4, [2, 2, 0]);

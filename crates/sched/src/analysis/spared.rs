@@ -1,12 +1,16 @@
 //! When and on which core sharing could have been avoided.
 
-use super::super::summary::{Blame, LeftOut, SharingSpan, SharingSpans};
+use super::super::summary::{LeftOut, SharingCause, SharingSpan, SharingSpans};
 use super::longest::{Longest, Span};
 
 /// Limits the spans that are kept.
 const MAX_SPANS: usize = 100_000;
 /// In the order of the sums over all cores.
-const BLAMES: [Blame; 3] = [Blame::Scheduler, Blame::Mask, Blame::Others];
+const SHARING_CAUSES: [SharingCause; 3] = [
+    SharingCause::Scheduler,
+    SharingCause::Mask,
+    SharingCause::Others,
+];
 
 /// Threads of a core that could run elsewhere, the cause that they do not, and since when.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,7 +58,7 @@ impl Spared {
         }
     }
 
-    /// Starts setting all cores anew, with [`Self::set_core`], until [`Self::end_round`].
+    /// Starts setting all cores again, with [`Self::set_core`], until [`Self::end_round`].
     pub(super) const fn begin_round(&mut self) {
         self.round += 1;
     }
@@ -76,7 +80,7 @@ impl Spared {
         }
     }
 
-    /// Cores that were not set share no more.
+    /// Cores that were not set are not shared any longer.
     pub(super) fn end_round(&mut self, time_ns: u64) {
         let mut at = 0;
         while at < self.listed.len() {
@@ -94,7 +98,7 @@ impl Spared {
 
     fn change(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
         let open = &mut self.cores[core];
-        for at in 0..BLAMES.len() {
+        for at in 0..SHARING_CAUSES.len() {
             if open.threads[at] == threads[at] {
                 continue;
             }
@@ -106,7 +110,7 @@ impl Spared {
                     start_ns,
                     end_ns: time_ns,
                     threads: before,
-                    blame: BLAMES[at],
+                    blame: SHARING_CAUSES[at],
                 });
             }
         }
@@ -116,7 +120,7 @@ impl Spared {
     pub(super) fn cut(&mut self, from_ns: u64, to_ns: u64) {
         for &core in &self.listed {
             let open = self.cores[core];
-            for (at, blame) in BLAMES.into_iter().enumerate() {
+            for (at, blame) in SHARING_CAUSES.into_iter().enumerate() {
                 if open.threads[at] > 0 && open.since_ns[at] < from_ns {
                     self.spans.push(SharingSpan {
                         core,

@@ -1,6 +1,6 @@
 //! A thread of a trace: what it does, by events and by the kernel's own account.
 
-use super::super::summary::{Causes, Wakers};
+use super::super::summary::{WaitCauseTotals, Wakers};
 use super::super::{Migrations, Sample, SchedulingClass, Tid};
 use super::{looks::Polled, queues::Mark};
 
@@ -24,7 +24,7 @@ pub(super) enum State {
     Queued(Queued),
     /// It is on a CPU.
     Running {
-        /// Which.
+        /// The CPU.
         cpu: u32,
     },
 }
@@ -39,7 +39,7 @@ pub(super) struct Queued {
     /// Where it is queued.
     pub(super) place: Place,
     /// Causes of the part of this wait before it moved here.
-    pub(super) before: Causes,
+    pub(super) before: WaitCauseTotals,
 }
 
 /// What a queued thread waits for.
@@ -154,14 +154,14 @@ impl Thread {
         let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
         let is_whole = self.polled.as_deref().is_some_and(|p| p.last.is_last);
         let most_ns = match polled_ns {
-            Some(ns) if is_whole => ns.saturating_add(self.after_report_ns()),
+            Some(ns) if is_whole => ns.saturating_add(self.unexplained_ns()),
             _ => u64::MAX,
         };
         PartialWait {
             is_reported: polled_ns.is_some(),
             ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns.min(most_ns)),
             unseen_ns: if is_whole {
-                self.after_report_ns().saturating_add(self.unseen_end_ns)
+                self.unexplained_ns().saturating_add(self.unseen_end_ns)
             } else {
                 now_ns.saturating_sub(looked_ns)
             },
@@ -169,7 +169,7 @@ impl Thread {
     }
 
     /// How long it did not run after the kernel's report of its end: it may have been queued.
-    fn after_report_ns(&self) -> u64 {
+    fn unexplained_ns(&self) -> u64 {
         let Some(last) = self.polled.as_deref().map(|polled| &polled.last) else {
             return 0;
         };

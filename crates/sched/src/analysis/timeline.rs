@@ -1,27 +1,27 @@
-//! Packed slices up to a limit, and spans of time that grow coarser in longer traces. Slices and
+//! Packed slices up to a limit, and buckets of time that grow coarser in longer traces. Slices and
 //! waits are bounded; other memory grows with CPUs, not with time.
 
 use super::super::summary::{
-    CpuSlices, CpuSpans, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
+    CpuBuckets, CpuSlices, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
     Wait, WaitSpans,
 };
-use super::super::{Left, Tid, put_varints};
+use super::super::{LeaveReason, Tid, put_varints};
 use super::longest::{Longest, Span};
 
 /// Limits the waits that are kept.
 const MAX_WAITS: usize = 100_000;
 
-/// Limits the spans of each CPU.
-const SPANS: usize = 512;
-/// Length of a span at the start, ns.
-const SHORTEST_NS: u64 = 100_000;
+/// Limits the buckets of each CPU.
+const MAX_BUCKETS: usize = 512;
+/// Length of a bucket at the start, ns.
+const SHORTEST_BUCKET_NS: u64 = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Drawing {
     from_ns: Option<u64>,
     packing: Option<Packing>,
     waits: Longest<Wait>,
-    span_ns: u64,
+    bucket_ns: u64,
     cpus: Vec<[Vec<u64>; 2]>,
 }
 
@@ -31,7 +31,7 @@ impl Drawing {
             from_ns: None,
             packing: Some(Packing::new()),
             waits: Longest::new(MAX_WAITS, SHORTEST_WAIT_NS),
-            span_ns: SHORTEST_NS,
+            bucket_ns: SHORTEST_BUCKET_NS,
             cpus: Vec::new(),
         }
     }
@@ -42,7 +42,7 @@ impl Drawing {
     }
 
     /// Adds a slice; `place` is the thread's index among those drawn, once it has one.
-    pub(super) fn slice(&mut self, slice: Slice, place: &mut Option<u32>) {
+    pub(super) fn add_slice(&mut self, slice: Slice, place: &mut Option<u32>) {
         if let Some(packing) = &mut self.packing {
             if packing.count == MAX_PACKED {
                 self.packing = None;
@@ -52,12 +52,12 @@ impl Drawing {
         }
     }
 
-    pub(super) fn wait(&mut self, wait: Wait) {
+    pub(super) fn add_wait(&mut self, wait: Wait) {
         self.waits.push(wait);
     }
 
     /// A CPU was busy in this time, with a followed thread or another.
-    pub(super) fn busy(&mut self, cpu: u32, is_own: bool, start_ns: u64, end_ns: u64) {
+    pub(super) fn add_busy(&mut self, cpu: u32, is_own: bool, start_ns: u64, end_ns: u64) {
         let from_ns = *self.from_ns.get_or_insert(start_ns);
         let (mut at, end) = (
             start_ns.saturating_sub(from_ns),
@@ -68,31 +68,31 @@ impl Drawing {
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Default::default);
         }
-        let spans = &mut self.cpus[index][usize::from(!is_own)];
+        let buckets = &mut self.cpus[index][usize::from(!is_own)];
         while at < end {
-            let span = at / self.span_ns;
-            let stop = end.min((span + 1).saturating_mul(self.span_ns));
-            let span = usize::try_from(span).unwrap_or(SPANS - 1);
-            if span >= spans.len() {
-                spans.resize(span + 1, 0);
+            let bucket = at / self.bucket_ns;
+            let stop = end.min((bucket + 1).saturating_mul(self.bucket_ns));
+            let bucket = usize::try_from(bucket).unwrap_or(MAX_BUCKETS - 1);
+            if bucket >= buckets.len() {
+                buckets.resize(bucket + 1, 0);
             }
-            spans[span] += stop - at;
+            buckets[bucket] += stop - at;
             at = stop;
         }
     }
 
-    /// Lengthens spans until they reach this moment.
+    /// Lengthens buckets until they reach this moment.
     fn make_room(&mut self, end_ns: u64) {
-        while end_ns > self.span_ns.saturating_mul(SPANS as u64) {
+        while end_ns > self.bucket_ns.saturating_mul(MAX_BUCKETS as u64) {
             self.coarsen();
         }
     }
 
-    /// Joins pairs of spans.
+    /// Joins pairs of buckets.
     fn coarsen(&mut self) {
-        self.span_ns = self.span_ns.saturating_mul(2);
-        for spans in self.cpus.iter_mut().flatten() {
-            *spans = spans.chunks(2).map(|pair| pair.iter().sum()).collect();
+        self.bucket_ns = self.bucket_ns.saturating_mul(2);
+        for buckets in self.cpus.iter_mut().flatten() {
+            *buckets = buckets.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
     }
 
@@ -101,11 +101,11 @@ impl Drawing {
         self.make_room(elapsed_ns);
         let (mut waits, count, ns) = self.waits.finish();
         waits.sort_by_key(|wait| (wait.start_ns, wait.thread));
-        let many = usize::try_from(elapsed_ns.div_ceil(self.span_ns)).unwrap_or(SPANS);
-        let is_used = |spans: &[Vec<u64>; 2]| spans.iter().any(|s| !s.is_empty());
-        let padded = |mut spans: Vec<u64>| {
-            spans.resize(many.max(spans.len()), 0);
-            spans
+        let many = usize::try_from(elapsed_ns.div_ceil(self.bucket_ns)).unwrap_or(MAX_BUCKETS);
+        let is_used = |buckets: &[Vec<u64>; 2]| buckets.iter().any(|s| !s.is_empty());
+        let padded = |mut buckets: Vec<u64>| {
+            buckets.resize(many.max(buckets.len()), 0);
+            buckets
         };
         let numbered = (0u32..).zip(self.cpus);
         Timeline {
@@ -115,10 +115,10 @@ impl Drawing {
                 left_out: LeftOut { count, ns },
             }),
             sharing: None,
-            span_ns: self.span_ns,
-            spans: numbered
-                .filter(|(_, spans)| is_used(spans))
-                .map(|(cpu, [own, foreign])| CpuSpans {
+            bucket_ns: self.bucket_ns,
+            buckets: numbered
+                .filter(|(_, buckets)| is_used(buckets))
+                .map(|(cpu, [own, foreign])| CpuBuckets {
                     cpu,
                     own_ns: padded(own),
                     foreign_ns: padded(foreign),
@@ -163,7 +163,7 @@ impl Packing {
             [
                 slice.start_ns.saturating_sub(*last_ns),
                 slice.end_ns.saturating_sub(slice.start_ns),
-                u64::from(thread) << 2 | end_code(slice.left),
+                u64::from(thread) << 2 | end_code(slice.ended_by),
             ],
         );
         *last_ns = slice.end_ns;
@@ -183,12 +183,12 @@ impl Packing {
     }
 }
 
-const fn end_code(left: Left) -> u64 {
+const fn end_code(left: LeaveReason) -> u64 {
     match left {
-        Left::Blocked => 0,
-        Left::Preempted => 1,
-        Left::Ended => 2,
-        Left::Unreported => 3,
+        LeaveReason::Blocked => 0,
+        LeaveReason::Preempted => 1,
+        LeaveReason::Ended => 2,
+        LeaveReason::Unreported => 3,
     }
 }
 
@@ -207,15 +207,15 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(busy: &[(u64, u64)], to_ns: u64, span_ns: u64, expected: &[(usize, u64)]) {
+    fn check(busy: &[(u64, u64)], to_ns: u64, bucket_ns: u64, expected: &[(usize, u64)]) {
         let mut drawing = Drawing::new();
         drawing.begin(0);
         for &(start, end) in busy {
-            drawing.busy(1, true, start, end);
+            drawing.add_busy(1, true, start, end);
         }
         let timeline = drawing.finish(to_ns);
-        assert_eq!(timeline.span_ns, span_ns);
-        let own = &timeline.spans[0].own_ns;
+        assert_eq!(timeline.bucket_ns, bucket_ns);
+        let own = &timeline.buckets[0].own_ns;
         let used: Vec<(usize, u64)> = own
             .iter()
             .enumerate()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_split_over_spans() {
+    fn time_is_split_over_buckets() {
         check(
             &[(50_000, 250_000)],
             300_000,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_trace_has_longer_spans() {
+    fn a_long_trace_has_longer_buckets() {
         let second = 1_000_000_000;
         check(
             &[(0, 1_000), (2 * second, 2 * second + 7)],
@@ -252,16 +252,16 @@ mod tests {
         for to_ns in [60_000_000_000, u64::MAX] {
             let mut drawing = Drawing::new();
             drawing.begin(0);
-            drawing.busy(1, true, 0, 1_000);
+            drawing.add_busy(1, true, 0, 1_000);
             let timeline = drawing.finish(to_ns);
-            assert_eq!(timeline.spans[0].own_ns[0], 1_000);
-            assert!(timeline.spans[0].own_ns.len() <= SPANS);
-            assert!(timeline.span_ns.saturating_mul(SPANS as u64) >= to_ns);
+            assert_eq!(timeline.buckets[0].own_ns[0], 1_000);
+            assert!(timeline.buckets[0].own_ns.len() <= MAX_BUCKETS);
+            assert!(timeline.bucket_ns.saturating_mul(MAX_BUCKETS as u64) >= to_ns);
         }
         let mut drawing = Drawing::new();
         drawing.begin(0);
-        drawing.busy(0, true, 0, u64::MAX);
-        assert!(drawing.finish(u64::MAX).spans[0].own_ns.len() <= SPANS);
+        drawing.add_busy(0, true, 0, u64::MAX);
+        assert!(drawing.finish(u64::MAX).buckets[0].own_ns.len() <= MAX_BUCKETS);
     }
 
     #[test]
@@ -272,11 +272,11 @@ mod tests {
             cpu: 3,
             start_ns: 0,
             end_ns: 1,
-            left: Left::Ended,
+            ended_by: LeaveReason::Ended,
         };
         let mut place = None;
         for _ in 0..=MAX_PACKED {
-            drawing.slice(slice, &mut place);
+            drawing.add_slice(slice, &mut place);
         }
         assert!(drawing.finish(1).packed.is_none());
     }

@@ -1,6 +1,6 @@
 //! Threads in run queues: how long, and why.
 
-use super::super::summary::{Causes, Wait, Why};
+use super::super::summary::{Wait, WaitCause, WaitCauseTotals};
 use super::super::{SchedulingClass, Tid};
 use super::thread::{Place, Queued, State};
 use super::{Analysis, Occupant};
@@ -39,13 +39,13 @@ impl Analysis {
             self.update_use(cpu);
             Place::Starting(cpu)
         } else {
-            self.behind(slot, cpu)
+            self.find_cause(slot, cpu)
         };
         let queued = Queued {
             since_ns: self.now_ns,
             is_preempted,
             place,
-            before: Causes::default(),
+            before: WaitCauseTotals::default(),
         };
         self.queues.set_queued(cpu, true, self.now_ns);
         if let Some(thread) = self.threads.thread_mut(slot) {
@@ -53,7 +53,7 @@ impl Analysis {
         }
     }
 
-    fn behind(&mut self, slot: usize, cpu: u32) -> Place {
+    fn find_cause(&mut self, slot: usize, cpu: u32) -> Place {
         let mask = self.mask_of(slot);
         Place::Behind(self.queues.enter(slot, mask, cpu, self.now_ns))
     }
@@ -73,13 +73,13 @@ impl Analysis {
             return;
         }
         queued.before.starting += self.now_ns.saturating_sub(queued.since_ns);
-        queued.place = self.behind(slot, cpu);
+        queued.place = self.find_cause(slot, cpu);
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Queued(queued);
         }
     }
 
-    /// A thread that may have waited waits no more.
+    /// A thread that may have waited stops waiting.
     pub(super) fn end_wait(&mut self, slot: usize) {
         let State::Queued(queued) = self.state_of(slot) else {
             return;
@@ -107,10 +107,10 @@ impl Analysis {
         let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
         let held = self.held_by_class(slot, queued.is_preempted);
         let mut causes = match queued.place {
-            Place::Unreported(_) => Causes::default(),
-            Place::Starting(_) => Causes {
+            Place::Unreported(_) => WaitCauseTotals::default(),
+            Place::Starting(_) => WaitCauseTotals {
                 starting: waited_ns,
-                ..Causes::default()
+                ..WaitCauseTotals::default()
             },
             Place::Behind(mark) => {
                 let could_run = held != Some(HeldByClass::Always);
@@ -127,7 +127,7 @@ impl Analysis {
         }
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.tally.wait_ns += waited_ns;
-            self.drawing.wait(Wait {
+            self.drawing.add_wait(Wait {
                 thread: thread.tid,
                 cpu: queued.place.cpu(),
                 start_ns: queued.since_ns,
@@ -218,21 +218,21 @@ impl Place {
     }
 }
 
-impl Causes {
+impl WaitCauseTotals {
     /// The cause of the longest part.
-    fn foremost(self) -> Why {
+    fn foremost(self) -> WaitCause {
         let parts = [
-            (self.scheduler, Why::Scheduler),
-            (self.mask, Why::Mask),
-            (self.others, Why::Others),
-            (self.own, Why::Own),
-            (self.starting, Why::Starting),
-            (self.class, Why::Class),
+            (self.scheduler, WaitCause::Scheduler),
+            (self.mask, WaitCause::Mask),
+            (self.others, WaitCause::Others),
+            (self.own, WaitCause::Own),
+            (self.starting, WaitCause::Starting),
+            (self.class, WaitCause::Class),
         ];
         let known = parts.into_iter().filter(|(ns, _)| *ns > 0);
         known
             .max_by_key(|(ns, _)| *ns)
-            .map_or(Why::Unreported, |(_, why)| why)
+            .map_or(WaitCause::Unreported, |(_, why)| why)
     }
 
     /// Time explained by the class has no other cause.

@@ -68,7 +68,7 @@ impl ImportError {
         }
     }
 
-    pub(super) fn damaged(offset: u64, what: impl Into<String>) -> Self {
+    pub(super) fn damaged_error(offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged {
             offset,
             what: what.into(),

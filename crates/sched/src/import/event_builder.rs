@@ -6,8 +6,8 @@
 use foldhash::{HashMap, HashMapExt};
 
 use super::raw_event::{Comm, NamedThread, RawEvent, RawKind};
-use super::{ImportError, Imported, Whom, prefix};
-use crate::{Event, EventKind, IDLE, Left, Tid};
+use super::{ImportError, Imported, TraceSubject, prefix};
+use crate::{Event, EventKind, IDLE, LeaveReason, Tid};
 
 /// Events handed over at once.
 const BATCH: usize = 1024;
@@ -19,7 +19,7 @@ const MAX_THREADS: usize = 1 << 18;
 /// How to read a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
-    pub(super) whom: Whom,
+    pub(super) whom: TraceSubject,
     /// Second halves of wake-ups are recorded; the first are left out.
     pub(super) has_wakeups: bool,
     /// A thread that announced its end switches once more.
@@ -116,7 +116,7 @@ impl<'a> EventBuilder<'a> {
             )),
         }
         match self.reading.whom {
-            Whom::Process(pid) if self.root.is_none() => Err(ImportError::NoProcess(pid)),
+            TraceSubject::Process(pid) if self.root.is_none() => Err(ImportError::NoProcess(pid)),
             _ if self.switches == 0 => Err(ImportError::NothingToRead(NO_SWITCHES.to_owned())),
             _ => Ok(Imported {
                 root: self.root,
@@ -186,16 +186,16 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn switch(&mut self, raw: &RawEvent, prev: NamedThread, left: Left, next: NamedThread) {
+    fn switch(&mut self, raw: &RawEvent, prev: NamedThread, left: LeaveReason, next: NamedThread) {
         self.switches += 1;
         self.meet(raw, prev);
         self.meet(raw, next);
         // An ending thread may still be preempted, and comes back.
-        let is_last = self.thread_mut(prev.thread).is_ending && left != Left::Preempted;
-        let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
+        let is_last = self.thread_mut(prev.thread).is_ending && left != LeaveReason::Preempted;
+        let has_ended = left == LeaveReason::Ended || is_last && !self.reading.has_ends;
         let is_thread = prev.thread != IDLE;
         let left = match has_ended && is_thread {
-            true => Left::Ended,
+            true => LeaveReason::Ended,
             false => left,
         };
         self.push(
@@ -206,7 +206,7 @@ impl<'a> EventBuilder<'a> {
                 next: next.thread,
             },
         );
-        if left == Left::Ended {
+        if left == LeaveReason::Ended {
             self.handle_exit(raw, prev.thread);
         }
     }
@@ -238,7 +238,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn out(&mut self, raw: &RawEvent, thread: Tid, left: Left) {
+    fn out(&mut self, raw: &RawEvent, thread: Tid, left: LeaveReason) {
         self.switches += 1;
         self.thread_mut(thread).is_on_cpu = false;
         self.push(raw, EventKind::Out { thread, left });
@@ -295,7 +295,7 @@ impl<'a> EventBuilder<'a> {
             return;
         }
         if self.thread_mut(thread).is_on_cpu {
-            self.out(raw, thread, Left::Ended);
+            self.out(raw, thread, LeaveReason::Ended);
         }
         self.handle_exit(raw, thread);
     }
@@ -312,7 +312,11 @@ impl<'a> EventBuilder<'a> {
         }
         self.meet(raw, who);
         let is_command = &*was == prefix::PERF_EXEC || self.reading.starts_command;
-        if is_exec && is_command && self.root.is_none() && self.reading.whom == Whom::Default {
+        if is_exec
+            && is_command
+            && self.root.is_none()
+            && self.reading.whom == TraceSubject::Default
+        {
             self.follow(raw, who.thread);
         }
     }
@@ -323,7 +327,9 @@ impl<'a> EventBuilder<'a> {
         if thread == IDLE {
             return;
         }
-        if self.reading.whom == Whom::Process(thread) && self.thread_mut(thread).process.is_none() {
+        if self.reading.whom == TraceSubject::Process(thread)
+            && self.thread_mut(thread).process.is_none()
+        {
             self.belongs(raw, thread, thread);
         }
         let info = self.thread_mut(thread);
@@ -348,7 +354,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     fn follow_if_asked(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
-        if self.reading.whom == Whom::Process(process) {
+        if self.reading.whom == TraceSubject::Process(process) {
             self.follow(raw, thread);
         }
     }

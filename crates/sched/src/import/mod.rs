@@ -23,7 +23,7 @@ use perf_data::PerfData;
 
 /// Whose threads an imported trace is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whom {
+pub enum TraceSubject {
     /// For `perf record`, the command that it started and its descendants; everything if none was
     /// started.
     Default,
@@ -125,7 +125,11 @@ impl<R: Read + Seek> Import<R> {
     ///
     /// # Errors
     /// [`ImportError`] if the file is damaged, or has nothing of `whom`.
-    pub fn read(self, whom: Whom, sink: &mut dyn FnMut(&[Event])) -> Result<Imported, ImportError> {
+    pub fn read(
+        self,
+        whom: TraceSubject,
+        sink: &mut dyn FnMut(&[Event]),
+    ) -> Result<Imported, ImportError> {
         match self.kind {
             Kind::PerfData(file) => file.read(whom, sink),
             Kind::Ftrace(text) => text.read(whom, sink),

@@ -73,7 +73,7 @@ pub(super) const PERF_EXEC: &str = "perf-exec";
 mod tests {
     use super::super::raw_event::{Comm, NamedThread};
     use super::*;
-    use crate::Left;
+    use crate::LeaveReason;
 
     fn scope(switches: &[(u32, Tid, Tid)], is_partial: bool) -> Scope {
         let mut prefix = Prefix::default();
@@ -88,7 +88,7 @@ mod tests {
                 current: None,
                 what: RawKind::Switch {
                     prev: named(prev),
-                    left: Left::Blocked,
+                    left: LeaveReason::Blocked,
                     next: named(next),
                 },
             });

@@ -3,7 +3,7 @@
 //!
 //! It is small, since events wait here to be sorted.
 
-use crate::{Left, Tid};
+use crate::{LeaveReason, Tid};
 
 /// Bytes of a thread's name in the kernel, with the 0 at its end.
 const LONGEST_NAME: usize = 16;
@@ -58,7 +58,7 @@ pub(super) struct RawEvent {
 pub(super) enum RawKind {
     Switch {
         prev: NamedThread,
-        left: Left,
+        left: LeaveReason,
         next: NamedThread,
     },
     /// Half a switch of perf's own records.
@@ -67,7 +67,7 @@ pub(super) enum RawKind {
     },
     Out {
         thread: Tid,
-        left: Left,
+        left: LeaveReason,
     },
     /// `sched_wakeup`: it was queued on `target`; `is_new`: for the first time
     /// (`sched_wakeup_new`).

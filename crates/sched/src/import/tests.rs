@@ -2,12 +2,12 @@
 
 use std::io::Cursor;
 
-use super::{Import, Whom};
+use super::{Import, TraceSubject};
 
 #[track_caller]
-fn refused(content: &[u8], part: &str) {
+fn check_refusal(content: &[u8], part: &str) {
     let error = Import::open(Cursor::new(content))
-        .and_then(|import| import.read(Whom::Default, &mut |_| {}))
+        .and_then(|import| import.read(TraceSubject::Default, &mut |_| {}))
         .unwrap_err()
         .to_string();
     assert!(error.contains(part), "{error}");
@@ -25,26 +25,26 @@ fn threads_without_end_are_refused_before_they_fill_the_memory() {
         );
         content.extend(line.into_bytes());
     }
-    refused(&content, "more than 262144 threads that do not end");
+    check_refusal(&content, "more than 262144 threads that do not end");
 }
 
 #[test]
-fn other_files_are_named() {
-    refused(b"", "it is empty");
-    refused(
+fn other_files_are_refused_with_their_format() {
+    check_refusal(b"", "it is empty");
+    check_refusal(
         b"\x89PNG\r\n\x1a\n\0\0",
         "begins with \"\\x89PNG\\r\\n\\x1a\\n",
     );
-    refused(
+    check_refusal(
         b"\x17\x08\x44tracing6\0",
         "trace-cmd report FILE > trace.txt",
     );
-    refused(b"#!/bin/sh\necho\n", "neither perf.data nor text");
-    refused(b"PERFFILE", "neither");
-    refused(b"PERFILE2", "byte 8: the file ends here");
-    refused(b"2ELIFREP\0\0\0\0\0\0\0\x68", "byte 16: the file ends here");
-    refused(b"# tracer: nop\n#\n", "record them: perf sched record");
-    refused(
+    check_refusal(b"#!/bin/sh\necho\n", "neither perf.data nor text");
+    check_refusal(b"PERFFILE", "neither");
+    check_refusal(b"PERFILE2", "byte 8: the file ends here");
+    check_refusal(b"2ELIFREP\0\0\0\0\0\0\0\x68", "byte 16: the file ends here");
+    check_refusal(b"# tracer: nop\n#\n", "record them: perf sched record");
+    check_refusal(
         b"# tracer: nop\n            bash-1       [000] ..... 12: e: f\n",
         "take a clock",
     );

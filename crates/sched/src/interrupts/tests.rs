@@ -27,7 +27,7 @@ fn tick() -> Cause {
     Cause::Vector("local_timer".into())
 }
 
-fn summed(steps: &[(u64, Tid, StepKind)]) -> InterruptSummary {
+fn summarise(steps: &[(u64, Tid, StepKind)]) -> InterruptSummary {
     let mut account = InterruptAccount::default();
     for (time_ns, thread, what) in steps {
         let what = what.clone();
@@ -40,7 +40,7 @@ fn summed(steps: &[(u64, Tid, StepKind)]) -> InterruptSummary {
 /// Causes with their count, their time, and the part taken from our thread.
 #[track_caller]
 fn check(steps: &[(u64, Tid, StepKind)], expected: &[(Cause, u64, u64, u64)], unmatched: u64) {
-    let summary = summed(steps);
+    let summary = summarise(steps);
     let shares = summary.shares.iter().map(|share| {
         assert_eq!(share.cpu, 1);
         let took = share.took;
@@ -132,7 +132,7 @@ fn activities_without_beginning_or_end_are_not_counted() {
 
 #[test]
 fn activities_with_lost_reports_are_not_counted() {
-    let summary = summed(&[
+    let summary = summarise(&[
         (1_000, OWN, Enter(net())),
         (2_000, OWN, Lost),
         (90_000, OWN, Leave(net())),
@@ -186,7 +186,7 @@ proptest! {
             }
             all.push((now_ns, thread, what));
         }
-        let summary = summed(&all);
+        let summary = summarise(&all);
         let rest = summary.shares.iter().filter(|share| share.cause != Cause::Nmi);
         let sum: u64 = rest.map(|share| share.took.time_ns).sum();
         prop_assert!(sum <= now_ns);

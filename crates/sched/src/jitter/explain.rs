@@ -10,7 +10,7 @@ use super::{Cause, ExplainedGap, Gap, Step, StepKind};
 use crate::analysis::histogram::Histogram;
 use crate::{IDLE, Tid};
 
-/// Both clocks are read some 100 ns apart from what they time.
+/// Both clocks are read about 100 ns apart from what they time.
 const SLACK_NS: u64 = 1_000;
 /// Limits the reports of a CPU without gaps.
 const MAX_STEPS: usize = 1 << 16;
@@ -85,7 +85,7 @@ impl Explainer {
     }
 
     /// Takes a gap; they come in order.
-    pub fn gap(&mut self, gap: Gap) {
+    pub fn take_gap(&mut self, gap: Gap) {
         self.gaps.push_back(gap);
     }
 
@@ -277,7 +277,7 @@ impl Swept {
             _ if self.rest_ns == 0 => {}
             Some((_, part)) if self.rest_ns <= entry_ns => *part += self.rest_ns,
             _ if self.is_blind => self.parts.push((Cause::Unknown, self.rest_ns)),
-            _ => self.parts.push((Cause::Beneath, self.rest_ns)),
+            _ => self.parts.push((Cause::HypervisorOrFirmware, self.rest_ns)),
         }
         self.parts
             .sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

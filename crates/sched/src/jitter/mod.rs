@@ -43,7 +43,7 @@ pub enum Cause {
     /// The CPU idled although the thread could have run: a quota on CPU time.
     Quota,
     /// Not the kernel's: a hypervisor, or firmware.
-    Beneath,
+    HypervisorOrFirmware,
     /// Unknown: no events, or they were lost.
     Unknown,
 }
@@ -94,7 +94,7 @@ impl Cause {
 pub struct Step {
     /// Time, ns of the clock that times gaps.
     pub time_ns: u64,
-    /// What.
+    /// The kind of step.
     pub what: StepKind,
 }
 
@@ -138,7 +138,7 @@ impl Gap {
 /// A gap and what took its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedGap {
-    /// When.
+    /// The gap.
     pub gap: Gap,
     /// The parts of its time by cause, ns, largest first; they sum to the gap.
     pub parts: Vec<(Cause, u64)>,

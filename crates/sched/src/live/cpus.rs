@@ -124,7 +124,7 @@ impl Cpus {
         self.cpus.get(usize::try_from(cpu).ok()?)?.as_ref()
     }
 
-    fn at_mut(&mut self, cpu: u32) -> Option<&mut Cpu> {
+    fn cpu_mut(&mut self, cpu: u32) -> Option<&mut Cpu> {
         self.slot(usize::try_from(cpu).ok()?)
     }
 
@@ -175,7 +175,7 @@ impl Cpus {
 
     /// The CPU has been in this state since the interval began.
     pub(super) fn assume(&mut self, cpu: u32, now: Occupant) {
-        if let Some(cpu) = self.at_mut(cpu) {
+        if let Some(cpu) = self.cpu_mut(cpu) {
             cpu.now = now;
         }
     }
@@ -183,7 +183,7 @@ impl Cpus {
     /// Counts the CPU's time up to now; returns the thread it belongs to.
     pub(super) fn advance(&mut self, cpu: u32, to_ns: u64) -> Option<(Tid, u64)> {
         self.count_cores(to_ns);
-        let cpu = self.at_mut(cpu)?;
+        let cpu = self.cpu_mut(cpu)?;
         let time = to_ns.saturating_sub(cpu.counted_ns);
         cpu.counted_ns = cpu.counted_ns.max(to_ns);
         match cpu.now {
@@ -201,13 +201,13 @@ impl Cpus {
     }
 
     pub(super) fn add_own(&mut self, cpu: u32, time_ns: u64) {
-        if let Some(cpu) = self.at_mut(cpu) {
+        if let Some(cpu) = self.cpu_mut(cpu) {
             cpu.own_ns = cpu.own_ns.saturating_add(time_ns);
         }
     }
 
     pub(super) fn count_switch(&mut self, cpu: u32) {
-        if let Some(cpu) = self.at_mut(cpu) {
+        if let Some(cpu) = self.cpu_mut(cpu) {
             cpu.switches += 1;
         }
     }
@@ -215,7 +215,7 @@ impl Cpus {
     /// Sets the occupant of the CPU from now on. Time not counted before is unknown.
     pub(super) fn occupy(&mut self, cpu: u32, at_ns: u64, now: Occupant) {
         self.count_cores(at_ns);
-        let Some(cpu) = self.at_mut(cpu) else { return };
+        let Some(cpu) = self.cpu_mut(cpu) else { return };
         let before = std::mem::replace(&mut cpu.now, now);
         let was_untouched = std::mem::replace(&mut cpu.is_untouched, false);
         cpu.counted_ns = cpu.counted_ns.max(at_ns);
@@ -265,7 +265,7 @@ impl Cpus {
 
     /// A CPU's busy time so far, by polling.
     pub(super) fn usage(&mut self, cpu: u32, at_ns: u64, busy_ns: u64) {
-        let Some(cpu) = self.at_mut(cpu) else { return };
+        let Some(cpu) = self.cpu_mut(cpu) else { return };
         if let Some((before_ns, before)) = cpu.last_usage.replace((at_ns, busy_ns)) {
             let (busy, span) = cpu.polled.unwrap_or_default();
             cpu.polled = Some((

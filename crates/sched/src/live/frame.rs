@@ -103,7 +103,7 @@ pub enum SharingBasis {
 pub struct Sharing {
     /// How it was determined.
     pub basis: SharingBasis,
-    /// Cores in all.
+    /// Cores in total.
     pub cores: usize,
     /// Cores with two or more busy CPUs at this moment; `None` by polling.
     pub shared_now: Option<usize>,

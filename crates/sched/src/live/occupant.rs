@@ -7,7 +7,7 @@ use crate::Tid;
 pub enum Occupant {
     /// The source does not report it, or has not yet.
     Unknown,
-    /// Nothing.
+    /// The CPU is idle.
     Idle,
     /// This thread.
     Thread(Tid),

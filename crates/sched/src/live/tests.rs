@@ -32,16 +32,16 @@ fn event(ms: u64, cpu: u32, what: EventKind) -> Event {
     }
 }
 
-fn switch(ms: u64, cpu: u32, prev: Tid, left: Left, next: Tid) -> Event {
+fn switch(ms: u64, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) -> Event {
     event(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
 fn comes(ms: u64, cpu: u32, next: Tid) -> Event {
-    switch(ms, cpu, IDLE, Left::Preempted, next)
+    switch(ms, cpu, IDLE, LeaveReason::Preempted, next)
 }
 
 fn goes(ms: u64, cpu: u32, prev: Tid) -> Event {
-    switch(ms, cpu, prev, Left::Blocked, IDLE)
+    switch(ms, cpu, prev, LeaveReason::Blocked, IDLE)
 }
 
 fn thread(frame: &Frame, tid: Tid) -> &ThreadFrame {
@@ -59,8 +59,8 @@ fn shares_of_threads_and_cpus_are_counted() {
     let mut live = live(Tier::Bpf, true);
     live.take(&[
         comes(10, 0, 7),
-        switch(40, 0, 7, Left::Preempted, 8),
-        switch(60, 0, 8, Left::Blocked, 7),
+        switch(40, 0, 7, LeaveReason::Preempted, 8),
+        switch(60, 0, 8, LeaveReason::Blocked, 7),
     ]);
     let frame = live.frame(100 * MS);
     check(thread(&frame, 7).busy, 0.7);
@@ -79,7 +79,7 @@ fn shares_of_threads_and_cpus_are_counted() {
     // The others had no events: they are unknown, not idle.
     assert_eq!(frame.cpus[1].now, Occupant::Unknown);
     assert_eq!(frame.cpus[1].busy, None);
-    // The next interval counts anew.
+    // The next interval starts from 0.
     live.take(&[goes(150, 0, 7)]);
     let frame = live.frame(200 * MS);
     check(thread(&frame, 7).busy, 0.5);
@@ -108,7 +108,7 @@ fn waits_after_waking_count_if_reported() {
     let frame = live.frame(100 * MS);
     check(thread(&frame, 5).wait, 0.2);
     // Threads that still wait have waited until now.
-    live.take(&[switch(150, 2, 5, Left::Preempted, IDLE)]);
+    live.take(&[switch(150, 2, 5, LeaveReason::Preempted, IDLE)]);
     let frame = live.frame(200 * MS);
     check(thread(&frame, 5).wait, 0.5);
     assert_eq!(thread(&frame, 5).doing, Doing::Queued);
@@ -184,7 +184,7 @@ fn records_of_own_threads_do_not_show_others() {
     let mut live = live(Tier::Switch, false);
     let out = EventKind::Out {
         thread: 7,
-        left: Left::Preempted,
+        left: LeaveReason::Preempted,
     };
     live.take(&[
         event(
@@ -250,7 +250,7 @@ fn the_ended_are_shown_once_and_their_numbers_come_again() {
     live.take(&[
         comes(0, 0, 7),
         event(10, 0, EventKind::Exit { thread: 7 }),
-        switch(11, 0, 7, Left::Ended, IDLE),
+        switch(11, 0, 7, LeaveReason::Ended, IDLE),
     ]);
     let frame = live.frame(100 * MS);
     assert_eq!(thread(&frame, 7).doing, Doing::Ended);
@@ -283,7 +283,7 @@ fn short_lives_take_no_memory() {
                 event(at, 0, fork),
                 comes(at, 0, tid),
                 event(at, 0, EventKind::Exit { thread: tid }),
-                switch(at, 0, tid, Left::Ended, IDLE),
+                switch(at, 0, tid, LeaveReason::Ended, IDLE),
             ]);
         }
         let frame = live.frame(1000 * MS * (second + 1));
@@ -297,7 +297,7 @@ fn time_with_lost_records_counts_for_no_thread() {
     let mut live = live(Tier::Bpf, true);
     live.take(&[
         comes(0, 0, 7),
-        switch(20, 0, 7, Left::Preempted, 8),
+        switch(20, 0, 7, LeaveReason::Preempted, 8),
         event(80, 0, EventKind::Lost { records: 3 }),
         comes(90, 0, 9),
     ]);
@@ -394,10 +394,10 @@ fn a_leap_of_the_clock_is_forgotten() {
 fn any_event() -> impl Strategy<Value = Event> {
     let tid = || prop_oneof![8 => 0i32..12, 1 => any::<i32>()];
     let left = prop_oneof![
-        Just(Left::Blocked),
-        Just(Left::Preempted),
-        Just(Left::Ended),
-        Just(Left::Unreported)
+        Just(LeaveReason::Blocked),
+        Just(LeaveReason::Preempted),
+        Just(LeaveReason::Ended),
+        Just(LeaveReason::Unreported)
     ];
     let number = || prop_oneof![8 => 0u64..1000, 1 => any::<u64>()];
     let what = prop_oneof![

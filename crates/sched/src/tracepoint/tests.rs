@@ -169,14 +169,14 @@ fn states_are_those_of_the_kernel_that_wrote() {
     let (modern, old) = (of(SWITCH_6_18), of(SWITCH_3_10));
     assert_eq!(modern, Some(States::USUAL));
     for (states, state, left) in [
-        (modern, 0, Left::Preempted),
-        (modern, 0x100, Left::Preempted),
-        (modern, 0x1, Left::Blocked),
-        (modern, 0x80, Left::Blocked),
-        (modern, 0x20, Left::Ended),
-        (old, 0x400, Left::Preempted),
-        (old, 0x80, Left::Blocked),
-        (old, 0x40, Left::Ended),
+        (modern, 0, LeaveReason::Preempted),
+        (modern, 0x100, LeaveReason::Preempted),
+        (modern, 0x1, LeaveReason::Blocked),
+        (modern, 0x80, LeaveReason::Blocked),
+        (modern, 0x20, LeaveReason::Ended),
+        (old, 0x400, LeaveReason::Preempted),
+        (old, 0x80, LeaveReason::Blocked),
+        (old, 0x40, LeaveReason::Ended),
     ] {
         assert_eq!(states.unwrap().left(state), left, "{state:#x}");
     }

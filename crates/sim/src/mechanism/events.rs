@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::field::Field;
 use super::refill::refill_s;
-use super::{Played, Policy, Step, Witness};
-use pinwise_sched::Left;
+use super::run_setup::RunSetup;
+use super::{PlayedRun, Policy, Step, Witness};
+use pinwise_sched::LeaveReason;
 
 /// More events show nothing new: the rest continues at the speed so far.
 const MAX_EVENTS: u32 = 1_000_000;
@@ -31,7 +31,7 @@ struct Thread {
     state: State,
     /// Work before it waits.
     burst_s: f64,
-    /// Time until it is placed anew.
+    /// Time until it is placed again.
     slice_s: f64,
     /// Caches to fill before it progresses.
     refill_s: f64,
@@ -39,7 +39,7 @@ struct Thread {
 }
 
 struct Play<'a> {
-    field: &'a Field<'a>,
+    setup: &'a RunSetup<'a>,
     chance: &'a mut ChaCha8Rng,
     threads: Vec<Thread>,
     /// Thread on each CPU.
@@ -47,15 +47,15 @@ struct Play<'a> {
     busy_in_core: Vec<u32>,
     queue: VecDeque<usize>,
     left_s: f64,
-    played: Played,
+    played: PlayedRun,
     witness: &'a mut dyn Witness,
 }
 
 pub(super) fn play(
-    field: &Field<'_>,
+    setup: &RunSetup<'_>,
     chance: &mut ChaCha8Rng,
     witness: &mut dyn Witness,
-) -> Played {
+) -> PlayedRun {
     let unborn = Thread {
         state: State::Queued,
         burst_s: 0.0,
@@ -64,19 +64,19 @@ pub(super) fn play(
         last: None,
     };
     let mut play = Play {
-        threads: vec![unborn; field.roles.len()],
-        on: vec![None; field.cpus.len()],
-        busy_in_core: vec![0; field.cores],
+        threads: vec![unborn; setup.threads.len()],
+        on: vec![None; setup.cpus.len()],
+        busy_in_core: vec![0; setup.core_slots],
         queue: VecDeque::new(),
-        left_s: field.workload.base_s,
-        played: Played {
+        left_s: setup.workload.base_s,
+        played: PlayedRun {
             wall_s: 0.0,
             busy_s: 0.0,
             foreign_s: 0.0,
             migrations: 0,
             followed_s: 0.0,
         },
-        field,
+        setup,
         chance,
         witness,
     };
@@ -87,20 +87,20 @@ pub(super) fn play(
         events += 1;
     }
     play.end();
-    play.rest();
+    play.add_rest();
     play.played
 }
 
 impl Play<'_> {
     /// Neighbours run before the command; its first thread starts the others.
     fn begin(&mut self) {
-        let own = self.field.own_threads();
+        let own = self.setup.own_threads();
         for number in own..self.threads.len() {
             self.see(Step::Begins { thread: number });
             // Exponential times have no memory: a neighbour that has run for long is waiting with
             // the stationary probability.
-            let party = self.field.party(number);
-            let (burst, wait) = (party.burst_s.unwrap_or(0.0), party.wait_s.unwrap_or(0.0));
+            let group = self.setup.group(number);
+            let (burst, wait) = (group.burst_s.unwrap_or(0.0), group.wait_s.unwrap_or(0.0));
             if self.chance.random::<f64>() * (burst + wait) < wait {
                 let left_s = self.exponential(wait);
                 self.threads[number].state = State::Waiting { left_s };
@@ -120,10 +120,10 @@ impl Play<'_> {
         if self.left_s > 0.0 {
             return;
         }
-        for thread in (0..self.field.own_threads()).rev() {
+        for thread in (0..self.setup.own_threads()).rev() {
             self.see(Step::Ends { thread });
             if let State::Running { at } = self.threads[thread].state {
-                self.leave(thread, at, Left::Ended);
+                self.leave(thread, at, LeaveReason::Ended);
             }
         }
     }
@@ -142,7 +142,7 @@ impl Play<'_> {
                 State::Waiting { left_s } => left_s,
                 State::Running { at } => {
                     let speed = self.speed(at);
-                    if thread.refill_s <= 0.0 && self.field.is_own(number) {
+                    if thread.refill_s <= 0.0 && self.setup.is_own(number) {
                         speed_of_all += speed;
                     }
                     let fill = thread.refill_s / speed;
@@ -174,10 +174,10 @@ impl Play<'_> {
     }
 
     /// Adds the part of the run beyond the last event.
-    fn rest(&mut self) {
-        let done = self.field.workload.base_s - self.left_s;
+    fn add_rest(&mut self) {
+        let done = self.setup.workload.base_s - self.left_s;
         if self.left_s > 0.0 && done > 0.0 {
-            let scale = self.field.workload.base_s / done;
+            let scale = self.setup.workload.base_s / done;
             self.played.wall_s *= scale;
             self.played.busy_s *= scale;
             self.played.foreign_s *= scale;
@@ -186,9 +186,9 @@ impl Play<'_> {
 
     /// Work per second on the CPU at this position.
     fn speed(&self, at: usize) -> f64 {
-        match self.busy_in_core[self.field.core_of[at]] {
+        match self.busy_in_core[self.setup.core_of[at]] {
             0 | 1 => 1.0,
-            busy => self.field.smt_throughput / f64::from(busy),
+            busy => self.setup.smt_throughput / f64::from(busy),
         }
     }
 
@@ -204,7 +204,7 @@ impl Play<'_> {
                 }
                 State::Running { at } => {
                     let mut work = time * self.speed(at);
-                    let is_own = self.field.is_own(number);
+                    let is_own = self.setup.is_own(number);
                     if is_own {
                         self.played.busy_s += time;
                     } else {
@@ -236,22 +236,22 @@ impl Play<'_> {
         match thread.state {
             State::Waiting { .. } => self.wake(number),
             State::Running { at } if thread.burst_s <= NOW => {
-                match self.field.party(number).wait_s {
+                match self.setup.group(number).wait_s {
                     Some(mean) => {
-                        self.leave(number, at, Left::Blocked);
+                        self.leave(number, at, LeaveReason::Blocked);
                         let left_s = self.exponential(mean);
                         self.threads[number].state = State::Waiting { left_s };
                     }
                     None => {
-                        self.leave(number, at, Left::Preempted);
-                        self.burst(number);
+                        self.leave(number, at, LeaveReason::Preempted);
+                        self.draw_burst(number);
                         self.place(number, false);
                     }
                 }
                 self.serve();
             }
             State::Running { at } if thread.slice_s <= NOW => {
-                self.leave(number, at, Left::Preempted);
+                self.leave(number, at, LeaveReason::Preempted);
                 // The longest waiting thread comes first.
                 self.serve();
                 self.place(number, false);
@@ -261,27 +261,27 @@ impl Play<'_> {
     }
 
     fn wake(&mut self, number: usize) {
-        self.burst(number);
+        self.draw_burst(number);
         self.place(number, true);
     }
 
     /// Draws the thread's next burst.
-    fn burst(&mut self, number: usize) {
-        self.threads[number].burst_s = match self.field.party(number).burst_s {
+    fn draw_burst(&mut self, number: usize) {
+        self.threads[number].burst_s = match self.setup.group(number).burst_s {
             Some(mean) => self.exponential(mean),
             None => f64::INFINITY,
         };
     }
 
-    fn leave(&mut self, number: usize, at: usize, left: Left) {
-        let cpu = self.field.cpus[at];
+    fn leave(&mut self, number: usize, at: usize, left: LeaveReason) {
+        let cpu = self.setup.cpus[at];
         self.see(Step::Leaves {
             thread: number,
             cpu,
             left,
         });
         self.on[at] = None;
-        self.busy_in_core[self.field.core_of[at]] -= 1;
+        self.busy_in_core[self.setup.core_of[at]] -= 1;
         self.threads[number].last = Some(at);
         self.threads[number].state = State::Queued;
     }
@@ -299,7 +299,7 @@ impl Play<'_> {
     fn place(&mut self, number: usize, has_woken: bool) {
         let found = self.choose(number);
         let at = found.unwrap_or_else(|| self.waits_at(number));
-        let (thread, cpu) = (number, self.field.cpus[at]);
+        let (thread, cpu) = (number, self.setup.cpus[at]);
         if has_woken {
             self.see(Step::Wakes { thread, cpu });
         }
@@ -310,20 +310,20 @@ impl Play<'_> {
         }
         self.see(Step::Comes { thread, cpu });
         self.on[at] = Some(number);
-        self.busy_in_core[self.field.core_of[at]] += 1;
-        let field = self.field;
-        let working_set_bytes = field.party(number).working_set_bytes;
+        self.busy_in_core[self.setup.core_of[at]] += 1;
+        let setup = self.setup;
+        let working_set_bytes = setup.group(number).working_set_bytes;
         let thread = &mut self.threads[number];
         thread.state = State::Running { at };
-        thread.slice_s = field.scheduler.slice_s.unwrap_or(f64::INFINITY);
+        thread.slice_s = setup.scheduler.slice_s.unwrap_or(f64::INFINITY);
         if let Some(last) = thread.last.filter(|&last| last != at) {
-            self.played.migrations += u64::from(field.is_own(number));
+            self.played.migrations += u64::from(setup.is_own(number));
             thread.refill_s = refill_s(
-                field.topology,
-                field.scheduler,
+                setup.topology,
+                setup.scheduler,
                 working_set_bytes,
-                field.cpus[last],
-                field.cpus[at],
+                setup.cpus[last],
+                setup.cpus[at],
             );
         }
     }
@@ -331,36 +331,36 @@ impl Play<'_> {
     /// The CPU at which a waiting thread is reported: all CPUs share one queue, so it is the
     /// thread's last one.
     fn waits_at(&self, number: usize) -> usize {
-        let role = &self.field.roles[number];
-        let allowed = &self.field.party(number).allowed;
+        let role = &self.setup.threads[number];
+        let allowed = &self.setup.group(number).allowed;
         let own = || allowed[role.rank % allowed.len()];
         self.threads[number].last.unwrap_or_else(own)
     }
 
     /// Position of the CPU for a thread, if one is free.
     fn choose(&mut self, number: usize) -> Option<usize> {
-        let field = self.field;
-        let (role, party) = (&field.roles[number], field.party(number));
-        if party.policy == Policy::Pinned {
-            let own = party.allowed[role.rank % party.allowed.len()];
+        let setup = self.setup;
+        let (role, group) = (&setup.threads[number], setup.group(number));
+        if group.policy == Policy::Pinned {
+            let own = group.allowed[role.rank % group.allowed.len()];
             return self.on[own].is_none().then_some(own);
         }
         if let Some(ideal) = role.ideal
-            && field.scheduler.ideal_share > 0.0
-            && self.chance.random::<f64>() < field.scheduler.ideal_share
+            && setup.scheduler.ideal_share > 0.0
+            && self.chance.random::<f64>() < setup.scheduler.ideal_share
             && self.on[ideal].is_none()
         {
             return Some(ideal);
         }
         let is_idle = |at: &usize| self.on[*at].is_none();
-        let is_alone = |at: &usize| self.busy_in_core[field.core_of[*at]] == 0;
-        let idle = party.allowed.iter().copied().filter(is_idle);
-        let near = match party.policy {
-            Policy::LlcFirst => Some(self.fullest(role.party, idle.clone())),
+        let is_alone = |at: &usize| self.busy_in_core[setup.core_of[*at]] == 0;
+        let idle = group.allowed.iter().copied().filter(is_idle);
+        let near = match group.policy {
+            Policy::LlcFirst => Some(self.fullest(role.group, idle.clone())),
             _ => None,
         };
-        let idle = idle.filter(|&at| near.as_ref().is_none_or(|near| near[field.llc_of[at]]));
-        let alone = match party.policy {
+        let idle = idle.filter(|&at| near.as_ref().is_none_or(|near| near[setup.llc_of[at]]));
+        let alone = match group.policy {
             Policy::CoreFirst | Policy::LlcFirst => {
                 pick(idle.clone().filter(is_alone), self.chance)
             }
@@ -369,19 +369,19 @@ impl Play<'_> {
         alone.or_else(|| pick(idle, self.chance))
     }
 
-    /// Last-level caches with the most running threads of a party, among those with an idle CPU.
-    fn fullest(&self, party: usize, idle: impl Iterator<Item = usize>) -> Vec<bool> {
-        let field = self.field;
-        let mut running = vec![0u32; field.llcs];
-        for (thread, role) in self.threads.iter().zip(&field.roles) {
+    /// Last-level caches with the most running threads of a group, among those with an idle CPU.
+    fn fullest(&self, group: usize, idle: impl Iterator<Item = usize>) -> Vec<bool> {
+        let setup = self.setup;
+        let mut running = vec![0u32; setup.llc_slots];
+        for (thread, role) in self.threads.iter().zip(&setup.threads) {
             if let State::Running { at } = thread.state
-                && role.party == party
+                && role.group == group
             {
-                running[field.llc_of[at]] += 1;
+                running[setup.llc_of[at]] += 1;
             }
         }
-        let mut has_idle = vec![false; field.llcs];
-        idle.for_each(|at| has_idle[field.llc_of[at]] = true);
+        let mut has_idle = vec![false; setup.llc_slots];
+        idle.for_each(|at| has_idle[setup.llc_of[at]] = true);
         let counts = || running.iter().zip(&has_idle);
         let most = counts()
             .filter(|(_, has)| **has)

@@ -8,9 +8,9 @@
 //! them. The run ends when all work is done; threads share it dynamically.
 
 mod events;
-mod field;
 mod neighbour;
 mod refill;
+mod run_setup;
 mod witness;
 
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ use serde::Deserialize;
 use super::DescriptionError;
 use super::checker::Checker;
 use super::workload::SimWorkload;
-use field::Field;
 pub(super) use neighbour::Neighbour;
 use pinwise_topology::{CpuSet, Topology};
+use run_setup::RunSetup;
 pub(super) use witness::{Nobody, Step, Witness};
 
 /// Environment variable that narrows the ideal CPUs dealt to threads: a preference, not a limit.
@@ -101,7 +101,7 @@ impl Scheduler {
         ];
         for (name, value) in figures {
             if let Some(value) = value {
-                checker.positive(&format!("scheduler.{name}"), value)?;
+                checker.check_positive(&format!("scheduler.{name}"), value)?;
             }
         }
         if !(0.0..=1.0).contains(&self.ideal_share) {
@@ -118,7 +118,7 @@ impl Scheduler {
 /// A source's figure behind a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct SourceFigure {
     /// Its description, as `encode-wme: HT on one CPU`.
     pub figure: String,
     /// As stated by the source.
@@ -130,7 +130,7 @@ pub struct Given {
 /// A parameter without a source.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Assumed {
+pub struct AssumedParameter {
     /// The key.
     pub key: String,
     /// Why this value, and what another would change.
@@ -139,7 +139,7 @@ pub struct Assumed {
 
 /// The result of a simulated run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Played {
+pub(super) struct PlayedRun {
     /// Time until all work was done, s.
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
@@ -162,13 +162,13 @@ pub(super) fn play(
     environment: &[(String, String)],
     chance: &mut ChaCha8Rng,
     witness: &mut dyn Witness,
-) -> Played {
+) -> PlayedRun {
     let preferred = environment
         .iter()
         .find(|(name, _)| name == IDEAL_VARIABLE)
         .and_then(|(_, list)| CpuSet::parse_list(list).ok());
-    let field = Field::new(topology, scheduler, workload, cpus, preferred.as_ref());
-    events::play(&field, chance, witness)
+    let setup = RunSetup::new(topology, scheduler, workload, cpus, preferred.as_ref());
+    events::play(&setup, chance, witness)
 }
 
 /// A kernel's command line as a workload: this many units of 10 ms on this many

@@ -54,8 +54,8 @@ impl Neighbour {
         topology: &Topology,
         checker: &Checker<'_>,
     ) -> Result<(), DescriptionError> {
-        checker.positive(&format!("{key}.burst_s"), self.burst_s)?;
-        checker.positive(&format!("{key}.wait_s"), self.wait_s)?;
+        checker.check_positive(&format!("{key}.burst_s"), self.burst_s)?;
+        checker.check_positive(&format!("{key}.wait_s"), self.wait_s)?;
         if !(1..=MAX_THREADS).contains(&self.threads) {
             let reason = format!("must be from 1 to {MAX_THREADS}");
             return Err(checker.bad(&format!("{key}.threads"), &reason));

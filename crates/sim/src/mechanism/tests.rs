@@ -60,7 +60,7 @@ fn a_scheduler_blind_to_cores_shares_a_core_in_one_case_of_three() {
     );
     let found = mean_s(&text, "0-3", &[]);
     assert!((found - 7.33).abs() < 0.4, "{found}");
-    // Placed anew all the time: 12 / (2/3 · 2 + 1/3 · 1.2).
+    // Placed again all the time: 12 / (2/3 · 2 + 1/3 · 1.2).
     check(
         &text.replace("smt_throughput", "slice_s = 0.01\nsmt_throughput"),
         "0-3",

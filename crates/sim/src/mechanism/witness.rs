@@ -1,6 +1,6 @@
 //! Observes the mechanism step by step.
 
-use pinwise_sched::Left;
+use pinwise_sched::LeaveReason;
 
 /// A thread's action. The run's threads are numbered first, then those of neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub(crate) enum Step {
         thread: usize,
         /// The CPU it leaves.
         cpu: usize,
-        /// How.
-        left: Left,
+        /// Why it leaves.
+        left: LeaveReason,
     },
     /// It ended.
     Ends {

@@ -131,17 +131,17 @@ impl RawNoise {
     ) -> Result<NoiseParts, DescriptionError> {
         self.check_kind(checker)?;
         if let Some(bursts) = &self.bursts {
-            checker.positive("noise.bursts.every_s", bursts.every_s)?;
-            checker.positive("noise.bursts.lasts_s", bursts.lasts_s)?;
-            checker.positive("noise.bursts.factor", bursts.factor)?;
+            checker.check_positive("noise.bursts.every_s", bursts.every_s)?;
+            checker.check_positive("noise.bursts.lasts_s", bursts.lasts_s)?;
+            checker.check_positive("noise.bursts.factor", bursts.factor)?;
         }
         if let Some(shifts) = &self.level_shifts {
-            checker.positive("noise.level_shifts.dwell_s", shifts.dwell_s)?;
+            checker.check_positive("noise.level_shifts.dwell_s", shifts.dwell_s)?;
             if shifts.levels.is_empty() {
                 return Err(checker.bad("noise.level_shifts.levels", "needs at least one level"));
             }
             for &level in &shifts.levels {
-                checker.positive("noise.level_shifts.levels", level)?;
+                checker.check_positive("noise.level_shifts.levels", level)?;
             }
         }
         if let Some(wander) = &self.wander
@@ -151,17 +151,17 @@ impl RawNoise {
             return Err(checker.bad("noise.wander", reason));
         }
         if let Some(period) = &self.period {
-            checker.positive("noise.period.factor", period.factor)?;
+            checker.check_positive("noise.period.factor", period.factor)?;
             if period.runs == 0 {
                 return Err(checker.bad("noise.period.runs", "must be at least 1"));
             }
         }
         if let Some(load) = &self.load {
-            checker.positive("noise.load.dwell_s", load.dwell_s)?;
-            checker.positive("noise.load.most_cpus", load.most_cpus)?;
+            checker.check_positive("noise.load.dwell_s", load.dwell_s)?;
+            checker.check_positive("noise.load.most_cpus", load.most_cpus)?;
         }
         if let Some(clock_s) = self.clock_s {
-            checker.positive("noise.clock_s", clock_s)?;
+            checker.check_positive("noise.clock_s", clock_s)?;
         }
         let sd = self.sd.unwrap_or(0.0);
         if !(0.0..10.0).contains(&sd) {

@@ -26,7 +26,7 @@ with_defaults! {
     #[serde(deny_unknown_fields, default)]
     pub(crate) struct Keys {
         pub(super) policy: Spread = Spread::CoreFirst,
-        /// Seconds after which the scheduler places threads anew; `None`: never.
+        /// Seconds after which the scheduler places threads again; `None`: never.
         pub(super) rebalance_s: Option<f64> = None,
 
         /// CPUs that are secretly slower than others of their kind, and the factor on their speed.

@@ -35,7 +35,7 @@ use pinwise_format::whole;
 use pinwise_placement::MemoryBinding;
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::Workload;
-use speed::{Homes, Law, Speeds};
+use speed::{Homes, SpeedModel, Speeds};
 
 /// Environment variable that sets the number of threads.
 const THREADS_VARIABLE: &str = "OMP_NUM_THREADS";
@@ -185,7 +185,7 @@ impl RunOutcome {
 
 /// The deterministic part of a run.
 struct Scene<'a> {
-    law: Law<'a>,
+    law: SpeedModel<'a>,
     order: &'a Order<'a>,
     layout: &'a Layout,
     /// Work of each thread relative to the average.
@@ -203,7 +203,7 @@ impl<'a> Scene<'a> {
     ) -> Self {
         let demand = order.workload.demand.as_ref().unwrap_or(plain);
         Self {
-            law: Law {
+            law: SpeedModel {
                 table: &machine.table,
                 keys: &machine.keys,
                 figures: &machine.figures,

@@ -76,7 +76,7 @@ impl Homes {
 
 /// The machine and the program, which determine a run's speed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Law<'a> {
+pub(super) struct SpeedModel<'a> {
     pub(super) table: &'a CpuTable,
     pub(super) keys: &'a Keys,
     pub(super) figures: &'a Figures,
@@ -93,7 +93,7 @@ struct Misses {
 
 /// The components of a unit of work at a thread's place, s per s alone.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct UnitCosts {
     /// Issue slots needed while computing, as time.
     slots: f64,
     /// Waiting for memory, without load.
@@ -113,7 +113,7 @@ pub(super) struct Speeds {
     pub(super) farthest_ns: f64,
 }
 
-impl Law<'_> {
+impl SpeedModel<'_> {
     /// Threads that are partners: all, if there are no groups.
     fn group(&self, threads: usize) -> usize {
         let wanted = self
@@ -129,7 +129,7 @@ impl Law<'_> {
         let crowd = Crowd::new(self.table, group, at);
         let distance_ns = self.distances_ns(group, at);
         let misses = self.misses(&crowd);
-        let mut paces: Vec<Pace> = at
+        let mut paces: Vec<UnitCosts> = at
             .iter()
             .enumerate()
             .map(|(thread, &at)| {
@@ -145,7 +145,7 @@ impl Law<'_> {
             .enumerate()
             .map(|(thread, pace)| {
                 let cpu = &self.table.cpus[at[thread]];
-                let time = self.saturated(pace, &load.for_thread(self, cpu, thread, homes));
+                let time = self.saturated_time(pace, &load.load_thread(self, cpu, thread, homes));
                 let turns = crowd.on_cpu[at[thread]];
                 let switching = if turns > 1.5 {
                     self.keys.switch_loss
@@ -167,29 +167,29 @@ impl Law<'_> {
         let computing = self.demand.computing() / speed;
         let (demand, traffic) = (self.demand, self.demand.gb_per_s);
         let waiting = demand.memory_share + demand.cache_share;
-        let pace = Pace {
+        let pace = UnitCosts {
             slots: 0.0,
             memory: demand.memory_share,
             time: computing + waiting,
             traffic,
         };
-        self.saturated(&pace, &self.own_load(&pace)) / self.alone()
+        self.saturated_time(&pace, &self.own_load(&pace)) / self.alone()
     }
 
     /// Time of a unit of work alone on the fastest CPU, before normalisation.
     fn alone(&self) -> f64 {
-        let pace = Pace {
+        let pace = UnitCosts {
             slots: 0.0,
             memory: self.demand.memory_share,
             time: 1.0,
             traffic: self.demand.gb_per_s,
         };
-        self.saturated(&pace, &self.own_load(&pace))
+        self.saturated_time(&pace, &self.own_load(&pace))
     }
 
-    fn own_load(&self, pace: &Pace) -> Loaded {
+    fn own_load(&self, pace: &UnitCosts) -> Utilisation {
         let rate = pace.traffic / pace.time;
-        Loaded {
+        Utilisation {
             core: rate / self.figures.core_gb_per_s,
             node: rate / self.figures.node_gb_per_s,
             link: 0.0,
@@ -197,7 +197,14 @@ impl Law<'_> {
     }
 
     /// A unit of work at this position, without saturation.
-    fn pace(&self, crowd: &Crowd, misses: &Misses, at: usize, away: f64, distance_ns: f64) -> Pace {
+    fn pace(
+        &self,
+        crowd: &Crowd,
+        misses: &Misses,
+        at: usize,
+        away: f64,
+        distance_ns: f64,
+    ) -> UnitCosts {
         let (keys, demand, cpu) = (self.keys, self.demand, &self.table.cpus[at]);
         let package = cpu.package;
         let idle_cores = (self.table.cores_of[package] - 1.0).max(1.0);
@@ -217,7 +224,7 @@ impl Law<'_> {
                 + outer * ((memory * away - llc) / keys.l2_load_ns).max(0.0));
         let waiting = demand.memory_share * away;
         let talking = demand.exchanges_per_s * 2.0 * distance_ns * 1e-9;
-        Pace {
+        UnitCosts {
             slots: demand.issue_share * computing * partition,
             memory: waiting + demand.cache_share * outer * memory * away / keys.l2_load_ns,
             time: computing * partition + fetching + waiting + talking,
@@ -278,7 +285,7 @@ impl Law<'_> {
     }
 
     /// Siblings share issue slots; waiting threads free theirs.
-    fn share_slots(&self, crowd: &Crowd, at: &[usize], paces: &mut [Pace]) {
+    fn share_slots(&self, crowd: &Crowd, at: &[usize], paces: &mut [UnitCosts]) {
         let mut wanted = vec![0.0; self.table.cores];
         for (pace, &at) in paces.iter().zip(at) {
             // Threads of one CPU take turns.
@@ -329,7 +336,7 @@ impl Law<'_> {
     }
 
     /// The load of threads at this pace on cores, nodes and links.
-    fn load(&self, crowd: &Crowd, at: &[usize], paces: &[Pace], homes: &Homes) -> Load {
+    fn load(&self, crowd: &Crowd, at: &[usize], paces: &[UnitCosts], homes: &Homes) -> Load {
         let packages = self.table.packages;
         let mut load = Load {
             cores: vec![0.0; self.table.cores],
@@ -354,7 +361,7 @@ impl Law<'_> {
 
     /// Time of a unit of work under this load: latency grows with the use of memory, and bandwidth
     /// is capped.
-    fn saturated(&self, pace: &Pace, loaded: &Loaded) -> f64 {
+    fn saturated_time(&self, pace: &UnitCosts, loaded: &Utilisation) -> f64 {
         if pace.traffic <= 0.0 {
             return pace.time;
         }
@@ -393,15 +400,21 @@ struct Load {
 
 /// Utilisation of one thread's resources: the worst of several nodes.
 #[derive(Debug, Clone, Copy)]
-struct Loaded {
+struct Utilisation {
     core: f64,
     node: f64,
     link: f64,
 }
 
 impl Load {
-    fn for_thread(&self, law: &Law<'_>, cpu: &CpuUnits, thread: usize, homes: &Homes) -> Loaded {
-        let mut loaded = Loaded {
+    fn load_thread(
+        &self,
+        law: &SpeedModel<'_>,
+        cpu: &CpuUnits,
+        thread: usize,
+        homes: &Homes,
+    ) -> Utilisation {
+        let mut loaded = Utilisation {
             core: self.cores[cpu.core],
             node: 0.0,
             link: 0.0,

@@ -31,7 +31,7 @@ fn machine(text: &str, seed: u64) -> SimulatedMachine {
     SimulatedMachine::from_text("test", text, seed).unwrap()
 }
 
-fn with_request<T>(line: &str, cpus: &str, use_it: impl FnOnce(&Request<'_>) -> T) -> T {
+fn with_parsed_request<T>(line: &str, cpus: &str, use_it: impl FnOnce(&Request<'_>) -> T) -> T {
     let workload = Workload::new(Command::from_line(line).unwrap());
     use_it(&Request::new(&workload, &CpuSet::parse_list(cpus).unwrap()))
 }
@@ -129,9 +129,9 @@ fn replay(events: &[Event], end_ns: u64) -> Summed {
 
 /// Traces a run and compares the sums of its events with its figures.
 #[track_caller]
-fn check(text: &str, cpus: &str, tier: Tier, seed: u64) -> (Recorder, Traced) {
+fn check(text: &str, cpus: &str, tier: Tier, seed: u64) -> (Recorder, TraceResult) {
     let (mut recorder, mut machine) = (Recorder::default(), machine(text, seed));
-    let traced = with_request("prog", cpus, |request| {
+    let traced = with_parsed_request("prog", cpus, |request| {
         let order = TraceOrder {
             tier: Some(tier),
             ..order(Subject::Command(request))
@@ -181,7 +181,7 @@ burst_s = 0.005
 wait_s = 0.005
 ";
 
-fn with_neighbour() -> String {
+fn world_with_neighbour() -> String {
     MACHINE.replace("[workload", &format!("{NEIGHBOUR}[workload"))
 }
 
@@ -190,7 +190,7 @@ fn events_sum_to_the_runs_figures() {
     for tier in [Tier::Switch, Tier::CpuWide, Tier::Tracepoint, Tier::Bpf] {
         for cpus in ["0-3", "0", "1,2"] {
             check(MACHINE, cpus, tier, 7);
-            check(&with_neighbour(), cpus, tier, 7);
+            check(&world_with_neighbour(), cpus, tier, 7);
         }
     }
 }
@@ -198,7 +198,7 @@ fn events_sum_to_the_runs_figures() {
 #[test]
 fn poorer_tiers_leave_out_what_they_cannot_see() {
     let emit = |tier: Tier, is: fn(&EventKind) -> bool| {
-        let (recorder, traced) = check(&with_neighbour(), "0-3", tier, 3);
+        let (recorder, traced) = check(&world_with_neighbour(), "0-3", tier, 3);
         assert_eq!(traced.scope, tier.scope());
         recorder
             .events
@@ -219,9 +219,9 @@ fn poorer_tiers_leave_out_what_they_cannot_see() {
 
 #[test]
 fn a_traced_run_is_the_run() {
-    for text in [MACHINE.to_owned(), with_neighbour()] {
+    for text in [MACHINE.to_owned(), world_with_neighbour()] {
         let (mut plain, mut watched) = (machine(&text, 5), machine(&text, 5));
-        with_request("prog", "0-3", |request| {
+        with_parsed_request("prog", "0-3", |request| {
             for _ in 0..3 {
                 let run = plain.run(request).unwrap();
                 let order = order(Subject::Command(request));
@@ -263,7 +263,7 @@ fn names_masks_and_waits_are_reported() {
 #[test]
 fn a_limit_or_a_listener_ends_it() {
     let mut machine = machine(MACHINE, 2);
-    with_request("prog", "0", |request| {
+    with_parsed_request("prog", "0", |request| {
         let order = TraceOrder {
             limit: Some(Duration::from_millis(50)),
             round: Duration::from_millis(20),
@@ -297,7 +297,7 @@ fn a_limit_or_a_listener_ends_it() {
 
 #[test]
 fn everything_is_the_default_workload_and_its_neighbours() {
-    let mut machine = machine(&with_neighbour(), 2);
+    let mut machine = machine(&world_with_neighbour(), 2);
     let order = TraceOrder {
         limit: Some(Duration::from_secs(1)),
         ..order(Subject::Everything)
@@ -338,7 +338,7 @@ fn only_mechanisms_and_kernels_can_be_traced() {
     let mut plain = machine("topology = \"core:2 pu:2\"", 1);
     assert!(plain.tiers().iter().all(|tier| tier.refused.is_some()));
     let mut refused = |line: &str, tier: Option<Tier>| {
-        with_request(line, "0-3", |request| {
+        with_parsed_request(line, "0-3", |request| {
             let order = TraceOrder {
                 tier,
                 ..order(Subject::Command(request))
@@ -373,7 +373,7 @@ fn only_mechanisms_and_kernels_can_be_traced() {
 fn a_long_run_is_followed_for_a_while_and_says_so() {
     let text = MACHINE.replace("base_s = 0.2", "base_s = 3000.0");
     let mut machine = machine(&text, 1);
-    let traced = with_request("prog", "0-3", |request| {
+    let traced = with_parsed_request("prog", "0-3", |request| {
         machine
             .trace(&order(Subject::Command(request)), &mut Recorder::default())
             .unwrap()
@@ -420,7 +420,7 @@ fn a_neighbour_uses_its_described_share() {
 }
 
 /// The analysis of a run.
-fn analysed(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
+fn analyse_run(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
     let (recorder, traced) = check(text, cpus, tier, 11);
     let (topology, _) = machine(text, 1).topology().unwrap();
     let mut analysis = Analysis::new(&topology, traced.scope);
@@ -444,7 +444,7 @@ fn spinners(threads: u32, policy: &str, more: &str) -> String {
 /// others.
 #[track_caller]
 fn check_sharing(text: &str, cpus: &str, expected: [f64; 4]) {
-    let (summary, _) = analysed(text, cpus, Tier::Bpf);
+    let (summary, _) = analyse_run(text, cpus, Tier::Bpf);
     let sharing = summary.sharing.unwrap();
     let avoidable = sharing.avoidable.unwrap();
     let parts = [
@@ -469,7 +469,7 @@ fn the_analysis_finds_sharing_and_its_cause() {
     check_sharing(&free(4), "0-3", [100.0, 0.0, 100.0, 0.0]);
     check_sharing(&free(8), "0-7", [100.0, 0.0, 0.0, 0.0]);
     check_sharing(&free(2), "0,2", [0.0, 0.0, 0.0, 0.0]);
-    // Two threads that are placed anew all the time, blind to cores, share one
+    // Two threads that are placed again all the time, blind to cores, share one
     // in one case of seven.
     let blind = spinners(2, "random-idle", "slice_s = 0.001");
     check_sharing(&blind, "0-7", [100.0 / 7.0, 100.0 / 7.0, 0.0, 0.0]);
@@ -488,7 +488,7 @@ fn the_analysis_finds_sharing_and_its_cause() {
 #[test]
 fn the_analysis_agrees_with_the_runs_figures() {
     for tier in [Tier::Switch, Tier::CpuWide, Tier::Bpf] {
-        let (summary, run) = analysed(&with_neighbour(), "0-2", tier);
+        let (summary, run) = analyse_run(&world_with_neighbour(), "0-2", tier);
         assert_eq!(
             summary.unknown.contradictions + summary.unknown.backwards,
             0
@@ -510,7 +510,7 @@ fn the_analysis_finds_waits_and_their_causes() {
     // Two threads on one CPU in turns: one of them always waits behind the other while the rest of
     // the machine is forbidden.
     let text = spinners(2, "core-first", "slice_s = 0.002");
-    let (summary, run) = analysed(&text, "0", Tier::Bpf);
+    let (summary, run) = analyse_run(&text, "0", Tier::Bpf);
     let waited = summary.waits.total_ns.unwrap() as f64 / run.wall.as_nanos() as f64;
     assert!((waited - 1.0).abs() < 0.01, "{waited}");
     let causes = summary.waits.causes.unwrap();
@@ -520,7 +520,7 @@ fn the_analysis_finds_waits_and_their_causes() {
     );
     // The same with a scheduler that keeps them there needlessly.
     let text = spinners(9, "pinned", "slice_s = 0.002");
-    let (summary, _) = analysed(&text, "0-7", Tier::Bpf);
+    let (summary, _) = analyse_run(&text, "0-7", Tier::Bpf);
     let causes = summary.waits.causes.unwrap();
     assert_eq!((causes.mask, causes.scheduler), (0, 0), "{causes:?}");
     assert!(causes.own > 0);

@@ -1,7 +1,7 @@
 //! The threads that a trace of a simulated machine shows.
 
 use super::Scene;
-use crate::{Prepared, SimulatedMachine};
+use crate::{PreparedRun, SimulatedMachine};
 use pinwise_sched::Tid;
 use pinwise_topology::CpuSet;
 
@@ -25,7 +25,7 @@ pub(super) struct Thread {
 impl Threads {
     pub(super) fn new(
         machine: &mut SimulatedMachine,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         scene: &Scene<'_>,
     ) -> Self {
         let workload = &prepared.workload;

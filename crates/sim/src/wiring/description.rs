@@ -234,10 +234,10 @@ impl Figures {
             ("context_switch_ns", self.context_switch_ns),
             ("futex_wake_ns", self.futex_wake_ns),
         ] {
-            figure(checker, key, value)?;
+            check_figure(checker, key, value)?;
         }
         if let Some(mode) = &self.pause_modes {
-            figure(checker, "pause_modes.ns", mode.ns)?;
+            check_figure(checker, "pause_modes.ns", mode.ns)?;
             checker.check_range("pause_modes.share", mode.share, 0.0, 1.0)?;
         }
         checker.check_range("home_penalty_ns", self.home_penalty_ns, 0.0, MAX_FIGURE)?;
@@ -249,11 +249,11 @@ impl Figures {
         checker.check_range("noise_sd", self.noise_sd, 0.0, 2.0)?;
         if let Some(wander) = &self.wander {
             checker.check_range("wander.sd", wander.sd, 0.0, 2.0)?;
-            figure(checker, "wander.time_s", wander.time_s)?;
+            check_figure(checker, "wander.time_s", wander.time_s)?;
         }
         if let Some(outliers) = &self.outliers {
             checker.check_range("outliers.share", outliers.share, 0.0, 1.0)?;
-            figure(checker, "outliers.factor", outliers.factor)?;
+            check_figure(checker, "outliers.factor", outliers.factor)?;
         }
         checker.check_range("switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
         let left = LARGEST_LOST_SHARE - self.switched;
@@ -266,10 +266,10 @@ impl Figures {
             return Err(checker.bad("caches", "must grow in bytes, from above 0"));
         }
         for cache in &self.caches {
-            figure(checker, "caches.ns", cache.ns)?;
+            check_figure(checker, "caches.ns", cache.ns)?;
         }
         if let Some(tlb) = &self.tlb {
-            figure(checker, "tlb.ns", tlb.ns)?;
+            check_figure(checker, "tlb.ns", tlb.ns)?;
         }
         for (key, value) in [
             ("memory_ns", self.memory_ns),
@@ -277,7 +277,7 @@ impl Figures {
             ("node_gb_per_s", self.node_gb_per_s),
             ("cache_gb_per_s", self.cache_gb_per_s),
         ] {
-            figure(checker, key, value)?;
+            check_figure(checker, key, value)?;
         }
         checker.check_range("remote_memory_ns", self.remote_memory_ns, 0.0, MAX_FIGURE)?;
         checker.check_range("loaded_factor", self.loaded_factor, 1.0, 1000.0)
@@ -324,8 +324,8 @@ impl Figures {
         self.states
             .iter()
             .map(|state| {
-                figure(checker, "states.dwell_s", state.dwell_s)?;
-                figure(checker, "states.weight", state.weight)?;
+                check_figure(checker, "states.dwell_s", state.dwell_s)?;
+                check_figure(checker, "states.weight", state.weight)?;
                 let topology = truth(checker, "states.topology", &state.topology, reported)?;
                 let stacked = parse_stacked(checker, "states.stacked", &state.stacked, reported)?;
                 Ok(State {
@@ -379,7 +379,7 @@ fn parse_stacked(
     Ok(sets)
 }
 
-fn figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), DescriptionError> {
+fn check_figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), DescriptionError> {
     if (MIN_FIGURE..=MAX_FIGURE).contains(&value) {
         return Ok(());
     }

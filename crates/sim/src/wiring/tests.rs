@@ -28,9 +28,9 @@ fn make(machine: &mut SimulatedMachine, probe: &Probe, batches: usize) -> Batche
 }
 
 fn median(machine: &mut SimulatedMachine, probe: &Probe) -> f64 {
-    let made = make(machine, probe, 101);
-    assert_eq!(made.unavailable, None, "{probe:?}");
-    quantile(&made.values, 0.5)
+    let batches = make(machine, probe, 101);
+    assert_eq!(batches.unavailable, None, "{probe:?}");
+    quantile(&batches.values, 0.5)
 }
 
 const fn transfer(a: usize, b: usize) -> Probe {
@@ -107,19 +107,23 @@ fn far_lines_and_far_cores_cost_more() {
 #[test]
 fn noise_is_as_described() {
     let probe = transfer(0, 1);
-    let logs = |made: &Batches| made.values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+    let logs = |batches: &Batches| batches.values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
     let mut noisy = machine("pu:2", "noise_sd = 0.1");
     check(sd(&logs(&make(&mut noisy, &probe, 5000))), 0.1, 0.05);
     let mut outlying = machine("pu:2", "outliers = { share = 0.2, factor = 10.0 }");
-    let made = make(&mut outlying, &probe, 5000);
-    let high = made.values.iter().filter(|&&value| value > 100.0).count();
+    let batches = make(&mut outlying, &probe, 5000);
+    let high = batches
+        .values
+        .iter()
+        .filter(|&&value| value > 100.0)
+        .count();
     check(high as f64 / 5000.0, 0.2, 0.1);
     let mut lossy = machine("pu:2", "switched = 0.3\nstolen = 0.2");
-    let made = make(&mut lossy, &probe, 5000);
-    assert_eq!(made.values.len(), 5000);
-    let all = (made.values.len() + made.switched + made.stolen) as f64;
-    check(made.switched as f64 / all, 0.3, 0.1);
-    check(made.stolen as f64 / all, 0.2, 0.1);
+    let batches = make(&mut lossy, &probe, 5000);
+    assert_eq!(batches.values.len(), 5000);
+    let all = (batches.values.len() + batches.switched + batches.stolen) as f64;
+    check(batches.switched as f64 / all, 0.3, 0.1);
+    check(batches.stolen as f64 / all, 0.2, 0.1);
     let mut pairs = machine("core:60 pu:1", "noise_sd = 0.0\npair_sd = 0.1");
     let of_pairs: Vec<f64> = (1..60)
         .map(|b| median(&mut pairs, &transfer(0, b)).ln())
@@ -153,8 +157,8 @@ fn probes_take_their_time_and_the_limit_cuts_them() {
     let mut took = |probes: &[Probe], limit_s: f64| {
         let before = machine.now();
         let limit = Duration::from_secs_f64(limit_s);
-        let made = machine.probe(probes, 300, limit).unwrap();
-        (made, (machine.now() - before).as_secs_f64())
+        let batches = machine.probe(probes, 300, limit).unwrap();
+        (batches, (machine.now() - before).as_secs_f64())
     };
     let (_, alone_s) = took(&[transfer(0, 1)], 1.0);
     check(alone_s, 1e-4 + 300.0 * 400.0 * 36e-9, 1e-6);
@@ -208,24 +212,27 @@ fn states_come_and_go() {
 fn stacked_cpus_take_turns() {
     let mut machine = machine("core:3 pu:1", "stacked = [\"0,2\"]");
     let limit = Duration::from_millis(50);
-    let made = machine
+    let batches = machine
         .probe(&[transfer(0, 2)], 50, limit)
         .unwrap()
         .remove(0);
-    assert!(made.values.is_empty() && made.stolen == 1, "{made:?}");
-    let made = make(&mut machine, &contention(2, 0), 200);
-    check(quantile(&made.values, 0.5), 2.0, 0.02);
-    assert!(made.stolen > 100);
+    assert!(
+        batches.values.is_empty() && batches.stolen == 1,
+        "{batches:?}"
+    );
+    let batches = make(&mut machine, &contention(2, 0), 200);
+    check(quantile(&batches.values, 0.5), 2.0, 0.02);
+    assert!(batches.stolen > 100);
     check(median(&mut machine, &transfer(0, 1)), 36.0, 0.1);
 }
 
 #[test]
 fn coarse_clocks_and_ignored_affinity_are_seen() {
     let mut coarse = machine("pu:2", "timer_step_ns = 2000.0");
-    let made = make(&mut coarse, &transfer(0, 1), 500);
+    let batches = make(&mut coarse, &transfer(0, 1), 500);
     let off_grid = |value: &f64| (value / 5.0 - (value / 5.0).round()).abs() > 1e-9;
-    assert!(!made.values.iter().any(off_grid));
-    let mean = made.values.iter().sum::<f64>() / 500.0;
+    assert!(!batches.values.iter().any(off_grid));
+    let mean = batches.values.iter().sum::<f64>() / 500.0;
     check(mean, 36.0, 0.1);
     check(
         median(&mut coarse, &Probe::TimerStep { cpu: 0 }),
@@ -233,10 +240,10 @@ fn coarse_clocks_and_ignored_affinity_are_seen() {
         1e-9,
     );
     let mut adrift = machine("core:4 pu:2", "ignores_affinity = true");
-    let made = make(&mut adrift, &transfer(0, 1), 500);
-    assert!(!made.was_in_place);
-    assert!(made.values.iter().any(|value| *value < 20.0));
-    assert!(made.values.iter().filter(|value| **value > 30.0).count() > 300);
+    let batches = make(&mut adrift, &transfer(0, 1), 500);
+    assert!(!batches.was_in_place);
+    assert!(batches.values.iter().any(|value| *value < 20.0));
+    assert!(batches.values.iter().filter(|value| **value > 30.0).count() > 300);
 }
 
 #[test]
@@ -270,12 +277,12 @@ fn clocks_and_waits_are_as_described() {
         check(median(&mut machine, &probe), wanted, 0.02);
     }
     let text = "pause_ns = 20.0\npause_modes = { ns = 43.0, share = 0.3 }";
-    let made = make(
+    let batches = make(
         &mut self::machine("pu:1", text),
         &Probe::Pause { cpu: 0 },
         4000,
     );
-    let high = made.values.iter().filter(|&&value| value > 30.0).count();
+    let high = batches.values.iter().filter(|&&value| value > 30.0).count();
     check(high as f64 / 4000.0, 0.3, 0.1);
 }
 
@@ -354,9 +361,12 @@ fn memory_under_load_is_slower() {
             loaders: CpuSet::parse_list(loaders).unwrap(),
             bytes: 1 << 30,
         };
-        let made = make(&mut machine, &probe, 21);
-        assert_eq!(made.background.len(), made.values.len());
-        (quantile(&made.background, 0.5), quantile(&made.values, 0.5))
+        let batches = make(&mut machine, &probe, 21);
+        assert_eq!(batches.background.len(), batches.values.len());
+        (
+            quantile(&batches.background, 0.5),
+            quantile(&batches.values, 0.5),
+        )
     };
     let (light, heavy) = (loaded("1"), loaded("1-7"));
     check(light.0, 12.0, 0.02);
@@ -435,8 +445,11 @@ fn large_machines_are_probed_whole() {
             .filter(|a| (a ^ round) < 192 && (a ^ round) > *a && free(a))
             .map(|a| transfer(a, a ^ round))
             .collect();
-        let made = large.probe(&probes, 20, MINUTE).unwrap();
-        pairs += made.iter().filter(|made| made.values.len() == 20).count();
+        let batches = large.probe(&probes, 20, MINUTE).unwrap();
+        pairs += batches
+            .iter()
+            .filter(|batches| batches.values.len() == 20)
+            .count();
     }
     assert!(pairs > 12_000, "{pairs}");
     assert!(large.now() < MINUTE);
@@ -472,8 +485,8 @@ fn probes_that_lose_every_batch_end() {
     let mut machine = open(text, 1).unwrap();
     let limit = Duration::from_secs(3600);
     for probe in [transfer(2, 3), contention(2, 3)] {
-        let made = machine.probe(&[probe], 5, limit).unwrap().remove(0);
-        assert!(made.values.len() <= 5);
+        let batches = machine.probe(&[probe], 5, limit).unwrap().remove(0);
+        assert!(batches.values.len() <= 5);
     }
 }
 
@@ -495,9 +508,9 @@ proptest! {
         let Ok(mut machine) = open(&text, 1) else { return Ok(()); };
         for probe in all_probes() {
             let before = machine.now();
-            let made = machine.probe(std::slice::from_ref(&probe), 5, Duration::from_millis(5)).unwrap().remove(0);
-            prop_assert!(made.values.len() <= 5);
-            prop_assert!(made.values.iter().all(|value| value.is_finite() && *value >= 0.0), "{:?} {:?}", probe, made);
+            let batches = machine.probe(std::slice::from_ref(&probe), 5, Duration::from_millis(5)).unwrap().remove(0);
+            prop_assert!(batches.values.len() <= 5);
+            prop_assert!(batches.values.iter().all(|value| value.is_finite() && *value >= 0.0), "{:?} {:?}", probe, batches);
             prop_assert!(machine.now() >= before && machine.now() - before < Duration::from_millis(6));
         }
     }

@@ -49,7 +49,7 @@ impl Family {
 
 /// Random figures before scaling.
 #[derive(Debug, Clone)]
-pub(super) struct Drawn {
+pub(super) struct RandomFigures {
     pub(super) family: Family,
     pub(super) base_s: f64,
     /// Scale of all differences between placements.
@@ -80,7 +80,7 @@ pub(super) struct Drawn {
     unexplained_seed: u32,
 }
 
-impl Drawn {
+impl RandomFigures {
     pub(super) fn new(
         world: World,
         family: Family,

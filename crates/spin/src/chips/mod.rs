@@ -127,7 +127,7 @@ impl Signature {
     }
 }
 
-/// All of them.
+/// All known chips.
 pub fn chips() -> impl Iterator<Item = &'static Chip> {
     ROWS.iter()
 }

@@ -55,7 +55,7 @@ fn check(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
     let free_after_ns = 1e6 * f64::from(10 - delay_ms);
     let found = netfx().lateness(Ending::Parks, &COSTS, free_after_ns);
     let late = found.late_ns.unwrap() * 1e-6;
-    assert_eq!(found.seen, Seen::Spinning);
+    assert_eq!(found.seen, ReleaseNotice::Spinning);
     assert!((late - late_ms).abs() < 0.005, "{delay_ms}: {late}");
     let cliff = 100.0 * found.cliff_share.unwrap();
     assert!((cliff - cliff_percent).abs() < 0.1, "{delay_ms}: {cliff} %");
@@ -98,7 +98,7 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
     let parked = wait.lateness(Ending::Parks, &COSTS, 5e6);
     assert_eq!(
         (parked.seen, parked.late_ns),
-        (Seen::Parked, Some(50_000.0))
+        (ReleaseNotice::Parked, Some(50_000.0))
     );
     assert_eq!(parked.hints, wait.total_hints().unwrap());
     // The lock is free long after it has parked.
@@ -106,7 +106,7 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
     let yielding = wait.lateness(Ending::Yields, &COSTS, 5e6);
     assert_eq!(
         (yielding.seen, yielding.late_ns),
-        (Seen::Yielding, Some(200.0))
+        (ReleaseNotice::Yielding, Some(200.0))
     );
     let unknown = Costs {
         wake_ns: None,
@@ -122,7 +122,10 @@ fn dense_looks_have_no_cliffs_and_an_endless_wait_no_end() {
         is_endless: true,
     };
     let found = wait.lateness(Ending::Parks, &COSTS, 9e6);
-    assert_eq!((found.seen, found.cliff_share), (Seen::Spinning, None));
+    assert_eq!(
+        (found.seen, found.cliff_share),
+        (ReleaseNotice::Spinning, None)
+    );
     assert!(found.late_ns.unwrap() < 43.0);
     let free = wait.lateness(Ending::Parks, &COSTS, 0.0);
     assert_eq!((free.hints, free.late_ns), (0, Some(0.0)));
@@ -169,7 +172,7 @@ proptest! {
                 prop_assert_eq!(found.hints, look);
                 prop_assert_eq!(found.late_ns, Some((look - free_after) as f64));
             }
-            None => prop_assert_eq!(found.seen, Seen::Parked),
+            None => prop_assert_eq!(found.seen, ReleaseNotice::Parked),
         }
         if let Some(share) = found.cliff_share {
             prop_assert!((0.0..1.0).contains(&share));

@@ -22,7 +22,7 @@ fn is_scratch(arch: Arch, register: u8) -> bool {
 
 /// Known registers, slots and flags.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownState {
     values: HashMap<Place, u64>,
     outcome: Option<CountOutcome>,
 }
@@ -51,7 +51,7 @@ const fn signed(value: u64, bits: u32) -> i64 {
     (value << unused).cast_signed() >> unused
 }
 
-impl Known {
+impl KnownState {
     fn value(&self, operand: Operand, bits: u32) -> Option<u64> {
         let value = match operand {
             Operand::Constant(value) => value,
@@ -206,12 +206,12 @@ fn find_entry(
     members: &Members,
     front: &[Operation],
     first: u64,
-) -> Option<(Known, u64)> {
-    let mut known = Known::default();
+) -> Option<(KnownState, u64)> {
+    let mut known = KnownState::default();
     let mut entry = first;
     for operation in front {
         if has_other_ways_in(graph, operation, front) {
-            known = Known::default();
+            known = KnownState::default();
         }
         match operation.flow {
             Flow::Jump(Some(to)) if is_member(graph, members, to) => {
@@ -219,13 +219,15 @@ fn find_entry(
             }
             Flow::Branch(to) if is_member(graph, members, to) => return None,
             Flow::Jump(_) | Flow::Return | Flow::Stop => {
-                known = Known::default();
+                known = KnownState::default();
                 entry = first;
             }
             _ => known.apply(operation, arch),
         }
     }
-    let ways_in = members.iter().flat_map(|&member| graph.before(member));
+    let ways_in = members
+        .iter()
+        .flat_map(|&member| graph.predecessors(member));
     let is_only_way = ways_in
         .filter(|from| members.binary_search(from).is_err())
         .all(|&from| is_last(front, graph.operations[from].address));
@@ -246,7 +248,7 @@ fn has_other_ways_in(graph: &Graph, operation: &Operation, front: &[Operation]) 
     let Some(index) = graph.index(operation.address) else {
         return false;
     };
-    graph.before(index).iter().any(|&from| {
+    graph.predecessors(index).iter().any(|&from| {
         let from = graph.operations[from].address;
         !front
             .iter()

@@ -15,7 +15,7 @@ const REACH: u64 = 96;
 const MAX_INSTRUCTIONS: usize = 24;
 
 /// The instructions that end at an address, in order.
-pub(super) fn in_front_of(code: &Code, address: u64) -> Vec<Operation> {
+pub(super) fn decode_before(code: &Code, address: u64) -> Vec<Operation> {
     let mut starts: Vec<u64> = match code.arch {
         Arch::X86_64 => follow_most_starts(code, address),
         Arch::Aarch64 => (1..=MAX_INSTRUCTIONS as u64)

@@ -79,7 +79,7 @@ impl Graph {
     }
 
     /// The predecessors of an instruction.
-    pub(super) fn before(&self, index: usize) -> &[usize] {
+    pub(super) fn predecessors(&self, index: usize) -> &[usize] {
         &self.before[index]
     }
 
@@ -182,7 +182,7 @@ impl Graph {
     /// Loops around an instruction that one backward edge closes and that lie between its ends,
     /// wherever they are entered. Compilers enter a loop at its condition, and the code after a
     /// success may lead back to the same place, but is not executed while the loop waits.
-    pub(super) fn between_ends(&self, around: usize) -> Vec<Members> {
+    pub(super) fn loops_between_ends(&self, around: usize) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
         for header in around.saturating_sub(MAX_LOOP_INSTRUCTIONS)..=around {
             for &from in &self.before[header] {

@@ -24,9 +24,9 @@ fn arm64(words: &[u32]) -> Code {
 }
 
 #[track_caller]
-fn check(code: &Code, offset: u64, kind: LoopKind, gap: Option<u64>) -> SpinLoop {
+fn check_loop(code: &Code, offset: u64, kind: LoopKind, gap_hints: Option<u64>) -> SpinLoop {
     let found = loop_at(code, 0x1000 + offset).expect("a loop");
-    assert_eq!((found.kind, found.gap), (kind, gap), "{found:?}");
+    assert_eq!((found.kind, found.gap), (kind, gap_hints), "{found:?}");
     found
 }
 
@@ -44,7 +44,7 @@ fn a_loop_that_tests_and_pauses_polls() {
     let mut bytes = POLLING.to_vec();
     // Back to the beginning; RET.
     bytes.extend([0xf6, 0xc3]);
-    let found = check(&x86(&bytes), 8, LoopKind::Polling, Some(1));
+    let found = check_loop(&x86(&bytes), 8, LoopKind::Polling, Some(1));
     assert_eq!((found.start, found.end), (0x1000, 0x100a));
     assert_eq!((found.hints, found.looks, found.instructions), (1, 1, 5));
     assert_eq!(found.hinting, [0x1006]);
@@ -64,7 +64,7 @@ fn cold_parts_elsewhere_belong_to_the_loop() {
         0xf3, 0x90, // e: pause
         0xeb, 0xee, // 10: jmp 0
     ];
-    let found = check(&x86(&bytes), 0x10, LoopKind::Polling, Some(1));
+    let found = check_loop(&x86(&bytes), 0x10, LoopKind::Polling, Some(1));
     assert_eq!(found.instructions, 5);
     assert!(found.calls.is_empty());
 }
@@ -85,7 +85,7 @@ fn a_loop_that_is_entered_anywhere_waits_all_the_same() {
         0x40, 0x0f, 0xb6, 0xed, // 18: movzx ebp, bpl
         0x85, 0xed, // 1c: test ebp, ebp
         0x74, 0xe2, // 1e: je 2
-        0xc6, 0x07, 0x00, // 20: mov byte [rdi], 0: of a success
+        0xc6, 0x07, 0x00, // 20: mov byte [rdi], 0: after a success
         0xeb, 0xdd, // 23: jmp 2
         0x90, // 25
         0x48, 0xff, 0xc1, // 26: inc rcx: what the lock is for
@@ -95,7 +95,7 @@ fn a_loop_that_is_entered_anywhere_waits_all_the_same() {
         0xc3, // 31
     ];
     let code = x86(&bytes);
-    let found = check(&code, 0x14, LoopKind::BareLoad, None);
+    let found = check_loop(&code, 0x14, LoopKind::BareLoad, None);
     assert_eq!((found.start, found.end), (0x1002, 0x1020));
     assert_eq!(found.locked, 1);
     // Code executed with the lock held is work.
@@ -112,32 +112,32 @@ fn reading_the_clock_until_a_moment_is_a_wait() {
         0x72, 0xf2, // c: jb 0
         0xc3,
     ];
-    let found = check(&x86(&bytes), 9, LoopKind::BareLoad, None);
+    let found = check_loop(&x86(&bytes), 9, LoopKind::BareLoad, None);
     assert_eq!(found.looks, 0);
     // With a hint as well.
     let mut hinting = vec![0xf3, 0x90];
     hinting.extend(bytes);
     hinting[15] = 0xf0;
-    check(&x86(&hinting), 11, LoopKind::Polling, Some(1));
+    check_loop(&x86(&hinting), 11, LoopKind::Polling, Some(1));
     // Between two looks at a lock, a delay that does not see the lock.
     let mut delay = hinting.clone();
     // cmp dword [rsi], 0; je 0; ret
     delay.splice(16.., [0x83, 0x3e, 0x00, 0x74, 0xeb, 0xc3]);
-    let found = check(&x86(&delay), 11, LoopKind::BlindDelay, None);
+    let found = check_loop(&x86(&delay), 11, LoopKind::BlindDelay, None);
     assert!(!found.has_deadline);
-    check(&x86(&delay), 16, LoopKind::Polling, None);
+    check_loop(&x86(&delay), 16, LoopKind::Polling, None);
     // Computing until a moment is work.
     let mut work = vec![0x48, 0x01, 0x0e];
     work.extend(bytes);
     work[16] = 0xef;
-    check(&x86(&work), 12, LoopKind::Work, None);
+    check_loop(&x86(&work), 12, LoopKind::Work, None);
     let arm = arm64(&[
         0xd53b_e041, // 0: mrs x1, cntvct_el0
         0xeb00_003f, // 4: cmp x1, x0
         0x54ff_ffc3, // 8: b.lo 0
         0xd65f_03c0,
     ]);
-    check(&arm, 4, LoopKind::BareLoad, None);
+    check_loop(&arm, 4, LoopKind::BareLoad, None);
 }
 
 /// As compilers make `while (!q) _tpause(0, __rdtsc() + 1000);`.
@@ -153,7 +153,7 @@ fn the_gap_of_a_hint_with_a_deadline_is_not_counted_in_hints() {
     ];
     for prefix in [0x66, 0xf2] {
         bytes[7] = prefix;
-        let found = check(&x86(&bytes), 0xb, LoopKind::Polling, None);
+        let found = check_loop(&x86(&bytes), 0xb, LoopKind::Polling, None);
         assert!(found.has_deadline && found.hints == 1, "{found:?}");
     }
     // Through a function that only hints.
@@ -164,7 +164,7 @@ fn the_gap_of_a_hint_with_a_deadline_is_not_counted_in_hints() {
         0xc3, // a
         0x66, 0x0f, 0xae, 0xf1, 0xc3, // b: tpause ecx; ret
     ];
-    let found = check(&x86(&called), 5, LoopKind::Polling, None);
+    let found = check_loop(&x86(&called), 5, LoopKind::Polling, None);
     assert!(found.has_deadline, "{found:?}");
     let arm = arm64(&[
         0xd503_1003, // 0: wfet x3
@@ -172,7 +172,7 @@ fn the_gap_of_a_hint_with_a_deadline_is_not_counted_in_hints() {
         0x34ff_ffc1, // 8: cbz w1, 0
         0xd65f_03c0,
     ]);
-    let found = check(&arm, 4, LoopKind::Polling, None);
+    let found = check_loop(&arm, 4, LoopKind::Polling, None);
     assert!(found.has_deadline, "{found:?}");
 }
 
@@ -186,7 +186,7 @@ fn an_atomic_count_until_a_flag_is_work() {
         0xc3,
     ];
     assert!(
-        !check(&x86(&bytes), 7, LoopKind::Work, None)
+        !check_loop(&x86(&bytes), 7, LoopKind::Work, None)
             .hidden_progress
             .is_empty()
     );
@@ -200,7 +200,7 @@ fn an_atomic_count_until_a_flag_is_work() {
         0xc3,
     ];
     assert!(
-        check(&x86(&bytes), 7, LoopKind::BareLoad, None)
+        check_loop(&x86(&bytes), 7, LoopKind::BareLoad, None)
             .hidden_progress
             .is_empty()
     );
@@ -216,7 +216,7 @@ fn a_walk_through_memory_goes_on() {
     ];
     // The address shows it.
     assert!(
-        check(&x86(&bytes), 6, LoopKind::Work, None)
+        check_loop(&x86(&bytes), 6, LoopKind::Work, None)
             .hidden_progress
             .is_empty()
     );
@@ -228,7 +228,7 @@ fn a_walk_through_memory_goes_on() {
         0xc3,
     ];
     assert!(
-        !check(&x86(&from_local), 12, LoopKind::Work, None)
+        !check_loop(&x86(&from_local), 12, LoopKind::Work, None)
             .hidden_progress
             .is_empty()
     );
@@ -246,7 +246,7 @@ fn arithmetic_of_locals_is_work() {
         0xc3,
     ];
     assert!(
-        !check(&x86(&bytes), 14, LoopKind::Work, None)
+        !check_loop(&x86(&bytes), 14, LoopKind::Work, None)
             .hidden_progress
             .is_empty()
     );
@@ -261,10 +261,10 @@ fn counted_hints_are_a_blind_delay() {
         0x75, 0xfa, // 9: jne 5
         0xc3,
     ];
-    let found = check(&x86(&bytes), 7, LoopKind::BlindDelay, Some(30));
+    let found = check_loop(&x86(&bytes), 7, LoopKind::BlindDelay, Some(30));
     assert_eq!(found.constants, [30]);
     // A count passed as an argument is unknown.
-    check(&x86(&bytes[5..]), 2, LoopKind::BlindDelay, None);
+    check_loop(&x86(&bytes[5..]), 2, LoopKind::BlindDelay, None);
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn counters_on_the_stack_are_not_looks() {
         0x75, 0xf4, // 13: jne 9
         0xc3,
     ];
-    // The bytes before a function let the decoder fall in step.
+    // The bytes before a function let the decoder resynchronise.
     let front = [0x90, 0x90, 0x90, 0x90, 0x90, 0x55, 0x48, 0x89, 0xe5];
     let code = x86(&[&front[..], &bytes[..]].concat());
-    let found = check(&code, 9 + 0xb, LoopKind::BlindDelay, Some(50));
+    let found = check_loop(&code, 9 + 0xb, LoopKind::BlindDelay, Some(50));
     assert_eq!(found.looks, 0);
 }
 
@@ -293,7 +293,7 @@ fn unrolled_hints_count_one_by_one() {
         0x75, 0xf3, // b: jne 0
         0xc3,
     ];
-    check(&x86(&bytes), 8, LoopKind::Polling, Some(4));
+    check_loop(&x86(&bytes), 8, LoopKind::Polling, Some(4));
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn functions_that_only_hint_are_reported() {
         0xc3, 0x90, // a
         0xf3, 0x90, 0xc3, // c: pause; ret
     ]);
-    let found = check(&caller, 5, LoopKind::Polling, Some(1));
+    let found = check_loop(&caller, 5, LoopKind::Polling, Some(1));
     assert_eq!((found.hints, found.calls.len()), (1, 0));
     let other = x86(&[0x8b, 0x07, 0xc3]);
     assert!(!is_hint_function(&other, 0x1000));
@@ -366,7 +366,7 @@ fn an_exchange_with_pause_polls_and_is_locked() {
         0xc3,
     ];
     assert_eq!(
-        check(&x86(&bytes), 0xd, LoopKind::Polling, Some(1)).locked,
+        check_loop(&x86(&bytes), 0xd, LoopKind::Polling, Some(1)).locked,
         1
     );
 }
@@ -381,25 +381,25 @@ fn a_thread_yields_by_its_system_call() {
         0xc3,
     ];
     assert_eq!(
-        check(&x86(&yields), 7, LoopKind::Yielding, None).system_calls,
+        check_loop(&x86(&yields), 7, LoopKind::Yielding, None).system_calls,
         1
     );
     let mut writes = yields;
     writes[1] = 1;
-    check(&x86(&writes), 7, LoopKind::Work, None);
+    check_loop(&x86(&writes), 7, LoopKind::Work, None);
 }
 
 #[test]
 fn loads_without_hints_wait_only_if_every_turn_is_alike() {
     let bare = [0x8b, 0x07, 0xa8, 0x01, 0x74, 0xfa, 0xc3]; // mov eax, [rdi]; test al, 1; je
-    check(&x86(&bare), 2, LoopKind::BareLoad, None);
+    check_loop(&x86(&bare), 2, LoopKind::BareLoad, None);
     let search = [
         0x80, 0x3f, 0x00, // cmp byte [rdi], 0
         0x48, 0x8d, 0x7f, 0x01, // lea rdi, [rdi+1]
         0x75, 0xf7, // jne 0
         0xc3,
     ];
-    check(&x86(&search), 3, LoopKind::Work, None);
+    check_loop(&x86(&search), 3, LoopKind::Work, None);
     let sum = [
         0x48, 0x03, 0x07, // add rax, [rdi]
         0x48, 0x83, 0xc7, 0x08, // add rdi, 8
@@ -407,7 +407,7 @@ fn loads_without_hints_wait_only_if_every_turn_is_alike() {
         0x75, 0xf4, // jne 0
         0xc3,
     ];
-    check(&x86(&sum), 3, LoopKind::Work, None);
+    check_loop(&x86(&sum), 3, LoopKind::Work, None);
     // A counter's limit is not a lock.
     let counted = [
         0xff, 0xc0, // inc eax
@@ -415,7 +415,7 @@ fn loads_without_hints_wait_only_if_every_turn_is_alike() {
         0x7c, 0xfa, // jl 0
         0xc3,
     ];
-    assert_eq!(check(&x86(&counted), 2, LoopKind::Work, None).looks, 0);
+    assert_eq!(check_loop(&x86(&counted), 2, LoopKind::Work, None).looks, 0);
     // Counting primes until a flag is set.
     let prime = [
         0x8b, 0x07, // 0: mov eax, [rdi]
@@ -433,7 +433,7 @@ fn loads_without_hints_wait_only_if_every_turn_is_alike() {
         0x90, 0x90, 0x90, // 1d
         0xc3, // 20: ret
     ];
-    check(&x86(&prime), 2, LoopKind::Work, None);
+    check_loop(&x86(&prime), 2, LoopKind::Work, None);
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn the_bound_of_a_delay_in_memory_is_not_a_look() {
         0x7c, 0xf8, // jl 0
         0xc3,
     ];
-    check(&x86(&bytes), 2, LoopKind::BlindDelay, None);
+    check_loop(&x86(&bytes), 2, LoopKind::BlindDelay, None);
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn arm64_waits_follow_the_same_rules() {
         0x17ff_fffd, // b -12
         0xd65f_03c0,
     ]);
-    check(&polling, 0xc, LoopKind::Polling, Some(1));
+    check_loop(&polling, 0xc, LoopKind::Polling, Some(1));
     let blind = arm64(&[
         0x5280_03c1, // mov w1, #30
         0xd503_3fdf, // isb
@@ -465,7 +465,7 @@ fn arm64_waits_follow_the_same_rules() {
         0x54ff_ffc1, // b.ne -8
         0xd65f_03c0,
     ]);
-    check(&blind, 8, LoopKind::BlindDelay, Some(30));
+    check_loop(&blind, 8, LoopKind::BlindDelay, Some(30));
     // A repeated exclusive pair is one atomic operation; WFE waits.
     let exclusive = arm64(&[
         0xd503_205f, // 0: wfe
@@ -475,10 +475,10 @@ fn arm64_waits_follow_the_same_rules() {
         0x35ff_ffa1, // 10: cbnz w1, 4
         0xd65f_03c0,
     ]);
-    let found = check(&exclusive, 4, LoopKind::Polling, Some(1));
+    let found = check_loop(&exclusive, 4, LoopKind::Polling, Some(1));
     assert_eq!(found.instructions, 3, "{found:?}");
     let bare = arm64(&[0xb940_0001, 0x34ff_ffe1, 0xd65f_03c0]); // ldr w1, [x0]; cbz
-    check(&bare, 4, LoopKind::BareLoad, None);
+    check_loop(&bare, 4, LoopKind::BareLoad, None);
     let polynomial = arm64(&[
         0xfd40_0be1, // ldr d1, [sp, #16]
         0xfd40_0fe0, // ldr d0, [sp, #24]
@@ -491,7 +491,7 @@ fn arm64_waits_follow_the_same_rules() {
         0xd65f_03c0,
     ]);
     assert!(
-        !check(&polynomial, 0x18, LoopKind::Work, None)
+        !check_loop(&polynomial, 0x18, LoopKind::Work, None)
             .hidden_progress
             .is_empty()
     );
@@ -539,7 +539,7 @@ const NAMED: [(&str, LoopKind, Option<u64>); 19] = [
     clippy::disallowed_methods,
     reason = "the fixture is compiled and read by the test, not by the library"
 )]
-fn compiled(compiler: &str, options: &[&str]) -> Option<elf::Binary> {
+fn compile(compiler: &str, options: &[&str]) -> Option<elf::Binary> {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("waits");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/code/waits.c");
@@ -556,10 +556,10 @@ fn compiled(compiler: &str, options: &[&str]) -> Option<elf::Binary> {
 }
 
 #[track_caller]
-fn hold_to_names(compiler: &str, options: &[&str]) {
+fn check_compiled_waits(compiler: &str, options: &[&str]) {
     for level in ["-O0", "-O1", "-O2", "-O3"] {
         let all: Vec<&str> = options.iter().copied().chain([level]).collect();
-        let Some(binary) = compiled(compiler, &all) else {
+        let Some(binary) = compile(compiler, &all) else {
             println!("SKIPPED: no {compiler}");
             return;
         };
@@ -577,7 +577,7 @@ fn hold_to_names(compiler: &str, options: &[&str]) {
 #[test]
 fn compiled_waits_match_their_names() {
     if cfg!(target_arch = "x86_64") {
-        hold_to_names("cc", &[]);
+        check_compiled_waits("cc", &[]);
     } else {
         println!("SKIPPED: the fixture's names are held against x86 compilers");
     }
@@ -585,8 +585,8 @@ fn compiled_waits_match_their_names() {
 
 #[test]
 fn compiled_arm64_waits_match_their_names() {
-    hold_to_names("aarch64-linux-gnu-gcc", &["-mno-outline-atomics"]);
-    hold_to_names("aarch64-linux-gnu-gcc", &["-march=armv8.1-a"]);
+    check_compiled_waits("aarch64-linux-gnu-gcc", &["-mno-outline-atomics"]);
+    check_compiled_waits("aarch64-linux-gnu-gcc", &["-march=armv8.1-a"]);
 }
 
 proptest! {
@@ -638,7 +638,7 @@ proptest! {
 
 /// A build without optimisation keeps everything among its locals.
 #[test]
-fn locals_that_registers_show_hide_no_progress() {
+fn progress_visible_in_a_register_is_not_hidden() {
     let retry = [
         0x48, 0x8b, 0x45, 0xf8, // 0: mov rax, [rbp-8]
         0x48, 0xc1, 0xe0, 0x0d, // 4: shl rax, 13
@@ -649,7 +649,7 @@ fn locals_that_registers_show_hide_no_progress() {
         0xc3,
     ];
     assert!(
-        check(&x86(&retry), 14, LoopKind::Work, None)
+        check_loop(&x86(&retry), 14, LoopKind::Work, None)
             .hidden_progress
             .is_empty()
     );
@@ -669,7 +669,7 @@ fn progress_is_in_the_body_and_not_in_the_condition() {
         0x72, 0xea, // 16: jb 2
         0xc3,
     ];
-    let found = check(&x86(&bytes), 0x10, LoopKind::Work, None);
+    let found = check_loop(&x86(&bytes), 0x10, LoopKind::Work, None);
     assert_eq!(found.hidden_progress, [(0x1002, 0x1010)]);
     // The cost of an atomic instruction shows at the one after it.
     let bytes = [
@@ -680,11 +680,11 @@ fn progress_is_in_the_body_and_not_in_the_condition() {
         0x74, 0xf5, // b: je 2
         0xc3,
     ];
-    let found = check(&x86(&bytes), 7, LoopKind::Work, None);
+    let found = check_loop(&x86(&bytes), 7, LoopKind::Work, None);
     assert_eq!(found.hidden_progress, [(0x1002, 0x1009)]);
 }
 
-/// The path through a call is a loop of its own, of the address alone.
+/// The path through the call is another loop that contains only the sampled address.
 #[test]
 fn a_thread_behind_its_hint_is_in_the_loop_of_the_hint() {
     let bytes = [
@@ -699,7 +699,7 @@ fn a_thread_behind_its_hint_is_in_the_loop_of_the_hint() {
         0xeb, 0xea, // 19: jmp 5
         0xc3,
     ];
-    let found = check(&x86(&bytes), 5, LoopKind::Polling, None);
+    let found = check_loop(&x86(&bytes), 5, LoopKind::Polling, None);
     assert_eq!(found.hinting, [0x1003]);
 }
 
@@ -716,7 +716,7 @@ fn progress_of_an_inner_loop_is_work() {
         0x74, 0xec, // 12: je 0
         0xc3,
     ];
-    check(&x86(&walk_until_a_flag), 0x10, LoopKind::Work, None);
+    check_loop(&x86(&walk_until_a_flag), 0x10, LoopKind::Work, None);
     let x87_sum = [
         0xd8, 0xc1, // 0: fadd st0, st1
         0x8b, 0x06, // 2: mov eax, [rsi]
@@ -724,7 +724,7 @@ fn progress_of_an_inner_loop_is_work() {
         0x74, 0xf8, // 6: je 0
         0xc3,
     ];
-    let found = check(&x86(&x87_sum), 4, LoopKind::Work, None);
+    let found = check_loop(&x86(&x87_sum), 4, LoopKind::Work, None);
     assert_eq!(found.hidden_progress, [(0x1000, 0x1008)]);
     let quotient_of_a_local = [
         0xf2, 0x0f, 0x10, 0x06, // 0: movsd xmm0, [rsi]
@@ -735,5 +735,5 @@ fn progress_of_an_inner_loop_is_work() {
         0x74, 0xec, // 12: je 0
         0xc3,
     ];
-    check(&x86(&quotient_of_a_local), 0x10, LoopKind::Work, None);
+    check_loop(&x86(&quotient_of_a_local), 0x10, LoopKind::Work, None);
 }

@@ -95,10 +95,13 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     };
     let around = graph.hint_before(around).unwrap_or(around);
     let mut all = graph.loops(around);
-    let bare = graph.between_ends(around).into_iter().filter(|members| {
-        let mut operations = members.iter().map(|&member| &graph.operations[member]);
-        !operations.any(|one| one.is_hint) && is_bare_load(code.arch, &graph, members)
-    });
+    let bare = graph
+        .loops_between_ends(around)
+        .into_iter()
+        .filter(|members| {
+            let mut operations = members.iter().map(|&member| &graph.operations[member]);
+            !operations.any(|one| one.is_hint) && is_bare_load(code.arch, &graph, members)
+        });
     all.extend(bare);
     all.sort_by_key(Vec::len);
     let nest = nest(&all, around);
@@ -107,7 +110,7 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
         let first = graph.operations[members[0]].address;
         let inside = members.iter().map(|&member| &graph.operations[member]);
         constants.extend(inside.flat_map(|one| one.constants.clone()));
-        let front = front::in_front_of(code, first);
+        let front = front::decode_before(code, first);
         constants.extend(front.iter().flat_map(|one| one.constants.clone()));
     }
     constants.sort_unstable();
@@ -264,7 +267,7 @@ impl Described<'_> {
     /// one after it.
     fn runs(&self, addresses: &BTreeSet<u64>) -> Vec<(u64, u64)> {
         let operations = &self.graph.operations;
-        let front = front::in_front_of(self.code, operations[self.members[0]].address);
+        let front = front::decode_before(self.code, operations[self.members[0]].address);
         let entries: Vec<u64> = front
             .iter()
             .filter_map(|one| match one.flow {
@@ -336,7 +339,7 @@ impl Described<'_> {
     /// Hints of the whole loop, from entry to exit.
     fn run(&self) -> Option<u64> {
         let first = self.graph.operations[*self.members.first()?].address;
-        let front = front::in_front_of(self.code, first);
+        let front = front::decode_before(self.code, first);
         let hints = |operation: &Operation| self.hints_of(operation);
         count::hints_of_a_run(self.code.arch, self.graph, self.members, &front, &hints)
     }

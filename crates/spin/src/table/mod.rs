@@ -12,7 +12,7 @@ use super::nearest_name;
 
 pub use dotnet::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
-/// All of them.
+/// All known algorithms.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
     [
         dotnet::ROWS,

@@ -10,7 +10,7 @@
 //! to load: if runs have a few states that whole blocks share, it jumps from one to the next (it
 //! reported a contradiction in 27 % of the arms that differ by 5 %).
 
-use super::Judged;
+use super::JudgedContrast;
 use crate::decision::Decision;
 use crate::inversion::{Family, estimate};
 use crate::judge::{Judge, Means};
@@ -36,13 +36,13 @@ pub struct Centres {
     pub mean: f64,
 }
 
-impl Judged {
+impl JudgedContrast {
     /// Medians and means, if they contradict the interval of a claim about the typical run.
     pub(super) fn centres(&self, data: &Responses, interval: Interval) -> Option<Centres> {
         if self.judge != Judge::Typical || self.decision == Decision::Undecided {
             return None;
         }
-        let typical = Paired::unweighted(data.differences(self.arm, self.baseline));
+        let typical = Paired::without_weights(data.differences(self.arm, self.baseline));
         let medians = Signs(data.differences(self.arm, self.baseline));
         let means = Means::new(data, self.arm, self.baseline);
         let centres = Centres {

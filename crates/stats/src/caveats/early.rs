@@ -2,7 +2,7 @@
 //! withholds; it never makes a claim.
 
 use super::time::ln_time;
-use super::{Circumstances, Judged, Known, part};
+use super::{BlockWithPredecessor, Circumstances, JudgedContrast, part};
 use crate::decision::Decision;
 use crate::describe::median;
 use crate::paired::hodges_lehmann;
@@ -30,7 +30,7 @@ const APART: f64 = 2.0;
 /// 0.098): two arms are not called the same earlier.
 pub(super) const MIN_RUNS_FOR_SAME: usize = 22;
 
-impl Judged {
+impl JudgedContrast {
     /// Before the end, should a verdict wait for some more blocks? A fading difference may be gone
     /// soon, with few blocks an after-effect may make a claim before its own test can find it, and
     /// rare slow runs may not have occurred yet.
@@ -67,7 +67,7 @@ impl Judged {
 
     /// Is the effect far smaller in blocks in which one of the two ran after itself? An
     /// after-effect as large as the claim shows this long before its own test finds it.
-    fn needs_the_other(&self, known: &[Known]) -> bool {
+    fn needs_the_other(&self, known: &[BlockWithPredecessor]) -> bool {
         let all: Vec<f64> = known.iter().map(|block| block.difference).collect();
         [true, false].into_iter().any(|is_arm_first| {
             let is_own = |at: usize| {

@@ -1,7 +1,7 @@
 //! What a difference is under light, medium and heavy load, and whether it
 //! depends on it.
 
-use super::{Circumstances, Judged, Split, part, typical};
+use super::{Circumstances, JudgedContrast, Split, part, typical};
 use crate::decision::Decision;
 use crate::describe::median;
 use crate::interaction;
@@ -59,7 +59,7 @@ fn load_of(differences: &[f64], around: &Circumstances) -> Option<Vec<f64>> {
     (load.len() == differences.len()).then_some(load)
 }
 
-impl Judged {
+impl JudgedContrast {
     pub(super) fn load(
         &self,
         differences: &[f64],

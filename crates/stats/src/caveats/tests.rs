@@ -63,11 +63,11 @@ fn count_raised_of_200(world: World, caveat: impl Fn(&Caveats) -> bool) -> usize
 }
 
 /// The second arm beside the first.
-fn judge(data: &Responses, is_last: bool) -> (Judged, Interval) {
+fn judge(data: &Responses, is_last: bool) -> (JudgedContrast, Interval) {
     let pairs = Judge::Typical.family(data, 1, 0);
     let middle = estimate(pairs.as_ref());
     let interval = interval_around(pairs.as_ref(), middle, 0.04);
-    let judged = Judged {
+    let judged = JudgedContrast {
         arm: 1,
         baseline: 0,
         judge: Judge::Typical,
@@ -82,8 +82,8 @@ fn judge(data: &Responses, is_last: bool) -> (Judged, Interval) {
 }
 
 /// Two arms without a difference, at the last look.
-fn judged_as(decision: Decision) -> Judged {
-    Judged {
+fn expect_decision(decision: Decision) -> JudgedContrast {
+    JudgedContrast {
         arm: 1,
         baseline: 0,
         judge: Judge::Typical,
@@ -188,7 +188,7 @@ fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
         let creep = f64::from(block) * 0.0009;
         data.push(&[0.0, 4.98f64.ln() + creep]);
     }
-    let judged = Judged {
+    let judged = JudgedContrast {
         level: 0.01,
         ..judge(&data, true).0
     };
@@ -220,7 +220,7 @@ fn what_is_small_under_every_load_is_the_same() {
         load: (0..60).map(|i| Some(f64::from(i % 2))).collect(),
         ..Circumstances::default()
     };
-    let judged = judged_as(Decision::Same);
+    let judged = expect_decision(Decision::Same);
     let is_contradicted = |size: f64| {
         let noise = |i: i32| f64::from(i * 17 % 41) / 41_000.0;
         let one = |i: i32| noise(i) + if i % 2 == 0 { -size } else { size };
@@ -290,7 +290,7 @@ fn without_order_or_load_nothing_is_said_of_them() {
         60,
         1,
     );
-    let judged = judged_as(Decision::Undecided);
+    let judged = expect_decision(Decision::Undecided);
     let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert_eq!((caveats.order, caveats.load), (None, None));
     assert_eq!(caveats.others.len(), 2);

@@ -1,13 +1,13 @@
 //! Does a difference change while the experiment goes on?
 
-use super::{Judged, MIN_SHARE, Split, typical};
+use super::{JudgedContrast, MIN_SHARE, Split, typical};
 use crate::interaction;
 
 /// Chance of a false alarm, over all arms. A warm-up of a few runs is hard to see, and a verdict
 /// caused by it is wrong, so it is larger than that of the other tests.
 const ALARM_OF_TIME: f64 = 0.025;
 
-impl Judged {
+impl JudgedContrast {
     /// Warming up, filling caches, throttling: most happens early, so time counts by its logarithm.
     /// A claim that as many blocks again would undo, if the change went on, is not an answer even
     /// if the second half still supports it.

@@ -215,7 +215,7 @@ fn verdict_interval_and_p_value_agree() {
 
 /// A placement that costs something beside others only: three states of load that
 /// last for some blocks, each with its own noise, and what is lost in it.
-fn beside_load(seed: u64, lost: [f64; 3]) -> Responses {
+fn draw_beside_load(seed: u64, lost: [f64; 3]) -> Responses {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut data = Responses::new(2);
     let mut state = 0;
@@ -238,8 +238,8 @@ fn beside_load(seed: u64, lost: [f64; 3]) -> Responses {
 fn the_estimate_covers_all_blocks_if_the_effect_depends_on_load() {
     let within = (0..40)
         .filter(|&seed| {
-            let data = beside_load(seed, [0.002, 0.10, 0.13]);
-            let all = Paired::unweighted(data.differences(1, 0)).interval(0.05);
+            let data = draw_beside_load(seed, [0.002, 0.10, 0.13]);
+            let all = Paired::without_weights(data.differences(1, 0)).interval(0.05);
             let contrast = &last_look(&data, QUESTION).contrasts[0];
             all.holds(contrast.estimate)
         })
@@ -251,7 +251,7 @@ fn the_estimate_covers_all_blocks_if_the_effect_depends_on_load() {
 fn equal_arms_beside_load_rarely_differ() {
     let claims = (0..100)
         .filter(|&seed| {
-            let data = beside_load(1000 + seed, [0.0; 3]);
+            let data = draw_beside_load(1000 + seed, [0.0; 3]);
             !last_look(&data, QUESTION).contrasts[0].interval.holds(0.0)
         })
         .count();
@@ -264,7 +264,7 @@ fn an_effect_that_is_the_same_under_any_load_keeps_the_sharper_score() {
     let width = |score: Score| -> f64 {
         let question = Question { score, ..QUESTION };
         let widths = (0..20).map(|seed| {
-            let data = beside_load(seed, [0.05; 3]);
+            let data = draw_beside_load(seed, [0.05; 3]);
             last_look(&data, question).contrasts[0]
                 .interval
                 .half_width()
@@ -295,7 +295,7 @@ fn medians_outside_the_interval_withhold_the_verdict() {
         .collect();
     let contrasts = || looks.iter().map(|look| &look.contrasts[0]);
     let decided = contrasts().filter(|c| c.decision != Decision::Undecided);
-    // Slow runs are so many by chance that their mode is the median's, too.
+    // By chance so many runs are slow that the median is in the slow mode, too.
     assert!(decided.count() <= 7);
     // It says what each of them says.
     let centres = contrasts().find_map(|c| c.caveats.centres).unwrap();
@@ -307,7 +307,7 @@ fn medians_outside_the_interval_withhold_the_verdict() {
 fn arms_that_differ_by_a_factor_have_medians_that_agree() {
     let withheld = (0..100)
         .filter(|&seed| {
-            let data = beside_load(2000 + seed, [0.05; 3]);
+            let data = draw_beside_load(2000 + seed, [0.05; 3]);
             let contrast = &last_look(&data, QUESTION).contrasts[0];
             contrast.caveats.centres.is_some()
         })

@@ -116,7 +116,7 @@ fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (Lim
     (LimitStanding::Undecided, most)
 }
 
-/// How many of `number` are slower, passed and undecided, and their blocks in all.
+/// How many of `number` are slower, passed and undecided, and their blocks in total.
 fn count_standings(effect: f64, number: usize, sd: f64, most: usize, seed: u64) -> [usize; 4] {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut counts = [0; 4];

@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check_columns(columns: &[Vec<f64>], step: Option<f64>) {
-    let found = of_columns(columns, Figure::Measured).map(|resolution| resolution.step);
+    let found = find_step(columns, Figure::Measured).map(|resolution| resolution.step);
     match (found, step) {
         (Some(found), Some(step)) => {
             assert!(
@@ -63,11 +63,11 @@ fn what_comes_again_and_again_has_no_values_between() {
 #[test]
 fn counts_are_exact() {
     let columns = [vec![5.0; 9], vec![6.0; 9]];
-    assert_eq!(of_columns(&columns, Figure::Counted), None);
-    assert_eq!(of_columns(&columns, Figure::Unknown), None);
-    assert!(of_columns(&columns, Figure::Measured).is_some());
+    assert_eq!(find_step(&columns, Figure::Counted), None);
+    assert_eq!(find_step(&columns, Figure::Unknown), None);
+    assert!(find_step(&columns, Figure::Measured).is_some());
     let columns = [vec![0.5; 9], vec![0.6; 9]];
-    assert!(of_columns(&columns, Figure::Unknown).is_some());
+    assert!(find_step(&columns, Figure::Unknown).is_some());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn values_are_spread_over_their_step_and_no_farther() {
     for _ in 0..50 {
         data.push(&[0.1f64.ln(), 0.11f64.ln()]);
     }
-    let resolution = of_columns(&[vec![0.1; 9], vec![0.11; 9]], Figure::Measured).unwrap();
+    let resolution = find_step(&[vec![0.1; 9], vec![0.11; 9]], Figure::Measured).unwrap();
     let spread = resolution.spread(&data, &slots, false);
     for row in spread.rows() {
         assert!((row[0].exp() - 0.1).abs() <= 0.005 + 1e-12);

@@ -151,7 +151,7 @@ impl Belief {
         let parts = self.parts.iter();
         parts
             .map(|part| {
-                let shared = self.prior.between(&part.scales, arm, other);
+                let shared = self.prior.covariance(&part.scales, arm, other);
                 let covariance = shared - dot(part.row(arm), part.row(other));
                 let variance = part.variance[arm] + part.variance[other] - 2.0 * covariance;
                 Normal {
@@ -222,7 +222,7 @@ impl Belief {
 pub struct Loss {
     /// Expected, in y.
     pub expected: f64,
-    /// Probability that it exceeds the bounds asked for, in their order.
+    /// Probability that it exceeds the requested bounds, in their order.
     pub exceeds: [f64; 2],
 }
 
@@ -270,7 +270,7 @@ impl Belief {
     /// The joint law of y of the rivals minus that of the arm.
     fn joint(&self, part: &Part, arm: usize, rivals: &[usize], widening: f64) -> Joint {
         let covariance = |a: usize, b: usize| {
-            self.prior.between(&part.scales, a, b) - dot(part.row(a), part.row(b))
+            self.prior.covariance(&part.scales, a, b) - dot(part.row(a), part.row(b))
         };
         let to_arm: Vec<f64> = rivals.iter().map(|&a| covariance(a, arm)).collect();
         let own = part.variance[arm];
@@ -278,7 +278,7 @@ impl Belief {
             let columns = rivals[..=row].iter().enumerate();
             let between = columns.map(|(column, &b)| {
                 let between = covariance(a, b) - to_arm[row] - to_arm[column] + own;
-                // A trace of noise: arms that are one and the same are legal.
+                // A trace of noise: identical arms are allowed.
                 let trace = if row == column { 1e-10 } else { 0.0 };
                 widening * between + trace
             });
@@ -350,7 +350,7 @@ pub fn interval(law: &[Normal], tail: f64, widening: f64) -> (f64, f64) {
         let (mut low, mut high) = (low, high);
         for _ in 0..STEPS {
             let middle = 0.5 * (low + high);
-            if below(law, middle, widening) < share {
+            if probability_below(law, middle, widening) < share {
                 low = middle;
             } else {
                 high = middle;
@@ -376,7 +376,7 @@ pub fn shortfall(differences: &[Normal], widening: f64) -> f64 {
 /// Probability that a difference lies below a bound, variances widened by a
 /// factor.
 #[must_use]
-pub fn below(differences: &[Normal], bound: f64, widening: f64) -> f64 {
+pub fn probability_below(differences: &[Normal], bound: f64, widening: f64) -> f64 {
     let width = widening.sqrt();
     differences
         .iter()

@@ -24,7 +24,9 @@ mod cholesky;
 mod design;
 mod grid;
 
-pub use belief::{Belief, Coefficient, Loss, Normal, below, interval, mean_of, sd_of, shortfall};
+pub use belief::{
+    Belief, Coefficient, Loss, Normal, interval, mean_of, probability_below, sd_of, shortfall,
+};
 pub use design::informative;
 
 use std::sync::Arc;
@@ -208,7 +210,7 @@ impl Surrogate {
                 } else {
                     0.0
                 };
-                prior.between(scales, a.arm, b.arm) + shared
+                prior.covariance(scales, a.arm, b.arm) + shared
             }));
             covariances[row] += noise(a);
             factor.extend(&covariances)?;
@@ -249,9 +251,9 @@ impl Surrogate {
         for arm in 0..arms {
             let cross: Vec<f64> = readings
                 .iter()
-                .map(|reading| prior.between(&scales, arm, reading.arm))
+                .map(|reading| prior.covariance(&scales, arm, reading.arm))
                 .collect();
-            let own = prior.between(&scales, arm, arm);
+            let own = prior.covariance(&scales, arm, arm);
             let mean = self.arms.mean[arm] + level;
             part.add(project(cross), &candidate.whitened, own, mean);
         }
@@ -299,7 +301,7 @@ impl Prior {
     }
 
     /// Covariance of two arms.
-    fn between(&self, scales: &Scales, a: usize, b: usize) -> f64 {
+    fn covariance(&self, scales: &Scales, a: usize, b: usize) -> f64 {
         let at = a * self.arms + b;
         let own = if a == b { scales.own_variance() } else { 0.0 };
         scales.effects * scales.effects * self.scaled[at] + self.fixed[at] + own

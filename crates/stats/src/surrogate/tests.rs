@@ -133,7 +133,7 @@ fn what_a_block_shares_does_not_count_as_a_difference() {
         })
         .collect();
     let belief = model.learn(&readings);
-    let slower = below(&belief.difference(1, 0), 0.05, 1.0);
+    let slower = probability_below(&belief.difference(1, 0), 0.05, 1.0);
     assert!(slower < 0.05, "{slower}");
 }
 
@@ -219,7 +219,7 @@ proptest! {
         let belief = model.learn(&readings);
         for arm in 0..6 {
             prop_assert!(belief.arm(arm).mean.is_finite() && belief.arm(arm).sd.is_finite());
-            let p = below(&belief.difference(arm, 0), -0.01, 1.0);
+            let p = probability_below(&belief.difference(arm, 0), -0.01, 1.0);
             prop_assert!((0.0..=1.0 + 1e-9).contains(&p), "{p}");
         }
     }

@@ -216,12 +216,12 @@ fn coarse_figures_say_what_they_hide() {
 
 #[test]
 fn times_as_people_say_them() {
-    let said = |seconds: f64| duration(Duration::from_secs_f64(seconds));
-    assert_eq!(said(0.02), "20 ms");
-    assert_eq!(said(45.0), "45 s");
-    assert_eq!(said(300.0), "5 min");
-    assert_eq!(said(9000.0), "2.5 h");
-    assert_eq!(said(1e6), "12 days");
+    let text = |seconds: f64| duration(Duration::from_secs_f64(seconds));
+    assert_eq!(text(0.02), "20 ms");
+    assert_eq!(text(45.0), "45 s");
+    assert_eq!(text(300.0), "5 min");
+    assert_eq!(text(9000.0), "2.5 h");
+    assert_eq!(text(1e6), "12 days");
 }
 
 #[test]
@@ -266,9 +266,9 @@ fn cpu_time_decides_only_what_wall_clock_time_leaves_open() {
 fn a_level_of_1_percent_takes_three_quarters_more_runs_than_one_of_5() {
     let mut strict = contrast(1, 0.01, 0.03, Decision::Slower);
     strict.nominal_level = 0.01;
-    let said = guarantee(&look(12, strict), 0.05);
+    let text = guarantee(&look(12, strict), 0.05);
     assert!(
-        said.contains("at most 5 %") && said.contains("1.7 times the runs"),
-        "{said}"
+        text.contains("at most 5 %") && text.contains("1.7 times the runs"),
+        "{text}"
     );
 }

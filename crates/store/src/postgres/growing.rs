@@ -148,7 +148,7 @@ impl Postgres {
             return;
         };
         let link = &self.link;
-        let sent = link.with_patience(HURRY, |link| growing.catch_up(link, &self.shelter));
+        let sent = link.run_with_patience(HURRY, |link| growing.catch_up(link, &self.shelter));
         if let Err(trouble) = sent {
             growing.fall_quiet();
             self.report_trouble(trouble);
@@ -290,7 +290,8 @@ impl Drop for Postgres {
         }
         // A server takes a moment to notice that a session has ended.
         if let Some(growing) = &self.growing {
-            self.link.with_patience(HURRY, |link| growing.release(link));
+            self.link
+                .run_with_patience(HURRY, |link| growing.release(link));
         }
     }
 }

@@ -186,7 +186,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The verdict on these bytes, read this many at a time.
-    fn followed(bytes: &[u8], size: usize, gives_password: bool) -> Result<(), String> {
+    fn follow_handshake(bytes: &[u8], size: usize, gives_password: bool) -> Result<(), String> {
         let mut messages = Messages::default();
         for piece in bytes.chunks(size) {
             messages
@@ -208,11 +208,12 @@ mod tests {
 
     #[test]
     fn messages_have_a_bound() {
-        let check = |bytes: &[u8], wanted: Option<&str>| match (followed(bytes, 3, true), wanted) {
-            (Ok(()), None) => {}
-            (Err(error), Some(word)) => assert!(error.contains(word), "{error}"),
-            (found, _) => panic!("{wanted:?}: {found:?}"),
-        };
+        let check =
+            |bytes: &[u8], wanted: Option<&str>| match (follow_handshake(bytes, 3, true), wanted) {
+                (Ok(()), None) => {}
+                (Err(error), Some(word)) => assert!(error.contains(word), "{error}"),
+                (found, _) => panic!("{wanted:?}: {found:?}"),
+            };
         let ready = message(b'Z', b"I");
         let after = |tag, length| [ready.clone(), head(tag, length)].concat();
         check(&after(b'D', LARGEST_ROW), None);
@@ -233,7 +234,7 @@ mod tests {
         let many = |tag| message(tag, &[b'x'; 1000]).repeat(2000);
         let ready = message(b'Z', b"I");
         let is_endless = |bytes: &[u8]| {
-            let found = followed(bytes, 4096, true);
+            let found = follow_handshake(bytes, 4096, true);
             found.is_err_and(|error| error.contains("without end"))
         };
         assert!(is_endless(&many(b'N')));
@@ -251,15 +252,15 @@ mod tests {
         ) {
             let mut bytes: Vec<u8> = before.iter().flat_map(|(tag, body)| message(*tag, body)).collect();
             bytes.extend(message(b'R', &[0, 0, 0, method]));
-            prop_assert_eq!(followed(&bytes, size, false).is_err(), method == 3);
-            prop_assert_eq!(followed(&bytes, size, true), Ok(()));
+            prop_assert_eq!(follow_handshake(&bytes, size, false).is_err(), method == 3);
+            prop_assert_eq!(follow_handshake(&bytes, size, true), Ok(()));
             // Without its last byte it is not a request yet.
-            prop_assert_eq!(followed(&bytes[..bytes.len() - 1], size, false), Ok(()));
+            prop_assert_eq!(follow_handshake(&bytes[..bytes.len() - 1], size, false), Ok(()));
         }
 
         #[test]
         fn any_bytes_are_followed(bytes in prop::collection::vec(any::<u8>(), 0..60), size in 1usize..12) {
-            let _ = followed(&bytes, size, false);
+            let _ = follow_handshake(&bytes, size, false);
         }
     }
 }

@@ -130,7 +130,11 @@ impl Link {
     }
 
     /// Changes the time allowed for the answers in `work`.
-    pub(super) fn with_patience<T>(&self, patience: Duration, work: impl FnOnce(&Self) -> T) -> T {
+    pub(super) fn run_with_patience<T>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&Self) -> T,
+    ) -> T {
         let before = self.patience.replace(patience);
         let done = work(self);
         self.patience.set(before);
@@ -258,7 +262,7 @@ impl Link {
     /// authentication or the first settings.
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
         let settings = self.settings.borrow().clone();
-        let client = self.with_patience(self.connecting(), |link| {
+        let client = self.run_with_patience(self.connecting(), |link| {
             link.run(0, async {
                 let client = link.reach().await?;
                 client.batch_execute(&settings).await?;
@@ -401,7 +405,7 @@ fn trouble(error: &Error) -> Trouble {
     let Some(refusal) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
-            Some(source) => of_source(error, source),
+            Some(source) => from_error_source(error, source),
         };
     };
     let words = plain(refusal.message());
@@ -443,7 +447,7 @@ fn trouble(error: &Error) -> Trouble {
 }
 
 /// Classifies an error that does not come from the server.
-fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
+fn from_error_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
     if let Some(reason) = reason_of_guard(error) {
         return Trouble::Refused(reason);
     }

@@ -134,7 +134,10 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe or device must not block.
     let mut options = OpenOptions::new();
-    let file = { options.read(true).custom_flags(libc::O_NONBLOCK) }.open(path)?;
+    let file = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }

@@ -7,17 +7,17 @@ use tokio_postgres::types::Type;
 use super::link::{Link, Trouble, text, value};
 use super::writing::{Conflict, put};
 use super::{Postgres, schema};
-use crate::{Prepared, Removed, Retagged, StoreError};
-use pinwise_record::{RecordError, with_tags};
+use crate::{Prepared, RemovalResult, StoreError, TagChange};
+use pinwise_record::{RecordError, replace_tags};
 
 impl Postgres {
-    /// Changes the tags of a record, in the record itself and in its line, or
-    /// in neither.
+    /// Changes the tags of a record, in the record's JSON and in its row of the history, or in
+    /// neither.
     pub(crate) fn retag(
         &mut self,
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Result<Retagged, StoreError> {
+    ) -> Result<TagChange, StoreError> {
         let entry = self.load(id)?.entry;
         let retagged = self.link.transaction("BEGIN", |link| {
             let sql = format!(
@@ -26,9 +26,7 @@ impl Postgres {
             );
             let rows = link.query(&sql, &[(&text(&entry.id), Type::TEXT)])?;
             let Some(row) = rows.first() else {
-                return Err(Trouble::Store(StoreError::Id(unchangeable(
-                    link, &entry.id,
-                )?)));
+                return Err(Trouble::Store(explain_unchangeable(link, &entry.id)?));
             };
             let (body, is_held): (String, bool) = (value(row, 0)?, value(row, 1)?);
             if is_held {
@@ -38,7 +36,7 @@ impl Postgres {
             }
             let before = Prepared::new(entry.clone(), body);
             let after = change(&before.summary.tags);
-            let retagged = Retagged {
+            let retagged = TagChange {
                 id: entry.id.clone(),
                 before: before.summary.tags,
                 after,
@@ -46,7 +44,7 @@ impl Postgres {
             if retagged.before == retagged.after {
                 return Ok(retagged);
             }
-            let body = with_tags(&before.body, &retagged.after).map_err(|error| {
+            let body = replace_tags(&before.body, &retagged.after).map_err(|error| {
                 Trouble::Store(StoreError::Record {
                     id: entry.id.clone(),
                     reason: RecordError::Damaged(error),
@@ -73,7 +71,7 @@ impl Postgres {
 
     /// Removes records with their runs and tags, except those that a living process writes, on any
     /// host, and those of other users.
-    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
+    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<RemovalResult, StoreError> {
         let sql = format!(
             "WITH asked AS (SELECT unnest($1::text[]) AS id),
              busy AS MATERIALIZED (SELECT id FROM asked WHERE {}),
@@ -87,15 +85,15 @@ impl Postgres {
                 AND id NOT IN (SELECT id FROM busy) AND id NOT IN (SELECT id FROM gone)",
             schema::is_held("asked.id")
         );
-        let asked: Vec<_> = ids.iter().map(|id| text(id)).collect();
-        let rows = self.link.query(&sql, &[(&asked, Type::TEXT_ARRAY)]);
+        let requested: Vec<_> = ids.iter().map(|id| text(id)).collect();
+        let rows = self.link.query(&sql, &[(&requested, Type::TEXT_ARRAY)]);
         let rows = rows.map_err(|trouble| self.explain(trouble))?;
         let stay = || -> Result<BTreeMap<String, bool>, Trouble> {
             let all = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
             all.collect()
         };
         let stay = stay().map_err(|trouble| self.explain(trouble))?;
-        let mut removed = Removed::default();
+        let mut removed = RemovalResult::default();
         for id in ids {
             let list = match stay.get(&*text(id)) {
                 None => &mut removed.gone,
@@ -107,26 +105,26 @@ impl Postgres {
         Ok(removed)
     }
 
-    /// VACUUM is the server's affair: nothing is returned from here.
+    /// Does nothing: VACUUM is the server's business. Frees 0 bytes.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
         reason = "the file of the other stores is written anew"
     )]
-    pub(crate) fn give_back(&mut self) -> Result<u64, StoreError> {
+    pub(crate) fn reclaim_space(&mut self) -> Result<u64, StoreError> {
         Ok(0)
     }
 }
 
 /// Why a readable record cannot be changed.
-fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
+fn explain_unchangeable(link: &Link, id: &str) -> Result<StoreError, Trouble> {
     let sql = "SELECT owner FROM record WHERE id = $1";
     let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;
     Ok(match rows.first() {
-        Some(row) => {
-            let owner: String = value(row, 0)?;
-            format!("record {id} belongs to database user {owner}, who alone may change it")
-        }
-        None => format!("record {id} has just been removed"),
+        Some(row) => StoreError::OtherOwner {
+            id: id.to_owned(),
+            owner: value(row, 0)?,
+        },
+        None => StoreError::Id(format!("record {id} has just been removed")),
     })
 }

@@ -224,7 +224,7 @@ fn statement(conflict: Conflict) -> String {
     )
 }
 
-/// Writes runs of an unfinished record, numbered from this on; existing ones stay as they are.
+/// Writes runs of an unfinished record, numbered from this on; existing ones stay unchanged.
 pub(super) fn put_runs(
     link: &Link,
     id: &str,

@@ -1,7 +1,7 @@
 //! Opens a file for writing, making what is missing, or for reading, making and changing nothing.
 //!
 //! A file may come from somebody else: its schema can run only harmless code, and a file that is
-//! not a store is left as it is.
+//! not a store is left unchanged.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::ffi::OsStrExt;

@@ -4,15 +4,15 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use super::Sqlite;
 use super::lines::{self, entry};
-use crate::{Entry, Removed, Retagged, StoreError, journal};
-use pinwise_record::{RecordError, Summary, with_tags};
+use crate::{Entry, RemovalResult, StoreError, TagChange, journal};
+use pinwise_record::{RecordError, Summary, replace_tags};
 
 impl Sqlite {
     pub(crate) fn retag(
         &mut self,
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Result<Retagged, StoreError> {
+    ) -> Result<TagChange, StoreError> {
         let id = self.load(id)?.entry.id;
         let retagged = self.retag_found(&id, change);
         retagged.map_err(|error| match error {
@@ -25,7 +25,7 @@ impl Sqlite {
         &self,
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Result<Retagged, Failure> {
+    ) -> Result<TagChange, Failure> {
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         // Checked within the transaction: a record begins with its lock.
@@ -40,7 +40,7 @@ impl Sqlite {
             })?;
         let mut summary = Summary::from_json(&body);
         let after = change(&summary.tags);
-        let retagged = Retagged {
+        let retagged = TagChange {
             id: id.to_owned(),
             before: std::mem::replace(&mut summary.tags, after.clone()),
             after,
@@ -48,7 +48,7 @@ impl Sqlite {
         if retagged.before == retagged.after {
             return Ok(retagged);
         }
-        let body = with_tags(&body, &retagged.after).map_err(|error| {
+        let body = replace_tags(&body, &retagged.after).map_err(|error| {
             Failure::Store(StoreError::Record {
                 id: id.to_owned(),
                 reason: RecordError::Damaged(error),
@@ -76,14 +76,14 @@ impl Sqlite {
         Ok(bytes.unwrap_or_default())
     }
 
-    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
+    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<RemovalResult, StoreError> {
         self.remove_all(ids).map_err(|error| self.explain(&error))
     }
 
-    fn remove_all(&self, ids: &[String]) -> rusqlite::Result<Removed> {
+    fn remove_all(&self, ids: &[String]) -> rusqlite::Result<RemovalResult> {
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
-        let mut removed = Removed::default();
+        let mut removed = RemovalResult::default();
         for id in ids {
             if journal::is_being_written(&self.path, id) {
                 removed.being_written.push(id.clone());
@@ -100,8 +100,8 @@ impl Sqlite {
 
     /// SQLite keeps the space of removed records for new ones; a file can be shortened piece by
     /// piece only if it was made for that, so it is rewritten.
-    pub(crate) fn give_back(&mut self) -> Result<u64, StoreError> {
-        let given_back = || -> rusqlite::Result<u64> {
+    pub(crate) fn reclaim_space(&mut self) -> Result<u64, StoreError> {
+        let vacuum = || -> rusqlite::Result<u64> {
             let before = size(&self.connection)?;
             self.connection.execute_batch("VACUUM")?;
             // The new file stays in the log until it is checkpointed.
@@ -109,7 +109,7 @@ impl Sqlite {
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             Ok(before.saturating_sub(size(&self.connection)?))
         };
-        given_back().map_err(|error| self.explain(&error))
+        vacuum().map_err(|error| self.explain(&error))
     }
 }
 

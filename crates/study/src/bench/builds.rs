@@ -1,7 +1,7 @@
 //! The gain from building for this processor, from a comparison of one kernel
 //! under several instruction sets.
 //!
-//! It repeats the verdict of the contrast and judges nothing anew.
+//! It repeats the verdict of the contrast and judges nothing itself.
 
 use pinwise_record::{Arm, Comparison, Finding, Severity};
 
@@ -49,7 +49,7 @@ fn isa(arm: &Arm) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::bench::METRIC;
-    use crate::compare::{self, ArmPlan, ComparePlan, Tuning, Unwatched};
+    use crate::compare::{self, ArmPlan, ComparePlan, NoObserver, Tuning};
     use pinwise_machine::{Host, Output};
     use pinwise_placement::Placement;
     use pinwise_sim::SimulatedMachine;
@@ -79,7 +79,7 @@ mod tests {
             },
             ..ComparePlan::default()
         };
-        let mut record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
+        let mut record = compare::run(&plan, &mut machine, &mut NoObserver).unwrap();
         describe(&mut record);
         let findings = record.findings.iter();
         let builds = findings.filter(|finding| finding.check == "build");

@@ -27,10 +27,10 @@ pub enum Suite {
     All,
 }
 
-/// What the user asked for.
+/// The user's request.
 #[derive(Debug, Clone, Default)]
 pub struct BenchRequest {
-    /// Kernels by name; empty if a suite is asked for.
+    /// Kernels by name; empty if a suite is requested.
     pub kernels: Vec<&'static Kernel>,
     /// The suite.
     pub suite: Option<Suite>,
@@ -49,7 +49,7 @@ pub struct BenchRequest {
 pub struct Cell {
     /// Threads that share the work.
     pub threads: usize,
-    /// The placement asked for, before it was cut to the threads.
+    /// The requested placement, before it was cut to the threads.
     pub family: String,
     /// The CPUs that they run on.
     pub place: Realised,
@@ -136,7 +136,7 @@ pub fn trials(
                 ));
                 continue;
             }
-            trials.extend(of_kernel(kernel, suite, wanted, facts)?);
+            trials.extend(trials_of_kernel(kernel, suite, wanted, facts)?);
         }
     }
     trials.retain(|trial| trial.cells.len() > 1);
@@ -170,7 +170,7 @@ fn kernels(wanted: &BenchRequest, suite: Option<Suite>) -> Vec<&'static Kernel> 
     KERNELS.iter().filter(|kernel| belongs(kernel)).collect()
 }
 
-fn of_kernel(
+fn trials_of_kernel(
     kernel: &'static Kernel,
     suite: Option<Suite>,
     wanted: &BenchRequest,
@@ -231,7 +231,7 @@ fn is_open(facts: MachineFacts<'_>) -> bool {
     facts.smt.record.state == SmtState::Unstable || is_virtual
 }
 
-/// Units of work: 10 a thread of the cell with most threads, at most some 100 in total, at least 2
+/// Units of work: 10 a thread of the cell with most threads, at most about 100 in total, at least 2
 /// a thread. A multiple of all thread counts if that costs little, since a static split of the rest
 /// would look like bad scaling.
 fn work(cells: &[Cell]) -> u64 {
@@ -273,7 +273,7 @@ fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Reali
     };
     let cell = |threads: usize, wish: Wish| cell(threads, wish, isa, facts.topology);
     let first = CpuSet::single(core.first().unwrap_or_default());
-    let mut asked = vec![(
+    let mut requested = vec![(
         Question::SmtCore,
         vec![
             cell(1, Wish::Cpus(first))?,
@@ -296,9 +296,9 @@ fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Reali
             cell(cores.len(), one_per_core)?,
             cell(all, Wish::OsDefault)?,
         ];
-        asked.push((Question::SmtMachine, cells));
+        requested.push((Question::SmtMachine, cells));
     }
-    Ok(asked)
+    Ok(requested)
 }
 
 fn one_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
@@ -311,7 +311,7 @@ fn one_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseEr
 }
 
 /// Every instruction set at every number of threads and placement; one thread under the scheduler
-/// if nothing else was asked for.
+/// if nothing else was requested.
 fn builds(wanted: &BenchRequest, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
     let places = if wanted.places.is_empty() {
         vec![Placement::os_default()]
@@ -462,10 +462,10 @@ fn level_of(kernel: &Kernel) -> u8 {
 fn size_for(kernel: &Kernel, level: u8, threads: usize, caches: &[CacheSize]) -> Option<u64> {
     let cache = caches.iter().find(|cache| cache.level == level)?;
     let sharing = threads.min(cache.shared_by).max(1) as u64;
-    within(kernel, cache.bytes / 2 / sharing)
+    largest_within_memory(kernel, cache.bytes / 2 / sharing)
 }
 
-fn within(kernel: &Kernel, bytes: u64) -> Option<u64> {
+fn largest_within_memory(kernel: &Kernel, bytes: u64) -> Option<u64> {
     let limits = kernel.size?;
     (limits.of.contains("bytes") && (limits.least..=limits.most).contains(&bytes)).then_some(bytes)
 }
@@ -481,7 +481,7 @@ fn sizes(
     let beyond = facts.caches.last().map(|cache| 4 * cache.bytes);
     let all = halves
         .chain(beyond)
-        .filter_map(|bytes| within(kernel, bytes));
+        .filter_map(|bytes| largest_within_memory(kernel, bytes));
     let places = match wanted.places.first() {
         Some(place) => vec![place.clone()],
         None => vec![Placement::os_default()],

@@ -6,20 +6,22 @@
 use pinwise_format::{percent, percent_range, round_bytes};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
 
-/// Writes conclusions and scores into the record, anew.
+/// Writes conclusions and scores into the record, replacing earlier ones.
 pub(super) fn draw(record: &mut Bench) {
     record.scores = scores(&record.kernels);
     let least = record.min_effect;
-    let mut said = Vec::new();
-    said.extend(smt(record));
-    said.extend(of_question(record, Question::Scaling).filter_map(|k| scaling(k, least)));
-    said.extend(of_question(record, Question::Scaling).filter_map(places));
-    said.extend(of_question(record, Question::Builds).filter_map(|k| builds(k, least)));
-    said.extend(of_question(record, Question::Sizes).filter_map(sizes));
-    record.conclusions = said;
+    let mut conclusions = Vec::new();
+    conclusions.extend(smt(record));
+    conclusions
+        .extend(kernels_with_question(record, Question::Scaling).filter_map(|k| scaling(k, least)));
+    conclusions.extend(kernels_with_question(record, Question::Scaling).filter_map(places));
+    conclusions
+        .extend(kernels_with_question(record, Question::Builds).filter_map(|k| builds(k, least)));
+    conclusions.extend(kernels_with_question(record, Question::Sizes).filter_map(sizes));
+    record.conclusions = conclusions;
 }
 
-fn of_question(record: &Bench, question: Question) -> impl Iterator<Item = &BenchKernel> {
+fn kernels_with_question(record: &Bench, question: Question) -> impl Iterator<Item = &BenchKernel> {
     let kernels = record.kernels.iter();
     kernels.filter(move |kernel| kernel.question == question)
 }
@@ -60,7 +62,7 @@ const MAX_NAMED: usize = 4;
 
 /// What SMT adds; the part that decides comes first: the machine as a whole, or its one core.
 fn smt(record: &Bench) -> Vec<String> {
-    let asked = |question| of_question(record, question).collect::<Vec<_>>();
+    let asked = |question| kernels_with_question(record, question).collect::<Vec<_>>();
     let (core, machine) = (asked(Question::SmtCore), asked(Question::SmtMachine));
     let wants_smt = record
         .suite
@@ -74,17 +76,17 @@ fn smt(record: &Bench) -> Vec<String> {
         let gap = if advice.is_empty() { "" } else { " " };
         return vec![format!("{}{gap}{advice}", record.smt.sentence)];
     }
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     if record.smt.state == SmtState::Measured {
-        said.push(format!("{} {}", record.smt.sentence, record.smt.advice));
+        sentences.push(format!("{} {}", record.smt.sentence, record.smt.advice));
     }
     let core_says = smt_sentence("On one core, SMT", &core, record.min_effect);
     let machine_says = smt_sentence("On all cores, SMT", &machine, record.min_effect);
-    said.extend(core_says);
-    said.extend(machine_says);
+    sentences.extend(core_says);
+    sentences.extend(machine_says);
     let deciding = if machine.is_empty() { &core } else { &machine };
-    said.extend(smt_advice(deciding, record.min_effect));
-    said
+    sentences.extend(smt_advice(deciding, record.min_effect));
+    sentences
 }
 
 fn names_with<'a>(

@@ -35,10 +35,10 @@ pub(super) fn trial_figures(
             BenchCell {
                 rate: facts
                     .and_then(|facts| per_unit(facts.operations))
-                    .and_then(|total| over_time(total, arm.estimate)),
+                    .and_then(|total| divide_by_time(total, arm.estimate)),
                 bytes_per_s: facts
                     .and_then(|facts| per_unit(facts.bytes?))
-                    .and_then(|total| over_time(total, arm.estimate)),
+                    .and_then(|total| divide_by_time(total, arm.estimate)),
                 efficiency: speed_up
                     .filter(|_| shows_efficiency(trial.question))
                     .map(|speed_up| speed_up.value / threads_ratio),
@@ -105,7 +105,7 @@ fn describe_cell(trial: &Trial, cell: &Cell, arm: &Arm) -> BenchCell {
     }
 }
 
-fn over_time(total: f64, seconds: Option<Estimate>) -> Option<Estimate> {
+fn divide_by_time(total: f64, seconds: Option<Estimate>) -> Option<Estimate> {
     let seconds = seconds.filter(|s| s.value > 0.0 && total > 0.0)?;
     Some(Estimate {
         value: total / seconds.value,
@@ -159,7 +159,7 @@ pub(super) fn take_findings(found: &mut Vec<Finding>, trial: &Trial, comparison:
     found.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
 }
 
-/// Why all comparisons together ended: the worst reason of any.
+/// Why the comparisons ended: the worst reason among them.
 pub(super) fn stop_reason(record: &Bench) -> Option<Stopped> {
     let reasons = || record.kernels.iter().filter_map(|kernel| kernel.stopped);
     let order = [

@@ -50,7 +50,7 @@ pub struct BenchPlan {
     pub started: String,
     /// Seed from which those of the comparisons are derived.
     pub seed: u64,
-    /// The suite's name, if one was asked for.
+    /// The suite's name, if one was requested.
     pub suite: Option<String>,
     /// Figures of the method; the budget is for all trials together.
     pub tuning: Tuning,
@@ -69,7 +69,7 @@ pub struct BenchPlan {
 /// Runs comparisons, names and stores them.
 pub trait Conductor {
     /// Name and time of a new record.
-    fn name_and_time(&mut self) -> (String, String);
+    fn new_id_and_start(&mut self) -> (String, String);
 
     /// Carries a comparison out.
     ///
@@ -114,13 +114,13 @@ pub fn run(
         let rest: f64 = ready[index..].iter().map(|(t, _)| t.block_s()).sum();
         let left = plan.tuning.budget.map(|b| b.saturating_sub(spent));
         let share = left.map(|left| left.mul_f64((trial.block_s() / rest).min(1.0)));
-        let asked = comparison_of(plan, trial, facts.as_ref(), index, share, conductor)?;
-        let comparison = conductor.compare(&asked, machine)?;
+        let requested = comparison_of(plan, trial, facts.as_ref(), index, share, conductor)?;
+        let comparison = conductor.compare(&requested, machine)?;
         let figures = figures::trial_figures(trial, plan, facts.as_ref(), &comparison);
         record.kernels.push(figures);
         figures::take_findings(&mut record.findings, trial, &comparison);
         record.elapsed_s = machine.now().saturating_sub(started).as_secs_f64();
-        record.ended = conductor.name_and_time().1;
+        record.ended = conductor.new_id_and_start().1;
         conclusions::draw(&mut record);
         if comparison.stopped == Some(Stopped::Interrupted) {
             record.stopped = Some(Stopped::Interrupted);
@@ -233,7 +233,7 @@ fn comparison_of(
     let fit = figures::cache_fit(trial, plan, facts);
     let known =
         facts.and_then(|f| cache_fit::finding(trial.kernel.name, f.working_set_bytes, &fit));
-    let (id, started) = conductor.name_and_time();
+    let (id, started) = conductor.new_id_and_start();
     Ok(compare::ComparePlan {
         arms,
         metric: METRIC.parse::<Metric>()?,

@@ -104,9 +104,9 @@ fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
         .contradictions
         .iter()
         .find(|c| c.level == LevelName::Smt);
-    let said = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
+    let clause = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
     if !machine.has_smt() {
-        let sentence = format!("Measurement found no two CPUs that share a core. {said}");
+        let sentence = format!("Measurement found no two CPUs that share a core. {clause}");
         let advice = "Avoid one-per-core and other placements that depend on siblings here.";
         return none(SmtState::Absent, sentence, advice);
     }
@@ -118,7 +118,7 @@ fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
     Smt {
         record: SmtRecord {
             state: SmtState::Measured,
-            sentence: said,
+            sentence: clause,
             advice: advice.to_owned(),
         },
         cores: machine.allowed_units(Level::Core),
@@ -199,7 +199,11 @@ mod tests {
         Topology::from_synthetic(text).unwrap()
     }
 
-    fn known(topology: &Topology, measured: Measured, is_contradicted: bool) -> TopologyRecord {
+    fn known_record(
+        topology: &Topology,
+        measured: Measured,
+        is_contradicted: bool,
+    ) -> TopologyRecord {
         let mut record = TopologyRecord::new(topology, &[]);
         record.measured = Some(Box::new(measured));
         if is_contradicted {
@@ -247,7 +251,7 @@ mod tests {
             }],
             ..Measured::default()
         };
-        let found = smt(&topology, Some(&known(&topology, measured, true)));
+        let found = smt(&topology, Some(&known_record(&topology, measured, true)));
         assert_eq!(found.record.state, SmtState::Measured);
         assert_eq!(found.shared_core().unwrap().to_string(), "1,3");
     }
@@ -257,7 +261,7 @@ mod tests {
         let topology = machine("core:2 pu:2");
         let found = smt(
             &topology,
-            Some(&known(&topology, Measured::default(), true)),
+            Some(&known_record(&topology, Measured::default(), true)),
         );
         assert_eq!(found.record.state, SmtState::Absent);
         assert!(
@@ -293,7 +297,7 @@ mod tests {
             }),
             ..Measured::default()
         };
-        let found = smt(&topology, Some(&known(&topology, measured, false)));
+        let found = smt(&topology, Some(&known_record(&topology, measured, false)));
         assert_eq!(found.record.state, SmtState::Unstable);
         assert!(
             found.record.sentence.contains("in 30 % of 60 s"),

@@ -23,7 +23,7 @@ pub(super) fn arms(
     b: &Comparison,
     caveats: &mut Vec<String>,
 ) -> Result<Vec<FigureChange>, ChangeError> {
-    same_question(a, b)?;
+    check_same_question(a, b)?;
     caveats.push(
         "A and B ran at different times. Effects on all arms of one of them cancel in the ratios to the baseline; effects on a single arm do not. To be sure, run both in turn in one experiment: pinwise compare --command '…' --command '…'."
             .to_owned(),
@@ -35,11 +35,12 @@ pub(super) fn arms(
     };
     let mut all = names(a);
     all.extend(names(b).into_iter().filter(|name| find(a, name).is_none()));
-    let shared = { all.iter() }
+    let shared = all
+        .iter()
         .filter(|name| sides.iter().all(|side| find(side, name).is_some()))
         .count();
     let delta = a.plan.min_effect.min(b.plan.min_effect);
-    let asked = ContrastComparer {
+    let comparer = ContrastComparer {
         delta,
         question: Question {
             judge: a.plan.judge.parse().unwrap_or_default(),
@@ -49,8 +50,9 @@ pub(super) fn arms(
         },
         load: unlike_load(sides, caveats),
     };
-    let mut figures: Vec<FigureChange> = { all.iter() }
-        .map(|name| asked.contrast(sides, name))
+    let mut figures: Vec<FigureChange> = all
+        .iter()
+        .map(|name| comparer.contrast(sides, name))
         .collect();
     if figures.iter().any(|figure| figure.low.is_some()) {
         caveats.push(
@@ -76,7 +78,7 @@ fn find<'a>(record: &'a Comparison, name: &str) -> Option<&'a Arm> {
 
 /// Both must have measured the same figure of the same commands and judged the
 /// same of it against the same baseline.
-fn same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError> {
+fn check_same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError> {
     if (&a.metric.name, &a.metric.unit) != (&b.metric.name, &b.metric.unit) {
         return Err(ChangeError::Metrics {
             of_a: a.metric.name.clone(),
@@ -224,7 +226,7 @@ fn step(record: &Comparison) -> f64 {
     let columns: Vec<Vec<f64>> = record.arms.iter().map(of_arm).collect();
     let metric = record.metric.name.parse();
     let figure = metric.map_or(Figure::default(), |metric| figure_of(&metric));
-    resolution::of_columns(&columns, figure).map_or(0.0, |step| step.relative)
+    resolution::find_step(&columns, figure).map_or(0.0, |step| step.relative)
 }
 
 /// Adds a caveat if others used more CPUs in one of the two sessions, by [`UNLIKE_CPUS`]: how

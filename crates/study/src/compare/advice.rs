@@ -6,7 +6,9 @@ use crate::launchers;
 use pinwise_format::percent;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
-use pinwise_record::{CommandRecord, Comparison, ContrastRecord, Severity, Stopped, with_effort};
+use pinwise_record::{
+    CommandRecord, Comparison, ContrastRecord, Severity, Stopped, replace_effort,
+};
 use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
@@ -94,7 +96,7 @@ pub(super) fn to_do(
 fn by_cpu_time(record: &Comparison) -> &'static str {
     let mut contrasts = record.contrasts.iter();
     let decides = |contrast: &ContrastRecord| {
-        let found = parts::of_cpu_time(contrast, record);
+        let found = parts::cpu_time_finding(contrast, record);
         found.is_some_and(|found| found.severity == Severity::Warning)
     };
     match contrasts.any(decides) {
@@ -162,7 +164,7 @@ pub(super) fn command_that_decides(
     };
     Some(CommandRecord {
         what: what.to_owned(),
-        line: with_effort(&plan.argv, &options)?,
+        line: replace_effort(&plan.argv, &options)?,
     })
 }
 
@@ -175,7 +177,7 @@ pub(super) fn commands(
 ) -> Vec<CommandRecord> {
     let arm = &record.arms[arm];
     let mut commands = record.commands_of(arm);
-    let program = |tool: Tool| record.program_of(arm, |word| tool.given(word));
+    let program = |tool: Tool| record.program_of(arm, |word| tool.escape_word(word));
     commands.extend(launchers::commands(place, &arm.setting, topology, &program));
     commands
 }

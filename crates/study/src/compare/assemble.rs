@@ -219,7 +219,7 @@ pub(super) fn close(
     };
     match &results.look {
         Some(look) if results.stopped != Stopped::Failed => {
-            let look = with_dropped(look, &results);
+            let look = add_dropped_arms(look, &results);
             record.contrasts = look
                 .contrasts
                 .iter()
@@ -307,7 +307,7 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
 }
 
 /// The look with the arms that were dropped before it, as further columns.
-fn with_dropped(look: &Look, results: &Results) -> Look {
+fn add_dropped_arms(look: &Look, results: &Results) -> Look {
     let mut look = look.clone();
     for (dropped, column) in results.dropped.iter().zip(results.columns.len()..) {
         look.contrasts.push(Contrast {
@@ -328,7 +328,7 @@ fn conclude(
     columns: &[usize],
 ) {
     let placebo = columns.iter().position(|&arm| Some(arm) == plan.placebo);
-    let choice = without_placebo(look, placebo, setting.baseline);
+    let choice = remove_placebo(look, placebo, setting.baseline);
     let is_default = plan.arms[plan.baseline].is_default;
     let mut outcome = verdict::outcome(&choice, setting.delta, is_default);
     let first = record.contrasts.first();
@@ -408,7 +408,7 @@ const fn kind_of(outcome: ComparisonOutcome) -> VerdictKind {
 }
 
 /// The choices: a placebo proves the method, it is not a choice.
-fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
+fn remove_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
     let mut choice = look.clone();
     choice.contrasts.retain(|c| Some(c.arm) != placebo);
     if choice.contrasts.is_empty() {

@@ -7,7 +7,7 @@ use pinwise_record::{
     Comparison, ContrastRecord, ContrastVerdict, Finding, JudgedRecord, LoadLevelRecord,
     MetricRecord, Severity, SplitRecord,
 };
-use pinwise_stats::verdict::{gain, under_loads};
+use pinwise_stats::verdict::{describe_under_loads, gain};
 
 /// Steps of the figure that hide effects of the size that matters.
 pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
@@ -42,7 +42,10 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// All caveats on the verdict of an arm, and remarks on how to read it.
-pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec<Finding> {
+pub(super) fn list_contrast_caveats(
+    contrast: &ContrastRecord,
+    record: &Comparison,
+) -> Vec<Finding> {
     let labelled = LabelledContrast {
         contrast,
         metric: &record.metric,
@@ -65,7 +68,7 @@ pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec
 pub(super) fn what_decides(record: &Comparison) -> String {
     let open = record.contrasts.iter();
     let open = open.filter(|contrast| contrast.verdict == ContrastVerdict::Undecided);
-    open.flat_map(|contrast| of_contrast(contrast, record))
+    open.flat_map(|contrast| list_contrast_caveats(contrast, record))
         .find(|finding| finding.severity == Severity::Warning)
         .map_or_else(
             || "See the findings for how to decide it.".to_owned(),
@@ -101,7 +104,7 @@ impl LabelledContrast<'_> {
         what: &str,
         advice: &str,
     ) -> Finding {
-        let sentence = format!("{}: {what}.", self.against());
+        let sentence = format!("{}: {what}.", self.describe_comparison());
         Finding::new(code, severity(withholds), sentence, advice)
             .with_evidence("first_ratio", split.first)
             .with_evidence("second_ratio", split.second)
@@ -140,7 +143,7 @@ impl LabelledContrast<'_> {
         let levels = self.contrast.load_levels.as_ref()?;
         let change = |level: &LoadLevelRecord| self.change(level.ratio);
         let medium = levels.medium.as_ref();
-        let changes = under_loads(
+        let changes = describe_under_loads(
             &change(&levels.light),
             medium.map(change).as_deref(),
             &change(&levels.heavy),
@@ -176,8 +179,8 @@ impl LabelledContrast<'_> {
             Severity::Warning,
             format!(
                 "{}: typical run, mean and tail may disagree: {} as judged, {}.",
-                self.against(),
-                judged.with_interval(),
+                self.describe_comparison(),
+                judged.describe_with_interval(),
                 others.join(", ")
             ),
             "Choose what matters: --judge mean for totals, --judge p90 for the tail.",
@@ -199,7 +202,7 @@ impl LabelledContrast<'_> {
                 Severity::Warning,
                 format!(
                     "{}: {} in the typical run, but {} on average ({} to {}).",
-                    self.against(),
+                    self.describe_comparison(),
                     self.change(self.contrast.ratio),
                     self.change(mean.ratio),
                     self.change(low),
@@ -213,10 +216,10 @@ impl LabelledContrast<'_> {
 
     fn describe_judgement(&self, other: &JudgedRecord) -> String {
         let effect = self.metric.effect(other.ratio, other.low, other.high);
-        format!("{} {}", other.judge, effect.with_interval())
+        format!("{} {}", other.judge, effect.describe_with_interval())
     }
 
-    fn against(&self) -> String {
+    fn describe_comparison(&self) -> String {
         format!("{} against {}", self.contrast.arm, self.contrast.baseline)
     }
 }

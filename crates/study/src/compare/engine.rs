@@ -215,7 +215,7 @@ impl<'a> Engine<'a> {
         self.open_arms().len() < least || !self.arms[self.plan.baseline].is_open()
     }
 
-    /// Runs and discards whole blocks: as many as asked for, else one, and a second one if
+    /// Runs and discards whole blocks: as many as requested, else one, and a second one if
     /// [`Self::was_cold`] says so.
     fn warm_up(&mut self) -> Result<Option<Stopped>, CompareError> {
         let wanted = self.plan.tuning.warmup;
@@ -225,7 +225,7 @@ impl<'a> Engine<'a> {
             if self.warmup_blocks > 0 && is_spent {
                 break;
             }
-            match self.block(&open, Phase::Warmup, self.warmup_blocks)? {
+            match self.run_block(&open, Phase::Warmup, self.warmup_blocks)? {
                 Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                 Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
                 Block::Dropped => {}
@@ -265,7 +265,12 @@ impl<'a> Engine<'a> {
     }
 
     /// Every open arm once, in random order.
-    fn block(&mut self, open: &[usize], phase: Phase, block: usize) -> Result<Block, CompareError> {
+    fn run_block(
+        &mut self,
+        open: &[usize],
+        phase: Phase,
+        block: usize,
+    ) -> Result<Block, CompareError> {
         let began = self.machine.now();
         let mut order = open.to_vec();
         order.shuffle(&mut self.order);

@@ -65,10 +65,10 @@ pub(super) fn all(
         record
             .contrasts
             .iter()
-            .flat_map(|contrast| caveats::of_contrast(contrast, record)),
+            .flat_map(|contrast| caveats::list_contrast_caveats(contrast, record)),
     );
     let contrasts = record.contrasts.iter();
-    let of_parts = [parts::of_cpu_time, parts::of_waiting];
+    let of_parts = [parts::cpu_time_finding, parts::waiting_finding];
     findings
         .extend(contrasts.flat_map(|c| of_parts.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));
@@ -86,7 +86,7 @@ pub(crate) fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> 
     record.arms.iter().flat_map(|arm| &arm.runs)
 }
 
-/// Runs without a companion, which is a load that was asked for.
+/// Runs without a companion, which is a load that was requested.
 pub(super) fn runs_alone(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
     let alone = record
         .arms
@@ -111,7 +111,7 @@ fn invalid_arms(record: &Comparison) -> Vec<Finding> {
         .collect()
 }
 
-/// Arms asked for that are equivalent to this one.
+/// Requested arms that are equivalent to this one.
 fn find_equivalent(arm: &ArmPlan) -> Option<Finding> {
     let ArmPlan { name, same_as, .. } = arm;
     let moves = |setting: &RunSetting| matches!(setting, RunSetting::Interrupts(_));
@@ -251,9 +251,9 @@ fn coverage(arm: &Arm) -> Option<Finding> {
 
 fn check_granted_cpus(record: &Comparison) -> Option<Finding> {
     let odd = record.arms.iter().find_map(|arm| {
-        let asked = CpuSet::parse_list(&arm.cpus).ok()?;
+        let requested = CpuSet::parse_list(&arm.cpus).ok()?;
         let other = arm.runs.iter().find(|run| {
-            CpuSet::parse_list(&run.granted_cpus).is_ok_and(|granted| granted != asked)
+            CpuSet::parse_list(&run.granted_cpus).is_ok_and(|granted| granted != requested)
         })?;
         Some((arm, other))
     })?;

@@ -36,14 +36,14 @@ pub(super) fn judge_limit(
             GateOutcome::Slower,
             format!(
                 "{arm} is {worse} than {baseline} by more than {by}: {}.",
-                effect.with_interval()
+                effect.describe_with_interval()
             ),
         ),
         LimitStanding::Passed => (
             GateOutcome::Passed,
             format!(
                 "{arm} is not {worse} than {baseline} by more than {by}: at most {}.",
-                at_worst(&effect, metric)
+                describe_worst_end(&effect, metric)
             ),
         ),
         LimitStanding::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
@@ -71,7 +71,7 @@ pub(super) fn judge_limit(
 }
 
 /// The end of the interval with the highest cost.
-fn at_worst(effect: &EffectRecord, metric: &MetricRecord) -> String {
+fn describe_worst_end(effect: &EffectRecord, metric: &MetricRecord) -> String {
     let end = match metric.better {
         Direction::Higher => effect.low,
         _ => effect.high,

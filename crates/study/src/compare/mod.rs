@@ -66,9 +66,9 @@ pub trait Observer {
 
 /// A watcher that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Observer for Unwatched {}
+impl Observer for NoObserver {}
 
 /// The progress of an experiment.
 #[derive(Debug, Clone, Copy)]

@@ -76,7 +76,7 @@ pub(crate) struct Moment {
     pub(crate) at: Duration,
 }
 
-/// One run that is to be measured.
+/// A run to measure.
 #[derive(Debug)]
 pub(crate) struct Trial<'a> {
     pub(crate) workload: &'a Workload,
@@ -140,7 +140,9 @@ impl Trial<'_> {
         };
         match machine.run_helper("verify", verify) {
             Ok(()) => Ok(None),
-            Err(MachineError::Helper { reason, .. }) => Ok(Some(RunFailure::of_output(&reason))),
+            Err(MachineError::Helper { reason, .. }) => {
+                Ok(Some(RunFailure::invalid_output(&reason)))
+            }
             Err(error) => Err(error),
         }
     }
@@ -278,7 +280,7 @@ impl RunFailure {
     }
 
     /// The run succeeded, but its output is not what it must be.
-    fn of_output(reason: &str) -> Self {
+    fn invalid_output(reason: &str) -> Self {
         Self {
             what: format!(
                 "wrong output: its check says {}",

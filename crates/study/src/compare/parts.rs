@@ -40,7 +40,7 @@ pub(super) fn compare_parts(
 fn split(pairs: &[(Costs, Costs)], level: f64) -> Parts {
     let part = |response: fn(&Costs) -> Option<f64>| {
         let differences = pairs.iter().map(|(a, b)| Some(response(a)? - response(b)?));
-        let paired = Paired::unweighted(differences.collect::<Option<_>>()?).redescending();
+        let paired = Paired::without_weights(differences.collect::<Option<_>>()?).redescending();
         let Interval { low, high } = paired.interval(level);
         let end = |end: f64| end.is_finite().then(|| end.exp());
         Some(ComponentRecord::new(
@@ -100,7 +100,7 @@ fn confirmed_runs(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
 }
 
 /// CPU time may be known when wall time is not: waiting made the noise.
-pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     let (part, rest) = (
         contrast.cpu_time.as_ref()?,
         contrast.wall_per_cpu_time.as_ref()?,
@@ -127,7 +127,7 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
     let found = format!(
         "CPU time of {} is {word}: {}",
         contrast.arm,
-        part.effect.with_interval()
+        part.effect.describe_with_interval()
     );
     let cpus = |name: &str| {
         let arm = record.arms.iter().find(|arm| arm.name == name);
@@ -147,7 +147,7 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
 }
 
 /// CPU time does not show waiting, or less parallelism.
-pub(super) fn of_waiting(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+pub(super) fn waiting_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     if record.metric.name != "cpu" {
         return None;
     }
@@ -161,7 +161,7 @@ pub(super) fn of_waiting(contrast: &ContrastRecord, record: &Comparison) -> Opti
     let sentence = format!(
         "{} takes {what} for its CPU time: {}.",
         contrast.arm,
-        rest.effect.with_interval()
+        rest.effect.describe_with_interval()
     );
     let advice =
         "Waiting or parallelism differs; wall-clock time is compared without --metric cpu.";

@@ -21,7 +21,7 @@ pub struct ArmPlan {
     pub workload: Workload,
     /// The CPUs that it runs on.
     pub place: Realised,
-    /// Other names asked for that are equivalent.
+    /// Requested other names that are equivalent.
     pub same_as: Vec<String>,
     /// Is this what happens when nothing is done?
     pub is_default: bool,
@@ -195,7 +195,7 @@ impl ComparePlan {
     ///
     /// # Errors
     /// [`RealiseError`] if a placement is not possible on this machine.
-    pub fn of_placements(
+    pub fn compare_placements(
         command: Command,
         topology: &Topology,
         placements: &[Placement],
@@ -255,7 +255,7 @@ impl ComparePlan {
         Ok(())
     }
 
-    /// What is asked of the runs.
+    /// What every run must satisfy.
     #[must_use]
     pub fn question(&self) -> Question {
         Question {

@@ -20,7 +20,7 @@ pub(super) fn add(
     setting: &Setting<'_>,
 ) {
     let alpha = plan.tuning.alpha;
-    for found in steadiness::against_baseline(data, setting.baseline, alpha) {
+    for found in steadiness::compare_with_baseline(data, setting.baseline, alpha) {
         let name = &setting.names[found.arm];
         let Some(contrast) = record.contrasts.iter_mut().find(|c| c.arm == *name) else {
             continue;

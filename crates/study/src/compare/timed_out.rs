@@ -39,7 +39,7 @@ pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Resul
             continue;
         };
         let [name, other] = [arm, other].map(|arm| &plan.arms[arm].name);
-        if let Some(late) = bound(name, other, limit, &times) {
+        if let Some(late) = bound_slowdown(name, other, limit, &times) {
             record.arms[arm].timed_out = Some(late);
             record.arms[arm].invalid = None;
         }
@@ -48,7 +48,7 @@ pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Resul
 
 /// How much slower `name`, whose run was killed after `limit`, is than `other` at least,
 /// whose runs took these times; `None` where chance could be why.
-pub(crate) fn bound(
+pub(crate) fn bound_slowdown(
     name: &str,
     other: &str,
     limit: Duration,
@@ -95,16 +95,16 @@ pub(super) fn conclude(
     stopped: Stopped,
 ) {
     let late = record.arms.iter().filter_map(|arm| arm.timed_out.as_ref());
-    let said: Vec<&str> = late.map(|late| late.sentence.as_str()).collect();
-    if said.is_empty() {
+    let sentences: Vec<&str> = late.map(|late| late.sentence.as_str()).collect();
+    if sentences.is_empty() {
         return;
     }
-    let said = said.join(" ");
+    let sentences = sentences.join(" ");
     let ended = (0..record.arms.len()).filter(|&arm| record.arms[arm].timed_out.is_none());
     let best = match ended.collect::<Vec<usize>>()[..] {
         [best] if stopped == Stopped::Failed && record.arms[best].invalid.is_none() => best,
         _ => {
-            record.verdict.sentence = format!("{} {said}", record.verdict.sentence);
+            record.verdict.sentence = format!("{} {sentences}", record.verdict.sentence);
             return;
         }
     };
@@ -118,7 +118,7 @@ pub(super) fn conclude(
     }
     record.verdict.advice = advice.unwrap_or_default();
     record.verdict.kind = VerdictKind::Best;
-    record.verdict.sentence = format!("{} is best: {said}", plan.arms[best].name);
+    record.verdict.sentence = format!("{} is best: {sentences}", plan.arms[best].name);
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub fn trace_arms(
     for (done, &arm) in wanted.iter().enumerate() {
         announce(observer, done, &plan.arms[arm].name);
         let padding = chance.random_range(0..PADDING);
-        match one(plan, &plan.arms[arm], padding, &tiers, machine) {
+        match trace_arm(plan, &plan.arms[arm], padding, &tiers, machine) {
             Ok(trace) => record.arms[arm].trace = Some(trace),
             Err(error) => {
                 record
@@ -61,7 +61,7 @@ pub fn trace_arms(
             }
         }
     }
-    record.verdict.beside = words::beside(record);
+    record.verdict.beside = words::compare_traces(record);
     record
         .findings
         .sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
@@ -89,7 +89,7 @@ const fn is_for_all(error: &MachineError) -> bool {
 }
 
 /// One traced run, with the request of the arm's runs.
-fn one(
+fn trace_arm(
     plan: &ComparePlan,
     arm: &ArmPlan,
     padding: usize,
@@ -125,15 +125,15 @@ fn one(
         keeps_interrupted: false,
         tags: Vec::new(),
     };
-    let traced = trace::run(&order, machine, &mut trace::Unheard);
+    let traced = trace::run_trace(&order, machine, &mut trace::NoListener);
     if let Some(conclude) = &arm.workload.conclude {
         machine.run_helper("conclude", conclude)?;
     }
-    Ok(of_arm(arm, traced?))
+    Ok(to_arm_trace(arm, traced?))
 }
 
 /// What an arm keeps of a trace.
-fn of_arm(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
+fn to_arm_trace(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
     let mut notes = traced.header.notes;
     let has_failed = traced.exit.is_some_and(|status| status != 0);
     if has_failed && arm.workload.success != SuccessRule::AnyStatus {

@@ -128,7 +128,7 @@ pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
     let by = examined.topology.restrictions.iter();
     let by = by.filter(|r| !open(r).is_subset(&r.leaves));
     let by: Vec<&str> = by.map(|r| r.by.as_str()).collect();
-    let cpus = with_noun(allowed);
+    let cpus = describe_cpus(allowed);
     let sentence = match online.is_subset(&reachable) {
         true => format!(
             "Programs start on {cpus} of {online}: the affinity mask says so, which a placement may leave."
@@ -139,7 +139,7 @@ pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
     Found(finding.with_evidence("allowed", allowed.to_string()))
 }
 
-fn with_noun(cpus: &CpuSet) -> String {
+fn describe_cpus(cpus: &CpuSet) -> String {
     match cpus.len() {
         1 => format!("CPU {cpus}"),
         _ => format!("CPUs {cpus}"),
@@ -170,7 +170,7 @@ pub fn describe_pod(topology: &Topology) -> Finding {
     let is_pooled = is_pooled || *allowed == topology.online;
     let is_exclusive =
         !cpusets.is_empty() && !is_pooled && limit.is_none_or(|cpus| cpus >= allowed.len() as f64);
-    let cpus = with_noun(allowed);
+    let cpus = describe_cpus(allowed);
     let mut advice: Vec<&str> = Vec::new();
     let mut sentence = match (is_exclusive, limit) {
         (true, Some(_)) => format!("This pod has {cpus} to itself"),
@@ -252,7 +252,7 @@ pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
 }
 
 /// Isolated CPUs, and what may still run on them: each needs a setting of its own.
-pub(super) fn isolated(examined: &Examined) -> CheckOutcome {
+pub(super) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
     let isolation = &examined.facts.isolation;
     let isolated = &isolation.isolated;
     if isolated.is_empty() {
@@ -271,7 +271,7 @@ pub(super) fn isolated(examined: &Examined) -> CheckOutcome {
     let disturbing: Vec<String> = disturbing.into_iter().flatten().collect();
     let sentence = format!(
         "{} {} isolated: only threads placed there run there.",
-        with_noun(isolated),
+        describe_cpus(isolated),
         if isolated.len() == 1 { "is" } else { "are" },
     );
     let rest = examined.topology.online.difference(isolated);

@@ -110,7 +110,7 @@ impl Attribute {
 
 /// Everything that a node is and how it is set. Its name and addresses are not included: they
 /// differ by design.
-pub(super) fn of_node(node: &FleetNode) -> Vec<(String, String)> {
+pub(super) fn list_attributes(node: &FleetNode) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     let mut push = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -146,7 +146,10 @@ pub(super) fn of_node(node: &FleetNode) -> Vec<(String, String)> {
         }
     }
     let is_known_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
-    let settings = { node.settings.iter() }.filter(|(name, _)| !is_known_by_host(name));
+    let settings = node
+        .settings
+        .iter()
+        .filter(|(name, _)| !is_known_by_host(name));
     let settings: Vec<_> = settings.map(|(n, v)| (n.clone(), v.clone())).collect();
     all.extend(settings);
     all

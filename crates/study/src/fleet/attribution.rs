@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::nodes::{Figure, Nodes};
-use super::side::{Side, figures, near, pairs};
+use super::side::{Side, is_near_centre, list_figures, match_figures};
 use pinwise_format::whole;
 use pinwise_profile::{Facts, Figure as Measured, Repeat, Repeats};
 use pinwise_record::{AttributionRecord, FleetAttribution, PER_UNIT, PER_UNIT_FACTS};
@@ -15,7 +15,8 @@ const NORMAL: f64 = 1.96;
 
 /// For each step that is a profile on both sides, paired as its figures are.
 pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
-    { pairs(&find_profiled(a), &find_profiled(b)).into_iter() }
+    match_figures(&find_profiled(a), &find_profiled(b))
+        .into_iter()
         .flat_map(|(in_a, in_b)| {
             let found = match [repeats(a, &in_a.step), repeats(b, &in_b.step)] {
                 [Some(a), Some(b)] => AttributionRecord::all(&a, &b, "unit"),
@@ -31,7 +32,7 @@ pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
 
 /// CPU times of steps that are profiles.
 fn find_profiled<'a>(side: Side<'a>) -> Vec<&'a Figure> {
-    let figures = figures(side).into_iter();
+    let figures = list_figures(side).into_iter();
     figures
         .filter(|figure| figure.name == PER_UNIT[1])
         .collect()
@@ -88,7 +89,7 @@ fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
                 .map_or(f64::NAN, |value| value.ln())
         };
         let logs: Vec<f64> = side.group.nodes.iter().map(log).collect();
-        let is_near = near(&logs);
+        let is_near = is_near_centre(&logs);
         // A node without elapsed time may still carry the rest.
         nodes.retain(|node| !log(node).is_finite() || is_near(log(node)));
     }

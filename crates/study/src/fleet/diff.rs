@@ -1,13 +1,13 @@
 //! One group of machines against another.
 //!
 //! Per figure, the logarithms of the two groups' nodes are compared by the t
-//! interval of Mickey and Brown (1966), Welch's with the degrees of freedom of
-//! the smaller group: groups of unlike size and spread are the rule between
-//! generations, and Welch's own (1947) claim too much of groups of two or three.
-//! Nodes further than five robust scales from their own group's
-//! centre do not carry it. Figures are many: those reported to differ are selected
-//! as in a report over one fleet, by Benjamini and Hochberg (1995), so that of
-//! two fleets that are alike one in twenty is said to differ in anything.
+//! interval of Mickey and Brown (1966), which is Welch's with the degrees of
+//! freedom of the smaller group: hardware generations differ in size and spread,
+//! and Welch's own (1947) claims too much for groups of two or three.
+//! Nodes further than five robust scales from their group's centre are left out.
+//! There are many figures: those reported to differ are selected as in a report
+//! over one fleet, by Benjamini and Hochberg (1995), so that a difference is
+//! reported for one in twenty pairs of equal fleets.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::attribution::attributions;
 use super::nodes::{Figure, Nodes};
 use super::population::median;
-use super::side::{Side, figures, near, pairs};
+use super::side::{Side, is_near_centre, list_figures, match_figures};
 use super::words::{describe_change, names};
 use pinwise_record::{FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
@@ -52,11 +52,12 @@ pub enum DiffError {
 /// # Errors
 /// [`DiffError`].
 pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
-    let (of_a, of_b) = (figures(a), figures(b));
-    let pairs = pairs(&of_a, &of_b);
-    let mut changes: Vec<FleetFigureChange> = { pairs.iter() }
-        .filter_map(|(in_a, in_b)| change(a, b, in_a, in_b))
-        .collect();
+    let (of_a, of_b) = (list_figures(a), list_figures(b));
+    let pairs = match_figures(&of_a, &of_b);
+    let (mut changes, p_values): (Vec<FleetFigureChange>, Vec<f64>) = pairs
+        .iter()
+        .filter_map(|(in_a, in_b)| compare_figure(a, b, in_a, in_b))
+        .unzip();
     if changes.is_empty() {
         let labels = |figures: &[&Figure]| {
             let labels: Vec<String> = figures.iter().map(|figure| figure.label()).collect();
@@ -70,20 +71,22 @@ pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
             b: labels(&of_b),
         });
     }
-    select(&mut changes);
+    adjust_and_mark(&mut changes, &p_values);
     let size = |change: &FleetFigureChange| change.ratio.ln().abs();
     changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let is_paired = |figure: &&&Figure| {
         let mut all = pairs.iter();
         all.any(|(a, b)| std::ptr::eq(*a, **figure) || std::ptr::eq(*b, **figure))
     };
-    let only_one = { of_a.iter().chain(&of_b) }
+    let only_one = of_a
+        .iter()
+        .chain(&of_b)
         .filter(|figure| !is_paired(figure))
         .map(|figure| figure.label());
     Ok(FleetDiff {
-        a: side(a),
-        b: side(b),
-        settings: settings(a, b),
+        a: describe_side(a),
+        b: describe_side(b),
+        settings: compare_settings(a, b),
         attributions: attributions(a, b),
         only_one: only_one.collect(),
         sentence: sentence(&changes),
@@ -91,7 +94,7 @@ pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
     })
 }
 
-fn side(side: Side<'_>) -> FleetSide {
+fn describe_side(side: Side<'_>) -> FleetSide {
     FleetSide {
         fleet: side.fleet.to_owned(),
         group: side.group.name.clone(),
@@ -99,8 +102,14 @@ fn side(side: Side<'_>) -> FleetSide {
     }
 }
 
-/// A figure of both; `None` if it has no ratio.
-fn change(a: Side<'_>, b: Side<'_>, in_a: &Figure, in_b: &Figure) -> Option<FleetFigureChange> {
+/// Compares a figure that both have. Returns its unadjusted p-value with it, NaN without an
+/// interval; `None` if there is no ratio.
+fn compare_figure(
+    a: Side<'_>,
+    b: Side<'_>,
+    in_a: &Figure,
+    in_b: &Figure,
+) -> Option<(FleetFigureChange, f64)> {
     let values = |side: Side<'_>, figure: &Figure| -> Vec<f64> {
         let all = Nodes::select(&figure.values, &side.group.nodes);
         all.filter(|value| value.is_finite()).collect()
@@ -108,51 +117,48 @@ fn change(a: Side<'_>, b: Side<'_>, in_a: &Figure, in_b: &Figure) -> Option<Flee
     let (of_a, of_b) = (values(a, in_a), values(b, in_b));
     let (typical_a, typical_b) = (median(&of_a), median(&of_b));
     let compared = compare_samples(&of_a, &of_b);
-    let (ratio, sure) = match compared {
-        Some((estimate, sure)) => (estimate.exp(), sure),
+    let (ratio, certainty) = match compared {
+        Some((estimate, certainty)) => (estimate.exp(), certainty),
         None => (typical_b / typical_a, None),
     };
-    let end = |sign: f64| sure.map(|Sure { half, .. }| ratio * (sign * half).exp());
+    let bound = |sign: f64| certainty.map(|known| ratio * (sign * known.half_width).exp());
     if !(ratio.is_finite() && ratio > 0.0) {
         return None;
     }
-    Some(FleetFigureChange {
+    let change = FleetFigureChange {
         step: in_a.step.clone(),
         name: in_a.name.clone(),
         unit: in_a.unit.clone(),
         a: typical_a,
         b: typical_b,
         ratio,
-        low: end(-1.0),
-        high: end(1.0),
-        p_adjusted: sure.map(|sure| sure.p),
+        low: bound(-1.0),
+        high: bound(1.0),
+        p_adjusted: None,
         differs: false,
-    })
+    };
+    Some((change, certainty.map_or(f64::NAN, |known| known.p)))
 }
 
 /// Adjusts p-values for the number of figures, and marks which differ.
-fn select(changes: &mut [FleetFigureChange]) {
-    let p: Vec<f64> = changes
-        .iter()
-        .map(|change| change.p_adjusted.unwrap_or(f64::NAN))
-        .collect();
-    for (change, p) in changes.iter_mut().zip(adjust_p_values(&p)) {
+fn adjust_and_mark(changes: &mut [FleetFigureChange], p_values: &[f64]) {
+    for (change, p) in changes.iter_mut().zip(adjust_p_values(p_values)) {
         change.p_adjusted = p.is_finite().then_some(p);
         change.differs = p <= RATE && (change.ratio - 1.0).abs() >= MIN_EFFECT;
     }
 }
 
-/// What is sure of a ratio.
+/// How certain a ratio is.
 #[derive(Debug, Clone, Copy)]
-struct Sure {
+struct Certainty {
     /// Half-width of the 95 % interval, `ln(ratio)`.
-    half: f64,
+    half_width: f64,
     /// Two-sided p-value of "the ratio is 1".
     p: f64,
 }
 
 /// `ln(B / A)` of positive figures, with its interval if both sides have two nodes or more.
-fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
+fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Certainty>)> {
     if a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
     }
@@ -165,30 +171,31 @@ fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
     let (va, vb) = (of_mean(&a), of_mean(&b));
     let total = va + vb;
     if total <= 0.0 {
-        // No node varies, but the labels could have fallen otherwise.
+        // No spread: exact p-value of a permutation of the labels.
         let p = if estimate == 0.0 {
             1.0
         } else {
             2.0 * (-ln_choose(a.len() + b.len(), a.len())).exp()
         };
-        return Some((estimate, Some(Sure { half: 0.0, p })));
+        let half_width = 0.0;
+        return Some((estimate, Some(Certainty { half_width, p })));
     }
     let freedom = a.len().min(b.len()) as f64 - 1.0;
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let half = student.inverse_cdf(QUANTILE) * total.sqrt();
+    let half_width = student.inverse_cdf(QUANTILE) * total.sqrt();
     let p = 2.0 * student.sf(estimate.abs() / total.sqrt());
-    Some((estimate, Some(Sure { half, p })))
+    Some((estimate, Some(Certainty { half_width, p })))
 }
 
 /// Logarithms of the values that carry a comparison.
 fn take_logarithms(values: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let is_near = near(&logs);
+    let is_near = is_near_centre(&logs);
     logs.into_iter().filter(|log| is_near(*log)).collect()
 }
 
-fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
-    let (usual_a, usual_b) = (usual(a), usual(b));
+fn compare_settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
+    let (usual_a, usual_b) = (usual_settings(a), usual_settings(b));
     let mut names: Vec<&str> = usual_a.keys().chain(usual_b.keys()).copied().collect();
     names.sort_unstable();
     names.dedup();
@@ -200,44 +207,44 @@ fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
     changes.filter(|change| change.a != change.b).collect()
 }
 
-fn usual<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
+fn usual_settings<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
     let columns = side.nodes.attributes.columns.iter();
-    let listed = columns
+    columns
         .zip(&side.group.usual)
         .filter_map(|(column, usual)| {
             let value = column.text((*usual)?)?;
             Some((column.name.as_str(), value))
-        });
-    listed.collect()
+        })
+        .collect()
 }
 
 /// The answer, the largest change first.
 fn sentence(changes: &[FleetFigureChange]) -> String {
     let all = changes.len();
-    let listed = |change: &FleetFigureChange| {
+    let describe = |change: &FleetFigureChange| {
         let (more, less) = direction(&change.unit);
         let by = describe_change(change.ratio, more, less);
         format!("{} · {} is {by}", change.step, change.name)
     };
     if changes.iter().all(|change| change.p_adjusted.is_none()) {
-        let largest = changes.first().map(listed).unwrap_or_default();
+        let largest = changes.first().map(describe).unwrap_or_default();
         return format!(
             "One node per side gives no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
         );
     }
-    let sure: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
-    if sure.is_empty() {
+    let differing: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
+    if differing.is_empty() {
         return format!("B differs from A by 1 % or more with certainty in none of {all} figures.");
     }
-    let largest: Vec<String> = sure
+    let largest: Vec<String> = differing
         .iter()
         .take(MAX_NAMED)
-        .map(|change| listed(change))
+        .map(|change| describe(change))
         .collect();
     format!(
         "In B {}. {} of {all} figures differ by 1 % or more.",
         largest.join("; "),
-        sure.len()
+        differing.len()
     )
 }
 

@@ -27,13 +27,13 @@ pub(super) fn findings(
     let mut found = Vec::new();
     if let Some(record) = record {
         found.extend(missing(nodes, record));
-        found.extend(left_out(record));
+        found.extend(left_out_finding(record));
         found.extend(check_planted(nodes, record, outliers));
     }
     found.extend(lacking(nodes));
     found.extend(check_skipped(nodes));
     found.extend(clocks(nodes));
-    found.extend(begun_again(nodes));
+    found.extend(restart_finding(nodes));
     found.extend(small_groups(groups));
     found.extend(free(nodes, groups));
     if nodes.not_numbers > 0 {
@@ -79,7 +79,7 @@ fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
     Some(finding.with_evidence("nodes", many))
 }
 
-fn left_out(record: &FleetRecord) -> Option<Finding> {
+fn left_out_finding(record: &FleetRecord) -> Option<Finding> {
     let many = record.left_out.len();
     (many > 0).then(|| {
         let what = count(many, "node");
@@ -95,7 +95,9 @@ fn check_planted(
     record: &FleetRecord,
     outliers: &[FleetOutlier],
 ) -> Option<Finding> {
-    let planted: BTreeSet<&str> = { record.planted.iter() }
+    let planted: BTreeSet<&str> = record
+        .planted
+        .iter()
         .map(|fault| fault.node.as_str())
         .filter(|node| nodes.has(node))
         .collect();
@@ -121,7 +123,9 @@ fn check_planted(
 fn lacking(nodes: &Nodes) -> Vec<Finding> {
     let mut reasons: Vec<_> = nodes.lacking.iter().collect();
     reasons.sort_by_key(|(_, lacking)| std::cmp::Reverse(lacking.len()));
-    let mut found: Vec<Finding> = { reasons.iter().take(MAX_REASONS) }
+    let mut found: Vec<Finding> = reasons
+        .iter()
+        .take(MAX_REASONS)
         .map(|((step, why), lacking)| {
             let who: Vec<&String> = lacking.iter().map(|at| &nodes.names[*at]).collect();
             let sentence = format!(
@@ -136,7 +140,9 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
         })
         .collect();
     if reasons.len() > MAX_REASONS {
-        let rest: BTreeSet<usize> = { reasons.iter().skip(MAX_REASONS) }
+        let rest: BTreeSet<usize> = reasons
+            .iter()
+            .skip(MAX_REASONS)
             .flat_map(|(_, lacking)| lacking.iter().copied())
             .collect();
         let sentence = format!(
@@ -152,7 +158,9 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
 fn check_skipped(nodes: &Nodes) -> Option<Finding> {
     let many = nodes.skipped.len();
     (many > 0).then(|| {
-        let listed: Vec<String> = { nodes.skipped.iter() }
+        let listed: Vec<String> = nodes
+            .skipped
+            .iter()
             .map(|skipped| format!("{} ({})", skipped.what, skipped.why))
             .collect();
         let sentence = format!(
@@ -173,7 +181,8 @@ fn clocks(nodes: &Nodes) -> Option<Finding> {
         .collect();
     apart.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
     let (most, _) = *apart.first()?;
-    let who: Vec<String> = { apart.iter() }
+    let who: Vec<String> = apart
+        .iter()
         .map(|(ahead, node)| format!("{node} {ahead:+.0} s"))
         .collect();
     let finding = Finding::new(
@@ -193,7 +202,7 @@ fn clocks(nodes: &Nodes) -> Option<Finding> {
     )
 }
 
-fn begun_again(nodes: &Nodes) -> Option<Finding> {
+fn restart_finding(nodes: &Nodes) -> Option<Finding> {
     let many = nodes.begun_again.len();
     (many > 0).then(|| {
         let who: Vec<&String> = nodes

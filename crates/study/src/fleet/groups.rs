@@ -66,7 +66,7 @@ pub fn groups(nodes: &Nodes) -> Vec<Group> {
     for kind in kinds {
         open = open
             .iter()
-            .flat_map(|nodes| by_value(kind, nodes))
+            .flat_map(|nodes| group_by_value(kind, nodes))
             .collect();
     }
     let mut done: Vec<Vec<usize>> = Vec::new();
@@ -105,13 +105,14 @@ pub(super) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
             }
         }
     }
-    without_consequences(nodes, found)
+    remove_consequences(nodes, found)
 }
 
 /// A shape that follows from another setting is not reported separately.
-fn without_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
+fn remove_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
     let name = |d: &Anomaly| nodes.attributes.columns[d.attribute].name.as_str();
-    let shaped: std::collections::BTreeSet<usize> = { found.iter() }
+    let shaped: std::collections::BTreeSet<usize> = found
+        .iter()
         .filter(|d| SHAPING.contains(&name(d)))
         .map(|d| d.node)
         .collect();
@@ -123,7 +124,7 @@ fn without_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
         .collect()
 }
 
-fn by_value(attribute: &Attribute, nodes: &[usize]) -> Vec<Vec<usize>> {
+fn group_by_value(attribute: &Attribute, nodes: &[usize]) -> Vec<Vec<usize>> {
     let mut parts: Vec<(u32, Vec<usize>)> = Vec::new();
     for node in nodes {
         let value = attribute.value_of(*node);
@@ -232,7 +233,9 @@ fn name(nodes: &Nodes, groups: &mut [Group]) {
         listed.unwrap_or("unknown processor").to_owned()
     };
     let bases: Vec<String> = groups.iter().map(processor).collect();
-    let names: Vec<String> = { groups.iter().zip(&bases) }
+    let names: Vec<String> = groups
+        .iter()
+        .zip(&bases)
         .map(|(group, base)| {
             let same = groups
                 .iter()

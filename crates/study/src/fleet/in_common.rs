@@ -56,7 +56,8 @@ pub(super) fn common(
             found.entry(key).or_default().push((best, side));
         }
     }
-    let mut listed: Vec<FleetCommon> = { found.into_values() }
+    let mut listed: Vec<FleetCommon> = found
+        .into_values()
         .filter_map(|mut figures| {
             figures.sort_by(|a, b| a.0.adjusted_p.total_cmp(&b.0.adjusted_p));
             list_common(nodes, place, &figures)

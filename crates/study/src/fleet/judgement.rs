@@ -7,13 +7,13 @@ use super::groups::{Anomaly, Group, anomalies};
 use super::nodes::Nodes;
 use super::population::{Criterion, Population};
 use pinwise_stats::discovery::{adjust_p_values, adjusted_within, simes};
-use pinwise_stats::outliers::{Judged, MIN_MEMBERS};
+use pinwise_stats::outliers::{JudgedFigure, MIN_MEMBERS};
 
 /// A group, judged.
 #[derive(Debug)]
 pub(super) struct JudgedGroup {
     pub(super) population: Population,
-    pub(super) judged: Vec<(Criterion, Judged)>,
+    pub(super) judged: Vec<(Criterion, JudgedFigure)>,
     /// Settings of its nodes that are not the group's.
     pub(super) anomalies: Vec<Anomaly>,
     /// What is named of its nodes, by position in the group: what, and the rate of false
@@ -58,14 +58,16 @@ impl JudgedGroup {
 
     /// Figures of nodes that were judged.
     pub(super) fn figures_judged(&self) -> usize {
-        let single =
-            { self.judged.iter() }.filter(|(what, _)| matches!(what, Criterion::Figure(_)));
-        let finite = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
+        let single = self
+            .judged
+            .iter()
+            .filter(|(what, _)| matches!(what, Criterion::Figure(_)));
+        let finite = |judged: &JudgedFigure| judged.z.iter().filter(|z| z.is_finite()).count();
         single.map(|(_, judged)| finite(judged)).sum()
     }
 
     /// The judgement of a figure.
-    pub(super) fn find(&self, what: Criterion) -> Option<&Judged> {
+    pub(super) fn find(&self, what: Criterion) -> Option<&JudgedFigure> {
         let mut all = self.judged.iter();
         all.find(|(known, _)| *known == what)
             .map(|(_, judged)| judged)

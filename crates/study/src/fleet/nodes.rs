@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::attributes::{Attributes, of_node};
+use super::attributes::{Attributes, list_attributes};
 use pinwise_record::{FleetNode, StepState};
 
 /// A record that could not be used, and why.
@@ -95,7 +95,7 @@ impl Nodes {
             return;
         }
         let at = self.names.len();
-        self.attributes.add(of_node(&node));
+        self.attributes.add(list_attributes(&node));
         self.note_steps(at, &node);
         let is_simulated = node.host.as_ref().is_some_and(|host| host.simulated);
         self.simulated += usize::from(is_simulated);

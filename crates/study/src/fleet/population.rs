@@ -8,7 +8,7 @@
 use super::groups::Group;
 use super::nodes::{Figure, Nodes};
 use pinwise_stats::describe::quantile;
-use pinwise_stats::outliers::{Column, Judged, MIN_MEMBERS, Noise, bulk, judge};
+use pinwise_stats::outliers::{Column, JudgedFigure, MIN_MEMBERS, Noise, bulk, judge};
 
 /// Differences of less than this, as a share, are of no interest, however
 /// certain: it is pinwise's usual smallest effect of interest.
@@ -130,7 +130,7 @@ impl Population {
 
     /// Judges all; nodes `apart` (by place in the group) are not part of the
     /// bulk. Differences too small to be of interest have a p-value of 1.
-    pub(super) fn judge(&self, apart: &[bool]) -> Vec<(Criterion, Judged)> {
+    pub(super) fn judge(&self, apart: &[bool]) -> Vec<(Criterion, JudgedFigure)> {
         let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
             self.measures.iter().partition(is_width);
@@ -154,11 +154,11 @@ impl Population {
         found
     }
 
-    fn together(&self, found: &[(Criterion, Judged)]) -> Vec<(Criterion, Column)> {
+    fn together(&self, found: &[(Criterion, JudgedFigure)]) -> Vec<(Criterion, Column)> {
         let families = self.families.iter().enumerate();
         let columns = families.filter_map(|(at, family)| {
             let is_of = |what: &Criterion| matches!(what, Criterion::Figure(f) if family.figures.contains(f));
-            let of_family: Vec<&Judged> = { found.iter() }
+            let of_family: Vec<&JudgedFigure> = found.iter()
                 .filter(|(what, _)| is_of(what))
                 .map(|(_, judged)| judged)
                 .collect();
@@ -191,7 +191,7 @@ fn judge_measures(
     measures: &[&Measure],
     apart: &[bool],
     noise: Noise,
-) -> (Vec<(Criterion, Judged)>, Vec<bool>) {
+) -> (Vec<(Criterion, JudgedFigure)>, Vec<bool>) {
     let columns: Vec<&Column> = measures.iter().map(|m| &m.column).collect();
     let judgement = judge(&columns, apart, noise);
     let mut found = Vec::new();
@@ -205,7 +205,7 @@ fn judge_measures(
 }
 
 impl Measure {
-    fn forgive(&self, judged: &mut Judged) {
+    fn forgive(&self, judged: &mut JudgedFigure) {
         let least = match self.what {
             Criterion::Widths(_) => MIN_WIDENING,
             Criterion::Figure(_) | Criterion::Together(_) if self.is_log => MIN_EFFECT.ln_1p(),

@@ -8,7 +8,7 @@ use super::in_common::common;
 use super::judgement::{JudgedGroup, judge};
 use super::nodes::{Figure, Nodes};
 use super::population::{Criterion, median};
-use super::words::beside;
+use super::words::describe_ratio;
 use pinwise_format::{count, quantity, round_percent, signed_percent};
 use pinwise_record::{
     FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport, Header, OutlierKind,
@@ -16,7 +16,7 @@ use pinwise_record::{
 use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::bulk;
 
-/// Most figures listed of a node; the strongest are.
+/// Maximum number of figures listed of a node; the strongest are.
 const MAX_FIGURES_PER_NODE: usize = 40;
 
 /// Nodes that the first sentence names.
@@ -27,7 +27,7 @@ const MAX_NAMED: usize = 2;
 pub struct ReportContext<'a> {
     /// The fleet's id.
     pub fleet: &'a str,
-    /// What was asked of it; `None` if unavailable.
+    /// Its plan; `None` if unavailable.
     pub record: Option<&'a FleetRecord>,
     /// This share of the named nodes may be named by chance on average; 0 to 1.
     pub false_discoveries: f64,
@@ -43,7 +43,10 @@ pub fn report(nodes: &Nodes, asked: &ReportContext<'_>) -> FleetReport {
     let groups = groups(nodes);
     let judged = judge(nodes, &groups, asked.false_discoveries);
     let outliers = outliers(nodes, &groups, &judged);
-    let common = { groups.iter().zip(&judged).enumerate() }
+    let common = groups
+        .iter()
+        .zip(&judged)
+        .enumerate()
         .flat_map(|(place, (group, judged))| {
             let label = |what| label(nodes, judged, what);
             common(nodes, group, place, judged, label)
@@ -275,7 +278,7 @@ fn figure_outlier(
     if let Criterion::Together(family) = what {
         let ratio = ratio_together(judged, family, at)?;
         outlier.ratio = Some(ratio);
-        outlier.sentence = format!("{name}: {label} together are {}.", beside(ratio));
+        outlier.sentence = format!("{name}: {label} together are {}.", describe_ratio(ratio));
         return Some(outlier);
     }
     let measure = judged.population.measure(what)?;
@@ -290,7 +293,7 @@ fn figure_outlier(
     }
     let value = quantity(own, &outlier.unit);
     outlier.sentence = if measure.is_log {
-        format!("{name}: {label} is {value}, {}.", beside(ratio))
+        format!("{name}: {label} is {value}, {}.", describe_ratio(ratio))
     } else {
         let usual = quantity(typical, &outlier.unit);
         format!("{name}: {label} is {value}; {usual} is usual.")
@@ -301,7 +304,9 @@ fn figure_outlier(
 /// The geometric mean of a family's ratios.
 fn ratio_together(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64> {
     let family = &judged.population.families[family];
-    let ratios: Vec<f64> = { family.figures.iter() }
+    let ratios: Vec<f64> = family
+        .figures
+        .iter()
         .filter_map(|figure| {
             let what = Criterion::Figure(*figure);
             let measure = judged.population.measure(what)?;
@@ -323,7 +328,9 @@ fn group_record(nodes: &Nodes, group: &Group) -> FleetGroup {
         name: group.name.clone(),
         nodes: group.nodes.len(),
         identity: identity.collect(),
-        figures: { nodes.figures.iter() }
+        figures: nodes
+            .figures
+            .iter()
             .filter_map(|figure| figure_record(figure, group))
             .collect(),
     }

@@ -22,17 +22,20 @@ pub struct Side<'a> {
 }
 
 /// Figures that a node of the group has.
-pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
-    let is_there = |figure: &&Figure| {
+pub(super) fn list_figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+    let has_values = |figure: &&Figure| {
         let mut values = Nodes::select(&figure.values, &side.group.nodes);
         values.any(f64::is_finite)
     };
-    side.nodes.figures.iter().filter(is_there).collect()
+    side.nodes.figures.iter().filter(has_values).collect()
 }
 
-/// Figures of one name. If there is only one figure of a name, its step may have another name in
-/// the other fleet.
-pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
+/// Matches figures by step, name and unit. A name that only one figure has matches across steps of
+/// different names.
+pub(super) fn match_figures<'a>(
+    a: &[&'a Figure],
+    b: &[&'a Figure],
+) -> Vec<(&'a Figure, &'a Figure)> {
     let exact = |figure: &Figure| {
         (
             figure.step.clone(),
@@ -71,8 +74,8 @@ pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, 
     pairs
 }
 
-/// Is a value near the centre of these?
-pub(super) fn near(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
+/// Returns a test for being near the centre of these.
+pub(super) fn is_near_centre(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
     let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
     move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
 }

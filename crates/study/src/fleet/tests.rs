@@ -129,7 +129,7 @@ fn report_on(nodes: &Nodes) -> FleetReport {
     )
 }
 
-fn named(report: &FleetReport, kind: OutlierKind) -> BTreeSet<&str> {
+fn list_outliers(report: &FleetReport, kind: OutlierKind) -> BTreeSet<&str> {
     let all = report
         .outliers
         .iter()
@@ -148,7 +148,7 @@ fn slow_nodes_are_found_and_others_are_not() {
             }
         });
         let report = report_on(&nodes);
-        let named = named(&report, OutlierKind::Figure);
+        let named = list_outliers(&report, OutlierKind::Figure);
         let is_planted = |node: &&&str| node[1..].parse().is_ok_and(is_slow);
         let hits = named.iter().filter(is_planted).count();
         right += hits;
@@ -199,7 +199,7 @@ fn a_third_of_the_nodes_cannot_hide() {
         }
     });
     let report = report_on(&nodes);
-    let found = named(&report, OutlierKind::Figure);
+    let found = list_outliers(&report, OutlierKind::Figure);
     let right = found
         .iter()
         .filter(|n| n[1..].parse().is_ok_and(|at: usize| at < 30))
@@ -227,8 +227,8 @@ fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
         report.groups[0].name
     );
     let both = BTreeSet::from(["n5", "n50"]);
-    assert_eq!(named(&report, OutlierKind::Setting), both);
-    assert!(named(&report, OutlierKind::Figure).is_superset(&both));
+    assert_eq!(list_outliers(&report, OutlierKind::Setting), both);
+    assert!(list_outliers(&report, OutlierKind::Figure).is_superset(&both));
     // The serial number is not an anomaly.
     assert!(
         report
@@ -259,7 +259,7 @@ fn small_fleets_keep_together_what_is_alike_in_hardware() {
     let report = report_on(&nodes);
     assert_eq!(report.groups.len(), 1);
     assert_eq!(
-        named(&report, OutlierKind::Setting),
+        list_outliers(&report, OutlierKind::Setting),
         BTreeSet::from(["n0", "n1"])
     );
 }
@@ -275,7 +275,10 @@ fn four_nodes_are_compared_by_settings_alone() {
     let report = report_on(&nodes);
     assert_eq!(report.groups.len(), 1);
     assert_eq!(report.judged, 0);
-    assert_eq!(named(&report, OutlierKind::Setting), BTreeSet::from(["n2"]));
+    assert_eq!(
+        list_outliers(&report, OutlierKind::Setting),
+        BTreeSet::from(["n2"])
+    );
     assert!(
         report
             .findings
@@ -326,7 +329,10 @@ fn a_noisy_node_shows_by_its_intervals() {
         }
     });
     let report = report_on(&nodes);
-    assert_eq!(named(&report, OutlierKind::Figure), BTreeSet::from(["n9"]));
+    assert_eq!(
+        list_outliers(&report, OutlierKind::Figure),
+        BTreeSet::from(["n9"])
+    );
     assert!(report.outliers[0].figure.contains("width of intervals"));
 }
 
@@ -335,8 +341,8 @@ fn what_is_missing_is_a_finding() {
     let mut nodes = Nodes::new();
     let mut random = ChaCha8Rng::seed_from_u64(1);
     for number in 0..3 {
-        let mut made = node(number, &mut random, 30.0);
-        made.steps = vec![NodeStep {
+        let mut new_node = node(number, &mut random, 30.0);
+        new_node.steps = vec![NodeStep {
             name: "wiring".to_owned(),
             state: if number == 1 {
                 StepState::Failed
@@ -348,12 +354,12 @@ fn what_is_missing_is_a_finding() {
             why: (number == 1).then(|| "timed out".to_owned()),
             elapsed_s: None,
         }];
-        made.clock_ahead_s = Some(if number == 2 { 3600.0 } else { 0.1 });
-        made.attempts = 1 + u32::from(number == 2);
-        made.figures[0].value = if number == 2 { f64::NAN } else { 1.0 };
-        nodes.add(made.clone());
+        new_node.clock_ahead_s = Some(if number == 2 { 3600.0 } else { 0.1 });
+        new_node.attempts = 1 + u32::from(number == 2);
+        new_node.figures[0].value = if number == 2 { f64::NAN } else { 1.0 };
+        nodes.add(new_node.clone());
         if number == 0 {
-            nodes.add(made);
+            nodes.add(new_node);
         }
     }
     let asked: FleetRecord = serde_json::from_value(serde_json::json!({
@@ -373,19 +379,28 @@ fn what_is_missing_is_a_finding() {
             host: "here",
         },
     );
-    let said: BTreeMap<&str, &str> = { report.findings.iter() }
+    let sentences: BTreeMap<&str, &str> = report
+        .findings
+        .iter()
         .map(|finding| (finding.check.as_str(), finding.sentence.as_str()))
         .collect();
-    assert_eq!(said["missing-nodes"], "1 of 4 nodes has no record: n3.");
     assert_eq!(
-        said["failed-step"],
+        sentences["missing-nodes"],
+        "1 of 4 nodes has no record: n3."
+    );
+    assert_eq!(
+        sentences["failed-step"],
         "No record of step wiring on 1 node (n1): timed out"
     );
-    assert_eq!(said["left-out"], "1 node did not answer: n4: drained.");
-    assert!(said["clocks"].contains("n2 +3600 s"), "{}", said["clocks"]);
-    assert!(said["begun-again"].contains("n2"));
-    assert!(said["skipped-records"].contains("f.n0 (a second record of node n0)"));
-    assert!(said.contains_key("not-a-number"));
+    assert_eq!(sentences["left-out"], "1 node did not answer: n4: drained.");
+    assert!(
+        sentences["clocks"].contains("n2 +3600 s"),
+        "{}",
+        sentences["clocks"]
+    );
+    assert!(sentences["begun-again"].contains("n2"));
+    assert!(sentences["skipped-records"].contains("f.n0 (a second record of node n0)"));
+    assert!(sentences.contains_key("not-a-number"));
     assert_eq!((report.nodes, report.complete), (3, 2));
 }
 
@@ -397,7 +412,7 @@ fn no_node_is_no_panic() {
 }
 
 /// The first group of either fleet beside the other's.
-fn compared(a: &Nodes, b: &Nodes) -> Result<FleetDiff, DiffError> {
+fn compare_first_groups(a: &Nodes, b: &Nodes) -> Result<FleetDiff, DiffError> {
     let (of_a, of_b) = (groups(a), groups(b));
     let side = |nodes, group| Side {
         fleet: "f",
@@ -420,7 +435,7 @@ fn a_difference_has_the_planted_ratio() {
     let (mut covered, mut all) = (0, 0);
     for seed in 0..40 {
         let (a, b) = (of(2 * seed, 1.0, 12), of(2 * seed + 1, 14.0, 20));
-        let found = compared(&a, &b).unwrap();
+        let found = compare_first_groups(&a, &b).unwrap();
         for figure in &found.figures {
             let truth = if figure.step == "wiring" { 14.0 } else { 1.0 };
             all += 1;
@@ -450,7 +465,7 @@ fn equal_fleets_rarely_differ() {
     for nodes in [2, 4, 12] {
         let claims = (0..PAIRS).filter(|pair| {
             let (a, b) = (of(2 * pair, nodes), of(2 * pair + 1, nodes + 4));
-            let found = compared(&a, &b).unwrap();
+            let found = compare_first_groups(&a, &b).unwrap();
             found.sentence.starts_with("In B")
         });
         let share = claims.count() as f64 / PAIRS as f64;
@@ -467,7 +482,7 @@ fn equal_fleets_rarely_differ() {
 fn one_node_a_side_has_ratios_without_intervals() {
     let one = |seed| made(1, seed, |_, _| {});
     let (a, b) = (one(1), one(2));
-    let found = compared(&a, &b).unwrap();
+    let found = compare_first_groups(&a, &b).unwrap();
     assert!(found.figures.iter().all(|figure| figure.low.is_none()));
     assert!(found.sentence.contains("no interval"), "{}", found.sentence);
     assert!(found.settings.iter().all(|setting| setting.name != "bios"));
@@ -478,17 +493,17 @@ fn fleets_without_a_common_figure_say_which_they_have() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut of = |name: &str| {
         let mut nodes = Nodes::new();
-        let mut made = node(0, &mut random, 30.0);
-        made.figures.truncate(1);
-        made.figures[0].name = name.to_owned();
-        nodes.add(made);
+        let mut new_node = node(0, &mut random, 30.0);
+        new_node.figures.truncate(1);
+        new_node.figures[0].name = name.to_owned();
+        nodes.add(new_node);
         nodes
     };
     let (a, b) = (of("x"), of("y"));
-    let error = compared(&a, &b).unwrap_err();
-    let said = error.to_string();
+    let error = compare_first_groups(&a, &b).unwrap_err();
+    let message = error.to_string();
     assert!(
-        said.contains("A has wiring · x; B has wiring · y"),
-        "{said}"
+        message.contains("A has wiring · x; B has wiring · y"),
+        "{message}"
     );
 }

@@ -20,7 +20,7 @@ fn digits(percent: f64) -> String {
 }
 
 /// `12 % below`, `2.1 times` the other: how a figure compares with its peers'.
-pub(super) fn beside(ratio: f64) -> String {
+pub(super) fn describe_ratio(ratio: f64) -> String {
     if ratio >= 2.0 {
         format!("{} what is usual", factor(ratio))
     } else if ratio >= 1.0 {
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn ratios_in_words() {
-        assert_eq!(beside(0.871), "13 % below what is usual");
-        assert_eq!(beside(1.034), "3.4 % above what is usual");
-        assert_eq!(beside(14.2), "14 times what is usual");
+        assert_eq!(describe_ratio(0.871), "13 % below what is usual");
+        assert_eq!(describe_ratio(1.034), "3.4 % above what is usual");
+        assert_eq!(describe_ratio(14.2), "14 times what is usual");
         assert_eq!(
             describe_change(2.14, "longer", "shorter"),
             "2.1 times longer"

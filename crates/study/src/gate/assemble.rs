@@ -102,7 +102,7 @@ pub(super) fn fill(
             Some(state) if state.only_in.is_none() => {
                 words::sentence(entry, state, planned, plan, &names)
             }
-            _ => words::of_one_build(entry, &names),
+            _ => words::describe_single_build(entry, &names),
         };
     }
 }
@@ -170,7 +170,8 @@ fn judge_late(
         return;
     };
     let [name, other_name] = [late, other].map(|build| names[build].as_str());
-    entry.timed_out = compare::timed_out::bound(name, other_name, limit, &state.ended_s[other]);
+    entry.timed_out =
+        compare::timed_out::bound_slowdown(name, other_name, limit, &state.ended_s[other]);
     if entry.timed_out.is_some() {
         entry.outcome = outcome;
         entry.change = entry.change();

@@ -115,7 +115,7 @@ fn record_change(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) 
         head: path[change.last].1.to_owned(),
         steps,
         is_worse: word == metric.worse_word,
-        sentence: format!("{word}: {}{over}", effect.with_interval()),
+        sentence: format!("{word}: {}{over}", effect.describe_with_interval()),
         effect,
         word,
     }
@@ -169,7 +169,7 @@ fn has(gate: &GateRecord, benchmark: &str) -> bool {
 }
 
 fn read_link(link: &GateLink) -> Link {
-    Link::of_pairs(link.ratio.ln(), link.error, link.pairs)
+    Link::from_pairs(link.ratio.ln(), link.error, link.pairs)
 }
 
 fn read_measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {

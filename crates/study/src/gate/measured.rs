@@ -17,14 +17,14 @@ pub(super) const HEAD: usize = 1;
 
 /// A figure of a benchmark and what is known of it.
 #[derive(Debug, Clone)]
-struct Judged {
+struct JudgedFigure {
     regression: Regression,
     data: Responses,
     /// What the last look showed.
     look: Option<RegressionLook>,
 }
 
-impl Judged {
+impl JudgedFigure {
     fn new(regression: Regression) -> Self {
         Self {
             regression,
@@ -75,9 +75,9 @@ pub(super) struct Measured {
     pub(super) is_warm: bool,
     /// Runs of both builds that a limit on CPU time stopped.
     pub(super) stops: [Stops; 2],
-    figure: Judged,
+    figure: JudgedFigure,
     /// CPU time, if it is judged and all runs have it.
-    cpu: Option<Judged>,
+    cpu: Option<JudgedFigure>,
     /// The largest of all runs.
     cpu_share: f64,
     around: Circumstances,
@@ -125,8 +125,8 @@ impl Measured {
             ended_s: Default::default(),
             only_in: None,
             is_warm: false,
-            figure: Judged::new(figure),
-            cpu: cpu.map(Judged::new),
+            figure: JudgedFigure::new(figure),
+            cpu: cpu.map(JudgedFigure::new),
             cpu_share: 0.0,
             stops: Default::default(),
             around: Circumstances::default(),
@@ -151,17 +151,19 @@ impl Measured {
     /// Is it slower by its CPU time, while its figure decides nothing and may have changed as much?
     /// Taking less time may well need more CPU time.
     pub(super) fn is_slower_by_cpu(&self) -> bool {
-        self.with_cpu(Regression::is_slower_by_cpu)
+        self.holds_for_judged_times(Regression::is_slower_by_cpu)
     }
 
     /// Is it not slower by its CPU time, while its figure is near enough but would take long to
     /// decide? Nothing passes by that, since CPU time does not include waiting.
     pub(super) fn is_passed_by_cpu(&self) -> bool {
         let pair_s = self.pair_s().unwrap_or(0.0);
-        self.with_cpu(|judge, figure, cpu| judge.is_passed_by_cpu(figure, cpu, pair_s))
+        self.holds_for_judged_times(|judge, figure, cpu| {
+            judge.is_passed_by_cpu(figure, cpu, pair_s)
+        })
     }
 
-    fn with_cpu(
+    fn holds_for_judged_times(
         &self,
         is_true: impl Fn(&Regression, &RegressionLook, &RegressionLook) -> bool,
     ) -> bool {
@@ -280,7 +282,7 @@ impl Measured {
 
     /// The ratios of all pairs.
     fn link_pairs(&self) -> (Vec<Link>, Links) {
-        let link = |judged: &Judged| self.width.link(&judged.data, &self.around);
+        let link = |judged: &JudgedFigure| self.width.link(&judged.data, &self.around);
         let cpu = self.cpu.as_ref();
         let cpu = cpu.filter(|_| self.cpu_share >= CPU_BOUND).and_then(link);
         let figure = link(&self.figure);

@@ -23,7 +23,7 @@ use pinwise_workload::{Better, Metric, Workload};
 pub use engine::run;
 pub use history::history;
 
-/// Two builds and what is asked of them.
+/// Two builds and how to compare them.
 #[derive(Debug, Clone)]
 pub struct GatePlan {
     /// What is compared with.
@@ -40,7 +40,7 @@ pub struct GatePlan {
     pub alpha: f64,
     /// Time for everything.
     pub budget: Option<Duration>,
-    /// Most pairs of runs per benchmark.
+    /// Maximum number of pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
     /// Spend the error so that some is left at every look, however many there are: no end is
     /// planned, though budget and pairs may set one.
@@ -113,7 +113,7 @@ pub struct GateProgress<'a> {
     pub benchmark: &'a str,
     /// Benchmarks that are decided.
     pub decided: usize,
-    /// Benchmarks in all.
+    /// Benchmarks in total.
     pub benchmarks: usize,
     /// Those of them found slower.
     pub slower: usize,

@@ -37,7 +37,7 @@ fn build(name: &str) -> BuildRecord {
     }
 }
 
-fn planned(program: &str) -> PlannedBenchmark {
+fn plan_benchmark(program: &str) -> PlannedBenchmark {
     PlannedBenchmark {
         name: program.to_owned(),
         base: Some(workload("base", program)),
@@ -71,14 +71,14 @@ fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan
 }
 
 /// A watcher that ignores everything.
-struct Unwatched;
+struct NoObserver;
 
-impl Observer for Unwatched {}
+impl Observer for NoObserver {}
 
 fn gate(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GateRecord {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, seed).unwrap();
     let plan = plan(benchmarks, budget_s, seed);
-    run(&plan, &mut machine, &mut Unwatched).unwrap()
+    run(&plan, &mut machine, &mut NoObserver).unwrap()
 }
 
 fn outcome<'a>(record: &'a GateRecord, name: &str) -> &'a GateOutcome {
@@ -88,7 +88,9 @@ fn outcome<'a>(record: &'a GateRecord, name: &str) -> &'a GateOutcome {
 
 #[test]
 fn a_slower_benchmark_fails_the_gate_and_the_others_are_decided() {
-    let suite = ["same", "slow", "fast", "other"].map(planned).to_vec();
+    let suite = ["same", "slow", "fast", "other"]
+        .map(plan_benchmark)
+        .to_vec();
     let record = gate(suite, 60, 1);
     assert_eq!(record.verdict.decision, GateDecision::Fail);
     assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower);
@@ -112,7 +114,7 @@ fn a_slower_benchmark_fails_the_gate_and_the_others_are_decided() {
 fn suites_without_a_change_pass_and_raise_few_alarms() {
     let mut passed = 0;
     for seed in 0..30 {
-        let suite = ["a", "b", "c", "d", "e"].map(planned).to_vec();
+        let suite = ["a", "b", "c", "d", "e"].map(plan_benchmark).to_vec();
         let record = gate(suite, 60, seed);
         assert_ne!(record.verdict.decision, GateDecision::Broken);
         passed += usize::from(record.verdict.decision == GateDecision::Pass);
@@ -122,7 +124,7 @@ fn suites_without_a_change_pass_and_raise_few_alarms() {
 
 #[test]
 fn a_gate_that_cannot_decide_says_so_and_keeps_its_budget() {
-    let record = gate(["a", "b", "c"].map(planned).to_vec(), 3, 1);
+    let record = gate(["a", "b", "c"].map(plan_benchmark).to_vec(), 3, 1);
     assert_eq!(record.verdict.decision, GateDecision::Undecided);
     assert_eq!(record.stopped, Some(Stopped::Budget));
     assert!(record.elapsed_s <= 3.0, "{}", record.elapsed_s);
@@ -150,7 +152,7 @@ fn a_short_budget_is_said_at_once_and_spent_on_some() {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
     let names = ["slow", "b", "c", "d", "e", "f", "g", "h"];
     // Time for 30 pairs of 0.1 s; a verdict needs at least six of each.
-    let plan = plan(names.map(planned).to_vec(), 3, 1);
+    let plan = plan(names.map(plan_benchmark).to_vec(), 3, 1);
     let mut warned = Warned::default();
     let record = run(&plan, &mut machine, &mut warned).unwrap();
     assert!(warned.0[0].starts_with("The budget is too short for 8 benchmarks"));
@@ -161,7 +163,9 @@ fn a_short_budget_is_said_at_once_and_spent_on_some() {
 
 #[test]
 fn what_cannot_be_judged_is_named_and_the_rest_decided() {
-    let mut suite = ["same", "broken", "gone", "new"].map(planned).to_vec();
+    let mut suite = ["same", "broken", "gone", "new"]
+        .map(plan_benchmark)
+        .to_vec();
     suite[2].head = None;
     suite[3].base = None;
     let record = gate(suite, 60, 1);
@@ -177,7 +181,7 @@ fn what_cannot_be_judged_is_named_and_the_rest_decided() {
 
 #[test]
 fn runs_of_both_builds_alternate_at_random() {
-    let record = gate(["same"].map(planned).to_vec(), 30, 1);
+    let record = gate(["same"].map(plan_benchmark).to_vec(), 30, 1);
     let pairs = &record.benchmarks[0].pairs;
     let first = pairs.iter().filter(|pair| pair.head_first).count();
     assert!(first > 0 && first < pairs.len());
@@ -193,7 +197,7 @@ fn a_benchmark_that_times_out_is_slower_by_a_bound() {
     );
     let gate = |program: &str, timeout_s: f64, seed| {
         let mut machine = SimulatedMachine::from_text("test", &text, seed).unwrap();
-        let mut benchmark = planned(program);
+        let mut benchmark = plan_benchmark(program);
         for build in [&mut benchmark.base, &mut benchmark.head] {
             let timeout = Some(Duration::from_secs_f64(timeout_s));
             build.as_mut().unwrap().timeout = timeout;
@@ -201,7 +205,7 @@ fn a_benchmark_that_times_out_is_slower_by_a_bound() {
         run(
             &plan(vec![benchmark], 60, seed),
             &mut machine,
-            &mut Unwatched,
+            &mut NoObserver,
         )
         .unwrap()
     };
@@ -235,9 +239,9 @@ fn a_benchmark_that_times_out_is_slower_by_a_bound() {
 #[test]
 fn the_most_pairs_that_were_allowed_are_not_exceeded() {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
-    let mut plan = plan(["a", "b"].map(planned).to_vec(), 600, 1);
+    let mut plan = plan(["a", "b"].map(plan_benchmark).to_vec(), 600, 1);
     plan.max_pairs = Some(7);
-    let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+    let record = run(&plan, &mut machine, &mut NoObserver).unwrap();
     assert_eq!(record.stopped, Some(Stopped::Runs));
     assert!(record.benchmarks.iter().all(|b| b.pairs.len() == 7));
 }
@@ -247,9 +251,13 @@ fn an_open_ended_gate_goes_on_until_all_is_decided() {
     let mut alarms = 0;
     for seed in 0..40 {
         let mut machine = SimulatedMachine::from_text("test", MACHINE, seed).unwrap();
-        let mut plan = plan(["same", "other", "slow"].map(planned).to_vec(), 0, seed);
+        let mut plan = plan(
+            ["same", "other", "slow"].map(plan_benchmark).to_vec(),
+            0,
+            seed,
+        );
         (plan.budget, plan.is_open_ended) = (None, true);
-        let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+        let record = run(&plan, &mut machine, &mut NoObserver).unwrap();
         assert_eq!(record.stopped, Some(Stopped::Precision));
         assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower, "{seed}");
         let is_alarm = |name| *outcome(&record, name) != GateOutcome::Passed;
@@ -260,13 +268,13 @@ fn an_open_ended_gate_goes_on_until_all_is_decided() {
 }
 
 /// A gate between two commits, in which the head's benchmark is one of these.
-fn between(base: &str, head: &str, program: &str, at: u64) -> GateRecord {
+fn gate_commits(base: &str, head: &str, program: &str, at: u64) -> GateRecord {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, at).unwrap();
     let plan = GatePlan {
         is_chained: true,
-        ..plan(vec![planned(program)], 30, at)
+        ..plan(vec![plan_benchmark(program)], 30, at)
     };
-    let mut record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+    let mut record = run(&plan, &mut machine, &mut NoObserver).unwrap();
     (record.base.commit, record.head.commit) = (Some(base.to_owned()), Some(head.to_owned()));
     record.benchmarks[0].name = "parse".to_owned();
     record.id = format!("gate-{at}");
@@ -280,9 +288,9 @@ fn a_gate_of_commits_is_measured_on_and_keeps_its_verdict() {
         let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
         let plan = GatePlan {
             is_chained,
-            ..plan(vec![planned("slow")], budget_s, 1)
+            ..plan(vec![plan_benchmark("slow")], budget_s, 1)
         };
-        let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+        let record = run(&plan, &mut machine, &mut NoObserver).unwrap();
         let slow = &record.benchmarks[0];
         assert_eq!(slow.outcome, GateOutcome::Slower, "{is_chained}");
         assert_eq!(record.stopped, Some(Stopped::Precision));
@@ -303,12 +311,12 @@ fn a_gate_of_commits_is_measured_on_and_keeps_its_verdict() {
 #[test]
 fn gates_are_chained_from_commit_to_commit() {
     let gates = [
-        between("c", "d", "same", 5),
-        between("b", "c", "slow", 2),
-        between("a", "b", "same", 1),
+        gate_commits("c", "d", "same", 5),
+        gate_commits("b", "c", "slow", 2),
+        gate_commits("a", "b", "same", 1),
         // The same commits again, and commits that lead nowhere.
-        between("b", "c", "slow", 3),
-        between("x", "y", "fast", 4),
+        gate_commits("b", "c", "slow", 3),
+        gate_commits("x", "y", "fast", 4),
     ];
     let history = history(&gates, "parse").unwrap();
     let commits: Vec<(&str, &str)> = history
@@ -332,21 +340,24 @@ fn gates_are_chained_from_commit_to_commit() {
 
 #[test]
 fn gates_of_one_second_are_chained_by_their_commits() {
-    let newest_first = [between("b", "c", "same", 1), between("a", "b", "same", 1)];
+    let newest_first = [
+        gate_commits("b", "c", "same", 1),
+        gate_commits("a", "b", "same", 1),
+    ];
     let steps = history(&newest_first, "parse").unwrap().steps;
     assert_eq!(steps.len(), 2);
 }
 
 #[test]
 fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
-    let mut few = between("b", "c", "same", 2);
+    let mut few = gate_commits("b", "c", "same", 2);
     let parse = &mut few.benchmarks[0];
     (parse.low, parse.high) = (None, None);
     assert!(parse.high_alone.is_some() && parse.link.is_some());
     let gates = [
-        between("a", "b", "same", 1),
+        gate_commits("a", "b", "same", 1),
         few,
-        between("c", "d", "same", 3),
+        gate_commits("c", "d", "same", 3),
     ];
     let history = history(&gates, "parse").unwrap();
     assert_eq!((history.steps.len(), history.left_out), (3, 0));
@@ -361,7 +372,7 @@ fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
 fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
     // Slower by 9 %, which other programs hide in wall-clock time.
     let disturbed = |base: &str, head: &str, at: u64| {
-        let mut gate = between(base, head, "same", at);
+        let mut gate = gate_commits(base, head, "same", at);
         let parse = &mut gate.benchmarks[0];
         let link = |ratio: f64, error: f64| {
             Some(GateLink {
@@ -401,11 +412,17 @@ fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
 
 #[test]
 fn a_history_ends_where_commits_come_round_again() {
-    let gates = [between("a", "b", "same", 1), between("b", "a", "same", 2)];
+    let gates = [
+        gate_commits("a", "b", "same", 1),
+        gate_commits("b", "a", "same", 2),
+    ];
     let steps = history(&gates, "parse").unwrap().steps;
     assert_eq!(steps.len(), 2);
     // Folders are no commits.
-    assert_eq!(history(&[gate(vec![planned("same")], 10, 1)], "same"), None);
+    assert_eq!(
+        history(&[gate(vec![plan_benchmark("same")], 10, 1)], "same"),
+        None
+    );
     assert_eq!(history(&gates, "other"), None);
 }
 
@@ -420,25 +437,25 @@ const LOADED: &str = concat!(
 );
 
 /// A gate of one benchmark under that load.
-fn under_load(program: &str, with_cpu: bool, seed: u64) -> GateRecord {
+fn gate_under_load(program: &str, with_cpu: bool, seed: u64) -> GateRecord {
     let mut machine = SimulatedMachine::from_text("test", LOADED, seed).unwrap();
-    let mut benchmark = planned(program);
+    let mut benchmark = plan_benchmark(program);
     benchmark.with_cpu = with_cpu;
     let plan = plan(vec![benchmark], 25, seed);
-    run(&plan, &mut machine, &mut Unwatched).unwrap()
+    run(&plan, &mut machine, &mut NoObserver).unwrap()
 }
 
 #[test]
 fn cpu_time_shows_what_other_programs_hide() {
     let found = |with_cpu: bool| {
-        let gates = (0..20).map(|seed| under_load("slow", with_cpu, seed));
+        let gates = (0..20).map(|seed| gate_under_load("slow", with_cpu, seed));
         gates
             .filter(|gate| gate.verdict.decision == GateDecision::Fail)
             .count()
     };
     let (with, without) = (found(true), found(false));
     assert!(with >= 18 && without <= 10, "{with} and {without} of 20");
-    let record = under_load("slow", true, 1);
+    let record = gate_under_load("slow", true, 1);
     let slow = &record.benchmarks[0];
     let cpu = slow.cpu.as_ref().unwrap();
     assert!(cpu.decides && cpu.low.unwrap() > 1.0, "{cpu:?}");
@@ -455,13 +472,13 @@ fn cpu_time_shows_what_other_programs_hide() {
 fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
     let ends = |seed: u64, is_open_ended: bool| {
         let mut machine = SimulatedMachine::from_text("test", LOADED, seed).unwrap();
-        let mut benchmark = planned("same");
+        let mut benchmark = plan_benchmark("same");
         benchmark.with_cpu = true;
         let plan = GatePlan {
             is_open_ended,
             ..plan(vec![benchmark], 600, seed)
         };
-        run(&plan, &mut machine, &mut Unwatched).unwrap()
+        run(&plan, &mut machine, &mut NoObserver).unwrap()
     };
     let is_by_cpu = |record: &GateRecord| {
         let sentence = &record.benchmarks[0].sentence;
@@ -483,7 +500,7 @@ fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
 
 #[test]
 fn the_cpu_time_of_equal_builds_raises_few_alarms() {
-    let gates = (0..60).map(|seed| under_load("same", true, seed));
+    let gates = (0..60).map(|seed| gate_under_load("same", true, seed));
     let alarms = gates.filter(|gate| gate.verdict.decision == GateDecision::Fail);
     // One in twenty.
     let alarms = alarms.count();
@@ -495,9 +512,9 @@ fn the_cpu_time_of_what_mostly_waits_is_not_judged() {
     let machine = MACHINE.replace("base_s = 0.0525", "base_s = 0.0525\ncpu_share = 0.1");
     let machine = machine.replace("[workload.default]", "[workload.default]\ncpu_share = 0.1");
     let mut machine = SimulatedMachine::from_text("test", &machine, 1).unwrap();
-    let mut benchmark = planned("slow");
+    let mut benchmark = plan_benchmark("slow");
     benchmark.with_cpu = true;
-    let record = run(&plan(vec![benchmark], 60, 1), &mut machine, &mut Unwatched).unwrap();
+    let record = run(&plan(vec![benchmark], 60, 1), &mut machine, &mut NoObserver).unwrap();
     let slow = &record.benchmarks[0];
     assert_eq!((&slow.outcome, &slow.cpu), (&GateOutcome::Slower, &None));
     assert!(slow.pairs[0].head_cpu_s.is_some());
@@ -507,9 +524,9 @@ fn the_cpu_time_of_what_mostly_waits_is_not_judged() {
 fn a_head_that_is_not_slower_may_need_more_cpu_time() {
     let machine = MACHINE.replace("base_s = 0.045", "base_s = 0.045\ncpu_share = 1.3");
     let mut machine = SimulatedMachine::from_text("test", &machine, 1).unwrap();
-    let mut benchmark = planned("fast");
+    let mut benchmark = plan_benchmark("fast");
     benchmark.with_cpu = true;
-    let record = run(&plan(vec![benchmark], 60, 1), &mut machine, &mut Unwatched).unwrap();
+    let record = run(&plan(vec![benchmark], 60, 1), &mut machine, &mut NoObserver).unwrap();
     let fast = &record.benchmarks[0];
     assert_ne!(fast.outcome, GateOutcome::Slower, "{fast:?}");
     assert!(fast.cpu.as_ref().unwrap().low.unwrap() > 1.1, "{fast:?}");
@@ -517,7 +534,7 @@ fn a_head_that_is_not_slower_may_need_more_cpu_time() {
 
 #[test]
 fn medians_that_contradict_the_pairs_are_named() {
-    let mut record = gate(["same", "slow"].map(planned).to_vec(), 60, 1);
+    let mut record = gate(["same", "slow"].map(plan_benchmark).to_vec(), 60, 1);
     assert_eq!(assemble::medians_contradict(&record), None);
     // Slower in its pairs, most of whose base runs met other load.
     record.benchmarks[1].base = record.benchmarks[1].head.map(|head| 1.01 * head);
@@ -530,7 +547,7 @@ fn medians_that_contradict_the_pairs_are_named() {
 
 #[test]
 fn an_undecided_gate_names_what_cpu_time_decides() {
-    let mut record = gate(vec![planned("same")], 60, 1);
+    let mut record = gate(vec![plan_benchmark("same")], 60, 1);
     assert_eq!(words::cpu_time_decides(&record), "");
     record.benchmarks[0].outcome = GateOutcome::Undecided;
     assert_eq!(words::cpu_time_decides(&record), "");

@@ -113,7 +113,7 @@ fn change(effect: Option<&EffectRecord>) -> String {
     match effect {
         None => "no estimate yet".to_owned(),
         Some(effect) if effect.interval.is_empty() => format!("{}, no interval yet", effect.text),
-        Some(effect) => effect.with_interval(),
+        Some(effect) => effect.describe_with_interval(),
     }
 }
 
@@ -139,7 +139,7 @@ fn effect_range(effect: Option<&EffectRecord>) -> String {
 }
 
 /// A benchmark that only one build has.
-pub(super) fn of_one_build(entry: &GateBenchmark, names: &[String; 2]) -> String {
+pub(super) fn describe_single_build(entry: &GateBenchmark, names: &[String; 2]) -> String {
     let [base, head] = names;
     match entry.outcome {
         GateOutcome::Missing => format!("{}: {base} has it, {head} does not.", entry.name),

@@ -40,12 +40,12 @@ pub(super) fn list_findings(
         plan,
         housekeeping: topology.online.difference(&isolated),
     };
-    let mut findings = examined.isolated_interrupted();
-    findings.extend(examined.isolated_shared());
+    let mut findings = examined.find_interrupts_on_isolated();
+    findings.extend(examined.find_threads_on_isolated());
     findings.extend(examined.ticking());
     findings.extend(examined.callbacks());
     findings.extend(examined.beneath());
-    findings.extend(examined.held_back());
+    findings.extend(examined.find_quota());
     findings.extend(examined.busy());
     findings.extend(examined.not_isolated(topology));
     findings.extend(examined.movable());
@@ -76,7 +76,7 @@ impl Examined<'_> {
     }
 
     /// Interrupts of devices on isolated CPUs.
-    fn isolated_interrupted(&self) -> Vec<Finding> {
+    fn find_interrupts_on_isolated(&self) -> Vec<Finding> {
         let mut irqs: BTreeMap<Irq, (CpuSet, u64)> = BTreeMap::new();
         for cpu in self.cpus_of(&self.plan.isolation.isolated) {
             for counted in &cpu.interrupts {
@@ -125,7 +125,7 @@ impl Examined<'_> {
     }
 
     /// Other threads on isolated CPUs.
-    fn isolated_shared(&self) -> Option<Finding> {
+    fn find_threads_on_isolated(&self) -> Option<Finding> {
         let mut threads: BTreeMap<&str, f64> = BTreeMap::new();
         let mut cpus = CpuSet::new();
         for cpu in self.cpus_of(&self.plan.isolation.isolated) {
@@ -298,7 +298,7 @@ impl Examined<'_> {
     }
 
     /// A quota on CPU time.
-    fn held_back(&self) -> Option<Finding> {
+    fn find_quota(&self) -> Option<Finding> {
         let causes = &self.record.causes;
         let cause = causes.iter().find(|cause| cause.kind == GapCause::Quota)?;
         Some(

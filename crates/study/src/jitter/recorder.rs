@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::causes::words;
-use pinwise_machine::jitter::Counted;
+use pinwise_machine::jitter::SystemCounter;
 use pinwise_machine::{GapListener, WatchedCpu, WatchedCpus};
 use pinwise_record::{
     CountedRecord, GapCause, GapPartRecord, GapRecord, JitterCauseRecord, JitterCpuRecord,
@@ -127,7 +127,9 @@ impl Recorder {
     /// Kind, name and number of a cause.
     fn words(&self, cause: &Cause) -> (GapCause, String, Option<u32>) {
         match cause {
-            Cause::Beneath if self.is_virtual => (GapCause::Hypervisor, String::new(), None),
+            Cause::HypervisorOrFirmware if self.is_virtual => {
+                (GapCause::Hypervisor, String::new(), None)
+            }
             cause => words(cause),
         }
     }
@@ -162,7 +164,7 @@ impl Recorder {
             } else {
                 0.0
             },
-            unwritten: watched.unwritten,
+            unwritten: watched.lost_gaps,
             causes: self.rank_causes(causes.map(|(cause, amount)| own((cause, *amount)))),
             queued_ms: watched.queued.map(|time| time.as_secs_f64() * 1e3),
             steal_ms: watched.steal.map(|time| time.as_secs_f64() * 1e3),
@@ -194,10 +196,10 @@ impl Recorder {
     pub(super) fn notes(&self, found: &WatchedCpus) -> Vec<String> {
         let mut notes = found.notes.clone();
         for cpu in &found.cpus {
-            if cpu.unwritten > 0 {
+            if cpu.lost_gaps > 0 {
                 notes.push(format!(
                     "The buffer of CPU {1} was full: {0} more gaps are not counted; use a larger --threshold.",
-                    cpu.unwritten, cpu.cpu
+                    cpu.lost_gaps, cpu.cpu
                 ));
             }
         }
@@ -205,7 +207,7 @@ impl Recorder {
     }
 }
 
-fn record_counts(all: &[Counted]) -> Vec<CountedRecord> {
+fn record_counts(all: &[SystemCounter]) -> Vec<CountedRecord> {
     let mut all: Vec<CountedRecord> = all
         .iter()
         .map(|counted| CountedRecord {

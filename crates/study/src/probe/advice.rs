@@ -52,7 +52,7 @@ pub fn advise_placements(
     let mut notes = Vec::new();
     let placements: Vec<Placement> = defaults(&measured, threads)
         .into_iter()
-        .map(|placement| by_name(&placement, topology, &measured, when, &mut notes))
+        .map(|placement| name_placement(&placement, topology, &measured, when, &mut notes))
         .collect();
     let is_all = |placement: &Placement| {
         placement
@@ -124,14 +124,14 @@ pub fn rewire(topology: &Topology, known: &TopologyRecord) -> Topology {
             .collect();
         if groups.is_empty() && level != Level::Core {
             // No boundary was found: all CPUs are in one unit.
-            return machine.rewired(level, std::slice::from_ref(&machine.online));
+            return machine.with_level(level, std::slice::from_ref(&machine.online));
         }
-        machine.rewired(level, &groups)
+        machine.with_level(level, &groups)
     })
 }
 
 /// A placement by its measured CPUs, if the report would give others.
-fn by_name(
+fn name_placement(
     placement: &Placement,
     reported: &Topology,
     measured: &Topology,
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use pinwise_record::{Contradiction, Measured, MeasuredLevel};
 
-    fn known(topology: &Topology, level: LevelName, groups: &[&str]) -> TopologyRecord {
+    fn known_record(topology: &Topology, level: LevelName, groups: &[&str]) -> TopologyRecord {
         let mut record = TopologyRecord::new(topology, &[]);
         record.contradictions.push(Contradiction {
             level: level.clone(),
@@ -189,7 +189,7 @@ mod tests {
         let advice = advise_placements(
             &topology,
             Some(2),
-            &known(&topology, LevelName::Smt, &["0-1", "2-3"]),
+            &known_record(&topology, LevelName::Smt, &["0-1", "2-3"]),
         );
         assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
         assert!(
@@ -204,7 +204,7 @@ mod tests {
     fn a_map_of_a_virtual_machine_is_believed_if_it_was_watched() {
         let mut topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         topology.identity.hypervisor = Some("kvm".to_owned());
-        let mut record = known(&topology, LevelName::Smt, &["0-1", "2-3"]);
+        let mut record = known_record(&topology, LevelName::Smt, &["0-1", "2-3"]);
         let advice = advise_placements(&topology, Some(2), &record);
         assert_eq!(advice.placements, defaults(&topology, Some(2)));
         assert_eq!(advice.notes, [MOMENT]);
@@ -219,7 +219,7 @@ mod tests {
         let advice = advise_placements(
             &topology,
             Some(1),
-            &known(&topology, LevelName::Smt, &["0-1"]),
+            &known_record(&topology, LevelName::Smt, &["0-1"]),
         );
         assert_eq!(advice.placements, defaults(&topology, Some(1)));
         assert_eq!(advice.notes, [NOTHING_LEFT]);
@@ -232,7 +232,7 @@ mod tests {
         let advice = advise_placements(
             &topology,
             Some(2),
-            &known(&topology, LevelName::Placement, &[]),
+            &known_record(&topology, LevelName::Placement, &[]),
         );
         assert!(plain.iter().any(rests_on_wiring));
         assert!(!advice.placements.iter().any(rests_on_wiring));

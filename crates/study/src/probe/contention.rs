@@ -3,7 +3,7 @@
 //! Latency alone cannot find SMT siblings everywhere (on Zen 5 a sibling is at 18 ns and the other
 //! cores of the complex at 19 to 22). Two hyper-threads compete for the core, two cores do not. The
 //! nearest CPUs by latency are tried first, then reported siblings, and some strangers as a check;
-//! once a CPU's sibling is found, no more are tried.
+//! once a CPU's sibling is found, no others are tried.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -171,7 +171,7 @@ fn measure_round(
     round: &[(usize, usize)],
     found: &mut Contentions,
 ) -> Result<(), MachineError> {
-    let float = ratios(session, pairs, round, Port::Float)?;
+    let float = measure_ratios(session, pairs, round, Port::Float)?;
     let mut ambiguous = Vec::new();
     for (&(a, b), float) in round.iter().zip(float) {
         found.entry((a, b)).or_default().float = float;
@@ -182,7 +182,7 @@ fn measure_round(
         }
     }
     for port in [Port::Spin, Port::Integer] {
-        let values = ratios(session, pairs, &ambiguous, port)?;
+        let values = measure_ratios(session, pairs, &ambiguous, port)?;
         for (&pair, value) in ambiguous.iter().zip(values) {
             let entry = found.entry(pair).or_default();
             match port {
@@ -194,7 +194,7 @@ fn measure_round(
     Ok(())
 }
 
-fn ratios(
+fn measure_ratios(
     session: &mut Session<'_>,
     pairs: &Pairs,
     round: &[(usize, usize)],

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::estimate::{Effort, Sample};
-use super::modes::two_modes;
+use super::modes::{MIN_RATIO, find_two_modes};
 use super::session::Session;
 use pinwise_machine::{MachineError, Probe};
 use pinwise_record::{ClockRecord, PauseRecord, SchedulingRecord};
@@ -27,7 +27,9 @@ const SCHEDULER: Effort = Effort {
 const MAX_CPUS: usize = 64;
 
 /// Clocks of the first CPU.
-pub(super) fn clock(session: &mut Session<'_>) -> Result<Option<ClockRecord>, MachineError> {
+pub(super) fn measure_clock(
+    session: &mut Session<'_>,
+) -> Result<Option<ClockRecord>, MachineError> {
     let Some(cpu) = session.topology.allowed.first() else {
         return Ok(None);
     };
@@ -84,14 +86,14 @@ pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, Machi
             cpu,
             pause_ns,
             pause_cycles: cycles.median(),
-            modes: two_modes(&sample.values),
+            modes: find_two_modes(&sample.values, MIN_RATIO),
         });
     }
     Ok(records)
 }
 
 /// A switch on the first CPU, and a wake-up from it to the next.
-pub(super) fn scheduling(
+pub(super) fn measure_scheduling(
     session: &mut Session<'_>,
 ) -> Result<Option<SchedulingRecord>, MachineError> {
     let mut cpus = session.topology.allowed.iter();

@@ -17,7 +17,7 @@ use pinwise_record::{DriftPair, DriftRecord, DriftState, LevelName};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_wiring::{Relation, relation};
 
-/// One repetition of a pair's latency, some 3 ms.
+/// One repetition of a pair's latency, about 3 ms.
 const LATENCY: Effort = Effort {
     least: 40,
     most: 80,

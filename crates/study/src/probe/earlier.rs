@@ -16,7 +16,7 @@ static LEVELS: [LevelName; 3] = [LevelName::Smt, LevelName::Llc, LevelName::Pack
 const SURE_OF_TWO: f64 = 0.85;
 const SURE_OF_MORE: f64 = 0.95;
 
-/// What one map says of a level by itself.
+/// The verdict of a single map on a level.
 #[derive(Debug, PartialEq, Eq)]
 enum Says<'a> {
     /// The report holds.
@@ -47,7 +47,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
     let is_virtual = record.machine.hypervisor.is_some();
     match why_moving(&unstable, earlier) {
         Some((sentence, confidence)) => {
-            moves(&mut measured.verdicts, sentence, confidence, is_virtual);
+            add_moving_verdict(&mut measured.verdicts, sentence, confidence, is_virtual);
         }
         None => measured.notes.extend(agreement(&measured, &maps)),
     }
@@ -136,7 +136,12 @@ fn why_moving(
 }
 
 /// The verdict that the wiring does not stay, unless this map saw that itself.
-fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is_virtual: bool) {
+fn add_moving_verdict(
+    verdicts: &mut Vec<LevelVerdict>,
+    sentence: String,
+    confidence: f64,
+    is_virtual: bool,
+) {
     let own = verdicts
         .iter()
         .position(|v| v.level == LevelName::Placement);

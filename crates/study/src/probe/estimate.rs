@@ -110,9 +110,9 @@ pub(super) fn estimate(
         if open.is_empty() || left.is_zero() {
             return Ok(samples);
         }
-        let asked: Vec<Probe> = open.iter().map(|&index| probes[index].clone()).collect();
+        let batch: Vec<Probe> = open.iter().map(|&index| probes[index].clone()).collect();
         let before = machine.now();
-        let answers = machine.probe(&asked, wanted, left)?;
+        let answers = machine.probe(&batch, wanted, left)?;
         for (index, batches) in open.into_iter().zip(answers) {
             samples[index].absorb(batches);
         }

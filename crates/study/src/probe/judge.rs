@@ -62,7 +62,7 @@ impl Opinion {
     }
 
     /// Results found while the wiring changed prove nothing.
-    fn of_a_moment(self) -> Self {
+    fn weaken_as_unstable(self) -> Self {
         let measured = format!("Before the wiring changed: {}", self.measured);
         Self::cannot_tell(self.claim, measured)
     }
@@ -83,7 +83,7 @@ pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
     let wired = |level, kind| {
         let opinion = groups(case, level, kind);
         match has_moved(case) && opinion.verdict == Agreement::Contradicted {
-            true => opinion.of_a_moment(),
+            true => opinion.weaken_as_unstable(),
             false => opinion,
         }
     };

@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::leaders;
-use super::pairs::{Pairs, ask, least, measure_round, transfers, usable_nodes};
+use super::pairs::{Pairs, ask, least, measure_round, measure_transfers, usable_nodes};
 use super::rounds::tournament;
 use super::session::Session;
 use pinwise_format::whole_usize;
@@ -23,7 +23,7 @@ use pinwise_stats::describe::quantile;
 const DISTURBANCE: f64 = 1.06;
 /// Pairs that the disturbance is judged by.
 const JUDGED_PAIRS: usize = 6;
-/// Fewer CPUs are measured one pair after the other: it takes no time.
+/// With fewer CPUs the pairs are measured one after the other, which is fast enough.
 const MIN_PARALLEL: usize = 8;
 /// Skipped pairs that are measured after all: this share of them, within
 /// these bounds.
@@ -49,7 +49,7 @@ pub(super) fn measure(
     let homes = usable_nodes(&session.topology).min(2);
     let needed = pairs.cost * u32::try_from(all.len() * homes / width).unwrap_or(u32::MAX);
     let missed = if pairs.len() <= MIN_PARALLEL || needed <= session.time_left() {
-        transfers(session, pairs, &all, width)?
+        measure_transfers(session, pairs, &all, width)?
     } else {
         leaders::measure(session, pairs, width, chance)?
     };
@@ -83,7 +83,8 @@ fn widest_undisturbed(
         if width == 1 {
             break;
         }
-        let together = at_once(session, pairs, &disjoint[..width.max(judged.len())], judged)?;
+        let together =
+            measure_concurrently(session, pairs, &disjoint[..width.max(judged.len())], judged)?;
         let after = measure_alone(session, pairs, judged)?;
         let ratios: Vec<f64> = (0..judged.len())
             .map(|i| together[i] / (before[i] * after[i]).sqrt())
@@ -118,7 +119,7 @@ fn measure_alone(
 }
 
 /// Medians of the judged pairs while all the others run as well. They are used to judge, not kept.
-fn at_once(
+fn measure_concurrently(
     session: &mut Session<'_>,
     pairs: &Pairs,
     all: &[(usize, usize)],

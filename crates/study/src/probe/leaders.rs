@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::pairs::{Pairs, transfers};
+use super::pairs::{Pairs, measure_transfers};
 use super::rounds::tournament;
 use super::session::Session;
 use pinwise_machine::MachineError;
@@ -37,7 +37,7 @@ pub(super) fn measure(
     within.shuffle(chance);
     // If time is short, reported neighbours come first: the report is a hint, though not evidence.
     within.sort_by_key(|&(a, b)| !pairs.are_reported_siblings(&session.topology, a, b));
-    let missed = transfers(session, pairs, &within, width)?;
+    let missed = measure_transfers(session, pairs, &within, width)?;
     fill(session, pairs, &leader_of);
     Ok(missed)
 }
@@ -57,8 +57,8 @@ fn elect(
         let free = (0..n).filter(|&row| leader_of[row].is_none());
         let rows: Vec<usize> = leaders.iter().copied().chain(free).collect();
         let row: Vec<(usize, usize)> = rows.iter().map(|&other| (leader, other)).collect();
-        transfers(session, pairs, &row, width)?;
-        for member in near(pairs, leader, &rows) {
+        measure_transfers(session, pairs, &row, width)?;
+        for member in find_near_rows(pairs, leader, &rows) {
             leader_of[member].get_or_insert(leader);
         }
         leaders.push(leader);
@@ -77,7 +77,7 @@ fn elect(
 }
 
 /// Rows that are near this one.
-fn near(pairs: &Pairs, leader: usize, rows: &[usize]) -> Vec<usize> {
+fn find_near_rows(pairs: &Pairs, leader: usize, rows: &[usize]) -> Vec<usize> {
     let mut figures: Vec<f64> = rows
         .iter()
         .map(|&row| pairs.latency.at(leader, row))

@@ -81,7 +81,7 @@ pub(super) fn measure_ladder(
     for pass in 0..PASSES {
         let most = if pass == 0 { usize::MAX } else { REFINED };
         let wanted = next_sizes(&ladder_points(&points), MIN_LADDER_BYTES, largest, most);
-        let missed = climb(session, cpu, &wanted, &mut points)?;
+        let missed = measure_sizes(session, cpu, &wanted, &mut points)?;
         if missed > 0 && pass == 0 {
             session.leave_out(format!(
                 "{missed} of {} sizes of the cache ladder (time budget used up).",
@@ -113,7 +113,7 @@ pub(super) fn measure_ladder(
 }
 
 /// Measures these sizes; returns how many were skipped for lack of time.
-fn climb(
+fn measure_sizes(
     session: &mut Session<'_>,
     cpu: usize,
     wanted: &[usize],

@@ -191,8 +191,8 @@ fn find(
     );
     contention::measure(session, &found.pairs, &mut found.contentions)?;
     if !plan.wiring_only {
-        costs(session, found)?;
-        memory(session, found)?;
+        measure_costs(session, found)?;
+        measure_memory(session, found)?;
     }
     session.begin("check", 1.0);
     found.changed = drift::recheck(session, &found.pairs, &found.contentions)?;
@@ -203,15 +203,15 @@ fn find(
     Ok(())
 }
 
-fn costs(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
+fn measure_costs(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
     session.begin("costs", SHARE_COSTS);
-    found.clock = costs::clock(session)?;
-    found.scheduling = costs::scheduling(session)?;
+    found.clock = costs::measure_clock(session)?;
+    found.scheduling = costs::measure_scheduling(session)?;
     found.pause = costs::pause(session)?;
     Ok(())
 }
 
-fn memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
+fn measure_memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
     session.begin("caches", SHARE_LADDER);
     found.ladder = memory::measure_ladder(session, &mut found.notes)?;
     session.begin("NUMA nodes", SHARE_NODES);

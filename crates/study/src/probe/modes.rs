@@ -3,8 +3,8 @@
 use pinwise_record::Modes;
 use pinwise_stats::describe::quantile;
 
-/// Centres of two modes differ by at least this factor …
-const APART: f64 = 1.25;
+/// Two modes of a cost differ by at least this factor …
+pub(super) const MIN_RATIO: f64 = 1.25;
 /// … and each has at least this share of the figures.
 const MIN_SHARE: f64 = 0.1;
 
@@ -28,15 +28,10 @@ pub(super) fn cluster_of(bounds: &[f64], value: f64) -> usize {
         .saturating_sub(1)
 }
 
-/// Two modes whose centres differ by [`APART`] at least.
-pub(super) fn two_modes(values: &[f64]) -> Option<Modes> {
-    two_levels(values, APART)
-}
-
-/// Two modes, if the figures fall into two clusters: the split with the least spread within (Otsu's
-/// criterion on logarithms), accepted if the centres are apart by a factor and hardly any figure
-/// lies between them. Centres are in the unit of the figures.
-pub(crate) fn two_levels(values: &[f64], apart: f64) -> Option<Modes> {
+/// Finds two modes, if the figures fall into two clusters: the split with the least spread within
+/// (Otsu's criterion on logarithms), accepted if the centres differ by a factor of `min_ratio` and
+/// hardly any figure lies between them. The fields `_ns` have the unit of the figures.
+pub(crate) fn find_two_modes(values: &[f64], min_ratio: f64) -> Option<Modes> {
     let mut logs: Vec<f64> = values
         .iter()
         .filter(|v| **v > 0.0)
@@ -49,7 +44,7 @@ pub(crate) fn two_levels(values: &[f64], apart: f64) -> Option<Modes> {
     let share = best as f64 / n as f64;
     let is_between = |v: &&f64| **v > low + 0.3 * (high - low) && **v < high - 0.3 * (high - low);
     let between = logs.iter().filter(is_between).count();
-    let is_split = high - low > apart.ln()
+    let is_split = high - low > min_ratio.ln()
         && (MIN_SHARE..=1.0 - MIN_SHARE).contains(&share)
         && between * 20 <= n;
     is_split.then(|| Modes {
@@ -87,34 +82,34 @@ fn best_cut(sorted: &[f64]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn around(centre: f64, count: u32) -> Vec<f64> {
+    fn values_around(centre: f64, count: u32) -> Vec<f64> {
         (0..count)
             .map(|i| centre * (1.0 + 0.002 * f64::from(i * 7 % 11)))
             .collect()
     }
 
     #[test]
-    fn one_cost_is_no_two() {
-        assert_eq!(two_modes(&around(40.0, 50)), None);
-        let mut stray = around(40.0, 50);
+    fn a_single_cost_has_no_second_mode() {
+        assert_eq!(find_two_modes(&values_around(40.0, 50), MIN_RATIO), None);
+        let mut stray = values_around(40.0, 50);
         stray.extend([90.0, 95.0]);
-        assert_eq!(two_modes(&stray), None);
-        assert_eq!(two_modes(&[1.0]), None);
-        assert_eq!(two_modes(&[]), None);
+        assert_eq!(find_two_modes(&stray, MIN_RATIO), None);
+        assert_eq!(find_two_modes(&[1.0], MIN_RATIO), None);
+        assert_eq!(find_two_modes(&[], MIN_RATIO), None);
     }
 
     #[test]
     fn two_costs_are_reported() {
-        let mut values = around(13.0, 60);
-        values.extend(around(40.0, 20));
-        let modes = two_modes(&values).unwrap();
+        let mut values = values_around(13.0, 60);
+        values.extend(values_around(40.0, 20));
+        let modes = find_two_modes(&values, MIN_RATIO).unwrap();
         assert!((modes.low_ns - 13.1).abs() < 0.3, "{modes:?}");
         assert!((modes.high_ns - 40.4).abs() < 0.6, "{modes:?}");
         assert!((modes.low_share - 0.75).abs() < 1e-9);
     }
 
     #[test]
-    fn states_of_a_pair() {
+    fn states_of_a_pair_are_clustered() {
         let values = [36.0, 31.0, 43.0, 117.0, 14.4, 100.0, 131.0];
         let bounds = cluster_bounds(&values, 1.5);
         assert_eq!(bounds, [14.4, 31.0, 100.0]);

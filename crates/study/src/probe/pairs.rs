@@ -12,7 +12,7 @@ use pinwise_record::HomeLatency;
 use pinwise_topology::Topology;
 use pinwise_wiring::PairMatrix;
 
-/// A batch is some 200 round trips: 30 of them take about half a millisecond.
+/// A batch is about 200 round trips: 30 of them take about half a millisecond.
 const EFFORT: Effort = Effort {
     least: 30,
     most: 300,
@@ -31,19 +31,19 @@ pub(super) struct Pairs {
     /// The latency that nine of ten batches of a pair exceed, ns, by rows.
     pub(super) floors: BTreeMap<(usize, usize), f64>,
     /// Pairs without a single good batch, by rows.
-    pub(super) lost: BTreeMap<(usize, usize), Lost>,
+    pub(super) lost: BTreeMap<(usize, usize), LostBatches>,
     /// Time of a pair measured alone.
     pub(super) cost: Duration,
 }
 
 /// Batches of a pair that gave none.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lost {
+pub(super) struct LostBatches {
     pub(super) switched: usize,
     pub(super) stolen: usize,
 }
 
-impl Lost {
+impl LostBatches {
     /// The hypervisor took the CPU from one whenever the other ran, and none of our programs did:
     /// two virtual CPUs on one hardware thread.
     pub(super) const fn looks_stacked(self) -> bool {
@@ -117,7 +117,7 @@ impl Pairs {
 
     /// Pairs of CPUs that never ran at the same time since the hypervisor runs
     /// them in turn.
-    pub(super) fn stacked_pairs(&self) -> Vec<(usize, usize, Lost)> {
+    pub(super) fn stacked_pairs(&self) -> Vec<(usize, usize, LostBatches)> {
         self.lost
             .iter()
             .filter(|((a, b), lost)| !self.is_measured(*a, *b) && lost.looks_stacked())
@@ -127,7 +127,7 @@ impl Pairs {
 }
 
 /// Measures these pairs of rows, `width` of them at a time; returns how many time did not allow.
-pub(super) fn transfers(
+pub(super) fn measure_transfers(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     wanted: &[(usize, usize)],

@@ -9,7 +9,7 @@ use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::{CacheType, CpuSet, Topology};
 
 /// Batches that are enough, and time for the clock and for each figure of
-/// memory: half a second in all, at most.
+/// memory: half a second in total, at most.
 const BATCHES: usize = 60;
 const CLOCK_TIME: Duration = Duration::from_millis(50);
 const MEMORY_TIME: Duration = Duration::from_millis(250);

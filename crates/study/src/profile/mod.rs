@@ -12,10 +12,10 @@ use anyhow::{Context, bail};
 
 use crate::compare::figures_of;
 use crate::host::host_record;
-use crate::trace::{exit_of, last_words, left_running};
+use crate::trace::{describe_left_running, exit_of, last_words};
 use pinwise_format::seconds;
 use pinwise_machine::{
-    End, MachineError, Probe, Prober, Run, SampleOrder, Sampled, Sampler, Subject,
+    End, MachineError, Probe, Prober, Run, SampleOrder, Sampler, SamplingResult, Subject,
 };
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
@@ -40,7 +40,7 @@ pub enum Units {
     Seconds,
     /// This many of these, in each run or while a process is watched.
     Given {
-        /// How many.
+        /// The number of them.
         count: f64,
         /// What they are called.
         name: String,
@@ -127,7 +127,7 @@ pub fn run(
         stacks: plan.stacks,
         limit: plan.limit,
     };
-    let mut gathered = Gathered::default();
+    let mut gathered = SamplesSoFar::default();
     for _ in 0..plan.runs.max(1) {
         let sampled = machine.sample(&order)?;
         if !gathered.add(sampled, &plan.units)? {
@@ -206,16 +206,16 @@ pub(crate) fn describe_missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -
 
 /// What was sampled so far.
 #[derive(Debug, Default)]
-struct Gathered {
+struct SamplesSoFar {
     samples: Vec<Samples>,
     runs: Vec<ProfileRun>,
     own_cpu: Duration,
     notes: Vec<String>,
 }
 
-impl Gathered {
+impl SamplesSoFar {
     /// Takes a run; returns whether the next one makes sense.
-    fn add(&mut self, sampled: Sampled, units: &Units) -> anyhow::Result<bool> {
+    fn add(&mut self, sampled: SamplingResult, units: &Units) -> anyhow::Result<bool> {
         let samples = sampled.samples;
         let run = sampled.run.as_ref();
         let exit = run.and_then(|run| exit_of(&run.end));
@@ -236,7 +236,7 @@ impl Gathered {
             exit,
         });
         self.own_cpu += sampled.own_cpu;
-        let left = run.and_then(|run| left_running(run, "no longer sampled"));
+        let left = run.and_then(|run| describe_left_running(run, "no longer sampled"));
         let notes = sampled.notes.into_iter().chain(left);
         for note in notes.chain(run.and_then(last_words)) {
             if !self.notes.contains(&note) {

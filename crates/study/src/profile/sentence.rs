@@ -108,16 +108,16 @@ pub(super) fn cautions(
     if work.count <= 0.0 {
         notes.push("The amount of work is unknown: no time per unit.".to_owned());
     }
-    notes.extend(without_symbols(profile));
+    notes.extend(explain_missing_symbols(profile));
     if event == Event::CpuClock {
-        notes.extend(delayed_samples(profile));
+        notes.extend(describe_delayed_samples(profile));
     }
     notes
 }
 
 /// Samples by the kernel's clock are delayed while interrupts are disabled, and so are seen where
 /// they are enabled again.
-fn delayed_samples(profile: &Profile) -> Option<String> {
+fn describe_delayed_samples(profile: &Profile) -> Option<String> {
     let is_enabling = |time: &&FunctionTime| {
         let function = &time.function;
         let mut names = ENABLING.iter();
@@ -140,7 +140,7 @@ fn delayed_samples(profile: &Profile) -> Option<String> {
 }
 
 /// Says what rows without a name are, if they matter.
-fn without_symbols(profile: &Profile) -> Option<String> {
+fn explain_missing_symbols(profile: &Profile) -> Option<String> {
     let total = profile.total.cpu_s();
     let mut by_module: BTreeMap<&str, f64> = BTreeMap::new();
     for time in &profile.functions {
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn rows_without_a_name_are_explained() {
         let noted = |scene: Scene| {
-            without_symbols(&Profile::from_samples(&[scene.samples], &Bounds::default()))
+            explain_missing_symbols(&Profile::from_samples(&[scene.samples], &Bounds::default()))
         };
         let stripped = || Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         let note = noted(stripped().stack(&["main"], 40)).unwrap();
@@ -212,7 +212,7 @@ mod tests {
                     time.function.kind = kind;
                 }
             }
-            delayed_samples(&profile)
+            describe_delayed_samples(&profile)
         };
         let note = noted(58, Kind::Kernel).unwrap();
         let start = "58.0 % of the CPU time is seen in kernel functions that enable interrupts, most of it in finish_task_switch";

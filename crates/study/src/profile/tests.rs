@@ -37,7 +37,7 @@ impl Truth {
     }
 }
 
-pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
+pub(crate) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
     let text = format!(
         "topology = \"l3:1(size=32MB) core:2 pu:1\"\n[wiring]\npause_ns = {:?}\nghz = {:?}\nmemory_ns = {:?}\n",
         truth.pause_ns, truth.ghz, truth.memory_ns
@@ -46,7 +46,7 @@ pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
     let (topology, _) = machine.topology().unwrap();
     let (pause, facts) = measure_around(&mut machine, &topology, 0).unwrap();
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
-    let mut gathered = Gathered::default();
+    let mut gathered = SamplesSoFar::default();
     for _ in 0..RUNS {
         let [loads_s, cycles_s, hints_s, sleeps_s] = truth.times();
         let cpu_s = loads_s + cycles_s + hints_s;
@@ -68,7 +68,7 @@ pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
             system: Some(Duration::ZERO),
             ..Run::ended(Duration::ZERO, End::Status(0))
         };
-        let sampled = Sampled {
+        let sampled = SamplingResult {
             samples: scene.samples,
             run: Some(run),
             own_cpu: Duration::ZERO,
@@ -97,7 +97,7 @@ pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
 }
 
 fn difference(b: Truth) -> Vec<AttributionRecord> {
-    let diff = ProfileDiff::between(&profiled(A, 1), &profiled(b, 2)).unwrap();
+    let diff = ProfileDiff::between(&simulate_profile(A, 1), &simulate_profile(b, 2)).unwrap();
     assert_eq!(diff.attributions.len(), 2);
     diff.attributions
 }
@@ -172,8 +172,8 @@ fn older_profiles_are_still_taken_apart() {
         pause_ns: 43.0,
         ..A
     };
-    let old = strip(profiled(A, 1));
-    let diff = ProfileDiff::between(&old, &profiled(b, 2)).unwrap();
+    let old = strip(simulate_profile(A, 1));
+    let diff = ProfileDiff::between(&old, &simulate_profile(b, 2)).unwrap();
     assert_eq!(diff.attributions.len(), 1, "CPU time only");
     let found = &diff.attributions[0];
     assert!(part(found, "spin-wait-length").share.unwrap().value > 0.9);

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge, signed};
+use super::claim::{Claim, ClaimResult, Judge, signed};
 use super::stage::{Arm, Stage};
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
@@ -105,7 +105,7 @@ fn experiment(name: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
 
 /// Change of speed against HT off, per cent: by test and column.
 struct Table {
-    changes: Vec<[Found; 4]>,
+    changes: Vec<[ClaimResult; 4]>,
 }
 
 impl Table {
@@ -133,7 +133,7 @@ impl Table {
     }
 
     /// Change of a group's score: its tests weigh as their scores with HT off.
-    fn group(&self, group: &str, column: usize) -> Found {
+    fn group(&self, group: &str, column: usize) -> ClaimResult {
         let rows = TESTS.iter().zip(&self.changes);
         let members = members(group);
         let (mut weight, mut sum) = (0.0, [0.0; 3]);
@@ -144,7 +144,7 @@ impl Table {
                 *sum += scores[OFF] * value;
             }
         }
-        Found {
+        ClaimResult {
             value: sum[0] / weight,
             low: sum[1] / weight,
             high: sum[2] / weight,
@@ -168,11 +168,11 @@ fn totals(table: &Table) -> Vec<ClaimRecord> {
                 Judge::Direction
             };
             let claim = Claim::change(claim, reported_change(scores, column));
-            claims.push(claim.judged(table.group(name, column), judge));
+            claims.push(claim.judge_claim(table.group(name, column), judge));
         }
         let claim = format!("{name}, only CPUs 0,2,4,6 against HT off");
         let claim = Claim::change(claim, reported_change(scores, 3));
-        claims.push(claim.given(Some(table.group(name, 3)), "sets what two siblings do"));
+        claims.push(claim.show_given(Some(table.group(name, 3)), "sets what two siblings do"));
     }
     claims
 }
@@ -193,12 +193,12 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
             "the default ranks below mask 0xf0",
             "lower in words; its totals say 138942 and 138863",
         )
-        .given(
+        .show_given(
             None,
             "the report contradicts itself: its totals are equal, as ours are",
         ),
-        Claim::change("mask 0xf0 against the default", -0.06).judged(
-            Found::exactly(100.0 * ((100.0 + xf0) / (100.0 + default) - 1.0)),
+        Claim::change("mask 0xf0 against the default", -0.06).judge_claim(
+            ClaimResult::exactly(100.0 * ((100.0 + xf0) / (100.0 + default) - 1.0)),
             Judge::Within(POINTS),
         ),
         below("mask 0xf0 ranks below HT off", xf0, 0.0),
@@ -220,7 +220,7 @@ fn tests(table: &Table) -> Vec<ClaimRecord> {
         for column in PREDICTED {
             let claim = format!("{name}, {} against HT off", COLUMNS[column]);
             let claim = Claim::change(claim, reported_change(scores, column));
-            claims.push(claim.judged(changes[column], Judge::Direction));
+            claims.push(claim.judge_claim(changes[column], Judge::Direction));
         }
     }
     claims
@@ -232,7 +232,7 @@ fn bandwidths() -> Vec<ClaimRecord> {
         for column in [0, 1, 2, 3] {
             let claim = format!("{name} bandwidth, {} against HT off", COLUMNS[column]);
             let claim = Claim::change(claim, reported_change(scores, column));
-            claims.push(claim.given(None, "no mechanism here predicts a memory's bandwidth"));
+            claims.push(claim.show_given(None, "no mechanism here predicts a memory's bandwidth"));
         }
     }
     claims
@@ -249,9 +249,9 @@ const KERNELS: [(&str, &str); 7] = [
     ("Mandelbrot", "mandelbrot"),
 ];
 
-/// On the machine at hand: four threads on two cores with both their CPUs, on
+/// On this machine: four threads on two cores with both their CPUs, on
 /// all CPUs, and on four cores.
-pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let cores = here.topology().allowed_units(Level::Core);
     let has_smt = cores.iter().any(|core| core.len() > 1);
     let mut claims = Vec::new();
@@ -271,7 +271,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             here.arm("four cores", &command, "one-per-core*4"),
             here.arm("two cores", &command, "compact*4"),
         ])?;
-        claims.push(claim.judged(answer.speed("two cores")?, Judge::Direction));
+        claims.push(claim.judge_claim(answer.speed("two cores")?, Judge::Direction));
     }
     Ok(vec![experiment("tests", claims)])
 }

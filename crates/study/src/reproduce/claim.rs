@@ -21,13 +21,13 @@ pub(super) fn experiment(name: &str, question: &str, claims: Vec<ClaimRecord>) -
 
 /// A result: a figure with its interval, in the claim's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Found {
+pub(super) struct ClaimResult {
     pub(super) value: f64,
     pub(super) low: f64,
     pub(super) high: f64,
 }
 
-impl Found {
+impl ClaimResult {
     /// A figure that is computed, not measured.
     pub(super) const fn exactly(value: f64) -> Self {
         Self {
@@ -87,13 +87,13 @@ impl Claim {
     }
 
     /// For a change that the report gives in words only.
-    pub(super) fn in_percent(mut self) -> Self {
+    pub(super) fn state_in_percent(mut self) -> Self {
         "%".clone_into(&mut self.record.unit);
         self
     }
 
     /// It set a parameter, or nothing predicts it; the result is shown.
-    pub(super) fn given(mut self, found: Option<Found>, why: &str) -> ClaimRecord {
+    pub(super) fn show_given(mut self, found: Option<ClaimResult>, why: &str) -> ClaimRecord {
         if let Some(found) = found {
             self.note(found);
         }
@@ -106,7 +106,7 @@ impl Claim {
     }
 
     /// Judged by its figure.
-    pub(super) fn judged(mut self, found: Found, judge: Judge) -> ClaimRecord {
+    pub(super) fn judge_claim(mut self, found: ClaimResult, judge: Judge) -> ClaimRecord {
         self.note(found);
         let reported = self.record.reported_value.unwrap_or(f64::NAN);
         let off = (found.value - reported).abs();
@@ -146,7 +146,7 @@ impl Claim {
         self.end(verdict(holds), why)
     }
 
-    fn note(&mut self, found: Found) {
+    fn note(&mut self, found: ClaimResult) {
         let record = &mut self.record;
         record.measured = Some(if record.unit == "%" {
             signed(found.value)
@@ -200,7 +200,7 @@ mod tests {
 
     #[track_caller]
     fn check(reported: f64, found: f64, judge: Judge, expected: ClaimVerdict) {
-        let claim = Claim::change("x", reported).judged(Found::exactly(found), judge);
+        let claim = Claim::change("x", reported).judge_claim(ClaimResult::exactly(found), judge);
         assert_eq!(claim.verdict, expected, "{reported} {found}: {}", claim.why);
     }
 
@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn given_figures_are_never_judged() {
-        let claim = Claim::change("x", 20.0).given(Some(Found::exactly(99.0)), "set the yield");
+        let claim =
+            Claim::change("x", 20.0).show_given(Some(ClaimResult::exactly(99.0)), "set the yield");
         assert_eq!(claim.verdict, ClaimVerdict::Given);
         assert_eq!(claim.measured.as_deref(), Some("+99.0 %"));
         assert_eq!(signed(-3.5), "−3.5 %");

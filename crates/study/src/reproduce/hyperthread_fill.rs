@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge, experiment, signed};
+use super::claim::{Claim, ClaimResult, Judge, experiment, signed};
 use super::stage::{Arm, Stage};
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
@@ -32,7 +32,7 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
     let wme = Gains::simulate(&mut blind, "encode-wme")?;
     let divx = Gains::simulate(&mut blind, "encode-divx")?;
     let own = Gains::simulate(&mut blind, "encode-tmpgenc")?;
-    let placed = whetstone(&mut blind)?;
+    let placed = run_whetstone(&mut blind)?;
     drop(blind);
     let mut aware = simulation
         .stage("hyperthread-fill", &core_first)?
@@ -48,9 +48,9 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
 
 /// What an encoder gains.
 struct Gains {
-    ht_on_one: Found,
-    second: Found,
-    ht_on_two: Found,
+    ht_on_one: ClaimResult,
+    second: ClaimResult,
+    ht_on_two: ClaimResult,
 }
 
 impl Gains {
@@ -70,10 +70,10 @@ fn encode_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
     let aware_gain = aware.ht_on_two;
     vec![
         Claim::change("HT on one CPU", 20.0)
-            .given(Some(blind.ht_on_one), "sets what two siblings do"),
+            .show_given(Some(blind.ht_on_one), "sets what two siblings do"),
         Claim::change("from one CPU to two", 65.0)
-            .given(Some(blind.second), "sets how long threads wait"),
-        Claim::change("HT on two CPUs", -3.5).judged(blind.ht_on_two, Judge::Size(POINTS)),
+            .show_given(Some(blind.second), "sets how long threads wait"),
+        Claim::change("HT on two CPUs", -3.5).judge_claim(blind.ht_on_two, Judge::Size(POINTS)),
         Claim::new(
             "every core before any second CPU: then HT costs nothing",
             "the rule found",
@@ -89,8 +89,8 @@ fn encode_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
 fn encode_divx(gains: &Gains) -> Vec<ClaimRecord> {
     vec![
         Claim::new("HT on one CPU: a clear gain", "gain")
-            .in_percent()
-            .given(
+            .state_in_percent()
+            .show_given(
                 Some(gains.ht_on_one),
                 "no figure of its own: that of encode-wme",
             ),
@@ -122,7 +122,7 @@ fn kernel(threads: usize) -> String {
     format!("pinwise bench kernel whetstone --threads {threads} --work {WORK} --format json")
 }
 
-fn whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
+fn run_whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
     let answer = stage.compare(&[
         Arm::new("1 thread", &kernel(1), "cpu:0"),
         Arm::new("siblings", &kernel(2), "cpu:0-1"),
@@ -166,8 +166,8 @@ fn whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
     ])
 }
 
-/// On the machine at hand, with the arms that it can offer.
-pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+/// On this machine, with the arms that it can offer.
+pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let cores = here.topology().allowed_units(Level::Core);
     let smt = cores
         .iter()

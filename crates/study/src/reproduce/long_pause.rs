@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge, experiment};
+use super::claim::{Claim, ClaimResult, Judge, experiment};
 use super::{Here, Simulation, profiled, replayed};
 use crate::spin::probe_median;
 use pinwise_machine::{Probe, Prober};
@@ -59,7 +59,7 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
                     "the hot instruction is the one after PAUSE",
                     "AwareLock::Contention and others grew",
                 )
-                .given(None, "a simulated machine executes no instructions"),
+                .show_given(None, "a simulated machine executes no instructions"),
             ],
         ),
     ])
@@ -76,14 +76,14 @@ fn pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
 }
 
 fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {
-    let found = Found::exactly(pause_ns);
+    let found = ClaimResult::exactly(pause_ns);
     let sets = "sets the machine's PAUSE";
     let table = "a measured latency: nothing predicts it";
     let mut claims = vec![
         Claim::new("one PAUSE on Skylake-X", "43 ns")
             .figure(43.0, "ns")
-            .given(Some(found), sets),
-        Claim::new("1,000,000 PAUSEs on a healthy machine", "3.599 ms").given(None, table),
+            .show_given(Some(found), sets),
+        Claim::new("1,000,000 PAUSEs on a healthy machine", "3.599 ms").show_given(None, table),
     ];
     let cycles = [
         ("Sandy Bridge", 11),
@@ -94,14 +94,14 @@ fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {
     ];
     for (chip, cycles) in cycles {
         let claim = Claim::new(format!("one PAUSE on {chip}"), format!("{cycles} cycles"));
-        claims.push(claim.given(None, table));
+        claims.push(claim.show_given(None, table));
     }
     claims
 }
 
 fn budgets() -> Vec<ClaimRecord> {
     let total_ms = |cpus: u64, cycles: f64| {
-        Found::exactly(total_pauses(cpus) as f64 * cycles / CLOCK_GHZ * 1e-6)
+        ClaimResult::exactly(total_pauses(cpus) as f64 * cycles / CLOCK_GHZ * 1e-6)
     };
     let holder_ms = 1000.0;
     let spun_in_full = (1..48)
@@ -110,10 +110,10 @@ fn budgets() -> Vec<ClaimRecord> {
     vec![
         Claim::new("24 cores before Skylake", "19 ms")
             .figure(19.0, "ms")
-            .judged(total_ms(24, CYCLES.0), Judge::Within(0.5)),
+            .judge_claim(total_ms(24, CYCLES.0), Judge::Within(0.5)),
         Claim::new("48 CPUs of Skylake-X", "246 ms")
             .figure(246.0, "ms")
-            .judged(total_ms(48, CYCLES.1), Judge::Within(0.5)),
+            .judge_claim(total_ms(48, CYCLES.1), Judge::Within(0.5)),
         Claim::new("47 of 48 waiters spin it in full", "47").holds(
             spun_in_full.to_string(),
             spun_in_full == 47,
@@ -169,14 +169,14 @@ fn old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
     DELAYS
         .map(|delay| {
             let time = experiment_of(delay).spinning(&wait, pause_ns);
-            let found = Found::exactly(time.as_secs_f64());
+            let found = ClaimResult::exactly(time.as_secs_f64());
             let claim = format!("a sender every {delay} ms");
             if delay <= 2 {
                 let claim = Claim::new(claim, "2.2 to 2.3 s").figure(2.25, "s");
-                claim.judged(found, Judge::Within(0.1))
+                claim.judge_claim(found, Judge::Within(0.1))
             } else {
                 let claim = Claim::new(claim, "about 1.2 s").figure(1.2, "s");
-                claim.judged(found, Judge::Within(ABOUT_S))
+                claim.judge_claim(found, Judge::Within(ABOUT_S))
             }
         })
         .collect()
@@ -193,21 +193,24 @@ fn new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
                 "about 1.2 s",
             )
             .figure(1.2, "s")
-            .judged(Found::exactly(time.as_secs_f64()), Judge::Within(ABOUT_S))
+            .judge_claim(
+                ClaimResult::exactly(time.as_secs_f64()),
+                Judge::Within(ABOUT_S),
+            )
         })
         .collect()
 }
 
-/// On the machine at hand: the duration of the same loops with its PAUSE.
-pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+/// On this machine: the duration of the same loops with its PAUSE.
+pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let pause = pause_ns(here.machine())?;
     let cpus = here.topology().allowed.len() as u64;
     let latency = Claim::new("1,000,000 PAUSEs on a healthy machine", "3.599 ms");
     let latency = match pause {
-        // There is a separate class in between: the long ones begin at some 30 ns.
+        // There is a separate class in between: the long ones begin at about 30 ns.
         Some(ns) => latency
             .figure(3.599, "ms")
-            .judged(Found::exactly(ns), Judge::Within(5.0)),
+            .judge_claim(ClaimResult::exactly(ns), Judge::Within(5.0)),
         None => latency.not_here("PAUSE cannot be measured here"),
     };
     let budget = |claim: &str, reported: &str, pauses: u64| {
@@ -235,8 +238,8 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             vec![budget("worst late wake-up", "several ms", gap)],
         ),
     ];
-    experiments.extend(replayed::experiments(here.machine())?);
+    experiments.extend(replayed::run_experiments(here.machine())?);
     let program = here.program.clone();
-    experiments.extend(profiled::experiments(here.machine(), &program)?);
+    experiments.extend(profiled::run_experiments(here.machine(), &program)?);
     Ok(experiments)
 }

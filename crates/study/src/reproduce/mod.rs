@@ -63,7 +63,7 @@ pub const REPORTS: [Report; 5] = [
         ],
         descriptions: &[hyperthread_fill::MACHINE],
         simulate: hyperthread_fill::simulate,
-        here: hyperthread_fill::here,
+        here: hyperthread_fill::run_here,
         comparisons: 1,
     },
     Report {
@@ -72,7 +72,7 @@ pub const REPORTS: [Report; 5] = [
         experiments: &["totals", "ranking", "tests", "bandwidths"],
         descriptions: &[affinity_masks::MACHINE],
         simulate: affinity_masks::simulate,
-        here: affinity_masks::here,
+        here: affinity_masks::run_here,
         comparisons: 7,
     },
     Report {
@@ -88,7 +88,7 @@ pub const REPORTS: [Report; 5] = [
         ],
         descriptions: &[long_pause::MACHINE],
         simulate: long_pause::simulate,
-        here: long_pause::here,
+        here: long_pause::run_here,
         comparisons: 1,
     },
     Report {
@@ -97,7 +97,7 @@ pub const REPORTS: [Report; 5] = [
         experiments: &["times", "working-set"],
         descriptions: &[],
         simulate: tuned_build::simulate,
-        here: tuned_build::here,
+        here: tuned_build::run_here,
         comparisons: 6,
     },
     Report {
@@ -106,7 +106,7 @@ pub const REPORTS: [Report; 5] = [
         experiments: &["superpi"],
         descriptions: &[pinned_single_thread::INTEL, pinned_single_thread::AMD],
         simulate: pinned_single_thread::simulate,
-        here: pinned_single_thread::here,
+        here: pinned_single_thread::run_here,
         comparisons: 1,
     },
 ];
@@ -116,7 +116,7 @@ pub const REPORTS: [Report; 5] = [
 pub struct Settings {
     /// Seed of orders and simulated machines.
     pub seed: u64,
-    /// Time for everything, on the machine at hand.
+    /// Time for everything, on this machine.
     pub budget: Duration,
     /// This executable, whose kernels are run.
     pub program: String,
@@ -136,7 +136,7 @@ struct Simulation<'a> {
 
 impl Simulation<'_> {
     fn stage(&mut self, label: &str, text: &str) -> Result<Stage<'_>> {
-        Stage::simulated(label, text, self.seed, self.observer)
+        Stage::on_description(label, text, self.seed, self.observer)
     }
 
     fn machine(&self, label: &str, text: &str) -> Result<SimulatedMachine> {
@@ -144,7 +144,7 @@ impl Simulation<'_> {
     }
 }
 
-/// The machine at hand.
+/// This machine.
 struct Here<'a> {
     stage: Stage<'a>,
     program: String,
@@ -194,7 +194,7 @@ pub fn simulate(
     Ok(close_record(record))
 }
 
-/// Runs reports on a machine at hand, with the arms that it can offer.
+/// Runs reports on this machine, with the arms that it can offer.
 ///
 /// # Errors
 /// If a kernel cannot be run. An interrupt is not an error: the record says so.

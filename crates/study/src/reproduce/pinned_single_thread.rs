@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge, signed};
+use super::claim::{Claim, ClaimResult, Judge, signed};
 use super::stage::Arm;
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
@@ -15,12 +15,12 @@ const QUESTION: &str = "SuperPi 1M, default scheduler against affinity to one CP
 /// Default and pinned.
 struct Pair {
     /// Time that pinning saves, per cent of the default's.
-    gain: Found,
+    gain: ClaimResult,
     /// Coefficients of variation: default, pinned.
     spread: (f64, f64),
 }
 
-fn pair(simulation: &mut Simulation<'_>, label: &str, text: &str) -> Result<Pair> {
+fn run_pair(simulation: &mut Simulation<'_>, label: &str, text: &str) -> Result<Pair> {
     let mut stage = simulation.stage(label, text)?.thorough();
     let answer = stage.compare(&[
         Arm::new("default", "superpi", "os-default"),
@@ -35,11 +35,11 @@ fn pair(simulation: &mut Simulation<'_>, label: &str, text: &str) -> Result<Pair
 
 /// On the report's machines.
 pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
-    let intel = pair(simulation, "pinned-core-2-quad", INTEL)?;
-    let amd = pair(simulation, "pinned-phenom", AMD)?;
+    let intel = run_pair(simulation, "pinned-core-2-quad", INTEL)?;
+    let amd = run_pair(simulation, "pinned-phenom", AMD)?;
     let claims = vec![
-        Claim::change("Core 2 Quad: pinning saves", 7.4).judged(intel.gain, Judge::Direction),
-        Claim::change("Phenom: pinning saves", 5.0).judged(amd.gain, Judge::Direction),
+        Claim::change("Core 2 Quad: pinning saves", 7.4).judge_claim(intel.gain, Judge::Direction),
+        Claim::change("Phenom: pinning saves", 5.0).judge_claim(amd.gain, Judge::Direction),
         Claim::new(
             "the Core 2 Quad gains more",
             "7.4 and 5.0 %; its text says the reverse of its table",
@@ -59,7 +59,7 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
             "core to core within a shared L2 and between dies",
             "14, 50 to 60 cycles",
         )
-        .given(None, "measured latencies: nothing predicts them"),
+        .show_given(None, "measured latencies: nothing predicts them"),
     ];
     Ok(vec![experiment(claims)])
 }
@@ -87,8 +87,8 @@ fn steadier(claim: &str, (default, pinned): (f64, f64)) -> ClaimRecord {
 /// Digits of a run here: half a second or so, not half a minute.
 const DIGITS: u32 = 131_072;
 
-/// On the machine at hand.
-pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+/// On this machine.
+pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let allowed = here.topology().allowed.clone();
     let saves = Claim::change("pinning saves", 7.4);
     let Some(cpu) = allowed.iter().last().filter(|_| allowed.len() > 1) else {
@@ -107,7 +107,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             signed(gain.low),
             signed(gain.high)
         )),
-        false => saves.judged(gain, Judge::Direction),
+        false => saves.judge_claim(gain, Judge::Direction),
     };
     let steadier = steadier_here(answer.spread("pinned"));
     Ok(vec![experiment(vec![saves, steadier])])

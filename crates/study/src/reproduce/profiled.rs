@@ -31,7 +31,7 @@ const MIN_SAMPLES: u64 = 50;
 ///
 /// # Errors
 /// An interrupt; the claims report whatever else prevents profiles.
-pub(super) fn experiments(
+pub(super) fn run_experiments(
     machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,
 ) -> Result<Vec<ExperimentRecord>> {
@@ -42,7 +42,7 @@ pub(super) fn experiments(
         ),
         Claim::new("the hot instruction in it", "the one after pause"),
     ];
-    let answers = match difference(machine, program) {
+    let answers = match measure_difference(machine, program) {
         Ok(Some(answers)) => answers,
         Ok(None) => {
             let why = "instructions cannot be sampled here, or too few were";
@@ -85,7 +85,7 @@ struct Answers {
 }
 
 /// `None` if nothing could be seen.
-fn difference(
+fn measure_difference(
     machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,
 ) -> Result<Option<Answers>> {

@@ -1,4 +1,4 @@
-//! The 2018 report's producer and consumer, executed on the machine at hand
+//! The 2018 report's producer and consumer, executed on this machine
 //! with its PAUSE stretched or shortened to the report's.
 //!
 //! It judges what was executed; if other programs left too little of that, or theory allows either
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge, experiment};
+use super::claim::{Claim, ClaimResult, Judge, experiment};
 use crate::is_interrupt;
 use crate::spin::replay::{self, Experiment, ReplayPlan};
 use pinwise_machine::{Prober, Replayer};
@@ -30,7 +30,7 @@ const ABOUT_S: f64 = 0.25;
 ///
 /// # Errors
 /// An interrupt; the claims report whatever else prevents a replay.
-pub(super) fn experiments(
+pub(super) fn run_experiments(
     machine: &mut (impl Replayer + Prober + ?Sized),
 ) -> Result<Vec<ExperimentRecord>> {
     let plan = ReplayPlan {
@@ -105,12 +105,12 @@ fn claims(
                 "a change of PAUSE by {percent:.1} % gives the other result: either is right"
             )),
             (Some(measured), _) if cell.items >= MIN_ITEMS => {
-                let found = Found {
+                let found = ClaimResult {
                     value: measured.seconds_per_100_items,
                     low: time_s(cell, measured.lateness_low_us),
                     high: time_s(cell, measured.lateness_high_us),
                 };
-                claim.judged(found, Judge::Within(most))
+                claim.judge_claim(found, Judge::Within(most))
             }
             _ => claim.not_here("other programs disturbed nearly all items"),
         }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::claim::Found;
+use super::claim::ClaimResult;
 use crate::compare::{self, ArmPlan, ComparePlan, Observer, Tuning};
 use pinwise_machine::{Machine, MachineError, Output};
 use pinwise_placement::{Placement, Realised};
@@ -42,12 +42,12 @@ impl Arm {
 }
 
 /// A machine that the stage owns or borrows.
-enum Place<'a> {
+enum StageMachine<'a> {
     Own(Box<SimulatedMachine>),
     Lent(&'a mut dyn Machine),
 }
 
-impl Place<'_> {
+impl StageMachine<'_> {
     fn machine(&mut self) -> &mut dyn Machine {
         match self {
             Self::Own(machine) => machine.as_mut(),
@@ -58,7 +58,7 @@ impl Place<'_> {
 
 /// A machine to run on, and how long.
 pub(super) struct Stage<'a> {
-    machine: Place<'a>,
+    machine: StageMachine<'a>,
     pub(super) topology: Topology,
     metric: Metric,
     seed: u64,
@@ -68,7 +68,7 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// The machine of a description.
-    pub(super) fn simulated(
+    pub(super) fn on_description(
         label: &str,
         text: &str,
         seed: u64,
@@ -82,7 +82,7 @@ impl<'a> Stage<'a> {
             ..Tuning::default()
         };
         Self::on(
-            Place::Own(Box::new(machine)),
+            StageMachine::Own(Box::new(machine)),
             Metric::wall(),
             seed,
             tuning,
@@ -90,7 +90,7 @@ impl<'a> Stage<'a> {
         )
     }
 
-    /// A machine at hand.
+    /// This machine.
     pub(super) fn new(
         machine: &'a mut dyn Machine,
         metric: Metric,
@@ -98,11 +98,11 @@ impl<'a> Stage<'a> {
         tuning: Tuning,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
-        Self::on(Place::Lent(machine), metric, seed, tuning, observer)
+        Self::on(StageMachine::Lent(machine), metric, seed, tuning, observer)
     }
 
     fn on(
-        mut machine: Place<'a>,
+        mut machine: StageMachine<'a>,
         metric: Metric,
         seed: u64,
         tuning: Tuning,
@@ -188,26 +188,26 @@ pub(super) struct Answer {
 
 impl Answer {
     /// By how many per cent an arm's speed differs from the baseline's.
-    pub(super) fn speed(&self, arm: &str) -> Result<Found> {
+    pub(super) fn speed(&self, arm: &str) -> Result<ClaimResult> {
         self.read_ratio(arm, |ratio| 100.0 * (1.0 / ratio - 1.0))
     }
 
     /// How many per cent more time an arm takes.
-    pub(super) fn time(&self, arm: &str) -> Result<Found> {
+    pub(super) fn time(&self, arm: &str) -> Result<ClaimResult> {
         self.read_ratio(arm, |ratio| 100.0 * (ratio - 1.0))
     }
 
     /// How many per cent of the baseline's time an arm saves.
-    pub(super) fn saving(&self, arm: &str) -> Result<Found> {
+    pub(super) fn saving(&self, arm: &str) -> Result<ClaimResult> {
         self.read_ratio(arm, |ratio| 100.0 * (1.0 - ratio))
     }
 
     /// A figure computed from the ratio of costs, its ends in order.
-    fn read_ratio(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<Found> {
+    fn read_ratio(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<ClaimResult> {
         let contrast = self.contrast(arm).ok_or(TooFew)?;
         let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &of);
         let (one, other) = (end(contrast.low), end(contrast.high));
-        Ok(Found {
+        Ok(ClaimResult {
             value: of(contrast.ratio),
             low: one.min(other),
             high: one.max(other),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::compare::Unwatched;
+use crate::compare::NoObserver;
 
 fn settings(seed: u64) -> Settings {
     Settings {
@@ -19,7 +19,7 @@ fn all() -> Vec<&'static Report> {
 #[test]
 fn what_mechanisms_predict_came_out_as_reported() {
     for seed in 1..=3 {
-        let record = simulate(&all(), &settings(seed), &mut Unwatched).unwrap();
+        let record = simulate(&all(), &settings(seed), &mut NoObserver).unwrap();
         let claims = record
             .reports
             .iter()
@@ -104,7 +104,7 @@ fn given_figures_set_the_encoder() {
 #[test]
 fn claims_that_cannot_be_tested_here_are_named() {
     let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
-    let record = run_here(&all(), &settings(1), &mut machine, &mut Unwatched).unwrap();
+    let record = run_here(&all(), &settings(1), &mut machine, &mut NoObserver).unwrap();
     let claims: Vec<_> = record
         .reports
         .iter()

@@ -95,21 +95,23 @@ pub(super) fn simulate(_simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
     let why = "no mechanism here predicts what a compiler gains";
     let times = TESTS
         .iter()
-        .map(|test| Claim::change(format!("{}: time", test.name), change(test)).given(None, why))
+        .map(|test| {
+            Claim::change(format!("{}: time", test.name), change(test)).show_given(None, why)
+        })
         .collect();
     let words = [
         "the gain depends on whether the working set fits the caches",
         "rotation by an angle and TIFF blur are equal within their deviations",
     ];
-    let claims = words.map(|words| Claim::new(words, "in words").given(None, why));
+    let claims = words.map(|words| Claim::new(words, "in words").show_given(None, why));
     Ok(vec![
         experiment("times", times),
         experiment("working-set", claims.into()),
     ])
 }
 
-/// On the machine at hand: the hot loops compiled for x86-64-v1 and for it.
-pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+/// On this machine: the hot loops compiled for x86-64-v1 and for it.
+pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut claims = Vec::new();
     for test in &TESTS {
         let claim = Claim::change(format!("{}: time", test.name), change(test));
@@ -127,7 +129,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         let time = answer.time("native")?;
         claims.push(match answer.is_undecided("native") {
             true => claim.not_here("undecided in this time"),
-            false => claim.judged(time, Judge::Direction),
+            false => claim.judge_claim(time, Judge::Direction),
         });
     }
     Ok(vec![experiment("times", claims)])

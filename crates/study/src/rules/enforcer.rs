@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use super::{DemandedCpus, RulesPlan};
 use pinwise_machine::processes::{
-    Held, HeldJournal, Identity, Processes, Refused, every_cpu, for_each_thread, give_back, release,
+    HeldJournal, Identity, Processes, Refused, RuledProcess, every_cpu, for_each_thread, give_back,
+    release,
 };
 use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::CpuSet;
@@ -32,7 +33,7 @@ pub struct RuleEnforcer<P, L> {
     /// `None`: nothing is changed.
     ledger: Option<L>,
     plan: RulesPlan,
-    held: BTreeMap<i32, Held>,
+    held: BTreeMap<i32, RuledProcess>,
     /// Held processes that match a rule themselves; the others inherited what they have.
     asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
@@ -67,7 +68,13 @@ struct Changed {
 
 impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     /// Starts with what is already in force. Without a ledger nothing is changed.
-    pub fn new(host: P, ledger: Option<L>, plan: RulesPlan, before: Vec<Held>, own: i32) -> Self {
+    pub fn new(
+        host: P,
+        ledger: Option<L>,
+        plan: RulesPlan,
+        before: Vec<RuledProcess>,
+        own: i32,
+    ) -> Self {
         let mut enforcer = Self {
             host,
             ledger,
@@ -116,7 +123,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     pub fn review(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         let mut kept: Vec<i32> = Vec::new();
-        let all: Vec<Held> = self.held.values().cloned().collect();
+        let all: Vec<RuledProcess> = self.held.values().cloned().collect();
         for held in all {
             let rule = self
                 .plan
@@ -131,12 +138,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         }
     }
 
-    /// Gives everybody everything back.
+    /// Restores all processes.
     pub fn give_all_back(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         if self.ledger.is_none() {
             return;
         }
-        let all: Vec<Held> = self.held.values().cloned().collect();
+        let all: Vec<RuledProcess> = self.held.values().cloned().collect();
         for (process, threads) in give_back(&mut self.host, &all) {
             let name = self.host.identity(process).map(|found| found.name);
             let mut change = change(RuleChangeKind::Released, process, name);
@@ -184,8 +191,8 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             true => self.held.get(&process).cloned(),
             false => self.find_inherited(process, &identity),
         };
-        let before = before.unwrap_or_else(|| Held::new(process, identity.start));
-        let wanted = match self.plan.find_wanted(rule, &default) {
+        let before = before.unwrap_or_else(|| RuledProcess::new(process, identity.start));
+        let wanted = match self.plan.demanded_cpus(rule, &default) {
             Ok(wanted) => wanted,
             Err(reason) => return self.refuse(rule, &before, &identity, &reason, 0, notify),
         };
@@ -218,8 +225,8 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     fn place(
         &mut self,
         rule: usize,
-        before: &Held,
-        mut after: Held,
+        before: &RuledProcess,
+        mut after: RuledProcess,
         share: Share<'_>,
         identity: &Identity,
         notify: &mut dyn FnMut(RuleEvent),
@@ -271,7 +278,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
 
     /// Finds the threads that already have what they are about to get, as the end must leave it to
     /// them.
-    fn find_own(&mut self, before: &Held, after: &mut Held, default: &CpuSet) {
+    fn find_own(&mut self, before: &RuledProcess, after: &mut RuledProcess, default: &CpuSet) {
         let is_new = |mask: &CpuSet| mask != default && !before.masks.contains(mask);
         let mask = after.masks.last().filter(|mask| is_new(mask)).cloned();
         let nice = after.nices.last().copied();
@@ -287,7 +294,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 
     /// Changes the threads that may be touched.
-    fn change(&mut self, before: &Held, share: Share<'_>) -> Changed {
+    fn change(&mut self, before: &RuledProcess, share: Share<'_>) -> Changed {
         let Share {
             default,
             wanted,
@@ -334,11 +341,11 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         changed
     }
 
-    /// Reports once that a process is left as it is.
+    /// Reports once that a process is left unchanged.
     fn refuse(
         &mut self,
         rule: usize,
-        before: &Held,
+        before: &RuledProcess,
         identity: &Identity,
         reason: &str,
         left: usize,
@@ -361,7 +368,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     /// Restores one process.
     fn let_go(
         &mut self,
-        held: &Held,
+        held: &RuledProcess,
         rule: Option<usize>,
         why: &str,
         notify: &mut dyn FnMut(RuleEvent),
@@ -376,7 +383,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     /// Restores what is held, and reports it.
     fn give(
         &mut self,
-        held: &Held,
+        held: &RuledProcess,
         rule: Option<usize>,
         why: &str,
         notify: &mut dyn FnMut(RuleEvent),
@@ -397,7 +404,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 
     /// Writes down and remembers.
-    fn note(&mut self, held: &Held) -> std::io::Result<()> {
+    fn note(&mut self, held: &RuledProcess) -> std::io::Result<()> {
         if let Some(ledger) = &mut self.ledger {
             ledger.note(held)?;
         }
@@ -405,7 +412,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         Ok(())
     }
 
-    fn remember(&mut self, held: Held) {
+    fn remember(&mut self, held: RuledProcess) {
         for mask in &held.masks {
             if !self.masks.contains(mask) {
                 self.masks.push(mask.clone());
@@ -451,7 +458,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
 
 /// What a process holds once a rule was applied: its old settings may still be in force for some of
 /// its threads.
-fn add_demand(before: &Held, wanted: &DemandedCpus, nice: Option<i32>) -> Held {
+fn add_demand(before: &RuledProcess, wanted: &DemandedCpus, nice: Option<i32>) -> RuledProcess {
     let mut after = before.clone();
     if let DemandedCpus::Cpus(cpus) = wanted {
         after.masks.retain(|mask| mask != cpus);

@@ -22,7 +22,7 @@ use pinwise_record::{RuleProcess, RuleRecord, RulesRecord};
 /// Enforces the rules until it is asked to stop. `load` reads the file again.
 ///
 /// # Errors
-/// If no more events about processes will arrive.
+/// If no further events about processes will arrive.
 pub fn keep<P: Processes, L: HeldJournal>(
     enforcer: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,

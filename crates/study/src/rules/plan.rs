@@ -3,21 +3,21 @@
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_topology::{CpuSet, Restriction, Topology};
 use pinwise_workload::TomlError;
-use pinwise_workload::rules::{At, Rules};
+use pinwise_workload::rules::{Rules, WithPosition};
 
 /// What a rule demands for a process's CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DemandedCpus {
-    /// Nothing.
+    /// It demands nothing.
     Nothing,
     /// Those that it would have by default.
     Default,
-    /// These.
+    /// These CPUs.
     Cpus(CpuSet),
 }
 
 /// The CPUs of a placement, or why it is not possible.
-type Found = Result<CpuSet, String>;
+type RealisedCpus = Result<CpuSet, String>;
 
 /// Rules on a machine.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub struct RulesPlan {
     places: Vec<Option<Placement>>,
     /// The CPUs of placements, by the CPUs that they are realised within: a host has few different
     /// cpusets.
-    realised: Vec<(CpuSet, Vec<Option<Found>>)>,
+    realised: Vec<(CpuSet, Vec<Option<RealisedCpus>>)>,
 }
 
 impl RulesPlan {
@@ -44,11 +44,15 @@ impl RulesPlan {
     ) -> Result<Self, TomlError> {
         let mut rules = Rules::parse(text)?;
         rules.look_users_up(find_user)?;
-        let topology = within(topology, &topology.online);
+        let topology = restrict_to(topology, &topology.online);
         let mut places = Vec::with_capacity(rules.rules.len());
         for rule in &rules.rules {
             let place = rule.place.as_ref();
-            places.push(place.map(|place| placement(place, &topology)).transpose()?);
+            places.push(
+                place
+                    .map(|place| parse_placement(place, &topology))
+                    .transpose()?,
+            );
         }
         Ok(Self {
             rules,
@@ -71,7 +75,7 @@ impl RulesPlan {
     ///
     /// # Errors
     /// Why the placement is not possible there.
-    pub fn find_wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<DemandedCpus, String> {
+    pub fn demanded_cpus(&mut self, rule: usize, allowed: &CpuSet) -> Result<DemandedCpus, String> {
         let Some(place) = self.places.get(rule).and_then(Option::as_ref) else {
             return Ok(DemandedCpus::Nothing);
         };
@@ -86,7 +90,7 @@ impl RulesPlan {
         });
         let topology = &self.topology;
         let found = self.realised[at].1[rule].get_or_insert_with(|| {
-            let realised = place.realise(&within(topology, allowed));
+            let realised = place.realise(&restrict_to(topology, allowed));
             realised
                 .map(|realised| realised.cpus)
                 .map_err(|error| error.to_string())
@@ -103,7 +107,10 @@ fn is_default(place: &Placement) -> bool {
     place.wish == Wish::OsDefault
 }
 
-fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, TomlError> {
+fn parse_placement(
+    place: &WithPosition<String>,
+    topology: &Topology,
+) -> Result<Placement, TomlError> {
     let error = |reason: String| TomlError::new(place.position, format!("place: {reason}"));
     let placement: Placement = place
         .value
@@ -124,14 +131,14 @@ fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, TomlE
     Ok(placement)
 }
 
-/// The machine as a process sees it that may use these CPUs.
-fn within(topology: &Topology, allowed: &CpuSet) -> Topology {
-    let mut seen = topology.clone();
-    seen.allowed = allowed.intersection(&topology.online);
-    for cpu in &mut seen.cpus {
-        cpu.allowed = seen.allowed.contains(cpu.id);
+/// The machine as seen by a process that may use only these CPUs.
+fn restrict_to(topology: &Topology, allowed: &CpuSet) -> Topology {
+    let mut restricted = topology.clone();
+    restricted.allowed = allowed.intersection(&topology.online);
+    for cpu in &mut restricted.cpus {
+        cpu.allowed = restricted.allowed.contains(cpu.id);
     }
-    let limit = Restriction::limit("process's cpuset", seen.allowed.clone());
-    seen.restrictions = vec![limit];
-    seen
+    let limit = Restriction::limit("process's cpuset", restricted.allowed.clone());
+    restricted.restrictions = vec![limit];
+    restricted
 }

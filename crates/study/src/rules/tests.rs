@@ -6,7 +6,7 @@ use std::io;
 use std::rc::Rc;
 
 use super::*;
-use pinwise_machine::processes::{Heard, Held, Identity, Refused};
+use pinwise_machine::processes::{Heard, Identity, Refused, RuledProcess};
 use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::rules;
@@ -27,7 +27,7 @@ struct World {
     /// Who may not be changed.
     foreign: Vec<i32>,
     changes: usize,
-    written: Vec<Held>,
+    written: Vec<RuledProcess>,
     is_disk_full: bool,
 }
 
@@ -142,7 +142,7 @@ impl Processes for Host {
 }
 
 impl HeldJournal for Host {
-    fn note(&mut self, held: &Held) -> io::Result<()> {
+    fn note(&mut self, held: &RuledProcess) -> io::Result<()> {
         let mut world = self.0.borrow_mut();
         if world.is_disk_full {
             return Err(io::Error::other("no space"));
@@ -170,7 +170,10 @@ fn plan(lines: &[(&str, &str)]) -> RulesPlan {
 }
 
 /// An enforcer that has looked at every process, and what it reported.
-fn kept(host: &Host, lines: &[(&str, &str)]) -> (RuleEnforcer<Host, Host>, Vec<RuleChange>) {
+fn start_enforcer(
+    host: &Host,
+    lines: &[(&str, &str)],
+) -> (RuleEnforcer<Host, Host>, Vec<RuleChange>) {
     let before = host.0.borrow().written.clone();
     let mut enforcer = RuleEnforcer::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
     let reported = collect(|notify| {
@@ -197,7 +200,7 @@ fn processes_are_placed_and_given_back() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.add(11, 1, "/bin/other", "0-7");
-    let (mut enforcer, reported) = kept(&host, &[DB]);
+    let (mut enforcer, reported) = start_enforcer(&host, &[DB]);
     assert_eq!((host.on(10), host.on(11)), ("1 5".into(), "0-7 0".into()));
     assert_eq!(
         (reported.len(), reported[0].change),
@@ -229,7 +232,7 @@ fn settings_by_others_stay() {
         threads.insert(13, (cpus("2"), 0));
         threads.insert(14, (cpus("0-7"), -3));
     }
-    let (mut enforcer, reported) = kept(&host, &[DB]);
+    let (mut enforcer, reported) = start_enforcer(&host, &[DB]);
     assert_eq!((host.on(10), host.on(13)), ("3 0".into(), "2 0".into()));
     assert_eq!((host.on(12), host.on(14)), ("1 5".into(), "1 -3".into()));
     assert_eq!(reported[0].change, RuleChangeKind::Refused);
@@ -257,11 +260,11 @@ fn a_thread_is_left_alone_if_a_rule_gives_the_same() {
         threads.insert(13, (cpus("1"), 5));
     }
     let after = |host: &Host| [11, 12, 13].map(|thread| host.on(thread));
-    let (mut enforcer, _) = kept(&host, &[DB]);
+    let (mut enforcer, _) = start_enforcer(&host, &[DB]);
     assert_eq!(after(&host), ["1 5", "1 5", "1 5"]);
     // A later start and other rules know it as well.
     enforcer.look(&mut |_| {});
-    let (mut enforcer, _) = kept(&host, &[("db", "place = \"cpu:2\"")]);
+    let (mut enforcer, _) = start_enforcer(&host, &[("db", "place = \"cpu:2\"")]);
     assert_eq!(after(&host), ["1 5", "2 5", "1 5"]);
     collect(|notify| enforcer.give_all_back(notify));
     assert_eq!(host.on(10), "0-7 0");
@@ -272,7 +275,7 @@ fn a_thread_is_left_alone_if_a_rule_gives_the_same() {
 fn children_and_threads_inherit_and_are_given_back() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut enforcer, _) = kept(&host, &[DB, ("free", "place = \"os-default\"")]);
+    let (mut enforcer, _) = start_enforcer(&host, &[DB, ("free", "place = \"os-default\"")]);
     host.add(20, 10, "/bin/child", "1");
     host.add(21, 20, "/bin/fork", "1");
     host.add(22, 10, "/bin/free", "1");
@@ -310,7 +313,7 @@ fn execute(host: &Host, process: i32, executable: &str) {
 fn changes_for_a_program_end_with_it() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    let (mut enforcer, _) = start_enforcer(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
     assert_eq!(host.on(10), "1 -5");
     execute(&host, 10, "/home/x/other");
     let reported = collect(|notify| enforcer.consider(10, notify));
@@ -327,7 +330,7 @@ fn changes_for_a_program_end_with_it() {
 fn heirs_keep_their_cpus_after_the_parent() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"")]);
+    let (mut enforcer, _) = start_enforcer(&host, &[("/bin/db", "place = \"cpu:1\"")]);
     host.add(20, 10, "/bin/child", "1");
     collect(|notify| enforcer.consider(20, notify));
     {
@@ -345,7 +348,7 @@ fn heirs_keep_their_cpus_after_the_parent() {
 fn a_raised_priority_is_not_inherited_by_other_programs() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    let (mut enforcer, _) = start_enforcer(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
     // A fork, as it is seen before it begins another program.
     host.add(20, 10, "/bin/db", "1");
     host.set(20, |state, _| state.1 = -5).unwrap();
@@ -367,11 +370,11 @@ fn a_new_start_knows_its_own() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.add(11, 1, "/bin/web", "0-7");
-    let (enforcer, _) = kept(&host, &[DB, ("web", "place = \"cpu:2\"")]);
+    let (enforcer, _) = start_enforcer(&host, &[DB, ("web", "place = \"cpu:2\"")]);
     drop(enforcer);
     // Its number was reused, with a mask that looks the same.
     host.0.borrow_mut().all.get_mut(&11).unwrap().start = 200;
-    let (_, reported) = kept(
+    let (_, reported) = start_enforcer(
         &host,
         &[("db", "place = \"cpu:4-5\""), ("web", "place = \"cpu:3\"")],
     );
@@ -381,7 +384,7 @@ fn a_new_start_knows_its_own() {
         (RuleChangeKind::Placed, RuleChangeKind::Refused)
     );
     // No rule asks for it any more.
-    let (_, reported) = kept(&host, &[("nobody", "nice = 1")]);
+    let (_, reported) = start_enforcer(&host, &[("nobody", "nice = 1")]);
     assert_eq!(
         (host.on(10), reported[0].change),
         ("0-7 0".into(), RuleChangeKind::Released)
@@ -392,7 +395,7 @@ fn a_new_start_knows_its_own() {
 fn new_rules_move_what_the_old_ones_placed() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut enforcer, _) = kept(&host, &[DB]);
+    let (mut enforcer, _) = start_enforcer(&host, &[DB]);
     let moved = plan(&[("db", "place = \"cpu:6\"\nnice = 5")]);
     collect(|notify| enforcer.change_plan(moved, notify));
     assert_eq!(host.on(10), "6 5");
@@ -405,12 +408,12 @@ fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.0.borrow_mut().is_disk_full = true;
-    let (_, reported) = kept(&host, &[DB]);
+    let (_, reported) = start_enforcer(&host, &[DB]);
     assert_eq!(host.on(10), "0-7 0");
     assert!(reported[0].why.as_ref().unwrap().contains("journaled"));
     host.0.borrow_mut().is_disk_full = false;
     host.0.borrow_mut().foreign.push(10);
-    let (_, reported) = kept(&host, &[DB]);
+    let (_, reported) = start_enforcer(&host, &[DB]);
     assert!(reported[0].why.as_ref().unwrap().contains("CAP_SYS_NICE"));
     assert!(host.0.borrow().written.is_empty());
 }
@@ -434,9 +437,9 @@ fn placements_stay_within_what_a_process_may_use() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "4-7");
     host.0.borrow_mut().all.get_mut(&10).unwrap().default = cpus("4-7");
-    let (_, _) = kept(&host, &[("db", "place = \"one-per-core\"")]);
+    let (_, _) = start_enforcer(&host, &[("db", "place = \"one-per-core\"")]);
     assert_eq!(host.on(10), "4,6 0");
-    let (_, reported) = kept(&host, &[("db", "place = \"cpu:1\"")]);
+    let (_, reported) = start_enforcer(&host, &[("db", "place = \"cpu:1\"")]);
     let why = reported[0].why.as_ref().unwrap();
     assert!(
         why.contains("forbidden: the process's cpuset leaves only 4-7"),
@@ -479,7 +482,7 @@ impl Watch for Script {
 #[test]
 fn a_bad_file_leaves_the_old_rules_in_force() {
     let host = Host::default();
-    let (mut enforcer, _) = kept(&host, &[DB]);
+    let (mut enforcer, _) = start_enforcer(&host, &[DB]);
     host.add(10, 1, "/bin/db", "0-7");
     let reload = Heard {
         reload: true,

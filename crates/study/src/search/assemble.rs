@@ -94,7 +94,7 @@ fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
     let launched = |name: &String| {
         let at = record.arms.iter().position(|arm| &arm.name == name)?;
         let arm = &record.arms[at];
-        let program = |tool: Tool| Some(record.program_of(arm, |word| tool.given(word)));
+        let program = |tool: Tool| Some(record.program_of(arm, |word| tool.escape_word(word)));
         let place = &engine.arms[at].place;
         let setting = SettingRecord::default();
         Some(launchers::commands(

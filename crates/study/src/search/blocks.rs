@@ -64,11 +64,11 @@ impl Engine<'_> {
             output: output_named(&self.plan.output, &plan.name, &run_name),
             padding,
         };
-        let made = self
+        let outcome = self
             .past
             .run(&trial, step, arm, moment, self.machine, self.started);
-        let (run, failure) = match made {
-            Ok(made) => made,
+        let (run, failure) = match outcome {
+            Ok(outcome) => outcome,
             Err(MachineError::Interrupted) => return Err(Halt::Stopped(Stopped::Interrupted)),
             Err(error) => return Err(Halt::Error(error.into())),
         };

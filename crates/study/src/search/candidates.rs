@@ -23,7 +23,7 @@ pub(super) fn candidates(
             )));
         }
         for shape in space.shapes(threads) {
-            let candidate = of_occupancy(plan, topology, space, shape.occupancy, threads)?;
+            let candidate = from_occupancy(plan, topology, space, shape.occupancy, threads)?;
             let first = &all[0];
             let is_default = candidate.place.cpus == first.place.cpus && threads == first.threads;
             if !is_default {
@@ -58,7 +58,7 @@ fn default(
 }
 
 /// A candidate with this occupancy.
-pub(super) fn of_occupancy(
+pub(super) fn from_occupancy(
     plan: &SearchPlan,
     topology: &Topology,
     space: &Space,

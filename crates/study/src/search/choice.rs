@@ -3,11 +3,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use pinwise_stats::surrogate::{Arms, Belief, Loss, below, sd_of, shortfall};
+use pinwise_stats::surrogate::{Arms, Belief, Loss, probability_below, sd_of, shortfall};
 
 /// `os-default`'s number among the arms.
 pub(super) const DEFAULT: usize = 0;
-/// Most challengers of a block: every block also pays for `os-default`.
+/// Maximum number of challengers of a block: every block also pays for `os-default`.
 const MAX_CHALLENGERS: usize = 4;
 /// A challenger runs together with the most promising one if it promises at least this share of
 /// that one's gain.
@@ -68,7 +68,7 @@ pub(super) struct Rule {
 /// Judges the open arms. The leader is the arm of least expected cost, but `os-default` if hardly
 /// any beats that: doing nothing needs no reason.
 pub(super) fn standing(belief: &Belief, open: &[usize], rule: &Rule) -> Standing {
-    let doing_nothing = against(belief, DEFAULT, open, rule);
+    let doing_nothing = compare_with_leader(belief, DEFAULT, open, rule);
     if doing_nothing.is_settled {
         return doing_nothing;
     }
@@ -78,7 +78,7 @@ pub(super) fn standing(belief: &Belief, open: &[usize], rule: &Rule) -> Standing
         .min_by(|&a, &b| belief.arm(a).mean.total_cmp(&belief.arm(b).mean));
     match least {
         Some(leader) if leader != DEFAULT && beats_default(belief, leader, rule) => {
-            against(belief, leader, open, rule)
+            compare_with_leader(belief, leader, open, rule)
         }
         _ => doing_nothing,
     }
@@ -87,16 +87,16 @@ pub(super) fn standing(belief: &Belief, open: &[usize], rule: &Rule) -> Standing
 /// Does it more probably than not beat `os-default` by more than the zone?
 pub(super) fn beats_default(belief: &Belief, arm: usize, rule: &Rule) -> bool {
     let differences = belief.difference(arm, DEFAULT);
-    below(&differences, -rule.zone, rule.widening) > MORE_LIKELY_THAN_NOT
+    probability_below(&differences, -rule.zone, rule.widening) > MORE_LIKELY_THAN_NOT
 }
 
-fn against(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Standing {
+fn compare_with_leader(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Standing {
     let mut promise = vec![0.0; belief.arms()];
     let mut beats = vec![0.0; belief.arms()];
     for &arm in open.iter().filter(|&&arm| arm != leader) {
         let differences = belief.difference(arm, leader);
         promise[arm] = shortfall(&differences, rule.widening);
-        beats[arm] = below(&differences, -rule.zone, rule.widening);
+        beats[arm] = probability_below(&differences, -rule.zone, rule.widening);
     }
     let mut rivals: Vec<usize> = open.iter().copied().filter(|&arm| arm != leader).collect();
     rivals.sort_by(|&a, &b| promise[b].total_cmp(&promise[a]));
@@ -149,7 +149,7 @@ pub(super) fn unmeasured_block(
     let is_blind = own > UNEXPLAINED_FACTOR * rule.zone && own > belief.explained_sd();
     let never_ran = |arm: &usize| is_blind && runs[*arm] == 0 && *arm != DEFAULT;
     let arms = open.iter().copied().filter(never_ran).collect();
-    with_default(arms, &|arm| standing.promise[arm])
+    add_default_arm(arms, &|arm| standing.promise[arm])
 }
 
 /// The arm that never ran and is farthest in its features from all that did.
@@ -186,8 +186,9 @@ pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
     const SURE: f64 = 0.998;
     const HARDLY: f64 = 2.5;
     let others: Vec<usize> = open.iter().copied().filter(|&arm| arm != DEFAULT).collect();
-    let slower =
-        |arm: usize| 1.0 - below(&belief.difference(arm, DEFAULT), rule.zone, rule.widening);
+    let slower = |arm: usize| {
+        1.0 - probability_below(&belief.difference(arm, DEFAULT), rule.zone, rule.widening)
+    };
     let surest = others.iter().map(|&arm| (arm, slower(arm)));
     if let Some((arm, _)) = surest
         .filter(|(_, sure)| *sure >= SURE)
@@ -208,11 +209,11 @@ pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
 /// differ most from `os-default`.
 pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
     let others = open.iter().copied().filter(|&arm| arm != DEFAULT);
-    with_default(others.collect(), &|arm| square(belief, arm))
+    add_default_arm(others.collect(), &|arm| square(belief, arm))
 }
 
 /// A block of `os-default` and those arms that have most of something.
-fn with_default(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
+fn add_default_arm(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
     arms.sort_by(|&a, &b| most_of(b).total_cmp(&most_of(a)));
     arms.truncate(MAX_CHALLENGERS);
     std::iter::once(DEFAULT).chain(arms).collect()

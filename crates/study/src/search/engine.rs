@@ -139,7 +139,7 @@ impl<'a> Engine<'a> {
         for _ in 0..self.plan.warmup {
             self.run_block(SearchStep::Warmup, &[DEFAULT])?;
         }
-        self.profile()?;
+        self.run_profile()?;
         match self.settle() {
             Ok(()) => {
                 self.is_settled = true;
@@ -164,7 +164,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The runs that show most about what the program is sensitive to.
-    fn profile(&mut self) -> Result<(), Halt> {
+    fn run_profile(&mut self) -> Result<(), Halt> {
         let count = PROFILING.min(self.arms.len());
         let open = |arm: usize| self.invalid[arm].is_none();
         let mut first = vec![DEFAULT];

@@ -220,7 +220,7 @@ fn imbalance(loads: &[usize]) -> f64 {
 mod tests {
     use super::*;
 
-    fn seen(topology: &str, cpus: &str) -> Vec<(&'static str, f64)> {
+    fn list_features(topology: &str, cpus: &str) -> Vec<(&'static str, f64)> {
         let topology = Topology::from_synthetic(topology).unwrap();
         let cpus = CpuSet::parse_list(cpus).unwrap();
         let features = UnitMap::new(&topology).features(&cpus, cpus.len(), false);
@@ -231,8 +231,12 @@ mod tests {
     #[test]
     fn siblings_and_crowds_are_seen() {
         let two_llcs = "package:1 l3:2 core:4 pu:2";
-        let names =
-            |cpus| -> Vec<&str> { seen(two_llcs, cpus).iter().map(|(name, _)| *name).collect() };
+        let names = |cpus| -> Vec<&str> {
+            list_features(two_llcs, cpus)
+                .iter()
+                .map(|(name, _)| *name)
+                .collect()
+        };
         let threads = ["threads", "threads_squared"];
         assert_eq!(names("0"), [] as [&str; 0]);
         assert!(names("0-1").starts_with(&["smt", "llc_crowd", "package_crowd"]));
@@ -244,7 +248,7 @@ mod tests {
 
     #[test]
     fn levels_that_are_one_count_once() {
-        let names: Vec<&str> = seen("package:2 [numa] l3:1 core:2 pu:1", "0,2")
+        let names: Vec<&str> = list_features("package:2 [numa] l3:1 core:2 pu:1", "0,2")
             .iter()
             .map(|(name, _)| *name)
             .collect();

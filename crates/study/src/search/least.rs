@@ -6,13 +6,13 @@ use super::pairs::Pairs;
 use super::state::{Engine, HEAVY_TAILS, Halt, Proposal};
 use super::words;
 use pinwise_record::{LeastRecord, SearchStep, Stopped};
-use pinwise_stats::surrogate::{below, interval, mean_of};
+use pinwise_stats::surrogate::{interval, mean_of, probability_below};
 
 /// Minimum probability of a proposal by the model.
 const SURE: f64 = 0.9;
 /// Two-sided error of the pairs' interval; only one side counts.
 const ALPHA: f64 = 0.1;
-/// Most pairs: what needs more is at the limit.
+/// Maximum number of pairs: an arm that needs more is at the limit.
 const MAX_PAIRS: usize = 20;
 
 impl Engine<'_> {
@@ -48,7 +48,7 @@ impl Engine<'_> {
         let limit = self.plan.least_within.ln_1p();
         let is_enough = |arm: usize| {
             let differences = belief.difference(arm, best);
-            arm == best || below(&differences, limit, self.widening()) >= SURE
+            arm == best || probability_below(&differences, limit, self.widening()) >= SURE
         };
         let size = |arm: usize| {
             let used = &self.arms[arm].place.used;

@@ -1,6 +1,6 @@
 //! Finds the best placement among very many in few runs.
 //!
-//! On a large machine T threads can be placed in some 10^17 ways; what is tried are *shapes*
+//! On a large machine T threads can be placed in about 10^17 ways; what is tried are *shapes*
 //! (`placement::space`), at most some dozens. A few informative runs (`features`, D-optimal) teach
 //! a small model what the program is sensitive to; the model predicts all others and says how sure
 //! it is (`stats::surrogate`). Then blocks of `os-default`, the leader and its most dangerous
@@ -72,11 +72,11 @@ pub struct SearchPlan {
     pub metric: Metric,
     /// Unit of the figure where the metric has none; empty if unknown.
     pub unit: String,
-    /// Most runs of profiling, search and refinement.
+    /// Maximum number of runs of profiling, search and refinement.
     pub max_runs: Option<usize>,
     /// Time for everything.
     pub budget: Option<Duration>,
-    /// Most pairs of the confirmation; 0 for none.
+    /// Maximum number of pairs of the confirmation; 0 for none.
     pub confirmation_pairs: usize,
     /// Runs of `os-default` discarded at the start.
     pub warmup: usize,
@@ -111,9 +111,9 @@ pub trait Observer {
 
 /// A watcher that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Observer for Unwatched {}
+impl Observer for NoObserver {}
 
 /// The progress of a search.
 #[derive(Debug, Clone, Copy)]

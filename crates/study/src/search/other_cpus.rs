@@ -17,7 +17,7 @@ use pinwise_topology::CpuSet;
 
 /// Most choices of CPUs. A CPU that all of them use is never left out.
 const MAX_TRIES: usize = 3;
-/// Most pairs of each.
+/// Maximum number of pairs of each.
 const MAX_PAIRS: usize = 12;
 /// Two-sided error of all tries together.
 const ALPHA: f64 = 0.05;
@@ -44,7 +44,7 @@ impl Engine<'_> {
         let Some(best) = best.filter(|_| most > 0) else {
             return Ok(());
         };
-        let mut common = self.with_siblings(&self.arms[best].place.cpus);
+        let mut common = self.add_siblings(&self.arms[best].place.cpus);
         self.others = Some(Others {
             against: best,
             tried: Vec::new(),
@@ -54,7 +54,7 @@ impl Engine<'_> {
             let Some(other) = self.elsewhere(best, &common) else {
                 break;
             };
-            common = common.intersection(&self.with_siblings(&other.place.cpus));
+            common = common.intersection(&self.add_siblings(&other.place.cpus));
             if self.pair_off(best, other, most)? {
                 break;
             }
@@ -81,7 +81,7 @@ impl Engine<'_> {
             others.over_default = Some(Pairs::new(arm, OF_DEFAULT, noise, most));
         }
         for _ in 0..most {
-            let is_decided = self.over_default().and_then(Pairs::interval);
+            let is_decided = self.pairs_with_default().and_then(Pairs::interval);
             let is_decided = is_decided.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
             if is_decided || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
                 break;
@@ -91,19 +91,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn over_default(&self) -> Option<&Pairs> {
+    fn pairs_with_default(&self) -> Option<&Pairs> {
         self.others.as_ref()?.over_default.as_ref()
     }
 
     /// If `os-default` led, the arm that beats it on other CPUs.
     pub(super) fn find_better_than_default(&self) -> Option<&Pairs> {
-        let pairs = self.over_default()?;
+        let pairs = self.pairs_with_default()?;
         let is_faster = pairs.interval().is_some_and(|(_, high)| high < 0.0);
         (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs)
     }
 
     /// Every CPU of these cores: a fault of one CPU mostly affects its core.
-    fn with_siblings(&self, cpus: &CpuSet) -> CpuSet {
+    fn add_siblings(&self, cpus: &CpuSet) -> CpuSet {
         let core = |cpu: usize| self.topology.cpu(cpu).and_then(|cpu| cpu.core);
         let cores: BTreeSet<Option<usize>> = cpus.iter().map(core).collect();
         let all = self.topology.cpus.iter();
@@ -116,7 +116,7 @@ impl Engine<'_> {
     fn elsewhere(&self, arm: usize, common: &CpuSet) -> Option<Candidate> {
         let arm = &self.arms[arm];
         let cpus = self.space.choose_beside(&arm.occupancy, common);
-        if common.is_subset(&self.with_siblings(&cpus)) {
+        if common.is_subset(&self.add_siblings(&cpus)) {
             return None;
         }
         let placement: Placement = format!("cpu:{cpus}").parse().ok()?;

@@ -1,12 +1,12 @@
 //! Moves of one thread of the leader, if the model leaves room for them.
 
 use super::Candidate;
-use super::candidates::of_occupancy;
+use super::candidates::from_occupancy;
 use super::choice::{DEFAULT, MORE_LIKELY_THAN_NOT};
 use super::features::usual_mean;
 use super::state::{Engine, Halt};
 use pinwise_record::SearchStep;
-use pinwise_stats::surrogate::below;
+use pinwise_stats::surrogate::probability_below;
 
 /// Blocks that moves of one thread are tried in, and how many moves at most,
 /// each with at least this probability to beat the leader.
@@ -52,9 +52,9 @@ impl Engine<'_> {
     fn moves(&self, leader: usize) -> Vec<Candidate> {
         let threads = self.arms[leader].threads;
         let moves = self.space.neighbours(&self.arms[leader].occupancy);
-        let candidates = moves
-            .into_iter()
-            .filter_map(|to| of_occupancy(self.plan, self.topology, self.space, to, threads).ok());
+        let candidates = moves.into_iter().filter_map(|to| {
+            from_occupancy(self.plan, self.topology, self.space, to, threads).ok()
+        });
         let is_new = |candidate: &Candidate| {
             let mut known = self.arms.iter();
             !known.any(|arm| arm.place.cpus == candidate.place.cpus)
@@ -66,7 +66,9 @@ impl Engine<'_> {
     fn drop_moves(&mut self, leader: usize, moves: &[usize]) {
         let rule = self.rule();
         let Some(belief) = &self.belief else { return };
-        let beats = |arm: usize| below(&belief.difference(arm, leader), -rule.zone, rule.widening);
+        let beats = |arm: usize| {
+            probability_below(&belief.difference(arm, leader), -rule.zone, rule.widening)
+        };
         let dropped: Vec<usize> = moves
             .iter()
             .copied()
@@ -88,9 +90,9 @@ impl Engine<'_> {
             .collect();
         let belief = model.learn(&self.readings);
         let rule = self.rule();
-        let beats = numbers
-            .iter()
-            .map(|&arm| below(&belief.difference(arm, leader), -rule.zone, rule.widening));
+        let beats = numbers.iter().map(|&arm| {
+            probability_below(&belief.difference(arm, leader), -rule.zone, rule.widening)
+        });
         let all = beats.enumerate();
         all.filter(|(_, beats)| *beats >= MIN_WIN_PROBABILITY)
             .collect()

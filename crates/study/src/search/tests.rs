@@ -37,7 +37,7 @@ fn machine(text: &str, seed: u64) -> SimulatedMachine {
 }
 
 fn search(text: &str, plan: &SearchPlan) -> SearchRecord {
-    run(plan, None, &mut machine(text, plan.seed), &mut Unwatched).unwrap()
+    run(plan, None, &mut machine(text, plan.seed), &mut NoObserver).unwrap()
 }
 
 const SERVER: &str = "package:2 l3:2 core:4 pu:2";
@@ -77,24 +77,24 @@ fn what_is_found_is_nearly_the_best() {
 
 #[test]
 fn an_insensitive_program_is_reported() {
-    let said = worlds(World::Flat, 1..13);
+    let records = worlds(World::Flat, 1..13);
     let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
     // If fresh pairs leave it open, the answer is to leave it alone.
     assert!(
-        12 * said.iter().filter(is_said).count() >= 7 * said.len(),
+        12 * records.iter().filter(is_said).count() >= 7 * records.len(),
         "{:?}",
-        verdicts(&said)
+        verdicts(&records)
     );
     let is_left = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::LeaveAlone;
     assert!(
-        said.iter().filter(|r| is_said(r) || is_left(r)).count() + 1 >= said.len(),
+        records.iter().filter(|r| is_said(r) || is_left(r)).count() + 1 >= records.len(),
         "{:?}",
-        verdicts(&said)
+        verdicts(&records)
     );
     // Fresh pairs are judged at 95 %: one of twelve may err.
     let is_best = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Best;
-    let wrong = said.iter().filter(is_best).count();
-    assert!(wrong <= 1, "{:?}", verdicts(&said));
+    let wrong = records.iter().filter(is_best).count();
+    assert!(wrong <= 1, "{:?}", verdicts(&records));
     let found = worlds(World::Useless, 1..13);
     assert!(
         found.iter().filter(is_said).count() <= 1,
@@ -183,7 +183,7 @@ fn the_best_is_offered_to_launchers_and_os_default_is_not() {
 fn a_command_that_fails_everywhere_is_an_error() {
     let text = "topology = \"core:4 pu:2\"\n[workload.default]\nbase_s = 1.0\nexit = 7\n";
     let mut machine = machine(text, 1);
-    let error = run(&plan(&[2], 1), None, &mut machine, &mut Unwatched).unwrap_err();
+    let error = run(&plan(&[2], 1), None, &mut machine, &mut NoObserver).unwrap_err();
     assert!(error.to_string().contains("exit status 7"), "{error}");
 }
 
@@ -218,7 +218,7 @@ fn a_resumed_search_ends_like_an_uninterrupted_one() {
     cut.runs.truncate(9);
     cut.stopped = None;
     let mut again = machine(&text, plan.seed);
-    let resumed = run(&plan, Some(&cut), &mut again, &mut Unwatched).unwrap();
+    let resumed = run(&plan, Some(&cut), &mut again, &mut NoObserver).unwrap();
     assert_eq!(resumed, whole);
 }
 
@@ -333,7 +333,7 @@ fn where_one_placement_is_left_the_comparison_is_named() {
         .map(str::to_owned)
         .to_vec();
     let mut two = machine("topology = \"core:2 pu:1\"", 1);
-    let error = run(&plan, None, &mut two, &mut Unwatched).unwrap_err();
+    let error = run(&plan, None, &mut two, &mut NoObserver).unwrap_err();
     assert_eq!(
         error.to_string(),
         "nothing to search: 2 threads with a CPU each have one placement here; fewer CPUs are \
@@ -347,14 +347,14 @@ fn one_cpu_leaves_nothing_to_search() {
         &plan(&[1], 1),
         None,
         &mut machine("topology = \"pu:1\"", 1),
-        &mut Unwatched,
+        &mut NoObserver,
     );
     assert!(error.unwrap_err().to_string().contains("nothing to search"));
     let error = run(
         &plan(&[9], 1),
         None,
         &mut machine("topology = \"core:4 pu:2\"", 1),
-        &mut Unwatched,
+        &mut NoObserver,
     );
     assert!(error.unwrap_err().to_string().contains("--threads 9"));
 }
@@ -411,7 +411,7 @@ proptest! {
         let threads = 1 + share * (cpus - 1) / 100;
         let plan = SearchPlan { max_runs: Some(runs), ..plan(&[threads], seed) };
         let text = world::describe_on(World::Misfits, seed, &topology, threads);
-        match run(&plan, None, &mut machine(&text, seed), &mut Unwatched) {
+        match run(&plan, None, &mut machine(&text, seed), &mut NoObserver) {
             Ok(record) => {
                 prop_assert!(record.runs_used <= runs);
                 prop_assert!(record.predictions.iter().all(|p| p.predicted.is_finite()));

@@ -8,13 +8,13 @@
 use std::time::Duration;
 
 use super::chips;
-use crate::probe::modes::two_levels;
+use crate::probe::modes::find_two_modes;
 use pinwise_machine::{Batches, Hint, MachineError, Probe, Prober};
 use pinwise_record::{
     CpuPauseRecord, CycleMethod, Header, HintCostRecord, HostRecord, LevelRecord, Modes,
     PauseCheckRecord, SpinPauseRecord, TooLongRecord,
 };
-use pinwise_spin::prediction::{Limits, Prediction, Processor};
+use pinwise_spin::prediction::{Limits, PauseCost, Prediction};
 use pinwise_spin::table::algorithms;
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_topology::CpuSet;
@@ -59,11 +59,11 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord
             break;
         }
         for cpu in &mut all {
-            cpu.round(machine)?;
+            cpu.measure_round(machine)?;
         }
     }
     for cpu in &mut all {
-        cpu.other_hints(machine)?;
+        cpu.measure_other_hints(machine)?;
     }
     let counter_unavailable = all.iter().find_map(|cpu| {
         let is_counted = !cpu.counted.medians.is_empty();
@@ -94,7 +94,7 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].
-pub fn glance(machine: &mut dyn Prober) -> Result<Option<Processor>, MachineError> {
+pub fn glance(machine: &mut dyn Prober) -> Result<Option<PauseCost>, MachineError> {
     const TIME: Duration = Duration::from_millis(300);
     let (topology, _) = machine.topology()?;
     let cpus = topology.allowed.first().map(CpuSet::single);
@@ -104,7 +104,7 @@ pub fn glance(machine: &mut dyn Prober) -> Result<Option<Processor>, MachineErro
         limits: None,
     };
     let record = run(&plan, machine)?;
-    Ok(record.cpus.first().map(|cpu| Processor {
+    Ok(record.cpus.first().map(|cpu| PauseCost {
         pause_ns: cpu.pause_ns,
         pause_cycles: cpu.pause_cycles,
         ghz: cpu.pause_cycles.map(|cycles| cycles / cpu.pause_ns),
@@ -181,7 +181,7 @@ impl CpuRounds {
         }
     }
 
-    fn round(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
+    fn measure_round(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
         let cpu = self.cpu;
         let mut ask = |probe: Probe| -> Result<Option<Batches>, MachineError> {
             let answers = machine.probe(&[probe], BATCHES, LONGEST_ROUND)?;
@@ -197,7 +197,7 @@ impl CpuRounds {
         Ok(())
     }
 
-    fn other_hints(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
+    fn measure_other_hints(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
         for hint in Hint::ALL {
             let probe = Probe::Hint {
                 cpu: self.cpu,
@@ -280,7 +280,7 @@ fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
     };
     match (ghz, levels_of_cycles(cycles)) {
         (Some(ghz), Some(modes)) => two(modes, &|cycles| (cycles / ghz, Some(cycles))),
-        _ => two_levels(ns, APART_NS).map_or_else(Vec::new, |modes| {
+        _ => find_two_modes(ns, APART_NS).map_or_else(Vec::new, |modes| {
             two(modes, &|ns| (ns, ghz.map(|g| g * ns)))
         }),
     }
@@ -289,10 +289,10 @@ fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
 /// Two clusters; or one sharp level with values above it that are no second level: batches look
 /// like that while another guest comes and goes on the sibling.
 fn levels_of_cycles(cycles: &[f64]) -> Option<Modes> {
-    two_levels(cycles, APART).or_else(|| above_a_sharp_level(cycles))
+    find_two_modes(cycles, APART).or_else(|| find_second_level(cycles))
 }
 
-fn above_a_sharp_level(cycles: &[f64]) -> Option<Modes> {
+fn find_second_level(cycles: &[f64]) -> Option<Modes> {
     /// The lowest batches of a sharp level are this close together …
     const SHARP: f64 = 1.002;
     /// … and all of it is within this of its lower end.
@@ -356,7 +356,7 @@ fn notes(all: &[CpuRounds]) -> Vec<String> {
 /// Compares every algorithm with the limits, on the CPU with the slowest PAUSE.
 fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheckRecord {
     let slowest = cpus.iter().map(|cpu| cpu.pause_ns).reduce(f64::max);
-    let processor = Processor {
+    let processor = PauseCost {
         pause_ns: slowest.unwrap_or(f64::NAN),
         pause_cycles: None,
         ghz: None,
@@ -394,7 +394,7 @@ fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheck
 
 fn too_long(wait: &Prediction, limits: &Limits) -> TooLongRecord {
     let ratio = |ns: Option<f64>, limit: f64| ns.map(|ns| ns / limit);
-    let gap_ns = wait.blind_gap.map(|(_, ns)| ns);
+    let gap_ns = wait.blind_gap.map(|hints| hints.ns);
     let total_ratio = ratio(wait.longest_ns(), limits.total_ns);
     let blind_gap_ratio = ratio(gap_ns, limits.blind_gap_ns);
     let part = |what: &str, ns: Option<f64>, ratio: Option<f64>| {
@@ -426,7 +426,7 @@ mod tests {
     use pinwise_machine::Host;
     use pinwise_sim::SimulatedMachine;
 
-    fn measured(description: &str, limits: Option<Limits>) -> SpinPauseRecord {
+    fn measure_pause(description: &str, limits: Option<Limits>) -> SpinPauseRecord {
         let mut machine = SimulatedMachine::from_text("test", description, 7).unwrap();
         let (topology, _) = machine.topology().unwrap();
         let plan = PausePlan {
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn what_a_machine_has_is_found() {
-        let record = measured(
+        let record = measure_pause(
             "topology = \"core:2 pu:1\"\n[wiring]\npause_ns = 30\nghz = 2.5",
             Some(LIMITS),
         );
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn two_levels_are_reported() {
-        let record = measured(
+        let record = measure_pause(
             "topology = \"core:1 pu:1\"\n[wiring]\npause_ns = 27.5\nghz = 2.8\nnoise_sd = 0.004\npause_modes = { ns = 31.0, share = 0.4 }\nlacks = [\"pause_counted\"]",
             None,
         );
@@ -499,7 +499,7 @@ mod tests {
 
     #[test]
     fn long_pauses_fail_the_check() {
-        let record = measured(
+        let record = measure_pause(
             include_str!("../../field-reports/long-pause.toml"),
             Some(LIMITS),
         );
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_nothing_known() {
-        let record = measured(
+        let record = measure_pause(
             "topology = \"core:1 pu:1\"\n[wiring]\nlacks = [\"pause\"]",
             Some(LIMITS),
         );

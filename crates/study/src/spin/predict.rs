@@ -8,7 +8,7 @@ use pinwise_record::{
     CliffsRecord, Header, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
 };
 use pinwise_spin::algorithm::Algorithm;
-use pinwise_spin::prediction::{Prediction, Processor, cliffs};
+use pinwise_spin::prediction::{Hints, PauseCost, Prediction, cliffs};
 
 /// What to predict.
 #[derive(Debug, Clone)]
@@ -48,13 +48,13 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
 }
 
 /// What the move changes, the largest change first.
-fn moves(plan: &PredictionPlan, from: &Processor, to: &Processor) -> Vec<MoveRecord> {
+fn moves(plan: &PredictionPlan, from: &PauseCost, to: &PauseCost) -> Vec<MoveRecord> {
     let mut moves: Vec<MoveRecord> = Vec::new();
     for algorithm in &plan.algorithms {
         for &cpus in &plan.cpus {
             let before = Prediction::new(algorithm, from, cpus);
             let after = Prediction::new(algorithm, to, cpus);
-            let ms = |figure: Option<(u64, f64)>| figure.map(|(_, ns)| ns * 1e-6);
+            let ms = |hints: Option<Hints>| hints.map(|hints| hints.ns * 1e-6);
             let (from_ms, to_ms) = (ms(before.total), ms(after.total));
             let ratio = from_ms.zip(to_ms).map(|(from, to)| to / from);
             moves.push(MoveRecord {
@@ -77,7 +77,7 @@ fn moves(plan: &PredictionPlan, from: &Processor, to: &Processor) -> Vec<MoveRec
     moves
 }
 
-/// Numbers of CPUs at which totals change, if several numbers were asked for.
+/// Numbers of CPUs at which totals change, if several numbers were requested.
 fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
     let (Some(&first), Some(&last)) = (plan.cpus.first(), plan.cpus.last()) else {
         return Vec::new();
@@ -103,7 +103,7 @@ mod tests {
 
     fn record_of(name: &str) -> ProcessorRecord {
         let chip = chip(name).unwrap();
-        let processor = Processor::of_chip(chip, None);
+        let processor = PauseCost::from_chip(chip, None);
         ProcessorRecord {
             name: chip.name.to_owned(),
             pause_ns: processor.pause_ns,

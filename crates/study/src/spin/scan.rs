@@ -10,13 +10,13 @@ use pinwise_spin::identify::Strength;
 use pinwise_spin::scan::{Scan, Site, scan};
 use pinwise_spin::table::algorithm;
 
-/// What is asked of binaries.
+/// What to look for in binaries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
     /// CPUs that the program would count: if the code does not show how long a loop is blind, the
     /// known algorithm does.
     pub cpus: u64,
-    /// A limit, if one was asked for.
+    /// A limit, if one was requested.
     pub limit: Option<Limit>,
 }
 

@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn of_process() -> TraceRecord {
+    fn process_record() -> TraceRecord {
         let text = include_str!("../../../../tests/data/records/trace.json");
         let mut record: TraceRecord = serde_json::from_str(text).unwrap();
         record.source = TraceSource::Process {
@@ -166,7 +166,7 @@ mod tests {
         looks: &[(BlockedIn, u64)],
         counted_cpu_s: Option<f64>,
     ) -> Option<(String, String)> {
-        let mut record = of_process();
+        let mut record = process_record();
         record.figures.totals.cpu_s = cpu_s;
         record.figures.waits.total_s = queued_s;
         record.figures.lower_bounds = bounds.to_vec();
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn time_queued_is_a_share_of_the_threads_time() {
         let find = |waited_s: f64, life_s: Option<f64>| {
-            let mut record = of_process();
+            let mut record = process_record();
             record.figures.waits.total_s = Some(waited_s);
             record.figures.waits.is_upper_bound = true;
             record.figures.totals.cpu_s = 1.0;
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_could_be_avoided_is_marked_by_its_size() {
         let check = |shared_s: f64| {
-            let mut record = of_process();
+            let mut record = process_record();
             record.figures.totals.cpu_s = 10.0;
             record.figures.totals.life_s = Some(10.0);
             record.figures.waits = Default::default();
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_command_that_mostly_waits_is_told_so_first() {
         let find = |elapsed_s: f64| {
-            let mut record = of_process();
+            let mut record = process_record();
             record.source = TraceSource::Command {
                 command: vec!["job".to_owned()],
                 placement: "os-default".to_owned(),
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn time_queued_is_a_finding_where_its_cause_is_unknown() {
         let check = |source: TraceSource, queued_s: f64, has_causes: bool| {
-            let mut record = of_process();
+            let mut record = process_record();
             record.source = source;
             let causes = record.figures.waits.because;
             assert!(causes.is_some());
@@ -327,7 +327,7 @@ mod tests {
             let findings = record.header.findings.into_iter();
             findings.filter(|found| found.check == "queued").count()
         };
-        let process = || of_process().source;
+        let process = || process_record().source;
         assert_eq!(check(process(), 0.5, false), 1);
         assert_eq!(check(process(), 0.004, false), 0);
         assert_eq!(check(process(), 0.5, true), 0);
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn threads_that_never_block_may_spin() {
         let find = |source: TraceSource, cpu_s: f64, switches: u64| {
-            let mut record = of_process();
+            let mut record = process_record();
             record.source = source;
             let thread = record.threads[0].clone();
             record.threads = vec![thread; 3];
@@ -348,7 +348,7 @@ mod tests {
             }
             find_never_blocking(&record).map(|found| found.advice)
         };
-        let process = || of_process().source;
+        let process = || process_record().source;
         let advice = find(process(), 14.5, 101).unwrap();
         assert!(advice.ends_with("pinwise spin attach --pid 7"), "{advice}");
         assert_eq!(find(process(), 7.0, 101), None);
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn a_thread_that_yields_all_the_time_is_found() {
         let find = |cpu_s, switches, preemptions| {
-            let mut record = of_process();
+            let mut record = process_record();
             record.threads.truncate(1);
             let thread = &mut record.threads[0];
             thread.cpu_s = cpu_s;

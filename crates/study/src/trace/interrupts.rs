@@ -34,8 +34,10 @@ pub(super) fn record(
     for of_cause in summary.shares.chunk_by(|a, b| a.cause == b.cause) {
         let (kind, name, irq) = words(&of_cause[0].cause);
         let device = irq.and_then(|irq| devices.get(&irq));
-        let cpus: Vec<InterruptCpuRecord> =
-            of_cause.iter().map(|share| on_cpu(share, record)).collect();
+        let cpus: Vec<InterruptCpuRecord> = of_cause
+            .iter()
+            .map(|share| interrupts_of_cpu(share, record))
+            .collect();
         let count = cpus.iter().map(|cpu| cpu.count).sum();
         let counted = summary.counted.get(&of_cause[0].cause).copied();
         causes.push(InterruptCauseRecord {
@@ -63,7 +65,7 @@ pub(super) fn record(
     }
 }
 
-fn on_cpu(share_of: &InterruptShare, record: &TraceRecord) -> InterruptCpuRecord {
+fn interrupts_of_cpu(share_of: &InterruptShare, record: &TraceRecord) -> InterruptCpuRecord {
     let (cpu, took) = (share_of.cpu, share_of.took);
     let own = record.cpus.iter().find(|time| time.cpu == cpu);
     let (time_s, stolen_s) = (seconds(took.time_ns), seconds(took.own_ns));

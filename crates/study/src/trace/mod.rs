@@ -57,7 +57,7 @@ pub struct TracePlan<'a> {
 ///
 /// # Errors
 /// [`MachineError`], see [`Tracer::trace`].
-pub fn run(
+pub fn run_trace(
     plan: &TracePlan<'_>,
     machine: &mut dyn Tracer,
     witness: &mut dyn Listener,
@@ -119,7 +119,10 @@ pub fn run(
     record.tiers = tier_records(plan.tiers, &costs);
     record.exit = traced.run.as_ref().and_then(|run| exit_of(&run.end));
     if let Some(run) = &traced.run {
-        record.header.notes.extend(left_running(run, "untraced"));
+        record
+            .header
+            .notes
+            .extend(describe_left_running(run, "untraced"));
         record.notes.extend(last_words(run));
         let found = reconcile::reconcile(&mut record.figures, traced.scope, run);
         record.header.findings.extend(found);
@@ -148,7 +151,7 @@ fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
 }
 
 /// Which processes outlived a command, and how they go on.
-pub(crate) fn left_running(run: &Run, how: &str) -> Option<String> {
+pub(crate) fn describe_left_running(run: &Run, how: &str) -> Option<String> {
     let left = &run.left_running;
     (!left.is_empty()).then(|| {
         format!(
@@ -189,7 +192,10 @@ pub fn choose_richest(tiers: &[Availability]) -> Option<Tier> {
 ///
 /// # Errors
 /// [`MachineError`], see [`Tracer::tracing_cost`].
-pub fn tiers(machine: &mut dyn Tracer, time: Duration) -> Result<Vec<TierRecord>, MachineError> {
+pub fn measure_tiers(
+    machine: &mut dyn Tracer,
+    time: Duration,
+) -> Result<Vec<TierRecord>, MachineError> {
     let tiers = machine.tiers();
     let permitted: Vec<Tier> = tiers
         .iter()
@@ -240,7 +246,7 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
 /// What a shell reports for a command that Ctrl-C ended.
 const INTERRUPTED: i32 = 128 + 2;
 
-/// As a shell reports it; `None` if it was ended as asked for (`--for`).
+/// As a shell reports it; `None` if it was ended as requested (`--for`).
 pub(crate) fn exit_of(end: &End) -> Option<i32> {
     match end {
         End::Status(status) => Some(*status),
@@ -269,9 +275,9 @@ impl Listener for Both<'_> {
 
 /// A listener that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unheard;
+pub struct NoListener;
 
-impl Listener for Unheard {
+impl Listener for NoListener {
     fn events(&mut self, _events: &[Event]) {}
 }
 

@@ -81,7 +81,7 @@ impl TraceRecorder {
         }
         let knows_quotas = about.throttled.is_some();
         let throttled = about.throttled.filter(|quota| quota.periods > 0);
-        let held_back = throttled.map_or(0.0, |quota| held_back(&summary.waits, quota));
+        let held_back = throttled.map_or(0.0, |quota| share_held_by_quota(&summary.waits, quota));
         let figures = TraceFigures {
             totals: totals(&summary),
             waits: waits(&summary, held_back),
@@ -266,11 +266,11 @@ fn may_be_long(waits: &Waits) -> bool {
 
 /// The share of waits behind none of the program's own threads that a quota caused: that of the
 /// CPUs' time during which such threads were held back.
-fn held_back(waits: &Waits, quota: Throttling) -> f64 {
-    if waits.held_cpu_ns == 0 {
+fn share_held_by_quota(waits: &Waits, quota: Throttling) -> f64 {
+    if waits.occupied_cpu_ns == 0 {
         return 0.0;
     }
-    (quota.held.as_secs_f64() / seconds(waits.held_cpu_ns)).min(1.0)
+    (quota.held.as_secs_f64() / seconds(waits.occupied_cpu_ns)).min(1.0)
 }
 
 fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
@@ -353,7 +353,7 @@ fn thread(listed: &ThreadSummary) -> ThreadRecord {
         name: listed.name.clone(),
         cpu_s: seconds(listed.cpu_ns),
         wait_s: listed.wait_ns.map(seconds),
-        wait_is_lower_bound: listed.is_wait_bound,
+        wait_is_lower_bound: listed.is_wait_lower_bound,
         switches: listed.switches,
         preemptions: listed.preemptions,
         migrations: migrations(&listed.migrations),
@@ -398,12 +398,12 @@ fn cores(summary: &Summary, names: &[String]) -> Vec<CoreTimeRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_sched::{EventKind, Left, Tier};
+    use pinwise_sched::{EventKind, LeaveReason, Tier};
     use proptest::prelude::*;
 
     /// Threads 1 to 3 come and go on two CPUs, and those of other programs.
     fn any_events() -> impl Strategy<Value = Vec<Event>> {
-        let left = prop_oneof![Just(Left::Blocked), Just(Left::Preempted)];
+        let left = prop_oneof![Just(LeaveReason::Blocked), Just(LeaveReason::Preempted)];
         let what = prop_oneof![
             4 => (0i32..6, left, 0i32..6)
                 .prop_map(|(prev, left, next)| EventKind::Switch { prev, left, next }),
@@ -478,7 +478,7 @@ mod tests {
     fn check_bounds(tier: Tier, switches: u64, expected: &[LowerBound]) {
         let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         let mut recorder = TraceRecorder::new(&topology, tier.scope());
-        let left = Left::Blocked;
+        let left = LeaveReason::Blocked;
         let mut events = vec![
             EventKind::Follow { thread: 1 },
             EventKind::Fork {

@@ -8,13 +8,13 @@ use pinwise_record::{
     PackedWaitsRecord, TimelineRecord,
 };
 use pinwise_sched::{
-    Blame, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, SharingSpans, Timeline, WaitSpans,
-    Why,
+    LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, SharingCause, SharingSpans, Timeline,
+    WaitCause, WaitSpans,
 };
 
 pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
     let shares = |spans: &[u64]| -> Vec<f64> {
-        let share = |&ns: &u64| (ns as f64 / listed.span_ns as f64 * 1e4).round() / 1e4;
+        let share = |&ns: &u64| (ns as f64 / listed.bucket_ns as f64 * 1e4).round() / 1e4;
         spans.iter().map(share).collect()
     };
     TimelineRecord {
@@ -25,9 +25,9 @@ pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
             .sharing
             .as_ref()
             .map(|listed| sharing(listed, from_ns)),
-        span_s: seconds(listed.span_ns),
+        span_s: seconds(listed.bucket_ns),
         spans: listed
-            .spans
+            .buckets
             .iter()
             .map(|cpu| CpuSpans {
                 cpu: cpu.cpu as usize,
@@ -64,13 +64,13 @@ fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             threads.len() as u64 - 1
         });
         let why = match wait.why {
-            Why::Scheduler => 0,
-            Why::Mask => 1,
-            Why::Others => 2,
-            Why::Own => 3,
-            Why::Starting => 4,
-            Why::Class => 5,
-            Why::Unreported => 6,
+            WaitCause::Scheduler => 0,
+            WaitCause::Mask => 1,
+            WaitCause::Others => 2,
+            WaitCause::Own => 3,
+            WaitCause::Starting => 4,
+            WaitCause::Class => 5,
+            WaitCause::Unreported => 6,
         };
         PackedSpan {
             start_ns: wait.start_ns.saturating_sub(from_ns),
@@ -86,9 +86,9 @@ fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
 fn sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
     let span = |span: &pinwise_sched::SharingSpan| {
         let blame = match span.blame {
-            Blame::Scheduler => 0,
-            Blame::Mask => 1,
-            Blame::Others => 2,
+            SharingCause::Scheduler => 0,
+            SharingCause::Mask => 1,
+            SharingCause::Others => 2,
         };
         PackedSpan {
             start_ns: span.start_ns.saturating_sub(from_ns),
@@ -106,7 +106,7 @@ mod tests {
     use super::super::{About, TraceRecorder};
     use crate::host::host_record;
     use pinwise_record::{HostRecord, SliceEnd, TraceRecord, TraceSource, TraceTier};
-    use pinwise_sched::{Event, EventKind, IDLE, Left, Tier};
+    use pinwise_sched::{Event, EventKind, IDLE, LeaveReason, Tier};
     use pinwise_sim::SimulatedMachine;
     use pinwise_topology::Topology;
     use proptest::prelude::*;
@@ -132,7 +132,7 @@ mod tests {
         let mut seen = Vec::new();
         let mut take = |time_ns, cpu, what| recorder.take(&[Event { time_ns, cpu, what }]);
         for cpu in 0..4 {
-            let (prev, left, next) = (IDLE, Left::Blocked, IDLE);
+            let (prev, left, next) = (IDLE, LeaveReason::Blocked, IDLE);
             take(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
         for at in 0..slices {
@@ -140,9 +140,9 @@ mod tests {
             let thread = 5 + i32::from(at / 3 % 2 == 1);
             time_ns += gaps[at % gaps.len()];
             let left = if at % 5 == 0 {
-                Left::Ended
+                LeaveReason::Ended
             } else {
-                Left::Blocked
+                LeaveReason::Blocked
             };
             let (prev, next) = (IDLE, thread);
             take(time_ns, cpu, EventKind::Switch { prev, left, next });

@@ -116,7 +116,7 @@ fn crossing_of(
 }
 
 /// No cache spans packages: if one is reported to, each package gets its part.
-pub(super) fn within_packages(
+pub(super) fn split_at_packages(
     caches: Vec<Cache>,
     packages: &[CpuSet],
     warnings: &mut Vec<Warning>,

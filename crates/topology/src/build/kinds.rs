@@ -93,7 +93,7 @@ pub(crate) fn cache_speed(cpu: Option<usize>, caches: &[Cache]) -> u64 {
 }
 
 /// Groups that differ, slowest first; none if all CPUs are alike.
-fn by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
+fn sort_by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
     for group in &mut groups {
         group.cpus = group.cpus.intersection(online);
     }
@@ -107,7 +107,7 @@ fn by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
 
 pub(crate) fn ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
     let mut groups: Vec<KindFacts> = Vec::new();
-    for group in by_speed(facts, online).into_iter().rev() {
+    for group in sort_by_speed(facts, online).into_iter().rev() {
         match groups.last_mut() {
             Some(last) if last.speed == group.speed => last.cpus = last.cpus.union(&group.cpus),
             _ => groups.push(group),
@@ -120,7 +120,7 @@ pub(crate) fn ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
 }
 
 pub(super) fn kinds_by_name(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
-    let facts = by_speed(facts, online);
+    let facts = sort_by_speed(facts, online);
     let last = facts.len().saturating_sub(1);
     facts
         .into_iter()

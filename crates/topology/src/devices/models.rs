@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn named(list: &str, vendor: u16, id: u16) -> Option<String> {
+    fn find_name(list: &str, vendor: u16, id: u16) -> Option<String> {
         let device = Device::new("0000:01:00.0", 0x0302, Some(vendor), Some(id));
         let mut devices = [device.unwrap()];
         name_models(&mut devices, Cursor::new(list)).unwrap();
@@ -149,11 +149,11 @@ mod tests {
     fn models_stand_below_their_vendor() {
         let list = "# list\n1002  AMD\n\t20b0  Wrong\n10de  NVIDIA Corporation\n\t20af  Other\n\
                     \t20b0  GA100 [A100 SXM4 40GB]\n\t\t10de 144e  Subsystem\nffff  End\n";
-        let model = named(list, 0x10de, 0x20b0);
+        let model = find_name(list, 0x10de, 0x20b0);
         assert_eq!(model.as_deref(), Some("GA100 [A100 SXM4 40GB]"));
-        assert_eq!(named(list, 0x10de, 0x144e), None);
-        assert_eq!(named(list, 0x10df, 0x20b0), None);
-        assert_eq!(named("", 0x10de, 0x20b0), None);
+        assert_eq!(find_name(list, 0x10de, 0x144e), None);
+        assert_eq!(find_name(list, 0x10df, 0x20b0), None);
+        assert_eq!(find_name("", 0x10de, 0x20b0), None);
     }
 
     /// Some vendors have more lines than one read covers, most have none.
@@ -179,8 +179,8 @@ mod tests {
             let last = count(vendor).checked_sub(1);
             let last = last.and_then(|last| u16::try_from(last).ok());
             let model = last.map(|last| format!("{vendor} {last}"));
-            assert_eq!(named(&list, vendor, last.unwrap_or(0)), model);
-            assert_eq!(named(&list, vendor + 1, 0), None);
+            assert_eq!(find_name(&list, vendor, last.unwrap_or(0)), model);
+            assert_eq!(find_name(&list, vendor + 1, 0), None);
         }
     }
 }

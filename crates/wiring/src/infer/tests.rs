@@ -2,7 +2,7 @@
 
 use super::super::{Evidence, LevelKind, PairMatrix, Wiring, infer};
 
-fn made(cpus: usize, ns: impl Fn(usize, usize) -> f64) -> PairMatrix {
+fn make_matrix(cpus: usize, ns: impl Fn(usize, usize) -> f64) -> PairMatrix {
     let mut matrix = PairMatrix::new((0..cpus).collect());
     for b in 0..cpus {
         for a in 0..b {
@@ -14,7 +14,7 @@ fn made(cpus: usize, ns: impl Fn(usize, usize) -> f64) -> PairMatrix {
     matrix
 }
 
-fn found(latency_ns: PairMatrix, contention: Option<PairMatrix>) -> Wiring {
+fn infer_wiring(latency_ns: PairMatrix, contention: Option<PairMatrix>) -> Wiring {
     infer(&Evidence {
         latency_ns,
         contention,
@@ -36,7 +36,7 @@ fn siblings_that_were_disturbed_beyond_their_mates_are_found() {
         (_, true) => 21.0 + 0.2 * (a / 2).abs_diff(b / 2) as f64,
         _ => 105.0,
     };
-    let wiring = found(made(64, caches), None);
+    let wiring = infer_wiring(make_matrix(64, caches), None);
     assert_eq!(siblings(&wiring), 32, "{:?}", wiring.levels);
 }
 
@@ -50,7 +50,7 @@ fn leftover_small_cores_are_not_siblings_if_contention_denies_it() {
         _ => 36.0,
     };
     let ratio = |a: usize, b: usize| if a / 2 == b / 2 && b < 14 { 1.6 } else { 1.02 };
-    let wiring = found(made(16, ns), Some(made(16, ratio)));
+    let wiring = infer_wiring(make_matrix(16, ns), Some(make_matrix(16, ratio)));
     assert_eq!(siblings(&wiring), 7, "{:?}", wiring.levels);
 }
 
@@ -59,11 +59,11 @@ fn leftover_small_cores_are_not_siblings_if_contention_denies_it() {
 #[test]
 fn a_package_among_single_cpus_is_reported_with_little_confidence() {
     let ns = |a: usize, b: usize| if a < 4 && b < 4 { 110.0 } else { 222.0 };
-    let wiring = found(made(8, ns), None);
+    let wiring = infer_wiring(make_matrix(8, ns), None);
     let level = &wiring.levels[0];
     assert!(level.confidence < 0.7, "it contradicts nothing: {level:?}");
-    let whole = found(
-        made(8, |a, b| if a / 4 == b / 4 { 45.0 } else { 110.0 }),
+    let whole = infer_wiring(
+        make_matrix(8, |a, b| if a / 4 == b / 4 { 45.0 } else { 110.0 }),
         None,
     );
     assert!(whole.levels[0].confidence > 0.9, "{whole:?}");

@@ -11,7 +11,7 @@ use super::Point;
 
 /// A plateau and the knee that ends it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Step {
+pub(super) struct PlateauAndKnee {
     pub(super) latency_ns: f64,
     /// `None` for the last.
     pub(super) knee_bytes: Option<f64>,
@@ -21,15 +21,15 @@ pub(super) struct Step {
 const MAX_POINTS: usize = 200;
 
 /// Two plateaus whose latencies differ by less are one. An outgrown TLB adds
-/// some 7 cycles to the 12 to 14 of an L2, and some 25 to the 46 of an L3
+/// about 7 cycles to the 12 to 14 of an L2, and about 25 to the 46 of an L3
 /// (factors of 1.5 to 1.6); the next cache takes 2.5 times or more.
 const MIN_STEP: f64 = 1.65;
 
 /// Costs, in units of a quarter octave of climb. A plateau must save a climb of some three quarters
 /// of an octave.
-const PLATEAU: f64 = 3.0;
+const PLATEAU_COST: f64 = 3.0;
 /// A plateau's point that is one deviation off costs this share of one left to a climb …
-const OFF: f64 = 0.3;
+const OFF_COST: f64 = 0.3;
 /// … and an outlier at most this.
 const MAX_OUTLIER: f64 = 3.0;
 
@@ -50,16 +50,16 @@ struct Sample {
 }
 
 /// Plateaus in order of latency, each but the last with its knee.
-pub(super) fn fit(points: &[Point]) -> Vec<Step> {
-    let mut samples = thin(usable(points));
+pub(super) fn fit(points: &[Point]) -> Vec<PlateauAndKnee> {
+    let mut samples = thin_out(usable_samples(points));
     let noise = noise(&samples);
-    climb(&mut samples);
-    let ladder = Samples::new(samples);
+    make_monotonic(&mut samples);
+    let ladder = SortedLadder::new(samples);
     let plateaus = ladder.merge_ranges(&ladder.partition(noise));
     let mut steps = Vec::new();
     for (index, plateau) in plateaus.iter().enumerate() {
         let next = plateaus.get(index + 1);
-        steps.push(Step {
+        steps.push(PlateauAndKnee {
             latency_ns: plateau.level.exp(),
             knee_bytes: next.map(|next| ladder.knee(plateau, next).exp2()),
         });
@@ -67,8 +67,8 @@ pub(super) fn fit(points: &[Point]) -> Vec<Step> {
     steps
 }
 
-/// By size; the median of several of one size.
-fn usable(points: &[Point]) -> Vec<Sample> {
+/// The points that have figures, by size; the median of several of one size.
+fn usable_samples(points: &[Point]) -> Vec<Sample> {
     let mut samples: Vec<Sample> = points
         .iter()
         .filter(|point| point.bytes > 0 && point.ns > 0.0 && point.ns.is_finite())
@@ -92,7 +92,7 @@ fn deviation((low, high): (f64, f64)) -> f64 {
     }
 }
 
-fn thin(samples: Vec<Sample>) -> Vec<Sample> {
+fn thin_out(samples: Vec<Sample>) -> Vec<Sample> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return samples;
     };
@@ -139,7 +139,7 @@ fn noise(samples: &[Sample]) -> f64 {
 
 /// Makes latency monotonic in size: isotonic regression with medians (Robertson and Waltman 1968),
 /// which are robust to one outlier.
-fn climb(samples: &mut [Sample]) {
+fn make_monotonic(samples: &mut [Sample]) {
     let mut blocks: Vec<(usize, f64)> = Vec::new();
     for end in 1..=samples.len() {
         let mut start = end - 1;
@@ -161,37 +161,37 @@ fn climb(samples: &mut [Sample]) {
 
 /// Points `start..end` at one level.
 #[derive(Debug, Clone, Copy)]
-struct Range {
+struct PlateauRange {
     start: usize,
     end: usize,
 }
 
 /// A sorted ladder: size and latency increase.
-struct Samples {
-    samples: Vec<Sample>,
+struct SortedLadder {
+    points: Vec<Sample>,
     /// The extent of each point, in quarter octaves, so that fine and coarse grids cost the same.
     weights: Vec<f64>,
     /// Sums of the weights before each point, and of all.
     sums: Vec<f64>,
 }
 
-impl Samples {
-    fn new(samples: Vec<Sample>) -> Self {
-        let weights = weights(&samples);
+impl SortedLadder {
+    fn new(points: Vec<Sample>) -> Self {
+        let weights = weights(&points);
         let mut sums = vec![0.0];
         for weight in &weights {
             sums.push(sums.last().copied().unwrap_or(0.0) + weight);
         }
         Self {
-            samples,
+            points,
             weights,
             sums,
         }
     }
 
     /// The plateaus of the least-cost labelling.
-    fn partition(&self, noise: f64) -> Vec<Range> {
-        let n = self.samples.len();
+    fn partition(&self, noise: f64) -> Vec<PlateauRange> {
+        let n = self.points.len();
         // Least cost of the points before `end`, and the plateau that ends there.
         let mut best: Vec<(f64, Option<usize>)> = vec![(0.0, None)];
         for end in 1..=n {
@@ -201,7 +201,8 @@ impl Samples {
                 if start + 1 == end && start > 0 && end < n {
                     continue;
                 }
-                let cost = best[start].0 + PLATEAU + self.off(noise, start, end);
+                let cost =
+                    best[start].0 + PLATEAU_COST + self.plateau_misfit_cost(noise, start, end);
                 if cost < least.0 {
                     least = (cost, Some(start));
                 }
@@ -214,22 +215,22 @@ impl Samples {
             match best[end].1 {
                 None => end -= 1,
                 Some(start) => {
-                    ranges.push(Range { start, end });
+                    ranges.push(PlateauRange { start, end });
                     end = start;
                 }
             }
         }
         ranges.reverse();
-        with_ends(ranges, n)
+        add_end_plateaus(ranges, n)
     }
 
-    /// The cost of calling these points a plateau.
-    fn off(&self, noise: f64, start: usize, end: usize) -> f64 {
+    /// The cost of calling these points a plateau: their distances from its level.
+    fn plateau_misfit_cost(&self, noise: f64, start: usize, end: usize) -> f64 {
         let level = self.level(start, end);
         let cost = |index: usize| {
-            let sample = &self.samples[index];
+            let sample = &self.points[index];
             let scale = noise.max(sample.deviation.min(MAX_NOISE));
-            let off = OFF * (sample.y - level).abs() / scale;
+            let off = OFF_COST * (sample.y - level).abs() / scale;
             off.min(MAX_OUTLIER) * self.weights[index]
         };
         (start..end).map(cost).sum()
@@ -240,10 +241,10 @@ impl Samples {
     fn level(&self, start: usize, end: usize) -> f64 {
         let half = f64::midpoint(self.sums[start], self.sums[end]);
         let after = self.sums[start + 1..end].partition_point(|sum| *sum < half);
-        self.samples[start + after].y
+        self.points[start + after].y
     }
 
-    fn merge_ranges(&self, ranges: &[Range]) -> Vec<Group> {
+    fn merge_ranges(&self, ranges: &[PlateauRange]) -> Vec<Group> {
         let mut groups: Vec<Group> = ranges
             .iter()
             .map(|&range| {
@@ -275,7 +276,7 @@ impl Samples {
     /// next level is far slower.
     fn knee(&self, from: &Group, to: &Group) -> f64 {
         let middle = f64::midpoint(from.last.exp(), to.first.exp());
-        let climb = &self.samples[from.range.end - 1..=to.range.start];
+        let climb = &self.points[from.range.end - 1..=to.range.start];
         let after = climb.iter().position(|s| s.y.exp() >= middle);
         let after = after.unwrap_or(climb.len() - 1).max(1);
         let (a, b) = (climb[after - 1], climb[after]);
@@ -289,16 +290,16 @@ impl Samples {
     }
 }
 
-/// A ladder begins and ends on a level, however short.
-fn with_ends(mut ranges: Vec<Range>, n: usize) -> Vec<Range> {
+/// Adds plateaus of one point at the ends: a ladder begins and ends on a level, however short.
+fn add_end_plateaus(mut ranges: Vec<PlateauRange>, n: usize) -> Vec<PlateauRange> {
     if n == 0 {
         return ranges;
     }
     if ranges.first().is_none_or(|first| first.start > 0) {
-        ranges.insert(0, Range { start: 0, end: 1 });
+        ranges.insert(0, PlateauRange { start: 0, end: 1 });
     }
     if ranges.last().is_none_or(|last| last.end < n) {
-        ranges.push(Range {
+        ranges.push(PlateauRange {
             start: n - 1,
             end: n,
         });
@@ -328,5 +329,5 @@ struct Group {
     /// Levels of the first and of the last of its parts.
     first: f64,
     last: f64,
-    range: Range,
+    range: PlateauRange,
 }

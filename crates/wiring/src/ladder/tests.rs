@@ -23,7 +23,7 @@ enum Shape {
 
 const SHAPES: [Shape; 3] = [Shape::Sudden, Shape::Gradual, Shape::Early];
 
-fn missed(shape: Shape, ratio: f64) -> f64 {
+fn misfit(shape: Shape, ratio: f64) -> f64 {
     match shape {
         Shape::Sudden => ((ratio - 0.97) / 0.12).clamp(0.0, 1.0),
         Shape::Gradual => {
@@ -46,19 +46,19 @@ fn missed(shape: Shape, ratio: f64) -> f64 {
 
 /// A machine whose caches are known.
 #[derive(Debug, Clone)]
-struct Known {
+struct MachineWithCaches {
     name: &'static str,
     /// Bytes and ns of each cache, inner ones first.
     caches: Vec<(u64, f64)>,
     memory_ns: f64,
 }
 
-impl Known {
+impl MachineWithCaches {
     fn ns(&self, shape: Shape, bytes: f64) -> f64 {
         let mut ns = 0.0;
         let mut left = 1.0f64;
         for &(size, latency) in &self.caches {
-            let missing = missed(shape, bytes / size as f64).min(left);
+            let missing = misfit(shape, bytes / size as f64).min(left);
             ns += (left - missing) * latency;
             left = missing;
         }
@@ -107,8 +107,8 @@ fn point(bytes: f64, ns: f64) -> Point {
 
 /// Published capacities and latencies: the vendors' optimisation manuals and software guides for
 /// cycles and sizes, common reviews for memory.
-fn published() -> Vec<Known> {
-    let known = |name, caches: &[(u64, f64)], memory_ns| Known {
+fn list_published_caches() -> Vec<MachineWithCaches> {
+    let known = |name, caches: &[(u64, f64)], memory_ns| MachineWithCaches {
         name,
         caches: caches.to_vec(),
         memory_ns,
@@ -162,7 +162,7 @@ fn published() -> Vec<Known> {
 }
 
 /// What is wrong with a ladder, if anything.
-fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
+fn fault(known: &MachineWithCaches, ladder: &Ladder, factor: f64) -> Option<String> {
     let caches: Vec<&Plateau> = ladder
         .plateaus
         .iter()
@@ -200,7 +200,7 @@ fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
     let mut chance = ChaCha8Rng::seed_from_u64(7);
     let mut faults = Vec::new();
     let mut tried = 0;
-    for known in published() {
+    for known in list_published_caches() {
         for shape in SHAPES {
             for _ in 0..20 {
                 let points = known.points(shape, per_octave, sd, &mut chance);
@@ -234,16 +234,16 @@ fn coarse_grids_do() {
     check(2, 0.03, 2);
 }
 
-fn seeded() -> ChaCha8Rng {
+fn seeded_generator() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(11)
 }
 
-fn zen3() -> Known {
-    published().swap_remove(0)
+fn zen3() -> MachineWithCaches {
+    list_published_caches().swap_remove(0)
 }
 
 /// Levels and effective sizes, in KiB to one digit.
-fn found(ladder: &Ladder) -> Vec<(Option<u8>, u64)> {
+fn list_found_levels(ladder: &Ladder) -> Vec<(Option<u8>, u64)> {
     let plateaus = ladder.plateaus.iter();
     plateaus
         .map(|p| (p.level, p.effective_bytes.unwrap_or(0) / KIB))
@@ -258,7 +258,7 @@ const THREE: [Option<u8>; 4] = [Some(1), Some(2), Some(3), None];
 
 #[test]
 fn a_small_tlb_is_not_a_cache() {
-    let mut chance = seeded();
+    let mut chance = seeded_generator();
     let known = zen3();
     for sd in [0.0, 0.03, 0.06] {
         for _ in 0..30 {
@@ -267,11 +267,16 @@ fn a_small_tlb_is_not_a_cache() {
                 let bytes = point.bytes as f64;
                 // Two steps, as with 4 KiB pages: the first TLB ends at 64 pages, the second at
                 // 2048, then page walks begin.
-                point.ns += 2.0 * missed(Shape::Gradual, bytes / (256 * KIB) as f64);
-                point.ns += 6.5 * missed(Shape::Gradual, bytes / (8 * MIB) as f64);
+                point.ns += 2.0 * misfit(Shape::Gradual, bytes / (256 * KIB) as f64);
+                point.ns += 6.5 * misfit(Shape::Gradual, bytes / (8 * MIB) as f64);
             }
             let ladder = read(&points, &known.reported());
-            assert_eq!(levels(&ladder), THREE, "{sd} {:?}", found(&ladder));
+            assert_eq!(
+                levels(&ladder),
+                THREE,
+                "{sd} {:?}",
+                list_found_levels(&ladder)
+            );
         }
     }
 }
@@ -279,8 +284,8 @@ fn a_small_tlb_is_not_a_cache() {
 #[test]
 fn memory_may_become_slower_still() {
     let known = zen3();
-    let mut points = known.points(Shape::Sudden, 4, 0.02, &mut seeded());
-    let tables = |bytes: usize| 90.0 * missed(Shape::Gradual, bytes as f64 / (256 * MIB) as f64);
+    let mut points = known.points(Shape::Sudden, 4, 0.02, &mut seeded_generator());
+    let tables = |bytes: usize| 90.0 * misfit(Shape::Gradual, bytes as f64 / (256 * MIB) as f64);
     points
         .iter_mut()
         .for_each(|point| point.ns += tables(point.bytes));
@@ -291,7 +296,7 @@ fn memory_may_become_slower_still() {
 #[test]
 fn nothing_beyond_the_largest_reported_cache_is_numbered() {
     // An L3 of 260 MiB that ends nowhere, and knees of tables within what it would hold.
-    let known = Known {
+    let known = MachineWithCaches {
         name: "a guest",
         caches: vec![
             (48 * KIB, 1.0),
@@ -304,14 +309,14 @@ fn nothing_beyond_the_largest_reported_cache_is_numbered() {
     let reported = [(1, 48 * KIB), (2, 2 * MIB), (3, 24 * MIB)]
         .map(|(level, bytes)| ReportedCache { level, bytes });
     let ladder = read(
-        &known.points(Shape::Sudden, 6, 0.01, &mut seeded()),
+        &known.points(Shape::Sudden, 6, 0.01, &mut seeded_generator()),
         &reported,
     );
     assert_eq!(
         levels(&ladder).iter().flatten().max(),
         Some(&3),
         "{:?}",
-        found(&ladder)
+        list_found_levels(&ladder)
     );
     assert_eq!(ladder.plateaus.last().unwrap().level, None);
     // One that is reported is found.
@@ -323,13 +328,20 @@ fn nothing_beyond_the_largest_reported_cache_is_numbered() {
         }],
     ]
     .concat();
-    let ladder = read(&known.points(Shape::Sudden, 6, 0.01, &mut seeded()), &all);
-    assert!(levels(&ladder).contains(&Some(4)), "{:?}", found(&ladder));
+    let ladder = read(
+        &known.points(Shape::Sudden, 6, 0.01, &mut seeded_generator()),
+        &all,
+    );
+    assert!(
+        levels(&ladder).contains(&Some(4)),
+        "{:?}",
+        list_found_levels(&ladder)
+    );
 }
 
 #[test]
 fn outliers_do_not_make_caches() {
-    let mut chance = seeded();
+    let mut chance = seeded_generator();
     let known = zen3();
     let mut wrong = 0;
     for _ in 0..100 {
@@ -349,7 +361,7 @@ fn outliers_do_not_make_caches() {
 fn virtual_machines_report_more_than_a_program_gets() {
     let mut known = zen3();
     known.caches[2].0 = 8 * MIB;
-    let points = known.points(Shape::Gradual, 6, 0.03, &mut seeded());
+    let points = known.points(Shape::Gradual, 6, 0.03, &mut seeded_generator());
     let reported = zen3().reported();
     let ladder = read(&points, &reported);
     assert_eq!(levels(&ladder), THREE);
@@ -361,7 +373,7 @@ fn virtual_machines_report_more_than_a_program_gets() {
 
 #[test]
 fn unreported_caches_are_numbered() {
-    let points = zen3().points(Shape::Sudden, 6, 0.03, &mut seeded());
+    let points = zen3().points(Shape::Sudden, 6, 0.03, &mut seeded_generator());
     let all = zen3().reported();
     for reported in [&[][..], &all[..1], &all[2..], &all[..2], &[all[0], all[2]]] {
         let ladder = read(&points, reported);
@@ -385,7 +397,7 @@ fn unreported_caches_are_numbered() {
 
 #[test]
 fn a_range_that_ends_early_is_not_called_memory() {
-    let mut points = zen3().points(Shape::Sudden, 6, 0.02, &mut seeded());
+    let mut points = zen3().points(Shape::Sudden, 6, 0.02, &mut seeded_generator());
     points.retain(|point| point.bytes <= 8 << 20);
     let ladder = read(&points, &zen3().reported());
     assert_eq!(levels(&ladder), [Some(1), Some(2), Some(3)]);
@@ -404,25 +416,25 @@ fn capacities_hint_at_exclusion() {
         (600 * KIB, None),
         (8 * MIB, None),
     ] {
-        let known = Known {
+        let known = MachineWithCaches {
             name: "an old one",
             caches: vec![(64 * KIB, 1.5), (300 * KIB, 6.0), (outer, 20.0)],
             memory_ns: 110.0,
         };
-        let points = known.points(Shape::Sudden, 8, 0.01, &mut seeded());
+        let points = known.points(Shape::Sudden, 8, 0.01, &mut seeded_generator());
         assert_eq!(read(&points, &reported).hint, hint, "{outer}");
     }
     // 512 KiB more of 32 MiB is less than a knee's error.
-    let points = zen3().points(Shape::Sudden, 8, 0.01, &mut seeded());
+    let points = zen3().points(Shape::Sudden, 8, 0.01, &mut seeded_generator());
     assert_eq!(read(&points, &zen3().reported()).hint, None);
 }
 
 #[test]
 fn a_few_chosen_points_are_enough() {
-    let mut chance = seeded();
+    let mut chance = seeded_generator();
     let mut wrong = Vec::new();
     let mut most = 0;
-    for known in published() {
+    for known in list_published_caches() {
         for shape in SHAPES {
             let mut points: Vec<Point> = Vec::new();
             for _ in 0..12 {
@@ -478,7 +490,7 @@ fn zero_or_one_point_make_no_ladder() {
 #[test]
 fn many_points_are_thinned() {
     let known = zen3();
-    let points = known.points(Shape::Gradual, 1000, 0.05, &mut seeded());
+    let points = known.points(Shape::Gradual, 1000, 0.05, &mut seeded_generator());
     let ladder = read(&points, &known.reported());
     assert_eq!(fault(&known, &ladder, 1.3), None);
 }
@@ -512,10 +524,14 @@ fn a_measured_ladder_is_read() {
             .map(|(bytes, ns)| point(bytes, ns))
             .collect();
         let ladder = read(&points, &reported);
-        assert_eq!(levels(&ladder), THREE, "{:?}", found(&ladder));
+        assert_eq!(levels(&ladder), THREE, "{:?}", list_found_levels(&ladder));
         for (plateau, wanted) in ladder.plateaus.iter().zip([32 * KIB, MIB, 11 * MIB]) {
             let ratio = plateau.effective_bytes.unwrap() as f64 / wanted as f64;
-            assert!((0.8..1.2).contains(&ratio), "{:?}", found(&ladder));
+            assert!(
+                (0.8..1.2).contains(&ratio),
+                "{:?}",
+                list_found_levels(&ladder)
+            );
         }
         assert_eq!(ladder.plateaus[2].reported_bytes, Some(32 * MIB));
     }

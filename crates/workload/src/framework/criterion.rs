@@ -11,7 +11,7 @@ use super::time::{number, seconds};
 
 pub(super) const LIST: &[&str] = &["--bench", "--list"];
 
-/// Version 0.4 has no `--exact`; the filter is a regular expression in all.
+/// Version 0.4 has no `--exact`; the filter is a regular expression in all versions.
 const RUN: [&str; 6] = [
     "--bench",
     "--noplot",

@@ -41,7 +41,7 @@ pub enum FrameworkError {
     NotAlone {
         /// Its name.
         benchmark: String,
-        /// How many.
+        /// The number of other benchmarks.
         others: usize,
     },
     /// The report cannot be read.
@@ -88,7 +88,7 @@ impl FrameworkError {
         Self::Absent(one_line(benchmark))
     }
 
-    pub(super) fn failed(benchmark: &str, message: &str) -> Self {
+    pub(super) fn failed_benchmark(benchmark: &str, message: &str) -> Self {
         Self::Failed {
             benchmark: one_line(benchmark),
             message: one_line(message),

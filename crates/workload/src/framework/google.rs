@@ -83,7 +83,7 @@ impl Entry {
         }
         let message = self.error_message.as_ref().or(self.skip_message.as_ref());
         let message = message.map_or("it was skipped", String::as_str);
-        Err(FrameworkError::failed(benchmark, message))
+        Err(FrameworkError::failed_benchmark(benchmark, message))
     }
 
     fn seconds(&self, benchmark: &str) -> Result<f64, FrameworkError> {

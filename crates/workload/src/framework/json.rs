@@ -24,7 +24,7 @@ pub(super) fn report<T: DeserializeOwned>(
     let mut error = FrameworkError::NoReport(framework);
     for begin in begins.take(MAX_TRIES) {
         let text = &output[begin..];
-        match parse(text).or_else(|_| parse(&without_bare_words(text))) {
+        match parse(text).or_else(|_| parse(&replace_bare_numbers(text))) {
             Ok(report) => return Ok(report),
             Err(reason) => error = FrameworkError::report(framework, &reason.to_string()),
         }
@@ -47,20 +47,20 @@ fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 
 /// Writes `null` for the numbers that JSON does not have: Python and Google
 /// Benchmark print them as they are.
-fn without_bare_words(text: &str) -> String {
-    let mut made = String::with_capacity(text.len());
+fn replace_bare_numbers(text: &str) -> String {
+    let mut replaced = String::with_capacity(text.len());
     for (index, part) in unescaped_quotes(text).enumerate() {
         if index % 2 == 1 {
-            made.push_str(part);
+            replaced.push_str(part);
             continue;
         }
         let plain = part
             .replace("-Infinity", "null")
             .replace("Infinity", "null")
             .replace("NaN", "null");
-        made.push_str(&plain);
+        replaced.push_str(&plain);
     }
-    made
+    replaced
 }
 
 /// Parts of a text, in turn outside and inside of strings; each but the last

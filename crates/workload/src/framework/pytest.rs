@@ -79,7 +79,7 @@ pub(super) fn run(benchmark: &str) -> Vec<String> {
 
 /// The command without the arguments that choose benchmarks: all files of
 /// Python after the word `pytest`, and what holds this benchmark.
-pub(super) fn without_selection(command: &[String], benchmark: &str) -> Vec<String> {
+pub(super) fn remove_selection(command: &[String], benchmark: &str) -> Vec<String> {
     let is_pytest = |argument: &String| {
         let name = argument.rsplit('/').next();
         matches!(name, Some("pytest" | "py.test"))

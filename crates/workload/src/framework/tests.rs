@@ -278,9 +278,9 @@ fn names_are_matched_exactly() {
 fn pytest_files_that_hold_the_benchmark_give_way_to_it() {
     let check = |command: &str, id: &str, kept: &str| {
         let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
-        let made = Framework::Pytest.command(&words(command), id);
+        let command_line = Framework::Pytest.command(&words(command), id);
         let expected = [words(kept), Framework::Pytest.run_arguments(id)].concat();
-        assert_eq!(made, expected, "{command}");
+        assert_eq!(command_line, expected, "{command}");
     };
     let id = "tests/sub/bench.py::TestK::test_m[1]";
     let plain = "python3 -m pytest -x";
@@ -365,8 +365,8 @@ proptest! {
     #[test]
     fn any_pytest_command_keeps_its_program(argument in "\\PC{0,12}", id in "\\PC{0,12}") {
         let command = ["pytest".to_owned(), argument];
-        let made = Framework::Pytest.command(&command, &id);
-        prop_assert_eq!(&made[0], "pytest");
-        prop_assert_eq!(made.last(), Some(&id));
+        let command_line = Framework::Pytest.command(&command, &id);
+        prop_assert_eq!(&command_line[0], "pytest");
+        prop_assert_eq!(command_line.last(), Some(&id));
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{FOLDER, Measured, Parameter, Program, Recipe, Server};
-use crate::toml_error::{Position, in_one_line};
+use crate::toml_error::{Position, join_lines};
 use crate::{Command, Metric, Pattern};
 
 /// Largest recipe, bytes: they are a page or two.
@@ -108,8 +108,8 @@ impl Source<'_> {
     fn error<T>(&self, value: &Spanned<T>, key: &str, reason: impl Into<String>) -> RecipeError {
         RecipeError {
             line: self.line(value.span().start),
-            key: in_one_line(key),
-            reason: in_one_line(&reason.into()),
+            key: join_lines(key),
+            reason: join_lines(&reason.into()),
         }
     }
 
@@ -147,7 +147,7 @@ pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
         RecipeError {
             line: source.line(at),
             key: String::new(),
-            reason: in_one_line(error.message()),
+            reason: join_lines(error.message()),
         }
     })?;
     let programs = programs(&source, &raw)?;

@@ -17,7 +17,7 @@ use crate::toml_error::{Position, TomlError};
 
 /// A value with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct At<T> {
+pub struct WithPosition<T> {
     /// The value.
     pub value: T,
     /// Position in the file.
@@ -46,18 +46,18 @@ pub(crate) enum Executable {
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// Its name; no two rules have the same.
-    pub name: At<String>,
+    pub name: WithPosition<String>,
     pub(crate) executable: Option<Executable>,
     pub(crate) cgroup: Option<Glob>,
     pub(crate) command_line: Option<Regex>,
     /// The effective user, as written.
-    pub user: Option<At<User>>,
+    pub user: Option<WithPosition<User>>,
     /// The effective user's number, once it is known.
     pub user_id: Option<u32>,
     /// The CPUs for the process's threads: a placement, not parsed yet.
-    pub place: Option<At<String>>,
+    pub place: Option<WithPosition<String>>,
     /// The nice value of its threads.
-    pub nice: Option<At<i32>>,
+    pub nice: Option<WithPosition<i32>>,
     /// The patterns as written, each `KEY = "PATTERN"`.
     pub patterns: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub struct Rules {
     pub warnings: Vec<TomlError>,
 }
 
-/// What rules ask about a process; `None` if unknown. Each property is asked for only if a rule
+/// What rules ask about a process; `None` if unknown. Each property is requested only if a rule
 /// needs it.
 pub trait Process {
     /// The path of its executable.

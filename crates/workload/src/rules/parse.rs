@@ -7,12 +7,12 @@ use regex_lite::RegexBuilder;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{At, Executable, Glob, Rule, Rules, User};
+use super::{Executable, Glob, Rule, Rules, User, WithPosition};
 use crate::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// Most rules.
+/// Maximum number of rules.
 const MAX_RULES: usize = 1000;
 /// Longest name of a rule.
 const LONGEST_NAME: usize = 60;
@@ -56,7 +56,7 @@ impl Source<'_> {
     }
 
     fn error<T>(&self, value: &Spanned<T>, reason: &str) -> TomlError {
-        TomlError::in_value(self.0, value, reason)
+        TomlError::mistake_in_value(self.0, value, reason)
     }
 
     /// A text that is not empty.
@@ -137,7 +137,7 @@ fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError
     let user = user(source, raw.user.as_ref())?;
     let command_line = command_line(source, raw.command_line.as_ref())?;
     let place = match &raw.place {
-        Some(place) => Some(At {
+        Some(place) => Some(WithPosition {
             value: source.text(place, "place")?.to_owned(),
             position: source.at(place),
         }),
@@ -171,13 +171,13 @@ fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError
     })
 }
 
-fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<At<String>, TomlError> {
+fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<WithPosition<String>, TomlError> {
     let name = source.text(value, "name")?;
     if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
         let reason = format!("name: at most {LONGEST_NAME} characters, none a control character");
         return Err(source.error(value, &reason));
     }
-    Ok(At {
+    Ok(WithPosition {
         value: name.to_owned(),
         position: source.at(value),
     })
@@ -212,7 +212,7 @@ fn cgroup(source: &Source<'_>, value: Option<&Spanned<String>>) -> Result<Option
 fn user(
     source: &Source<'_>,
     value: Option<&Spanned<RawUser>>,
-) -> Result<Option<At<User>>, TomlError> {
+) -> Result<Option<WithPosition<User>>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let user = match value.get_ref() {
         RawUser::Id(id) => User::Id(*id),
@@ -224,7 +224,7 @@ fn user(
             Err(_) => User::Name(name.clone()),
         },
     };
-    Ok(Some(At {
+    Ok(Some(WithPosition {
         value: user,
         position: source.at(value),
     }))
@@ -241,7 +241,10 @@ fn command_line(
     Ok(Some(regex))
 }
 
-fn nice(source: &Source<'_>, value: Option<&Spanned<i64>>) -> Result<Option<At<i32>>, TomlError> {
+fn nice(
+    source: &Source<'_>,
+    value: Option<&Spanned<i64>>,
+) -> Result<Option<WithPosition<i32>>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let nice = i32::try_from(*value.get_ref()).ok();
     let nice = nice.filter(|nice| NICE.contains(&i64::from(*nice)));
@@ -249,7 +252,7 @@ fn nice(source: &Source<'_>, value: Option<&Spanned<i64>>) -> Result<Option<At<i
         let reason = "nice: from -20 (first) to 19 (last); 0 is the default";
         source.error(value, reason)
     })?;
-    Ok(Some(At {
+    Ok(Some(WithPosition {
         value: nice,
         position: source.at(value),
     }))

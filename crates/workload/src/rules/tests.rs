@@ -99,7 +99,7 @@ fn the_first_rule_that_matches_decides() {
 }
 
 #[track_caller]
-fn refused(text: &str, line: usize, column: usize, why: &str) {
+fn check_refusal(text: &str, line: usize, column: usize, why: &str) {
     let error = Rules::parse(text).unwrap_err();
     let position = Position { line, column };
     assert_eq!(error.position, position, "{error}");
@@ -110,39 +110,39 @@ fn refused(text: &str, line: usize, column: usize, why: &str) {
 #[test]
 fn mistakes_have_a_line_and_a_column() {
     let rule = |lines: &str| format!("[[rule]]\nname = \"a\"\n{lines}");
-    refused("", 1, 1, "no rule");
-    refused("x = 1", 1, 1, "unknown field");
-    refused("[[rule]\n", 1, 8, "");
-    refused(&rule("exe = \"x\"\nnice = 1"), 3, 1, "unknown field");
-    refused(&rule("executable = \"x\""), 2, 8, "does nothing");
-    refused(&rule("nice = 1"), 2, 8, "no pattern");
-    refused(&rule("executable = \"x\"\nnice = 20"), 4, 8, "-20");
-    refused(&rule("executable = \"x\"\nnice = \"1\""), 4, 8, "");
-    refused(
+    check_refusal("", 1, 1, "no rule");
+    check_refusal("x = 1", 1, 1, "unknown field");
+    check_refusal("[[rule]\n", 1, 8, "");
+    check_refusal(&rule("exe = \"x\"\nnice = 1"), 3, 1, "unknown field");
+    check_refusal(&rule("executable = \"x\""), 2, 8, "does nothing");
+    check_refusal(&rule("nice = 1"), 2, 8, "no pattern");
+    check_refusal(&rule("executable = \"x\"\nnice = 20"), 4, 8, "-20");
+    check_refusal(&rule("executable = \"x\"\nnice = \"1\""), 4, 8, "");
+    check_refusal(
         &rule("executable = \"a/b\"\nnice = 1"),
         3,
         14,
         "never match",
     );
-    refused(&rule("executable = \"[a\"\nnice = 1"), 3, 14, "no ]");
-    refused(
+    check_refusal(&rule("executable = \"[a\"\nnice = 1"), 3, 14, "no ]");
+    check_refusal(
         &rule("  cgroup = \"x.slice\"\nnice = 1"),
         3,
         12,
         "never match",
     );
-    refused(&rule("command-line = '('\nnice = 1"), 3, 16, "command-line");
-    refused(&rule("executable = \" \"\nnice = 1"), 3, 14, "empty");
-    refused(&rule("user = -1\nnice = 1"), 3, 8, "name or a number");
-    refused(&rule("user = \"\"\nnice = 1"), 3, 8, "not a name");
-    refused(&rule("executable = \"x\"\nplace = \"\""), 4, 9, "empty");
+    check_refusal(&rule("command-line = '('\nnice = 1"), 3, 16, "command-line");
+    check_refusal(&rule("executable = \" \"\nnice = 1"), 3, 14, "empty");
+    check_refusal(&rule("user = -1\nnice = 1"), 3, 8, "name or a number");
+    check_refusal(&rule("user = \"\"\nnice = 1"), 3, 8, "not a name");
+    check_refusal(&rule("executable = \"x\"\nplace = \"\""), 4, 9, "empty");
     let twice = format!("{0}{0}", rule("executable = \"x\"\nnice = 1\n"));
-    refused(&twice, 6, 8, "line 2");
+    check_refusal(&twice, 6, 8, "line 2");
     let long = format!("[[rule]]\nname = \"{}\"", "x".repeat(61));
-    refused(&long, 2, 8, "60 characters");
+    check_refusal(&long, 2, 8, "60 characters");
     // Columns count characters.
-    refused("[[rule]]\nname = \"ä\"; x", 2, 11, "");
-    refused(&"#".repeat(2 << 20), 1, 1, "KiB");
+    check_refusal("[[rule]]\nname = \"ä\"; x", 2, 11, "");
+    check_refusal(&"#".repeat(2 << 20), 1, 1, "KiB");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::{At, Executable, Rule, Rules};
+use super::{Executable, Rule, Rules, WithPosition};
 use crate::toml_error::TomlError;
 
 impl Rules {
@@ -40,7 +40,7 @@ impl Rules {
 impl Rule {
     /// Does it do more than leave processes where they are?
     fn gives_something(&self) -> bool {
-        let is_placed = |place: &At<String>| place.value != "os-default";
+        let is_placed = |place: &WithPosition<String>| place.value != "os-default";
         self.nice.is_some() || self.place.as_ref().is_some_and(is_placed)
     }
 }

@@ -33,7 +33,7 @@ pub struct SpinArgs {
 /// The laboratory's instruments.
 #[derive(Debug, Subcommand)]
 pub enum SpinAction {
-    /// Measure the cost of PAUSE and similar hints against known chips
+    /// Measure the cost of PAUSE and compare it with known chips
     Pause(SpinPauseArgs),
     /// Predict how long known algorithms spin, here or on another chip
     Predict(SpinPredictArgs),

@@ -37,7 +37,7 @@ pub struct SpinReplayArgs {
         default_value = "netfx_awarelock"
     )]
     pub algorithms: Vec<String>,
-    /// Give spin hints the duration of this chip's at its typical clock
+    /// Imitate this chip's spin hints (duration at its typical clock)
     #[arg(long, value_name = "CHIP", conflicts_with = "pause_ns")]
     pub as_chip: Option<String>,
     /// Give spin hints this duration, in nanoseconds
@@ -46,8 +46,8 @@ pub struct SpinReplayArgs {
     /// Number of CPUs that algorithms assume [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
     pub cpu_count: Option<u64>,
-    /// How long after the lock was taken the waiter arrives (handoff: the lock is
-    /// released): times such as `1..9ms` (in steps of one) or `500us,2ms`
+    /// Times from taking the lock until the sender wants it or, for handoff, until the lock is
+    /// released; such as `1..9ms` (in steps of one) or `500us,2ms`
     #[arg(long, value_name = "TIMES", default_value = "1..9ms")]
     pub delays: String,
     /// How long the lock is held for an item (producer-consumer)

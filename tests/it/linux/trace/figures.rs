@@ -79,7 +79,7 @@ fn crowd(notes: &Path) -> String {
 }
 
 /// Queued time as the trace reported it, and as the processes did.
-fn queued(record: &Value, notes: &Path) -> (f64, f64) {
+fn queued_times(record: &Value, notes: &Path) -> (f64, f64) {
     let text = std::fs::read_to_string(notes).unwrap();
     let reported = text.lines().map(|line| line.parse::<f64>().unwrap() * 1e-9);
     (seconds(&record["waits"]["total_s"]), reported.sum())
@@ -102,7 +102,7 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
     for tier in permitted(&["switch", "cpu-wide"]) {
         let notes = folder.path().join(tier);
         let record = trace(tier, &["sh", "-c", &crowd(&notes)]);
-        let (reported_s, true_s) = queued(&record, &notes);
+        let (reported_s, true_s) = queued_times(&record, &notes);
         assert!(true_s > 0.01, "{true_s}");
         assert!(reported_s > 0.0, "{reported_s} of {true_s}");
         if !is_bound(&record, "queued") {
@@ -140,7 +140,7 @@ fn without_rights_queued_time_is_a_lower_bound() {
     }
     assert!(output.status.success(), "{err}");
     let record: Value = serde_json::from_str(&out).unwrap();
-    let (reported_s, true_s) = queued(&record, &notes);
+    let (reported_s, true_s) = queued_times(&record, &notes);
     assert!(
         is_bound(&record, "queued") || reported_s > 0.97 * true_s,
         "{reported_s} of {true_s} is not called a lower bound"
@@ -194,7 +194,7 @@ fn cpu_time_of_threads_that_ended_is_that_of_the_kernel() {
 }
 
 #[test]
-fn polling_is_held_against_what_the_kernel_counted() {
+fn polling_agrees_with_the_kernels_counts() {
     let record = trace("proc", &["sh", "-c", STORM]);
     let unseen = finding(&record, "unseen");
     let evidence = unseen.map(|finding| &finding["evidence"]);
@@ -292,7 +292,7 @@ fn a_quota_of_an_attached_process_is_reported() {
 }
 
 /// Periods in which the cgroup was held back so far, and for how long, seconds.
-fn held_back(group: &Group) -> (u64, f64) {
+fn throttling_so_far(group: &Group) -> (u64, f64) {
     let text = std::fs::read_to_string(group.0.join("cpu.stat")).unwrap();
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -324,9 +324,9 @@ fn a_quota_that_a_command_or_its_child_enters_is_reported() {
         // A machine that is stopped meanwhile has no periods to count; beside others, a process may
         // end before its cgroup is known, and then nothing is reported.
         loop {
-            let (times_before, before_s) = held_back(&group);
+            let (times_before, before_s) = throttling_so_far(&group);
             let record = record_of(&[&arguments[..], &whom].concat());
-            let (times, held_s) = held_back(&group);
+            let (times, held_s) = throttling_so_far(&group);
             let seen = format!("{tier}: {script}: {record}");
             let reported = &record["throttled"]["seconds"];
             if times - times_before >= 5 && !reported.is_null() {

@@ -10,27 +10,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::linux::{CycleCounting, LinuxMachine};
 use pinwise_machine::{
-    Host, Listener, MachineError, Output as Kept, Request, Subject, TraceOrder, Traced, Tracer,
+    Host, Listener, MachineError, Output as Kept, Request, Subject, TraceOrder, TraceResult, Tracer,
 };
-use pinwise_sched::{Event, EventKind, Left, Tier};
+use pinwise_sched::{Event, EventKind, LeaveReason, Tier};
 use pinwise_workload::{Command as Line, Workload};
 use serde_json::{Value, json};
 
-/// Names the trace to be made, as JSON.
+/// Environment variable with what to trace, as JSON.
 const ORDER: &str = "PINWISE_TEST_TRACE";
 /// The file for the results.
 const ANSWER: &str = "PINWISE_TEST_ANSWER";
 
-/// A trace to be made: `{"command": […]}`, `{"pid": n}` or `{"all": true}`,
+/// What to trace: `{"command": […]}`, `{"pid": n}` or `{"all": true}`,
 /// with `tier`, `limit_ms` and `rounds` (after which the listener has enough).
-pub(super) struct Order(pub(super) Value);
+pub(super) struct TraceRequest(pub(super) Value);
 
-impl Order {
-    /// Makes the trace; what was seen, or `{"error": …}`.
+impl TraceRequest {
+    /// Traces; returns what was observed, or `{"error": …}`.
     #[track_caller]
-    pub(super) fn make(&self) -> Value {
+    pub(super) fn run(&self) -> Value {
         let (child, answer) = self.start();
         finish(child, &answer)
     }
@@ -87,7 +87,7 @@ fn trace_of_another_test() {
 }
 
 fn trace(order: &Value) -> Result<Value, MachineError> {
-    let mut machine = LinuxMachine::open(false)?;
+    let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
     if order["tiers"].is_boolean() {
         let tiers = machine.tiers();
         let reported = tiers.iter().map(|tier| {
@@ -111,7 +111,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         (_, Some(pid)) => Subject::Process(i32::try_from(pid).unwrap()),
         _ => Subject::Everything,
     };
-    let order_made = TraceOrder {
+    let trace_order = TraceOrder {
         subject,
         tier: order["tier"]
             .as_str()
@@ -121,17 +121,17 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         interrupts: order["interrupts"] == true,
         leaves_daemons: order["leaves_daemons"] == true,
     };
-    let mut seen = Seen {
+    let mut seen = EventSummary {
         rounds_left: order["rounds"].as_u64().unwrap_or(u64::MAX),
-        ..Seen::default()
+        ..EventSummary::default()
     };
-    let traced = machine.trace(&order_made, &mut seen)?;
+    let traced = machine.trace(&trace_order, &mut seen)?;
     Ok(seen.to_json(&traced))
 }
 
 /// A listener's summary of events.
 #[derive(Default)]
-struct Seen {
+struct EventSummary {
     rounds_left: u64,
     last_ns: u64,
     /// Events whose time is before that of the one before.
@@ -148,7 +148,7 @@ struct Seen {
     reused: u64,
     gone: BTreeSet<i32>,
     /// Times a followed thread left its CPU, but for its end.
-    leavings: u64,
+    switches_out: u64,
     preemptions: u64,
     names: BTreeMap<i32, String>,
     masks: BTreeMap<i32, String>,
@@ -159,8 +159,8 @@ struct Seen {
     contradictions: u64,
 }
 
-impl Seen {
-    fn to_json(&self, traced: &Traced) -> Value {
+impl EventSummary {
+    fn to_json(&self, traced: &TraceResult) -> Value {
         let run = traced.run.as_ref();
         let switches =
             run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));
@@ -182,7 +182,7 @@ impl Seen {
             "followed": self.followed,
             "ended": self.ended,
             "reused": self.reused,
-            "leavings": self.leavings,
+            "switches_out": self.switches_out,
             "preemptions": self.preemptions,
             "contradictions": self.contradictions,
             "names": self.names.iter().filter(|(t, _)| self.followed.contains(t) || self.gone.contains(t)).map(|(_, n)| n).collect::<BTreeSet<_>>(),
@@ -192,14 +192,14 @@ impl Seen {
         })
     }
 
-    fn leave(&mut self, thread: i32, left: Left) {
-        if self.followed.contains(&thread) && left != Left::Ended {
-            self.leavings += 1;
-            self.preemptions += u64::from(left == Left::Preempted);
+    fn leave(&mut self, thread: i32, left: LeaveReason) {
+        if self.followed.contains(&thread) && left != LeaveReason::Ended {
+            self.switches_out += 1;
+            self.preemptions += u64::from(left == LeaveReason::Preempted);
         }
     }
 
-    fn come(&mut self, cpu: u32, prev: Option<i32>, next: i32) {
+    fn note_arrival(&mut self, cpu: u32, prev: Option<i32>, next: i32) {
         let before = self.on_cpu.insert(cpu, next);
         if let (Some(prev), Some(before)) = (prev, before)
             && prev != before
@@ -208,7 +208,7 @@ impl Seen {
         }
     }
 
-    fn life(&mut self, event: &Event) -> &'static str {
+    fn take_life_event(&mut self, event: &Event) -> &'static str {
         match &event.what {
             EventKind::Fork { parent, child, .. } => {
                 self.known.insert(*child);
@@ -258,29 +258,29 @@ impl Seen {
     }
 }
 
-impl Listener for Seen {
+impl Listener for EventSummary {
     fn events(&mut self, events: &[Event]) {
         for event in events {
             self.backwards += u64::from(event.time_ns < self.last_ns);
             self.last_ns = self.last_ns.max(event.time_ns);
             let kind = match &event.what {
                 EventKind::Switch { prev, left, next } => {
-                    self.come(event.cpu, Some(*prev), *next);
+                    self.note_arrival(event.cpu, Some(*prev), *next);
                     self.leave(*prev, *left);
                     "switch"
                 }
                 EventKind::In { thread } => {
-                    self.come(event.cpu, None, *thread);
+                    self.note_arrival(event.cpu, None, *thread);
                     "in"
                 }
                 EventKind::Out { thread, left } => {
-                    self.come(event.cpu, Some(*thread), 0);
+                    self.note_arrival(event.cpu, Some(*thread), 0);
                     self.on_cpu.remove(&event.cpu);
                     self.leave(*thread, *left);
                     "out"
                 }
                 EventKind::Wake { .. } => "wake",
-                _ => self.life(event),
+                _ => self.take_life_event(event),
             };
             *self.kinds.entry(kind).or_default() += 1;
         }

@@ -34,7 +34,7 @@ fn wait_for(path: &Path, lines: usize) -> String {
 
 /// Runs a command under pinwise that leaves a process behind in each of this many
 /// runs; what pinwise printed, after each of them went on.
-fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
+fn leave_processes(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
     let (number, gate, note) = (folder.join("pid"), folder.join("gate"), folder.join("note"));
     // They go on when asked to, and not before pinwise has ended; a later message on standard error
     // must not end them.
@@ -71,7 +71,7 @@ fn what_a_command_leaves_running_runs_on() {
         for place in ["os-default", "cpu:0/bound"] {
             let folder = tempfile::tempdir().unwrap();
             let arguments = ["trace", "--tier", tier, "--no-cost", "--place", place];
-            if let Some(out) = left_behind(folder.path(), &arguments, 1, 3) {
+            if let Some(out) = leave_processes(folder.path(), &arguments, 1, 3) {
                 assert!(out.contains("exit status 3"), "{tier}: {out}");
             }
         }
@@ -80,6 +80,6 @@ fn what_a_command_leaves_running_runs_on() {
         [(&["profile", "--runs", "2"], 2), (&["spin", "attach"], 1)];
     for (arguments, runs) in sampling {
         let folder = tempfile::tempdir().unwrap();
-        left_behind(folder.path(), arguments, runs, 0);
+        leave_processes(folder.path(), arguments, runs, 0);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::inner::{self, Order};
+use super::inner::{self, TraceRequest};
 use super::{WITH_SWITCHES, check_sound, number, permitted};
 
 /// A process that is ended with the test.
@@ -30,7 +30,7 @@ impl Drop for Process {
     }
 }
 
-/// Turns round often, and starts another process each time.
+/// Loops quickly and starts a process in each iteration.
 const BUSY: &str = "while :; do sleep 0.01; done";
 
 #[test]
@@ -41,11 +41,11 @@ fn a_process_is_followed_with_what_it_starts() {
         let mut limit_ms = 700;
         let seen = loop {
             let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": limit_ms});
-            let seen = Order(order).make();
+            let seen = TraceRequest(order).run();
             check_sound(&seen);
             let followed = seen["followed"].as_array().unwrap();
             assert!(followed.contains(&json!(process.pid())), "{seen}");
-            // On a busy machine it starts few processes in that time.
+            // On a busy machine it starts fewer processes in that time.
             if followed.len() > 3 && number(&seen, "ended") > 2 {
                 break seen;
             }
@@ -60,9 +60,9 @@ fn a_process_is_followed_with_what_it_starts() {
             "{seen}"
         );
         if tier != "proc" {
-            assert!(number(&seen, "leavings") > 5, "{seen}");
+            assert!(number(&seen, "switches_out") > 5, "{seen}");
         }
-        // Events of everybody may be more than the machine can take.
+        // Events of all processes may be too many for the buffers.
         if tier != "cpu-wide" {
             assert_eq!(seen["lost"], 0, "{seen}");
         }
@@ -74,7 +74,7 @@ fn a_trace_ends_with_its_process() {
     let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
     for tier in permitted(&tiers) {
         let process = Process::start("sleep 2; exit 0");
-        let seen = Order(json!({"tier": tier, "pid": process.pid()})).make();
+        let seen = TraceRequest(json!({"tier": tier, "pid": process.pid()})).run();
         // It may also end before it could be attached to, on a slow machine.
         if seen["error"].is_null() {
             check_sound(&seen);
@@ -88,14 +88,14 @@ fn a_trace_ends_with_its_process() {
 #[test]
 fn missing_processes_are_reported() {
     for tier in ["proc", "switch"] {
-        let refused = Order(json!({"tier": tier, "pid": i32::MAX})).make();
+        let refused = TraceRequest(json!({"tier": tier, "pid": i32::MAX})).run();
         let reported = format!("process {}: no such process", i32::MAX);
         assert_eq!(refused["error"], reported.as_str());
     }
     let mut process = Process::start("exit 0");
-    // Until it is waited for its number is taken.
+    // Until it is reaped, its pid stays in use.
     std::thread::sleep(Duration::from_millis(300));
-    let refused = Order(json!({"pid": process.pid()})).make();
+    let refused = TraceRequest(json!({"pid": process.pid()})).run();
     let reported = format!("process {}: it has ended already", process.pid());
     assert_eq!(refused["error"], reported.as_str());
     process.0.wait().unwrap();
@@ -106,7 +106,7 @@ fn missing_processes_are_reported() {
 fn a_process_that_ends_while_it_is_attached_to_is_reported() {
     for pause in 0..12 {
         let process = Process::start(&format!("sleep 0.0{pause:02}"));
-        let seen = Order(json!({"tier": "switch", "pid": process.pid()})).make();
+        let seen = TraceRequest(json!({"tier": "switch", "pid": process.pid()})).run();
         match seen["error"].as_str() {
             Some(error) => {
                 let prefix = format!("process {}: ", process.pid());
@@ -127,7 +127,7 @@ fn the_user_ends_a_trace_of_a_process_and_keeps_it() {
         return;
     }
     let process = Process::start(BUSY);
-    let order = Order(json!({"tier": "proc", "pid": process.pid()}));
+    let order = TraceRequest(json!({"tier": "proc", "pid": process.pid()}));
     let (child, answer) = order.start_as(&wrapper);
     // Long enough to have begun, on a slow machine too; if not, the signal
     // comes before the trace and is an interruption.
@@ -167,11 +167,11 @@ time.sleep(1000)'";
     }
     for tier in permitted(&["proc", "switch", "cpu-wide"]) {
         let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": 500});
-        let seen = Order(order).make();
+        let seen = TraceRequest(order).run();
         check_sound(&seen);
         assert_eq!(seen["followed"].as_array().unwrap().len(), 41, "{seen}");
         if tier != "proc" {
-            assert!(number(&seen, "leavings") > 40, "{seen}");
+            assert!(number(&seen, "switches_out") > 40, "{seen}");
         }
     }
 }

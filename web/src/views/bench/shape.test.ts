@@ -9,7 +9,7 @@ import {
   scalingSummary,
   smtYields,
   speedSeries,
-  variesThreads,
+  hasScalingChart,
 } from './shape';
 
 const KERNEL: BenchKernel = {
@@ -63,8 +63,8 @@ test('series are by placement and threads, the baseline is 1, invalid cells are 
       ],
     },
   ]);
-  expect(variesThreads(KERNEL)).toBe(true);
-  expect(variesThreads({ kernel: 'x', question: 'scaling', cells: [] })).toBe(
+  expect(hasScalingChart(KERNEL)).toBe(true);
+  expect(hasScalingChart({ kernel: 'x', question: 'scaling', cells: [] })).toBe(
     false,
   );
   expect(scalingSummary(KERNEL)).toContain(

@@ -18,7 +18,7 @@ export interface SpeedSeries {
   points: Speed[];
 }
 
-/** For a kernel that was asked how it scales, one series for each placement. */
+/** One series per placement; for kernels whose question is `scaling`. */
 export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
   const found = new Map<string, Speed[]>();
   for (const cell of kernel.cells ?? []) {
@@ -44,8 +44,8 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
   }));
 }
 
-/** Does a kernel's question change the number of threads? */
-export const variesThreads = (kernel: BenchKernel): boolean =>
+/** Has a placement of the kernel more than one number of threads? */
+export const hasScalingChart = (kernel: BenchKernel): boolean =>
   kernel.question === 'scaling' &&
   speedSeries(kernel).some((c) => c.points.length > 1);
 
@@ -63,7 +63,7 @@ export function scalingSummary(kernel: BenchKernel): string {
   return `${count(best.end.threads, 'thread')} at ${best.family} do ${fixed(best.end.value, 2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
 }
 
-/** What SMT adds, for each kernel that was asked. */
+/** What SMT adds, for each kernel where it was measured. */
 export function smtYields(record: Bench): {
   kernel: string;
   value: number;

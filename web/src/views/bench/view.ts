@@ -22,7 +22,7 @@ import {
   scalingSummary,
   smtYields,
   speedSeries,
-  variesThreads,
+  hasScalingChart,
 } from './shape';
 
 /** Draws a `pinwise.bench/1`. */
@@ -49,7 +49,7 @@ export function benchView(record: AnyRecord, page: Page): View {
       'div',
       'chart-grid',
       kernels
-        .filter(variesThreads)
+        .filter(hasScalingChart)
         .map((kernel): Part => chart(scalingPlan(kernel))),
     ),
     conclusions.length > 1

@@ -5,14 +5,14 @@ import { count } from '../../format';
 import { copyButton } from '../../words';
 import { commaList, plainNames, slurmList } from './hostlist';
 
-/** Buttons that copy the names that `names` has when they are pressed. */
+/** Buttons that copy the result of `names()` at the time of the click. */
 export function nodeLists(
   names: () => readonly string[],
   what: string,
-): { element: HTMLElement; show(): void } {
+): { element: HTMLElement; refresh(): void } {
   const status = h('span', { class: 'muted' });
   const list = h('code', { class: 'node-list' });
-  const show = (): void => {
+  const refresh = (): void => {
     list.textContent = slurmList(names());
     const all = new Set(names());
     const left = all.size - plainNames([...all]).length;
@@ -22,7 +22,7 @@ export function nodeLists(
         ? `; ${count(left, 'name')} that no host can have ${left === 1 ? 'is' : 'are'} not copied`
         : '');
   };
-  show();
+  refresh();
   return {
     element: h(
       'div',
@@ -40,6 +40,6 @@ export function nodeLists(
         'Copy n[1-3]',
       ),
     ),
-    show,
+    refresh,
   };
 }

@@ -166,7 +166,7 @@ function outliers(report: Report, link: Link): HTMLElement {
     });
     nodes.show(nodeTable());
     each.show(table());
-    lists.show();
+    lists.refresh();
   };
   show();
   return section(

@@ -12,7 +12,7 @@ import type { Cell, Column, Fleet, Node } from './shape';
 import { fleetsOf, fleetsPart } from './fleets';
 import { chancePercent, fleetOf, MIN_GROUP, timesMark, Z_LIMIT } from './shape';
 
-/** Newest records of each kind that are looked through; hosts beyond are asked for one by one. */
+/** Newest records of each kind that are looked through; hosts beyond are requested one by one. */
 const MAX_RECORDS_PER_KIND = 1000;
 const MAX_RECORDS_PER_HOST = 50;
 const MAX_HOSTS = 200;

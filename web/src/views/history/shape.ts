@@ -91,7 +91,7 @@ export interface Folded {
   tag: string | undefined;
 }
 
-/** A list without the parts of benches and fleets; with them if their tag was asked for. */
+/** A list without the parts of benches and fleets; with them if their tag was requested. */
 export function foldParts(
   entries: readonly Entry[],
   asked: string | undefined,

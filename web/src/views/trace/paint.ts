@@ -25,7 +25,7 @@ export class Painter {
     const { scene, rows, colourBy, theme, marked } = frame;
     const palette = new Palette(scene, rows, colourBy, theme, marked);
     context.setTransform(1, 0, 0, 1, 0, 0);
-    // A pointer that moves changes the cursor only: the rows stay as they are.
+    // A pointer that moves changes the cursor only: the rows stay unchanged.
     const painted = [
       this.raster,
       rows,

@@ -13,10 +13,10 @@ const UNIFORMS: i64 = 12;
 
 /// Sizes of the files of a tree of `bytes`, the last one cut.
 pub(super) fn sizes(bytes: u64, seed: u64) -> Vec<u64> {
-    let mut random = Random::of_unit(seed);
+    let mut random = Random::for_unit(seed);
     let (mut sizes, mut left) = (Vec::new(), bytes);
     while left > 0 {
-        let size = size(&mut random).min(left);
+        let size = draw_size(&mut random).min(left);
         sizes.push(size);
         left -= size;
     }
@@ -24,7 +24,7 @@ pub(super) fn sizes(bytes: u64, seed: u64) -> Vec<u64> {
 }
 
 /// One size, from 1 byte.
-fn size(random: &mut Random) -> u64 {
+fn draw_size(random: &mut Random) -> u64 {
     let uniform = |random: &mut Random| i64::from(u16::try_from(random.next() >> 48).unwrap_or(0));
     let sum: i64 = (0..UNIFORMS).map(|_| uniform(random)).sum();
     // Mean 0 and standard deviation 2^16.

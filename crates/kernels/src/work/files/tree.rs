@@ -176,7 +176,7 @@ impl Tree {
         let mut digest = Digest::default();
         for (number, planned) in self.plan.files.iter().enumerate() {
             stop_where_ending()?;
-            let mut random = Random::of_unit((part << 32) + number as u64);
+            let mut random = Random::for_unit((part << 32) + number as u64);
             let mut file = folder.create(&planned.name)?;
             let mut left = planned.bytes;
             while left > 0 {
@@ -340,7 +340,7 @@ impl Copier<'_> {
 type Opening = fn(&Folder, &CStr) -> io::Result<File>;
 
 impl Worker for Copier<'_> {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         let part = unit % self.parts.len() as u64;
         let part = usize::try_from(part).unwrap_or(0);
         let digest = self
@@ -411,7 +411,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let setup = order(folder.path().to_owned(), 1 << 16, 1).setup;
         let job = prepare(&setup).unwrap();
-        job.worker(0).unwrap().unit(0).unwrap();
+        job.worker(0).unwrap().run_unit(0).unwrap();
         job.check(1, 0).unwrap();
         let scratch = std::fs::read_dir(folder.path())
             .unwrap()

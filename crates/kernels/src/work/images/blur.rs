@@ -28,7 +28,7 @@ fn blur_body(source: &[u8], extent: Extent, row: &mut [u8], middle: &mut [u8], t
     for (from, to) in rows.zip(middle.chunks_exact_mut(extent.row())) {
         pad(from, row);
         for left in (0..to.len()).step_by(LANES) {
-            let sums = weighted(|distance, is_before| {
+            let sums = weighted_sums(|distance, is_before| {
                 let offset = distance * CHANNELS;
                 let middle = left + RADIUS * CHANNELS;
                 let at = if is_before {
@@ -54,9 +54,9 @@ fn blur_body(source: &[u8], extent: Extent, row: &mut [u8], middle: &mut [u8], t
                 &middle[y * extent.row() + left..][..lanes]
             };
             let sums = if lanes == LANES {
-                weighted(|distance, is_before| &row(distance, is_before)[..LANES])
+                weighted_sums(|distance, is_before| &row(distance, is_before)[..LANES])
             } else {
-                weighted(row)
+                weighted_sums(row)
             };
             put(&sums, &mut to[left..]);
         }
@@ -79,7 +79,7 @@ fn pad(from: &[u8], row: &mut [u8]) {
 
 /// Weighted sums of the pixels at equal distances before and behind: below 2^24.
 #[inline(always)]
-fn weighted<'a>(at: impl Fn(usize, bool) -> &'a [u8]) -> [u32; LANES] {
+fn weighted_sums<'a>(at: impl Fn(usize, bool) -> &'a [u8]) -> [u32; LANES] {
     let mut sums = [1 << 15; LANES];
     for (sum, value) in sums.iter_mut().zip(at(0, true)) {
         *sum += WEIGHTS[0] * u32::from(*value);
@@ -112,7 +112,7 @@ mod tests {
     use crate::work::images::picture::make;
     use image::RgbImage;
 
-    fn blurred(isa: Isa, source: &[u8], extent: Extent) -> Vec<u8> {
+    fn run_blur(isa: Isa, source: &[u8], extent: Extent) -> Vec<u8> {
         let mut row = vec![0; padded_row(extent)];
         let mut middle = vec![0; extent.bytes()];
         let mut target = vec![0; extent.bytes()];
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_one_together_and_a_bell() {
+    fn weights_add_up_to_one_and_fall_from_the_centre() {
         let sides: u32 = WEIGHTS[1..].iter().sum();
         assert_eq!(WEIGHTS[0] + 2 * sides, 1 << 16);
         let sd = RADIUS as f64 / 3.0;
@@ -147,7 +147,7 @@ mod tests {
             let sides = [width, height].map(|side| u32::try_from(side).unwrap());
             let image = RgbImage::from_raw(sides[0], sides[1], source.clone()).unwrap();
             let expected = image::imageops::blur(&image, 10.0 / 3.0).into_raw();
-            let found = blurred(Isa::V1, &source, extent);
+            let found = run_blur(Isa::V1, &source, extent);
             for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
                 assert!(
                     found.abs_diff(*expected) <= 2,
@@ -155,7 +155,7 @@ mod tests {
                 );
             }
             for isa in Isa::here() {
-                assert!(blurred(isa, &source, extent) == found, "{isa}");
+                assert!(run_blur(isa, &source, extent) == found, "{isa}");
             }
         }
     }
@@ -168,7 +168,7 @@ mod tests {
                 height: 3,
             };
             let source = vec![value; extent.bytes()];
-            assert_eq!(blurred(Isa::Native, &source, extent), source);
+            assert_eq!(run_blur(Isa::Native, &source, extent), source);
         }
     }
 }

@@ -94,7 +94,7 @@ enum Change {
 impl Change {
     const fn extent(self, extent: Extent) -> Extent {
         match self {
-            Self::Quarter => extent.turned(),
+            Self::Quarter => extent.swap_sides(),
             Self::Angle | Self::Blur => extent,
         }
     }
@@ -118,7 +118,7 @@ fn prepare(
     change: Change,
 ) -> Result<Box<dyn Job>, KernelError> {
     keep_memory();
-    let extent = Extent::of_bytes(setup.size);
+    let extent = Extent::for_size(setup.size);
     let mut edit = Edit {
         format,
         change,
@@ -241,7 +241,7 @@ impl<'a> Editor<'a> {
 }
 
 impl Worker for Editor<'_> {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         self.edit()?;
         let pixels = Digest::of(&self.after);
         if pixels != self.edit.expected {
@@ -260,16 +260,21 @@ mod tests {
         let mut edit = Edit {
             format: Format::Png,
             change: Change::Blur,
-            extent: Extent::of_bytes(MIN_BYTES),
+            extent: Extent::for_size(MIN_BYTES),
             version: Isa::V1.version(),
             stored: Vec::new(),
             expected: 0,
         };
         edit.measure_up().unwrap();
-        assert!(Editor::new(&edit).unit(0).is_ok());
+        assert!(Editor::new(&edit).run_unit(0).is_ok());
         edit.expected ^= 1;
-        assert!(Editor::new(&edit).unit(0).is_err());
+        assert!(Editor::new(&edit).run_unit(0).is_err());
         edit.stored.truncate(100);
-        assert!(Editor::new(&edit).unit(0).unwrap_err().contains("decoded"));
+        assert!(
+            Editor::new(&edit)
+                .run_unit(0)
+                .unwrap_err()
+                .contains("decoded")
+        );
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Extent {
 
 impl Extent {
     /// For a 4:3 picture of nearly this many bytes.
-    pub(super) fn of_bytes(bytes: u64) -> Self {
+    pub(super) fn for_size(bytes: u64) -> Self {
         let pixels = usize::try_from(bytes).unwrap_or(usize::MAX) / CHANNELS;
         let height = (pixels / 4 * 3).isqrt().max(1);
         Self {
@@ -27,7 +27,7 @@ impl Extent {
         }
     }
 
-    pub(super) const fn turned(self) -> Self {
+    pub(super) const fn swap_sides(self) -> Self {
         Self {
             width: self.height,
             height: self.width,
@@ -50,7 +50,7 @@ impl Extent {
 
 /// The picture: the same for the same extent.
 pub(super) fn make(extent: Extent) -> Vec<u8> {
-    let mut random = Random::of_unit(extent.pixels() as u64);
+    let mut random = Random::for_unit(extent.pixels() as u64);
     let mut pixels = Vec::with_capacity(extent.bytes());
     for y in 0..extent.height {
         for x in 0..extent.width {
@@ -84,7 +84,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_picture_is_as_large_as_asked_for(bytes in MIN_BYTES..MAX_BYTES) {
-            let extent = Extent::of_bytes(bytes);
+            let extent = Extent::for_size(bytes);
             let made = extent.bytes() as u64;
             prop_assert!(made <= bytes && made > bytes - bytes / 20, "{made}");
             let ratio = extent.width as f64 / extent.height as f64;
@@ -98,10 +98,10 @@ mod tests {
             width: 80,
             height: 60,
         };
-        let made = make(extent);
-        assert_eq!(made.len(), extent.bytes());
-        assert_eq!(made, make(extent));
-        let mut values = made;
+        let picture = make(extent);
+        assert_eq!(picture.len(), extent.bytes());
+        assert_eq!(picture, make(extent));
+        let mut values = picture;
         values.sort_unstable();
         values.dedup();
         assert!(values.len() > 100);

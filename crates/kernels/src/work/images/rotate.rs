@@ -6,19 +6,19 @@ use crate::work::isa::versions;
 
 versions! {
     /// Rotates by 90°; the target has the rotated extent.
-    pub(super) fn quarter(source: &[u8], extent: Extent, target: &mut [u8]) = quarter_body;
+    pub(super) fn quarter(source: &[u8], extent: Extent, target: &mut [u8]) = rotate_quarter_body;
 }
 
 versions! {
     /// Rotates by 37°.
-    pub(super) fn by_angle(source: &[u8], extent: Extent, target: &mut [u8]) = by_angle_body;
+    pub(super) fn by_angle(source: &[u8], extent: Extent, target: &mut [u8]) = rotate_by_angle_body;
 }
 
 /// Rows and columns of a tile, whose lines stay in the first-level cache.
 const TILE: usize = 16;
 
 #[inline(always)]
-fn quarter_body(source: &[u8], extent: Extent, target: &mut [u8]) {
+fn rotate_quarter_body(source: &[u8], extent: Extent, target: &mut [u8]) {
     let Extent { width, height } = extent;
     for top in (0..height).step_by(TILE) {
         for left in (0..width).step_by(TILE) {
@@ -41,7 +41,7 @@ const COS: i64 = 3_430_113_397;
 const SIN: i64 = 2_584_775_843;
 
 #[inline(always)]
-fn by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
+fn rotate_by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
     let Extent { width, height } = extent;
     let (center_x, center_y) = (middle(width), middle(height));
     for (y, row) in target.chunks_exact_mut(extent.row()).enumerate() {
@@ -50,7 +50,7 @@ fn by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
         let mut at_x = (up * SIN - center_x * COS + (center_x << 32)) >> 1;
         let mut at_y = (up * COS + center_x * SIN + (center_y << 32)) >> 1;
         for pixel in row.chunks_exact_mut(CHANNELS) {
-            between(source, extent, (at_x, at_y), pixel);
+            interpolate(source, extent, (at_x, at_y), pixel);
             at_x += COS;
             at_y -= SIN;
         }
@@ -70,7 +70,7 @@ fn to_signed(count: usize) -> i64 {
 
 /// Interpolates between four pixels; places are in pixels times 2^32.
 #[inline(always)]
-fn between(source: &[u8], extent: Extent, at: (i64, i64), pixel: &mut [u8]) {
+fn interpolate(source: &[u8], extent: Extent, at: (i64, i64), pixel: &mut [u8]) {
     let inside = |at: i64, count: usize| {
         let whole = usize::try_from(at >> 32).ok()?;
         (whole + 1 < count).then_some(whole)
@@ -142,7 +142,12 @@ mod tests {
         clippy::cast_sign_loss,
         reason = "places inside a picture"
     )]
-    fn defined(source: &[u8], extent: Extent, x: usize, y: usize) -> Option<[f64; 3]> {
+    fn interpolate_by_definition(
+        source: &[u8],
+        extent: Extent,
+        x: usize,
+        y: usize,
+    ) -> Option<[f64; 3]> {
         let (sin, cos) = 37f64.to_radians().sin_cos();
         let (width, height) = (extent.width as f64, extent.height as f64);
         let (cx, cy) = ((width - 1.0) / 2.0, (height - 1.0) / 2.0);
@@ -173,7 +178,7 @@ mod tests {
             let mut inside = 0;
             for (at, pixel) in target.chunks_exact(CHANNELS).enumerate() {
                 let (x, y) = (at % extent.width, at / extent.width);
-                let Some(expected) = defined(&source, extent, x, y) else {
+                let Some(expected) = interpolate_by_definition(&source, extent, x, y) else {
                     assert_eq!(pixel, [0; 3], "{x}, {y} of {extent:?}");
                     continue;
                 };

@@ -119,7 +119,7 @@ unsafe fn place_in(line: NonNull<u8>) -> NonNull<usize> {
 }
 
 impl Worker for Walk {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         let before = self.place();
         // SAFETY: the area is as it was when the chain was linked.
         unsafe { self.chain.follow(LOADS) };
@@ -140,17 +140,17 @@ mod tests {
         for lines in [2, 3, 1000, LOADS + 1] {
             let mut walk = Walk::new(lines, line_bytes()).unwrap();
             for unit in 0..3 {
-                assert_eq!(walk.unit(unit), Ok(LOADS as u64), "{lines} lines");
+                assert_eq!(walk.run_unit(unit), Ok(LOADS as u64), "{lines} lines");
             }
         }
     }
 
     #[test]
-    fn a_line_that_leads_elsewhere_is_found() {
+    fn a_wrong_link_is_detected() {
         let mut walk = Walk::new(1000, line_bytes()).unwrap();
         let start = walk.chain.at();
         // SAFETY: the first line now leads to itself, which is a line.
         unsafe { start.cast::<NonNull<u8>>().write(start) };
-        assert!(walk.unit(0).is_err());
+        assert!(walk.run_unit(0).is_err());
     }
 }

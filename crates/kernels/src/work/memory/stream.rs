@@ -24,7 +24,7 @@ const LIKWID: &str =
 const LARGE: u64 = 256 << 20;
 
 /// A kernel on large arrays.
-const fn in_memory(
+const fn memory_kernel(
     name: &'static str,
     about: &'static str,
     prepare: fn(&Setup) -> Result<Box<dyn Job>, KernelError>,
@@ -50,7 +50,7 @@ const fn in_memory(
 }
 
 /// A kernel on an array per thread that fits a cache.
-const fn in_cache(
+const fn cache_kernel(
     name: &'static str,
     about: &'static str,
     default: u64,
@@ -77,42 +77,42 @@ const fn in_cache(
 }
 
 pub(in crate::work) const READ: Kernel =
-    in_memory("read", "reads an array of f64 and sums it", |setup| {
+    memory_kernel("read", "reads an array of f64 and sums it", |setup| {
         prepare(setup, READING)
     });
-pub(in crate::work) const WRITE: Kernel = in_memory(
+pub(in crate::work) const WRITE: Kernel = memory_kernel(
     "write",
     "fills an array of f64, with non-temporal stores where they are faster",
     |setup| prepare(setup, WRITING),
 );
-pub(in crate::work) const COPY: Kernel = in_memory(
+pub(in crate::work) const COPY: Kernel = memory_kernel(
     "copy",
     "copies an array of f64, with non-temporal stores where they are faster",
     |setup| prepare(setup, COPYING),
 );
-pub(in crate::work) const TRIAD: Kernel = in_memory(
+pub(in crate::work) const TRIAD: Kernel = memory_kernel(
     "triad",
     "a = b + 3c over arrays of f64, with non-temporal stores where they are faster",
     |setup| prepare(setup, TRIADS),
 );
-pub(in crate::work) const READ_WRITE: Kernel = in_memory(
+pub(in crate::work) const READ_WRITE: Kernel = memory_kernel(
     "read-write",
     "reads 64 KiB of one array, writes 64 KiB of another, in turn",
     |setup| prepare(setup, MIXED),
 );
-pub(in crate::work) const CACHE_L1: Kernel = in_cache(
+pub(in crate::work) const CACHE_L1: Kernel = cache_kernel(
     "cache-l1",
     "reads an array that fits a first-level cache again and again",
     24 << 10,
     |setup| prepare(setup, IN_L1),
 );
-pub(in crate::work) const CACHE_L2: Kernel = in_cache(
+pub(in crate::work) const CACHE_L2: Kernel = cache_kernel(
     "cache-l2",
     "reads an array that fits a second-level cache again and again",
     256 << 10,
     |setup| prepare(setup, IN_L2),
 );
-pub(in crate::work) const CACHE_L3: Kernel = in_cache(
+pub(in crate::work) const CACHE_L3: Kernel = cache_kernel(
     "cache-l3",
     "reads an array that fits a third-level cache again and again",
     6 << 20,
@@ -417,8 +417,8 @@ fn go(pattern: Pattern, variant: &Variant, on: Arrays, spot: usize) -> Result<f6
 }
 
 impl Worker for Walk {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
-        let spot = usize::try_from(Random::of_unit(unit).next() % NUMBERS as u64);
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+        let spot = usize::try_from(Random::for_unit(unit).next() % NUMBERS as u64);
         let spot = spot.unwrap_or(0);
         let sum = self.pass(self.form.unit, spot)?;
         let is_read = self.form.patterns.contains(&Pattern::Sum);
@@ -463,7 +463,7 @@ mod tests {
                     ..form
                 };
                 let mut walk = walk(form, 3 * BLOCK, vec![(pattern, variant)]);
-                let digests: Vec<u64> = (0..3).map(|unit| walk.unit(unit).unwrap()).collect();
+                let digests: Vec<u64> = (0..3).map(|unit| walk.run_unit(unit).unwrap()).collect();
                 let on = walk.memory.at(0, 3 * BLOCK);
                 for at in 0..3 * NUMBERS {
                     let expected = match pattern {
@@ -501,22 +501,22 @@ mod tests {
             ..READING
         };
         let mut walk = walk(form, 3 * BLOCK, vec![(Pattern::Sum, plain)]);
-        walk.unit(0).unwrap();
+        walk.run_unit(0).unwrap();
         let on = walk.memory.at(0, BLOCK);
         // SAFETY: within the array.
         unsafe { on.a.add(77).write(0.0) };
-        assert!(walk.unit(1).unwrap_err().contains("sum"));
+        assert!(walk.run_unit(1).unwrap_err().contains("sum"));
     }
 
     #[test]
-    fn a_loop_that_writes_something_else_is_found() {
+    fn a_wrong_result_is_detected() {
         let fill = variants(Pattern::Fill)[0];
         let form = Form {
             unit: 2 * BLOCK,
             ..COPYING
         };
         let mut walk = walk(form, 3 * BLOCK, vec![(Pattern::Copy, fill)]);
-        assert!((0..3).any(|unit| walk.unit(unit).is_err()));
+        assert!((0..3).any(|unit| walk.run_unit(unit).is_err()));
     }
 
     #[test]
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_for_so_many_threads_is_refused() {
+    fn too_little_work_per_thread_is_refused() {
         let setup = Setup {
             size: 1 << 20,
             threads: 300,

@@ -63,7 +63,7 @@ struct Sieve<'a> {
 }
 
 impl Worker for Sieve<'_> {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         sieve(self.job.version, &mut self.is_prime);
         let (primes, sum) = count(self.job.version, &self.is_prime);
         if primes != self.job.primes {
@@ -177,12 +177,12 @@ mod tests {
                 numbers,
                 primes: primes_below(numbers),
             };
-            assert!(job.worker(0).unwrap().unit(0).is_ok(), "{numbers}");
+            assert!(job.worker(0).unwrap().run_unit(0).is_ok(), "{numbers}");
             let wrong = Eratosthenes {
                 primes: job.primes + 1,
                 ..job
             };
-            assert!(wrong.worker(0).unwrap().unit(0).is_err(), "{numbers}");
+            assert!(wrong.worker(0).unwrap().run_unit(0).is_err(), "{numbers}");
         }
     }
 }

@@ -153,8 +153,8 @@ struct Correlator<'a> {
 }
 
 impl Worker for Correlator<'_> {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
-        let mut random = Random::of_unit(unit);
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+        let mut random = Random::for_unit(unit);
         let mut digest = 0;
         for _ in 0..self.job.rounds {
             self.fill(&mut random);
@@ -271,7 +271,7 @@ mod tests {
             for isa in Isa::here() {
                 let mut job = job(size, isa);
                 job.rounds = 2;
-                digests.push(job.worker(0).unwrap().unit(3));
+                digests.push(job.worker(0).unwrap().run_unit(3));
             }
             assert!(digests[0].is_ok(), "{size}");
             assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{size}");
@@ -287,13 +287,13 @@ mod tests {
             sequence: vec![Complex::new(1.0, 1.0); 64],
             scratch: vec![Complex::new(0.0, 0.0); 256],
         };
-        correlator.fill(&mut Random::of_unit(1));
+        correlator.fill(&mut Random::for_unit(1));
         correlator.correlate();
-        assert!(correlator.verify(&mut Random::of_unit(2)).is_ok());
+        assert!(correlator.verify(&mut Random::for_unit(2)).is_ok());
         correlator.sequence[5].im += 0.4 * 64.0;
-        assert!(correlator.verify(&mut Random::of_unit(2)).is_err());
+        assert!(correlator.verify(&mut Random::for_unit(2)).is_err());
         correlator.sequence[5].im -= 0.4 * 64.0;
         correlator.given[7][0] ^= 1;
-        assert!(correlator.verify(&mut Random::of_unit(2)).is_err());
+        assert!(correlator.verify(&mut Random::for_unit(2)).is_err());
     }
 }

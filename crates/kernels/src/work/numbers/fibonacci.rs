@@ -39,7 +39,7 @@ impl Job for Fibonacci {
 }
 
 impl Worker for Fibonacci {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         let value = fibonacci(std::hint::black_box(INDEX));
         if value == VALUE {
             return Ok(value);

@@ -52,8 +52,8 @@ struct Mix {
 }
 
 impl Worker for Mix {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
-        let seed = (Random::of_unit(unit).next() >> 33) as u32;
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+        let seed = (Random::for_unit(unit).next() >> 33) as u32;
         *self.state = State::new(seed);
         passes(self.version, &mut self.state, PASSES);
         self.state.check(seed, PASSES)?;
@@ -190,23 +190,23 @@ fn jump_ahead(seed: u32, mut steps: u32) -> u32 {
     value
 }
 
-versions! { fn passes(state: &mut State, count: u32) = passes_body; }
+versions! { fn passes(state: &mut State, count: u32) = run_passes_body; }
 
 #[inline(always)]
-fn passes_body(state: &mut State, count: u32) {
+fn run_passes_body(state: &mut State, count: u32) {
     for pass in 0..count {
         let state = black_box(&mut *state);
-        texts(state);
-        loops(state, pass);
-        arrays(state, pass);
-        records(state, pass);
-        arithmetic(state, pass);
+        compare_texts(state);
+        run_loop(state, pass);
+        fill_arrays(state, pass);
+        copy_record(state, pass);
+        compute_products(state, pass);
     }
 }
 
 /// Compares two texts, and finds a letter in one of them.
 #[inline(always)]
-fn texts(state: &mut State) {
+fn compare_texts(state: &mut State) {
     let [first, second] = &state.records;
     let differs = (0..TEXT).find(|&at| first.text[at] != second.text[at]);
     let is_before = differs.is_some_and(|at| first.text[at] < second.text[at]);
@@ -224,7 +224,7 @@ fn texts(state: &mut State) {
 
 /// A loop that ends at a value: three turns, whatever the pass.
 #[inline(always)]
-fn loops(state: &mut State, pass: u32) {
+fn run_loop(state: &mut State, pass: u32) {
     let (mut low, mut high) = (pass % 7, pass % 7 + 6);
     while low < high {
         let distance = (5 * low).wrapping_sub(high);
@@ -236,7 +236,7 @@ fn loops(state: &mut State, pass: u32) {
 
 /// A row, and a place in a table.
 #[inline(always)]
-fn arrays(state: &mut State, pass: u32) {
+fn fill_arrays(state: &mut State, pass: u32) {
     let at = pass as usize % ROW;
     let value = state.chain >> 20;
     state.row[at] = value;
@@ -249,11 +249,11 @@ fn arrays(state: &mut State, pass: u32) {
 
 /// Fills one record from the other, through its link.
 #[inline(always)]
-fn records(state: &mut State, pass: u32) {
+fn copy_record(state: &mut State, pass: u32) {
     let next = state.records[0].next;
     let mut copy = state.records[0].clone();
     copy.number = state.records[next].number.wrapping_add(5);
-    copy.kind = after(state.records[next].kind);
+    copy.kind = next_kind(state.records[next].kind);
     copy.next = state.records[next].next;
     copy.text = state.records[next].text;
     state.kinds[copy.kind as usize] += 1;
@@ -265,7 +265,7 @@ fn records(state: &mut State, pass: u32) {
 }
 
 #[inline(always)]
-const fn after(kind: Kind) -> Kind {
+const fn next_kind(kind: Kind) -> Kind {
     match kind {
         Kind::Idle => Kind::Ready,
         Kind::Ready => Kind::Running,
@@ -277,7 +277,7 @@ const fn after(kind: Kind) -> Kind {
 
 /// Dependent products, and a quotient.
 #[inline(always)]
-fn arithmetic(state: &mut State, pass: u32) {
+fn compute_products(state: &mut State, pass: u32) {
     state.chain = state.chain.wrapping_mul(FACTOR).wrapping_add(SUMMAND);
     let product = 7 * u64::from(pass);
     let quotient = product / u64::from(black_box(3u32));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_too_many_or_a_wrong_variable_is_noticed() {
+    fn an_extra_pass_or_a_wrong_variable_is_detected() {
         let mut state = State::new(77);
         passes(Version::V1, &mut state, 100);
         assert!(state.check(77, 99).is_err() && state.check(78, 100).is_err());

@@ -73,8 +73,8 @@ struct Painter {
 }
 
 impl Worker for Painter {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
-        let inside = picture(self.version, &mut self.rows);
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+        let inside = compute_picture(self.version, &mut self.rows);
         let side = self.rows.len();
         let mirrored = self.rows.iter().rev();
         if !self.rows.iter().take(side / 2).eq(mirrored.take(side / 2)) {
@@ -95,7 +95,7 @@ impl Worker for Painter {
 }
 
 /// Escape times of all points; stores a digest of each row and returns the number of points inside.
-fn picture(version: Version, rows: &mut [u64]) -> u64 {
+fn compute_picture(version: Version, rows: &mut [u64]) -> u64 {
     let side = rows.len();
     let mut inside = 0;
     for (number, digest) in rows.iter_mut().enumerate() {
@@ -231,7 +231,7 @@ mod tests {
         let step = WIDTH / side as f64;
         let mut rows = vec![0; side];
         for isa in Isa::here() {
-            let inside = picture(isa.version(), &mut rows);
+            let inside = compute_picture(isa.version(), &mut rows);
             let mut expected = 0;
             for (number, row) in rows.iter().enumerate() {
                 let y = imaginary(number, side);
@@ -271,7 +271,7 @@ mod tests {
                 version: Isa::Native.version(),
                 rows: vec![0; side],
             };
-            assert!(painter.unit(0).is_ok(), "{side}");
+            assert!(painter.run_unit(0).is_ok(), "{side}");
         }
     }
 }

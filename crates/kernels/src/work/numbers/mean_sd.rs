@@ -60,8 +60,8 @@ impl Job for MeanSd {
 }
 
 impl Worker for MeanSd {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
-        let seed = Random::of_unit(unit).next();
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+        let seed = Random::for_unit(unit).next();
         let moments = self.moments(seed);
         moments.check()?;
         let digest = fold_digest(0, moments.mean().to_bits());

@@ -83,7 +83,7 @@ struct Spigot {
 }
 
 impl Worker for Spigot {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         self.places.fill(1);
         for group in &mut self.groups {
             *group = next_group(&mut self.places);
@@ -131,7 +131,7 @@ mod tests {
             places: vec![1; places(job.digits)],
             groups: vec![0; (count / 4) as usize],
         };
-        spigot.unit(0).unwrap();
+        spigot.run_unit(0).unwrap();
         let groups = spigot.groups.iter();
         groups.map(|group| format!("{group:04}")).collect()
     }

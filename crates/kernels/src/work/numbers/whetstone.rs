@@ -48,7 +48,7 @@ impl Job for Whetstone {
 }
 
 impl Worker for Whetstone {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         let mut digest = 0;
         for _ in 0..REPETITIONS {
             let results = mix(self.0, black_box(LOOPS), black_box(&FACTORS));
@@ -126,23 +126,23 @@ fn mix_body(loops: usize, factors: &[f64; 3]) -> Results {
     let mut results = Results::default();
     let mut array = [1.0, -1.0, -1.0, -1.0];
     for _ in 0..12 * loops {
-        elements(&mut array, factors[0]);
+        run_elements(&mut array, factors[0]);
     }
     results.elements = array;
     for _ in 0..14 * loops {
-        array_as_parameter(&mut array, factors);
+        run_array_as_parameter(&mut array, factors);
     }
     results.parameters = array;
     results.jump = jumps(345 * loops);
-    results.integers = integers(210 * loops, &mut array);
+    results.integers = run_integers(210 * loops, &mut array);
     results.integer_elements = array;
     results.trigonometric = trigonometric(32 * loops, factors);
     for _ in 0..899 * loops {
-        procedure(1.0, 1.0, &mut results.calls, factors);
+        run_procedure(1.0, 1.0, &mut results.calls, factors);
     }
     array[..3].copy_from_slice(&[1.0, 2.0, 3.0]);
     for _ in 0..616 * loops {
-        references(&mut array, [0, 1, 2]);
+        run_array_references(&mut array, [0, 1, 2]);
     }
     results.references.copy_from_slice(&array[..3]);
     results.functions = functions(93 * loops, factors);
@@ -151,7 +151,7 @@ fn mix_body(loops: usize, factors: &[f64; 3]) -> Results {
 
 /// One pass of module 2.
 #[inline(always)]
-fn elements(e: &mut [f64; 4], t: f64) {
+fn run_elements(e: &mut [f64; 4], t: f64) {
     e[0] = (e[0] + e[1] + e[2] - e[3]) * t;
     e[1] = (e[0] + e[1] - e[2] + e[3]) * t;
     e[2] = (e[0] - e[1] + e[2] + e[3]) * t;
@@ -160,7 +160,7 @@ fn elements(e: &mut [f64; 4], t: f64) {
 
 /// One pass of module 3, the paper's procedure PA.
 #[inline(always)]
-fn array_as_parameter(e: &mut [f64; 4], factors: &[f64; 3]) {
+fn run_array_as_parameter(e: &mut [f64; 4], factors: &[f64; 3]) {
     for _ in 0..6 {
         e[0] = (e[0] + e[1] + e[2] - e[3]) * factors[0];
         e[1] = (e[0] + e[1] - e[2] + e[3]) * factors[0];
@@ -184,7 +184,7 @@ fn jumps(passes: usize) -> i64 {
 
 /// Module 6.
 #[inline(always)]
-fn integers(passes: usize, e: &mut [f64; 4]) -> [i64; 3] {
+fn run_integers(passes: usize, e: &mut [f64; 4]) -> [i64; 3] {
     let (mut j, mut k, mut l) = black_box((1_i64, 2_i64, 3_i64));
     for _ in 0..passes {
         j = j * (k - j) * (l - k);
@@ -225,7 +225,7 @@ fn trigonometric(passes: usize, factors: &[f64; 3]) -> [f64; 2] {
 /// The paper's P3, a call with its parameters. It writes through a reference,
 /// so that calls cannot be left out.
 #[inline(never)]
-fn procedure(x: f64, y: f64, z: &mut f64, factors: &[f64; 3]) {
+fn run_procedure(x: f64, y: f64, z: &mut f64, factors: &[f64; 3]) {
     let first = factors[0] * (x + y);
     let second = factors[0] * (first + y);
     *z = (first + second) / factors[2];
@@ -233,7 +233,7 @@ fn procedure(x: f64, y: f64, z: &mut f64, factors: &[f64; 3]) {
 
 /// The paper's P0, array references.
 #[inline(never)]
-fn references(e: &mut [f64; 4], [j, k, l]: [usize; 3]) {
+fn run_array_references(e: &mut [f64; 4], [j, k, l]: [usize; 3]) {
     e[j] = e[k];
     e[k] = e[l];
     e[l] = e[j];

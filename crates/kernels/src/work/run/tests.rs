@@ -79,7 +79,7 @@ fn impossible_orders_are_refused_before_allocation() {
 
 proptest! {
     #[test]
-    fn shares_are_all_units_once(units in 0u64..10_000, parts in 1usize..300) {
+    fn every_unit_is_in_exactly_one_share(units in 0u64..10_000, parts in 1usize..300) {
         let shares: Vec<Range<u64>> = (0..parts).map(|part| share(units, part, parts)).collect();
         prop_assert_eq!(shares[0].start, 0);
         prop_assert_eq!(shares[parts - 1].end, units);

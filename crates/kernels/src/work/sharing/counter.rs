@@ -70,7 +70,7 @@ struct Adder<'a> {
 }
 
 impl Worker for Adder<'_> {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         let mut returned = self.returned;
         for _ in 0..INCREMENTS {
             let before = self.counter.count.0.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Worker for Adder<'_> {
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let mut sum = 0u64;
         for unit in units {
-            sum = sum.wrapping_add(bind_digest(unit, self.unit(unit)?));
+            sum = sum.wrapping_add(bind_digest(unit, self.run_unit(unit)?));
         }
         let returned = &self.counter.returned.0;
         returned.fetch_add(self.returned, Ordering::Relaxed);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     /// A counter after the units 0 and 1 on two threads.
-    fn counted() -> Counter {
+    fn count_two_units() -> Counter {
         let counter = Counter::default();
         std::thread::scope(|scope| {
             for unit in 0..2 {
@@ -112,12 +112,12 @@ mod tests {
 
     #[test]
     fn all_additions_are_counted() {
-        counted().check(2, 0).unwrap();
+        count_two_units().check(2, 0).unwrap();
     }
 
     #[test]
     fn lost_and_duplicate_additions_are_found() {
-        let counter = counted();
+        let counter = count_two_units();
         assert!(counter.check(3, 0).is_err());
         counter.returned.0.fetch_sub(1, Ordering::Relaxed);
         assert!(counter.check(2, 0).unwrap_err().contains("twice"));

@@ -181,7 +181,7 @@ const END: Message = [2, 0, 0, 0, 0, 0, 0];
 
 /// A message of a unit: random numbers and their seal.
 #[inline]
-fn message(random: &mut Random) -> Message {
+fn draw_message(random: &mut Random) -> Message {
     let (one, other) = (random.next(), random.next());
     let words = [
         one,
@@ -271,11 +271,11 @@ struct Producer<'a> {
 }
 
 impl Worker for Producer<'_> {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         self.entrance.put(heading(unit))?;
-        let mut random = Random::of_unit(unit);
+        let mut random = Random::for_unit(unit);
         for _ in 0..MESSAGES {
-            self.entrance.put(message(&mut random))?;
+            self.entrance.put(draw_message(&mut random))?;
         }
         Ok(0)
     }
@@ -284,7 +284,7 @@ impl Worker for Producer<'_> {
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let _presence = Presence(self.entrance.ring);
         for unit in units {
-            self.unit(unit)?;
+            self.run_unit(unit)?;
         }
         self.entrance.put(END)?;
         Ok(0)
@@ -296,7 +296,7 @@ struct Consumer<'a> {
 }
 
 impl Worker for Consumer<'_> {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         Err("a consumer has no units of its own")
     }
 
@@ -327,14 +327,14 @@ struct Both<'a> {
 }
 
 impl Worker for Both<'_> {
-    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
-        let mut random = Random::of_unit(unit);
+    fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+        let mut random = Random::for_unit(unit);
         let mut digest = Digest::default();
         let mut left = MESSAGES;
         while left > 0 {
             let batch = left.min(PUBLISH_EVERY);
             for _ in 0..batch {
-                self.entrance.put(message(&mut random))?;
+                self.entrance.put(draw_message(&mut random))?;
             }
             for _ in 0..batch {
                 digest.add(&self.exit.take()?)?;
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_out_as_and_in_the_order_they_went_in() {
+    fn messages_arrive_unchanged_and_in_order() {
         let ring = Ring::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -378,8 +378,8 @@ mod tests {
 
     #[test]
     fn a_changed_message_is_found() {
-        let mut random = Random::of_unit(1);
-        let good = message(&mut random);
+        let mut random = Random::for_unit(1);
+        let good = draw_message(&mut random);
         assert_eq!(Digest::default().add(&good), Ok(()));
         for word in 0..WORDS {
             let mut bad = good;

@@ -2,7 +2,7 @@
 //! that of threads whose mask differs at their end.
 //!
 //! A thread that moved itself counts as moved from its first moment, so the share is a lower bound.
-//! CPU time is asked for once per process and once per moved thread: threads that stay cost one
+//! CPU time is requested once per process and once per moved thread: threads that stay cost one
 //! system call.
 
 use std::collections::BTreeSet;

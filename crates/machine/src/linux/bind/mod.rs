@@ -211,7 +211,7 @@ impl Binder {
                 self.note_new_thread(thread, stop.event == libc::PTRACE_EVENT_CLONE);
             }
             libc::PTRACE_EVENT_EXEC => self.note_exec(thread),
-            libc::PTRACE_EVENT_EXIT => self.process_ends(thread),
+            libc::PTRACE_EVENT_EXIT => self.note_ending_process(thread),
             libc::PTRACE_EVENT_STOP => {
                 self.arrive(thread);
                 if is_stopping(stop.signal) && !self.is_leaving {
@@ -276,7 +276,7 @@ impl Binder {
             return;
         }
         let thread = *thread;
-        // A thread that the kernel does not bind shows in the coverage. If no more are bound, this
+        // A thread that the kernel does not bind shows in the coverage. If binding has stopped, this
         // one has inherited its creator's single CPU.
         let own = thread.cpu.map(CpuSet::single);
         let _ = sys::set_affinity_of(id, own.as_ref().unwrap_or(&self.all));
@@ -285,7 +285,7 @@ impl Binder {
         }
     }
 
-    /// The CPU of the next thread; `None` if no more are bound.
+    /// The CPU of the next thread; `None` if binding has stopped.
     fn next_cpu(&mut self) -> Option<usize> {
         if self.is_leaving || self.order.is_empty() {
             return None;
@@ -296,7 +296,7 @@ impl Binder {
     }
 
     /// A process is about to end: the last moment to read its figures.
-    fn process_ends(&mut self, id: libc::pid_t) {
+    fn note_ending_process(&mut self, id: libc::pid_t) {
         let own = self.threads.iter().filter(|(_, t)| t.process == Some(id));
         let own = own.filter_map(|(&thread, known)| Some((thread, known.cpu?)));
         self.tally.name(id, own);

@@ -49,7 +49,7 @@ fn threads_get_cpus_in_the_order_in_which_they_are_begun() {
 }
 
 #[test]
-fn a_thread_that_ended_before_it_was_reported_is_not_begun_again() {
+fn a_thread_that_ended_before_its_report_is_not_started_again() {
     let mut binder = binder(&[0, 1]);
     binder.note_exec(NOBODY);
     binder.arrive(NOBODY + 1);
@@ -89,7 +89,7 @@ fn the_end_of_binding_is_counted_from_the_start() {
 }
 
 #[test]
-fn a_parent_is_told_from_others() {
+fn parents_are_distinguished_from_other_processes() {
     assert!(!is_child(NOBODY));
     assert!(!is_child(1));
     assert!(is_stopping(libc::SIGTTOU));

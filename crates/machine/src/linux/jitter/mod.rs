@@ -57,7 +57,7 @@ struct Watcher {
     thread: Tid,
     /// Its start and end, ns.
     begin: Sender<(u64, u64)>,
-    result: Receiver<(gaps::Watched, Option<Duration>)>,
+    result: Receiver<(gaps::GapLoopFigures, Option<Duration>)>,
     handle: JoinHandle<()>,
     explainer: Explainer,
 }
@@ -132,7 +132,7 @@ impl GapWatcher for LinuxMachine {
                 time: Duration::from_nanos(watched.to_ns.saturating_sub(watched.from_ns)),
                 readings: watched.readings,
                 entry: watcher.explainer.entry_ns().map(Duration::from_nanos),
-                unwritten: watched.unwritten,
+                lost_gaps: watched.lost_gaps,
                 queued,
                 steal: after.steal_since(&before, cpu),
                 interrupts: after.interrupts_since(&before, cpu),
@@ -164,7 +164,7 @@ impl Batch {
             self.gaps.clear();
             watcher.post.buffer.take(&mut self.gaps);
             for gap in &self.gaps {
-                watcher.explainer.gap(jitter::Gap {
+                watcher.explainer.take_gap(jitter::Gap {
                     from_ns: gap.end_ns.saturating_sub(gap.length_ns),
                     to_ns: gap.end_ns,
                 });
@@ -249,7 +249,7 @@ fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError>
 fn watch(
     post: &Post,
     to_begin: &Receiver<(u64, u64)>,
-    result: &Sender<(gaps::Watched, Option<Duration>)>,
+    result: &Sender<(gaps::GapLoopFigures, Option<Duration>)>,
 ) {
     let Ok((begin_ns, end_ns)) = to_begin.recv() else {
         return;
@@ -273,7 +273,9 @@ fn time_queued() -> Option<Duration> {
 }
 
 /// Waits until all threads have ended, and stops those that still run.
-fn end_all(watchers: &[Watcher]) -> Result<Vec<(gaps::Watched, Option<Duration>)>, MachineError> {
+fn end_all(
+    watchers: &[Watcher],
+) -> Result<Vec<(gaps::GapLoopFigures, Option<Duration>)>, MachineError> {
     let stop_all = || {
         for watcher in watchers {
             watcher.post.stop.store(true, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use super::{LedgerError, groups};
 use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{sys, tree};
-use crate::processes::{Held, Processes, give_back};
+use crate::processes::{Processes, RuledProcess, give_back};
 use pinwise_topology::{CpuSet, CpuSetError};
 
 /// Tries for a CPU that is busy being switched …
@@ -93,7 +93,7 @@ impl System {
             Change::Mask { thread, cpus } => {
                 let start = start(*thread)?;
                 let before = sys::affinity_of(*thread)
-                    .map_err(|error| of_thread(error, *thread, Some(cpus)))?;
+                    .map_err(|error| explain_thread_error(error, *thread, Some(cpus)))?;
                 Ok(Entry::Mask {
                     thread: *thread,
                     start,
@@ -105,7 +105,8 @@ impl System {
             Change::Nice { thread, nice } => Ok(Entry::Nice {
                 thread: *thread,
                 start: start(*thread)?,
-                before: sys::nice_of(*thread).map_err(|error| of_thread(error, *thread, None))?,
+                before: sys::nice_of(*thread)
+                    .map_err(|error| explain_thread_error(error, *thread, None))?,
                 asked: *nice,
             }),
             Change::Online { cpu, is_on } => self.original_online(*cpu, *is_on),
@@ -178,13 +179,13 @@ impl System {
         match entry {
             Entry::Mask { thread, asked, .. } => {
                 sys::set_affinity_of(*thread, asked)
-                    .map_err(|error| of_thread(error, *thread, Some(asked)))?;
+                    .map_err(|error| explain_thread_error(error, *thread, Some(asked)))?;
                 return Ok(sys::affinity_of(*thread).ok());
             }
             // The kernel makes the one, rules the other.
             Entry::Saved { .. } | Entry::Held(_) => {}
             Entry::Nice { thread, asked, .. } => sys::set_nice_of(*thread, *asked)
-                .map_err(|error| of_thread(error, *thread, None))?,
+                .map_err(|error| explain_thread_error(error, *thread, None))?,
             Entry::Online { cpu, is_on } => self.switch(*cpu, *is_on)?,
             Entry::SmtOff => write(&self.cpu_file("smt/control"), "off")?,
             Entry::Interrupt { number, asked, .. } => {
@@ -203,19 +204,19 @@ impl System {
     fn switch(&self, cpu: usize, is_on: bool) -> Result<(), LedgerError> {
         let file = self.cpu_file(&format!("cpu{cpu}/online"));
         let value = if is_on { "1" } else { "0" };
-        let mut made = write(&file, value);
+        let mut written = write(&file, value);
         for _ in 1..TRIES {
-            match &made {
+            match &written {
                 Err(LedgerError::System(_, error))
                     if error.kind() == io::ErrorKind::ResourceBusy =>
                 {
                     std::thread::sleep(PAUSE);
-                    made = write(&file, value);
+                    written = write(&file, value);
                 }
                 _ => break,
             }
         }
-        made
+        written
     }
 
     fn standing(&self, entry: &Entry) -> Standing {
@@ -325,14 +326,13 @@ impl System {
             UndoOutcome::Restored => {}
             other => return other,
         }
-        let made = match entry {
+        let outcome = match entry {
             Entry::Mask { thread, before, .. } | Entry::Saved { thread, before, .. } => {
                 sys::set_affinity_of(*thread, before)
-                    .map_err(|error| of_thread(error, *thread, Some(before)))
+                    .map_err(|error| explain_thread_error(error, *thread, Some(before)))
             }
-            Entry::Nice { thread, before, .. } => {
-                sys::set_nice_of(*thread, *before).map_err(|error| of_thread(error, *thread, None))
-            }
+            Entry::Nice { thread, before, .. } => sys::set_nice_of(*thread, *before)
+                .map_err(|error| explain_thread_error(error, *thread, None)),
             Entry::Online { cpu, is_on } => self.switch(*cpu, !is_on),
             Entry::SmtOff => write(&self.cpu_file("smt/control"), "on"),
             Entry::Interrupt {
@@ -355,7 +355,7 @@ impl System {
                 if is_left { Err(left()) } else { Ok(()) }
             }
         };
-        match made {
+        match outcome {
             Ok(()) => UndoOutcome::Restored,
             Err(LedgerError::Gone(_)) => UndoOutcome::Ended,
             Err(error) => UndoOutcome::Failed(error.to_string()),
@@ -398,7 +398,7 @@ fn memory_standing(moved: &MovedMemory) -> Standing {
 }
 
 /// Do threads of the process still have what rules gave them?
-fn held_standing(held: &Held) -> Standing {
+fn held_standing(held: &RuledProcess) -> Standing {
     let mut host = LinuxProcesses::open();
     let identity = host.identity(held.process);
     if identity.is_none_or(|identity| identity.start != held.start) {
@@ -417,7 +417,7 @@ fn start(thread: i32) -> Result<u64, LedgerError> {
     tree::start_of(thread).ok_or(LedgerError::Gone(thread))
 }
 
-fn of_thread(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerError {
+fn explain_thread_error(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerError {
     match (error.raw_os_error(), cpus) {
         (Some(libc::ESRCH), _) => LedgerError::Gone(thread),
         (Some(libc::EPERM | libc::EACCES), _) => LedgerError::Foreign(thread),

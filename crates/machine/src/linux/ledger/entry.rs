@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::memory::MovedMemory;
 use super::queue::SetQueue;
 use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
-use crate::processes::Held;
+use crate::processes::RuledProcess;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
@@ -49,7 +49,7 @@ pub enum Change {
     },
     /// A queue of a network interface has these CPUs.
     Queue {
-        /// Which.
+        /// The queue.
         queue: Queue,
         /// The CPUs.
         cpus: CpuSet,
@@ -168,7 +168,7 @@ pub enum Entry {
         to: PathBuf,
     },
     /// A process holds something from rules; identified by its process number.
-    Held(Held),
+    Held(RuledProcess),
 }
 
 impl Entry {
@@ -317,7 +317,7 @@ impl Entry {
                         .map(id)
                         .collect()
                 };
-                Self::Held(Held {
+                Self::Held(RuledProcess {
                     process: id(process)?,
                     start: start.parse().ok()?,
                     masks: masks

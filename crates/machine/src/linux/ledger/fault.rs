@@ -35,7 +35,7 @@ enum Blow {
 }
 
 /// `POINT:KIND[:N]`: the N-th time that the ledger reaches the point, the process gets a signal
-/// (`int`, `term`, `kill`), panics, can write no more (`full`), or the journal's folder is removed
+/// (`int`, `term`, `kill`), panics, cannot write any longer (`full`), or the journal's folder is removed
 /// (`vanish`; with SIGKILL: `bereft`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {

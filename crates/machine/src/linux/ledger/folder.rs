@@ -121,9 +121,9 @@ pub(super) fn is_ours(folder: &Path) -> bool {
 /// counts as abandoned.
 pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     use std::io::Write;
-    let first = with_ending(path, ".new");
+    let first = add_suffix(path, ".new");
     remove(&first);
-    let made = (|| {
+    let folder = (|| {
         let mut options = std::fs::OpenOptions::new();
         let mut file = options
             .create_new(true)
@@ -135,14 +135,14 @@ pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
         std::fs::rename(&first, path)?;
         Ok(file)
     })();
-    if made.is_err() {
+    if folder.is_err() {
         remove(&first);
     }
-    made
+    folder
 }
 
 /// The path with a suffix appended.
-pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn add_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(ending);
     name.into()
@@ -218,5 +218,5 @@ pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> 
 
 /// The file whose lock keeps others from writing a rules journal.
 pub(super) fn rules_lock(journal: &Path) -> PathBuf {
-    with_ending(journal, ".lock")
+    add_suffix(journal, ".lock")
 }

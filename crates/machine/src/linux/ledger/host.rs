@@ -45,10 +45,10 @@ impl Ledger {
     /// Makes the settings. Returns the changes, which [`Ledger::undo_these`] undoes.
     ///
     /// # Errors
-    /// [`LedgerError`]; then everything is as it was.
+    /// [`LedgerError`]; everything is then unchanged.
     pub fn set(&mut self, settings: &[RunSetting]) -> Result<Vec<Id>, LedgerError> {
         let first = self.next;
-        let made = settings.iter().try_for_each(|setting| match setting {
+        let outcome = settings.iter().try_for_each(|setting| match setting {
             RunSetting::Offline(cpus) => self
                 .check_switch_off(cpus)
                 .and_then(|()| self.try_switch_off(cpus)),
@@ -62,7 +62,7 @@ impl Ledger {
             | RunSetting::CoreScheduling => Ok(()),
         });
         let changes: Vec<Id> = (first..self.next).map(Id).collect();
-        if let Err(error) = made {
+        if let Err(error) = outcome {
             self.undo_these(&changes);
             return Err(error);
         }
@@ -136,17 +136,17 @@ impl Ledger {
     /// Switches CPUs off, after recording what the kernel will not restore.
     fn try_switch_off(&mut self, cpus: &CpuSet) -> Result<(), LedgerError> {
         for (file, before) in shrinking_cpusets(cpus) {
-            let asked = before.difference(cpus);
+            let requested = before.difference(cpus);
             self.save(Entry::Cpuset {
                 file,
                 before,
-                asked,
+                asked: requested,
             })?;
         }
         let online = self.system.online().unwrap_or_default();
         for thread in threads() {
             // A thread that ends meanwhile needs nothing.
-            if let Some(entry) = lost_mask(thread, cpus, &online) {
+            if let Some(entry) = mask_entry(thread, cpus, &online) {
                 self.save(entry)?;
             }
         }
@@ -249,10 +249,10 @@ fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), Le
     let partition = System::read(&group.join("cpuset.cpus.partition")).unwrap_or_default();
     if matches!(partition.as_str(), "root" | "isolated") {
         let own = act::cpu_list(&group.join("cpuset.cpus.effective")).unwrap_or_default();
-        let taken = own.intersection(cpus);
-        if !taken.is_empty() {
+        let overlap = own.intersection(cpus);
+        if !overlap.is_empty() {
             return Err(LedgerError::Needed(format!(
-                "CPU {taken} belongs to the cpuset partition of cgroup {shown}, which would break"
+                "CPU {overlap} belongs to the cpuset partition of cgroup {shown}, which would break"
             )));
         }
     }
@@ -313,7 +313,7 @@ pub(super) fn mask_of(thread: i32) -> Option<Entry> {
 }
 
 /// The entry for a thread whose own mask has one of these CPUs.
-fn lost_mask(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
+fn mask_entry(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
     let before = sys::affinity_of(thread).ok()?;
     let is_own = before.intersects(cpus) && !online.is_subset(&before);
     mask_of(thread).filter(|_| is_own)

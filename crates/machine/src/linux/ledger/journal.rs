@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::entry::{Entry, Word};
 use super::words::id;
-use crate::processes::Held;
+use crate::processes::RuledProcess;
 
 /// The first words of a journal; the boot id and the writer's process id follow.
 const HEAD: &str = "pinwise journal 1";
@@ -95,7 +95,7 @@ impl ChangeJournal {
     }
 
     /// Processes that hold something from rules.
-    pub(super) fn held(&self) -> impl Iterator<Item = &Held> {
+    pub(super) fn held(&self) -> impl Iterator<Item = &RuledProcess> {
         self.entries.values().filter_map(|entry| match entry {
             Entry::Held(held) => Some(held),
             _ => None,

@@ -13,7 +13,7 @@ use super::journal::ChangeJournal;
 use super::{file, folder};
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{boot_id, sys};
-use crate::processes::{Held, give_back};
+use crate::processes::{RuledProcess, give_back};
 
 /// Longest journal that is read.
 const MAX_JOURNAL_BYTES: u64 = 64 << 20;
@@ -110,7 +110,7 @@ fn predict_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutc
 fn undo_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
     let mut all = predict_all(journal, system);
     // Find inheritors before any process is changed.
-    let held: Vec<Held> = journal.held().cloned().collect();
+    let held: Vec<RuledProcess> = journal.held().cloned().collect();
     if !held.is_empty() {
         give_back(&mut LinuxProcesses::open(), &held);
     }

@@ -232,7 +232,8 @@ pub(super) fn find_pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRang
 /// May the process use memory of these nodes?
 fn check(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
     // The kernel checks permission even for an empty list of pages.
-    sys::page_nodes(process, &[], &mut []).map_err(|error| of_process(error, process))?;
+    sys::query_page_nodes(process, &[], &mut [])
+        .map_err(|error| explain_process_error(error, process))?;
     let path = format!("/proc/{process}/status");
     let status = read_text(path.as_ref()).ok_or(LedgerError::Gone(process))?;
     let mut lines = status.lines();
@@ -278,7 +279,8 @@ fn walk(
     while from < end {
         let addresses: Vec<u64> = (from..end).step_by(step).take(BATCH).collect();
         let statuses = &mut statuses[..addresses.len()];
-        sys::page_nodes(process, &addresses, statuses).map_err(|e| of_process(e, process))?;
+        sys::query_page_nodes(process, &addresses, statuses)
+            .map_err(|e| explain_process_error(e, process))?;
         for (&address, &status) in addresses.iter().zip(&*statuses) {
             // Negative: no page.
             if let Ok(node) = usize::try_from(status)
@@ -394,11 +396,11 @@ impl Mover {
         if addresses.is_empty() {
             return Ok(());
         }
-        let fail = |error| of_process(error, process);
+        let fail = |error| explain_process_error(error, process);
         self.wanted += addresses.len() as u64;
         sys::move_pages(process, &addresses, &nodes).map_err(fail)?;
         let mut statuses = vec![0; addresses.len()];
-        sys::page_nodes(process, &addresses, &mut statuses).map_err(fail)?;
+        sys::query_page_nodes(process, &addresses, &mut statuses).map_err(fail)?;
         for ((address, node), status) in addresses.iter().zip(&nodes).zip(statuses) {
             // A page that is gone needs no move.
             if status < 0 || status == *node {
@@ -406,7 +408,7 @@ impl Mover {
             }
             sys::move_pages(process, &[*address], &[*node]).map_err(fail)?;
             let mut now = [0];
-            sys::page_nodes(process, &[*address], &mut now).map_err(fail)?;
+            sys::query_page_nodes(process, &[*address], &mut now).map_err(fail)?;
             self.left += u64::from(now[0] >= 0 && now[0] != *node);
         }
         Ok(())
@@ -442,7 +444,7 @@ impl Iterator for Shares<'_> {
     }
 }
 
-fn of_process(error: io::Error, process: i32) -> LedgerError {
+fn explain_process_error(error: io::Error, process: i32) -> LedgerError {
     match error.raw_os_error() {
         // An ending process has no memory any more.
         Some(libc::ESRCH | libc::EINVAL) => LedgerError::Gone(process),
@@ -464,7 +466,7 @@ mod tests {
         }
     }
 
-    fn moved(before: Vec<PageRange>, nodes: CpuSet) -> MovedMemory {
+    fn moved_memory(before: Vec<PageRange>, nodes: CpuSet) -> MovedMemory {
         MovedMemory {
             process: i32::try_from(std::process::id()).unwrap(),
             start: 1,
@@ -495,7 +497,10 @@ mod tests {
         assert_eq!(pieces.last().unwrap(), &piece(4..7, &[(1, 2)]));
         add(&mut pieces, (7 + 1000) * page_bytes(), 1);
         assert_eq!(pieces.len(), 4, "a gap of 4 MB is an end");
-        assert_eq!(moved(pieces, CpuSet::single(0)).bytes(), 6 * page_bytes());
+        assert_eq!(
+            moved_memory(pieces, CpuSet::single(0)).bytes(),
+            6 * page_bytes()
+        );
     }
 
     #[test]
@@ -517,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_gets_as_many_pages_as_it_had() {
+    fn each_node_gets_back_its_number_of_pages() {
         let nodes = [(0, 2), (3, 1)].into();
         let given: Vec<usize> = Shares::new(&nodes).collect();
         assert_eq!(given, [0, 0, 3]);
@@ -552,12 +557,12 @@ mod tests {
             return;
         }
         let nowhere = find_pieces(own, &CpuSet::new()).unwrap();
-        let bytes = moved(nowhere.clone(), CpuSet::new()).bytes();
+        let bytes = moved_memory(nowhere.clone(), CpuSet::new()).bytes();
         assert!(bytes > 1 << 20, "{nowhere:?}");
         let nodes = nowhere.iter().flat_map(|piece| piece.nodes.keys());
         let everywhere: CpuSet = nodes.copied().collect();
         assert_eq!(find_pieces(own, &everywhere).unwrap(), []);
-        assert!(moved(nowhere, everywhere.clone()).is_there());
+        assert!(moved_memory(nowhere, everywhere.clone()).is_there());
         let beyond = CpuSet::single(CpuSet::MAX_CPU);
         let error = find_pieces(own, &beyond).unwrap_err().to_string();
         assert!(error.contains("allows no memory of node"), "{error}");

@@ -200,7 +200,7 @@ impl Ledger {
     /// Makes a change after recording its old value.
     ///
     /// # Errors
-    /// [`LedgerError`]; then everything is as it was.
+    /// [`LedgerError`]; everything is then unchanged.
     pub fn change(&mut self, change: &Change) -> Result<Id, LedgerError> {
         let is_for_host = matches!(
             change,
@@ -377,7 +377,7 @@ impl Ledger {
     }
 
     /// Records that the measured or watched work begins.
-    pub fn running(&mut self) {
+    pub fn note_running(&mut self) {
         self.pass("running");
     }
 

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denied_group_says_what_it_needs() {
+    fn a_denied_group_reports_the_missing_permission() {
         let denied = |kind| {
             let error = LedgerError::System("/c/cpu/pinwise-1".to_owned(), io::Error::from(kind));
             explain(error, &["cpu"]).to_string()
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_takes_the_nearest_group_that_hands_on_controllers() {
+    fn version_2_uses_the_nearest_group_that_delegates_controllers() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().display();
         let table = format!("cgroup2 {root} cgroup2 rw 0 0\n");

@@ -9,7 +9,7 @@ use pinwise_topology::interrupts::Queue;
 /// A queue whose CPUs were set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetQueue {
-    /// Which.
+    /// The queue.
     pub queue: Queue,
     /// The CPUs before; empty if none.
     pub before: CpuSet,

@@ -16,7 +16,7 @@ use super::journal::ChangeJournal;
 use super::writer::JournalWriter;
 use super::{LedgerError, folder, guardian, leftover};
 use crate::linux::boot_id;
-use crate::processes::{self, Held};
+use crate::processes::{self, RuledProcess};
 
 /// Time for a predecessor's guardian to restore things.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ pub enum RulesJournalError {
     /// The file cannot be made, read or written.
     #[error("{}: {reason}", .path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Why.
         reason: io::Error,
@@ -59,7 +59,7 @@ impl RulesJournal {
     ///
     /// # Errors
     /// [`RulesJournalError`].
-    pub fn open(path: &Path) -> Result<(Self, Vec<Held>), RulesJournalError> {
+    pub fn open(path: &Path) -> Result<(Self, Vec<RuledProcess>), RulesJournalError> {
         let path = path.to_owned();
         let at = |reason: io::Error| RulesJournalError::File {
             path: path.clone(),
@@ -95,7 +95,7 @@ impl RulesJournal {
         }
     }
 
-    /// A lock file without its name excludes nobody: it is locked anew.
+    /// A lock file without its name excludes nobody: it is created and locked again.
     fn keep_lock(&mut self) -> io::Result<()> {
         let (place, lock) = &mut self.lock;
         if !place.leads_to(lock) {
@@ -110,7 +110,7 @@ impl RulesJournal {
 }
 
 impl processes::HeldJournal for RulesJournal {
-    fn note(&mut self, held: &Held) -> io::Result<()> {
+    fn note(&mut self, held: &RuledProcess) -> io::Result<()> {
         self.keep_lock()?;
         let word = Word::Made(number(held.process), Entry::Held(held.clone()));
         self.writer.commit(word).map_err(|error| match error {
@@ -167,7 +167,7 @@ mod tests {
 
     /// With a guardian that never reads: unit tests have many threads, and such a process must not
     /// fork.
-    fn unguarded(path: PathBuf) -> RulesJournal {
+    fn journal_without_guardian(path: PathBuf) -> RulesJournal {
         let journal = ChangeJournal::new(boot_id().unwrap(), 1);
         RulesJournal {
             lock: (
@@ -178,35 +178,35 @@ mod tests {
         }
     }
 
-    fn held(process: i32, start: u64, mask: usize) -> Held {
-        Held {
+    fn held_mask(process: i32, start: u64, mask: usize) -> RuledProcess {
+        RuledProcess {
             masks: vec![CpuSet::single(mask)],
             nices: vec![10, -5],
-            ..Held::new(process, start)
+            ..RuledProcess::new(process, start)
         }
     }
 
     #[test]
-    fn the_next_process_finds_what_is_in_force() {
+    fn the_next_process_finds_the_rules_in_force() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
-        let mut journal = unguarded(path.clone());
+        let mut journal = journal_without_guardian(path.clone());
         let found = || {
             let journal = read(&path).unwrap().unwrap();
             journal.held().cloned().collect::<Vec<_>>()
         };
-        journal.note(&held(6, 1, 0)).unwrap();
-        journal.note(&held(5, 17, 1)).unwrap();
+        journal.note(&held_mask(6, 1, 0)).unwrap();
+        journal.note(&held_mask(5, 17, 1)).unwrap();
         // Another process with this id.
         journal.forget(5, 16).unwrap();
-        assert_eq!(found(), [held(5, 17, 1), held(6, 1, 0)]);
-        journal.note(&held(5, 18, 2)).unwrap();
+        assert_eq!(found(), [held_mask(5, 17, 1), held_mask(6, 1, 0)]);
+        journal.note(&held_mask(5, 18, 2)).unwrap();
         journal.forget(6, 1).unwrap();
-        assert_eq!(found(), [held(5, 18, 2)]);
+        assert_eq!(found(), [held_mask(5, 18, 2)]);
         journal.close();
-        assert_eq!(found(), [held(5, 18, 2)]);
-        let mut journal = unguarded(path.clone());
-        journal.note(&held(7, 1, 0)).unwrap();
+        assert_eq!(found(), [held_mask(5, 18, 2)]);
+        let mut journal = journal_without_guardian(path.clone());
+        journal.note(&held_mask(7, 1, 0)).unwrap();
         journal.forget(7, 1).unwrap();
         journal.close();
         assert!(!path.exists());
@@ -236,7 +236,7 @@ mod tests {
             found.map(|left| left.state).collect::<Vec<_>>()
         };
         assert_eq!(states(true), []);
-        let journal = unguarded(path.clone());
+        let journal = journal_without_guardian(path.clone());
         assert_eq!(states(true), [LeftoverState::InUse]);
         drop(journal);
         assert_eq!(states(false), [LeftoverState::Left(Vec::new())]);

@@ -12,16 +12,16 @@ use super::*;
 use crate::RunSetting;
 use crate::linux::sys;
 use crate::linux::tree;
-use crate::processes::Held;
+use crate::processes::RuledProcess;
 
 /// A ledger in its own folder, with a guardian that never reads: unit tests have many threads, and
 /// such a process must not fork.
-pub(in crate::linux) fn unguarded() -> (Ledger, tempfile::TempDir) {
+pub(in crate::linux) fn ledger_without_guardian() -> (Ledger, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    (on(&folder, true), folder)
+    (open_ledger(&folder, true), folder)
 }
 
-fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
+fn open_ledger(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     let journals = folder.path().join("journals");
     folder::make(&journals).unwrap();
     let place = Place {
@@ -38,7 +38,7 @@ fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
 }
 
 /// Four CPUs; all but the first can be switched.
-fn with_cpus(folder: &tempfile::TempDir) {
+fn write_cpu_files(folder: &tempfile::TempDir) {
     let cpus = folder.path().join("sys/devices/system/cpu");
     for cpu in 0..4 {
         std::fs::create_dir_all(cpus.join(format!("cpu{cpu}"))).unwrap();
@@ -84,7 +84,7 @@ fn check(journal_lines: &str, left: &[&str], are_kept: bool) {
 }
 
 #[test]
-fn the_journal_gives_the_changes_in_force() {
+fn the_journal_lists_the_changes_in_force() {
     check("", &[], false);
     let made = "made 1 mask 5 17 0-3 1\n";
     check(made, &["thread 5: CPUs 0-3"], false);
@@ -131,7 +131,7 @@ fn the_journal_gives_the_changes_in_force() {
 }
 
 #[test]
-fn cpus_come_back_before_cpusets_and_these_before_masks() {
+fn cpus_are_restored_before_cpusets_and_cpusets_before_masks() {
     check(
         "made 1 folder /c/g\nmade 2 cpuset /c/f%20x - 1\nmade 3 move 9 1 /c /c/g\n\
          made 4 mask 5 17 0-3 1\nmade 5 saved 6 17 2\nmade 6 nice 5 17 -3 5\n\
@@ -162,7 +162,7 @@ fn memory_on_its_target_is_left_alone() {
         eprintln!("SKIPPED memory_that_is_there_already: no /proc/self/numa_maps");
         return;
     }
-    let (mut ledger, _folder) = unguarded();
+    let (mut ledger, _folder) = ledger_without_guardian();
     let change = |nodes: &CpuSet| Change::Memory {
         process: own,
         nodes: nodes.clone(),
@@ -180,10 +180,10 @@ fn memory_on_its_target_is_left_alone() {
 }
 
 #[test]
-fn cpus_are_switched_and_come_back() {
+fn cpus_go_offline_and_are_restored() {
     let folder = tempfile::tempdir().unwrap();
-    with_cpus(&folder);
-    let mut ledger = on(&folder, true);
+    write_cpu_files(&folder);
+    let mut ledger = open_ledger(&folder, true);
     ledger.set(&[RunSetting::Offline(set("2-3"))]).unwrap();
     assert_eq!(
         (online(&folder, 1), online(&folder, 2)),
@@ -201,7 +201,7 @@ fn cpus_are_switched_and_come_back() {
     assert!(!path.exists());
 }
 
-fn moved<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
+fn moved_interrupts<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
     RunSetting::Interrupts(InterruptCpus {
         interrupts: interrupts.map(|(number, cpus)| (number, set(cpus))).into(),
         queues: BTreeMap::new(),
@@ -209,14 +209,14 @@ fn moved<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
 }
 
 #[test]
-fn queues_have_other_cpus_and_come_back() {
+fn queues_are_moved_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let queue = |name| Queue::from_name("eth0", name).unwrap();
     let file = |name| System::at(folder.path()).queue_file(&queue(name));
     arrange(&file("rx-0"), "00000000,0000000c\n");
     arrange(&file("rx-1"), "00000001\n");
     arrange(&file("tx-0"), "00000000\n");
-    let mut ledger = on(&folder, true);
+    let mut ledger = open_ledger(&folder, true);
     let asked = [("rx-0", "0,40"), ("rx-1", "0-2"), ("tx-0", "3")];
     let queues = asked.map(|(name, cpus)| (queue(name), set(cpus)));
     let wanted = RunSetting::Interrupts(InterruptCpus {
@@ -249,7 +249,7 @@ fn queues_have_other_cpus_and_come_back() {
 }
 
 #[test]
-fn interrupts_are_moved_and_come_back() {
+fn interrupts_are_moved_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let file = |number: u32| System::at(folder.path()).interrupt_file(number);
     let put = |number: u32, text: &str| {
@@ -257,8 +257,8 @@ fn interrupts_are_moved_and_come_back() {
     };
     put(30, "0\n");
     put(31, "2\n");
-    let mut ledger = on(&folder, true);
-    let wanted = moved([(30, "1"), (31, "0")]);
+    let mut ledger = open_ledger(&folder, true);
+    let wanted = moved_interrupts([(30, "1"), (31, "0")]);
     ledger.set(std::slice::from_ref(&wanted)).unwrap();
     let read = |number| System::read(&file(number)).unwrap();
     assert_eq!((read(30), read(31)), ("1".into(), "0".into()));
@@ -271,7 +271,7 @@ fn interrupts_are_moved_and_come_back() {
     // The writer ended halfway through restoring: it had set only the CPU that took it.
     put(32, "3\n");
     arrange(&file(32).with_file_name("effective_affinity_list"), "2\n");
-    ledger.set(&[moved([(32, "1")])]).unwrap();
+    ledger.set(&[moved_interrupts([(32, "1")])]).unwrap();
     put(32, "2\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
     assert_eq!(
@@ -279,30 +279,30 @@ fn interrupts_are_moved_and_come_back() {
         (vec![UndoOutcome::Restored], "3".into())
     );
     // One does not exist: the first is not moved, either.
-    let missing = moved([(30, "1"), (99, "0")]);
+    let missing = moved_interrupts([(30, "1"), (99, "0")]);
     let error = ledger.set(&[missing]).unwrap_err().to_string();
     assert!(error.contains("irq/99/"), "{error}");
     assert_eq!((read(30), ledger.count()), ("0".into(), 0));
     drop(ledger);
-    let error = on(&folder, false).set(&[wanted]).unwrap_err();
+    let error = open_ledger(&folder, false).set(&[wanted]).unwrap_err();
     assert!(matches!(error, LedgerError::NotForHost), "{error}");
 }
 
 #[test]
 fn some_cpus_cannot_be_switched_off() {
     let folder = tempfile::tempdir().unwrap();
-    with_cpus(&folder);
+    write_cpu_files(&folder);
     let refused = |ledger: &mut Ledger, cpus: &str| {
         let error = ledger.set(&[RunSetting::Offline(set(cpus))]).unwrap_err();
         assert_eq!(ledger.count(), 0);
         error.to_string()
     };
-    let mut ledger = on(&folder, true);
+    let mut ledger = open_ledger(&folder, true);
     assert!(refused(&mut ledger, "0-1").contains("CPU 0 cannot be switched off"));
     assert!(refused(&mut ledger, "0-3").contains("no CPU would be left"));
     assert_eq!(refused(&mut ledger, "7"), "CPU 7: off already");
     drop(ledger);
-    let mut ledger = on(&folder, false);
+    let mut ledger = open_ledger(&folder, false);
     assert!(refused(&mut ledger, "1").contains("that has its lock"));
     let change = Change::Online {
         cpu: 1,
@@ -318,7 +318,7 @@ fn some_cpus_cannot_be_switched_off() {
 fn nothing_is_changed_without_a_guardian() {
     let (read, write) = sys::pipe(0).unwrap();
     drop(read);
-    let (mut ledger, _folder) = unguarded();
+    let (mut ledger, _folder) = ledger_without_guardian();
     ledger.writer.death_pipe = File::from(write);
     let own = i32::try_from(std::process::id()).unwrap();
     let before = sys::affinity_of(own).unwrap();
@@ -331,7 +331,7 @@ fn nothing_is_changed_without_a_guardian() {
 
 #[test]
 fn nothing_is_changed_if_the_journal_is_full() {
-    let (mut ledger, _folder) = unguarded();
+    let (mut ledger, _folder) = ledger_without_guardian();
     // Nothing can be written through it.
     ledger.writer.file.file = open_for_reading(ledger.path());
     let own = i32::try_from(std::process::id()).unwrap();
@@ -364,7 +364,7 @@ fn check_written(ledger: &Ledger, count: usize) {
 
 #[test]
 fn a_journal_is_rewritten_before_a_change_if_its_folder_was_removed() {
-    let (mut ledger, _folder) = unguarded();
+    let (mut ledger, _folder) = ledger_without_guardian();
     let folder = ledger.path().parent().unwrap().to_owned();
     ledger.save(Entry::SmtOff).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -382,7 +382,7 @@ fn a_journal_is_rewritten_before_a_change_if_its_folder_was_removed() {
 
 #[test]
 fn nothing_is_changed_if_the_journal_cannot_be_rewritten() {
-    let (mut ledger, _folder) = unguarded();
+    let (mut ledger, _folder) = ledger_without_guardian();
     let folder = ledger.path().parent().unwrap().to_owned();
     std::fs::remove_dir_all(&folder).unwrap();
     // Somebody who may make folders there took the name.
@@ -402,8 +402,8 @@ fn nothing_is_changed_if_the_journal_cannot_be_rewritten() {
 #[test]
 fn no_cpu_is_switched_if_the_lock_is_gone() {
     let folder = tempfile::tempdir().unwrap();
-    with_cpus(&folder);
-    let mut ledger = on(&folder, true);
+    write_cpu_files(&folder);
+    let mut ledger = open_ledger(&folder, true);
     std::fs::remove_dir_all(ledger.path().parent().unwrap()).unwrap();
     let refused = ledger.set(&[RunSetting::Offline(set("2-3"))]);
     assert!(
@@ -417,8 +417,8 @@ fn no_cpu_is_switched_if_the_lock_is_gone() {
 #[test]
 fn the_guardian_needs_no_file() {
     let folder = tempfile::tempdir().unwrap();
-    with_cpus(&folder);
-    let mut ledger = on(&folder, true);
+    write_cpu_files(&folder);
+    let mut ledger = open_ledger(&folder, true);
     ledger.set(&[RunSetting::Offline(set("2-3"))]).unwrap();
     let place = ledger.writer.file.place.clone();
     let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
@@ -433,7 +433,7 @@ fn the_guardian_needs_no_file() {
 
 #[test]
 fn changes_that_the_guardian_cannot_undo_are_recorded_again() {
-    let (mut ledger, folder) = unguarded();
+    let (mut ledger, folder) = ledger_without_guardian();
     let group = folder.path().join("group");
     ledger
         .change(&Change::Folder {
@@ -451,7 +451,7 @@ fn changes_that_the_guardian_cannot_undo_are_recorded_again() {
 }
 
 #[test]
-fn a_name_that_somebody_took_among_temporary_files_is_passed_over() {
+fn an_existing_name_among_temporary_files_is_skipped() {
     let temporary = tempfile::tempdir().unwrap();
     let taken = temporary.path().join(folder::own_name());
     std::os::unix::fs::symlink("/nowhere", &taken).unwrap();
@@ -474,14 +474,14 @@ fn another_thread_of_the_same_number_is_left_alone() {
         asked: now.clone(),
         granted: None,
     };
-    let (ledger, _folder) = unguarded();
+    let (ledger, _folder) = ledger_without_guardian();
     assert_eq!(ledger.system.restore(&entry), UndoOutcome::Ended);
     assert_eq!(sys::affinity_of(own).unwrap(), now);
 }
 
 #[test]
 fn a_long_journal_is_rewritten() {
-    let (mut ledger, _folder) = unguarded();
+    let (mut ledger, _folder) = ledger_without_guardian();
     ledger.save(Entry::SmtOff).unwrap();
     for _ in 0..LONG {
         let id = Id(ledger.next);
@@ -559,8 +559,8 @@ proptest! {
             Entry::Mask { thread, start, before: cpus.clone(), asked: cpus.clone(), granted: Some(cpus.clone()) },
             Entry::Saved { thread, start, before: cpus.clone() },
             Entry::Nice { thread, start, before: -20, asked: 19 },
-            Entry::Held(Held { masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19], own_masks: vec![thread, 7], own_nices: vec![thread], ..Held::new(thread, start) }),
-            Entry::Held(Held::new(thread, start)),
+            Entry::Held(RuledProcess { masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19], own_masks: vec![thread, 7], own_nices: vec![thread], ..RuledProcess::new(thread, start) }),
+            Entry::Held(RuledProcess::new(thread, start)),
             Entry::Memory(MovedMemory { process: thread, start, nodes: cpus.clone(), before: vec![PageRange { start: 0x1000, end: 0x5000, nodes: [(0, start.max(1)), (3, 1)].into() }] }),
             Entry::Memory(MovedMemory { process: thread, start, nodes: cpus.clone(), before: Vec::new() }),
             Entry::Cpuset { file: path.clone(), before: CpuSet::new(), asked: cpus },

@@ -15,7 +15,7 @@ const MAX_FOLDERS: usize = 100_000;
 const LONGEST_LIST: u64 = 4 * 1024 * 1024;
 
 /// Resolves a path below a mount; `None` if it would leave the mount.
-fn below(mount: &Path, path: &str) -> Option<PathBuf> {
+fn resolve_below(mount: &Path, path: &str) -> Option<PathBuf> {
     let path = path.trim_matches('/');
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     if path.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
         .filter_map(|mount| {
             // The path may already begin with the mount's own path.
             let path = path.strip_prefix(&mount.point).unwrap_or(path);
-            below(Path::new(&mount.point), path)
+            resolve_below(Path::new(&mount.point), path)
         })
         .filter(|folder| folder.is_dir())
         .collect();
@@ -153,7 +153,7 @@ pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
         };
         // In a container's own tree, paths may begin at its root.
         let point = Path::new(&mount.point);
-        let folders = [below(point, path), Some(point.to_owned())];
+        let folders = [resolve_below(point, path), Some(point.to_owned())];
         let names = [
             "cpuset.cpus.effective",
             "cpuset.effective_cpus",
@@ -205,7 +205,7 @@ mod tests {
             ("a//b", None),
         ] {
             assert_eq!(
-                below(mount, path).as_deref(),
+                resolve_below(mount, path).as_deref(),
                 expected.map(Path::new),
                 "{path}"
             );
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_process_are_told_apart() {
+    fn lines_of_a_process_are_distinguished() {
         let text = "4:cpuset,cpu:/a:b\n1:name=systemd:/c\n0::/d\n";
         assert_eq!(path_in(text, "cpuset"), Some("/a:b"));
         assert_eq!(path_in(text, ""), Some("/d"));
@@ -225,7 +225,7 @@ mod tests {
         #[test]
         fn any_table_is_read(text in "(\\PC{0,30}\n|[0-9]:[a-z,=]{0,9}:/[a-z. ]{0,9}\n){0,4}", path in "[a-z./]{0,20}") {
             let _ = path_in(&text, "cpuset");
-            if let Some(folder) = below(Path::new("/m"), &path) {
+            if let Some(folder) = resolve_below(Path::new("/m"), &path) {
                 prop_assert!(folder.starts_with("/m"));
                 let is_up = |part| part == std::path::Component::ParentDir;
                 prop_assert!(!folder.components().any(is_up));

@@ -9,7 +9,7 @@ impl Service {
     /// Sets the host.
     ///
     /// # Errors
-    /// [`LiveError::Ledger`]; then the host is as it was.
+    /// [`LiveError::Ledger`]; the host is then unchanged.
     pub fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), LiveError> {
         self.pins.set_host(settings).map_err(LiveError::Ledger)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::LiveError;
 use super::reading::{Source, first_lines};
-use super::service::{Returned, Service, Wish};
+use super::service::{RestoreSummary, Service, Wish};
 use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
 use crate::{BusyProcess, CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
 use pinwise_stats::describe::quantile;
@@ -138,7 +138,7 @@ impl LiveMachine {
     ///
     /// # Errors
     /// The inner one if the host was not fully restored.
-    pub fn give_back(&mut self) -> (Returned, Result<(), MachineError>) {
+    pub fn give_back(&mut self) -> (RestoreSummary, Result<(), MachineError>) {
         let unset = self.unset_host();
         (self.service.give_back(), unset)
     }

@@ -21,7 +21,7 @@ mod url;
 
 pub use measure::{Limit, LiveMachine, LiveOrder};
 pub use reading::Source;
-pub use service::{Followed, POLL, Returned, Seen, Service, Wish};
+pub use service::{FollowSummary, ObservedCpus, POLL, RestoreSummary, Service, Wish};
 pub(super) use sweep::Known;
 pub use target::{Target, TargetFacts};
 pub use url::{BadUrl, Url};
@@ -51,7 +51,7 @@ pub enum LiveError {
     #[error("process {0} is pinwise itself")]
     Ourselves(i32),
     /// No cgroup of a mounted hierarchy has this name.
-    #[error("there is no cgroup '{path}' below {}{}", list_mounts(.mounts), in_parentheses(.hint.as_deref()))]
+    #[error("there is no cgroup '{path}' below {}{}", list_mounts(.mounts), parenthesise(.hint.as_deref()))]
     NoCgroup {
         /// As the user gave it.
         path: String,
@@ -91,6 +91,6 @@ fn list_mounts(mounts: &[String]) -> String {
     }
 }
 
-fn in_parentheses(hint: Option<&str>) -> String {
+fn parenthesise(hint: Option<&str>) -> String {
     hint.map(|text| format!(" ({text})")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Reads `/proc` for processes and threads of others.
+//! Reads `/proc` for other processes and their threads.
 
 use std::collections::BTreeMap;
 use std::path::Path;

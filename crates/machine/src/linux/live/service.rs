@@ -44,7 +44,7 @@ pub struct Service {
     /// Known threads by id, with their start times.
     known: BTreeMap<i32, u64>,
     /// Threads that are placed now.
-    placed: BTreeMap<i32, Placed>,
+    placed: BTreeMap<i32, PlacedThread>,
     /// Threads that somebody else placed meanwhile.
     left_alone: BTreeMap<i32, String>,
     wish: Wish,
@@ -54,21 +54,21 @@ pub struct Service {
     bound: usize,
     /// CPU time of threads when last polled, ns.
     ran: BTreeMap<i32, u64>,
-    seen: Seen,
+    seen: ObservedCpus,
     touched: BTreeSet<i32>,
     /// Duration of the last scan of all threads.
     took: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Placed {
+struct PlacedThread {
     asked: CpuSet,
     granted: CpuSet,
 }
 
 /// Where threads were found after they had run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct ObservedCpus {
     /// Number of observations.
     pub times: u64,
     /// Of these, on a CPU that its mask allows.
@@ -79,7 +79,7 @@ pub struct Seen {
 
 /// The result of following threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Followed {
+pub struct FollowSummary {
     /// New threads, which are placed now.
     pub new: usize,
     /// Threads whose mask somebody else changed, as sentences.
@@ -88,7 +88,7 @@ pub struct Followed {
 
 /// The outcome of restoring masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Returned {
+pub struct RestoreSummary {
     /// Threads restored to their old mask.
     pub returned: usize,
     /// Threads that ended meanwhile.
@@ -115,7 +115,7 @@ impl Service {
             given: Vec::new(),
             bound: 0,
             ran: BTreeMap::new(),
-            seen: Seen::default(),
+            seen: ObservedCpus::default(),
             touched: BTreeSet::new(),
             took: Duration::ZERO,
         };
@@ -183,7 +183,7 @@ impl Service {
 
     /// Where threads were found under the present placement.
     #[must_use]
-    pub const fn seen(&self) -> &Seen {
+    pub const fn seen(&self) -> &ObservedCpus {
         &self.seen
     }
 
@@ -225,11 +225,11 @@ impl Service {
     ///
     /// # Errors
     /// [`LiveError`] if a thread cannot be placed; all are then restored.
-    pub fn place(&mut self, wish: &Wish) -> Result<Followed, LiveError> {
+    pub fn place(&mut self, wish: &Wish) -> Result<FollowSummary, LiveError> {
         self.give_back();
         self.wish = wish.clone();
         self.bound = 0;
-        self.seen = Seen::default();
+        self.seen = ObservedCpus::default();
         self.ran.clear();
         let followed = self.follow_as(true);
         if followed.is_err() {
@@ -246,12 +246,12 @@ impl Service {
     ///
     /// # Errors
     /// [`LiveError`] if a thread cannot be placed any more because nobody would undo it.
-    pub fn follow(&mut self) -> Result<Followed, LiveError> {
+    pub fn follow(&mut self) -> Result<FollowSummary, LiveError> {
         self.follow_as(false)
     }
 
-    fn follow_as(&mut self, is_first: bool) -> Result<Followed, LiveError> {
-        let mut followed = Followed::default();
+    fn follow_as(&mut self, is_first: bool) -> Result<FollowSummary, LiveError> {
+        let mut followed = FollowSummary::default();
         let began = sys::monotonic();
         let mut threads = self.target.threads();
         self.forget_ended(&threads);
@@ -345,7 +345,7 @@ impl Service {
                 self.touched.insert(thread.id);
                 self.placed.insert(
                     thread.id,
-                    Placed {
+                    PlacedThread {
                         asked: cpus,
                         granted,
                     },
@@ -428,8 +428,8 @@ impl Service {
     }
 
     /// Restores the mask of every thread, including those started meanwhile.
-    pub fn give_back(&mut self) -> Returned {
-        let mut returned = Returned::default();
+    pub fn give_back(&mut self) -> RestoreSummary {
+        let mut returned = RestoreSummary::default();
         while let Some((thread, is_undone)) = self.pins.undo() {
             let is_there = stat(thread).is_some();
             match (is_undone, is_there) {

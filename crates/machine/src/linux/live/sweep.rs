@@ -103,7 +103,7 @@ impl Known {
         }
     }
 
-    /// Searches for such threads until no more can come.
+    /// Searches for such threads until no new ones can appear.
     pub(in crate::linux) fn sweep(&self) {
         if !self.given.is_empty() {
             for _ in 0..PASSES {

@@ -94,7 +94,7 @@ impl Target {
     /// # Errors
     /// [`LiveError`] if no hierarchy has it.
     pub fn cgroup(path: &str) -> Result<Self, LiveError> {
-        Self::of_cgroup(path, None)
+        Self::from_cgroup(path, None)
     }
 
     /// The cgroup of a systemd unit: as systemd says or, if systemd does not run here, the folder
@@ -102,7 +102,7 @@ impl Target {
     ///
     /// # Errors
     /// [`LiveError::NoUnit`] if it has none; [`MachineError`] if the user interrupts the query.
-    pub fn unit(
+    pub fn cgroup_of_unit(
         unit: &str,
         host: &mut LinuxMachine,
     ) -> Result<Result<Self, LiveError>, MachineError> {
@@ -119,10 +119,10 @@ impl Target {
         };
         Ok(path
             .ok_or_else(no_unit)
-            .and_then(|path| Self::of_cgroup(&path, Some(unit)).map_err(|_| no_unit())))
+            .and_then(|path| Self::from_cgroup(&path, Some(unit)).map_err(|_| no_unit())))
     }
 
-    fn of_cgroup(path: &str, unit: Option<&str>) -> Result<Self, LiveError> {
+    fn from_cgroup(path: &str, unit: Option<&str>) -> Result<Self, LiveError> {
         let folders = cgroup::folders(path);
         if folders.is_empty() {
             let is_unit = path.ends_with(".service") && !path.contains('/');

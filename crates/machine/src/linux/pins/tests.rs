@@ -5,7 +5,7 @@
 use std::io::Write;
 
 use super::*;
-use crate::linux::ledger::tests::unguarded;
+use crate::linux::ledger::tests::ledger_without_guardian;
 
 /// A thread that sleeps until it is dropped.
 struct Sleeper(
@@ -35,8 +35,8 @@ impl Drop for Sleeper {
 }
 
 fn pins() -> (Pins, tempfile::TempDir) {
-    let (ledger, folder) = unguarded();
-    (Pins::on(ledger), folder)
+    let (ledger, folder) = ledger_without_guardian();
+    (Pins::new(ledger), folder)
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Bandwidth {
             && let Some(order) = self.choose(&mut thread)
         {
             while !tally.is_full() && !self.run.is_over() {
-                let Some(ns) = self.batch(&mut thread, order) else {
+                let Some(ns) = self.run_batch(&mut thread, order) else {
                     break;
                 };
                 self.note(&mut tally, order, ns);
@@ -145,7 +145,7 @@ impl Bandwidth {
     }
 
     /// Runs one batch on all threads; returns its time in ns, `None` if the time is over.
-    fn batch(&self, thread: &mut Thread<'_>, order: Order) -> Option<f64> {
+    fn run_batch(&self, thread: &mut Thread<'_>, order: Order) -> Option<f64> {
         let clock = &self.run.clock;
         let words = [order.variant, order.slice, order.passes];
         for (word, value) in self.order.iter().zip(words) {
@@ -194,7 +194,7 @@ impl Bandwidth {
                     slice,
                     passes,
                 };
-                let ns = self.batch(thread, order)?;
+                let ns = self.run_batch(thread, order)?;
                 *best = best.min(ns / (slice * passes) as f64);
             }
         }

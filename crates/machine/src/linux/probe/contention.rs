@@ -48,7 +48,7 @@ pub(super) struct Contention {
     port: Port,
     meeting: Meeting,
     sides: [Side; 2],
-    /// The first side needs no more batches.
+    /// The first side has enough batches.
     over: AtomicU64,
 }
 
@@ -100,8 +100,8 @@ impl Contention {
     fn batch(&self, side: usize) -> Met {
         match self.port {
             Port::Spin => self.batch_of(side, spin::count),
-            Port::Integer => self.batch_of(side, spin::integers),
-            Port::Float => self.batch_of(side, spin::floats),
+            Port::Integer => self.batch_of(side, spin::run_integer_chains),
+            Port::Float => self.batch_of(side, spin::run_float_chains),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::calls;
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 
-/// Longest spin for the other: longer than a wake-up (some 50 µs in a virtual machine), far shorter
+/// Longest spin for the other: longer than a wake-up (about 50 µs in a virtual machine), far shorter
 /// than a time slice.
 pub(super) const PATIENCE_NS: f64 = 150_000.0;
 /// Naps end at multiples of this.

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_a_cgroup_go_up_to_the_root() {
+    fn folders_of_a_cgroup_are_listed_up_to_the_root() {
         let folders: Vec<String> = cgroup_folders("1:cpu:/x\n0::/a/b\n").collect();
         let root = "/sys/fs/cgroup";
         assert_eq!(

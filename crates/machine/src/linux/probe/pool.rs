@@ -146,7 +146,7 @@ impl PoolThread {
         let is_first = self.best_cycle_ns.is_infinite();
         let start = clock.ticks();
         loop {
-            let laps = Laps::<5>::time(clock, spin::chain);
+            let laps = Laps::<5>::time(clock, spin::run_chain);
             let cycle_ns = laps.median_ns(clock) / f64::from(spin::CHAIN);
             let is_over = clock.ns(clock.ticks().wrapping_sub(start)) > LONGEST_NS;
             if is_over && !is_first {

@@ -93,7 +93,7 @@ pub(super) struct Span {
     pub(super) to: Moment,
 }
 
-/// Good batches, and the number of others.
+/// Good batches, and the number of discarded ones.
 #[derive(Debug)]
 pub(super) struct Tally {
     wanted: usize,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_elsewhere_is_reported() {
+    fn a_thread_on_another_cpu_is_reported() {
         check(Some(1.0), &[span(5, 5, 4)], (1, 0, 0, false));
     }
 

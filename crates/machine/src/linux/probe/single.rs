@@ -13,7 +13,7 @@ const LAPS: usize = 9;
 pub(super) fn cycle(run: &ProbeRun, cpu: usize) -> Batches {
     let clock = &run.clock;
     repeat(run, cpu, || {
-        let laps = Laps::<LAPS>::time(clock, spin::chain);
+        let laps = Laps::<LAPS>::time(clock, spin::run_chain);
         (laps, laps.median_ns(clock) / f64::from(spin::CHAIN))
     })
 }
@@ -37,7 +37,7 @@ pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
             let from = clock.ticks();
             spin::pause();
             let between = clock.ticks();
-            spin::chain();
+            spin::run_chain();
             *pause = between.wrapping_sub(from);
             *chain = clock.ticks().wrapping_sub(between);
         }
@@ -66,7 +66,7 @@ pub(super) fn timed_pause(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::has_user_waits() {
         return no_user_waits("TPAUSE");
     }
-    hint(run, cpu, spin::timed_pause)
+    hint(run, cpu, spin::run_timed_pauses)
 }
 
 /// UMONITOR and UMWAIT until a moment that has passed, ns.
@@ -74,7 +74,7 @@ pub(super) fn monitored_wait(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::has_user_waits() {
         return no_user_waits("UMWAIT");
     }
-    hint(run, cpu, spin::monitored_wait)
+    hint(run, cpu, spin::run_monitored_waits)
 }
 
 fn no_user_waits(name: &str) -> Batches {
@@ -93,7 +93,7 @@ fn hint(run: &ProbeRun, cpu: usize, work: fn()) -> Batches {
 
 /// One tick of the counter, ns, against the system's clock.
 pub(super) fn tick(run: &ProbeRun, cpu: usize) -> Batches {
-    /// Reading both clocks errs by some 20 ns at each end.
+    /// Reading both clocks errs by about 20 ns at each end.
     const BATCH_NS: u64 = 400_000;
     if run.clock.source() == Source::System {
         return Batches::unavailable(

@@ -19,8 +19,8 @@ fn make(probes: &[Probe], batches: usize, limit: Duration) -> Result<Vec<Batches
 /// Makes a probe and checks that its figures are within bounds that every real machine meets.
 #[track_caller]
 fn check(probe: Probe, low: f64, high: f64) -> Batches {
-    let made = make(std::slice::from_ref(&probe), 5, LIMIT).unwrap();
-    let [batches] = <[Batches; 1]>::try_from(made).unwrap();
+    let results = make(std::slice::from_ref(&probe), 5, LIMIT).unwrap();
+    let [batches] = <[Batches; 1]>::try_from(results).unwrap();
     assert_eq!(batches.unavailable, None, "{probe:?}");
     assert!(batches.was_in_place, "{probe:?}");
     assert_eq!(batches.values.len(), 5, "{probe:?}: {batches:?}");
@@ -97,10 +97,13 @@ fn several_are_made_side_by_side_and_answered_in_order() {
         },
         Probe::Cycle { cpu: b },
     ];
-    let made = make(&probes, 3, LIMIT).unwrap();
-    assert_eq!(made[0].values.len(), 3);
-    assert!(made[1].unavailable.is_some());
-    assert!(made[2].values.iter().all(|&cycle| cycle < 2.0), "{made:?}");
+    let batches = make(&probes, 3, LIMIT).unwrap();
+    assert_eq!(batches[0].values.len(), 3);
+    assert!(batches[1].unavailable.is_some());
+    assert!(
+        batches[2].values.iter().all(|&cycle| cycle < 2.0),
+        "{batches:?}"
+    );
 }
 
 #[test]
@@ -119,10 +122,10 @@ fn impossible_probes_are_reported_in_a_sentence() {
         .flat_map(|&bytes| [chase(bytes, None), bandwidth(bytes)])
         .chain([chase(4096, Some(900))]);
     for probe in probes {
-        let made = make(std::slice::from_ref(&probe), 3, LIMIT).unwrap();
-        let reason = made[0].unavailable.as_deref().unwrap_or_default();
+        let batches = make(std::slice::from_ref(&probe), 3, LIMIT).unwrap();
+        let reason = batches[0].unavailable.as_deref().unwrap_or_default();
         assert!(reason.ends_with('.'), "{probe:?}: {reason:?}");
-        assert!(made[0].values.is_empty());
+        assert!(batches[0].values.is_empty());
     }
 }
 
@@ -171,9 +174,9 @@ fn endless() -> Vec<Probe> {
 fn probes_end_with_the_limit_and_return_what_they_have() {
     for limit in [Duration::ZERO, Duration::from_millis(50)] {
         for probe in endless() {
-            let made = make(std::slice::from_ref(&probe), usize::MAX, limit).unwrap();
-            assert_eq!(made[0].unavailable, None, "{probe:?}");
-            assert!(limit > Duration::ZERO || made[0].values.is_empty());
+            let batches = make(std::slice::from_ref(&probe), usize::MAX, limit).unwrap();
+            assert_eq!(batches[0].unavailable, None, "{probe:?}");
+            assert!(limit > Duration::ZERO || batches[0].values.is_empty());
         }
     }
 }
@@ -182,7 +185,7 @@ fn probes_end_with_the_limit_and_return_what_they_have() {
 fn everything_ends_when_the_user_interrupts() {
     for probe in endless() {
         let mut looks = 0;
-        let made = ProbeSession::new().unwrap().make(
+        let batches = ProbeSession::new().unwrap().make(
             std::slice::from_ref(&probe),
             usize::MAX,
             Duration::from_secs(3600),
@@ -191,7 +194,10 @@ fn everything_ends_when_the_user_interrupts() {
                 looks > 1
             },
         );
-        assert!(matches!(made, Err(MachineError::Interrupted)), "{probe:?}");
+        assert!(
+            matches!(batches, Err(MachineError::Interrupted)),
+            "{probe:?}"
+        );
     }
 }
 
@@ -201,8 +207,8 @@ fn a_second_call_uses_the_same_threads() {
     let mut prober = ProbeSession::new().unwrap();
     for _ in 0..3 {
         let probe = [Probe::Cycle { cpu }];
-        let made = prober.make(&probe, 2, LIMIT, || false).unwrap();
-        assert_eq!(made[0].values.len(), 2);
+        let batches = prober.make(&probe, 2, LIMIT, || false).unwrap();
+        assert_eq!(batches[0].values.len(), 2);
     }
     assert_eq!(prober.pool.len(), 1);
 }

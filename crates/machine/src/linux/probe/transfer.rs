@@ -7,7 +7,7 @@ use super::meeting::{PATIENCE_NS, nap};
 use super::memory::Mapping;
 use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
-use pinwise_kernels::loops::line::{Followed, Line, Trips, one_way_ns};
+use pinwise_kernels::loops::line::{FollowerResult, Line, Trips, one_way_ns};
 
 /// State shared by the two threads.
 pub(super) struct Transfer {
@@ -135,7 +135,7 @@ impl Transfer {
             self.follower.store(moment, Ordering::Release);
         };
         let clock = &self.run.clock;
-        while self.line().follow(clock, self.patience(), at_batch) == Followed::Alone {
+        while self.line().follow(clock, self.patience(), at_batch) == FollowerResult::Alone {
             if self.run.is_over() {
                 return;
             }

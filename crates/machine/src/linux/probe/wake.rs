@@ -206,9 +206,9 @@ impl Waking {
             sleep_until(system_ns() + FALLING_ASLEEP_NS);
             return Some(());
         }
-        let said = clock.ticks();
+        let sent_at = clock.ticks();
         let enough = clock.ticks_in(FALLING_ASLEEP_NS as f64);
-        while clock.ticks().wrapping_sub(said) < enough {
+        while clock.ticks().wrapping_sub(sent_at) < enough {
             std::hint::spin_loop();
         }
         Some(())

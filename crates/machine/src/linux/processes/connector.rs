@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subscription_is_as_long_as_it_says() {
+    fn the_subscription_has_the_length_in_its_header() {
         let message = subscription();
         assert_eq!(word(&message, 0), Some(40));
         assert_eq!((message.len(), word(&message, EVENT)), (40, Some(LISTEN)));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_has_the_controller_if_it_is_mounted() {
+    fn version_1_needs_the_controllers_mount() {
         let check = |mounts: &str, mount: Option<&str>, file: Option<&str>| {
             let cpusets = Cpusets::among(pinwise_topology::mounts(mounts));
             assert_eq!(cpusets.mount.as_deref(), mount.map(Path::new), "{mounts}");

@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::lock::{Lock, Manner};
 use super::{Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
 use crate::linux::sys;
-use crate::{ContendOrder, Contended, Contender, HintFound, MachineError};
+use crate::{ContendOrder, Contender, ContentionResult, HintFound, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::{Hints, compute};
-use pinwise_spin::lateness::{Ending, Seen};
+use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 /// Threads that never start together end this long after their time.
 const MEETING: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ type Share = (Contender, u64, u64);
 pub(super) fn contend(
     order: &ContendOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
-) -> Result<Contended, MachineError> {
+) -> Result<ContentionResult, MachineError> {
     let (clock, hints, hint) = calibrate(order, is_interrupted)?;
     let (runs, is_endless) = runs_of(&order.waiter);
     let arena = Arc::new(Arena {
@@ -68,7 +68,7 @@ pub(super) fn contend(
     let shares: Vec<Share> = collect(&arena.deadline, &answers, order.cpus.len(), is_interrupted)?;
     let begin = shares.iter().map(|share| share.1).min().unwrap_or(0);
     let end = shares.iter().map(|share| share.2).max().unwrap_or(0);
-    Ok(Contended {
+    Ok(ContentionResult {
         threads: shares.into_iter().map(|share| share.0).collect(),
         elapsed_ns: end.saturating_sub(begin) as f64,
         hint,
@@ -96,8 +96,9 @@ fn calibrate(
         Ok(hint.map(|hint| (clock, hints, hint)))
     })?;
     drop(to);
-    let made: Vec<Option<_>> = collect(&deadline, &answers, 1, is_interrupted)?;
-    made.into_iter()
+    let results: Vec<Option<_>> = collect(&deadline, &answers, 1, is_interrupted)?;
+    results
+        .into_iter()
         .flatten()
         .next()
         .ok_or_else(|| MachineError::System {
@@ -132,7 +133,7 @@ impl Arena {
             self.lock.release();
             share.operations += 1;
             share.hints += taken.hints;
-            share.parks += u64::from(taken.seen == Seen::Parked);
+            share.parks += u64::from(taken.seen == ReleaseNotice::Parked);
             share.longest_ns = share.longest_ns.max(waited_ns);
             if share.operations.is_multiple_of(WATCH) && system_ns() >= end {
                 break;

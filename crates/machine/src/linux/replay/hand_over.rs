@@ -12,10 +12,10 @@ use super::calls::{self, sleep_until};
 use super::lock::{Lock, Manner};
 use super::{Answer, Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
 use crate::linux::sys;
-use crate::{HandOver, HandOverOrder, HandedOver, MachineError};
+use crate::{HandOver, HandOverOrder, HandOverResult, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::Hints;
-use pinwise_spin::lateness::{Ending, Seen};
+use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 /// An arrival or a release later than this was disturbed.
 const LATE_NS: u64 = 50_000;
@@ -73,7 +73,7 @@ enum HandOverOutcome {
 pub(super) fn hand_over(
     order: &HandOverOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
-) -> Result<HandedOver, MachineError> {
+) -> Result<HandOverResult, MachineError> {
     let deadline = Deadline::new(order.limit);
     let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let rest_ns = if order.is_realtime {
@@ -115,14 +115,18 @@ pub(super) fn hand_over(
     })
     .inspect_err(|_| deadline.end())?;
     drop(to);
-    let answers: Vec<Option<HandedOver>> = collect(&deadline, &answers, 2, is_interrupted)?;
-    Ok(answers.into_iter().flatten().next().unwrap_or(HandedOver {
-        items: Vec::new(),
-        switched: 0,
-        stopped: 0,
-        hint: None,
-        yield_ns: None,
-    }))
+    let answers: Vec<Option<HandOverResult>> = collect(&deadline, &answers, 2, is_interrupted)?;
+    Ok(answers
+        .into_iter()
+        .flatten()
+        .next()
+        .unwrap_or(HandOverResult {
+            items: Vec::new(),
+            switched: 0,
+            stopped: 0,
+            hint: None,
+            yield_ns: None,
+        }))
 }
 
 impl Stage {
@@ -156,11 +160,11 @@ impl Stage {
     }
 
     /// The waiter's side.
-    fn wait_for_items(&self, waiting: &Waiting) -> Answer<Option<HandedOver>> {
+    fn wait_for_items(&self, waiting: &Waiting) -> Answer<Option<HandOverResult>> {
         let clock = Clock::calibrate();
         let mut hints = hints_of(waiting.hint_ns, &clock)?;
         let (mut before_ns, mut in_waits_ns, mut after_ns) = (vec![], vec![], vec![]);
-        let mut made = HandedOver {
+        let mut result = HandOverResult {
             items: Vec::new(),
             switched: 0,
             stopped: 0,
@@ -168,22 +172,22 @@ impl Stage {
             yield_ns: (waiting.ending == Ending::Yields).then(|| yield_ns(&clock)),
         };
         for item in 1.. {
-            if made.items.len() >= waiting.items {
+            if result.items.len() >= waiting.items {
                 break;
             }
             self.rest();
             before_ns.push(observe_ns(&mut hints, &clock));
             match self.wait_for(item, waiting, &clock, &mut hints) {
                 HandOverOutcome::Good(good, hint_ns) => {
-                    made.items.push(good);
+                    result.items.push(good);
                     if let Some(hint_ns) = hint_ns {
                         in_waits_ns.push(hint_ns);
                         hints.learn(hint_ns);
                     }
                     after_ns.push(observe_ns(&mut hints, &clock));
                 }
-                HandOverOutcome::Switched => made.switched += 1,
-                HandOverOutcome::Stopped => made.stopped += 1,
+                HandOverOutcome::Switched => result.switched += 1,
+                HandOverOutcome::Stopped => result.stopped += 1,
                 HandOverOutcome::Over => break,
             }
         }
@@ -192,8 +196,8 @@ impl Stage {
         } else {
             in_waits_ns
         };
-        made.hint = summarise_hints(&hints, &before_ns, &achieved_ns);
-        Ok(Some(made))
+        result.hint = summarise_hints(&hints, &before_ns, &achieved_ns);
+        Ok(Some(result))
     }
 
     fn wait_for(
@@ -238,7 +242,7 @@ impl Stage {
         }
         self.lock.release();
         let was_late = self.was_late.load(Ordering::Relaxed) != 0 || came_at > due + LATE_NS;
-        if was_pushed && taken.seen != Seen::Yielding {
+        if was_pushed && taken.seen != ReleaseNotice::Yielding {
             return HandOverOutcome::Switched;
         }
         if was_late || taken.stopped_ns > 0.0 {

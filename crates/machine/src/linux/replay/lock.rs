@@ -10,7 +10,7 @@ use super::Deadline;
 use super::calls::{futex_wait, futex_wake};
 use pinwise_kernels::loops::clock::Clock;
 use pinwise_kernels::loops::wait::{Hints, wait};
-use pinwise_spin::lateness::{Ending, Seen};
+use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -34,7 +34,7 @@ pub(super) struct Manner<'a> {
 /// How a thread acquired it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Acquisition {
-    pub(super) seen: Seen,
+    pub(super) seen: ReleaseNotice,
     pub(super) hints: u64,
     /// How long it spun, ns.
     pub(super) spun_ns: f64,
@@ -86,16 +86,16 @@ impl Lock {
             stopped_ns: waited.stopped_ns,
         };
         if waited.is_seen {
-            return Some(taken(Seen::Spinning));
+            return Some(taken(ReleaseNotice::Spinning));
         }
         if manner.is_endless {
             return None;
         }
         match manner.ending {
-            Ending::Parks => self.park(deadline).then(|| taken(Seen::Parked)),
+            Ending::Parks => self.park(deadline).then(|| taken(ReleaseNotice::Parked)),
             Ending::Yields => self
                 .take_between_yields(deadline)
-                .then(|| taken(Seen::Yielding)),
+                .then(|| taken(ReleaseNotice::Yielding)),
         }
     }
 

@@ -19,11 +19,11 @@ use hand_over::hand_over;
 use super::probe::calls;
 use super::{LinuxMachine, sys};
 use crate::{
-    ContendOrder, Contended, HandOverOrder, HandedOver, HintFound, HintMade, MachineError,
-    Replayer, Waiter,
+    ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintFound, HintMade,
+    MachineError, Replayer, Waiter,
 };
 use pinwise_kernels::loops::clock::{Clock, system_ns};
-use pinwise_kernels::loops::wait::{Hints, Made};
+use pinwise_kernels::loops::wait::{HintRecipe, Hints};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::CpuSet;
 
@@ -39,11 +39,11 @@ const WATCH: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Replayer for LinuxMachine {
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandOverResult, MachineError> {
         hand_over(order, &mut || self.take_pending_interrupt())
     }
 
-    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<ContentionResult, MachineError> {
         contend(order, &mut || self.take_pending_interrupt())
     }
 }
@@ -180,9 +180,9 @@ fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Opt
     }
     Some(HintFound {
         made: match hints.made() {
-            Made::Hint => HintMade::Own,
-            Made::Stretched => HintMade::Stretched,
-            Made::Shortened => HintMade::Shortened,
+            HintRecipe::Hint => HintMade::Own,
+            HintRecipe::Stretched => HintMade::Stretched,
+            HintRecipe::Shortened => HintMade::Shortened,
         },
         before_ns: quantile(before_ns, 0.5),
         achieved_ns: quantile(achieved_ns, 0.5),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::{ContendOrder, HandOverOrder};
 use pinwise_spin::algorithm::{Runs, Wait};
-use pinwise_spin::lateness::{Ending, Seen};
+use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 fn two_cpus(test: &str) -> Option<(usize, usize)> {
     let mask = sys::affinity().unwrap();
@@ -45,35 +45,38 @@ fn order<'a>(wait: &'a Wait, ending: Ending, cpus: (usize, usize)) -> HandOverOr
 
 /// Checks the undisturbed items, if the machine allowed any.
 #[track_caller]
-fn check(runs: &[(u64, u64)], is_endless: bool, ending: Ending, seen: Seen) {
+fn check(runs: &[(u64, u64)], is_endless: bool, ending: Ending, seen: ReleaseNotice) {
     let Some(cpus) = two_cpus("handing over") else {
         return;
     };
     let before = sys::affinity().unwrap();
     let wait = wait(runs, is_endless);
-    let made = hand_over(&order(&wait, ending, cpus), &mut || false).unwrap();
+    let result = hand_over(&order(&wait, ending, cpus), &mut || false).unwrap();
     assert_eq!(sys::affinity().unwrap(), before);
     let total: u64 = runs.iter().map(|(times, hints)| times * hints).sum();
-    for item in &made.items {
+    for item in &result.items {
         assert_eq!(item.seen, seen, "{item:?}");
         assert!(item.item_ns >= 2e6, "{item:?}");
-        assert!(seen == Seen::Spinning || item.hints == total, "{item:?}");
+        assert!(
+            seen == ReleaseNotice::Spinning || item.hints == total,
+            "{item:?}"
+        );
     }
-    if made.items.is_empty() {
-        println!("SKIPPED {seen:?}: all items were disturbed, {made:?}");
+    if result.items.is_empty() {
+        println!("SKIPPED {seen:?}: all items were disturbed, {result:?}");
     }
 }
 
 #[test]
 fn a_spinning_waiter_sees_the_release_by_a_look() {
-    check(&[(1, 10)], true, Ending::Parks, Seen::Spinning);
+    check(&[(1, 10)], true, Ending::Parks, ReleaseNotice::Spinning);
 }
 
 #[test]
 fn a_waiter_parks_or_yields_after_spinning_in_vain() {
-    check(&[(2, 5)], false, Ending::Parks, Seen::Parked);
-    check(&[], false, Ending::Parks, Seen::Parked);
-    check(&[(1, 5)], false, Ending::Yields, Seen::Yielding);
+    check(&[(2, 5)], false, Ending::Parks, ReleaseNotice::Parked);
+    check(&[], false, Ending::Parks, ReleaseNotice::Parked);
+    check(&[(1, 5)], false, Ending::Yields, ReleaseNotice::Yielding);
 }
 
 #[test]
@@ -124,8 +127,8 @@ fn threads_that_contend_all_come_to_an_end() {
             section_cycles: 100,
             time: Duration::from_millis(30),
         };
-        let made = contend(&order, &mut || false).unwrap();
-        assert_eq!(made.threads.len(), 3);
-        assert!(made.threads.iter().all(|thread| thread.operations > 0));
+        let result = contend(&order, &mut || false).unwrap();
+        assert_eq!(result.threads.len(), 3);
+        assert!(result.threads.iter().all(|thread| thread.operations > 0));
     }
 }

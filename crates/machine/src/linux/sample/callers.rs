@@ -92,7 +92,7 @@ impl Unwinder {
 
     /// The executed address and its callers, innermost first; and whether the stack ends before its
     /// outermost function.
-    pub(super) fn stack(
+    pub(super) fn read_stack(
         &mut self,
         place: &Place<'_>,
         mut registers: Registers,
@@ -114,7 +114,7 @@ impl Unwinder {
 
     /// Callers up to two functions in a row that set up a frame. Frame pointers skip functions that
     /// have none, or have not set it up yet, and lead on from there.
-    pub(super) fn passed_over(
+    pub(super) fn find_skipped_callers(
         &mut self,
         place: &Place<'_>,
         mut registers: Registers,
@@ -193,9 +193,9 @@ impl Unwinder {
         }
         let path = place.modules.get(module)?.path.as_str();
         let found = if path == VDSO {
-            self.of_vdso()
+            self.load_vdso_frames()
         } else {
-            program_of(place.pid, path).and_then(|file| self.of_file(&file))
+            program_of(place.pid, path).and_then(|file| self.load_file_frames(&file))
         };
         if self.places.len() >= MAX_PLACES {
             self.places.clear();
@@ -204,7 +204,7 @@ impl Unwinder {
         found
     }
 
-    fn of_file(&mut self, file: &File) -> Option<usize> {
+    fn load_file_frames(&mut self, file: &File) -> Option<usize> {
         let about = file.metadata().ok()?;
         let changed = about.mtime().wrapping_mul(1_000_000_000);
         let changed = changed.wrapping_add(about.mtime_nsec());
@@ -215,13 +215,13 @@ impl Unwinder {
         if self.files.len() >= MAX_FILES {
             return None;
         }
-        let found = tables(file, &mut self.work);
+        let found = read_tables(file, &mut self.work);
         let found = found.and_then(|found| self.keep(found));
         self.files.insert(identity, found);
         found
     }
 
-    fn of_vdso(&mut self) -> Option<usize> {
+    fn load_vdso_frames(&mut self) -> Option<usize> {
         if let Some(known) = self.vdso {
             return known;
         }
@@ -261,7 +261,7 @@ fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<us
 }
 
 /// The tables of a file.
-pub(super) fn tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> {
+pub(super) fn read_tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> {
     let length = file.metadata().ok()?.len();
     let read = &mut |offset: u64, bytes: usize| {
         let end = offset.checked_add(bytes as u64)?;
@@ -275,7 +275,7 @@ pub(super) fn tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> 
     CallFrames::read(read, work)
 }
 
-/// The kernel's code in this process, which is the same in all.
+/// The kernel's code in this process, which is the same in all processes.
 fn own_vdso() -> Vec<u8> {
     const PAGE: usize = 4096;
     let mut image = Vec::new();

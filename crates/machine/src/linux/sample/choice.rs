@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::super::spawn::find_program;
-use super::callers::tables;
+use super::callers::read_tables;
 use super::files::{open_regular, program_of};
 use crate::Subject;
 use pinwise_code::unwind::ParseBudget;
@@ -52,7 +52,7 @@ fn keeps_frame_pointers(file: &File) -> bool {
     let mut magic = [0; 4];
     let is_elf = file.read_exact_at(&mut magic, 0).is_ok() && magic == object::elf::ELFMAG;
     let mut work = ParseBudget::new(WORK);
-    match tables(file, &mut work) {
+    match read_tables(file, &mut work) {
         Some(tables) => tables
             .share_with_frame_pointer(&mut work)
             .is_some_and(|share| share >= MIN_SHARE),

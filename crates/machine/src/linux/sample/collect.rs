@@ -198,7 +198,7 @@ impl Collector {
         if is_dump(path) {
             self.dumps.insert(pid, path.to_owned());
         }
-        let module = self.module(path);
+        let module = self.module_index(path);
         let process = self.processes.entry(pid).or_default();
         process.maps.insert(Mapping {
             start: addresses.start,
@@ -240,12 +240,12 @@ impl Collector {
         if *self.family_of.entry(tid).or_insert(family) != family {
             return;
         }
-        let thread = self.thread(pid, tid);
+        let thread = self.thread_index(pid, tid);
         let mut frames = Vec::new();
         let mut seen_of_user = 0;
         let mut innermost = None;
         for (address, is_kernel) in calls.frames {
-            let frame = self.frame(pid, address, is_kernel);
+            let frame = self.frame_index(pid, address, is_kernel);
             innermost.get_or_insert((frame, address, is_kernel));
             frames.push(frame);
             if !is_kernel && seen_of_user < CODE_FRAMES {
@@ -315,7 +315,7 @@ impl Collector {
             bytes: stack,
         };
         if self.kind.stacks == Stacks::Dwarf {
-            let (called, is_broken) = self.unwinder.stack(&place, innermost, &copy);
+            let (called, is_broken) = self.unwinder.read_stack(&place, innermost, &copy);
             // Frame pointers may lead beyond the copy.
             if !is_broken || called.len() > frames.len() - first {
                 frames.truncate(first);
@@ -323,7 +323,8 @@ impl Collector {
             }
             return Calls { frames, is_broken };
         }
-        let PassedOver { mut callers, end } = self.unwinder.passed_over(&place, innermost, &copy);
+        let PassedOver { mut callers, end } =
+            self.unwinder.find_skipped_callers(&place, innermost, &copy);
         if callers.is_empty() && first > 0 {
             callers.extend(caller_of_call(&frames[first..], registers, stack));
             callers.retain(|caller| process.maps.find(*caller).is_some());
@@ -344,7 +345,7 @@ impl Collector {
         Calls { frames, is_broken }
     }
 
-    fn thread(&mut self, pid: i32, tid: i32) -> usize {
+    fn thread_index(&mut self, pid: i32, tid: i32) -> usize {
         if let Some(&thread) = self.thread_indices.get(&(pid, tid)) {
             return thread;
         }
@@ -359,7 +360,7 @@ impl Collector {
         self.threads.len() - 1
     }
 
-    fn frame(&mut self, pid: i32, address: u64, is_kernel: bool) -> usize {
+    fn frame_index(&mut self, pid: i32, address: u64, is_kernel: bool) -> usize {
         let process = self.processes.get(&pid).filter(|_| !is_kernel);
         let generation = process.map_or(0, |process| process.generation);
         let pid = if is_kernel { KERNEL } else { pid };
@@ -371,7 +372,7 @@ impl Collector {
         let offset = mapping.map(|m| address - m.start + m.offset);
         let module = mapping.map(|m| m.module);
         let module = if is_kernel {
-            Some(self.module(KERNEL_MODULE))
+            Some(self.module_index(KERNEL_MODULE))
         } else {
             module
         };
@@ -388,7 +389,7 @@ impl Collector {
         self.frames.len() - 1
     }
 
-    fn module(&mut self, path: &str) -> usize {
+    fn module_index(&mut self, path: &str) -> usize {
         if let Some(&module) = self.module_indices.get(path) {
             return module;
         }

@@ -86,10 +86,10 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("file"), "x").unwrap();
         symlink(at("file"), at("link")).unwrap();
-        let made = std::process::Command::new("mkfifo")
+        let status = std::process::Command::new("mkfifo")
             .arg(at("pipe"))
             .status();
-        assert!(made.unwrap().success());
+        assert!(status.unwrap().success());
         assert!(open_regular(&at("file")).is_ok());
         for name in ["link", "pipe", "missing", "."] {
             assert!(open_regular(&at(name)).is_err(), "{name}");

@@ -26,7 +26,7 @@ use std::time::Duration;
 use super::supervise::{Attendant, Stir};
 use super::trace::{Target, check_target};
 use super::{LinuxMachine, search_path, sys};
-use crate::{MachineError, Request, Run, SampleOrder, Sampled, Sampler, Subject};
+use crate::{MachineError, Request, Run, SampleOrder, Sampler, SamplingResult, Subject};
 use collect::Collector;
 use event::Kind;
 use made::NameFiles;
@@ -41,7 +41,7 @@ pub use records::{Chain, Record, Records, Registers};
 const ROUND: Duration = Duration::from_millis(100);
 
 impl Sampler for LinuxMachine {
-    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<SamplingResult, MachineError> {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
@@ -70,7 +70,7 @@ impl Sampler for LinuxMachine {
         let (collected, wall) = session.stop(wall);
         let own_cpu = sys::own_cpu_time().saturating_sub(cpu_before);
         let (samples, notes) = collected.finish(wall);
-        Ok(Sampled {
+        Ok(SamplingResult {
             samples,
             run,
             own_cpu,

@@ -42,7 +42,7 @@ impl Times {
     pub(super) fn look(&mut self) {
         let Some(root) = self.root else { return };
         self.last.clear();
-        for thread in threads::below(root) {
+        for thread in threads::list_threads_below(root) {
             let path = format!("/proc/{}/task/{}/schedstat", thread.process, thread.tid);
             let text = read_file(Path::new(&path)).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);

@@ -15,7 +15,7 @@ use pinwise_profile::Stacks;
 use pinwise_sched::Refusal;
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU if memory is not limited, bytes: some 1,500 samples with stacks of 20 frames.
+/// Buffer of a CPU if memory is not limited, bytes: about 1,500 samples with stacks of 20 frames.
 const WANTED_BYTES: usize = 2 << 20;
 /// The same with copies of stacks: 250 samples.
 const WANTED_WITH_STACKS: usize = 4 << 20;
@@ -102,7 +102,7 @@ impl Source {
         let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
         let mut attached = std::collections::BTreeSet::new();
         for _ in 0..MAX_ROUNDS {
-            let found = threads::below(pid);
+            let found = threads::list_threads_below(pid);
             let fresh: Vec<_> = found
                 .iter()
                 .filter(|thread| attached.insert(thread.tid))

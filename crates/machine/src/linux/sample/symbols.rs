@@ -33,7 +33,7 @@ pub(super) fn name(
     name_files: &NameFiles,
 ) -> Vec<String> {
     let mut notes = name_files.refusals();
-    // Unmangled names must stay as they are: `a` is not `signed char`.
+    // Unmangled names must stay unchanged: `a` is not `signed char`.
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
     let exact = find_executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();

@@ -38,7 +38,7 @@ pub(super) fn attach_all(
     let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
     let mut attached = Attached::default();
     for _ in 0..MAX_ROUNDS {
-        let found = threads::below(pid);
+        let found = threads::list_threads_below(pid);
         note_inherited(source, &mut attached);
         let mut is_settled = true;
         for thread in found.iter().map(|thread| thread.tid) {

@@ -12,7 +12,7 @@ use super::super::sys;
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, ExistingThread};
-use pinwise_sched::{Event, EventKind, Left, Tid};
+use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
 /// The first poll after the beginning: `chrt` and `taskset` change how a program runs right before
 /// they start it.
@@ -75,7 +75,7 @@ impl Beside {
 
     /// Emits a process and its descendants, and follows it.
     pub(super) fn follow_process(&mut self, pid: Tid, emit: &mut dyn FnMut(EventKind)) {
-        let mut found = threads::below(pid);
+        let mut found = threads::list_threads_below(pid);
         if found.is_empty() {
             found.push(ExistingThread {
                 tid: pid,
@@ -115,11 +115,11 @@ impl Beside {
                 // If the source has it, it comes first.
                 EventKind::Out {
                     thread,
-                    left: Left::Ended,
+                    left: LeaveReason::Ended,
                 }
                 | EventKind::Switch {
                     prev: thread,
-                    left: Left::Ended,
+                    left: LeaveReason::Ended,
                     ..
                 } => last_looks.extend(self.last_look(thread).map(|look| (index, look))),
                 _ => {}
@@ -132,7 +132,7 @@ impl Beside {
     fn last_look(&mut self, thread: Tid) -> Option<EventKind> {
         let figures = self.threads.get(&thread)?;
         let last = self.exits.as_mut()?.take(thread)?;
-        Some(figures.ended(last))
+        Some(figures.report_of_end(last))
     }
 
     /// Polls all threads, at the beginning of the trace or at its end.

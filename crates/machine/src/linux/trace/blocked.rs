@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_say_what_is_read() {
+    fn a_descriptor_shows_what_is_read() {
         let (mut here, there) = std::os::unix::net::UnixStream::pair().unwrap();
         let pid = i32::try_from(std::process::id()).unwrap();
         let found = ExistingThread {

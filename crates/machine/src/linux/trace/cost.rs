@@ -25,7 +25,7 @@ use pinwise_sched::{Event, Tid, Tier};
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::CpuSet;
 
-/// Round trips in a round: some 10 to 20 ms, long compared with the clock's resolution and short
+/// Round trips in a round: about 10 to 20 ms, long compared with the clock's resolution and short
 /// compared with changes of the machine's speed.
 const ROUND_TRIPS: u32 = 2000;
 /// Each round trip has two switches.
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deadline_ends_it_in_the_midst_of_a_round() {
+    fn the_deadline_ends_it_within_a_round() {
         let ((ping_read, ping_write), (pong_read, pong_write)) =
             (sys::pipe(0).unwrap(), sys::pipe(0).unwrap());
         let cpu = sys::affinity().unwrap().first().unwrap();

@@ -19,7 +19,8 @@ use super::pages::Pages;
 use super::quotas::Quotas;
 use super::{Source, Target, availability, nanoseconds, open, threads};
 use crate::{
-    Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder, Traced, Tracer,
+    Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder, TraceResult,
+    Tracer,
 };
 use pinwise_sched::{Availability, Event, EventKind, InterruptSummary, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
@@ -53,7 +54,7 @@ impl Tracer for LinuxMachine {
         &mut self,
         order: &TraceOrder<'_>,
         listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError> {
+    ) -> Result<TraceResult, MachineError> {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
@@ -81,7 +82,7 @@ impl Tracer for LinuxMachine {
             }
         };
         let to_ns = session.finish(run.as_ref().map(|run| run.wall));
-        Ok(Traced {
+        Ok(TraceResult {
             tier,
             scope: tier.scope(),
             from_ns: session.from_ns,

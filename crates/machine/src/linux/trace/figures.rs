@@ -155,13 +155,13 @@ impl Figures {
             voluntary: self.last_counts.voluntary,
             involuntary: self.last_counts.involuntary,
             life_ns: None,
-            // A thread waiting to be reaped runs no more.
+            // A thread waiting to be reaped does not run any longer.
             is_last,
         })
     }
 
     /// The kernel's report of the ended thread.
-    pub(super) fn ended(&self, last: LastFigures) -> EventKind {
+    pub(super) fn report_of_end(&self, last: LastFigures) -> EventKind {
         EventKind::Sample(Box::new(Sample {
             thread: self.found.tid,
             cpu: self.cpu,

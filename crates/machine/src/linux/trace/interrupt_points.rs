@@ -14,7 +14,7 @@ use pinwise_sched::perf::{Layout, Record, Records};
 use pinwise_sched::{IDLE, Refusal, Tid, TracepointFormat};
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU, bytes: some 20,000 records.
+/// Buffer of a CPU, bytes: about 20,000 records.
 const WANTED_BYTES: usize = 2 << 20;
 const FEWEST_BYTES: usize = 64 << 10;
 /// Limits all buffers together.
@@ -71,7 +71,7 @@ pub(in crate::linux) struct InterruptPoints {
 impl InterruptPoints {
     /// Opens the tracepoints, disabled.
     pub(in crate::linux) fn open(cpus: &CpuSet, wanted: PointChoice) -> Result<Self, Refusal> {
-        permission::first_of_pids()?;
+        permission::check_initial_pid_namespace()?;
         let (points, ids) = read_points(wanted)?;
         let needed = cpus.len() * ids.len();
         let most = sys::raise_descriptor_limit();

@@ -131,7 +131,7 @@ impl Interrupts {
         self.points
             .drain(counting(&self.cpus, &mut self.account, time));
         let mut summary = self.account.finish(&|thread| self.own.has(thread));
-        let counted = |cause: &Cause| Some((cause.clone(), now.of_since(&self.before, cause)?));
+        let counted = |cause: &Cause| Some((cause.clone(), now.count_since(&self.before, cause)?));
         summary.counted = summary
             .shares
             .chunk_by(|a, b| a.cause == b.cause)

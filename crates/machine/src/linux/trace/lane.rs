@@ -7,7 +7,7 @@
 
 use pinwise_sched::perf::{Native, Record};
 use pinwise_sched::{
-    Event, EventKind, Field, FormatError, IDLE, Left, States, Tid, TracepointFormat,
+    Event, EventKind, Field, FormatError, IDLE, LeaveReason, States, Tid, TracepointFormat,
 };
 
 /// How switches are recorded.
@@ -129,9 +129,12 @@ impl Lane {
                 is_out,
                 is_preempted,
             } => match other {
-                None => self.half(thread, is_out, is_preempted, &mut emit),
+                None => self.take_half_switch(thread, is_out, is_preempted, &mut emit),
                 Some(other) => {
-                    emit_some(self.wide(thread, other, is_out, is_preempted), &mut emit);
+                    emit_some(
+                        self.take_half_of_any(thread, other, is_out, is_preempted),
+                        &mut emit,
+                    );
                 }
             },
             Record::Sample { raw } => {
@@ -151,7 +154,7 @@ impl Lane {
                 name,
                 ..
             } => {
-                self.exec(thread, is_exec, &mut emit);
+                self.take_exec(thread, is_exec, &mut emit);
                 let name = String::from_utf8_lossy(name).into();
                 emit(EventKind::Name { thread, name });
             }
@@ -174,7 +177,7 @@ impl Lane {
 
     /// Half a switch of a traced thread. A thread whose events were opened twice, because it was
     /// made while its maker was being attached to, reports each half twice.
-    fn half(
+    fn take_half_switch(
         &mut self,
         thread: Tid,
         is_out: bool,
@@ -189,9 +192,9 @@ impl Lane {
             self.awaited = None;
         } else if self.awaited != Some(thread) {
             let left = if is_preempted {
-                Left::Preempted
+                LeaveReason::Preempted
             } else {
-                Left::Blocked
+                LeaveReason::Blocked
             };
             emit(EventKind::Out { thread, left });
             self.current = None;
@@ -200,7 +203,7 @@ impl Lane {
     }
 
     /// Half a switch of any thread: the first half is complete.
-    fn wide(
+    fn take_half_of_any(
         &mut self,
         thread: Tid,
         other: Tid,
@@ -213,11 +216,11 @@ impl Lane {
             let prev = if is_gone { self.current? } else { thread };
             // A thread that has ended may block during its exit, and run again.
             let left = if is_gone {
-                Left::Ended
+                LeaveReason::Ended
             } else if is_preempted {
-                Left::Preempted
+                LeaveReason::Preempted
             } else {
-                Left::Blocked
+                LeaveReason::Blocked
             };
             self.current = Some(other);
             self.awaited = Some(other);
@@ -232,7 +235,7 @@ impl Lane {
         // The first half is missing: at the very beginning, or lost.
         (!was_reported && other >= IDLE).then_some(EventKind::Switch {
             prev: other,
-            left: Left::Unreported,
+            left: LeaveReason::Unreported,
             next: thread,
         })
     }
@@ -242,7 +245,7 @@ impl Lane {
         match self.writing {
             Writing::Own => {
                 if self.current == Some(thread) {
-                    let left = Left::Ended;
+                    let left = LeaveReason::Ended;
                     emit(EventKind::Out { thread, left });
                     self.current = None;
                 }
@@ -253,7 +256,7 @@ impl Lane {
     }
 
     /// A traced thread may first appear when it executes a program: it is on the CPU then.
-    fn exec(&mut self, thread: Tid, is_exec: bool, emit: &mut dyn FnMut(EventKind)) {
+    fn take_exec(&mut self, thread: Tid, is_exec: bool, emit: &mut dyn FnMut(EventKind)) {
         if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
             emit(EventKind::In { thread });
             self.current = Some(thread);

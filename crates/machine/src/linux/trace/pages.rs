@@ -67,7 +67,7 @@ impl Pages {
         };
         let mut nodes = BTreeMap::new();
         let mut huge = 0;
-        let found = threads::below(root).into_iter();
+        let found = threads::list_threads_below(root).into_iter();
         let processes: BTreeSet<Tid> = found.map(|found| found.process).collect();
         for process in processes {
             if let Some(ranges) = ranges(process) {

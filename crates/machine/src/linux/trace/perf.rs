@@ -102,7 +102,7 @@ impl PerfSource {
 
     /// Switch records of whole CPUs.
     pub(super) fn wide(extent: &Extent) -> Result<Self, Refusal> {
-        permission::first_of_pids()?;
+        permission::check_initial_pid_namespace()?;
         let wish = Wish {
             recorded: Recorded::Switches,
             thread: -1,
@@ -119,7 +119,7 @@ impl PerfSource {
 
     /// The scheduler's tracepoints.
     pub(super) fn points(extent: &Extent) -> Result<Self, Refusal> {
-        permission::first_of_pids()?;
+        permission::check_initial_pid_namespace()?;
         let formats = tracefs::read_tracepoints()?;
         let points = Points::new(&formats.switch, [&formats.wakeup, &formats.wakeup_new])
             .map_err(|error| tracefs::unusable(&error))?;

@@ -50,7 +50,7 @@ pub(in crate::linux) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal 
 
 /// Thread ids hold only in the initial PID namespace: in another one threads outside of it look
 /// idle.
-pub(in crate::linux) fn first_of_pids() -> Result<(), Refusal> {
+pub(in crate::linux) fn check_initial_pid_namespace() -> Result<(), Refusal> {
     // PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h).
     const FIRST: u64 = 0xEFFF_FFFC;
     let own = Path::new("/proc/self/ns/pid").metadata();

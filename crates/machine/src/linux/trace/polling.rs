@@ -85,7 +85,7 @@ impl Polling {
                 let mut found: Vec<ExistingThread> = self
                     .roots
                     .iter()
-                    .flat_map(|&pid| threads::below(pid))
+                    .flat_map(|&pid| threads::list_threads_below(pid))
                     .collect();
                 // Processes that outlive their parent become pinwise's children.
                 if self.target == Target::Child {
@@ -148,7 +148,7 @@ impl Polling {
         for thread in gone {
             let last = self.exits.as_mut().and_then(|exits| exits.take(thread));
             if let Some((figures, last)) = self.threads.remove(&thread).zip(last) {
-                teller(events, 0)(figures.ended(last));
+                teller(events, 0)(figures.report_of_end(last));
             }
             teller(events, 0)(EventKind::Exit { thread });
         }
@@ -218,7 +218,7 @@ fn own_orphans(roots: &[Tid]) -> Vec<ExistingThread> {
     let spared = roots.iter().copied().collect();
     let children = tree::own_children(&spared).into_iter();
     let others = children.filter(|&pid| !daemon::is_one(pid));
-    others.flat_map(threads::below).collect()
+    others.flat_map(threads::list_threads_below).collect()
 }
 
 /// Appends events with the time at which they are emitted.

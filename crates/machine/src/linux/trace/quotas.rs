@@ -49,7 +49,7 @@ pub(super) struct Quotas {
     fresh: BTreeSet<Tid>,
     /// Where the last poll stopped.
     cursor: Tid,
-    watched: BTreeMap<PathBuf, Watched>,
+    watched: BTreeMap<PathBuf, WatchedQuota>,
     /// A process is in a cgroup that no mounted file system shows.
     is_blind: bool,
     next: Duration,
@@ -58,12 +58,12 @@ pub(super) struct Quotas {
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedQuota {
     throttle: Throttle,
     taken: Throttling,
 }
 
-impl Watched {
+impl WatchedQuota {
     /// A removed cgroup keeps its last figures.
     fn update(&mut self) {
         if let Some(added) = self.throttle.since_last() {
@@ -147,7 +147,7 @@ impl Quotas {
         for process in self.turn() {
             self.look_at(process);
         }
-        self.watched.values_mut().for_each(Watched::update);
+        self.watched.values_mut().for_each(WatchedQuota::update);
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
         self.earliest = now + took * MAX_SHARE;
@@ -209,7 +209,8 @@ impl Quotas {
         let before = self.before.get(&folder).copied().or(made_since);
         if let Some(throttle) = Throttle::watch_folder(&folder, before) {
             let taken = Throttling::default();
-            self.watched.insert(folder, Watched { throttle, taken });
+            self.watched
+                .insert(folder, WatchedQuota { throttle, taken });
         }
     }
 
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_and_one_within_it_hold_the_same_threads_back() {
+    fn nested_cgroups_throttle_the_same_threads() {
         let held = |ms: u64| Throttling {
             periods: 10,
             times: ms / 10,

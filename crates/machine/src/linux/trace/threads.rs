@@ -44,7 +44,7 @@ fn described_cpus() -> CpuSet {
 }
 
 /// All threads of a process and its descendants, in the order of their ids.
-pub(in crate::linux) fn below(pid: Tid) -> Vec<ExistingThread> {
+pub(in crate::linux) fn list_threads_below(pid: Tid) -> Vec<ExistingThread> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([pid]);
     let mut waiting = vec![pid];
@@ -52,7 +52,7 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<ExistingThread> {
         if found.len() >= MAX_THREADS {
             break;
         }
-        let threads = of_process(process);
+        let threads = list_threads_of(process);
         for child in tree::children_of_threads(process, &threads) {
             if seen.insert(child) {
                 waiting.push(child);
@@ -76,7 +76,7 @@ pub(in crate::linux) fn all() -> Vec<ExistingThread> {
         if found.len() >= MAX_THREADS {
             break;
         }
-        let threads = of_process(process);
+        let threads = list_threads_of(process);
         found.extend(
             threads
                 .into_iter()
@@ -89,7 +89,7 @@ pub(in crate::linux) fn all() -> Vec<ExistingThread> {
 }
 
 /// Threads of one process; empty if it is gone.
-pub(in crate::linux) fn of_process(process: Tid) -> Vec<Tid> {
+pub(in crate::linux) fn list_threads_of(process: Tid) -> Vec<Tid> {
     numbers(&names(Path::new(&format!("/proc/{process}/task"))))
 }
 

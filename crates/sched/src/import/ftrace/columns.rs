@@ -142,7 +142,7 @@ impl<'a> Place<'a> {
         }
         let time_ns = nanoseconds(time)?;
         let (mut name, mut arguments) = word(after);
-        // The period, where perf script was asked for it.
+        // The period, if perf script prints it.
         if !name.is_empty() && name.iter().all(u8::is_ascii_digit) {
             (name, arguments) = word(arguments);
         }

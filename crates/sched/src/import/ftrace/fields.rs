@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::columns::number;
 use crate::import::raw_event::{Comm, NamedThread, RawKind};
-use crate::{Left, States, Tid};
+use crate::{LeaveReason, States, Tid};
 
 /// Longest name of a thread.
 const LONGEST_NAME: usize = 15;
@@ -68,7 +68,7 @@ impl<'a> Rest<'a> {
 
     /// `bash:317 [120] S ==> swapper/0:0 [120]`, from trace-cmd.
     fn short_switch(&mut self) -> Result<RawKind, String> {
-        let mut left_as = Left::Unreported;
+        let mut left_as = LeaveReason::Unreported;
         let prev = self.short_person("prev_pid", |rest| {
             let (state, rest) = split_at_word(rest, b" ==> ")?;
             left_as = parse_left(state).ok()?;
@@ -246,7 +246,7 @@ fn split_at_word<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> 
 }
 
 /// `S`, `R+`, `D|K`, `x`; a number if fields are printed raw.
-fn parse_left(state: &[u8]) -> Result<Left, String> {
+fn parse_left(state: &[u8]) -> Result<LeaveReason, String> {
     let hex = state
         .strip_prefix(b"0x")
         .and_then(|hex| std::str::from_utf8(hex).ok());
@@ -257,10 +257,10 @@ fn parse_left(state: &[u8]) -> Result<Left, String> {
         return Ok(States::USUAL.left(state));
     }
     match state.first() {
-        Some(b'R') => Ok(Left::Preempted),
-        Some(b'X' | b'Z' | b'x') => Ok(Left::Ended),
+        Some(b'R') => Ok(LeaveReason::Preempted),
+        Some(b'X' | b'Z' | b'x') => Ok(LeaveReason::Ended),
         Some(b'S' | b'D' | b'T' | b't' | b'P' | b'I' | b'K' | b'W' | b'N' | b'p') => {
-            Ok(Left::Blocked)
+            Ok(LeaveReason::Blocked)
         }
         _ => {
             let shown = state[..state.len().min(40)].escape_ascii();

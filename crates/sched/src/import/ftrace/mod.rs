@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
 use super::prefix::Prefix;
 use super::raw_event::{RawEvent, RawKind};
-use super::{Facts, FirstTime, ImportError, Imported, Whom};
+use super::{Facts, FirstTime, ImportError, Imported, TraceSubject};
 use crate::Event;
 
 use columns::Columns;
@@ -81,7 +81,7 @@ impl<R: Read + Seek> Ftrace<R> {
 
     pub(super) fn read(
         self,
-        whom: Whom,
+        whom: TraceSubject,
         sink: &mut dyn FnMut(&[Event]),
     ) -> Result<Imported, ImportError> {
         let reading = Reading {

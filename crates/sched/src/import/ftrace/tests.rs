@@ -2,11 +2,11 @@
 
 use std::io::Cursor;
 
-use crate::import::{Import, ImportError, Imported, Whom};
-use crate::{Event, EventKind, Left, Tid};
+use crate::import::{Import, ImportError, Imported, TraceSubject};
+use crate::{Event, EventKind, LeaveReason, Tid};
 use pinwise_topology::Topology;
 
-fn import(text: &[u8], whom: Whom) -> Result<(Vec<Event>, Imported), ImportError> {
+fn import(text: &[u8], whom: TraceSubject) -> Result<(Vec<Event>, Imported), ImportError> {
     let mut events: Vec<Event> = Vec::new();
     let import = Import::open(Cursor::new(text))?;
     let imported = import.read(whom, &mut |batch| events.extend_from_slice(batch))?;
@@ -19,7 +19,7 @@ fn check(arguments: &str, expected: &[EventKind]) {
     let line = |time, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
     let first = "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120";
     let text = line("1.000000", first) + &line("2.000000", arguments);
-    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let (events, _) = import(text.as_bytes(), TraceSubject::Default).unwrap();
     let later = events
         .into_iter()
         .filter(|event| event.time_ns == 2_000_000_000);
@@ -32,28 +32,28 @@ fn check(arguments: &str, expected: &[EventKind]) {
 }
 
 #[track_caller]
-fn refused(line: &str, part: &str) {
+fn check_refusal(line: &str, part: &str) {
     let text = format!("# tracer: nop\n#\n            bash-317     [001] d..2. 1.000000: {line}\n");
-    let error = import(text.as_bytes(), Whom::Default)
+    let error = import(text.as_bytes(), TraceSubject::Default)
         .unwrap_err()
         .to_string();
     assert!(error.contains(part), "{error}");
     assert!(!error.contains('\n'), "{error}");
 }
 
-fn switch(prev: Tid, left: Left, next: Tid) -> EventKind {
+fn switch(prev: Tid, left: LeaveReason, next: Tid) -> EventKind {
     EventKind::Switch { prev, left, next }
 }
 
 #[test]
 fn switches_are_read_in_all_styles() {
     for (state, left) in [
-        ("S", Left::Blocked),
-        ("R", Left::Preempted),
-        ("R+", Left::Preempted),
-        ("D|K", Left::Blocked),
-        ("0x100", Left::Preempted),
-        ("1", Left::Blocked),
+        ("S", LeaveReason::Blocked),
+        ("R", LeaveReason::Preempted),
+        ("R+", LeaveReason::Preempted),
+        ("D|K", LeaveReason::Blocked),
+        ("0x100", LeaveReason::Preempted),
+        ("1", LeaveReason::Blocked),
     ] {
         check(
             &format!(
@@ -68,7 +68,10 @@ fn switches_are_read_in_all_styles() {
     }
     check(
         "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=Z ==> next_comm=b next_pid=8 next_prio=120",
-        &[switch(7, Left::Ended, 8), EventKind::Exit { thread: 7 }],
+        &[
+            switch(7, LeaveReason::Ended, 8),
+            EventKind::Exit { thread: 7 },
+        ],
     );
 }
 
@@ -80,13 +83,17 @@ fn output_of_perf_script_is_read() {
 
             a-1  10358 [001] 44289.602168:       sched:sched_switch: prev_comm=a-1 prev_pid=10358 prev_prio=120 prev_state=S ==> next_comm=perf-exec next_pid=10360 next_prio=120
 ";
-    let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
+    let (events, imported) = import(text.as_bytes(), TraceSubject::Default).unwrap();
     let seen: Vec<_> = events
         .iter()
         .map(|event| (event.time_ns, event.cpu, &event.what))
         .collect();
     assert!(
-        seen.contains(&(44_289_602_168_000, 1, &switch(10358, Left::Blocked, 10360))),
+        seen.contains(&(
+            44_289_602_168_000,
+            1,
+            &switch(10358, LeaveReason::Blocked, 10360)
+        )),
         "{seen:?}"
     );
     assert_eq!(imported.notes, Vec::<String>::new());
@@ -108,7 +115,7 @@ fn names_that_look_like_fields_are_names() {
             &format!(
                 "sched_switch: prev_comm={name} prev_pid=7 prev_prio=120 prev_state=S ==> next_comm={name} next_pid=8 next_prio=120"
             ),
-            &[switch(7, Left::Blocked, 8)],
+            &[switch(7, LeaveReason::Blocked, 8)],
         );
         check(
             &format!("sched_wakeup: comm={name} pid=7 prio=120 target_cpu=003"),
@@ -121,7 +128,7 @@ fn names_that_look_like_fields_are_names() {
     for (name, next) in [("a:1 [2", "b:5 ["), ("a", "b:5 [0"), ("a b:", ":0")] {
         check(
             &format!("sched_switch: {name}:7 [0] R ==> {next}:8 [0]"),
-            &[switch(7, Left::Preempted, 8)],
+            &[switch(7, LeaveReason::Preempted, 8)],
         );
     }
 }
@@ -173,7 +180,7 @@ fn a_new_task_tells_threads_from_processes() {
         line(2, "sched_process_fork: comm=b pid=2 child_comm=b child_pid=9"),
     ]
     .concat();
-    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let (events, _) = import(text.as_bytes(), TraceSubject::Default).unwrap();
     let fork = EventKind::Fork {
         parent: 2,
         child: 9,
@@ -198,7 +205,7 @@ fn a_waking_thread_is_queued_on_the_cpu_it_is_moved_to() {
         line(4, "sched_migrate_task: comm=a pid=1 prio=120 orig_cpu=5 dest_cpu=6"),
     ]
     .concat();
-    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let (events, _) = import(text.as_bytes(), TraceSubject::Default).unwrap();
     let wakes: Vec<_> = events
         .iter()
         .filter(|e| matches!(e.what, EventKind::Wake { .. }))
@@ -229,7 +236,7 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
         ("CPU:1 [LOST EVENTS]", 1),
     ] {
         let text = line(0, 1) + lost + "\n" + &line(0, 2) + &line(1, 3);
-        let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
+        let (events, imported) = import(text.as_bytes(), TraceSubject::Default).unwrap();
         let at = events
             .iter()
             .position(|e| e.what == EventKind::Lost { records })
@@ -244,45 +251,48 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
 }
 
 #[test]
-fn odd_lines_are_counted_and_broken_ones_named() {
-    refused(
+fn odd_lines_are_counted_and_broken_ones_reported() {
+    check_refusal(
         "sched_switch: prev_comm=a prev_pid=x prev_prio=120",
         "line 3: sched_switch: field 'prev_pid' is 'x', not a number",
     );
-    refused(
+    check_refusal(
         "sched_switch: prev_comm=a prev_tid=7",
         "no field 'prev_pid'",
     );
-    refused(
+    check_refusal(
         "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=? ==> ",
         "'prev_state' is '?'",
     );
-    refused("sched_switch: garbage", "no field 'prev_pid'");
-    refused(
+    check_refusal("sched_switch: garbage", "no field 'prev_pid'");
+    check_refusal(
         "sched_wakeup: comm=a pid=7 prio=120 cpu=1",
         "no field 'target_cpu'",
     );
-    refused(
+    check_refusal(
         "sched_wakeup: comm=a pid=99999999999 prio=120 target_cpu=1",
         "'pid' is '99999999999'",
     );
-    refused("sched_process_exit: \u{1b}[31m", "\\x1b[31m");
+    check_refusal("sched_process_exit: \u{1b}[31m", "\\x1b[31m");
     let good = "            bash-317     [001] d..2. 1.0: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n";
     let (_, imported) = import(
         format!("# tracer: nop\nwhat\n{good} => schedule\nis this").as_bytes(),
-        Whom::Default,
+        TraceSubject::Default,
     )
     .unwrap();
     assert_eq!(
         imported.notes,
         ["2 lines are not events and were skipped; the first is line 2."]
     );
-    let (events, imported) =
-        import(format!("{good}{}", &good[..80]).as_bytes(), Whom::Default).unwrap();
+    let (events, imported) = import(
+        format!("{good}{}", &good[..80]).as_bytes(),
+        TraceSubject::Default,
+    )
+    .unwrap();
     assert_eq!(imported.notes, ["The file ends in the middle of a line."]);
     assert_eq!(events.len(), 3);
     let long = format!("{good}{}\n", "x".repeat(1 << 17));
-    let error = import(long.as_bytes(), Whom::Default)
+    let error = import(long.as_bytes(), TraceSubject::Default)
         .unwrap_err()
         .to_string();
     assert_eq!(error, "line 2: it is longer than 64 KiB");
@@ -291,7 +301,7 @@ fn odd_lines_are_counted_and_broken_ones_named() {
 #[test]
 fn a_process_is_followed_or_missed() {
     let text = "            bash-317     (    300) [001] d..2. 1.0: sched_switch: prev_comm=a prev_pid=317 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n";
-    let (events, imported) = import(text.as_bytes(), Whom::Process(300)).unwrap();
+    let (events, imported) = import(text.as_bytes(), TraceSubject::Process(300)).unwrap();
     assert_eq!(imported.root, Some(317));
     assert_eq!(
         events[0].what,
@@ -301,21 +311,21 @@ fn a_process_is_followed_or_missed() {
         }
     );
     assert_eq!(events[1].what, EventKind::Follow { thread: 317 });
-    let error = import(text.as_bytes(), Whom::Process(5)).unwrap_err();
+    let error = import(text.as_bytes(), TraceSubject::Process(5)).unwrap_err();
     assert_eq!(error.to_string(), "process 5 is not in it");
 }
 
 proptest::proptest! {
     #[test]
-    fn names_never_confuse(name in "[ -~]{0,15}", other in "[ -~]{0,15}", prev in 1..99_999i32, next in 1..99_999i32) {
+    fn names_that_look_like_fields_do_not_confuse_the_parser(name in "[ -~]{0,15}", other in "[ -~]{0,15}", prev in 1..99_999i32, next in 1..99_999i32) {
         let long = format!("            bash-317     [001] d..2. 1.0: sched_switch: prev_comm={name} prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm={other} next_pid={next} next_prio=120\n");
-        let (events, _) = import(long.as_bytes(), Whom::Default).unwrap();
-        proptest::prop_assert!(events.iter().any(|event| event.what == switch(prev, Left::Blocked, next)));
+        let (events, _) = import(long.as_bytes(), TraceSubject::Default).unwrap();
+        proptest::prop_assert!(events.iter().any(|event| event.what == switch(prev, LeaveReason::Blocked, next)));
     }
 
     #[test]
     fn no_text_panics(text in "(\\PC{0,30}|[ -~]{0,20}-[0-9]{1,5} +\\[[0-9]{1,3}\\] [0-9.]{1,20}: sched_(switch|wakeup|process_exec|migrate_task): [ -~]{0,60}\n){0,6}") {
-        let _ = import(text.as_bytes(), Whom::Default);
+        let _ = import(text.as_bytes(), TraceSubject::Default);
     }
 }
 
@@ -331,7 +341,7 @@ fn a_trace_of_centuries_is_refused_by_its_line() {
         line(0, 1) + &line(1, 2) + &line(2, 3)
     };
     let text = switches("0.000001") + &switches("18446744073.000001");
-    let error = import(text.as_bytes(), Whom::Default).unwrap_err();
+    let error = import(text.as_bytes(), TraceSubject::Default).unwrap_err();
     assert_eq!(
         error.to_string(),
         "line 4: its time, 18446744073 s, is more than 13 days from that of the first event, 0 s"
@@ -347,7 +357,7 @@ const WITHOUT_SUCCESS: &str = "cpus=4
 
 #[test]
 fn a_wakeup_without_success_is_read() {
-    let (events, imported) = import(WITHOUT_SUCCESS.as_bytes(), Whom::Default).unwrap();
+    let (events, imported) = import(WITHOUT_SUCCESS.as_bytes(), TraceSubject::Default).unwrap();
     let is_wakeup = |event: &&Event| matches!(event.what, EventKind::Wake { thread: 102, .. });
     let woken: Vec<u64> = events
         .iter()
@@ -364,7 +374,7 @@ fn a_wakeup_on_a_made_up_cpu_contradicts() {
     let text = WITHOUT_SUCCESS.replace("CPU:003", "CPU:4294967295");
     let machine = Topology::from_synthetic("core:4 pu:1").unwrap();
     let mut analysis = crate::Analysis::new(&machine, crate::Tier::Bpf.scope());
-    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let (events, _) = import(text.as_bytes(), TraceSubject::Default).unwrap();
     events.iter().for_each(|event| analysis.take(event));
     assert_eq!(analysis.finish(None).unknown.contradictions, 1);
 }
@@ -372,7 +382,7 @@ fn a_wakeup_on_a_made_up_cpu_contradicts() {
 #[test]
 fn an_odd_field_costs_one_event() {
     let count_after = |text: String| {
-        let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
+        let (events, imported) = import(text.as_bytes(), TraceSubject::Default).unwrap();
         let count = |is: fn(&EventKind) -> bool| events.iter().filter(|e| is(&e.what)).count();
         let switches = count(|what| matches!(what, EventKind::Switch { .. }));
         let losses = count(|what| matches!(what, EventKind::Lost { .. }));
@@ -404,8 +414,8 @@ fn a_period_before_the_event_is_skipped() {
         )
     };
     for period in ["", "         1"] {
-        let (events, _) = import(line(period).as_bytes(), Whom::Default).unwrap();
-        let is_read = |event: &Event| event.what == switch(7, Left::Blocked, 8);
+        let (events, _) = import(line(period).as_bytes(), TraceSubject::Default).unwrap();
+        let is_read = |event: &Event| event.what == switch(7, LeaveReason::Blocked, 8);
         assert!(events.iter().any(is_read), "{period:?}");
     }
 }

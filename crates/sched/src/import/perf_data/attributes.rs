@@ -27,7 +27,7 @@ struct Attribute {
     layout: Layout,
 }
 
-/// All of them.
+/// The attributes of all events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attributes {
     all: Vec<Attribute>,

@@ -7,7 +7,7 @@ use super::header::Header;
 use crate::import::ImportError;
 use crate::import::raw_event::{Comm, NamedThread, RawEvent, RawKind};
 use crate::perf::{Bytes, General, Record, Task, kind};
-use crate::{Field, FormatError, Left, States, Tid, TracepointFormat};
+use crate::{Field, FormatError, LeaveReason, States, Tid, TracepointFormat};
 
 /// Reads the kernel's records.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Decoder {
         };
         if !decoder.can_see_switches() && header.is_cut {
             let what = "the file ends before the descriptions of its tracepoints, which perf writes last; without them nothing in it can be read";
-            return Err(ImportError::damaged(header.data.end, what));
+            return Err(ImportError::damaged_error(header.data.end, what));
         }
         Ok(decoder)
     }
@@ -195,8 +195,8 @@ impl Decoder {
                 is_preempted,
             } if !self.has_switch_tracepoint => {
                 let left = match is_preempted {
-                    false => Left::Blocked,
-                    true => Left::Preempted,
+                    false => LeaveReason::Blocked,
+                    true => LeaveReason::Preempted,
                 };
                 self.switch(general, other, is_out, left).map(Some)
             }
@@ -273,7 +273,7 @@ impl Decoder {
         general: General,
         other: Option<Tid>,
         is_out: bool,
-        left: Left,
+        left: LeaveReason,
     ) -> Result<RawEvent, String> {
         let (Some(time_ns), Some(cpu), Some(thread)) =
             (general.time_ns, general.cpu, general.thread)
@@ -300,13 +300,13 @@ impl Decoder {
         &mut self,
         cpu: u32,
         thread: Tid,
-        left: Left,
+        left: LeaveReason,
         other: Tid,
         is_out: bool,
     ) -> RawKind {
         let (prev, left, next) = match is_out {
             true => (thread, left, other),
-            false => (other, Left::Unreported, thread),
+            false => (other, LeaveReason::Unreported, thread),
         };
         let before = self.running.insert(cpu, next);
         if !is_out && before == Some(next) {

@@ -80,7 +80,7 @@ impl Header {
                 "records are said to begin at byte {}; the file has {length}",
                 data.start
             );
-            return Err(ImportError::damaged(40, what));
+            return Err(ImportError::damaged_error(40, what));
         }
         self.data = data.start..data.end.min(length);
         if data.is_empty() {
@@ -110,11 +110,11 @@ impl Header {
         let least = MIN_ATTRIBUTE as u64 + 16;
         if !(least..=4096).contains(&each) || end < start {
             let what = format!("event descriptions of {each} bytes");
-            return Err(ImportError::damaged(16, what));
+            return Err(ImportError::damaged_error(16, what));
         }
         let count = (end - start) / each;
         if count > MAX_ATTRIBUTES {
-            return Err(ImportError::damaged(32, format!("{count} events")));
+            return Err(ImportError::damaged_error(32, format!("{count} events")));
         }
         for at in (0..count).map(|index| start.saturating_add(index * each)) {
             let raw = read_at(reader, at..at.saturating_add(each))?;
@@ -124,7 +124,7 @@ impl Header {
                 ids.skip(usize::try_from(each).ok()? - 16)?;
                 Some((ids.u64()?, ids.u64()?))
             };
-            let short = || ImportError::damaged(at, "the description of an event is cut off");
+            let short = || ImportError::damaged_error(at, "the description of an event is cut off");
             let (ids_at, ids_size) = place().ok_or_else(short)?;
             let taken = self.attributes.add(bytes, self.is_big_endian);
             taken.ok_or_else(short)?;
@@ -247,7 +247,8 @@ const SYSTEMS: [&str; 1] = ["sched"];
 /// Tracepoints of those, from the section that `perf` shares with `trace-cmd`
 /// (`tools/perf/util/trace-event-read.c`).
 fn tracepoints(section: &[u8], start: u64) -> Result<Vec<TracepointFormat>, ImportError> {
-    let damaged = || ImportError::damaged(start, "the descriptions of tracepoints are damaged");
+    let damaged =
+        || ImportError::damaged_error(start, "the descriptions of tracepoints are damaged");
     let mut found = Vec::new();
     let is_big_endian = read_preface(section).ok_or_else(damaged)?;
     let mut bytes = Bytes::new(section, is_big_endian.1);
@@ -323,5 +324,5 @@ fn read_at(reader: &mut (impl Read + Seek), place: Range<u64>) -> io::Result<Vec
 }
 
 fn report_cut(length: u64, what: &str) -> ImportError {
-    ImportError::damaged(length, format!("the file ends here; {what}"))
+    ImportError::damaged_error(length, format!("the file ends here; {what}"))
 }

@@ -16,7 +16,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
 use super::prefix::Prefix;
-use super::{Facts, ImportError, Imported, Whom};
+use super::{Facts, ImportError, Imported, TraceSubject};
 use crate::Event;
 
 use decode::Decoder;
@@ -62,7 +62,7 @@ impl<R: Read + Seek> PerfData<R> {
 
     pub(super) fn read(
         mut self,
-        whom: Whom,
+        whom: TraceSubject,
         sink: &mut dyn FnMut(&[Event]),
     ) -> Result<Imported, ImportError> {
         let starts_command = self.header.attributes.start_command();
@@ -108,7 +108,7 @@ fn inspect_beginning<R: Read + Seek>(
         records.read_preamble(header)?;
     }
     if header.attributes.is_empty() {
-        return Err(ImportError::damaged(
+        return Err(ImportError::damaged_error(
             header.data.start,
             "the file describes no event",
         ));

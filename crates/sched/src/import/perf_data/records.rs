@@ -123,7 +123,7 @@ impl<R: BufRead> Records<R> {
                 };
                 let packed = packed.ok_or_else(|| "a compressed record is cut off".to_owned());
                 let pushed = packed.and_then(|packed| self.unpacker.push(packed));
-                pushed.map_err(|what| ImportError::damaged(begin, what))?;
+                pushed.map_err(|what| ImportError::damaged_error(begin, what))?;
             }
             TRACING_DATA | AUXTRACE => self.skip_payload()?,
             FIRST_OWN.. => {}
@@ -147,7 +147,7 @@ impl<R: BufRead> Records<R> {
             let checked = timed.map(|raw| self.first_time.check(raw.time_ns));
             checked.transpose().map(|_| raw)
         });
-        let raw = raw.map_err(|what| ImportError::damaged(begin, what))?;
+        let raw = raw.map_err(|what| ImportError::damaged_error(begin, what))?;
         Ok(raw.map_or(Next::Skipped, Next::RawEvent))
     }
 
@@ -157,7 +157,7 @@ impl<R: BufRead> Records<R> {
             return Ok(None);
         };
         let head = read_head(bytes, self.is_big_endian);
-        let head = head.map_err(|what| ImportError::damaged(self.offset, what))?;
+        let head = head.map_err(|what| ImportError::damaged_error(self.offset, what))?;
         let Some(bytes) = self.unpacker.peek(HEAD_BYTES + head.size) else {
             return Ok(None);
         };
@@ -184,7 +184,7 @@ impl<R: BufRead> Records<R> {
             return Ok(None);
         }
         let head = read_head(&head, self.is_big_endian);
-        let head = head.map_err(|what| ImportError::damaged(self.offset, what))?;
+        let head = head.map_err(|what| ImportError::damaged_error(self.offset, what))?;
         self.body.resize(head.size, 0);
         if !fill(&mut self.reader, &mut self.body)? {
             self.is_cut = true;
@@ -208,7 +208,7 @@ impl<R: BufRead> Records<R> {
             0..12 => bytes.u32().map(u64::from),
             _ => bytes.u64(),
         };
-        size.ok_or_else(|| ImportError::damaged(self.offset, "a record without its length"))
+        size.ok_or_else(|| ImportError::damaged_error(self.offset, "a record without its length"))
     }
 
     fn skip_payload(&mut self) -> Result<(), ImportError> {
@@ -247,7 +247,9 @@ fn take_attribute(header: &mut Header, body: &[u8], begin: u64) -> Result<(), Im
         let raw = Bytes::new(raw, is_big_endian);
         header.attributes.add(raw, is_big_endian)
     });
-    taken.ok_or_else(|| ImportError::damaged(begin, "the description of an event is cut off"))?;
+    taken.ok_or_else(|| {
+        ImportError::damaged_error(begin, "the description of an event is cut off")
+    })?;
     header.take_ids(bytes.rest());
     Ok(())
 }

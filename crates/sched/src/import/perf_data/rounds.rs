@@ -31,18 +31,18 @@ impl Rounds {
         if self.waiting.len() >= MAX_WAITING {
             self.waiting.sort_by_key(|raw| raw.time_ns);
             let middle = self.waiting[MAX_WAITING / 2].time_ns;
-            self.hand_on(middle, hand_on);
+            self.hand_on_until(middle, hand_on);
         }
     }
 
     /// A mark.
     pub(super) fn end_round(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
-        self.hand_on(self.safe_ns, hand_on);
+        self.hand_on_until(self.safe_ns, hand_on);
         self.safe_ns = self.latest_ns;
     }
 
     pub(super) fn finish(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
-        self.hand_on(u64::MAX, hand_on);
+        self.hand_on_until(u64::MAX, hand_on);
     }
 
     pub(super) fn notes(&self) -> Option<String> {
@@ -54,7 +54,7 @@ impl Rounds {
         })
     }
 
-    fn hand_on(&mut self, until_ns: u64, hand_on: &mut dyn FnMut(&RawEvent)) {
+    fn hand_on_until(&mut self, until_ns: u64, hand_on: &mut dyn FnMut(&RawEvent)) {
         if until_ns == 0 {
             return;
         }

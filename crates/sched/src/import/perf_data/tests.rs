@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use crate::import::{Import, ImportError, Imported, Whom};
-use crate::{Event, EventKind, Left, Tid};
+use crate::import::{Import, ImportError, Imported, TraceSubject};
+use crate::{Event, EventKind, LeaveReason, Tid};
 
 /// `TID | TIME | CPU`, and flags: `task`, `sample_id_all`, `context_switch`.
 const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 7;
@@ -32,11 +32,11 @@ impl File {
         }
     }
 
-    fn words(&mut self, values: &[u64]) {
+    fn push_words(&mut self, values: &[u64]) {
         values.iter().for_each(|value| self.number(*value, 8));
     }
 
-    fn halves(&mut self, values: &[i32]) {
+    fn push_halves(&mut self, values: &[i32]) {
         let unsigned = values.iter().map(|value| value.cast_unsigned());
         unsigned.for_each(|value| self.number(value.into(), 4));
     }
@@ -47,7 +47,7 @@ impl File {
         self.number(misc, 2);
         self.number(8 + inside.bytes.len() as u64 + 24, 2);
         self.bytes.extend(&inside.bytes);
-        self.halves(&[who.0, who.1]);
+        self.push_halves(&[who.0, who.1]);
         self.number(at, 8);
         self.number(cpu, 4);
         self.number(0, 4);
@@ -61,7 +61,7 @@ impl File {
     fn switch(&mut self, at: u64, cpu: u64, thread: Tid, misc: u64, other: Option<Tid>) {
         let mut inside = self.part();
         if let Some(other) = other {
-            inside.halves(&[other, other]);
+            inside.push_halves(&[other, other]);
         }
         let kind = if other.is_some() { 15 } else { 14 };
         self.record(kind, misc, &inside, (thread, thread), at, cpu);
@@ -76,15 +76,15 @@ impl File {
         });
         let data = 104 + 80;
         let length = self.bytes.len() as u64;
-        file.words(&[104, 80, 104, 80, data, length, 0, 0, 0, 0, 0, 0]);
-        file.halves(&[1, 64]);
+        file.push_words(&[104, 80, 104, 80, data, length, 0, 0, 0, 0, 0, 0]);
+        file.push_halves(&[1, 64]);
         let flags = match self.is_big_endian {
             true => FLAGS.reverse_bits(),
             false => FLAGS,
         };
-        file.words(&[9, 0, SAMPLE_TYPE, 0, flags, 0, 0, 0, 0]);
+        file.push_words(&[9, 0, SAMPLE_TYPE, 0, flags, 0, 0, 0, 0]);
         file.bytes.truncate(104 + 64);
-        file.words(&[0, 0]);
+        file.push_words(&[0, 0]);
         file.bytes.extend(&self.bytes);
         file.bytes
     }
@@ -96,7 +96,9 @@ const PREEMPTED: u64 = 1 << 14;
 fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
     let mut events: Vec<Event> = Vec::new();
     let import = Import::open(Cursor::new(bytes))?;
-    let imported = import.read(Whom::Default, &mut |batch| events.extend_from_slice(batch))?;
+    let imported = import.read(TraceSubject::Default, &mut |batch| {
+        events.extend_from_slice(batch)
+    })?;
     Ok((events, imported))
 }
 
@@ -111,7 +113,7 @@ fn both_byte_orders_say_the_same() {
     let both = [false, true].map(|is_big_endian| {
         let mut file = File::new(is_big_endian);
         let mut comm = file.part();
-        comm.halves(&[7, 7]);
+        comm.push_halves(&[7, 7]);
         comm.bytes.extend(b"perf-exec\0\0\0\0\0\0\0");
         file.record(3, 0, &comm, (0, 0), 0, 0);
         comm.bytes.truncate(8);
@@ -120,11 +122,11 @@ fn both_byte_orders_say_the_same() {
         file.switch(110, 2, 7, OUT | PREEMPTED, None);
         file.switch(130, 3, 7, 0, None);
         let mut fork = file.part();
-        fork.halves(&[7, 7, 8, 7]);
+        fork.push_halves(&[7, 7, 8, 7]);
         fork.number(140, 8);
         file.record(7, 0, &fork, (7, 7), 140, 3);
         let mut exit = file.part();
-        exit.halves(&[7, 7, 7, 7]);
+        exit.push_halves(&[7, 7, 7, 7]);
         exit.number(150, 8);
         file.record(4, 0, &exit, (7, 7), 150, 3);
         whats(&file.whole())
@@ -155,7 +157,7 @@ fn both_byte_orders_say_the_same() {
             2,
             EventKind::Out {
                 thread: 7,
-                left: Left::Preempted,
+                left: LeaveReason::Preempted,
             },
         ),
         (130, 3, EventKind::In { thread: 7 }),
@@ -166,7 +168,7 @@ fn both_byte_orders_say_the_same() {
             3,
             EventKind::Out {
                 thread: 7,
-                left: Left::Ended,
+                left: LeaveReason::Ended,
             },
         ),
         (150, 3, EventKind::Exit { thread: 7 }),
@@ -182,14 +184,14 @@ fn whole_cpus_are_reported_twice_and_count_once() {
     file.switch(100, 0, 7, 0, Some(0));
     // The first half of this one was lost.
     let mut lost = file.part();
-    lost.words(&[0, 5]);
+    lost.push_words(&[0, 5]);
     file.record(2, 0, &lost, (7, 7), 120, 0);
     file.switch(130, 0, 8, 0, Some(9));
     // A thread that is dead when it leaves.
     file.switch(140, 0, -1, OUT, Some(0));
     // perf's summary at the end adds nothing.
     let mut sum = file.part();
-    sum.words(&[5]);
+    sum.push_words(&[5]);
     file.record(13, 0, &sum, (0, 0), 0, 0);
     let switch = |prev, left, next| EventKind::Switch { prev, left, next };
     let bytes = file.whole();
@@ -200,10 +202,10 @@ fn whole_cpus_are_reported_twice_and_count_once() {
     assert_eq!(
         found,
         [
-            (100, 0, switch(0, Left::Preempted, 7)),
+            (100, 0, switch(0, LeaveReason::Preempted, 7)),
             (120, 0, EventKind::Lost { records: 5 }),
-            (130, 0, switch(9, Left::Unreported, 8)),
-            (140, 0, switch(8, Left::Blocked, 0)),
+            (130, 0, switch(9, LeaveReason::Unreported, 8)),
+            (140, 0, switch(8, LeaveReason::Blocked, 0)),
         ]
     );
     let (_, imported) = read(&bytes).unwrap();
@@ -253,7 +255,7 @@ fn block(is_repeated: bool, length: usize, bytes: &[u8]) -> Vec<u8> {
 impl File {
     /// The same records as from `perf record -z`: blocks of one stream, which begin and end
     /// anywhere in a record.
-    fn compressed(&self, kind: u64) -> Self {
+    fn compress_blocks(&self, kind: u64) -> Self {
         let mut file = self.part();
         for (index, piece) in self.bytes.chunks(50).enumerate() {
             let mut packed = block(false, piece.len(), piece);
@@ -290,7 +292,7 @@ fn compressed_records_say_the_same() {
         let plain = whats(&file.whole());
         assert_eq!(plain.len(), 201);
         for kind in [81, 83] {
-            assert_eq!(whats(&file.compressed(kind).whole()), plain, "{kind}");
+            assert_eq!(whats(&file.compress_blocks(kind).whole()), plain, "{kind}");
         }
     }
 }
@@ -353,7 +355,7 @@ fn contradictions_are_reported_with_their_place() {
 fn a_trace_of_centuries_is_refused_by_its_byte() {
     let mut file = File::new(false);
     let mut comm = file.part();
-    comm.halves(&[7, 7]);
+    comm.push_halves(&[7, 7]);
     comm.bytes.extend(b"prog\0\0\0\0");
     file.record(3, 0, &comm, (7, 7), 0, 0);
     let month_ns = 30 * 86_400 * 1_000_000_000;

@@ -28,7 +28,7 @@ fn run(thread: Tid, name: &str) -> StepKind {
 }
 
 /// Explains one gap, beginning at 1 ms.
-fn explained(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
+fn explain_gap(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
     const FROM_NS: u64 = 1_000_000;
     let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
     for (after_ns, what) in steps {
@@ -37,7 +37,7 @@ fn explained(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
             what: what.clone(),
         });
     }
-    explainer.gap(Gap {
+    explainer.take_gap(Gap {
         from_ns: FROM_NS,
         to_ns: FROM_NS + length_ns,
     });
@@ -49,7 +49,7 @@ fn explained(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
 
 #[track_caller]
 fn check(length_ns: u64, steps: &[(u64, StepKind)], expected: &[(Cause, u64)]) {
-    assert_eq!(explained(length_ns, steps), expected);
+    assert_eq!(explain_gap(length_ns, steps), expected);
 }
 
 use StepKind::{Enter, Leave, Lost, Was};
@@ -65,7 +65,7 @@ fn kernel_entry_time_belongs_to_the_main_cause() {
 
 #[test]
 fn time_that_nothing_explains_is_beneath_the_kernel() {
-    check(300_000, &[], &[(Cause::Beneath, 300_000)]);
+    check(300_000, &[], &[(Cause::HypervisorOrFirmware, 300_000)]);
 }
 
 /// Parts of gaps with a tick of 3 µs and this much around it, one after the other.
@@ -78,7 +78,7 @@ fn ticks(rests_ns: &[u64]) -> Vec<Vec<(Cause, u64)>> {
             explainer.step(Step { time_ns, what });
         }
         let to_ns = from_ns + rest_ns + 3_000;
-        explainer.gap(Gap { from_ns, to_ns });
+        explainer.take_gap(Gap { from_ns, to_ns });
     }
     let mut found = Vec::new();
     explainer.settle(u64::MAX, &mut found);
@@ -86,16 +86,25 @@ fn ticks(rests_ns: &[u64]) -> Vec<Vec<(Cause, u64)>> {
 }
 
 #[test]
-fn where_every_entry_is_slow_only_a_far_slower_one_is_beneath_the_kernel() {
+fn if_every_entry_is_slow_only_much_slower_ones_are_the_hypervisors() {
     let slow = [17_000, 17_100, 16_000, 17_000, 17_500, 16_800];
     let parts = ticks(&[&slow[..], &[25_000, 200_000]].concat());
     assert_eq!(parts[6], [(tick(), 28_000)]);
-    assert_eq!(parts[7], [(Cause::Beneath, 200_000), (tick(), 3_000)]);
+    assert_eq!(
+        parts[7],
+        [(Cause::HypervisorOrFirmware, 200_000), (tick(), 3_000)]
+    );
     let parts = ticks(&[&[1_000; 7][..], &[17_000]].concat());
-    assert_eq!(parts[7], [(Cause::Beneath, 17_000), (tick(), 3_000)]);
+    assert_eq!(
+        parts[7],
+        [(Cause::HypervisorOrFirmware, 17_000), (tick(), 3_000)]
+    );
     // Too few to know what is usual.
     let parts = ticks(&slow);
-    assert_eq!(parts[0], [(Cause::Beneath, 17_000), (tick(), 3_000)]);
+    assert_eq!(
+        parts[0],
+        [(Cause::HypervisorOrFirmware, 17_000), (tick(), 3_000)]
+    );
 }
 
 #[test]
@@ -135,7 +144,7 @@ fn threads_take_the_time_between_two_switches() {
 
 #[test]
 fn a_runnable_thread_on_an_idle_cpu_is_held_back() {
-    let parts = explained(
+    let parts = explain_gap(
         90_000,
         &[(1_000, run(IDLE, "swapper/1")), (89_000, run(WATCHER, "x"))],
     );
@@ -170,7 +179,7 @@ fn ends_and_beginnings_may_be_missing() {
             (10_000, Leave(softirq())),
         ],
         &[
-            (Cause::Beneath, 31_000),
+            (Cause::HypervisorOrFirmware, 31_000),
             (tick(), 8_000),
             (softirq(), 1_000),
         ],
@@ -185,7 +194,7 @@ fn lost_reports_make_causes_unknown_and_nothing_else() {
     check(
         50_000,
         &[(51_500, run(WATCHER, "x")), (90_000, Lost)],
-        &[(Cause::Beneath, 50_000)],
+        &[(Cause::HypervisorOrFirmware, 50_000)],
     );
 }
 
@@ -196,7 +205,7 @@ fn without_reports_every_gap_is_unknown() {
         from_ns: 10,
         to_ns: 9_010,
     };
-    explainer.gap(gap);
+    explainer.take_gap(gap);
     let mut found = Vec::new();
     explainer.settle(gap.to_ns, &mut found);
     assert!(found.is_empty(), "reports of its end may still come");
@@ -218,7 +227,7 @@ fn gaps_that_follow_each_other_have_their_own_causes() {
         explainer.step(Step { time_ns, what });
     }
     for (from_ns, to_ns) in [(10_000, 20_000), (20_000, 30_000)] {
-        explainer.gap(Gap { from_ns, to_ns });
+        explainer.take_gap(Gap { from_ns, to_ns });
     }
     let mut found = Vec::new();
     explainer.settle(u64::MAX, &mut found);
@@ -266,7 +275,7 @@ proptest! {
             explainer.step(Step { time_ns: u64::from(time) * 4, what });
         }
         for gap in &gaps {
-            explainer.gap(*gap);
+            explainer.take_gap(*gap);
         }
         let mut found = Vec::new();
         explainer.settle(u64::MAX, &mut found);

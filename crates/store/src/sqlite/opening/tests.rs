@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 use crate::Store;
 use crate::tests::comparison;
-use pinwise_study::compare::Unwatched;
+use pinwise_study::compare::NoObserver;
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -20,7 +20,7 @@ fn names(folder: &Path) -> Vec<String> {
 /// A store with one record that no process has open.
 fn fill_store(path: &Path) {
     let mut store = Store::open(path).unwrap();
-    store.keep(&comparison("one", &mut Unwatched)).unwrap();
+    store.keep(&comparison("one", &mut NoObserver)).unwrap();
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn new_files_are_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/x.db");
     let mut store = Store::open(&path).unwrap();
-    store.begin(&comparison("one", &mut Unwatched)).unwrap();
+    store.begin(&comparison("one", &mut NoObserver)).unwrap();
     for made in ["a", "a/b"] {
         assert_eq!(mode(&folder.path().join(made)), 0o700, "{made}");
     }
@@ -52,7 +52,7 @@ fn a_file_that_is_shared_stays_so() {
     fill_store(&path);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let mut store = Store::open(&path).unwrap();
-    store.begin(&comparison("two", &mut Unwatched)).unwrap();
+    store.begin(&comparison("two", &mut NoObserver)).unwrap();
     assert_eq!(mode(&path), 0o644);
     assert_eq!(mode(&folder.path().join("x.db.two.runs")), 0o644);
 }
@@ -98,7 +98,7 @@ fn a_read_only_file_is_read_and_checked_again() {
     assert_eq!(names(folder.path()).len(), 1);
     let before = store.file().unwrap();
     let mut writer = Store::open(&path).unwrap();
-    writer.keep(&comparison("two", &mut Unwatched)).unwrap();
+    writer.keep(&comparison("two", &mut NoObserver)).unwrap();
     assert_ne!(store.file().unwrap(), before);
 }
 
@@ -171,7 +171,7 @@ fn writers_that_make_the_same_store_at_once_all_get_it() {
         let write = |id: &str| {
             together.wait();
             let mut store = Store::open(&path)?;
-            store.keep(&comparison(id, &mut Unwatched))
+            store.keep(&comparison(id, &mut NoObserver))
         };
         let all = std::thread::scope(|scope| {
             let writers = ["a", "b", "c", "d"].map(|id| scope.spawn(|| write(id)));

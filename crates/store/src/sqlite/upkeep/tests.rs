@@ -12,7 +12,7 @@ fn file(folder: &tempfile::TempDir) -> Connection {
 
 fn open_filled() -> (tempfile::TempDir, Store) {
     let (folder, mut store) = store();
-    let mut record = comparison("one", &mut compare::Unwatched);
+    let mut record = comparison("one", &mut compare::NoObserver);
     for id in ["one", "two"] {
         record.id = id.to_owned();
         store.keep(&record).unwrap();
@@ -40,7 +40,7 @@ fn a_removed_record_leaves_nothing_and_its_space_comes_back() {
         let rows: usize = file(&folder).query_row(&sql, [], |row| row.get(0)).unwrap();
         assert_eq!(rows, usize::from(table != "tag"), "{table}");
     }
-    assert!(store.give_back().unwrap() > 0);
+    assert!(store.reclaim_space().unwrap() > 0);
     assert!(store.load("one").unwrap().comparison().is_ok());
 }
 

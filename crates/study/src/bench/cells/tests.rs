@@ -1,4 +1,4 @@
-//! Plans for machines that are not at hand.
+//! Plans for machines that are not available here.
 
 use super::super::smt::smt;
 use super::*;

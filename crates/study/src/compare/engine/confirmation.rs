@@ -39,14 +39,14 @@ impl Engine<'_> {
                 self.look_again(&mut run, n, Depth::Verdicts);
                 return Ok(self.out_of_budget(runs));
             }
-            match self.block(&open, Phase::Confirmation, n)? {
+            match self.run_block(&open, Phase::Confirmation, n)? {
                 Block::Interrupted => {
                     let left = self.budget.blocks_left(runs, now);
                     self.look_again(&mut run, n.saturating_add(left), Depth::Verdicts);
                     return Ok(Stopped::Interrupted);
                 }
                 Block::Dropped if self.has_failed() => return Ok(Stopped::Failed),
-                Block::Dropped => run = self.without_failed_arms(run),
+                Block::Dropped => run = self.continue_without_failed_arms(run),
                 Block::Whole(block) => {
                     if self.take(&block, &mut run) {
                         return Ok(Stopped::Precision);
@@ -77,7 +77,7 @@ impl Engine<'_> {
 
     /// Goes on with the arms that are left; what their whole blocks showed is
     /// kept.
-    fn without_failed_arms(&mut self, mut run: ConfirmationRun) -> ConfirmationRun {
+    fn continue_without_failed_arms(&mut self, mut run: ConfirmationRun) -> ConfirmationRun {
         let kept: Vec<usize> = (0..self.columns.len())
             .filter(|&column| self.arms[self.columns[column]].is_open())
             .collect();

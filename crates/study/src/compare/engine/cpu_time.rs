@@ -97,7 +97,7 @@ impl Engine<'_> {
 
     /// Does CPU time decide what wall-clock time leaves open?
     pub(super) fn is_decided_by_cpu_time(&self) -> bool {
-        self.with_cpu_contrast(|wall, cpu| match self.plan.tuning.log_limit() {
+        self.holds_for_all_times(|wall, cpu| match self.plan.tuning.log_limit() {
             Some(limit) => beside::exceeds(wall, cpu, limit),
             None => beside::decides(wall, cpu),
         })
@@ -105,11 +105,11 @@ impl Engine<'_> {
 
     /// Does it, and does wall-clock time also show something?
     pub(super) fn is_ended_by_cpu_time(&self) -> bool {
-        self.is_decided_by_cpu_time() && self.with_cpu_contrast(beside::tells)
+        self.is_decided_by_cpu_time() && self.holds_for_all_times(beside::tells)
     }
 
     /// Is it true of wall-clock time, and of CPU time if that is judged?
-    fn with_cpu_contrast(&self, is_true: impl Fn(&Contrast, &Contrast) -> bool) -> bool {
+    fn holds_for_all_times(&self, is_true: impl Fn(&Contrast, &Contrast) -> bool) -> bool {
         let cpu = self.cpu.as_ref().and_then(CpuTime::look);
         let both = self.look.as_ref().zip(cpu);
         both.is_some_and(|(wall, cpu)| is_true(&wall.contrasts[0], &cpu.contrasts[0]))

@@ -13,7 +13,7 @@ use pinwise_stats::limit::{LimitStanding, standing};
 
 impl Engine<'_> {
     /// Drops arms that the last look showed to be clearly behind the best; not if every arm's
-    /// figure or width was asked for, and neither the placebo nor an arm whose limit is still being
+    /// figure or width was requested, and neither the placebo nor an arm whose limit is still being
     /// tested.
     pub(super) fn drop_those_behind(&mut self, run: &mut ConfirmationRun) {
         let tuning = &self.plan.tuning;

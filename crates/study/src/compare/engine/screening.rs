@@ -28,7 +28,7 @@ impl Engine<'_> {
                 let mut open = challengers.clone();
                 open.push(baseline);
                 open.sort_unstable();
-                match self.block(&open, Phase::Screening, blocks_done)? {
+                match self.run_block(&open, Phase::Screening, blocks_done)? {
                     Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                     Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
                     Block::Dropped => challengers.retain(|&arm| self.arms[arm].is_open()),

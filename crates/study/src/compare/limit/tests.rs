@@ -1,5 +1,5 @@
 use super::*;
-use crate::compare::{Tuning, Unwatched, run};
+use crate::compare::{NoObserver, Tuning, run};
 use pinwise_placement::Placement;
 use pinwise_record::{Phase, Stopped, VerdictKind};
 use pinwise_sim::SimulatedMachine;
@@ -7,7 +7,7 @@ use pinwise_topology::Topology;
 use pinwise_workload::Command;
 
 /// `os-default` and single CPUs, each this many times as costly.
-fn compared(effects: &[f64], tuning: Tuning, seed: u64) -> Comparison {
+fn compare_scaled_arms(effects: &[f64], tuning: Tuning, seed: u64) -> Comparison {
     let cpus = effects.iter().enumerate();
     let costs: String = cpus
         .clone()
@@ -29,12 +29,12 @@ fn compared(effects: &[f64], tuning: Tuning, seed: u64) -> Comparison {
             ..tuning
         },
         seed,
-        ..ComparePlan::of_placements(command, &topology, &places).unwrap()
+        ..ComparePlan::compare_placements(command, &topology, &places).unwrap()
     };
-    run(&plan, &mut machine, &mut Unwatched).unwrap()
+    run(&plan, &mut machine, &mut NoObserver).unwrap()
 }
 
-fn limited(max_runs: usize) -> Tuning {
+fn tuning_with_limit(max_runs: usize) -> Tuning {
     Tuning {
         max_runs: Some(max_runs),
         limit: Some(0.02),
@@ -51,7 +51,7 @@ fn limits(record: &Comparison) -> Vec<&LimitRecord> {
 fn it_goes_on_while_the_limit_is_open_and_no_longer() {
     for (effect, outcome) in [(1.05, GateOutcome::Slower), (0.99, GateOutcome::Passed)] {
         for seed in 0..6 {
-            let record = compared(&[effect], limited(200), seed);
+            let record = compare_scaled_arms(&[effect], tuning_with_limit(200), seed);
             let [limit] = limits(&record)[..] else {
                 panic!("{record:?}")
             };
@@ -69,7 +69,7 @@ fn it_goes_on_while_the_limit_is_open_and_no_longer() {
 #[test]
 fn what_is_slower_by_less_for_sure_runs_on_and_is_undecided_in_the_end() {
     // Slower for sure, and at the limit: neither side of it can be claimed.
-    let records = (0..8).map(|seed| compared(&[1.02], limited(60), seed));
+    let records = (0..8).map(|seed| compare_scaled_arms(&[1.02], tuning_with_limit(60), seed));
     let open = |record: &Comparison| limits(record)[0].outcome == GateOutcome::Undecided;
     let records: Vec<Comparison> = records.collect();
     let open: Vec<&Comparison> = records.iter().filter(|record| open(record)).collect();
@@ -87,12 +87,12 @@ fn what_is_slower_by_less_for_sure_runs_on_and_is_undecided_in_the_end() {
 
 #[test]
 fn a_verdict_that_is_required_as_well_takes_more_runs() {
-    let passed = compared(&[1.0], limited(300), 1);
+    let passed = compare_scaled_arms(&[1.0], tuning_with_limit(300), 1);
     let tuning = Tuning {
         requires_verdict: true,
-        ..limited(300)
+        ..tuning_with_limit(300)
     };
-    let decided = compared(&[1.0], tuning, 1);
+    let decided = compare_scaled_arms(&[1.0], tuning, 1);
     assert!(passed.blocks < decided.blocks);
     assert_eq!(passed.verdict.kind, VerdictKind::Undecided);
     assert_eq!(passed.verdict.sentence, limits(&passed)[0].sentence);
@@ -112,7 +112,7 @@ fn every_arm_is_judged_and_none_is_left_out_before() {
     // Far ahead of the others, which would drop them.
     effects[8] = 0.8;
     effects[3] = 1.1;
-    let record = compared(&effects, limited(150), 1);
+    let record = compare_scaled_arms(&effects, tuning_with_limit(150), 1);
     assert_eq!(record.contrasts.len(), 9);
     for (cpu, limit) in limits(&record).into_iter().enumerate() {
         let expected = match cpu {

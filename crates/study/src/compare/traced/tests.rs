@@ -1,8 +1,8 @@
 //! Traces of arms in words, on synthetic figures.
 
-use super::words::{beside, sentence};
+use super::words::{compare_traces, sentence};
 use super::*;
-use crate::compare::{Tuning, Unwatched, run};
+use crate::compare::{NoObserver, Tuning, run};
 use pinwise_machine::Host;
 use pinwise_record::examples::any_figures;
 use pinwise_record::{LowerBound, MigrationCounts, SharingCauses, TraceFigures, TraceTier};
@@ -12,7 +12,7 @@ use pinwise_workload::Command;
 const PLAIN: &str = "topology = \"core:2 pu:2\"\n[effects]\none-core = 0.8\n[noise]\nsd = 0.01";
 
 /// os-default against one-core on a simulated machine.
-fn compared(text: &str, is_traced: bool) -> Comparison {
+fn compare_traced(text: &str, is_traced: bool) -> Comparison {
     let mut machine = SimulatedMachine::from_text("m", text, 1).unwrap();
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "one-core"].map(|name| name.parse().unwrap());
@@ -23,11 +23,11 @@ fn compared(text: &str, is_traced: bool) -> Comparison {
             max_runs: Some(20),
             ..Tuning::default()
         },
-        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::compare_placements(command, &topology, &placements).unwrap()
     };
-    let mut record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+    let mut record = run(&plan, &mut machine, &mut NoObserver).unwrap();
     if is_traced {
-        trace_arms(&mut record, &plan, &mut machine, &mut Unwatched);
+        trace_arms(&mut record, &plan, &mut machine, &mut NoObserver);
     }
     record
 }
@@ -113,7 +113,7 @@ fn blame_is_given_to_whoever_did_more_than_half() {
 
 /// The text beside the verdict with these traces.
 fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
-    let mut record = compared(PLAIN, false);
+    let mut record = compare_traced(PLAIN, false);
     for (arm, figures) in record.arms.iter_mut().zip([base, other]) {
         arm.trace = Some(ArmTrace {
             tier: TraceTier::Bpf,
@@ -123,7 +123,7 @@ fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
             figures,
         });
     }
-    beside(&record)
+    compare_traces(&record)
 }
 
 #[test]
@@ -148,12 +148,12 @@ fn the_sentence_says_what_two_arms_differ_in() {
 
 #[test]
 fn one_trace_adds_nothing_to_the_verdict() {
-    assert_eq!(beside(&compared(PLAIN, false)), None);
+    assert_eq!(compare_traces(&compare_traced(PLAIN, false)), None);
 }
 
 #[test]
 fn a_trace_that_is_not_available_is_reported_and_spoils_nothing() {
-    let (plain, traced) = (compared(PLAIN, false), compared(PLAIN, true));
+    let (plain, traced) = (compare_traced(PLAIN, false), compare_traced(PLAIN, true));
     assert!(traced.arms.iter().all(|arm| arm.trace.is_none()));
     assert_eq!((traced.verdict, traced.arms), (plain.verdict, plain.arms));
     let shown: Vec<&Finding> = traced

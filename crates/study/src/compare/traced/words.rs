@@ -103,7 +103,7 @@ fn describe_queueing(figures: &TraceFigures) -> Option<String> {
 }
 
 /// What the traces of the arms in the verdict show; `None` if fewer than two of them were traced.
-pub(super) fn beside(record: &Comparison) -> Option<String> {
+pub(super) fn compare_traces(record: &Comparison) -> Option<String> {
     let contrast = record
         .contrasts
         .iter()
@@ -142,9 +142,9 @@ pub(super) fn beside(record: &Comparison) -> Option<String> {
 }
 
 /// An arm's name and the figures of its trace.
-type Traced<'a> = (&'a str, &'a TraceFigures);
+type TracedArm<'a> = (&'a str, &'a TraceFigures);
 
-fn find_traced<'a>(record: &'a Comparison, name: &str) -> Option<Traced<'a>> {
+fn find_traced<'a>(record: &'a Comparison, name: &str) -> Option<TracedArm<'a>> {
     let arm: &Arm = record.arms.iter().find(|arm| arm.name == name)?;
     Some((&arm.name, &arm.trace.as_ref()?.figures))
 }
@@ -161,8 +161,8 @@ fn weight(record: &Comparison, contrast: &ContrastRecord) -> f64 {
     size + if is_best { 2000.0 } else { 0.0 } + if contrast.is_decided() { 1000.0 } else { 0.0 }
 }
 
-fn differ_in_moves(one: Traced<'_>, other: Traced<'_>) -> Option<String> {
-    let moves = |traced: Traced<'_>| traced.1.totals.migrations;
+fn differ_in_moves(one: TracedArm<'_>, other: TracedArm<'_>) -> Option<String> {
+    let moves = |traced: TracedArm<'_>| traced.1.totals.migrations;
     let (few, many) = match (moves(one).total(), moves(other).total()) {
         (a, b) if a < b => (a, b),
         (a, b) => (b, a),
@@ -184,8 +184,8 @@ fn avoidable(figures: &TraceFigures) -> Option<f64> {
 
 /// `31 % of A's CPU time …, and 2 % of B's`.
 fn differ_in_share(
-    one: Traced<'_>,
-    other: Traced<'_>,
+    one: TracedArm<'_>,
+    other: TracedArm<'_>,
     share: impl Fn(&TraceFigures) -> Option<f64>,
     words: &str,
 ) -> Option<String> {

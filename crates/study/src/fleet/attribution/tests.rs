@@ -3,14 +3,14 @@
 use super::super::groups;
 use super::super::tests::node_with;
 use super::*;
-use crate::profile::tests::{A, Truth, profiled};
+use crate::profile::tests::{A, Truth, simulate_profile};
 use pinwise_record::{FleetDiff, FleetNode, NodeFigure, PartRecord};
 
 const NODES: usize = 9;
 
 /// A node whose step profiled a program on a machine like this.
 fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
-    let body = serde_json::to_string(&profiled(truth, seed)).unwrap();
+    let body = serde_json::to_string(&simulate_profile(truth, seed)).unwrap();
     node_with(number, &[], NodeFigure::all_of(step, &body))
 }
 
@@ -63,13 +63,13 @@ fn check(a: &Nodes, b: &Nodes, truth: Truth, name: &str, place: usize) {
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
 }
 
-fn of(truth: Truth, seed: u64) -> Nodes {
+fn simulate(truth: Truth, seed: u64) -> Nodes {
     fleet("app", NODES, |_| truth, seed)
 }
 
 #[test]
 fn the_planted_cause_has_its_part_between_fleets() {
-    let a = of(A, 100);
+    let a = simulate(A, 100);
     for (truth, name, place) in [
         (
             Truth {
@@ -90,13 +90,13 @@ fn the_planted_cause_has_its_part_between_fleets() {
         (Truth { ghz: 1.6, ..A }, "frequency", 1),
         (Truth { sleeps_s: 2.0, ..A }, "waiting", 3),
     ] {
-        check(&a, &of(truth, 200), truth, name, place);
+        check(&a, &simulate(truth, 200), truth, name, place);
     }
 }
 
 #[test]
 fn alike_fleets_have_nothing_to_explain() {
-    for found in difference(&of(A, 100), &of(A, 200)).attributions {
+    for found in difference(&simulate(A, 100), &simulate(A, 200)).attributions {
         let found = found.attribution;
         assert!(
             found.sentence.contains("no difference to explain"),
@@ -125,7 +125,7 @@ fn a_node_far_from_its_fleet_does_not_carry_the_parts() {
         |number| if number == 4 { broken } else { A },
         100,
     );
-    check(&a, &of(slow, 200), slow, "memory", 0);
+    check(&a, &simulate(slow, 200), slow, "memory", 0);
 }
 
 /// Figures are paired the same way, and appear beside the parts.
@@ -133,7 +133,7 @@ fn a_node_far_from_its_fleet_does_not_carry_the_parts() {
 fn a_step_may_be_called_otherwise_in_the_other_fleet() {
     let slow = Truth { ghz: 1.6, ..A };
     let b = fleet("app-again", NODES, |_| slow, 200);
-    check(&of(A, 100), &b, slow, "frequency", 1);
+    check(&simulate(A, 100), &b, slow, "frequency", 1);
 }
 
 /// The spread of two nodes says little of what their mean is.

@@ -102,7 +102,7 @@ impl SimulatedFleet {
         }
     }
 
-    /// What was asked of it, with the faults planted.
+    /// Its plan, with the planted faults.
     #[must_use]
     pub const fn record(&self) -> &FleetRecord {
         &self.record

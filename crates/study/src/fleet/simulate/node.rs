@@ -158,7 +158,8 @@ impl<'a> Node<'a> {
             ("smt", if has_smt { "on" } else { "off" }.to_owned()),
             ("transparent-hugepages", "madvise".to_owned()),
         ];
-        { texts.into_iter() }
+        texts
+            .into_iter()
             .map(|(name, text)| (name.to_owned(), text))
             .collect()
     }

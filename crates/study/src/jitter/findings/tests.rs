@@ -1,4 +1,4 @@
-//! Machines with settings that are not at hand.
+//! Machines with settings that are not available here.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn cause(kind: GapCause, name: &str, gaps: u64, lost_ms: f64) -> JitterCauseReco
 }
 
 /// The findings on a machine of four CPUs of which two are isolated, or none.
-fn found(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
+fn find_in_four_cpus(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
     let topology = Topology::from_synthetic("core:4 pu:1").unwrap();
     let list = |text: &str| CpuSet::parse_list(text).unwrap();
     let isolation = match isolated {
@@ -88,7 +88,7 @@ fn found(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
 /// Expects findings: each a line with its check, and parts of its sentence and advice.
 #[track_caller]
 fn check(cpus: Vec<JitterCpuRecord>, isolated: bool, expected: &str) {
-    let found = found(cpus, isolated);
+    let found = find_in_four_cpus(cpus, isolated);
     assert_eq!(found.len(), expected.lines().count(), "{found:?}");
     for (finding, line) in found.iter().zip(expected.lines()) {
         let cells: Vec<&str> = line.split(" | ").collect();

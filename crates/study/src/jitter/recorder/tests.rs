@@ -34,11 +34,14 @@ fn card() -> Cause {
     }
 }
 
-fn recorded() -> Recorder {
+fn record_four_gaps() -> Recorder {
     let mut recorder = Recorder::new(&topology());
     let first = [
         gap(1_000_000, &[(tick(), 8_000)]),
-        gap(2_000_000, &[(Cause::Beneath, 90_000), (tick(), 10_000)]),
+        gap(
+            2_000_000,
+            &[(Cause::HypervisorOrFirmware, 90_000), (tick(), 10_000)],
+        ),
     ];
     recorder.take(0, &first);
     recorder.take(1, &[gap(3_000_000, &[(card(), 20_000)])]);
@@ -48,7 +51,7 @@ fn recorded() -> Recorder {
 
 #[test]
 fn a_gap_counts_under_its_largest_part_and_its_time_is_split() {
-    let recorder = recorded();
+    let recorder = record_four_gaps();
     assert_eq!(recorder.gaps(), 4);
     assert_eq!(recorder.named_share(), Some(0.75));
     let causes = recorder.causes();
@@ -79,12 +82,12 @@ fn a_cpu_has_its_own_figures() {
             cpu: 0,
             time: Duration::from_millis(10),
             readings: 100_000,
-            unwritten: 3,
+            lost_gaps: 3,
             ..WatchedCpu::default()
         }],
         ..WatchedCpus::default()
     };
-    let recorder = recorded();
+    let recorder = record_four_gaps();
     let cpu = recorder.cpus(&found).remove(0);
     assert_eq!((cpu.gaps, cpu.longest_us), (2, Some(100.0)));
     assert!((cpu.lost_share - 0.0108).abs() < 1e-9, "{cpu:?}");
@@ -119,7 +122,7 @@ fn without_gaps_nothing_is_claimed() {
 }
 
 #[test]
-fn threads_beyond_the_most_are_named_together() {
+fn threads_beyond_max_threads_are_merged() {
     let mut recorder = Recorder::new(&topology());
     for number in 0..(MAX_THREADS as u64 + 3) {
         let thread = Cause::Thread(format!("worker-{number}").into());

@@ -165,11 +165,11 @@ fn silent(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinio
     Opinion {
         confidence: level.confidence,
         advice: "Name the CPUs (cpu:LIST) by the measured groups.".to_owned(),
-        ..Opinion::cannot_tell(claim, by_measurement(kind, level))
+        ..Opinion::cannot_tell(claim, describe_measurement(kind, level))
     }
 }
 
-fn by_measurement(kind: LevelKind, level: &WiringLevel) -> String {
+fn describe_measurement(kind: LevelKind, level: &WiringLevel) -> String {
     format!(
         "CPUs that share a {} by measurement: {}. {}",
         noun(kind),
@@ -180,7 +180,7 @@ fn by_measurement(kind: LevelKind, level: &WiringLevel) -> String {
 
 /// The level was found, but with other groups than reported.
 fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
-    let measured = by_measurement(kind, level);
+    let measured = describe_measurement(kind, level);
     if level.confidence >= SURE {
         return contradict_claim(kind, claim, measured, level.confidence);
     }

@@ -1,7 +1,7 @@
 //! Processes that match no rule: what they keep of what was given here, and what they lose.
 
 use super::{RuleEnforcer, RuleEvent};
-use pinwise_machine::processes::{Held, HeldJournal, Identity, Processes};
+use pinwise_machine::processes::{HeldJournal, Identity, Processes, RuledProcess};
 
 impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     /// A process without a rule keeps its parent's CPUs and lowered priority, and is restored
@@ -30,7 +30,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let (raised, others): (Vec<i32>, Vec<i32>) = nices.partition(|&nice| nice < 0);
         held.nices = others;
         if !raised.is_empty() {
-            let raised = Held {
+            let raised = RuledProcess {
                 masks: Vec::new(),
                 nices: raised,
                 ..held.clone()
@@ -64,17 +64,21 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 
     /// What a process has from a parent that was placed here.
-    pub(super) fn find_inherited(&mut self, process: i32, identity: &Identity) -> Option<Held> {
+    pub(super) fn find_inherited(
+        &mut self,
+        process: i32,
+        identity: &Identity,
+    ) -> Option<RuledProcess> {
         let parent = self.held.get(&identity.parent)?.clone();
         let mask = self.host.mask(process)?;
         let nice = self.host.nice(process)?;
         let has_mask = parent.masks.contains(&mask);
         let has_nice = parent.nices.contains(&nice);
         let start = self.host.identity(identity.parent)?.start;
-        ((has_mask || has_nice) && start == parent.start).then_some(Held {
+        ((has_mask || has_nice) && start == parent.start).then_some(RuledProcess {
             masks: if has_mask { parent.masks } else { Vec::new() },
             nices: if has_nice { parent.nices } else { Vec::new() },
-            ..Held::new(process, identity.start)
+            ..RuledProcess::new(process, identity.start)
         })
     }
 }

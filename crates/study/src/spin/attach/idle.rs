@@ -57,7 +57,7 @@ pub(super) struct Idle {
 
 /// What a thread was seen at, in samples.
 #[derive(Debug, Default)]
-struct Seen {
+struct IdleSamples {
     all: u64,
     reading: u64,
     writing: u64,
@@ -77,7 +77,7 @@ struct Hiding {
     going_on: u64,
 }
 
-impl Seen {
+impl IdleSamples {
     fn note(&mut self, samples: &Samples, stack: &Stack, found: Option<&SpinLoop>, writes: bool) {
         let (frame, count) = (stack.frames[0], stack.count);
         let span = found.map(|found| (found.start, found.end));
@@ -128,7 +128,7 @@ impl Seen {
 
 impl Idle {
     pub(super) fn from_samples(samples: &Samples, sites: &mut Sites) -> Self {
-        let mut threads: BTreeMap<usize, Seen> = BTreeMap::new();
+        let mut threads: BTreeMap<usize, IdleSamples> = BTreeMap::new();
         let mut writes: BTreeMap<usize, bool> = BTreeMap::new();
         for stack in &samples.stacks {
             let seen = threads.entry(stack.thread).or_default();

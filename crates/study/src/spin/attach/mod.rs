@@ -18,13 +18,13 @@ mod tally;
 
 use std::time::Duration;
 
-use pinwise_machine::{MachineError, Prober, SampleOrder, Sampled, Sampler, Subject};
+use pinwise_machine::{MachineError, Prober, SampleOrder, Sampler, SamplingResult, Subject};
 use pinwise_profile::{Event, Stacks};
 use pinwise_record::{Finding, Header, HostRecord, Severity, SpinAttachRecord, TraceSource};
 
 use crate::host::host_record;
 use crate::profile::{counted_s, describe_missed, pause};
-use crate::trace::{exit_of, last_words, left_running};
+use crate::trace::{describe_left_running, exit_of, last_words};
 use sites::Sites;
 use tally::Tally;
 
@@ -99,7 +99,7 @@ pub struct About {
 
 /// From samples to a record without name and date.
 #[must_use]
-pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
+pub fn judge(sampled: &SamplingResult, about: About) -> SpinAttachRecord {
     let pause_ns = about.pause_ns;
     let samples = &sampled.samples;
     let is_seen = samples.event != Event::Proc;
@@ -118,7 +118,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     let places = tally.places(samples, cpu_s, pause_ns);
     let notes = sampled.notes.iter().cloned();
     let run = sampled.run.as_ref();
-    let left = run.and_then(|run| left_running(run, "no longer sampled"));
+    let left = run.and_then(|run| describe_left_running(run, "no longer sampled"));
     let counted_cpu_s = run.and_then(|run| counted_s(run, samples.has_kernel));
     let missed = describe_missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
     let words = missed
@@ -152,7 +152,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         places,
         exit: sampled.run.as_ref().and_then(|run| exit_of(&run.end)),
     };
-    findings(&mut record);
+    add_findings(&mut record);
     let progress = tally.progress().filter(|(_, s)| *s > NOTABLE * cpu_s);
     record.header.findings.extend(progress.map(|(library, s)| {
         Finding::new(
@@ -167,7 +167,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     record
 }
 
-fn findings(record: &mut SpinAttachRecord) {
+fn add_findings(record: &mut SpinAttachRecord) {
     let Some(share) = record.spin_share else {
         record.header.findings.push(Finding::new(
             "unseen",

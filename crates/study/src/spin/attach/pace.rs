@@ -8,7 +8,7 @@ use pinwise_stats::describe::quantile;
 
 /// Pairs that are needed at least.
 const MIN_PAIRS: usize = 8;
-/// Iterations between two samples at least: a count that begins anew at every
+/// Iterations between two samples at least: a count that restarts at every
 /// look hardly moves.
 const MIN_ITERATIONS: f64 = 16.0;
 /// Half of the pairs agree within this part of their median.
@@ -51,7 +51,7 @@ pub(super) fn measure_pace(
         .collect();
     let paces = (0..REGISTERS.len()).filter_map(|register| {
         let stride = stride(&texts, REGISTERS[register])?;
-        by(&steps, register, stride, found.hints)
+        pace_of_register(&steps, register, stride, found.hints)
     });
     let best = paces.max_by_key(|pace| pace.pairs)?;
     let is_near = pause_ns.is_none_or(|own| (own / FAR..own * FAR).contains(&best.hint_ns));
@@ -60,7 +60,7 @@ pub(super) fn measure_pace(
 
 /// The pace by one register: the median over pairs that count in the usual
 /// direction.
-fn by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace> {
+fn pace_of_register(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace> {
     let stride = stride as f64;
     let times = steps.iter().filter_map(|step| {
         let iterations = *step.changes.get(register)? as f64 / stride;

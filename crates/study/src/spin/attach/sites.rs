@@ -81,7 +81,7 @@ impl Site {
     }
 
     /// A function that waits without a loop of its own in sight.
-    pub(super) fn in_function(samples: &Samples, frame: usize, kind: LoopKind) -> Self {
+    pub(super) fn waiting_function(samples: &Samples, frame: usize, kind: LoopKind) -> Self {
         let mut site = Self::new(samples, frame, kind, None);
         let symbol = samples.frames[frame].symbol.as_ref();
         site.from_start = symbol.map_or(0, |symbol| symbol.offset);
@@ -157,7 +157,7 @@ impl Sites {
         {
             let is_own = is_named(samples, user[at], GO_YIELDS[2]);
             let into = (at + usize::from(is_own)).min(user.len() - 1);
-            let site = Site::in_function(samples, user[into], LoopKind::Yielding);
+            let site = Site::waiting_function(samples, user[into], LoopKind::Yielding);
             return Some((site, depth + into));
         }
         if depth > 0 {

@@ -94,7 +94,7 @@ impl Tally {
             let waits = located.filter(|located| !acquitted.contains(&located.site));
             let found = waits.or_else(|| {
                 let depth = asking.depth(samples, stack)?;
-                let site = Site::in_function(samples, stack.frames[depth], LoopKind::Asking);
+                let site = Site::waiting_function(samples, stack.frames[depth], LoopKind::Asking);
                 Some(Located {
                     site,
                     depth,
@@ -111,7 +111,7 @@ impl Tally {
                     LoopKind::BareLoad
                 };
                 Some(Located {
-                    site: Site::in_function(samples, frame, kind),
+                    site: Site::waiting_function(samples, frame, kind),
                     depth: 0,
                     standing: Standing::AtAtomic,
                 })

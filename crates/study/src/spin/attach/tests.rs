@@ -90,7 +90,7 @@ fn frame(address: u64, is_kernel: bool, name: Option<&str>) -> Frame {
 
 /// Stacks by their frames' addresses and how often each was seen; addresses beyond 0xffff are the
 /// kernel's, with the name given.
-fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
+fn sample_stacks(stacks: &[(&[u64], u64)], kernel: &str) -> SamplingResult {
     let mut frames = Vec::new();
     let mut made = Vec::new();
     for (addresses, count) in stacks {
@@ -107,7 +107,7 @@ fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
             weight_ns: count * PERIOD_NS,
         });
     }
-    Sampled {
+    SamplingResult {
         samples: Samples {
             event: Event::CpuClock,
             hz: 1000,
@@ -136,7 +136,7 @@ fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
     }
 }
 
-fn judged(sampled: &Sampled) -> SpinAttachRecord {
+fn judge_samples(sampled: &SamplingResult) -> SpinAttachRecord {
     let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
     let about = About {
         host: HostRecord::new("local".to_owned(), false, &topology),
@@ -152,7 +152,7 @@ fn judged(sampled: &Sampled) -> SpinAttachRecord {
 
 #[track_caller]
 fn check(stacks: &[(&[u64], u64)], kernel: &str, expected: &[(&str, u64)], work: u64) {
-    let record = judged(&sampled(stacks, kernel));
+    let record = judge_samples(&sample_stacks(stacks, kernel));
     let places = record.places.iter();
     let found: Vec<(&str, u64)> = places.map(|p| (p.kind.as_str(), p.samples)).collect();
     assert_eq!(found, expected);
@@ -164,7 +164,7 @@ fn check(stacks: &[(&[u64], u64)], kernel: &str, expected: &[(&str, u64)], work:
 fn time_goes_to_the_loop_it_was_seen_in() {
     let stacks: [(&[u64], u64); 3] = [(&[BLIND], 90), (&[DEC], 5), (&[SUM], 40)];
     check(&stacks, "", &[("blind_delay", 95)], 40);
-    let record = judged(&sampled(&stacks, ""));
+    let record = judge_samples(&sample_stacks(&stacks, ""));
     assert_eq!(record.places[0].gap_hints, Some(30));
     assert_eq!(record.places[0].address, 0x1005);
     assert_eq!(record.places[0].code.len(), 3);
@@ -179,9 +179,9 @@ fn time_goes_to_the_loop_it_was_seen_in() {
 /// hint.
 #[test]
 fn a_loop_with_a_hint_has_one_kind_wherever_it_is_seen() {
-    let mut waits = sampled(&[(&[BLIND], 60), (&[DEC], 40)], "");
-    met_again(&mut waits, 1, &[0; 40]);
-    let record = judged(&waits);
+    let mut waits = sample_stacks(&[(&[BLIND], 60), (&[DEC], 40)], "");
+    add_neighbours(&mut waits, 1, &[0; 40]);
+    let record = judge_samples(&waits);
     let places: Vec<_> = record
         .places
         .iter()
@@ -227,7 +227,7 @@ fn check_calls(samples: &[(&str, u64)], expected_share: f64, expected_work_s: f6
         stacks.push((addresses, *count));
     }
     let stacks: Vec<(&[u64], u64)> = stacks.iter().map(|(at, n)| (&at[..], *n)).collect();
-    let mut sampled = sampled(&stacks, "");
+    let mut sampled = sample_stacks(&stacks, "");
     for (frame, name) in sampled.samples.frames.iter_mut().zip(names) {
         frame.symbol = Some(Symbol {
             name,
@@ -236,7 +236,7 @@ fn check_calls(samples: &[(&str, u64)], expected_share: f64, expected_work_s: f6
             inlined: Vec::new(),
         });
     }
-    let record = judged(&sampled);
+    let record = judge_samples(&sampled);
     let share = record.spin_share.unwrap();
     assert!((share - expected_share).abs() < 1e-9, "{share}");
     let shares = record.shares.unwrap();
@@ -280,7 +280,7 @@ fn a_thread_that_gets_something_or_sleeps_works() {
 #[test]
 fn a_progress_loop_is_named_and_not_called_spinning() {
     let names = ["mca_btl_progress", "opal_progress", "PMPI_Recv"];
-    let mut sampled = sampled(&[(&[0x1015, 0x1016, 0x1017], 90), (&[SUM], 10)], "");
+    let mut sampled = sample_stacks(&[(&[0x1015, 0x1016, 0x1017], 90), (&[SUM], 10)], "");
     for (frame, name) in sampled.samples.frames.iter_mut().zip(names) {
         frame.symbol = Some(Symbol {
             name: name.to_owned(),
@@ -289,11 +289,13 @@ fn a_progress_loop_is_named_and_not_called_spinning() {
             inlined: Vec::new(),
         });
     }
-    let record = judged(&sampled);
+    let record = judge_samples(&sampled);
     assert_eq!(record.spin_share, Some(0.0));
-    let said = &record.findings[0];
-    assert_eq!(said.check, "progress_loop");
-    assert!(said.sentence.starts_with("0.09 of 0.10 s") && said.sentence.contains("Open MPI"));
+    let finding = &record.findings[0];
+    assert_eq!(finding.check, "progress_loop");
+    assert!(
+        finding.sentence.starts_with("0.09 of 0.10 s") && finding.sentence.contains("Open MPI")
+    );
 }
 
 /// The kernel reports a yield, and the functions above it are named so.
@@ -302,7 +304,7 @@ fn check_yielding(names: &[&str], expected: &str) {
     let addresses: Vec<u64> = (0..=names.len() as u64).map(|at| 0x1035 + at).collect();
     let mut stack = addresses.clone();
     stack[0] = 0xfff1_0000;
-    let mut sampled = sampled(&[(&stack, 30)], "__x64_sys_sched_yield");
+    let mut sampled = sample_stacks(&[(&stack, 30)], "__x64_sys_sched_yield");
     for (frame, name) in sampled.samples.frames[1..].iter_mut().zip(names) {
         frame.symbol = Some(Symbol {
             name: (*name).to_owned(),
@@ -311,7 +313,7 @@ fn check_yielding(names: &[&str], expected: &str) {
             inlined: Vec::new(),
         });
     }
-    let record = judged(&sampled);
+    let record = judge_samples(&sampled);
     assert_eq!(record.places[0].function.as_deref(), Some(expected));
     assert_eq!(record.places[0].kind, SpinKind::Yielding);
 }
@@ -332,7 +334,7 @@ fn the_caller_of_a_yielding_function_yields() {
 
 #[test]
 fn a_goroutine_that_yields_is_seen_on_both_stacks() {
-    let mut sampled = sampled(&[(&[SUM, 0x1015, 0x1016], 40), (&[DEC, 0x1017], 60)], "");
+    let mut sampled = sample_stacks(&[(&[SUM, 0x1015, 0x1016], 40), (&[DEC, 0x1017], 60)], "");
     let names = [
         "runtime.lock2",
         "runtime.gosched_m",
@@ -348,7 +350,7 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
             inlined: Vec::new(),
         });
     }
-    let record = judged(&sampled);
+    let record = judge_samples(&sampled);
     let places = record.places.iter();
     let found: Vec<_> = places
         .map(|p| (p.function.as_deref().unwrap(), p.samples))
@@ -363,7 +365,7 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
 }
 
 /// Neighbouring samples at one instruction, by how much a register changed.
-fn met_again(sampled: &mut Sampled, frame: usize, changes: &[i64]) {
+fn add_neighbours(sampled: &mut SamplingResult, frame: usize, changes: &[i64]) {
     let step = |change: i64| {
         let mut changes = vec![0; 16];
         changes[3] = change;
@@ -383,47 +385,51 @@ fn met_again(sampled: &mut Sampled, frame: usize, changes: &[i64]) {
 fn a_thread_that_gets_nowhere_waits() {
     // In functions without a loop: a call returns, and is made again.
     let calls: [(&[u64], u64); 1] = [(&[0x1038, 0x103a], 40)];
-    let mut waits = sampled(&calls, "");
-    met_again(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
-    assert_eq!(judged(&waits).spin_share, Some(1.0));
-    assert_eq!(judged(&waits).places[0].kind, SpinKind::BareLoad);
+    let mut waits = sample_stacks(&calls, "");
+    add_neighbours(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
+    assert_eq!(judge_samples(&waits).spin_share, Some(1.0));
+    assert_eq!(judge_samples(&waits).places[0].kind, SpinKind::BareLoad);
     // One that only counts its turns makes no progress either.
-    let mut counts = sampled(&calls, "");
-    met_again(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
-    assert_eq!(judged(&counts).spin_share, Some(1.0));
+    let mut counts = sample_stacks(&calls, "");
+    add_neighbours(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
+    assert_eq!(judge_samples(&counts).spin_share, Some(1.0));
     // A register that jumps about means progress; this few pairs show nothing.
     for (still, changed) in [(30, 9), (15, 0)] {
-        let mut works = sampled(&calls, "");
+        let mut works = sample_stacks(&calls, "");
         let changes = [vec![0; still], vec![7; changed]].concat();
-        met_again(&mut works, 0, &changes);
-        assert_eq!(judged(&works).spin_share, Some(0.0), "{still} {changed}");
+        add_neighbours(&mut works, 0, &changes);
+        assert_eq!(
+            judge_samples(&works).spin_share,
+            Some(0.0),
+            "{still} {changed}"
+        );
     }
-    let mut works = sampled(&calls, "");
-    met_again(&mut works, 0, &[1000, -700, 30, 1_000_000].repeat(9));
-    assert_eq!(judged(&works).spin_share, Some(0.0));
+    let mut works = sample_stacks(&calls, "");
+    add_neighbours(&mut works, 0, &[1000, -700, 30, 1_000_000].repeat(9));
+    assert_eq!(judge_samples(&works).spin_share, Some(0.0));
     // Unless it comes back outside a loop: a function that is called from two places.
     let recurring = |address: u64| {
-        let mut called = sampled(&[(&[address], 40)], "");
-        met_again(&mut called, 0, &[1000, -700, 30, 1_000_000].repeat(9));
+        let mut called = sample_stacks(&[(&[address], 40)], "");
+        add_neighbours(&mut called, 0, &[1000, -700, 30, 1_000_000].repeat(9));
         for step in &mut called.samples.steps {
             step.recurs = true;
         }
-        judged(&called).spin_share
+        judge_samples(&called).spin_share
     };
     assert_eq!(recurring(0x103a), Some(1.0));
     assert_eq!(recurring(0x1038), Some(0.0));
     // Nor is a count what memory is read by.
-    let mut walks = sampled(&[(&[0x1018], 20), (&[SUM, 0x103a], 20)], "");
-    met_again(&mut walks, 0, &[1000; 36]);
+    let mut walks = sample_stacks(&[(&[0x1018], 20), (&[SUM, 0x103a], 20)], "");
+    add_neighbours(&mut walks, 0, &[1000; 36]);
     for step in &mut walks.samples.steps {
         step.changes.swap(3, 4);
     }
-    assert_eq!(judged(&walks).spin_share, Some(0.0));
+    assert_eq!(judge_samples(&walks).spin_share, Some(0.0));
     // Code that is not read may have effects.
-    let mut unread = sampled(&calls, "");
-    met_again(&mut unread, 0, &[0; 39]);
+    let mut unread = sample_stacks(&calls, "");
+    add_neighbours(&mut unread, 0, &[0; 39]);
     unread.samples.code.clear();
-    assert_eq!(judged(&unread).spin_share, Some(0.0));
+    assert_eq!(judge_samples(&unread).spin_share, Some(0.0));
 }
 
 #[test]
@@ -431,11 +437,11 @@ fn results_on_the_own_stack_are_not_work() {
     // 1040: mov [r12], al; 1044: ret, in a function that is called again and again.
     let judged_share = |pointing: &[u16]| {
         let calls: [(&[u64], u64); 2] = [(&[0x1038, 0x103a], 90), (&[0x1040, 0x103a], 10)];
-        let mut polls = sampled(&calls, "");
+        let mut polls = sample_stacks(&calls, "");
         polls.samples.code[0].1.bytes[0x40..0x45].copy_from_slice(&[0x41, 0x88, 0x04, 0x24, 0xc3]);
-        met_again(&mut polls, 0, &[0; 40]);
+        add_neighbours(&mut polls, 0, &[0; 40]);
         polls.samples.stack_pointers = pointing.iter().map(|&bits| (2, bits)).collect();
-        judged(&polls).spin_share
+        judge_samples(&polls).spin_share
     };
     assert_eq!(judged_share(&[1 << 12 | 1 << 7]), Some(1.0));
     // Whose memory it is is not known, or that of another register.
@@ -446,14 +452,14 @@ fn results_on_the_own_stack_are_not_work() {
 #[test]
 fn a_thread_that_does_nothing_but_read_the_clock_waits() {
     let check = |reading: u64, working: u64, expected: f64| {
-        let mut sampled = sampled(&[(&[DEC], reading), (&[SUM], working)], "");
+        let mut sampled = sample_stacks(&[(&[DEC], reading), (&[SUM], working)], "");
         sampled.samples.frames[0].symbol = Some(Symbol {
             name: "__vdso_clock_gettime".to_owned(),
             offset: 9,
             source: None,
             inlined: Vec::new(),
         });
-        let share = judged(&sampled).spin_share.unwrap();
+        let share = judge_samples(&sampled).spin_share.unwrap();
         assert!(
             (share - expected).abs() < 1e-9,
             "{reading} {working}: {share}"
@@ -466,7 +472,7 @@ fn a_thread_that_does_nothing_but_read_the_clock_waits() {
 
 #[test]
 fn what_one_hint_took_is_seen_in_a_counter() {
-    let mut sampled = sampled(&[(&[BLIND], 20), (&[DEC], 20)], "");
+    let mut sampled = sample_stacks(&[(&[BLIND], 20), (&[DEC], 20)], "");
     let step = |ns: u64, counted: i64| {
         let mut changes = vec![0; 16];
         // rcx counts down; another thread's value is in rax.
@@ -481,14 +487,14 @@ fn what_one_hint_took_is_seen_in_a_counter() {
         }
     };
     let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
-    // Counts that began anew, and a thread that was preempted.
+    // Counts that restarted, and a thread that was preempted.
     steps.extend([
         step(1_000_000, -5000),
         step(1_000_000, 17),
         step(9_000_000, 20_000),
     ]);
     sampled.samples.steps = steps;
-    let record = judged(&sampled);
+    let record = judge_samples(&sampled);
     let seen = record.places[0].hint_ns_seen.unwrap();
     assert!((seen - 50.07).abs() < 0.1, "{seen}");
     assert_eq!(record.places[0].hint_ns_pairs, 30);
@@ -496,10 +502,10 @@ fn what_one_hint_took_is_seen_in_a_counter() {
 
 #[test]
 fn unobserved_figures_are_null() {
-    let mut sampled = sampled(&[], "");
+    let mut sampled = sample_stacks(&[], "");
     sampled.samples.event = Event::Proc;
     sampled.samples.threads[0].cpu_s = Some(0.25);
-    let record = judged(&sampled);
+    let record = judge_samples(&sampled);
     assert_eq!(record.shares, None);
     assert_eq!(record.spin_share, None);
     assert_eq!(record.pauses_per_s, None);

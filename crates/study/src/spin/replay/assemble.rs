@@ -5,10 +5,10 @@ use super::{Arm, Cell, ReplayPlan, ms};
 use pinwise_format::whole;
 use pinwise_machine::{HandOver, HintMade};
 use pinwise_record::{
-    ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured, ReplayPrediction,
+    HintRecipe, ReleaseSeen, ReplayCell, ReplayExperiment, ReplayMeasured, ReplayPrediction,
     ReplayedAlgorithm, SpinReplayRecord, WaitEnd,
 };
-use pinwise_spin::lateness::{Costs, Ending, Seen, UNSTABLE_SHARE};
+use pinwise_spin::lateness::{Costs, Ending, ReleaseNotice, UNSTABLE_SHARE};
 use pinwise_stats::describe::{mean, median, quantile};
 use pinwise_topology::Topology;
 
@@ -16,7 +16,7 @@ use pinwise_topology::Topology;
 const ITEMS: f64 = 100.0;
 
 /// Writes down all cells of items.
-pub(super) fn hand_overs(
+pub(super) fn record_hand_overs(
     plan: &ReplayPlan,
     arms: &[Arm],
     cells: &[Vec<Cell>],
@@ -33,15 +33,15 @@ pub(super) fn hand_overs(
     let all = cells.iter().flatten();
     let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
     record.hint.achieved_ns = median(&achieved);
-    record.hint.made = all.clone().find_map(|cell| cell.made).map(record_hint);
+    record.hint.recipe = all.clone().find_map(|cell| cell.made).map(record_hint);
     record.conclusions = conclusions(record);
 }
 
-pub(super) fn record_hint(made: HintMade) -> ReplayHintMade {
+pub(super) fn record_hint(made: HintMade) -> HintRecipe {
     match made {
-        HintMade::Own => ReplayHintMade::Own,
-        HintMade::Stretched => ReplayHintMade::Stretched,
-        HintMade::Shortened => ReplayHintMade::Shortened,
+        HintMade::Own => HintRecipe::Own,
+        HintMade::Stretched => HintRecipe::Stretched,
+        HintMade::Shortened => HintRecipe::Shortened,
     }
 }
 
@@ -128,7 +128,9 @@ fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
     }
     let of = |figure: fn(&HandOver) -> f64| items.iter().map(figure).collect::<Vec<f64>>();
     let late_us = of(|item| item.late_ns * 1e-3);
-    let parks = items.iter().filter(|item| item.seen == Seen::Parked);
+    let parks = items
+        .iter()
+        .filter(|item| item.seen == ReleaseNotice::Parked);
     Some(ReplayMeasured {
         lateness_us: quantile(&late_us, 0.5),
         lateness_low_us: quantile(&late_us, 0.25),
@@ -144,15 +146,15 @@ fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
 
 /// The results of the items, as sentences.
 fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
-    let mut said = Vec::new();
-    said.extend(old_and_new(&record.algorithms));
+    let mut sentences = Vec::new();
+    sentences.extend(old_and_new(&record.algorithms));
     for of in &record.algorithms {
-        said.extend(accuracy(of));
+        sentences.extend(accuracy(of));
     }
     for of in &record.algorithms {
-        said.extend(cliffs(of, record.experiment == ReplayExperiment::Handoff));
+        sentences.extend(cliffs(of, record.experiment == ReplayExperiment::Handoff));
     }
-    said
+    sentences
 }
 
 fn accuracy(of: &ReplayedAlgorithm) -> Option<String> {
@@ -220,7 +222,7 @@ fn cliffs(of: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
 }
 
 /// Remarks on the threads and on what was left out.
-pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
+pub(super) fn add_notes(topology: &Topology, record: &mut SpinReplayRecord) {
     let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
     if let [holder, waiter] = record.cpus[..]
         && core_of(holder).is_some()

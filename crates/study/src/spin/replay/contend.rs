@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{Arm, OnCell, ReplayPlan, assemble};
-use pinwise_machine::{ContendOrder, Contended, Replayer};
+use pinwise_machine::{ContendOrder, ContentionResult, Replayer};
 use pinwise_record::{ContentionCell, SpinReplayRecord};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_topology::Topology;
@@ -33,7 +33,8 @@ pub(super) fn run(
         plan.threads.clone()
     };
     record.cpus.clone_from(&allowed);
-    let mut found: Vec<Vec<Vec<Contended>>> = vec![vec![Vec::new(); threads.len()]; arms.len()];
+    let mut found: Vec<Vec<Vec<ContentionResult>>> =
+        vec![vec![Vec::new(); threads.len()]; arms.len()];
     let all = plan.repeats * threads.len() * arms.len();
     let mut done = 0;
     for _ in 0..plan.repeats {
@@ -58,8 +59,8 @@ pub(super) fn run(
         .map(|c| c.hint.achieved_ns)
         .collect();
     record.hint.achieved_ns = median(&achieved);
-    let made = found.iter().flatten().flatten().next();
-    record.hint.made = made.map(|contended| assemble::record_hint(contended.hint.made));
+    let result = found.iter().flatten().flatten().next();
+    record.hint.recipe = result.map(|contended| assemble::record_hint(contended.hint.made));
     for (arm, found) in arms.iter().zip(&found) {
         let mut of = assemble::algorithm(arm, Vec::new());
         let cells = threads.iter().zip(found);
@@ -73,8 +74,8 @@ pub(super) fn run(
     Ok(())
 }
 
-fn cell(threads: usize, found: &[Contended]) -> ContentionCell {
-    let median = |figure: fn(&Contended) -> f64| {
+fn cell(threads: usize, found: &[ContentionResult]) -> ContentionCell {
+    let median = |figure: fn(&ContentionResult) -> f64| {
         let values: Vec<f64> = found.iter().map(figure).collect();
         quantile(&values, 0.5)
     };
@@ -96,7 +97,7 @@ fn cell(threads: usize, found: &[Contended]) -> ContentionCell {
     }
 }
 
-fn operations(contended: &Contended) -> f64 {
+fn operations(contended: &ContentionResult) -> f64 {
     let operations: u64 = contended
         .threads
         .iter()
@@ -105,7 +106,7 @@ fn operations(contended: &Contended) -> f64 {
     operations.max(1) as f64
 }
 
-fn cpu_ns(contended: &Contended) -> f64 {
+fn cpu_ns(contended: &ContentionResult) -> f64 {
     let cpu_ns: f64 = contended.threads.iter().map(|thread| thread.cpu_ns).sum();
     cpu_ns.max(1.0)
 }

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::host::host_record;
 use pinwise_format::whole;
 use pinwise_machine::{
-    HandOver, HandOverOrder, HandedOver, HintMade, Probe, Prober, Replayer, Waiter,
+    HandOver, HandOverOrder, HandOverResult, HintMade, Probe, Prober, Replayer, Waiter,
 };
 use pinwise_record::{Header, ReplayHint, SpinReplayRecord};
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
@@ -37,10 +37,10 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::ProducerConsumer, Self::Handoff, Self::Contend];
 
-    /// As it is asked for.
+    /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -184,7 +184,7 @@ pub fn run(
             own_ns,
             wanted_ns,
             achieved_ns: None,
-            made: None,
+            recipe: None,
         },
         wake_ns,
         hold_ms: (plan.experiment == Experiment::ProducerConsumer).then(|| ms(plan.hold)),
@@ -199,9 +199,9 @@ pub fn run(
         contend::run(plan, &arms, &topology, machine, on_cell, &mut record)?;
     } else {
         let cells = hand_over_all(plan, &arms, holder, waiter, costs, machine, on_cell)?;
-        assemble::hand_overs(plan, &arms, &cells, costs, &mut record);
+        assemble::record_hand_overs(plan, &arms, &cells, costs, &mut record);
     }
-    assemble::notes(&topology, &mut record);
+    assemble::add_notes(&topology, &mut record);
     Ok(record)
 }
 
@@ -264,8 +264,8 @@ fn wake_ns(
         limit: LIMIT.max(hold * 4),
         is_realtime: plan.is_realtime,
     };
-    let made = machine.hand_over(&order)?;
-    let late: Vec<f64> = made.items.iter().map(|item| item.late_ns).collect();
+    let result = machine.hand_over(&order)?;
+    let late: Vec<f64> = result.items.iter().map(|item| item.late_ns).collect();
     Ok(median(&late))
 }
 
@@ -317,7 +317,7 @@ impl ReplayPlan {
 }
 
 impl Cell {
-    fn add(&mut self, made: HandedOver) {
+    fn add(&mut self, made: HandOverResult) {
         self.items.extend(made.items);
         self.switched += made.switched;
         self.stopped += made.stopped;

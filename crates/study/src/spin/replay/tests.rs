@@ -21,7 +21,7 @@ fn plan(algorithms: &[Option<&'static Algorithm>]) -> ReplayPlan {
     }
 }
 
-fn replayed(plan: &ReplayPlan, topology: &str) -> Result<SpinReplayRecord> {
+fn replay_on(plan: &ReplayPlan, topology: &str) -> Result<SpinReplayRecord> {
     let mut machine = SimulatedMachine::open(topology, 7).unwrap();
     run(plan, &mut machine, &mut |_, _| ())
 }
@@ -29,7 +29,7 @@ fn replayed(plan: &ReplayPlan, topology: &str) -> Result<SpinReplayRecord> {
 #[test]
 fn the_field_report_s_curve_comes_out_with_its_cliff() {
     let both = [Some(&NETFX_AWARELOCK), Some(&CORECLR_MONITOR), None];
-    let record = replayed(&plan(&both), "core:2 pu:1").unwrap();
+    let record = replay_on(&plan(&both), "core:2 pu:1").unwrap();
     let [old, new, futex] = &record.algorithms[..] else {
         panic!("{record:?}");
     };
@@ -86,7 +86,7 @@ fn a_hand_off_s_delay_is_the_time_until_the_release() {
     let mut plan = plan(&[Some(&NETFX_AWARELOCK)]);
     plan.experiment = Experiment::Handoff;
     plan.delays = vec![Duration::from_millis(8)];
-    let record = replayed(&plan, "core:2 pu:1").unwrap();
+    let record = replay_on(&plan, "core:2 pu:1").unwrap();
     let cell = &record.algorithms[0].cells[0];
     assert!((cell.hold_ms - 8.0).abs() < 1e-9 && cell.delay_ms == 0.0);
     let late_us = cell.predicted.lateness_us.unwrap();
@@ -95,22 +95,22 @@ fn a_hand_off_s_delay_is_the_time_until_the_release() {
 }
 
 #[track_caller]
-fn refused(plan: &ReplayPlan, topology: &str, words: &str) {
-    let error = replayed(plan, topology).unwrap_err().to_string();
+fn check_refusal(plan: &ReplayPlan, topology: &str, words: &str) {
+    let error = replay_on(plan, topology).unwrap_err().to_string();
     assert!(error.contains(words), "{error}");
 }
 
 #[test]
 fn what_cannot_be_replayed_is_refused_with_its_reason() {
     let mut one = plan(&[None]);
-    refused(&one, "core:1 pu:1", "only CPU 0 is allowed");
+    check_refusal(&one, "core:1 pu:1", "only CPU 0 is allowed");
     one.experiment = Experiment::Contend;
-    refused(&one, "core:2 pu:1", "executes no instructions");
+    check_refusal(&one, "core:2 pu:1", "executes no instructions");
     const LOADS: Algorithm = Algorithm {
         unit: pinwise_spin::algorithm::Unit::Load,
         ..NETFX_AWARELOCK
     };
-    refused(
+    check_refusal(
         &plan(&[Some(&LOADS)]),
         "core:2 pu:1",
         "without spin-wait hints",
@@ -119,7 +119,7 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
         backoff: pinwise_spin::algorithm::Backoff::Unknown,
         ..NETFX_AWARELOCK
     };
-    refused(
+    check_refusal(
         &plan(&[Some(&UNKNOWN)]),
         "core:2 pu:1",
         "its exact steps are not known",
@@ -128,13 +128,13 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
 
 #[test]
 fn siblings_are_used_if_there_is_only_one_core() {
-    let record = replayed(&plan(&[None]), "core:1 pu:2").unwrap();
+    let record = replay_on(&plan(&[None]), "core:1 pu:2").unwrap();
     assert!(
         record
             .notes
             .iter()
             .any(|note| note.contains("share a core"))
     );
-    let record = replayed(&plan(&[None]), "core:2 pu:2").unwrap();
+    let record = replay_on(&plan(&[None]), "core:2 pu:2").unwrap();
     assert_eq!(record.cpus, [0, 2]);
 }

@@ -23,7 +23,7 @@ fn machine() -> Topology {
 }
 
 /// A trace of one second, with half a second of the program on each of these CPUs.
-fn traced(cpus: &[usize]) -> TraceRecord {
+fn trace_on_cpus(cpus: &[usize]) -> TraceRecord {
     let topology = machine();
     let about = About {
         source: TraceSource::Command {
@@ -66,16 +66,16 @@ fn card() -> Cause {
     Cause::Interrupt { number: 38, name }
 }
 
-fn found(shares: Vec<InterruptShare>, gaps: u64) -> TraceRecord {
-    of_summary(&InterruptSummary {
+fn add_up_interrupts(shares: Vec<InterruptShare>, gaps: u64) -> TraceRecord {
+    record_of_summary(&InterruptSummary {
         shares,
         gaps,
         ..InterruptSummary::default()
     })
 }
 
-fn of_summary(summary: &InterruptSummary) -> TraceRecord {
-    let mut trace = traced(&[1, 2]);
+fn record_of_summary(summary: &InterruptSummary) -> TraceRecord {
+    let mut trace = trace_on_cpus(&[1, 2]);
     trace.interrupts = Some(record(summary, &trace, &machine()));
     trace
 }
@@ -83,7 +83,7 @@ fn of_summary(summary: &InterruptSummary) -> TraceRecord {
 #[test]
 fn causes_have_their_device_and_their_share_of_each_cpu() {
     let net = || Cause::Softirq("NET_RX".into());
-    let trace = found(
+    let trace = add_up_interrupts(
         vec![
             share(card(), 2, 80, 60),
             share(net(), 1, 40, 0),
@@ -111,7 +111,7 @@ fn causes_have_their_device_and_their_share_of_each_cpu() {
 
 #[track_caller]
 fn check(shares: Vec<InterruptShare>, gaps: u64, expected: &[(&str, &str)]) {
-    let trace = found(shares, gaps);
+    let trace = add_up_interrupts(shares, gaps);
     let found = findings(&trace, &machine());
     let words = found
         .iter()
@@ -167,7 +167,7 @@ fn lost_reports_are_a_finding() {
 fn fewer_reports_than_the_kernel_counted_are_a_lower_bound() {
     let counted = |by_kernel| {
         let tick = Cause::Vector("local_timer".into());
-        of_summary(&InterruptSummary {
+        record_of_summary(&InterruptSummary {
             shares: [1, 2].map(|cpu| share(tick.clone(), cpu, 1, 1)).into(),
             counted: [(tick, by_kernel)].into(),
             ..InterruptSummary::default()

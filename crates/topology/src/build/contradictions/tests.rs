@@ -39,7 +39,7 @@ fn a_missing_mask_of_the_kernel_is_empty() {
 }
 
 /// The machine with another file for some of its CPUs.
-fn altered(file: &str, text: impl Fn(usize) -> String) -> Capture {
+fn alter_capture(file: &str, text: impl Fn(usize) -> String) -> Capture {
     let mut capture = machine();
     for cpu in 0..8 {
         capture.insert(format!("{CPU_DIR}/cpu{cpu}/{file}"), text(cpu));
@@ -68,13 +68,14 @@ fn files_that_agree_are_not_reported() {
     assert_eq!(topology.counts().llcs, 2);
     assert_eq!(warnings, Vec::<String>::new());
     // Ids may restart in each package.
-    let (_, warnings) = Topology::from_capture(&altered("cache/index3/id", |_| "0".to_owned()));
+    let (_, warnings) =
+        Topology::from_capture(&alter_capture("cache/index3/id", |_| "0".to_owned()));
     assert_eq!(warnings, Vec::<String>::new());
 }
 
 #[test]
 fn an_l3_over_two_packages_is_one_in_each() {
-    let capture = altered("cache/index3/shared_cpu_list", |_| "0-7".to_owned());
+    let capture = alter_capture("cache/index3/shared_cpu_list", |_| "0-7".to_owned());
     check(
         &capture,
         Level::Llc,
@@ -86,12 +87,12 @@ fn an_l3_over_two_packages_is_one_in_each() {
 #[test]
 fn lists_count_if_an_l3_id_has_several() {
     let halves = ["0-1", "2-3", "4-5", "6-7"];
-    let capture = altered("cache/index3/shared_cpu_list", |cpu| {
+    let capture = alter_capture("cache/index3/shared_cpu_list", |cpu| {
         halves[cpu / 2].to_owned()
     });
     let warning = "The L3 with id 0 has 2 lists of CPUs that do not overlap, 0-1; 2-3";
     check(&capture, Level::Llc, &halves, warning);
-    let many = altered("cache/index3/shared_cpu_list", |cpu| cpu.to_string());
+    let many = alter_capture("cache/index3/shared_cpu_list", |cpu| cpu.to_string());
     check(
         &many,
         Level::Llc,
@@ -102,14 +103,14 @@ fn lists_count_if_an_l3_id_has_several() {
 
 #[test]
 fn lists_count_if_one_has_several_l3_ids() {
-    let capture = altered("cache/index3/id", |cpu| (cpu / 2).to_string());
+    let capture = alter_capture("cache/index3/id", |cpu| (cpu / 2).to_string());
     let warning = "CPUs 0-3 are listed as sharing an L3, but give it 2 ids, 0; 1";
     check(&capture, Level::Llc, &["0-3", "4-7"], warning);
 }
 
 #[test]
 fn packages_of_one_id_are_one() {
-    let mut capture = altered("topology/package_cpus_list", |cpu| cpu.to_string());
+    let mut capture = alter_capture("topology/package_cpus_list", |cpu| cpu.to_string());
     for cpu in 0..8 {
         let file = format!("{CPU_DIR}/cpu{cpu}/topology/physical_package_id");
         capture.insert(file, "0");
@@ -131,7 +132,7 @@ fn a_quota_above_the_allowed_cpus_has_no_effect() {
 
 #[test]
 fn a_core_over_two_packages_is_one_in_each() {
-    let capture = altered("topology/core_cpus_list", |cpu| match cpu {
+    let capture = alter_capture("topology/core_cpus_list", |cpu| match cpu {
         3 | 4 => "3-4".to_owned(),
         _ => cpu.to_string(),
     });
@@ -165,9 +166,10 @@ fn nodes_across_packages_are_kept_and_reported() {
 /// A machine of hundreds of CPUs may have the same oddity in a file of each.
 #[test]
 fn the_same_contradiction_of_many_cpus_is_one_warning() {
-    let (_, warnings) = Topology::from_capture(&altered("cache/index3/shared_cpu_list", |cpu| {
-        if cpu == 0 { "0-7" } else { "0" }.to_owned()
-    }));
+    let (_, warnings) =
+        Topology::from_capture(&alter_capture("cache/index3/shared_cpu_list", |cpu| {
+            if cpu == 0 { "0-7" } else { "0" }.to_owned()
+        }));
     let alone: Vec<&String> = warnings.iter().filter(|w| w.contains("itself")).collect();
     assert_eq!(
         alone,
@@ -176,9 +178,10 @@ fn the_same_contradiction_of_many_cpus_is_one_warning() {
           itself; ignored. The same of 6 more CPUs, 1-7 in all."
         ]
     );
-    let (_, warnings) = Topology::from_capture(&altered("topology/package_cpus_list", |cpu| {
-        format!("{cpu}-{}", cpu + 1)
-    }));
+    let (_, warnings) =
+        Topology::from_capture(&alter_capture("topology/package_cpus_list", |cpu| {
+            format!("{cpu}-{}", cpu + 1)
+        }));
     let odd = warnings.iter().filter(|w| w.contains("share a package"));
     let odd: Vec<&String> = odd.collect();
     assert_eq!(odd.len(), 2, "{warnings:?}");

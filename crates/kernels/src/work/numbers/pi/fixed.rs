@@ -130,7 +130,7 @@ impl Scratch {
         match goal {
             Goal::Inverse => multiplier.multiply(x, &root[..known], error)?,
             Goal::InverseRoot => {
-                multiplier.square(&root[..known], product)?;
+                multiplier.square_into(&root[..known], product)?;
                 multiplier.multiply(x, product, error)?;
             }
         }

@@ -125,13 +125,13 @@ struct Circle<'a> {
 }
 
 impl Worker for Circle<'_> {
-    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+    fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         self.start();
         // Each iteration doubles the digits: this many are never needed.
         for power in 0..u64::BITS {
             if self.iterate(power)? {
                 self.divide()?;
-                return self.verified();
+                return self.verify_digest();
             }
         }
         Err("the two means do not meet")
@@ -173,7 +173,7 @@ impl Circle<'_> {
         // ones.
         add(square, geometric_square);
         divide(square, 4);
-        multiplier.square(mean, other)?;
+        multiplier.square_into(mean, other)?;
         geometric_square.copy_from_slice(other);
         subtract(geometric_square, square);
         scale(geometric_square, 2);
@@ -202,7 +202,7 @@ impl Circle<'_> {
     }
 
     /// A digest of the requested digits, if they are those of π.
-    fn verified(&self) -> Result<u64, Wrong> {
+    fn verify_digest(&self) -> Result<u64, Wrong> {
         if self.mean[..FIRST.len()] != FIRST {
             return Err("pi begins 3.14159265358979323846264338327950");
         }

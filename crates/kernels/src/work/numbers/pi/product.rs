@@ -119,7 +119,7 @@ impl Multiplier<'_> {
     }
 
     /// The leading limbs of the square of `number`.
-    pub(super) fn square(&mut self, number: &[u32], product: &mut [u32]) -> Result<(), Wrong> {
+    pub(super) fn square_into(&mut self, number: &[u32], product: &mut [u32]) -> Result<(), Wrong> {
         let transform = fitting(self.transforms, 2 * number.len() - 1)?;
         let points = transform.twist.len();
         load(number, &transform.twist, &mut self.left[..points]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     /// Long multiplication.
-    fn at_school(left: &[u32], right: &[u32]) -> Vec<u32> {
+    fn multiply_at_school(left: &[u32], right: &[u32]) -> Vec<u32> {
         let mut product = vec![0u64; left.len() + right.len() - 1];
         for (i, &a) in left.iter().enumerate() {
             for (j, &b) in right.iter().enumerate() {
@@ -301,21 +301,25 @@ mod tests {
 
     #[test]
     fn products_are_those_of_school() {
-        let mut random = Random::of_unit(0);
+        let mut random = Random::for_unit(0);
         for isa in Isa::here() {
             let transforms = transforms(300, isa);
             let mut multiplier = transforms.multiplier();
             for limbs in [1, 2, 3, 7, 8, 9, 16, 17, 18, 19, 100, 299, 300] {
                 let left = number(limbs, &mut random);
                 let right = number(1 + limbs / 2, &mut random);
-                let expected = at_school(&left, &right);
+                let expected = multiply_at_school(&left, &right);
                 let mut product = vec![77; expected.len() + 3];
                 multiplier.multiply(&left, &right, &mut product).unwrap();
                 assert_eq!(product[..expected.len()], expected, "{limbs} {isa}");
                 assert_eq!(product[expected.len()..], [0, 0, 0]);
                 let mut square = vec![77; limbs];
-                multiplier.square(&left, &mut square).unwrap();
-                assert_eq!(square, at_school(&left, &left)[..limbs], "{limbs} {isa}");
+                multiplier.square_into(&left, &mut square).unwrap();
+                assert_eq!(
+                    square,
+                    multiply_at_school(&left, &left)[..limbs],
+                    "{limbs} {isa}"
+                );
             }
             assert!(multiplier.worst_error < 0.01, "{}", multiplier.worst_error);
         }

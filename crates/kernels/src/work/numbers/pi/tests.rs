@@ -22,15 +22,15 @@ fn machin(limbs: usize) -> Vec<u32> {
     for (factor, x) in [(16i64, 5u64), (-4, 239)] {
         let mut power = vec![0u64; spare];
         power[0] = factor.unsigned_abs();
-        by(&mut power, x);
+        divide_by(&mut power, x);
         for odd in (1u64..).step_by(2) {
             let mut term = power.clone();
-            by(&mut term, odd);
+            divide_by(&mut term, odd);
             let sign = factor.signum() * if odd % 4 == 1 { 1 } else { -1 };
             for (sum, term) in sum.iter_mut().zip(&term) {
                 *sum += sign * *term as i64;
             }
-            by(&mut power, x * x);
+            divide_by(&mut power, x * x);
             if power.iter().all(|&limb| limb == 0) {
                 break;
             }
@@ -44,7 +44,7 @@ fn machin(limbs: usize) -> Vec<u32> {
     sum.into_iter().map(|limb| limb as u32).collect()
 }
 
-fn by(number: &mut [u64], divisor: u64) {
+fn divide_by(number: &mut [u64], divisor: u64) {
     let mut rest = 0;
     for limb in number {
         let value = rest * 10_000 + *limb;
@@ -59,7 +59,7 @@ fn digits_are_those_of_machin() {
     for digits in [100, 101, 102, 103, 104, 109, 255, 256, 257, 999, 1000, 3196] {
         let job = job(digits, Isa::Native);
         let mut circle = job.circle();
-        circle.unit(0).unwrap();
+        circle.run_unit(0).unwrap();
         let limbs = (digits / 4) as usize + 1;
         assert_eq!(circle.mean[..limbs], expected[..limbs], "{digits}");
     }
@@ -72,7 +72,7 @@ fn every_size_gives_the_same_first_digits() {
     for digits in (100..1270).step_by(13) {
         let job = job(digits, Isa::Native);
         let mut circle = job.circle();
-        circle.unit(0).unwrap();
+        circle.run_unit(0).unwrap();
         // Including the limb after the last requested digit.
         let limbs = digits as usize / 4 + 2;
         assert_eq!(circle.mean[..limbs], expected[..limbs], "{digits}");
@@ -83,7 +83,7 @@ fn every_size_gives_the_same_first_digits() {
 fn every_instruction_set_gives_the_same_digest() {
     let digests: Vec<_> = Isa::here()
         .into_iter()
-        .map(|isa| job(1500, isa).circle().unit(0))
+        .map(|isa| job(1500, isa).circle().run_unit(0))
         .collect();
     assert!(digests[0].is_ok());
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));
@@ -93,17 +93,17 @@ fn every_instruction_set_gives_the_same_digest() {
 fn a_wrong_digit_is_noticed() {
     let job = job(1000, Isa::V1);
     let mut circle = job.circle();
-    let right = circle.unit(0).unwrap();
+    let right = circle.run_unit(0).unwrap();
     circle.mean[150] ^= 1;
-    assert_ne!(circle.verified().unwrap(), right);
+    assert_ne!(circle.verify_digest().unwrap(), right);
     circle.mean[250] ^= 1;
-    assert!(circle.verified().is_err());
+    assert!(circle.verify_digest().is_err());
 }
 
 #[test]
 fn a_unit_leaves_no_trace_in_the_next() {
     let job = job(1000, Isa::Native);
     let mut circle = job.circle();
-    assert_eq!(circle.unit(0), circle.unit(1));
+    assert_eq!(circle.run_unit(0), circle.run_unit(1));
     assert!(circle.multiplier.worst_error < 1e-3);
 }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_name_what_they_cover() {
+    fn lines_name_their_address_ranges() {
         let text = b"1000 10 first\n0x2000 20 LFoo;::bar(I)V with spaces\r\n3000 8 last\n";
         check(
             text,
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cover_everything_are_gone_through_for_so_long_only() {
+    fn overlapping_lines_are_searched_for_a_limited_time() {
         let text = "0 ffffffffffffffff all\n".repeat(30_000);
         let addresses: Vec<(u64, Option<(&str, u64)>)> =
             (0..2_000).map(|at| (at, Some(("all", at)))).collect();

@@ -29,7 +29,7 @@ fn trailer() -> Vec<u8> {
     [ints(&[7, 8]), longs(&[5, 9])].concat()
 }
 
-fn sampled(flags: u16, chain: &[u64], registers: &[u64]) -> Vec<u8> {
+fn sample_record(flags: u16, chain: &[u64], registers: &[u64]) -> Vec<u8> {
     let chain = [&[chain.len() as u64][..], chain].concat();
     let head = [longs(&[9, 0x1234]), ints(&[7, 8]), longs(&[5])].concat();
     record(9, flags, &[&head, &longs(&chain), &longs(registers)])
@@ -37,7 +37,7 @@ fn sampled(flags: u16, chain: &[u64], registers: &[u64]) -> Vec<u8> {
 
 #[test]
 fn samples_have_chains_of_both_modes() {
-    let bytes = sampled(
+    let bytes = sample_record(
         1,
         &[CONTEXT_KERNEL, 0xffff_0001, CONTEXT_USER, 0x10, 0x20],
         &[0],
@@ -60,7 +60,7 @@ fn samples_have_chains_of_both_modes() {
     assert_eq!((registers.values().count(), stack.len()), (0, 0));
     assert!(!registers.are_wide());
     // Without a chain the instruction itself is known.
-    let bytes = sampled(2, &[], &[0]);
+    let bytes = sample_record(2, &[], &[0]);
     let (_, Record::Sample { chain, .. }) = Records::new(&bytes).next().unwrap() else {
         unreachable!()
     };
@@ -71,7 +71,7 @@ fn samples_have_chains_of_both_modes() {
 fn registers_follow_the_chain() {
     let count = u64::from(REGISTER_MASK.count_ones());
     let values: Vec<u64> = (100..100 + count).collect();
-    let bytes = sampled(2, &[CONTEXT_USER, 0x10], &[&[2][..], &values].concat());
+    let bytes = sample_record(2, &[CONTEXT_USER, 0x10], &[&[2][..], &values].concat());
     let (_, Record::Sample { registers, .. }) = Records::new(&bytes).next().unwrap() else {
         unreachable!()
     };
@@ -84,7 +84,7 @@ fn the_stack_follows_the_registers() {
     let check = |rest: &[u64], expected: &[u64]| {
         let count = REGISTER_MASK.count_ones() as usize;
         let registers = [&[2][..], &vec![0; count], rest].concat();
-        let bytes = sampled(2, &[CONTEXT_USER, 0x10], &registers);
+        let bytes = sample_record(2, &[CONTEXT_USER, 0x10], &registers);
         let (_, Record::Sample { stack, .. }) = Records::new(&bytes).next().unwrap() else {
             unreachable!()
         };
@@ -154,7 +154,7 @@ fn a_senseless_record_ends_the_reading() {
     let good = record(2, 0, &[&longs(&[9, 3]), &trailer()]);
     for bad in [
         record(1, 0, &[&ints(&[7, 8])]),
-        sampled(2, &[], &[]),
+        sample_record(2, &[], &[]),
         vec![1, 2, 3],
         record(9, 0, &[&longs(&[9, 1, 8, 5, u64::MAX])]),
     ] {

@@ -8,7 +8,7 @@
 //! `sched.bpf.o` is compiled from `sched.bpf.c` by `cargo xtask bpf` and
 //! committed, with `sched.bpf.hash` to show that the two agree. Everything is
 //! held by descriptors of this process: nothing stays loaded when it ends, in
-//! whatever way. It sees the whole machine whoever is asked for, because who
+//! whatever way. It sees the whole machine whoever is traced, because who
 //! idles is part of the answer, and it does not filter.
 
 mod live;

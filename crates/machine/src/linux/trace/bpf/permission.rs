@@ -2,7 +2,7 @@
 //!
 //! Only what can be checked in advance; other refusals are reported with the kernel's error.
 
-use super::super::permission::{first_of_pids, own_program};
+use super::super::permission::{check_initial_pid_namespace, own_program};
 use pinwise_sched::Refusal;
 
 /// The first release whose BPF has atomic additions that return the old value.
@@ -35,7 +35,7 @@ impl Standing {
         Self {
             release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
             has_btf: std::path::Path::new(BTF).exists(),
-            other_numbers: first_of_pids().err(),
+            other_numbers: check_initial_pid_namespace().err(),
             capabilities: effective_capabilities(&text("/proc/self/status")),
             program: own_program(),
         }

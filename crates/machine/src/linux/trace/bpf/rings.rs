@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use pinwise_sched::{Event, EventKind, Left, Tid};
+use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
 /// Words of a CPU's cursor: one cache line of its writers, one of its reader.
 pub(super) const CURSOR_WORDS: usize = 16;
@@ -142,7 +142,7 @@ impl Reader {
             what:
                 EventKind::Switch {
                     prev,
-                    left: Left::Ended,
+                    left: LeaveReason::Ended,
                     ..
                 },
             ..
@@ -200,10 +200,10 @@ fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
         Kind::Switch => EventKind::Switch {
             prev: one,
             left: match packed >> 3 & 3 {
-                0 => Left::Blocked,
-                1 => Left::Preempted,
-                2 => Left::Ended,
-                _ => Left::Unreported,
+                0 => LeaveReason::Blocked,
+                1 => LeaveReason::Preempted,
+                2 => LeaveReason::Ended,
+                _ => LeaveReason::Unreported,
             },
             next: other,
         },

@@ -1,7 +1,7 @@
 //! Events from before a trace began.
 
 use super::*;
-use pinwise_sched::Left;
+use pinwise_sched::LeaveReason;
 
 fn at(time_ns: u64, cpu: u32, what: EventKind) -> Event {
     Event { time_ns, cpu, what }
@@ -10,7 +10,7 @@ fn at(time_ns: u64, cpu: u32, what: EventKind) -> Event {
 fn switch(prev: Tid, next: Tid) -> EventKind {
     EventKind::Switch {
         prev,
-        left: Left::Blocked,
+        left: LeaveReason::Blocked,
         next,
     }
 }
@@ -57,7 +57,7 @@ fn only_how_things_stood_is_kept() {
 fn a_thread_that_left_before_is_not_on_the_cpu() {
     let left = EventKind::Out {
         thread: 5,
-        left: Left::Preempted,
+        left: LeaveReason::Preempted,
     };
     let events = [at(1, 0, EventKind::In { thread: 5 }), at(2, 0, left)];
     check(&events, 10, &[]);

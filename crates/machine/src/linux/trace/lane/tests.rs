@@ -35,11 +35,11 @@ const fn gone(thread: Tid) -> Written {
     (thread, Record::Exit(task))
 }
 
-fn switch(prev: Tid, left: Left, next: Tid) -> EventKind {
+fn switch(prev: Tid, left: LeaveReason, next: Tid) -> EventKind {
     EventKind::Switch { prev, left, next }
 }
 
-fn out(thread: Tid, left: Left) -> EventKind {
+fn out(thread: Tid, left: LeaveReason) -> EventKind {
     EventKind::Out { thread, left }
 }
 
@@ -70,9 +70,9 @@ fn halves_of_own_threads_are_reported_as_they_are() {
     ];
     let expected = [
         come(7),
-        out(7, Left::Preempted),
+        out(7, LeaveReason::Preempted),
         come(8),
-        out(8, Left::Blocked),
+        out(8, LeaveReason::Blocked),
     ];
     check(Writing::Own, &records, &expected);
 }
@@ -88,7 +88,7 @@ fn duplicate_reports_count_once() {
         own(7, false, false),
         own(7, false, false),
     ];
-    let expected = [come(7), out(7, Left::Preempted), come(7)];
+    let expected = [come(7), out(7, LeaveReason::Preempted), come(7)];
     check(Writing::Own, &records, &expected);
 }
 
@@ -96,7 +96,7 @@ fn duplicate_reports_count_once() {
 fn an_own_thread_that_ends_leaves_its_cpu() {
     let records = [own(7, false, false), gone(7), gone(9)];
     let exit = |thread| EventKind::Exit { thread };
-    let expected = [come(7), out(7, Left::Ended), exit(7), exit(9)];
+    let expected = [come(7), out(7, LeaveReason::Ended), exit(7), exit(9)];
     check(Writing::Own, &records, &expected);
 }
 
@@ -114,7 +114,7 @@ fn a_thread_that_executes_a_program_is_on_the_cpu() {
         thread: 7,
         name: "prog".into(),
     };
-    let expected = [come(7), name.clone(), out(7, Left::Blocked)];
+    let expected = [come(7), name.clone(), out(7, LeaveReason::Blocked)];
     check(Writing::Own, &[comm, own(7, true, false)], &expected);
     check(Writing::Wide, &[comm], &[name]);
 }
@@ -127,7 +127,10 @@ fn both_halves_of_a_cpus_switch_are_one() {
         wide(8, 0, true, false),
         wide(0, 8, false, false),
     ];
-    let expected = [switch(7, Left::Preempted, 8), switch(8, Left::Blocked, 0)];
+    let expected = [
+        switch(7, LeaveReason::Preempted, 8),
+        switch(8, LeaveReason::Blocked, 0),
+    ];
     check(Writing::Wide, &records, &expected);
 }
 
@@ -139,9 +142,9 @@ fn a_second_half_alone_is_reported() {
         wide(9, 8, false, false),
     ];
     let expected = [
-        switch(7, Left::Unreported, 8),
+        switch(7, LeaveReason::Unreported, 8),
         EventKind::Lost { records: 5 },
-        switch(8, Left::Unreported, 9),
+        switch(8, LeaveReason::Unreported, 9),
     ];
     check(Writing::Wide, &records, &expected);
 }
@@ -162,13 +165,13 @@ fn an_ended_thread_is_known_by_its_cpu() {
     ];
     let exit = |thread| EventKind::Exit { thread };
     let expected = [
-        switch(0, Left::Blocked, 7),
+        switch(0, LeaveReason::Blocked, 7),
         exit(7),
-        switch(7, Left::Ended, 8),
+        switch(7, LeaveReason::Ended, 8),
         exit(8),
-        switch(8, Left::Blocked, 0),
-        switch(0, Left::Blocked, 9),
-        switch(9, Left::Blocked, 0),
+        switch(8, LeaveReason::Blocked, 0),
+        switch(0, LeaveReason::Blocked, 9),
+        switch(9, LeaveReason::Blocked, 0),
     ];
     check(Writing::Wide, &records, &expected);
 }
@@ -208,11 +211,11 @@ fn tracepoints_are_known_by_their_states() {
         raw(5, &bytes)
     };
     for (state, expected) in [
-        (0, Left::Preempted),
-        (0x100, Left::Preempted),
-        (1, Left::Blocked),
-        (0x10, Left::Ended),
-        (0x20, Left::Ended),
+        (0, LeaveReason::Preempted),
+        (0x100, LeaveReason::Preempted),
+        (1, LeaveReason::Blocked),
+        (0x10, LeaveReason::Ended),
+        (0x20, LeaveReason::Ended),
     ] {
         let raw = left(state);
         let records = [(0, Record::Sample { raw: &raw })];

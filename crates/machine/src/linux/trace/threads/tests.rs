@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_kernel_that_keeps_no_times_says_nothing() {
+fn a_kernel_without_times_gives_none() {
     assert_eq!(
         parse_schedstat("3966868 8878788 12\n"),
         Some((3_966_868, 8_878_788))
@@ -41,7 +41,10 @@ fn invalid_process_ids_are_reported() {
     assert_eq!(reason(Tid::MAX), "no such process");
     let own = Tid::try_from(std::process::id()).unwrap();
     assert_eq!(check_process(own), Ok(()));
-    let thread = of_process(own).into_iter().find(|&tid| tid != own).unwrap();
+    let thread = list_threads_of(own)
+        .into_iter()
+        .find(|&tid| tid != own)
+        .unwrap();
     assert!(reason(thread).contains("a thread of process"));
 }
 
@@ -52,7 +55,7 @@ fn own_threads_are_found() {
         tid: own,
         process: own,
     };
-    assert!(below(own).contains(&main));
+    assert!(list_threads_below(own).contains(&main));
     assert!(all().contains(&main));
     assert!(!online_cpus().is_empty());
 }

@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use super::*;
-use pinwise_sched::{Left, Tid};
+use pinwise_sched::{LeaveReason, Tid};
 
 /// A recorder with this many slots per CPU, as a power of two; `None` and a message if not
 /// permitted here.
 fn recorder(slots_log2: u32) -> Option<Live> {
     if let Some(refusal) = Standing::read().obstacle() {
-        skipped(&refusal.reason);
+        report_skip(&refusal.reason);
         return None;
     }
     match Live::load(slots_log2) {
@@ -16,20 +16,20 @@ fn recorder(slots_log2: u32) -> Option<Live> {
         Err(error) => {
             let refusal = explain_refusal(&error);
             assert!(refusal.reason.contains("os error 1)"), "{}", refusal.reason);
-            skipped(&refusal.reason);
+            report_skip(&refusal.reason);
             None
         }
     }
 }
 
 /// Bypasses the harness, which captures the output of passing tests.
-fn skipped(reason: &str) {
+fn report_skip(reason: &str) {
     let line = format!("SKIPPED recording with BPF: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// The kernel's counts of a running thread.
-struct Counted {
+struct KernelCounts {
     thread: Tid,
     switches: u64,
     /// `CLOCK_MONOTONIC` of these counts, ns. Threads sharing the CPU may switch it out and in
@@ -37,7 +37,7 @@ struct Counted {
     until_ns: u64,
 }
 
-impl Counted {
+impl KernelCounts {
     /// For the calling thread.
     fn read() -> Self {
         loop {
@@ -68,7 +68,7 @@ fn switches_of_this_thread() -> u64 {
 
 /// Two threads on one CPU pass a byte back and forth this many times; returns the kernel's counts
 /// of the first.
-fn hand_over(times: usize) -> Counted {
+fn hand_over(times: usize) -> KernelCounts {
     let (ping_read, ping_write) = sys::pipe(0).unwrap();
     let (pong_read, pong_write) = sys::pipe(0).unwrap();
     let cpu = sys::affinity().unwrap().first().unwrap();
@@ -87,7 +87,7 @@ fn hand_over(times: usize) -> Counted {
                 hand(&ping_write);
                 sys::read_some(&pong_read, &mut [0]);
             }
-            Counted::read()
+            KernelCounts::read()
         })
         .unwrap();
     let counted = first.join().unwrap();
@@ -103,14 +103,14 @@ fn hand(to: &std::os::fd::OwnedFd) {
 /// Reads until the thread was seen to leave its CPU for good: that comes after the wake-up of a
 /// thread that joins it, on a busy machine some time after.
 fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
-    let is_last = |event: &Event| matches!(&event.what, EventKind::Switch { prev, left: Left::Ended, .. } if *prev == thread);
+    let is_last = |event: &Event| matches!(&event.what, EventKind::Switch { prev, left: LeaveReason::Ended, .. } if *prev == thread);
     while !events.iter().any(is_last) {
         std::thread::sleep(Duration::from_millis(1));
         live.drain(events);
     }
 }
 
-fn lost(events: &[Event]) -> u64 {
+fn count_lost(events: &[Event]) -> u64 {
     let lost = events.iter().map(|event| match event.what {
         EventKind::Lost { records } => records,
         _ => 0,
@@ -144,7 +144,7 @@ fn others_that_left_unseen(events: &[Event]) -> u64 {
 }
 
 #[test]
-fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
+fn a_pair_of_threads_has_the_switches_that_the_kernel_counts() {
     const TIMES: usize = 5000;
     let Some(mut live) = recorder(MAX_SLOTS_LOG2) else {
         return;
@@ -156,7 +156,7 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
     live.finish(&mut events);
 
     assert!(events.is_sorted_by_key(|event| event.time_ns));
-    assert_eq!(lost(&events), 0);
+    assert_eq!(count_lost(&events), 0);
     let count = |is_wanted: &dyn Fn(&EventKind) -> bool| {
         let wanted = events.iter().filter(|event| is_wanted(&event.what));
         wanted.count() as u64
@@ -176,14 +176,14 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
     );
     let woken = count(&|what| matches!(what, EventKind::Wake { thread: t, .. } if *t == thread));
     let blocked = count(
-        &|what| matches!(what, EventKind::Switch { prev, left: Left::Blocked, .. } if *prev == thread),
+        &|what| matches!(what, EventKind::Switch { prev, left: LeaveReason::Blocked, .. } if *prev == thread),
     );
     // Its first wake-up is that of a new thread.
     assert_eq!(woken, blocked + 1);
 }
 
 #[test]
-fn a_thread_is_told_from_its_beginning_to_its_end() {
+fn a_thread_is_reported_from_start_to_exit() {
     let Some(mut live) = recorder(MAX_SLOTS_LOG2) else {
         return;
     };
@@ -197,7 +197,7 @@ fn a_thread_is_told_from_its_beginning_to_its_end() {
         .filter(|what| match what {
             EventKind::Fork { child, .. } => *child == thread,
             EventKind::Name { thread: t, .. } | EventKind::Exit { thread: t } => *t == thread,
-            EventKind::Switch { prev, left, .. } => *prev == thread && *left == Left::Ended,
+            EventKind::Switch { prev, left, .. } => *prev == thread && *left == LeaveReason::Ended,
             _ => false,
         })
         .collect();
@@ -216,13 +216,13 @@ fn a_thread_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn a_full_ring_says_how_much_it_could_not_take() {
+fn a_full_ring_reports_the_number_of_lost_records() {
     const TIMES: usize = 20_000;
     let Some(mut live) = recorder(FEWEST_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
-    let Counted {
+    let KernelCounts {
         thread, switches, ..
     } = hand_over(TIMES);
     live.finish(&mut events);
@@ -234,9 +234,9 @@ fn a_full_ring_says_how_much_it_could_not_take() {
     // Each missing exchange was a switch away, a switch back and a wake-up.
     let lacking = switches - seen;
     assert!(
-        lost(&events) >= 2 * lacking,
+        count_lost(&events) >= 2 * lacking,
         "{} of {lacking}",
-        lost(&events)
+        count_lost(&events)
     );
 }
 

@@ -56,12 +56,12 @@ impl Shared {
     }
 }
 
-fn packed(kind: u64, left: u64, one: u64, other: u64) -> u64 {
+fn pack_record(kind: u64, left: u64, one: u64, other: u64) -> u64 {
     kind | left << 3 | one << 5 | other << 29
 }
 
 fn switch(prev: u64, left: u64, next: u64) -> u64 {
-    packed(1, left, prev, next)
+    pack_record(1, left, prev, next)
 }
 
 fn check(write: impl Fn(&Shared), expected: &[EventKind]) {
@@ -89,7 +89,7 @@ fn records_are_read_as_they_are_written() {
         |ring| ring.note(5, switch(4_194_304, 1, 0), None),
         &[EventKind::Switch {
             prev: 4_194_304,
-            left: Left::Preempted,
+            left: LeaveReason::Preempted,
             next: 0,
         }],
     );
@@ -98,21 +98,21 @@ fn records_are_read_as_they_are_written() {
         &[
             EventKind::Switch {
                 prev: 7,
-                left: Left::Ended,
+                left: LeaveReason::Ended,
                 next: 8,
             },
             EventKind::Exit { thread: 7 },
         ],
     );
     check(
-        |ring| ring.note(5, packed(2, 0, 7, 8191), None),
+        |ring| ring.note(5, pack_record(2, 0, 7, 8191), None),
         &[EventKind::Wake {
             thread: 7,
             target: 8191,
         }],
     );
     check(
-        |ring| ring.note(5, packed(3, 0, 7, 9), Some([6, 0])),
+        |ring| ring.note(5, pack_record(3, 0, 7, 9), Some([6, 0])),
         &[EventKind::Fork {
             parent: 7,
             child: 9,
@@ -121,7 +121,7 @@ fn records_are_read_as_they_are_written() {
     );
     let (eighth, more) = name(b"fifteen letters");
     check(
-        |ring| ring.note(5, packed(4, 0, 7, eighth), Some(more)),
+        |ring| ring.note(5, pack_record(4, 0, 7, eighth), Some(more)),
         &[EventKind::Name {
             thread: 7,
             name: "fifteen letters".into(),
@@ -129,7 +129,7 @@ fn records_are_read_as_they_are_written() {
     );
     let (eighth, more) = name(b"sh\0\0\0\0\0old rest");
     check(
-        |ring| ring.note(5, packed(4, 0, 7, eighth), Some(more)),
+        |ring| ring.note(5, pack_record(4, 0, 7, eighth), Some(more)),
         &[EventKind::Name {
             thread: 7,
             name: "sh".into(),
@@ -182,7 +182,7 @@ fn unfinished_and_untaken_records_are_reported_at_the_end() {
 }
 
 #[test]
-fn a_reader_that_was_overtaken_says_so_and_goes_on() {
+fn an_overtaken_reader_reports_the_loss_and_continues() {
     let shared = Shared::new();
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
@@ -199,7 +199,7 @@ proptest! {
     /// However writing and reading alternate, every record comes once and in order, or is counted
     /// as lost.
     #[test]
-    fn every_record_comes_once_or_is_counted(bursts in prop::collection::vec((0u64..90, any::<bool>()), 1..40)) {
+    fn every_record_is_read_once_or_counted_as_lost(bursts in prop::collection::vec((0u64..90, any::<bool>()), 1..40)) {
         let shared = Shared::new();
         let mut reader = Reader::new(0);
         let mut events = Vec::new();
@@ -209,7 +209,7 @@ proptest! {
                 written += 1;
                 let more = (has_names && written.is_multiple_of(3)).then_some([0, 0]);
                 let kind = if more.is_some() { 4 } else { 1 };
-                shared.note(written, packed(kind, 0, 1, 0), more);
+                shared.note(written, pack_record(kind, 0, 1, 0), more);
             }
             reader.read(shared.ring(), written, &mut events);
         }

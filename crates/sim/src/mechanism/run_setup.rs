@@ -5,7 +5,7 @@ use crate::workload::SimWorkload;
 use pinwise_topology::{CpuSet, Topology};
 
 /// Equal threads: those of the run, or of a neighbour.
-pub(super) struct Party {
+pub(super) struct ThreadGroup {
     pub(super) policy: Policy,
     /// Mean burst of work before a wait.
     pub(super) burst_s: Option<f64>,
@@ -16,35 +16,37 @@ pub(super) struct Party {
 }
 
 /// A thread before the run.
-pub(super) struct Role {
-    /// Position of its party; 0 is the run itself.
-    pub(super) party: usize,
-    /// Its number within the party.
+pub(super) struct ThreadSetup {
+    /// Position of its group; 0 is the run itself.
+    pub(super) group: usize,
+    /// Its number within the group.
     pub(super) rank: usize,
     /// Its ideal CPU, as a position.
     pub(super) ideal: Option<usize>,
 }
 
 /// The constants of a run.
-pub(super) struct Field<'a> {
+pub(super) struct RunSetup<'a> {
     pub(super) topology: &'a Topology,
     pub(super) scheduler: &'a Scheduler,
     pub(super) workload: &'a SimWorkload,
     pub(super) smt_throughput: f64,
     /// The used CPUs; a position is an index into them.
     pub(super) cpus: Vec<usize>,
-    /// Position among cores of each of them.
+    /// Index of the core of each of them (the CPU's id if it has none).
     pub(super) core_of: Vec<usize>,
-    pub(super) cores: usize,
+    /// Length of tables indexed by `core_of`.
+    pub(super) core_slots: usize,
     /// Last-level cache of each of them; CPUs without one are all under one.
     pub(super) llc_of: Vec<usize>,
-    pub(super) llcs: usize,
-    pub(super) parties: Vec<Party>,
+    /// Length of tables indexed by `llc_of`.
+    pub(super) llc_slots: usize,
+    pub(super) groups: Vec<ThreadGroup>,
     /// Threads of the run first, then those of neighbours.
-    pub(super) roles: Vec<Role>,
+    pub(super) threads: Vec<ThreadSetup>,
 }
 
-impl<'a> Field<'a> {
+impl<'a> RunSetup<'a> {
     pub(super) fn new(
         topology: &'a Topology,
         scheduler: &'a Scheduler,
@@ -66,7 +68,7 @@ impl<'a> Field<'a> {
         let core = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu);
         let none = topology.llcs.len();
         let llc = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.llc).unwrap_or(none);
-        let mut parties = vec![Party {
+        let mut groups = vec![ThreadGroup {
             policy: if workload.places_itself {
                 Policy::Pinned
             } else {
@@ -77,27 +79,27 @@ impl<'a> Field<'a> {
             working_set_bytes: workload.working_set_bytes,
             allowed: positions(cpus),
         }];
-        let wanted: Vec<usize> = parties[0]
+        let ideal: Vec<usize> = groups[0]
             .allowed
             .iter()
             .copied()
             .filter(|&at| preferred.is_none_or(|set| set.contains(list[at])))
             .collect();
-        let threads = usize::try_from(workload.threads).unwrap_or(1);
-        let mut roles: Vec<Role> = (0..threads)
-            .map(|rank| Role {
-                party: 0,
+        let count = usize::try_from(workload.threads).unwrap_or(1);
+        let mut threads: Vec<ThreadSetup> = (0..count)
+            .map(|rank| ThreadSetup {
+                group: 0,
                 rank,
-                ideal: (!wanted.is_empty()).then(|| wanted[rank % wanted.len()]),
+                ideal: (!ideal.is_empty()).then(|| ideal[rank % ideal.len()]),
             })
             .collect();
         for neighbour in &scheduler.neighbours {
-            roles.extend((0..neighbour.threads()).map(|rank| Role {
-                party: parties.len(),
+            threads.extend((0..neighbour.threads()).map(|rank| ThreadSetup {
+                group: groups.len(),
                 rank,
                 ideal: None,
             }));
-            parties.push(Party {
+            groups.push(ThreadGroup {
                 policy: scheduler.policy,
                 burst_s: Some(neighbour.burst_s),
                 wait_s: Some(neighbour.wait_s),
@@ -112,24 +114,27 @@ impl<'a> Field<'a> {
             smt_throughput: workload.smt_throughput.unwrap_or(scheduler.smt_throughput),
             core_of: list.iter().map(|&cpu| core(cpu)).collect(),
             llc_of: list.iter().map(|&cpu| llc(cpu)).collect(),
-            llcs: topology.llcs.len() + 1,
-            cores: topology.cores.len().max(topology.cpus.len()),
+            llc_slots: topology.llcs.len() + 1,
+            core_slots: topology.cores.len().max(topology.cpus.len()),
             cpus: list,
-            parties,
-            roles,
+            groups,
+            threads,
         }
     }
 
     /// Threads of the run itself.
     pub(super) fn own_threads(&self) -> usize {
-        self.roles.iter().take_while(|role| role.party == 0).count()
+        self.threads
+            .iter()
+            .take_while(|thread| thread.group == 0)
+            .count()
     }
 
-    pub(super) fn party(&self, thread: usize) -> &Party {
-        &self.parties[self.roles[thread].party]
+    pub(super) fn group(&self, thread: usize) -> &ThreadGroup {
+        &self.groups[self.threads[thread].group]
     }
 
     pub(super) fn is_own(&self, thread: usize) -> bool {
-        self.roles[thread].party == 0
+        self.threads[thread].group == 0
     }
 }

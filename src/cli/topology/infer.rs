@@ -1,4 +1,4 @@
-//! `topology replay`: the inference on a recorded latency matrix.
+//! `topology infer`: the inference on a recorded latency matrix.
 
 use std::path::Path;
 
@@ -9,11 +9,10 @@ use crate::cli::{Exit, files};
 use pinwise_record::ReplayRecord;
 use pinwise_wiring::{Evidence, PairMatrix, infer};
 
-pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn infer_recorded(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     let shown = file.display();
-    let text =
-        files::read_machine_file(file).with_context(|| format!("topology replay {shown}"))?;
-    let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology replay {shown}"))?;
+    let text = files::read_machine_file(file).with_context(|| format!("topology infer {shown}"))?;
+    let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology infer {shown}"))?;
     let cpus = matrix.cpus().to_vec();
     let wiring = infer(&Evidence {
         latency_ns: matrix,

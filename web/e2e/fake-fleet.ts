@@ -30,7 +30,7 @@ const figureName = (at: number): string =>
   at === 0 ? 'memory latency' : `figure ${at}`;
 
 /** The report of a fleet. */
-export function madeReport(size: Size = SMALL): Fields {
+export function fakeReport(size: Size = SMALL): Fields {
   const chance = uniform(7);
   const groups = Array.from({ length: size.groups }, (_, group) => ({
     name: `EPYC ${7000 + group}`,
