@@ -187,7 +187,7 @@ fn functions_and_hints_of_a_program() {
 #[test]
 fn a_stripped_program_spins_all_the_same() {
     let Some(stage) = Stage::new() else { return };
-    stage.shell("cp prog bare && strip bare");
+    stage.run_shell("cp prog bare && strip bare");
     let share = |program: &str| {
         let record = stage.json(&["profile", "--", program, "10000", "100"]);
         let hot = record["instructions"][0].clone();

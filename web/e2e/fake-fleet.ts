@@ -150,10 +150,10 @@ function outliersOf(
 }
 
 /** Those of fixed contents: a fleet's plan, a node, and two groups against each other. */
-const MADE = readFileSync(new URL('made-fleet.json', import.meta.url), 'utf8');
-const made = (kind: string): Fields =>
-  (JSON.parse(MADE) as Record<string, Fields>)[kind]!;
+const FIXED = readFileSync(new URL('fake-fleet.json', import.meta.url), 'utf8');
+const fake = (kind: string): Fields =>
+  (JSON.parse(FIXED) as Record<string, Fields>)[kind]!;
 
-export const madePlan = (): Fields => made('fleet');
-export const madeNode = (): Fields => made('fleet-node');
-export const madeDiff = (): Fields => made('fleet-diff');
+export const fakePlan = (): Fields => fake('fleet');
+export const fakeNode = (): Fields => fake('fleet-node');
+export const fakeDiff = (): Fields => fake('fleet-diff');

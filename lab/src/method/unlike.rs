@@ -43,7 +43,7 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
         let effect: f64 = cells[3].parse()?;
         let (name, noise) = match noise.contains('=') {
             true => (noise.replace("; ", ", "), noise.replace("; ", "\n")),
-            false => (noise.to_owned(), recorded(&format!("{noise}.csv.xz"))),
+            false => (noise.to_owned(), read_series(&format!("{noise}.csv.xz"))),
         };
         for max_runs in cells[4].split(' ') {
             let max_runs: usize = max_runs.parse()?;

@@ -56,7 +56,7 @@ fn run_on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
 fn a_full_disk_is_reported_and_cleaned_up() {
     // Full while the tree is made, and while it is copied.
     for files in [200, 500] {
-        let Some((output, err)) = on_small_disk(files) else {
+        let Some((output, err)) = run_on_small_disk(files) else {
             skipped("a disk cannot be mounted here (unshare --mount, mount)");
             return;
         };

@@ -19,7 +19,7 @@ const WITH_SWITCHES: [&str; 4] = ["switch", "cpu-wide", "tracepoint", "bpf"];
 
 /// Tiers among these that can be had here; says which cannot.
 pub(super) fn permitted(tiers: &[&'static str]) -> Vec<&'static str> {
-    let reported = Order(json!({"tiers": true})).make();
+    let reported = TraceRequest(json!({"tiers": true})).run();
     let mut permitted = tiers.to_vec();
     permitted.retain(|tier| match &reported[*tier][0] {
         Value::Null => true,
@@ -105,7 +105,7 @@ fn switches_are_those_that_the_kernel_counts() {
 #[test]
 fn polling_tells_the_times_of_the_command() {
     let Some(command) = pipe() else { return };
-    let seen = Order(json!({"tier": "proc", "command": command})).make();
+    let seen = TraceRequest(json!({"tier": "proc", "command": command})).run();
     check_sound(&seen);
     assert!(number(&seen["kinds"], "usage") >= 2, "{seen}");
     assert!(number(&seen["kinds"], "sample") >= 2, "{seen}");
@@ -178,7 +178,7 @@ fn a_storm_of_processes_is_followed() {
     let line = "i=0; while [ $i -lt 3000 ]; do (:) ; i=$((i+1)); done";
     let tiers = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
     for tier in permitted(&tiers) {
-        let seen = Order(json!({"tier": tier, "command": ["sh", "-c", line]})).make();
+        let seen = TraceRequest(json!({"tier": tier, "command": ["sh", "-c", line]})).run();
         check_sound(&seen);
         assert_eq!(seen["end"], "Status(0)", "{seen}");
         if tier != "proc" && seen["lost"] == 0 {
@@ -193,7 +193,7 @@ fn a_storm_of_processes_is_followed() {
 fn everything_has_no_followers() {
     let tiers = ["proc", "cpu-wide", "tracepoint", "bpf"];
     for tier in permitted(&tiers) {
-        let seen = Order(json!({"tier": tier, "all": true, "limit_ms": 400})).make();
+        let seen = TraceRequest(json!({"tier": tier, "all": true, "limit_ms": 400})).run();
         check_sound(&seen);
         assert_eq!(seen["followed"], json!([]), "{seen}");
         assert!(number(&seen, "known") > 10, "{seen}");

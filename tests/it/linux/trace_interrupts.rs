@@ -97,7 +97,7 @@ impl TraceWithCounts {
 }
 
 /// `None`, with the reason, if interrupts cannot be read here.
-fn traced(trial: &Trial) -> Option<Traced> {
+fn traced(trial: &Trial) -> Option<TraceWithCounts> {
     let own = std::env::current_exe().unwrap();
     let name = concat!(module_path!(), "::packets_and_ticks");
     let name = name.split_once("::").unwrap().1;

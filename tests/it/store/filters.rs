@@ -82,7 +82,7 @@ fn plainly(all: &[ListedRecord], filter: &Filter) -> Vec<ListedRecord> {
 #[test]
 fn all_is_found_newest_first() {
     for place in places() {
-        let store = filled(&place);
+        let store = fill_store(&place);
         let found = store.find(&Filter::default()).unwrap();
         assert_eq!(found.total, 12);
         assert_eq!(found.hosts, ["drei", "eins", "zwei"]);

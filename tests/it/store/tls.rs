@@ -37,7 +37,7 @@ impl Stage {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         let server = Server::prepared(|folder| {
-            certificates(folder);
+            write_certificates(folder);
             std::fs::write(folder.join("hba"), HBA).unwrap();
             // The server runs as another user, whatever the umask.
             let readable = std::fs::Permissions::from_mode(0o644);
@@ -157,9 +157,9 @@ fn write_certificates(folder: &Path) {
 #[test]
 fn a_connection_is_as_sslmode_asks() {
     let Some(stage) = Stage::new() else { return };
-    certificates_count(&stage);
-    passwords_go_where_they_may(&stage);
-    the_command_says_it_in_a_line(&stage);
+    check_certificates(&stage);
+    check_where_passwords_go(&stage);
+    check_message_of_the_command(&stage);
     // The same server without TLS.
     stage.server.stop();
     std::fs::remove_file(stage.server.folder().join("server.key")).unwrap();

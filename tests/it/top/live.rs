@@ -216,7 +216,7 @@ fn a_terminal_that_is_closed_ends_it() {
 }
 
 /// Pins a spinning process by keys; returns it, its mask before, and pinwise.
-fn pinned() -> Option<(Spinner, String, Shown)> {
+fn pinned() -> Option<(Spinner, String, TopInTerminal)> {
     if !can_run() {
         return None;
     }

@@ -1,0 +1,119 @@
+//! Joint plans of several programs, really run.
+
+use super::trial::Trial;
+
+/// Busy for some hundredths of a second.
+const WORK: &str = "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
+
+fn search(trial: &Trial, plan: &str, more: &[&str]) -> std::process::Output {
+    std::fs::write(trial.path("plan.toml"), plan).unwrap();
+    let file = trial.path("plan.toml");
+    let arguments = ["search", "--joint", file.to_str().unwrap()];
+    trial
+        .pinwise(&[&arguments[..], more].concat())
+        .output()
+        .unwrap()
+}
+
+fn program(name: &str, command: &str, more: &str) -> String {
+    format!("[[program]]\nname = \"{name}\"\ncommand = \"{command}\"\n{more}\n")
+}
+
+#[test]
+fn programs_are_placed_together_and_leave_nothing() {
+    let trial = Trial::new();
+    // A service that its load needs, with a child that gets away from its group.
+    let service = "sh -c 'echo $$ > served; trap exit TERM; setsid sleep 1000 & while :; do sleep 0.01; done'";
+    let web = "ready = \"sh -c 'kill -0 $(cat served)'\"\nlimit = \"5 s\"\nload = \"LOAD\"";
+    let plan = format!(
+        "{}{}",
+        program("web", service, &web.replace("LOAD", WORK)),
+        program("batch", WORK, "weight = 2.0")
+    );
+    let output = search(&trial, &plan, &["--max-runs", "26", "--confirm", "6"]);
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    if out.is_empty() && err.contains("one CPU only") {
+        return;
+    }
+    assert!(output.status.success(), "{out}{err}");
+    trial.leaves_no_process();
+    assert!(out.contains("joint plan: web, batch"), "{out}");
+    assert!(out.contains("≤ 5.00 s: held"), "{out}");
+    let record = trial.stored();
+    let programs = record["joint"]["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 2, "{record}");
+    assert_eq!(programs[1]["weight"], 1.0, "{record}");
+    for program in programs {
+        assert!(program["default_value"].as_f64().unwrap() > 0.0, "{record}");
+    }
+    let id = record["id"].as_str().unwrap();
+    let applied = trial
+        .pinwise(&["apply", id, "--as", "systemd"])
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&applied.stdout);
+    let err = String::from_utf8_lossy(&applied.stderr);
+    match record["verdict"]["kind"].as_str().unwrap() {
+        "best" => assert!(out.contains(".service.d/50-pinwise.conf"), "{out}{err}"),
+        "leave_alone" => assert!(out.contains("Nothing to apply"), "{out}{err}"),
+        _ => assert!(err.contains("has no answer"), "{out}{err}"),
+    }
+}
+
+#[test]
+fn a_killed_pinwise_leaves_no_program_of_a_plan() {
+    let trial = Trial::new();
+    // Its parent carries out the round; the parent of that is pinwise.
+    let kill = "sh -c 'sleep 0.1; kill -9 $(cut -d \\\" \\\" -f 4 /proc/$PPID/stat)'";
+    let service = program("web", "sleep 1000", "load = \"sleep 900\"");
+    let plan = format!("{service}{}", program("batch", kill, ""));
+    let output = search(&trial, &plan, &[]);
+    let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        signal == Some(9) || err.contains("one CPU only"),
+        "{output:?}"
+    );
+    trial.leaves_no_process();
+}
+
+#[test]
+fn plans_that_cannot_be_are_refused_with_their_place() {
+    let trial = Trial::new();
+    let refused = |plan: String, words: &str| {
+        let output = search(&trial, &plan, &[]);
+        let err = String::from_utf8_lossy(&output.stderr);
+        if err.contains("one CPU only") {
+            return;
+        }
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(err.contains(words), "{err}");
+        trial.leaves_no_process();
+    };
+    let batch = program("batch", WORK, "");
+    refused(
+        format!("{batch}{batch}"),
+        "plan.toml: 6:8: name: there is a program 'batch'",
+    );
+    let ended = program("web", "true", "load = \"sleep 9\"");
+    refused(format!("{ended}{batch}"), "plan.toml: 3:11: web: it ended");
+    let never = program("web", "false", "load = \"true\"\nready = \"false\"");
+    refused(
+        format!("{never}{batch}"),
+        "3:11: web: it ended before it was ready",
+    );
+    let failing = program("a", "sh -c 'sleep 0.05; echo why >&2; exit 3'", "");
+    refused(
+        format!("{failing}{batch}"),
+        "a: it failed, with exit status 3: why",
+    );
+    let missing = program("a", "no-such-program-here", "");
+    refused(format!("{missing}{batch}"), "3:11: a: no-such-program-here");
+    let odd = program("a", WORK, "metric = \"json:.x lower\"");
+    refused(
+        format!("{odd}{batch}"),
+        "3:11: a: the metric 'json:.x lower'",
+    );
+}
