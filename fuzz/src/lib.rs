@@ -23,6 +23,7 @@ macro_rules! with_targets {
             host_files
             hostlist
             hwloc_xml
+            joint_plan
             journal
             latency_matrix
             ledger

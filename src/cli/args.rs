@@ -59,7 +59,7 @@ pub(super) use kernels::{
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use run::{Per, RunArgs};
 pub(super) use scheduling::SchedulingArgs;
-pub(super) use search::{PredictArgs, SearchAction, SearchArgs, SearchResultArgs};
+pub(super) use search::{PredictArgs, RoundArgs, SearchAction, SearchArgs, SearchResultArgs};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
     SpinPredictArgs, SpinReplayArgs, SpinScanArgs, UnknownGap,

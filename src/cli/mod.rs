@@ -140,6 +140,7 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Search(args) => match &args.action {
             None => search::search(global, &args, terminal),
             Some(SearchAction::Predict(args)) => predict::predict(global, args, terminal),
+            Some(SearchAction::Round(args)) => search::round(args, terminal),
         },
         Command::Gate(args) => gate::gate(global, &args, terminal),
         Command::Bench(args) => match &args.action {

@@ -29,6 +29,10 @@ const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </object></topology>
 "#;
 
+/// Two programs that share a machine.
+const PLAN: &str = "[[program]]\nname = \"a\"\ncommand = \"sleep 0.03\"\n\
+                    [[program]]\nname = \"b\"\ncommand = \"sleep 0.05\"\n";
+
 /// A rule that matches no process here.
 const RULES: &str =
     "[[rule]]\nname = \"a\"\nexecutable = \"no-such-program\"\nplace = \"compact\"\n";
@@ -103,6 +107,7 @@ impl Stage {
         }
         std::fs::write(stage.path("big.tar"), "a").unwrap();
         std::fs::write(stage.path("rules.toml"), RULES).unwrap();
+        std::fs::write(stage.path("plan.toml"), PLAN).unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
         for text in list_pages_with_examples()
             .iter()
@@ -329,7 +334,7 @@ macro_rules! documents {
                         true if is_left_out => {
                             skipped("root runs it; `cargo xtask check --all`, a user, too");
                         }
-                        true => try_examples($path, &Stage::of_user(Some(SOMEBODY))),
+                        true => try_examples($path, &Stage::new_for_user(Some(SOMEBODY))),
                         false => skipped("only root becomes another user"),
                     }
                 }
@@ -478,6 +483,10 @@ fn quick(line: &str) -> String {
     // Numbers of threads are those of a machine that may not be this one.
     let line = &line
         .replace("search --threads 16 --budget 2m", "search --threads 1 -r 4")
+        .replace(
+            "--joint plan.toml",
+            "--joint plan.toml -r 24 --confirm 6 --store none",
+        )
         .replace("search --threads 2 ", "search --threads 1 ")
         .replace("--threads 16", "--threads 1");
     // The record is of that machine.

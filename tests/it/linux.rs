@@ -11,6 +11,7 @@ mod failing;
 mod groups;
 mod interrupts;
 mod jitter;
+mod joint;
 mod kernels;
 mod killed;
 mod limited;

@@ -7,6 +7,7 @@ use super::command_line::CommandRecord;
 use super::contrast::ContrastRecord;
 use super::header::Header;
 use super::host::HostRecord;
+use super::joint::JointRecord;
 use super::metric::{HeadlineRecord, MetricRecord};
 use super::named::open_enum;
 use super::run::{Phase, RunRecord, ThreadTime};
@@ -29,6 +30,8 @@ open_enum! {
         Bench = "bench",
         /// It is a part of a reproduction.
         Reproduce = "reproduce",
+        /// A joint plan of several programs, found by a search.
+        Joint = "joint",
     }
 }
 
@@ -77,6 +80,9 @@ pub struct Comparison {
     /// command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceRecord>,
+    /// The programs that share the machine, if joint placements were searched; `null` otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joint: Option<JointRecord>,
 }
 
 open_enum! {
@@ -392,6 +398,10 @@ impl Comparison {
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
+        if let Some(joint) = &self.joint {
+            let names = joint.programs.iter().map(|program| program.name.as_str());
+            return format!("joint plan: {}", names.collect::<Vec<_>>().join(", "));
+        }
         // `pinwise bench kernel NAME`.
         let words = self.arms.first().map_or(&[][..], |arm| &arm.command);
         let kernel = words.iter().skip_while(|word| *word != "kernel").nth(1);

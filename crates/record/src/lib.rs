@@ -40,6 +40,7 @@ mod header;
 mod host;
 mod interrupts;
 mod jitter;
+mod joint;
 mod kernel;
 mod kind;
 mod machine;
@@ -114,6 +115,7 @@ pub use jitter::{
     CountedRecord, GapCause, GapPartRecord, GapRecord, IsolationRecord, JitterCauseRecord,
     JitterCpuRecord, JitterRecord,
 };
+pub use joint::{JointProgramRecord, JointRecord, JointTrialRecord, LimitState};
 pub use kernel::{KernelRecord, KernelSplit};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
 pub use machine::MachineRecord;

@@ -1,5 +1,6 @@
 //! A comparison as text: what ran, how it compares, advice and caveats.
 
+mod joint;
 mod traced;
 
 use super::style::{self, Palette, columns, paragraph, quantity, shorten, table_without};
@@ -30,7 +31,10 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
         true => &["typical"],
         false => &[],
     };
-    text.push_str(&arms_table(record, hidden));
+    match &record.joint {
+        Some(joint) => text.push_str(&joint::programs(joint)),
+        None => text.push_str(&arms_table(record, hidden)),
+    }
     text.push_str(&limits(record));
     text.push_str(&traced::describe_traces(record, palette));
     if !grave.is_empty() {
@@ -49,6 +53,10 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
     text.push_str(&heading(record, palette));
     text.push('\n');
+    if let Some(joint) = &record.joint {
+        text.push_str(&joint::programs(joint));
+        text.push('\n');
+    }
     text.push_str(&arms_table(record, &[]));
     text.push_str(&threads(record));
     text.push('\n');

@@ -33,6 +33,7 @@ pub mod fleet;
 pub mod gate;
 mod host;
 pub mod jitter;
+pub mod joint;
 mod launchers;
 pub mod live;
 pub mod load;

@@ -14,6 +14,7 @@
 
 mod command;
 mod framework;
+pub mod joint;
 pub mod knobs;
 mod metric;
 mod pattern;

@@ -128,6 +128,12 @@ fn not_recommended(id: &str, advice: &str, placement: &str) -> anyhow::Error {
 
 /// The arm of the verdict; of one that says nothing matters, the baseline.
 pub(in crate::cli) fn answer_from_comparison(record: &Comparison) -> anyhow::Result<Answer> {
+    if record.joint.is_some() {
+        bail!(
+            "record {} places several programs: pinwise apply {0} --as systemd, or kubernetes",
+            record.id
+        );
+    }
     let kind = record.verdict.kind;
     let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone);
     let Some(arm) = record.recommended_arm() else {

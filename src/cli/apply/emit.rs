@@ -122,7 +122,7 @@ pub(in crate::cli) fn print(
     terminal.print(&texts.join("\n"))
 }
 
-fn as_json(emission: &Emission) -> serde_json::Value {
+pub(super) fn as_json(emission: &Emission) -> serde_json::Value {
     let pieces: Vec<serde_json::Value> = emission
         .pieces
         .iter()

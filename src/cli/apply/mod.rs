@@ -2,6 +2,7 @@
 
 mod answer;
 mod emit;
+mod joint;
 mod live;
 
 pub(super) use answer::{NOTHING_TO_APPLY, answer_from_comparison};
@@ -33,5 +34,8 @@ pub(super) fn apply(
             "--irq moves interrupts while a program runs; give --pid, --unit or --cgroup (compare moves them for its own runs)"
         );
     }
-    emit::apply(global, args, terminal)
+    match joint::apply(global, args, terminal)? {
+        Some(exit) => Ok(exit),
+        None => emit::apply(global, args, terminal),
+    }
 }

@@ -17,11 +17,16 @@ use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, p
   pinwise search --threads 1..max --report found.html -- ./prog -t {threads}
   pinwise search --resume 20261121-2132
   pinwise search --machine sim:machine.toml --seed 1 -- prog
+  pinwise search --joint plan.toml            # several programs together
 
 {threads} in the command is replaced by the number of threads; --threads also
 sets the variables of --threads-env. Results are stored during the search: after
 an interruption, --resume continues it. `pinwise search predict` predicts the
-cost of any other placement.",
+cost of any other placement.
+
+--joint takes a file with a [[program]] for each of two to six programs that
+share the machine: name, command, metric, weight and limit of its figure; a
+service has ready and load as well (docs/search.md has an example).",
     args_conflicts_with_subcommands = true
 )]
 pub struct SearchArgs {
@@ -57,6 +62,17 @@ pub struct SearchArgs {
         help_heading = "What is searched"
     )]
     pub resume: Option<String>,
+    /// Find where the programs of this file should run together
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "threads", "metric", "max_slowdown", "resume", "input", "output", "prepare", "conclude",
+            "ignore_failure", "shell", "environment", "threads_env", "line", "argv",
+        ],
+        help_heading = "What is searched"
+    )]
+    pub joint: Option<PathBuf>,
     /// Exit with status 3 if there is no verdict
     #[arg(long, help_heading = "What is searched")]
     pub require_verdict: bool,
@@ -64,11 +80,11 @@ pub struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true, help_heading = "How long")]
     pub budget: Option<Duration>,
     /// Maximum number of runs of profiling and search [default: 200, or no limit with
-    /// --budget]
+    /// --budget; of a joint plan 80, with those that confirm]
     #[arg(long, short = 'r', alias = "runs", value_name = "N", value_parser = parse_count, help_heading = "How long")]
     pub max_runs: Option<usize>,
     /// Maximum number of pairs of runs to confirm the best against os-default; 0 for
-    /// none [default: 30]
+    /// none [default: 30; of a joint plan 10]
     #[arg(long, value_name = "PAIRS", value_parser = parse_whole::<usize>, help_heading = "How long")]
     pub confirm: Option<usize>,
     /// Seed for the order of runs [default: random, recorded]
@@ -93,6 +109,16 @@ pub struct SearchArgs {
 pub enum SearchAction {
     /// Predict the cost of placements that a search did not run
     Predict(PredictArgs),
+    /// Carry out one round of a joint plan
+    #[command(hide = true)]
+    Round(RoundArgs),
+}
+
+/// `pinwise search round`, which `--joint` runs.
+#[derive(Debug, Args)]
+pub struct RoundArgs {
+    /// The round as JSON
+    pub round: String,
 }
 
 /// Files to write beside what is printed.

@@ -1,6 +1,7 @@
 //! `search`: plan or resume, carry out, store, print, draw, choose the exit
 //! status.
 
+mod joint;
 mod plan;
 mod threads;
 
@@ -14,6 +15,7 @@ use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export};
+pub(super) use joint::round;
 use pinwise_machine::{CommandRunner, Host, MachineError};
 use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::is_interrupt;
@@ -26,6 +28,9 @@ pub(super) fn search(
     args: &SearchArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    if let Some(file) = &args.joint {
+        return joint::search(global, args, file, terminal);
+    }
     check_outputs(
         global,
         &output_files(&args.results),

@@ -35,6 +35,7 @@ mod program_paths;
 mod ranks;
 mod replay;
 mod ring;
+mod round;
 mod run;
 mod sample;
 mod scheduling;
@@ -78,6 +79,7 @@ pub use processes::{
 };
 pub use program_paths::find_program;
 pub use ranks::{RankCommand, run_side_by_side};
+pub use round::run_round;
 pub use sample::{
     Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,
     Registers as SampleRegisters,

@@ -97,7 +97,7 @@ fn wait_for_one(children: &mut [(Child, OwnedFd)]) -> io::Result<(usize, ExitSta
 }
 
 /// A descriptor that becomes readable when the child ends.
-fn descriptor(child: &Child) -> io::Result<OwnedFd> {
+pub(super) fn descriptor(child: &Child) -> io::Result<OwnedFd> {
     // SAFETY: plain integers; the descriptor is new and nothing else owns it.
     unsafe {
         let fd = sys::check_long(libc::syscall(libc::SYS_pidfd_open, child.id(), 0))?;

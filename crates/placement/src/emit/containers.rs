@@ -154,11 +154,17 @@ fn pod_command(request: &Request<'_>) -> String {
 }
 
 /// Whole CPUs, requests equal to limits: only such pods get exclusive CPUs.
-fn pod(request: &Request<'_>) -> String {
+pub(super) fn pod(request: &Request<'_>) -> String {
     let cpus = request.realised.cpus.len();
     let command = pod_command(request);
     let amounts = format!("    cpu: \"{cpus}\"\n    memory: MEMORY\n");
     format!("{command}resources:\n  requests:\n{amounts}  limits:\n{amounts}")
+}
+
+/// A request and no limit: such pods share the CPUs that no pod has for its own.
+pub(super) fn sharing_pod(request: &Request<'_>) -> String {
+    let command = pod_command(request);
+    format!("{command}resources:\n  requests:\n    cpu: 100m\n    memory: MEMORY\n")
 }
 
 /// Options of the static policy.
@@ -178,7 +184,7 @@ fn kubelet_options(request: &Request<'_>) -> Vec<&'static str> {
     options
 }
 
-fn kubelet(request: &Request<'_>) -> String {
+pub(super) fn kubelet(request: &Request<'_>) -> String {
     let used = &request.realised.used;
     let options = kubelet_options(request);
     let mut text = "cpuManagerPolicy: static\n".to_owned();

@@ -6,6 +6,7 @@
 
 mod containers;
 mod devices;
+mod joint;
 mod parallel;
 mod runtimes;
 mod system;
@@ -18,6 +19,7 @@ use pinwise_topology::Topology;
 
 use system::numactl_options;
 
+pub use joint::{JointPlace, emit_jointly};
 pub use tool::{Target, Tool, UnknownTool};
 
 /// The context of an emission, besides the placement.

@@ -62,6 +62,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         blocks: 0,
         elapsed_s: 0.0,
         service: plan.service.clone(),
+        joint: None,
     }
 }
 

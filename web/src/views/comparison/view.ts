@@ -19,6 +19,7 @@ import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { adviceList, placePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
+import { jointPart } from './joint';
 import { spreadPlan, timePlan } from './over-time';
 import { narrowingPlan, runningBar } from './running';
 import type { ArmLine } from './shape';
@@ -46,7 +47,8 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   const highlight = armChoice(() =>
     time.show(timePlan(shown, highlight.chosen())),
   );
-  const [contrasts, findings, scheduler, method] = [
+  const [programs, contrasts, findings, scheduler, method] = [
+    keyedSlot(),
     keyedSlot(),
     keyedSlot(),
     keyedSlot(),
@@ -68,6 +70,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       ),
       where.element,
     ),
+    programs.element,
     copy.element,
     dots.element,
     contrasts.element,
@@ -99,6 +102,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     ratio.show(ratioPlan(now, lines));
     where.show(now, lines);
     copy.show([said.isEnded, now.verdict, now.again], () => copyPart(now));
+    programs.show(now.joint, () => [jointPart(now)]);
     dots.show(dotsPlan(now, lines));
     shown = lines;
     highlight.show(lines.map((line) => line.name));

@@ -1,0 +1,193 @@
+//! Placements of several programs that share a machine, as one configuration.
+
+use super::{Context, Emission, Piece, Request, Target, Tool, containers, emit};
+use crate::{Realised, Wish};
+use pinwise_format::shell;
+use pinwise_topology::Topology;
+
+/// A program of a joint plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JointPlace {
+    /// Its name, which its unit, pod and container have as well.
+    pub name: String,
+    /// The program with its arguments.
+    pub command: Vec<String>,
+    /// Its CPUs.
+    pub place: Realised,
+}
+
+/// Places several programs at once; `None` for tools that place one program.
+#[must_use]
+pub fn emit_jointly(tool: Tool, programs: &[JointPlace], topology: &Topology) -> Option<Emission> {
+    match tool {
+        Tool::Systemd => Some(systemd(programs, topology)),
+        Tool::Kubernetes => Some(kubernetes(programs, topology)),
+        _ => None,
+    }
+}
+
+fn systemd(programs: &[JointPlace], topology: &Topology) -> Emission {
+    let mut pieces = Vec::new();
+    let mut units = Vec::new();
+    let mut notes = vec![
+        "Each program is expected in a unit of its name; rename the folders if yours differ."
+            .to_owned(),
+    ];
+    for program in programs.iter().filter(|program| is_placed(program)) {
+        let unit = format!("{}.service", program.name);
+        let target = Target {
+            tool: Tool::Systemd,
+            unit: Some(unit.clone()),
+        };
+        let one = emit(&target, &program.place, topology, &Context::default());
+        let files = one.pieces.into_iter();
+        pieces.extend(files.filter(|piece| matches!(piece, Piece::File { .. })));
+        notes.extend(one.notes);
+        units.push(unit);
+    }
+    notes.sort_unstable();
+    notes.dedup();
+    notes.extend(left_alone(programs));
+    let units = shell::line(&units);
+    pieces.push(Piece::Command("systemctl daemon-reload".to_owned()));
+    pieces.push(Piece::Command(format!("systemctl restart {units}")));
+    Emission {
+        tool: Tool::Systemd,
+        pieces,
+        unsupported: Vec::new(),
+        notes,
+        verify: format!("systemctl show -p Id,EffectiveCPUs,CPUAffinity {units}"),
+    }
+}
+
+/// A pod for each program: whole CPUs of its own, or the shared pool.
+fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
+    let context = |program: &JointPlace| Context {
+        command: program.command.clone(),
+        ..Context::default()
+    };
+    let is_exclusive = |program: &&JointPlace| {
+        let others = programs.iter().filter(|other| other.name != program.name);
+        let mut others = others.map(|other| &other.place.cpus);
+        is_placed(program) && !others.any(|cpus| cpus.intersects(&program.place.cpus))
+    };
+    let mut pods = String::new();
+    for program in programs {
+        let context = context(program);
+        let request = Request {
+            tool: Tool::Kubernetes,
+            realised: &program.place,
+            topology,
+            context: &context,
+        };
+        let container = match is_exclusive(&program) {
+            true => containers::pod(&request),
+            false => containers::sharing_pod(&request),
+        };
+        let container = container.lines().map(|line| format!("    {line}\n"));
+        pods.push_str(&format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {0}\nspec:\n  containers:\n  - name: \
+             {0}\n    image: IMAGE\n{1}",
+            program.name.to_lowercase().replace('_', "-"),
+            container.collect::<String>()
+        ));
+    }
+    let mut pieces = vec![Piece::File {
+        path: "pods.yaml".to_owned(),
+        text: pods,
+    }];
+    let exclusive = programs.iter().filter(is_exclusive);
+    let largest = exclusive.max_by_key(|program| program.place.cpus.len());
+    if let Some(program) = largest {
+        let context = context(program);
+        let request = Request {
+            tool: Tool::Kubernetes,
+            realised: &program.place,
+            topology,
+            context: &context,
+        };
+        pieces.push(Piece::File {
+            path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),
+            text: containers::kubelet(&request),
+        });
+    }
+    let unsupported = vec![
+        "A pod cannot name CPUs: the kubelet chooses them by its policy.".to_owned(),
+        "Programs that share CPUs get the node's shared pool: all CPUs that no pod has for its own."
+            .to_owned(),
+    ];
+    Emission {
+        tool: Tool::Kubernetes,
+        pieces,
+        unsupported,
+        notes: vec![
+            "A changed policy takes effect only after draining the node and removing \
+             cpu_manager_state."
+                .to_owned(),
+        ],
+        verify: "kubectl exec POD -- grep Cpus_allowed_list /proc/self/status".to_owned(),
+    }
+}
+
+fn is_placed(program: &JointPlace) -> bool {
+    program.place.placement.wish != Wish::OsDefault
+}
+
+/// Programs that need no setting.
+fn left_alone(programs: &[JointPlace]) -> Option<String> {
+    let names = programs.iter().filter(|program| !is_placed(program));
+    let names: Vec<&str> = names.map(|program| program.name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("Left on all CPUs: {}.", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn programs(placements: [&str; 3]) -> (Vec<JointPlace>, Topology) {
+        let topology = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
+        let names = ["web", "batch_1", "rest"];
+        let programs = names.into_iter().zip(placements).map(|(name, placement)| {
+            let placement: crate::Placement = placement.parse().unwrap();
+            JointPlace {
+                name: name.to_owned(),
+                command: vec![name.to_owned(), "-x $y".to_owned()],
+                place: placement.realise(&topology).unwrap(),
+            }
+        });
+        (programs.collect(), topology)
+    }
+
+    #[test]
+    fn one_systemd_configuration_has_a_drop_in_for_each_placed_program() {
+        let (programs, topology) = programs(["cpu:0-1", "cpu:2-7", "os-default"]);
+        let text = emit_jointly(Tool::Systemd, &programs, &topology)
+            .unwrap()
+            .text();
+        assert_eq!(
+            text,
+            "# /etc/systemd/system/web.service.d/50-pinwise.conf\n\
+             [Service]\nAllowedCPUs=0-1\nCPUAffinity=0-1\n\
+             # /etc/systemd/system/batch_1.service.d/50-pinwise.conf\n\
+             [Service]\nAllowedCPUs=2-7\nCPUAffinity=2-7\n\
+             # then, in a shell:\n\
+             systemctl daemon-reload\nsystemctl restart web.service batch_1.service\n"
+        );
+    }
+
+    #[test]
+    fn pods_have_cpus_of_their_own_or_share() {
+        let (programs, topology) = programs(["cpu:0-1", "cpu:2-7", "cpu:4-7"]);
+        let text = emit_jointly(Tool::Kubernetes, &programs, &topology)
+            .unwrap()
+            .text();
+        assert!(text.contains("name: batch-1\n"), "{text}");
+        assert!(text.contains("command: [\"web\",\"-x $$y\"]"), "{text}");
+        let own = "    resources:\n      requests:\n        cpu: \"2\"\n";
+        assert!(text.contains(own), "{text}");
+        // Two share six CPUs, two of which one has alone.
+        assert_eq!(text.matches("limits:").count(), 1, "{text}");
+        assert!(text.contains("cpuManagerPolicy: static"), "{text}");
+        assert!(emit_jointly(Tool::Docker, &programs, &topology).is_none());
+    }
+}

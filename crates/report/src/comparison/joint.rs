@@ -1,0 +1,64 @@
+//! The programs of a joint plan: where each runs, and its figure without and with the placement.
+
+use super::super::style::{quantity, shorten, table_without, visible};
+use super::{CPUS_WIDTH, NAME_WIDTH, or_dash};
+use pinwise_format::count;
+use pinwise_record::{Direction, JointProgramRecord, JointRecord};
+
+const HEADER: [&str; 7] = [
+    "program",
+    "placement",
+    "CPUs",
+    "default",
+    "placed",
+    "change",
+    "limit",
+];
+
+/// A row for each program, and what was searched.
+pub(super) fn programs(joint: &JointRecord) -> String {
+    let rows = joint.programs.iter().map(|program| row(program).to_vec());
+    // Without a limit there is no column for one.
+    let has_limit = joint.programs.iter().any(|program| program.limit.is_some());
+    let hidden: &[&str] = if has_limit { &[] } else { &["limit"] };
+    let shown = |cells: Vec<String>| {
+        let cells = HEADER.iter().zip(cells);
+        let cells = cells.filter(|(name, _)| !hidden.contains(*name));
+        cells.map(|(_, cell)| cell).collect()
+    };
+    let header: Vec<&str> = HEADER.into_iter().filter(|n| !hidden.contains(n)).collect();
+    let table = table_without(
+        &["placement", "CPUs"],
+        &[],
+        &header,
+        rows.map(shown).collect(),
+    );
+    format!(
+        "{table}  {} searched in {}.\n",
+        count(joint.plans, "joint placement"),
+        count(joint.rounds, "round"),
+    )
+}
+
+fn row(program: &JointProgramRecord) -> [String; 7] {
+    let unit = &program.metric.unit;
+    let value = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
+    let sign = match program.metric.better {
+        Direction::Higher => '≥',
+        _ => '≤',
+    };
+    let limit = program.limit.map_or(String::new(), |limit| {
+        let state = program.placed_limit.as_ref();
+        let state = state.map_or("", |state| state.as_str());
+        format!("{sign} {}: {state}", quantity(limit, unit))
+    });
+    [
+        shorten(&visible(&program.name), NAME_WIDTH),
+        shorten(&program.placement, NAME_WIDTH),
+        shorten(&program.cpus, CPUS_WIDTH),
+        value(program.default_value),
+        value(program.placed_value),
+        or_dash(&program.change).to_owned(),
+        limit,
+    ]
+}

@@ -1,0 +1,227 @@
+//! What the rounds that confirm say, program by program, and in a sentence.
+
+use super::JointSearch;
+use super::engine::Found;
+use super::places;
+use super::rounds::Rounds;
+use pinwise_format::{count, quantity};
+use pinwise_placement::space::Space;
+use pinwise_record::{
+    CommandRecord, Comparison, ContrastVerdict, Direction, JointProgramRecord, JointRecord,
+    JointTrialRecord, LimitState, MetricRecord, Stopped, VerdictKind, again,
+};
+use pinwise_stats::describe::{median, median_interval};
+use pinwise_topology::Topology;
+use pinwise_workload::joint::JointProgram;
+
+/// Level of the intervals of medians that limits are judged by.
+const CONFIDENCE: f64 = 0.95;
+
+/// Completes the record of the rounds that confirm.
+pub(super) fn conclude(
+    record: &mut Comparison,
+    search: &JointSearch,
+    found: &Found,
+    rounds: &Rounds<'_>,
+    topology: &Topology,
+) {
+    record.again = again(&search.argv, "search", search.seed);
+    "joint cost".clone_into(&mut record.metric.name);
+    "the joint cost".clone_into(&mut record.metric.label);
+    let joint = joint_record(record, search, found, rounds, topology);
+    if record.stopped != Some(Stopped::Failed) && record.blocks > 0 {
+        give_verdict(record, &joint);
+    }
+    record.joint = Some(joint);
+}
+
+fn joint_record(
+    record: &Comparison,
+    search: &JointSearch,
+    found: &Found,
+    rounds: &Rounds<'_>,
+    topology: &Topology,
+) -> JointRecord {
+    let space = Space::from_topology(topology);
+    let place = &found.places[found.best];
+    let programs = search.programs.iter().zip(search.weights()).enumerate();
+    let figures = |arm: usize, program: usize| -> Vec<f64> {
+        let own = rounds.confirmed(&record.arms[arm].command);
+        own.map(|figures| figures[program]).collect()
+    };
+    let programs = programs.map(|(number, (program, weight))| {
+        let [default, placed] = [figures(0, number), figures(1, number)];
+        let metric = MetricRecord::new(&program.metric, &program.unit);
+        let [default_value, placed_value] = [median(&default), median(&placed)];
+        let ratio = default_value
+            .zip(placed_value)
+            .map(|(default, placed)| program.metric.cost(placed) / program.metric.cost(default));
+        JointProgramRecord {
+            name: program.name.clone(),
+            command: program.command.argv().to_vec(),
+            load: program.load.as_ref().map(|load| load.argv().to_vec()),
+            weight,
+            limit: program.limit,
+            placement: places::placement(&place[number], topology, &space).to_string(),
+            cpus: place[number].to_string(),
+            change: ratio.map_or(String::new(), |r| metric.effect(r, None, None).text),
+            metric,
+            default_value,
+            placed_value,
+            default_limit: judge_limit(program, &default),
+            placed_limit: judge_limit(program, &placed),
+        }
+    });
+    let tried = found.tried.iter().enumerate();
+    let tried = tried.filter(|(_, figures)| !figures.is_empty());
+    JointRecord {
+        programs: programs.collect(),
+        plans: found.places.len(),
+        rounds: found.rounds,
+        tried: tried
+            .map(|(arm, figures)| JointTrialRecord {
+                cpus: found.places[arm].iter().map(ToString::to_string).collect(),
+                figures: figures.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn judge_limit(program: &JointProgram, figures: &[f64]) -> Option<LimitState> {
+    program.limit?;
+    let ends = median_interval(figures, CONFIDENCE);
+    let held = ends.map(|(low, high)| [low, high].map(|end| program.holds(end)));
+    Some(match held {
+        Some([true, true]) => LimitState::Held,
+        Some([false, false]) => LimitState::Broken,
+        _ => LimitState::Open,
+    })
+}
+
+/// All limits together: the worst of them.
+fn worst(states: impl Iterator<Item = Option<LimitState>>) -> LimitState {
+    let rank = |state: &LimitState| match state {
+        LimitState::Broken => 0,
+        LimitState::Held => 2,
+        _ => 1,
+    };
+    states
+        .flatten()
+        .min_by_key(rank)
+        .unwrap_or(LimitState::Held)
+}
+
+/// The answer, and the sentence that gives it.
+fn answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
+    let states =
+        |of: fn(&JointProgramRecord) -> Option<LimitState>| worst(joint.programs.iter().map(of));
+    let default = states(|program| program.default_limit.clone());
+    let placed = states(|program| program.placed_limit.clone());
+    let contrast = record.contrasts.first();
+    let verdict = contrast.map(|contrast| contrast.verdict.clone());
+    let effect = contrast.map_or(String::new(), |contrast| {
+        let interval = &contrast.effect.interval;
+        format!("{} ({interval})", contrast.effect.text)
+    });
+    let pairs = count(record.blocks, "fresh pair");
+    let plan = &record.arms[1].name;
+    let limits = sentence_on_limits(joint);
+    let (kind, sentence) = match (default, placed, verdict) {
+        (LimitState::Broken | LimitState::Open, LimitState::Held, _) => (
+            VerdictKind::Best,
+            format!(
+                "{plan}: every limit is kept, and the joint cost changes by {effect}, {pairs}."
+            ),
+        ),
+        (LimitState::Held | LimitState::Open, LimitState::Broken, _) => (
+            VerdictKind::LeaveAlone,
+            "Nothing that was tried keeps the limits and beats os-default.".to_owned(),
+        ),
+        (LimitState::Broken, LimitState::Broken, Some(ContrastVerdict::Faster)) => (
+            VerdictKind::Best,
+            format!(
+                "No plan keeps every limit; the nearest is {plan}: the joint cost changes by \
+                 {effect}, {pairs}."
+            ),
+        ),
+        (_, _, Some(ContrastVerdict::Faster)) => (
+            VerdictKind::Best,
+            format!("{plan}: the joint cost changes by {effect}, {pairs}."),
+        ),
+        (_, _, Some(ContrastVerdict::Same | ContrastVerdict::Slower)) => (
+            VerdictKind::LeaveAlone,
+            format!(
+                "Leave all programs as they are: the best plan tried, {plan}, changes the joint \
+                 cost by {effect}, {pairs}."
+            ),
+        ),
+        _ => (
+            VerdictKind::Undecided,
+            format!("Undecided: {plan} leads; the joint cost changes by {effect}, {pairs}."),
+        ),
+    };
+    (kind, format!("{sentence} {limits}").trim_end().to_owned())
+}
+
+fn give_verdict(record: &mut Comparison, joint: &JointRecord) {
+    let (kind, sentence) = answer(record, joint);
+    let is_best = kind == VerdictKind::Best;
+    let id = &record.header.id;
+    let apply = |tool: &str, what: &str| CommandRecord {
+        what: what.to_owned(),
+        line: format!("pinwise apply {id} --as {tool}"),
+    };
+    let (advice, commands) = match (&kind, record.verdict.not_recommended.is_some()) {
+        (_, true) => (record.verdict.advice.clone(), Vec::new()),
+        (VerdictKind::Best, _) => (
+            String::new(),
+            vec![
+                apply("systemd", "with systemd"),
+                apply("kubernetes", "with Kubernetes"),
+            ],
+        ),
+        (VerdictKind::LeaveAlone, _) => ("Change nothing.".to_owned(), Vec::new()),
+        _ => (
+            "Give it more pairs of rounds (--confirm).".to_owned(),
+            Vec::new(),
+        ),
+    };
+    record.best = match kind {
+        VerdictKind::Best => Some(record.arms[1].name.clone()),
+        VerdictKind::LeaveAlone => Some(record.baseline.clone()),
+        _ => None,
+    };
+    let verdict = &mut record.verdict;
+    (verdict.kind, verdict.sentence) = (kind, sentence);
+    (verdict.advice, verdict.commands) = (advice, commands);
+    if !is_best {
+        verdict.not_recommended = None;
+    }
+}
+
+/// Each limit, and what is typical without and with the plan.
+fn sentence_on_limits(joint: &JointRecord) -> String {
+    let each = joint.programs.iter().filter_map(|program| {
+        let (limit, unit) = (program.limit?, &program.metric.unit);
+        let sign = match program.metric.better {
+            Direction::Higher => '≥',
+            _ => '≤',
+        };
+        let state = |value: Option<f64>, state: Option<&LimitState>| {
+            let value = value.map_or("unknown".to_owned(), |value| quantity(value, unit));
+            match state {
+                Some(LimitState::Broken) => format!("{value} (broken)"),
+                Some(LimitState::Held) => format!("{value} (kept)"),
+                _ => format!("{value} (open)"),
+            }
+        };
+        Some(format!(
+            "{}, limit {sign} {}: {} placed, {} with os-default.",
+            program.name,
+            quantity(limit, unit),
+            state(program.placed_value, program.placed_limit.as_ref()),
+            state(program.default_value, program.default_limit.as_ref()),
+        ))
+    });
+    each.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,177 @@
+use super::worlds::{JointMachine, JointWorld};
+use super::*;
+use crate::compare::NoObserver;
+use pinwise_record::{LimitState, VerdictKind};
+use pinwise_topology::CpuSet;
+use pinwise_workload::joint::RoundReport;
+
+fn plan(world: &JointWorld, seed: u64) -> JointSearch {
+    JointSearch {
+        programs: world.file.clone(),
+        runner: vec!["round".to_owned()],
+        max_rounds: 80,
+        pairs: 10,
+        budget: None,
+        min_effect: 0.01,
+        timeout: None,
+        seed,
+        id: "id".to_owned(),
+        argv: Vec::new(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        tags: Vec::new(),
+    }
+}
+
+/// What a search answered, and how much worse that is than the best.
+struct Replay {
+    programs: usize,
+    /// Than the best plan that the machine's structure suggests.
+    regret: f64,
+    /// Than the best that moving cores makes of those.
+    regret_of_all: f64,
+    /// Are the limits kept, if any plan keeps them?
+    kept: bool,
+    rounds: usize,
+    /// How much the best saves.
+    gain: f64,
+    sentence: String,
+}
+
+fn replay(seed: u64) -> Replay {
+    let world = JointWorld::draw(seed);
+    let mut machine = JointMachine::new(&world, seed);
+    let record = run(&plan(&world, seed), &mut machine, &mut NoObserver).unwrap();
+    let (structured, best) = world.best();
+    let joint = record.joint.as_ref().unwrap();
+    let placed: Place = joint
+        .programs
+        .iter()
+        .map(|program| CpuSet::parse_list(&program.cpus).unwrap())
+        .collect();
+    let default: Place = vec![world.topology.allowed.clone(); placed.len()];
+    let answer = match record.verdict.kind {
+        VerdictKind::Best => &placed,
+        _ => &default,
+    };
+    let (cost, kept) = world.truth(answer);
+    Replay {
+        programs: placed.len(),
+        regret: (cost - structured).exp_m1(),
+        regret_of_all: (cost - best).exp_m1(),
+        kept: kept || best > 500.0,
+        rounds: machine.rounds,
+        gain: -(best - world.truth(&default).0).exp_m1(),
+        sentence: record.verdict.sentence,
+    }
+}
+
+/// Ten worlds, or a hundred if `PINWISE_REPLAYS=all` asks for all.
+fn several() -> std::ops::Range<u64> {
+    match std::env::var("PINWISE_REPLAYS") {
+        Ok(which) if which == "all" => 0..100,
+        _ => 0..10,
+    }
+}
+
+#[test]
+fn joint_plans_are_nearly_the_best_in_80_rounds() {
+    let shown = |seed: u64| {
+        let replay = replay(seed);
+        println!(
+            "{seed}: {} programs, regret {:.3}, {:.3} of all, gain {:.3}, limits {}, {} rounds: {}",
+            replay.programs,
+            replay.regret,
+            replay.regret_of_all,
+            replay.gain,
+            if replay.kept { "kept" } else { "broken" },
+            replay.rounds,
+            replay.sentence,
+        );
+        replay
+    };
+    let replays: Vec<Replay> = several().map(shown).collect();
+    assert!(replays.iter().all(|replay| replay.rounds <= 80));
+    let good = replays.iter().filter(|r| r.kept && r.regret <= 0.03);
+    let good = good.count();
+    println!("{good} of {} within 3 %", replays.len());
+    assert!(10 * good >= 9 * replays.len(), "{good}");
+}
+
+#[test]
+fn the_record_says_what_each_program_has() {
+    let world = JointWorld::draw(1);
+    let mut machine = JointMachine::new(&world, 1);
+    let record = run(&plan(&world, 1), &mut machine, &mut NoObserver).unwrap();
+    let joint = record.joint.as_ref().unwrap();
+    assert_eq!(joint.programs.len(), world.file.len());
+    let rounds: usize = joint.tried.iter().map(|trial| trial.figures.len()).sum();
+    assert_eq!(rounds + 1, joint.rounds);
+    for program in &joint.programs {
+        assert!(program.default_value.is_some() && program.placed_value.is_some());
+        assert_eq!(program.limit.is_some(), program.placed_limit.is_some());
+        assert!(!program.change.is_empty());
+    }
+    assert_eq!(record.metric.name, "joint cost");
+    assert!(record.title().starts_with("joint plan: p0, p1"));
+    if record.verdict.kind == VerdictKind::Best {
+        let first = &record.verdict.commands[0].line;
+        assert_eq!(first, "pinwise apply id --as systemd");
+    }
+    assert_ne!(joint.programs[0].placed_limit, Some(LimitState::Broken));
+}
+
+#[test]
+fn a_program_that_fails_is_named_with_its_place() {
+    let world = JointWorld::draw(2);
+    let failed = |at: usize, report: RoundReport| {
+        let mut machine = JointMachine::new(&world, 2);
+        machine.failure = Some((at, report));
+        let result = run(&plan(&world, 2), &mut machine, &mut NoObserver);
+        result.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let ended = RoundReport {
+        programs: Vec::new(),
+        failure: Some((1, "it failed, with exit status 3".to_owned())),
+    };
+    let error = failed(0, ended.clone()).unwrap_err();
+    assert!(
+        error.contains(": p1: it failed, with exit status 3"),
+        "{error}"
+    );
+    assert!(
+        error.starts_with(&world.file[1].position.to_string()),
+        "{error}"
+    );
+    let mut figures = vec![1.0; world.file.len()];
+    figures[0] = 0.001;
+    let programs = figures
+        .into_iter()
+        .map(|wall_s| pinwise_workload::joint::RoundFigures {
+            wall_s,
+            output: String::new(),
+        });
+    let brief = RoundReport {
+        programs: programs.collect(),
+        failure: None,
+    };
+    let error = failed(0, brief).unwrap_err();
+    assert!(error.contains("p0: it ended after 1.0 ms"), "{error}");
+    // A plan under which one fails is left out.
+    assert_eq!(failed(2, ended), Ok(()));
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused() {
+    let world = JointWorld::draw(3);
+    let refused = |change: fn(&mut JointSearch)| {
+        let mut search = plan(&world, 3);
+        change(&mut search);
+        let mut machine = JointMachine::new(&world, 3);
+        let error = run(&search, &mut machine, &mut NoObserver).unwrap_err();
+        assert_eq!(machine.rounds, 0);
+        error.to_string()
+    };
+    assert!(refused(|search| search.pairs = 5).contains("--confirm 5"));
+    assert!(refused(|search| search.max_rounds = 30).contains("--max-runs 30"));
+    assert!(refused(|search| search.min_effect = 0.0).contains("--min-effect"));
+}

@@ -1,0 +1,125 @@
+//! `search --joint`: where several programs should run together.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::super::args::{Format, Global, RoundArgs, SearchArgs};
+use super::super::files::write_file;
+use super::super::input::read_text;
+use super::super::machine::open_machine;
+use super::super::opening::{check_store, open_store};
+use super::super::outputs::check_outputs;
+use super::super::surroundings::own_program;
+use super::super::terminal::Terminal;
+use super::super::watch::Watch;
+use super::super::{Exit, export, plan};
+use pinwise_machine::linux::CycleCounting;
+use pinwise_machine::{MachineError, linux};
+use pinwise_record::{Comparison, Stopped, VerdictKind};
+use pinwise_study::joint::{self, JointError, JointSearch};
+use pinwise_workload::joint::{Round, parse};
+
+/// Largest file, bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Rounds in all, and pairs of these that confirm.
+const USUAL_ROUNDS: usize = 80;
+const USUAL_PAIRS: usize = 10;
+
+pub(super) fn search(
+    global: &Global,
+    args: &SearchArgs,
+    file: &Path,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    check_outputs(global, &super::output_files(&args.results), &[])?;
+    check_store(global)?;
+    let named = || format!("--joint {}", file.display());
+    let text = read_text(file, MAX_FILE_BYTES).with_context(named)?;
+    let programs = parse(&text).with_context(named)?;
+    if global.machine != "local" {
+        bail!("--joint runs real programs; it needs --machine local");
+    }
+    let seed = plan::seed_or_new(args.seed);
+    let (id, started) = plan::new_id_and_start();
+    let search = JointSearch {
+        programs,
+        runner: vec![own_program()?, "search".to_owned(), "round".to_owned()],
+        max_rounds: args.max_runs.unwrap_or(USUAL_ROUNDS),
+        pairs: args.confirm.unwrap_or(USUAL_PAIRS),
+        budget: args.budget,
+        min_effect: args.min_effect,
+        timeout: args.workload.timeout,
+        seed,
+        id,
+        argv: global.argv.clone(),
+        started,
+        tags: args.results.tags.clone(),
+    };
+    let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
+    let mut watch = Watch::new(open_store(global)?, terminal);
+    let found = joint::run(&search, machine.as_mut(), &mut watch);
+    // First whatever still runs.
+    drop(machine);
+    let record = match found {
+        Ok(record) => record,
+        Err(JointError::Machine(MachineError::Interrupted)) => {
+            watch.abandon();
+            terminal.warn("interrupted before the rounds that confirm; nothing was stored");
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => {
+            watch.fail(&error.to_string());
+            return match error {
+                JointError::Program { .. } => Err(error).with_context(named),
+                other => Err(other.into()),
+            };
+        }
+    };
+    let is_stored = watch.close(|store| store.finish(&record));
+    finish(&record, args, terminal)?;
+    Ok(match exit_of(&record, args.require_verdict) {
+        Exit::Done | Exit::Undecided if !is_stored => Exit::Error,
+        exit => exit,
+    })
+}
+
+fn finish(record: &Comparison, args: &SearchArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    let results = &args.results;
+    if record.stopped == Some(Stopped::Failed) {
+        terminal.error(&record.verdict.sentence);
+    }
+    if terminal.is_json() {
+        terminal.print_json(record)?;
+    } else if record.stopped != Some(Stopped::Failed) {
+        let show = match terminal.is_verbose() {
+            true => pinwise_report::comparison,
+            false => pinwise_report::comparison_answer,
+        };
+        terminal.print(&show(record, terminal.palette()))?;
+    }
+    super::write_json(results.export_json.as_deref(), record)?;
+    if let Some(path) = &results.export_csv {
+        let id = &record.id;
+        let text = export::render_as(Format::Csv, &record.clone().into(), id)?;
+        write_file(path, &text)?;
+    }
+    export::write_page(record, results.report.as_deref())
+}
+
+fn exit_of(record: &Comparison, requires_verdict: bool) -> Exit {
+    match record.stopped {
+        Some(Stopped::Interrupted) => Exit::Interrupted,
+        Some(Stopped::Failed) => Exit::Error,
+        _ if requires_verdict && record.verdict.kind == VerdictKind::Undecided => Exit::Undecided,
+        _ => Exit::Done,
+    }
+}
+
+/// `search round`: one round, in this process, with its figures as JSON.
+pub(in crate::cli) fn round(args: &RoundArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let round: Round = serde_json::from_str(&args.round).context("the round")?;
+    let report = linux::run_round(&round).context("becoming the parent of orphans")?;
+    terminal.print_json(&report)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,52 @@
+// The programs of a joint plan: where each runs, and its figure without and with that.
+
+import { quantity } from '../../format';
+import type { Comparison, JointProgramRecord } from '../../records';
+import { cpuStrip } from '../../strip';
+import { numberColumns, tableElement } from '../../table';
+import { section } from '../../words';
+
+export function jointPart(record: Comparison): HTMLElement | null {
+  const programs = record.joint?.programs ?? [];
+  if (programs.length === 0) return null;
+  const allowed = record.host?.allowed ?? '';
+  return section(
+    'Programs',
+    tableElement({
+      caption: `Medians of the fresh rounds; ${record.joint?.plans ?? 0} joint placements were searched in ${record.joint?.rounds ?? 0} rounds`,
+      columns: [
+        { name: 'Program' },
+        { name: 'Placement' },
+        { name: 'CPUs' },
+        ...numberColumns('os-default', 'Placed', 'Change'),
+        { name: 'Limit' },
+      ],
+      rows: programs.map((program) => [
+        program.name,
+        program.placement,
+        program.cpus ? cpuStrip(program.cpus, allowed || program.cpus) : null,
+        valueOf(program, program.default_value),
+        valueOf(program, program.placed_value),
+        program.change,
+        limitOf(program),
+      ]),
+    }),
+  );
+}
+
+function valueOf(
+  program: JointProgramRecord,
+  value: number | null | undefined,
+): string | null {
+  return typeof value === 'number'
+    ? quantity(value, program.metric?.unit ?? '')
+    : null;
+}
+
+/** `≤ 20 ms: held`. */
+export function limitOf(program: JointProgramRecord): string {
+  const limit = valueOf(program, program.limit);
+  if (limit === null) return '';
+  const sign = program.metric?.better === 'higher' ? '≥' : '≤';
+  return `${sign} ${limit}${program.placed_limit ? `: ${program.placed_limit}` : ''}`;
+}
