@@ -428,6 +428,8 @@ fn quick(line: &str) -> String {
     let line = line.split("  #").next().unwrap().trim();
     let line = line.split("   #").next().unwrap().trim();
     let line = line.split(" > ").next().unwrap().trim();
+    // What git would run.
+    let line = line.trim_start_matches("git bisect run ");
     // Builds that are only named, on a machine for which that is enough.
     if line.starts_with("pinwise gate ") && !line.contains("--machine") {
         let line = line.replace(" --bisect", "");

@@ -21,7 +21,7 @@ use pinwise_workload::Sweep;
   pinwise compare --self --budget 2m -- ./prog",
     after_long_help = "Examples:
   pinwise compare -- xz -T2 -k -c big.tar
-  pinwise compare --place os-default --place 'spread*2' -- ./prog
+  pinwise compare --place one-core --place 'spread*2' -- ./prog
   pinwise compare './old -x' './new -x' --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
   pinwise compare --kernel 'fft --threads 2' --place one-core --place spread

@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 51] = [
+const RARE: [&str; 52] = [
     "abort_if_worse",
     "arms",
     "color",
@@ -74,6 +74,7 @@ const RARE: [&str; 51] = [
     "trace",
     "undecided_limit",
     "units",
+    "with_core_scheduling",
 ];
 
 /// Commands with so many options that `--help` has only a line for each; man pages and the
@@ -85,7 +86,7 @@ const OTHER_WORDS: [&str; 2] = ["parameter_lists", "show_output"];
 
 /// Options that only refine another one; for commands with many options only the reference has
 /// them.
-const REFINEMENTS: [&str; 7] = [
+const REFINEMENTS: [&str; 8] = [
     "arms",
     "fit_threads",
     "isa",
@@ -93,6 +94,7 @@ const REFINEMENTS: [&str; 7] = [
     "score",
     "settle",
     "undecided_limit",
+    "with_core_scheduling",
 ];
 
 /// With every option and example in its help, laid out as closely as in the short one.

@@ -119,11 +119,10 @@ pub fn run_trace(
     record.tiers = tier_records(plan.tiers, &costs);
     record.exit = traced.run.as_ref().and_then(|run| exit_of(&run.end));
     if let Some(run) = &traced.run {
+        let notes = describe_left_running(run, "untraced");
         record
-            .header
             .notes
-            .extend(describe_left_running(run, "untraced"));
-        record.notes.extend(last_words(run));
+            .extend(notes.into_iter().chain(last_words(run)));
         let found = reconcile::reconcile(&mut record.figures, traced.scope, run);
         record.header.findings.extend(found);
     }

@@ -56,7 +56,7 @@ fn interpreters_are_blocked_in_the_call_that_they_are_in() {
     }
     for tier in all_tiers() {
         for (line, expected) in [
-            ("import threading; threading.Event().wait(1)", "lock"),
+            ("import threading; threading.Event().wait(1)", "condition"),
             ("import select; select.epoll().poll(1)", "events"),
             (
                 "import os, socket; a, b = socket.socketpair(); b.set_inheritable(True)\n\
