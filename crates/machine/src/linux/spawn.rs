@@ -375,10 +375,12 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
                 return Step::Memory;
             }
         }
-        if let Some(attributes) = &shared.scheduling {
-            if !set_scheduling(attributes) {
-                return Step::Scheduling;
-            }
+        if shared
+            .scheduling
+            .as_ref()
+            .is_some_and(|attributes| !set_scheduling(attributes))
+        {
+            return Step::Scheduling;
         }
         if shared.has_own_cookie && !take_own_cookie() {
             return Step::Cookie;
