@@ -245,13 +245,13 @@ fn records_are_applied() {
     assert!(err.contains("from another machine"), "{err}");
     let quick = folder.path().join("quick.toml");
     std::fs::write(&quick, text.replace("base_s = 0.5", "base_s = 0.003")).unwrap();
-    what_is_not_recommended_is_not_applied(&format!("sim:{}", quick.display()), &pinwise);
+    check_that_nothing_is_applied(&format!("sim:{}", quick.display()), pinwise);
 }
 
 /// Of runs that are mostly process start-up nothing is recommended, however clear the difference.
-fn what_is_not_recommended_is_not_applied(
+fn check_that_nothing_is_applied(
     machine: &str,
-    pinwise: &dyn Fn(&[&str]) -> (String, String, Option<i32>),
+    pinwise: impl Fn(&[&str]) -> (String, String, Option<i32>),
 ) {
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
     let (out, err, status) =
