@@ -316,7 +316,12 @@ mod tests {
         let rate = web("metric = \"json:.rps higher\"\nlimit = \">= 5_000\"").unwrap();
         assert!(rate[0].holds(5001.0) && !rate[0].holds(4999.0));
         let both = format!("{WEB}limit = \"1s\"\n{BATCH}limit = \"2 min\"\n");
-        assert!(parse(&both).unwrap().iter().all(|p| p.weight.to_bits() == 1.0_f64.to_bits()));
+        assert!(
+            parse(&both)
+                .unwrap()
+                .iter()
+                .all(|p| p.weight.to_bits() == 1.0_f64.to_bits())
+        );
     }
 
     #[test]
