@@ -27,7 +27,7 @@ pub(crate) const SERIES: [&str; 6] = [
     "medium_mem",
 ];
 
-/// The demands of README's example, varied: threads and description.
+/// The demands of the example in docs/search.md, varied: threads, and the description of a machine.
 pub(crate) fn varied_demands(seed: u64) -> (usize, String) {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut log_uniform =

@@ -109,11 +109,11 @@ fn check(
     );
 }
 
-const NONE: [f64; 2] = [0.0, 10.0];
+const HARDLY_ANY: [f64; 2] = [0.0, 10.0];
 
 #[test]
 fn three_free_spinners_share_nothing_that_could_be_avoided() {
-    check("free-3", "0-7", 3, NONE, NONE, NONE);
+    check("free-3", "0-7", 3, HARDLY_ANY, HARDLY_ANY, HARDLY_ANY);
 }
 
 #[test]
@@ -130,15 +130,22 @@ fn two_spinners_on_siblings_share_because_of_their_mask() {
 
 #[test]
 fn a_package_for_four_is_shared_while_the_other_idles() {
-    check("package-4", "0-3", 4, [70.0, 100.0], NONE, [70.0, 100.0]);
+    check(
+        "package-4",
+        "0-3",
+        4,
+        [70.0, 100.0],
+        HARDLY_ANY,
+        [70.0, 100.0],
+    );
 }
 
 #[test]
 fn two_spinners_on_two_cores_share_nothing() {
-    check("cores-2", "0,2", 2, NONE, NONE, NONE);
+    check("cores-2", "0,2", 2, HARDLY_ANY, HARDLY_ANY, HARDLY_ANY);
 }
 
 #[test]
 fn eight_threads_on_eight_cpus_share_cores_unavoidably() {
-    check("full-8", "0-7", 8, [60.0, 100.0], NONE, NONE);
+    check("full-8", "0-7", 8, [60.0, 100.0], HARDLY_ANY, HARDLY_ANY);
 }

@@ -1,7 +1,7 @@
-//! CPUs for threads without a measurement.
+//! Chooses CPUs for threads without measuring.
 //!
 //! Core before sibling, the fastest kind first, close together as long as every thread has its own
-//! core, and even beyond. It uses units only, never CPU numbers.
+//! core, and evenly spread beyond that. CPU numbers only decide between equal units.
 
 use std::collections::BTreeMap;
 

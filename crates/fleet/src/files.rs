@@ -1,6 +1,6 @@
-//! Opened folders, and the files in them. Every access starts from a folder's descriptor and uses
-//! one name, so no symbolic link is followed and nothing can be exchanged between check and use;
-//! pipes and other files that block are refused.
+//! Opened folders, and the files in them. Within a folder every access starts from its descriptor
+//! and uses one name, so no symbolic link is followed and nothing can be exchanged between check and
+//! use. Links are followed on the way to the outermost folder and to the program that is copied; pipes and other files that block are refused.
 //!
 //! Nothing half-written is ever visible under a name: a file is written beside, synchronised, and
 //! given its name by `link`, which refuses a taken name, or by `rename` if the newest counts.
@@ -70,7 +70,7 @@ impl Folder {
     pub(super) fn open_trusted(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let found = Self::descend(path, users, false)?;
         let mut folder = found
-            .open_file(".", OFlags::empty())
+            .open_subfolder(".", OFlags::empty())
             .map_err(|error| FolderError::file(path, error))?;
         folder.path = path.to_owned();
         folder.refuse(users.reason_untrusted(&folder.metadata()?))?;
@@ -87,7 +87,7 @@ impl Folder {
     }
 
     /// Checks every folder above the last.
-    fn descend(path: &Path, users: &Users, is_made: bool) -> Result<Self, FolderError> {
+    fn descend(path: &Path, users: &Users, makes_missing: bool) -> Result<Self, FolderError> {
         let owner = owner_of_root()?;
         let root = Self::open(Path::new("/"));
         let mut at = root.map_err(|error| FolderError::file(path, error))?;
@@ -102,11 +102,11 @@ impl Folder {
                 FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
             })?;
             at.refuse(users.reason_replaceable(&at.metadata()?, owner))?;
-            let next = match at.open_file(name, OFlags::PATH) {
-                Err(error) if is_made && error.kind() == io::ErrorKind::NotFound => {
+            let next = match at.open_subfolder(name, OFlags::PATH) {
+                Err(error) if makes_missing && error.kind() == io::ErrorKind::NotFound => {
                     rustix::fs::mkdirat(&at.file, name, ABOVE)
                         .map_err(io::Error::from)
-                        .and_then(|()| at.open_file(name, OFlags::PATH))
+                        .and_then(|()| at.open_subfolder(name, OFlags::PATH))
                 }
                 opened => opened,
             };
@@ -160,10 +160,10 @@ impl Folder {
     }
 
     fn open_in(&self, name: &str) -> io::Result<Self> {
-        self.open_file(one(name)?, OFlags::empty())
+        self.open_subfolder(one(name)?, OFlags::empty())
     }
 
-    fn open_file(&self, name: &str, more: OFlags) -> io::Result<Self> {
+    fn open_subfolder(&self, name: &str, more: OFlags) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
         let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty())?;
         let path = self.path.join(name);

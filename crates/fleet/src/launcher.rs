@@ -118,7 +118,7 @@ pub enum LaunchError {
         /// Its output.
         words: String,
     },
-    /// It lacks a requested feature.
+    /// It lacks a requested feature, or its folder cannot be written.
     #[error("{0}")]
     Wanted(String),
     /// A file or a process is not available.

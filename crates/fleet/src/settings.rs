@@ -1,7 +1,7 @@
 //! A node's configuration: firmware, memory, SMT, NUMA, clocks, and its kernel's options.
 //!
 //! Reads only, below a root folder that tests choose. If a file is missing, so is its setting:
-//! PLACEHOLDERS is guessed. Values are untrusted text, shortened and with control characters replaced;
+//! nothing is guessed. Values are untrusted text, shortened and with control characters replaced;
 //! what differs between hosts by nature (UUIDs, addresses, names) is left out, so that equal nodes
 //! have equal settings.
 
@@ -212,7 +212,7 @@ impl SettingsReader<'_> {
 
     fn smt(&self) -> Option<String> {
         let reported = self.text(&format!("{CPU}/smt/control"));
-        // Old kernels and guests report PLACEHOLDERS; the topology shows two threads per core.
+        // Old kernels and guests report nothing; the topology shows two threads per core.
         reported.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
     }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `.` goes into a unit, `+` starts the next one; leading dots stand for the units that are already
-//! open. Levels are `p`ackage, `n`ode of memory, `l`ast- level cache, `c`ore and `t`, a CPU
+//! open. Levels are `p`ackage, `n`ode of memory, `l`ast-level cache, `c`ore and `t`, a CPU
 //! (hardware thread). A unit with nothing inside is used whole. Capitals after a level distinguish
 //! unequal units: a kind of core, or `A` for the largest, `B` and so on. A machine decides which
 //! units these are; no character needs quoting in a shell.
@@ -36,7 +36,7 @@ pub struct Branches(pub Vec<Branch>);
 
 /// No machine has deeper trees: NUMA nodes may nest, and Linux has at most 1,024.
 const MAX_DEPTH: usize = 1030;
-/// No machine has more units than CPUs can be numbered.
+/// Far above any machine: bounds the number that is read.
 const MAX_UNITS: usize = 1_000_000;
 
 impl Branches {

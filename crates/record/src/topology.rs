@@ -210,7 +210,7 @@ pub struct RestrictionRecord {
     pub by: String,
     /// CPUs that it leaves, as a list.
     pub leaves: String,
-    /// Is it a mask, which a process may leave, and no limit?
+    /// Is it an affinity mask, which a process may leave, rather than a cpuset?
     pub is_mask: bool,
 }
 
@@ -376,7 +376,7 @@ impl TopologyRecord {
     #[must_use]
     pub fn summary(&self) -> String {
         let measured = self.measured.as_ref();
-        measured.map_or_else(String::new, |measured| measured.write_answer())
+        measured.map_or_else(String::new, |measured| measured.answer_sentence())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds every loop with a spin-wait hint in a file's code.
 //!
-//! Hints are found by their bytes, so that a large file takes no longer than reading it; only the
-//! code around them is decoded. Bytes within another instruction are recognised by decoding from
+//! On x86 hints are found by their bytes, so that a large file takes no longer than reading it, and
+//! only the code around them is decoded; on arm64 every instruction is. Bytes within another instruction are recognised by decoding from
 //! the function's beginning, or from several starts if no function is known. Loops through computed
 //! jumps are not found.
 

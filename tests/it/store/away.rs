@@ -208,11 +208,11 @@ fn a_silent_server_times_out() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let url = format!("postgres://me@127.0.0.1:{port}/db?connect_timeout=1");
-    let answerer = std::thread::spawn(move || listener.accept().unwrap());
+    let silent_server = std::thread::spawn(move || listener.accept().unwrap());
     let refused = Place::database(url).try_open().unwrap_err();
     assert!(
         matches!(&refused, StoreError::Unreachable { reason, .. } if reason.contains("no answer")),
         "{refused}"
     );
-    drop(answerer.join().unwrap());
+    drop(silent_server.join().unwrap());
 }

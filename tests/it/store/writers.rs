@@ -23,7 +23,7 @@ fn write(place: &Place, writer: usize, all_are_here: &Barrier) {
     for number in 0..RUNS {
         store.add_run(number % 2, &run).unwrap();
     }
-    // A quarter of them is killed.
+    // A quarter never finishes.
     if !writer.is_multiple_of(4) {
         store.finish(&record).unwrap();
     }

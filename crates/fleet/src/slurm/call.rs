@@ -53,7 +53,7 @@ const UNWANTED: [&str; 36] = [
 pub(super) struct Printed {
     /// Its standard output.
     pub(super) out: String,
-    /// Its standard error on one line.
+    /// Its standard error on one line; if that is empty, its exit status.
     pub(super) words: String,
     /// Did it exit with 0?
     pub(super) is_success: bool,

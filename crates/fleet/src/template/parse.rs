@@ -122,7 +122,7 @@ impl Template {
         })
     }
 
-    /// Does the submit command contain a placeholder?
+    /// Does the submit command or the script use a placeholder? For `time`, {time} or {seconds}.
     pub(super) fn uses(&self, placeholder: &str) -> bool {
         let texts = [&self.submit, &self.script];
         let seconds = placeholder == "time";

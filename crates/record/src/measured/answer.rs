@@ -8,7 +8,7 @@ const NAMED: usize = 4;
 impl Measured {
     /// Is the system's report right? The sentence for [`Self::answer`].
     #[must_use]
-    pub fn write_answer(&self) -> String {
+    pub fn answer_sentence(&self) -> String {
         let with = |wanted: Agreement| {
             let verdicts = self.verdicts.iter();
             verdicts.filter(move |verdict| verdict.verdict == wanted)
@@ -99,7 +99,7 @@ mod tests {
             verdicts: verdicts.collect(),
             ..Measured::default()
         };
-        measured.write_answer()
+        measured.answer_sentence()
     }
 
     #[test]

@@ -25,10 +25,7 @@ pub(super) fn battery(examined: &Examined) -> CheckOutcome {
 pub(super) fn governor(examined: &Examined) -> CheckOutcome {
     let governors = &examined.facts.governors;
     if governors.is_empty() {
-        return Unavailable(
-            "frequency governor",
-            "no cpufreq; usual in virtual machines",
-        );
+        return Unavailable("governor", "no cpufreq; usual in virtual machines");
     }
     if governors.iter().all(|g| g == "performance") {
         return InOrder("governor");
@@ -164,9 +161,9 @@ pub fn describe_pod(topology: &Topology) -> Finding {
     let is_pooled = cpusets
         .iter()
         .any(|by| by.contains("burstable") || by.contains("besteffort"));
-    // The static policy gives whole CPUs, whose time the limit does not cut. Newer kubelets
-    // set no limit there, and then the pool of others looks the same.
-    // A node always keeps some CPUs for itself and for the pool.
+    // With the static policy a pod owns whole CPUs, and newer kubelets set no quota then; a pod of
+    // the pool may have none either. A node always keeps some CPUs for itself and the pool, so a pod
+    // that may use every CPU is one of the pool.
     let is_pooled = is_pooled || *allowed == topology.online;
     let is_exclusive =
         !cpusets.is_empty() && !is_pooled && limit.is_none_or(|cpus| cpus >= allowed.len() as f64);

@@ -52,7 +52,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         None => measured.notes.extend(agreement(&measured, &maps)),
     }
     record.contradictions = contradictions(&measured.verdicts);
-    measured.answer = measured.write_answer();
+    measured.answer = measured.answer_sentence();
     record.measured = Some(measured);
 }
 

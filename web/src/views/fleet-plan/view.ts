@@ -15,7 +15,7 @@ import { addressOf } from '../history/shape';
 import type { Plan } from './record';
 import { readPlan } from './record';
 
-/** Nodes, or jobs, of which a table says more than a sentence. */
+/** Names that a sentence lists; the rest are only counted. */
 const MAX_NAMED = 40;
 
 /** Draws a `pinwise.fleet/1`. */

@@ -146,7 +146,7 @@ impl Ledger {
         let online = self.system.online().unwrap_or_default();
         for thread in threads() {
             // A thread that ends meanwhile needs nothing.
-            if let Some(entry) = mask_entry(thread, cpus, &online) {
+            if let Some(entry) = mask_entry_if_own(thread, cpus, &online) {
                 self.save(entry)?;
             }
         }
@@ -302,7 +302,7 @@ pub(super) fn threads_in(file: &Path) -> Vec<i32> {
 }
 
 /// A thread's mask to record; `None` if it has ended, or if the kernel itself binds it.
-pub(super) fn mask_of(thread: i32) -> Option<Entry> {
+pub(super) fn saved_mask_entry(thread: i32) -> Option<Entry> {
     let start = tree::start_of(thread)?;
     let before = sys::affinity_of(thread).ok()?;
     (!is_bound_by_the_kernel(thread)).then_some(Entry::Saved {
@@ -313,10 +313,10 @@ pub(super) fn mask_of(thread: i32) -> Option<Entry> {
 }
 
 /// The entry for a thread whose own mask has one of these CPUs.
-fn mask_entry(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
+fn mask_entry_if_own(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
     let before = sys::affinity_of(thread).ok()?;
     let is_own = before.intersects(cpus) && !online.is_subset(&before);
-    mask_of(thread).filter(|_| is_own)
+    saved_mask_entry(thread).filter(|_| is_own)
 }
 
 fn is_bound_by_the_kernel(thread: i32) -> bool {

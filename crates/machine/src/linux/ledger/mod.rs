@@ -257,7 +257,7 @@ impl Ledger {
 
     fn save_masks(&mut self, threads: Vec<i32>) -> Result<(), LedgerError> {
         for thread in threads {
-            if let Some(entry) = host::mask_of(thread) {
+            if let Some(entry) = host::saved_mask_entry(thread) {
                 self.save(entry)?;
             }
         }

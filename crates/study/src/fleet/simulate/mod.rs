@@ -37,8 +37,9 @@ pub const FIGURES_PER_NODE: usize = FIGURES.len();
 /// has stream n + 1.
 const CHOICE: u64 = 0;
 
-/// Fleets with fewer nodes have one kind of server, and two.
+/// From this many nodes on, a fleet has two kinds of servers.
 const TWO_KINDS: usize = 48;
+/// From this many on, three.
 const THREE_KINDS: usize = 200;
 
 /// A fleet to be simulated.
@@ -167,7 +168,8 @@ const fn kinds(nodes: usize) -> usize {
     }
 }
 
-/// The kind of a node: half of the fleet is of the oldest kind, followed by what was bought later.
+/// The kind of a node. The oldest comes first: the whole fleet, 60 % or half of it if there are one,
+/// two or three kinds.
 const fn kind_of(node: usize, nodes: usize) -> usize {
     let place = 10 * node / nodes;
     match kinds(nodes) {
@@ -180,7 +182,7 @@ const fn kind_of(node: usize, nodes: usize) -> usize {
     }
 }
 
-/// `n0001` of 10,000.
+/// `n00001` of 10,000, `n001` of 500.
 fn name(node: usize, nodes: usize) -> String {
     let digits = nodes.to_string().len().max(3);
     format!("n{:0digits$}", node + 1)
