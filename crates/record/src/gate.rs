@@ -244,6 +244,14 @@ impl GateBenchmark {
         self.cpu.as_ref().is_some_and(|cpu| cpu.decides)
     }
 
+    /// Is it undecided although it certainly needs no more CPU time?
+    #[must_use]
+    pub fn is_open_but_for_cpu(&self) -> bool {
+        let high = self.cpu.as_ref().and_then(|cpu| cpu.high);
+        self.outcome == GateOutcome::Undecided
+            && high.is_some_and(|high| high < 1.0 + self.min_effect)
+    }
+
     /// Median figures of the base and the head, in this unit, that belong to that change.
     #[must_use]
     pub fn decisive_medians(&self) -> ([Option<f64>; 2], &str) {

@@ -79,6 +79,7 @@ fn needs_words(benchmark: &GateBenchmark) -> bool {
     benchmark.problem.is_some()
         || benchmark.outcome == GateOutcome::Missing
         || benchmark.is_slower_by_cpu()
+        || benchmark.is_open_but_for_cpu()
 }
 
 fn row(benchmark: &GateBenchmark) -> Vec<String> {

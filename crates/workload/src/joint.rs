@@ -128,7 +128,10 @@ pub struct RoundFigures {
 pub fn parse(text: &str) -> Result<Vec<JointProgram>, TomlError> {
     let raw: RawPlan = toml_error::read(text, MAX_FILE_BYTES, "this is not a joint plan")?;
     if raw.program.len() < FEWEST {
-        let reason = format!("a joint plan has {FEWEST} to {MOST} programs: write [[program]]");
+        let reason = format!(
+            "a joint plan has {FEWEST} to {MOST} programs, this one {}: write [[program]] for each",
+            raw.program.len()
+        );
         return Err(TomlError::new(Position::START, reason));
     }
     let mut programs: Vec<JointProgram> = Vec::new();
@@ -333,7 +336,7 @@ mod tests {
         };
         let with = |more: &str| format!("{WEB}{more}\n{BATCH}");
         check("", "1:1", "2 to 6 programs");
-        check(BATCH, "1:1", "2 to 6 programs");
+        check(BATCH, "1:1", "2 to 6 programs, this one 1");
         check(&with("cpus = \"0\""), "5:1", "cpus");
         check(&format!("{WEB}{WEB}"), "6:8", "'web' already");
         let many: String = (0..7)

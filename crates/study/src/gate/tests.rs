@@ -486,6 +486,7 @@ fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
     };
     let record = (0..8).map(|seed| ends(seed, false)).find(is_by_cpu);
     let record = record.expect("CPU time passes before wall-clock time");
+    assert!(record.benchmarks[0].is_open_but_for_cpu());
     assert_eq!(record.stopped, Some(Stopped::Precision));
     assert_eq!(record.verdict.decision, GateDecision::Undecided);
     assert!(

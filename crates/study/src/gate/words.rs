@@ -86,7 +86,7 @@ fn describe_undecided(
     let pairs = count(look.pairs, "pair");
     if let Some(cpu) = entry.cpu.as_ref().filter(|_| state.is_passed_by_cpu()) {
         return format!(
-            "{name} does not need {} more CPU time: {}; its {} is undecided: {} ({pairs}).",
+            "{name} does not need {} more CPU time: {}; its {} is undecided: {}{caveat} ({pairs}).",
             percent(entry.min_effect),
             cpu.effect.text,
             entry.metric.label,

@@ -120,9 +120,12 @@ fn answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
     let contrast = record.contrasts.first();
     let verdict = contrast.map(|contrast| contrast.verdict.clone());
     let effect = contrast.map_or(String::new(), |contrast| {
-        let interval = &contrast.effect.interval;
-        format!("{} ({interval})", contrast.effect.text)
+        match contrast.effect.interval.as_str() {
+            "" => format!("{}, without an interval yet", contrast.effect.text),
+            interval => format!("{} ({interval})", contrast.effect.text),
+        }
     });
+    let is_better = contrast.is_some_and(|contrast| contrast.ratio < 1.0);
     let pairs = count(record.blocks, "fresh pair");
     let plan = &record.arms[1].name;
     let limits = sentence_on_limits(joint);
@@ -157,13 +160,21 @@ fn answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
         ),
         _ => (
             VerdictKind::Undecided,
-            format!("Undecided: {plan} leads; the joint cost changes by {effect}, {pairs}."),
+            match is_better {
+                true => {
+                    format!("Undecided: {plan} leads; the joint cost changes by {effect}, {pairs}.")
+                }
+                false => format!(
+                    "Undecided: nothing beats os-default so far; the nearest, {plan}, changes the \
+                     joint cost by {effect}, {pairs}."
+                ),
+            },
         ),
     };
     (kind, format!("{sentence} {limits}").trim_end().to_owned())
 }
 
-fn give_verdict(record: &mut Comparison, joint: &JointRecord) {
+pub(super) fn give_verdict(record: &mut Comparison, joint: &JointRecord) {
     let (kind, sentence) = answer(record, joint);
     let is_best = kind == VerdictKind::Best;
     let id = &record.header.id;
@@ -181,6 +192,10 @@ fn give_verdict(record: &mut Comparison, joint: &JointRecord) {
             ],
         ),
         (VerdictKind::LeaveAlone, _) => ("Change nothing.".to_owned(), Vec::new()),
+        _ if record.stopped == Some(Stopped::Budget) => (
+            "The time ended it: give it a longer --budget, or none.".to_owned(),
+            Vec::new(),
+        ),
         _ => (
             "Give it more pairs of rounds (--confirm).".to_owned(),
             Vec::new(),

@@ -1,7 +1,7 @@
 use super::worlds::{JointMachine, JointWorld};
 use super::*;
 use crate::compare::NoObserver;
-use pinwise_record::{LimitState, VerdictKind};
+use pinwise_record::{ContrastVerdict, LimitState, Stopped, VerdictKind};
 use pinwise_topology::CpuSet;
 use pinwise_workload::joint::RoundReport;
 
@@ -65,10 +65,10 @@ fn replay(seed: u64) -> Replay {
     }
 }
 
-/// Ten worlds, or a hundred if `PINWISE_REPLAYS=all` asks for all.
+/// Ten worlds, or forty if `PINWISE_REPLAYS=all` asks for all.
 fn several() -> std::ops::Range<u64> {
     match std::env::var("PINWISE_REPLAYS") {
-        Ok(which) if which == "all" => 0..100,
+        Ok(which) if which == "all" => 0..40,
         _ => 0..10,
     }
 }
@@ -118,6 +118,28 @@ fn the_record_says_what_each_program_has() {
         assert_eq!(first, "pinwise apply id --as systemd");
     }
     assert_ne!(joint.programs[0].placed_limit, Some(LimitState::Broken));
+}
+
+/// A plan that costs more than none does not lead, however few pairs say so.
+#[test]
+fn a_plan_that_costs_more_does_not_lead() {
+    let world = JointWorld::draw(1);
+    let mut machine = JointMachine::new(&world, 1);
+    let mut record = run(&plan(&world, 1), &mut machine, &mut NoObserver).unwrap();
+    let joint = record.joint.take().unwrap();
+    let contrast = &mut record.contrasts[0];
+    contrast.verdict = ContrastVerdict::Undecided;
+    contrast.effect.interval.clear();
+    contrast.ratio = 1.087;
+    record.stopped = Some(Stopped::Budget);
+    super::conclusion::give_verdict(&mut record, &joint);
+    let sentence = &record.verdict.sentence;
+    assert!(
+        sentence.contains("nothing beats os-default so far"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("()"), "{sentence}");
+    assert!(record.verdict.advice.contains("--budget"));
 }
 
 #[test]
