@@ -132,7 +132,7 @@ fn a_plan_that_costs_more_does_not_lead() {
     contrast.effect.interval.clear();
     contrast.ratio = 1.087;
     record.stopped = Some(Stopped::Budget);
-    super::conclusion::give_verdict(&mut record, &joint);
+    conclusion::give_verdict(&mut record, &joint);
     let sentence = &record.verdict.sentence;
     assert!(
         sentence.contains("nothing beats os-default so far"),
