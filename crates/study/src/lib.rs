@@ -8,7 +8,7 @@
 //! ```
 //! use pinwise_machine::Host;
 //! use pinwise_sim::SimulatedMachine;
-//! use pinwise_study::compare::{ComparePlan, Unwatched, run};
+//! use pinwise_study::compare::{ComparePlan, NoObserver, run};
 //! use pinwise_workload::Command;
 //!
 //! let mut machine = SimulatedMachine::open("core:2 pu:2", 1)?;
@@ -16,7 +16,7 @@
 //! let placements = ["os-default".parse()?, "one-per-core".parse()?];
 //! let command = Command::from_line("prog")?;
 //! let plan = ComparePlan::compare_placements(command, &topology, &placements)?;
-//! let record = run(&plan, &mut machine, &mut Unwatched)?;
+//! let record = run(&plan, &mut machine, &mut NoObserver)?;
 //! assert_eq!(record.contrasts[0].baseline, "os-default");
 //! println!("{}", record.contrasts[0].sentence);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
