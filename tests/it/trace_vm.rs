@@ -94,7 +94,7 @@ impl RecordsByCase {
 
 #[test]
 fn a_real_scheduler_is_judged_by_every_tier() {
-    let Some((out, _)) = vm::run(512, &script()) else {
+    let Some((out, _)) = vm::run(768, &script()) else {
         return;
     };
     let judged = RecordsByCase::read(&out);
