@@ -62,9 +62,17 @@ fn systemd(programs: &[JointPlace], topology: &Topology) -> Emission {
 
 /// A pod for each program: whole CPUs of its own, or the shared pool.
 fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
-    let context = |program: &JointPlace| Context {
-        command: program.command.clone(),
-        ..Context::default()
+    let write = |program: &JointPlace, text: fn(&Request<'_>) -> String| {
+        let context = Context {
+            command: program.command.clone(),
+            ..Context::default()
+        };
+        text(&Request {
+            tool: Tool::Kubernetes,
+            realised: &program.place,
+            topology,
+            context: &context,
+        })
     };
     let is_exclusive = |program: &&JointPlace| {
         let others = programs.iter().filter(|other| other.name != program.name);
@@ -73,16 +81,9 @@ fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
     };
     let mut pods = String::new();
     for program in programs {
-        let context = context(program);
-        let request = Request {
-            tool: Tool::Kubernetes,
-            realised: &program.place,
-            topology,
-            context: &context,
-        };
         let container = match is_exclusive(&program) {
-            true => containers::pod(&request),
-            false => containers::sharing_pod(&request),
+            true => write(program, containers::pod),
+            false => write(program, containers::sharing_pod),
         };
         let container = container.lines().map(|line| format!("    {line}\n"));
         pods.push_str(&format!(
@@ -99,16 +100,9 @@ fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
     let exclusive = programs.iter().filter(is_exclusive);
     let largest = exclusive.max_by_key(|program| program.place.cpus.len());
     if let Some(program) = largest {
-        let context = context(program);
-        let request = Request {
-            tool: Tool::Kubernetes,
-            realised: &program.place,
-            topology,
-            context: &context,
-        };
         pieces.push(Piece::File {
             path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),
-            text: containers::kubelet(&request),
+            text: write(program, containers::kubelet),
         });
     }
     let unsupported = vec![

@@ -252,7 +252,7 @@ pub(super) fn cpu_time_decides(record: &GateRecord) -> String {
             more => format!("{shown} and {more} more"),
         }
     };
-    let passes = named(&|entry, _, high| high < 1.0 + entry.min_effect);
+    let passes = named(&|entry, _, _| entry.is_open_but_for_cpu());
     let fails = named(&|entry, low, _| low > 1.0 + entry.min_effect);
     let sooner = named(&|entry, low, high| {
         let limit = 1.0 + entry.min_effect;
