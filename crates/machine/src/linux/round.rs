@@ -80,7 +80,8 @@ fn carry_out(
 ) -> Result<Vec<Finished>, Failure> {
     for (number, program) in round.programs.iter().enumerate() {
         if program.load.is_some() {
-            let service = start(number, program, &program.command, everywhere, false)?;
+            let own = own_cpus(number, program)?;
+            let service = start(number, &program.command, &own, everywhere, false)?;
             running.push(Running {
                 is_service: true,
                 ..service
@@ -132,21 +133,26 @@ fn start_figure(
     is_first: bool,
 ) -> Result<Running, Failure> {
     let program = &round.programs[number];
-    let command = program.load.as_ref().unwrap_or(&program.command);
-    start(number, program, command, everywhere, is_first)
+    if let Some(load) = &program.load {
+        return start(number, load, everywhere, everywhere, is_first);
+    }
+    let own = own_cpus(number, program)?;
+    start(number, &program.command, &own, everywhere, is_first)
 }
 
+fn own_cpus(number: usize, program: &RoundProgram) -> Result<CpuSet, Failure> {
+    CpuSet::parse_list(&program.cpus).map_err(|error| (number, error.to_string()))
+}
+
+/// Starts a command on `cpus`; this process stays on all of its own.
 fn start(
     number: usize,
-    program: &RoundProgram,
     argv: &[String],
+    cpus: &CpuSet,
     everywhere: &CpuSet,
     keeps_output: bool,
 ) -> Result<Running, Failure> {
-    let is_load = program.load.as_deref() == Some(argv);
     let failed = |error: io::Error| (number, format!("{}: {error}", argv[0]));
-    let own = CpuSet::parse_list(&program.cpus).map_err(|error| (number, error.to_string()))?;
-    let cpus = if is_load { everywhere } else { &own };
     #[expect(clippy::disallowed_methods, reason = "the Edge starts processes")]
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).stdin(Stdio::null());
@@ -202,11 +208,7 @@ fn wait_until_ready(
         let is_ready = match &program.ready {
             None => true,
             Some(ready) => {
-                let helper = RoundProgram {
-                    load: Some(ready.clone()),
-                    ..program.clone()
-                };
-                let mut asked = start(number, &helper, ready, everywhere, false)?.child;
+                let mut asked = start(number, ready, everywhere, everywhere, false)?.child;
                 let status = asked.wait();
                 status.is_ok_and(|status| status.success())
             }
