@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_mostly_waits_is_told_so_first() {
+    fn that_a_command_mostly_waits_is_a_warning() {
         let find = |elapsed_s: f64| {
             let mut record = process_record();
             record.source = TraceSource::Command {
