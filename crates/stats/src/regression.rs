@@ -18,8 +18,12 @@ use super::sequential::{Depth, Schedule};
 
 /// Wall-clock time within this many times δ still matters when CPU time is more precise.
 const NEAR: f64 = 3.0;
-/// Total seconds that wall-clock time is measured for after CPU time has passed.
+/// Wall-clock time that would need more seconds than this in total is given up once CPU time has
+/// passed.
 const LONG_S: f64 = 120.0;
+/// Fewer pairs than this say too little of how many are needed: their intervals are wide for the
+/// looks to come, and an estimate near δ would need any number.
+const MIN_PAIRS_TO_GIVE_UP: usize = 60;
 
 /// The state of knowledge on a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +135,8 @@ impl Regression {
     }
 
     /// Does CPU time rule out a slow-down by δ, while the figure only shows that it is no
-    /// more than a few times that, and would take long to decide at `pair_s` seconds a pair?
+    /// more than a few times that, and would take long to pass at `pair_s` seconds a pair even if
+    /// nothing has changed?
     #[must_use]
     pub fn is_passed_by_cpu(
         &self,
@@ -140,13 +145,19 @@ impl Regression {
         pair_s: f64,
     ) -> bool {
         let near = NEAR * self.delta;
-        let needed_s = figure.work_factor(self.delta) * figure.pairs as f64 * pair_s;
+        let takes_long = |wall: &Contrast| {
+            let factor = (wall.interval.half_width() / self.delta).powi(2);
+            factor * figure.pairs as f64 * pair_s > LONG_S
+        };
         let is_near = |wall: &Contrast| wall.interval.low >= -near && wall.interval.high <= near;
         !self.is_open_ended
             && figure.standing == Standing::Undecided
             && cpu.standing == Standing::Passed
-            && figure.alone.as_ref().is_some_and(is_near)
-            && needed_s > LONG_S
+            && figure.pairs >= MIN_PAIRS_TO_GIVE_UP
+            && figure
+                .alone
+                .as_ref()
+                .is_some_and(|wall| is_near(wall) && takes_long(wall))
     }
 
     fn judge_look(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {

@@ -166,3 +166,36 @@ fn a_slower_tail_withholds_a_pass() {
     assert!(not_slower_with_tails(faster) >= 16);
     assert!(not_slower_with_tails(slower) <= 4);
 }
+
+/// Wall-clock time beside CPU time of less noise, two seconds a pair, until one decides.
+fn judge_beside_cpu(chance: &mut ChaCha8Rng) -> Standing {
+    let [mut wall, mut cpu] = [(); 2].map(|()| Regression::new(question(), 1));
+    let [mut wall_data, mut cpu_data] = [(); 2].map(|()| Responses::new(2));
+    let mut around = Circumstances::default();
+    let (mut wall_look, mut cpu_look) = (None, None);
+    for _ in 0..300 {
+        let slot = usize::from(chance.random::<bool>());
+        around.slots.push(vec![slot, 1 - slot]);
+        around.before.push(vec![None, None]);
+        around.load.push(None);
+        wall_data.push(&[0.03 * normal(chance), 0.03 * normal(chance)]);
+        cpu_data.push(&[0.005 * normal(chance), 0.005 * normal(chance)]);
+        wall_look = wall.look_if_due(&wall_data, &around, 300).or(wall_look);
+        cpu_look = cpu.look_if_due(&cpu_data, &around, 300).or(cpu_look);
+        let (Some(of_wall), Some(of_cpu)) = (&wall_look, &cpu_look) else {
+            continue;
+        };
+        if of_wall.standing != Standing::Undecided || wall.is_passed_by_cpu(of_wall, of_cpu, 2.0) {
+            return of_wall.standing;
+        }
+    }
+    Standing::Undecided
+}
+
+#[test]
+fn wall_clock_time_that_can_pass_soon_is_not_given_up_for_cpu_time() {
+    let mut chance = ChaCha8Rng::seed_from_u64(3);
+    let passed = (0..60).filter(|_| judge_beside_cpu(&mut chance) == Standing::Passed);
+    let passed = passed.count();
+    assert!(passed >= 54, "{passed} of 60");
+}
