@@ -237,11 +237,16 @@ pub struct JudgedContrast {
     pub decision: Decision,
     /// Number of contrasts.
     pub contrasts: usize,
-    /// Is there no later look?
-    pub is_last: bool,
+    /// Blocks that may still come; 0 at the last look.
+    pub blocks_left: f64,
 }
 
 impl JudgedContrast {
+    /// Is there no later look?
+    fn is_last(&self) -> bool {
+        self.blocks_left <= 0.0
+    }
+
     /// Looks for all of them; `interval` is the one that was decided by.
     #[must_use]
     pub fn caveats(&self, data: &Responses, around: &Circumstances, interval: Interval) -> Caveats {
@@ -421,7 +426,7 @@ impl JudgedContrast {
             Decision::Faster => 1.0,
             Decision::Slower => -1.0,
             Decision::Same if self.judge == Judge::Typical => {
-                let limit = match self.is_last {
+                let limit = match self.is_last() {
                     true => NOT_SAME,
                     false => NOT_SAME_EARLIER,
                 };
@@ -439,7 +444,7 @@ impl JudgedContrast {
                 (Decision::Faster, Decision::Slower) | (Decision::Slower, Decision::Faster)
             );
         }
-        let is_few = !self.is_last && family.blocks() < early::MIN_RUNS_FOR_SAME;
+        let is_few = !self.is_last() && family.blocks() < early::MIN_RUNS_FOR_SAME;
         let level = match judge {
             Judge::Mean if is_few => OPPOSITE_MEAN_OF_FEW,
             Judge::Mean => OPPOSITE_MEAN,

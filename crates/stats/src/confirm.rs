@@ -142,7 +142,8 @@ struct LookData<'a> {
     resolution: Option<Resolution>,
     levels: Vec<f64>,
     around: &'a Circumstances,
-    is_last: bool,
+    /// Blocks that may still come.
+    blocks_left: f64,
 }
 
 impl<'a> LookData<'a> {
@@ -164,7 +165,7 @@ impl<'a> LookData<'a> {
             spread,
             resolution,
             around,
-            is_last: data.blocks() as f64 >= most,
+            blocks_left: most - data.blocks() as f64,
         }
     }
 
@@ -367,7 +368,7 @@ impl Confirmation {
             delta,
             decision,
             contrasts: self.contrasted.len(),
-            is_last: seen.is_last,
+            blocks_left: seen.blocks_left,
         }
         .caveats(&seen.spread, seen.around, interval);
         if caveats.withholds() {

@@ -4,9 +4,10 @@
 use super::time::ln_time;
 use super::{BlockWithPredecessor, Circumstances, JudgedContrast, part};
 use crate::decision::Decision;
-use crate::describe::median;
+use crate::describe::{mean, median};
 use crate::paired::hodges_lehmann;
 use crate::{Responses, interaction};
+use std::f64::consts::PI;
 
 /// With fewer blocks than this, an after-effect may escape its test.
 const FEW_BLOCKS: usize = 16;
@@ -15,14 +16,18 @@ const SUSPICIOUS: f64 = 1.5;
 /// The same for a fading difference, in few blocks, in more and in many: 10 % that are gone after
 /// sixty blocks stand out from noise of 1 % after twenty.
 const FADING: [(usize, f64); 3] = [(FEW_BLOCKS, 0.5), (32, 1.0), (usize::MAX, 1.25)];
+/// A difference of this many standard deviations of the differences is seen in a few blocks, in
+/// which a slow fade looks like noise: it also waits until no trend could undo it.
+const STANDS_OUT: f64 = 2.5;
+/// How much steeper than seen a trend may be, in its standard errors, and how many blocks it may go
+/// on for. Chosen by replay: see the fades in docs/benchmarks.md.
+const STEEPER: f64 = 0.7;
+const BLOCKS_AHEAD: f64 = 120.0;
 /// A difference whose second half is at least this share of its first does not
 /// fade.
 const STEADY: f64 = 0.97;
-/// With fewer blocks than this, a claim first looks at the effect when an arm followed itself.
-/// [`LEFT_OVER`] and [`APART`] were chosen by replay: an arm that gains 5 % after the other is
-/// found in 88 % of experiments, in 54 % without this check.
-const FEW_OWN: usize = 24;
-/// How much of the effect elsewhere must remain when an arm followed itself.
+/// How much of the effect elsewhere must remain when an arm followed itself. With [`APART`] chosen
+/// by replay: see the after-effects in docs/benchmarks.md.
 const LEFT_OVER: f64 = 0.5;
 /// Minimum distance of the two in standard errors.
 const APART: f64 = 2.0;
@@ -40,7 +45,7 @@ impl JudgedContrast {
         differences: &[f64],
         around: &Circumstances,
     ) -> bool {
-        if self.is_last || self.decision == Decision::Undecided {
+        if self.is_last() || self.decision == Decision::Undecided {
             return false;
         }
         if self.decision == Decision::Same {
@@ -53,11 +58,10 @@ impl JudgedContrast {
         let of_count = FADING.iter().find(|(below, _)| count < *below);
         let limit = of_count.map_or(f64::INFINITY, |(_, limit)| *limit);
         let by_time = interaction::z(differences, &ln_time(count));
-        if against(by_time, limit) && !is_steady(differences) {
+        if against(by_time, limit) && !is_steady(differences)
+            || may_be_undone(differences, self.blocks_left)
+        {
             return true;
-        }
-        if count >= FEW_OWN {
-            return false;
         }
         self.known_blocks(data, around).is_some_and(|known| {
             is_few && against(self.left_behind_z(&known), SUSPICIOUS)
@@ -94,4 +98,24 @@ impl JudgedContrast {
 fn is_steady(differences: &[f64]) -> bool {
     let (early, late) = differences.split_at(differences.len() / 2);
     hodges_lehmann(late) / hodges_lehmann(early) >= STEADY
+}
+
+/// Would a trend that the blocks so far do not rule out bring the difference to nothing while the
+/// remaining ones run?
+fn may_be_undone(differences: &[f64], blocks_left: f64) -> bool {
+    let typical = hodges_lehmann(differences);
+    let distances: Vec<f64> = differences.iter().map(|d| (d - typical).abs()).collect();
+    // From the mean distance: the standard deviation if the values are normal.
+    let spread = (0.5 * PI).sqrt() * mean(&distances);
+    if typical.abs() < STANDS_OUT * spread {
+        return false;
+    }
+    let count = differences.len() as f64;
+    let (early, late) = differences.split_at(differences.len() / 2);
+    let seen = (hodges_lehmann(late) - hodges_lehmann(early)) * typical.signum();
+    let error = 2.0 * spread / count.sqrt();
+    // The middles of the halves are half of the blocks apart.
+    let per_block = (seen.min(0.0) - STEEPER * error) / (0.5 * count);
+    let ahead = 0.5 * count + blocks_left.min(BLOCKS_AHEAD);
+    typical.abs() + per_block * ahead < 0.0
 }

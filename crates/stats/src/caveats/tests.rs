@@ -76,7 +76,7 @@ fn judge(data: &Responses, is_last: bool) -> (JudgedContrast, Interval) {
         delta: 0.01,
         decision: decide(interval, 0.01),
         contrasts: 1,
-        is_last,
+        blocks_left: if is_last { 0.0 } else { 100.0 },
     };
     (judged, interval)
 }
@@ -92,7 +92,7 @@ fn expect_decision(decision: Decision) -> JudgedContrast {
         delta: 0.01,
         decision,
         contrasts: 1,
-        is_last: true,
+        blocks_left: 0.0,
     }
 }
 
@@ -161,17 +161,41 @@ fn an_arm_that_warms_up_alone_is_not_slower() {
     assert!(count_raised_of_200(slower, Caveats::depends_on_time) <= 4);
 }
 
-/// 10 % more at first, of which sixty runs leave a third.
+/// An arm that costs 10 % more at first, of which sixty runs leave a third.
+fn fading(blocks: usize, seed: u64) -> (Responses, Circumstances) {
+    let (data, around) = experiment(World::default(), blocks, seed);
+    let mut fading = Responses::new(2);
+    for (block, row) in data.rows().enumerate() {
+        let left = (-(block as f64) / 60.0).exp();
+        fading.push(&[row[0], row[1] + 0.1 * left]);
+    }
+    (fading, around)
+}
+
+#[test]
+fn a_slow_fade_waits_while_it_still_looks_like_noise() {
+    let waiting = (0..200)
+        .filter(|&seed| {
+            let (data, around) = fading(12, seed);
+            let (judged, interval) = judge(&data, false);
+            judged.caveats(&data, &around, interval).is_early
+        })
+        .count();
+    assert!(waiting >= 170, "{waiting} of 200");
+    // What no trend of this noise undoes does not wait for one.
+    let large = World {
+        effect: 0.5,
+        ..World::default()
+    };
+    let waiting = count_raised(12, false, large, |d| d.is_early);
+    assert!(waiting <= 30, "{waiting} of 200");
+}
+
 #[test]
 fn a_fade_that_goes_on_is_no_answer() {
     let withheld = (0..100)
         .filter(|&seed| {
-            let (data, around) = experiment(World::default(), 90, seed);
-            let mut fading = Responses::new(2);
-            for (block, row) in data.rows().enumerate() {
-                let left = (-(block as f64) / 60.0).exp();
-                fading.push(&[row[0], row[1] + 0.1 * left]);
-            }
+            let (fading, around) = fading(90, seed);
             let (judged, interval) = judge(&fading, true);
             assert_eq!(judged.decision, Decision::Slower);
             judged.caveats(&fading, &around, interval).depends_on_time()
@@ -264,7 +288,7 @@ fn what_may_be_gone_soon_waits_before_the_end() {
     // Chance alone is beyond half a standard deviation in 62 of 200; 20 are three
     // deviations of that.
     let clean = early(World {
-        effect: 0.05,
+        effect: 0.02,
         ..World::default()
     });
     assert!(clean <= 82, "{clean}");
