@@ -89,7 +89,7 @@ fn share_out(topology: &Topology, ranks: &mut [Rank]) {
             true => &here[place % here.len()..=place % here.len()],
             false => &here[place * here.len() / ranks_here..(place + 1) * here.len() / ranks_here],
         };
-        ranks[at].cpus = own.iter().fold(CpuSet::new(), |all, core| all.union(core));
+        ranks[at].cpus = CpuSet::union_of(own);
     }
 }
 

@@ -390,7 +390,7 @@ impl Placement {
                 chosen.push(unit);
             }
         }
-        let union = chosen.iter().fold(CpuSet::new(), |all, set| all.union(set));
+        let union = CpuSet::union_of(chosen.iter().copied());
         Ok((chosen.len() == wanted).then_some(union))
     }
 

@@ -3,6 +3,7 @@
 //! A set grows with its largest member; nothing here assumes 64, 1,024 or any other number of CPUs.
 //! It refuses ids above [`CpuSet::MAX_CPU`], so that a damaged file cannot request gigabytes.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -149,6 +150,13 @@ impl CpuSet {
             *word |= more;
         }
         Self::from_words(words)
+    }
+
+    /// Members of any of the sets.
+    #[must_use]
+    pub fn union_of<S: Borrow<Self>>(sets: impl IntoIterator<Item = S>) -> Self {
+        let sets = sets.into_iter();
+        sets.fold(Self::new(), |all, set| all.union(set.borrow()))
     }
 
     /// Members of this set that are not in the other.

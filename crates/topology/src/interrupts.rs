@@ -151,7 +151,7 @@ impl Device {
     #[must_use]
     pub fn interrupted(&self) -> CpuSet {
         let raised = self.interrupts.iter().filter(|i| i.count != Some(0));
-        raised.fold(CpuSet::new(), |all, interrupt| all.union(&interrupt.cpus))
+        CpuSet::union_of(raised.map(|interrupt| &interrupt.cpus))
     }
 
     /// The CPUs of its sending or receiving queues; empty if none are set.
@@ -159,7 +159,7 @@ impl Device {
     pub fn queue_cpus(&self, is_sending: bool) -> CpuSet {
         let queues = self.queues.iter();
         let queues = queues.filter(|(queue, _)| queue.is_sending == is_sending);
-        queues.fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus))
+        CpuSet::union_of(queues.map(|(_, cpus)| cpus))
     }
 
     /// Are all CPUs of its interrupts far from it?

@@ -60,8 +60,7 @@ pub fn read_isolated(read: impl FnMut(&'static str) -> Option<CpuSet>) -> CpuSet
         "sys/devices/system/cpu/isolated",
         "sys/fs/cgroup/cpuset.cpus.isolated",
     ];
-    let lists = files.into_iter().filter_map(read);
-    lists.fold(CpuSet::new(), |all, cpus| all.union(&cpus))
+    CpuSet::union_of(files.into_iter().filter_map(read))
 }
 
 /// A level of sharing, outermost first.

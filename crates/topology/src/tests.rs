@@ -253,7 +253,7 @@ proptest! {
         prop_assert!(topology.allowed.is_subset(&topology.online));
         for units in [&topology.cores, &topology.llcs, &topology.packages] {
             let total: usize = units.iter().map(CpuSet::len).sum();
-            let union = units.iter().fold(CpuSet::new(), |all, set| all.union(set));
+            let union = CpuSet::union_of(units.iter());
             prop_assert_eq!(total, union.len());
         }
         let _ = topology.shape_hash();

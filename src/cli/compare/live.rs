@@ -242,7 +242,7 @@ fn source(
     let command = plan::parse_line(line, options).context("--metric-command")?;
     plan::warn_of_shell_syntax(&command, Some(line), options, terminal);
     let taken = plan.arms.iter().filter(|arm| !arm.is_default);
-    let taken = taken.fold(CpuSet::new(), |all, arm| all.union(&arm.place.cpus));
+    let taken = CpuSet::union_of(taken.map(|arm| &arm.place.cpus));
     let free = own.allowed.difference(&taken);
     let workload = plan::workload(&command, options)?;
     let workload = Workload {

@@ -266,14 +266,12 @@ fn hw_subset(request: &Request<'_>) -> Option<String> {
     let per_core = used.cpus.checked_div(used.cores)?;
     let cores = request.topology.units(Level::Core);
     let packages = request.topology.units(Level::Package);
-    let mut first = CpuSet::new();
-    for package in packages.iter().take(used.packages) {
+    let packages = packages.iter().take(used.packages);
+    let firsts = packages.flat_map(|package| {
         let inside = cores.iter().filter(|core| core.is_subset(package));
-        let cpus = inside
-            .take(per_package)
-            .flat_map(|core| core.iter().take(per_core));
-        first = first.union(&cpus.collect());
-    }
+        inside.take(per_package)
+    });
+    let first: CpuSet = firsts.flat_map(|core| core.iter().take(per_core)).collect();
     (first == request.realised.cpus).then(|| {
         let subset = format!("{}s,{per_package}c,{per_core}t", used.packages);
         format!("KMP_HW_SUBSET={subset} names the same CPUs without numbers.")

@@ -197,10 +197,10 @@ pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, 
         "package" | "socket" => topology.units(Level::Package),
         _ => return Err(wrong(text, "pu, core, l3, numa or package is needed")),
     };
-    let mut set = CpuSet::new();
     if numbers == "all" {
-        return Ok(units.iter().fold(set, |all, unit| all.union(unit)));
+        return Ok(CpuSet::union_of(units));
     }
+    let mut set = CpuSet::new();
     for index in range(numbers, false)? {
         let unit = units.get(index);
         set = set.union(unit.ok_or_else(|| wrong(text, "the machine does not have that many"))?);

@@ -54,11 +54,8 @@ impl<'a> RunSetup<'a> {
         cpus: &CpuSet,
         preferred: Option<&CpuSet>,
     ) -> Self {
-        let mut used = cpus.clone();
         let theirs = |neighbour: &super::Neighbour| neighbour.cpus_on(topology);
-        for neighbour in &scheduler.neighbours {
-            used = used.union(&theirs(neighbour));
-        }
+        let used = cpus.union(&CpuSet::union_of(scheduler.neighbours.iter().map(theirs)));
         let list: Vec<usize> = used.iter().collect();
         let positions = |set: &CpuSet| -> Vec<usize> {
             (0..list.len())

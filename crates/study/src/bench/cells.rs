@@ -282,11 +282,7 @@ fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Reali
     )];
     let cores = &facts.smt.cores;
     if cores.len() > 1 {
-        let firsts = cores.iter().filter_map(CpuSet::first);
-        let one_each = firsts.fold(CpuSet::new(), |mut set, cpu| {
-            set.insert(cpu);
-            set
-        });
+        let one_each = cores.iter().filter_map(CpuSet::first).collect();
         let one_per_core = match facts.smt.record.state {
             SmtState::Reported => Wish::OnePerCore,
             _ => Wish::Cpus(one_each),

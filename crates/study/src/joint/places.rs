@@ -34,7 +34,7 @@ pub(super) fn plans(topology: &Topology, programs: usize) -> Vec<Place> {
     for program in 0..programs {
         for count in 1..units.len() {
             let mut plan = vec![all.clone(); programs];
-            plan[program] = join(&units[..count]);
+            plan[program] = CpuSet::union_of(&units[..count]);
             plans.push(plan);
         }
     }
@@ -56,7 +56,7 @@ fn units(topology: &Topology, programs: usize) -> Vec<CpuSet> {
     let sizes = cores.len().div_ceil(most.max(1))..=cores.len();
     let fits = |size: &usize| of_cache.is_multiple_of(*size) || size.is_multiple_of(of_cache);
     let size = sizes.clone().find(fits).unwrap_or(*sizes.start());
-    cores.chunks(size.max(1)).map(join).collect()
+    cores.chunks(size.max(1)).map(CpuSet::union_of).collect()
 }
 
 /// Allowed cores in the order of the machine's tree; single CPUs if there are hardly any cores.
@@ -105,12 +105,12 @@ fn partition(units: &[CpuSet], order: &[usize], plans: &mut Vec<Place>) {
         match order {
             [] => {}
             [last] => {
-                plan[*last] = join(units);
+                plan[*last] = CpuSet::union_of(units);
                 plans.push(plan.clone());
             }
             [first, rest @ ..] => {
                 for count in 1..=units.len().saturating_sub(rest.len()) {
-                    plan[*first] = join(&units[..count]);
+                    plan[*first] = CpuSet::union_of(&units[..count]);
                     cut(&units[count..], rest, plan, plans);
                 }
             }
@@ -135,8 +135,8 @@ fn divide(units: &[CpuSet], programs: usize, plans: &mut Vec<Place>) {
             }
             let (own, rest) = units.split_at(count);
             let side = |program: usize| match group >> program & 1 {
-                1 => join(own),
-                _ => join(rest),
+                1 => CpuSet::union_of(own),
+                _ => CpuSet::union_of(rest),
             };
             plans.push((0..programs).map(side).collect());
         }
@@ -176,7 +176,7 @@ pub(super) fn neighbours(plan: &Place, topology: &Topology) -> Vec<Place> {
             for count in STEPS.into_iter().filter(|&count| count <= own.len()) {
                 // From either end: what is beside them may differ.
                 for part in [&own[..count], &own[own.len() - count..]] {
-                    found.extend(moves(plan, from, &join(part)));
+                    found.extend(moves(plan, from, &CpuSet::union_of(part)));
                 }
             }
         }
@@ -205,12 +205,6 @@ fn moves(plan: &Place, from: usize, cpus: &CpuSet) -> Vec<Place> {
     }
     found.retain(|moved| moved != plan && moved.iter().all(|cpus| !cpus.is_empty()));
     found
-}
-
-fn join(units: &[CpuSet]) -> CpuSet {
-    units
-        .iter()
-        .fold(CpuSet::new(), |all, unit| all.union(unit))
 }
 
 /// The machine's tree, to recognise plans that differ only by the exchange of equal units.
@@ -326,7 +320,7 @@ mod tests {
                 let cpus = plans[0][0].len();
                 let is_partition = |plan: &&Place| {
                     let sizes: usize = plan.iter().map(CpuSet::len).sum();
-                    sizes == cpus && join(plan) == plans[0][0]
+                    sizes == cpus && CpuSet::union_of(plan.iter()) == plans[0][0]
                 };
                 let has = plans.iter().any(|plan| is_partition(&plan));
                 assert!(has || programs > cpus, "{machine}: {programs}");

@@ -15,12 +15,13 @@ impl Reader<'_> {
         let Some(folder) = folders.iter().find(is_there) else {
             return MemoryAttributes::default();
         };
-        let mut near = CpuSet::new();
-        if cpus.is_empty() {
-            for initiator in self.capture.numbered_children(folder, "node") {
-                near = near.union(&self.node_cpus(initiator));
+        let near = match cpus.is_empty() {
+            true => {
+                let initiators = self.capture.numbered_children(folder, "node").into_iter();
+                CpuSet::union_of(initiators.map(|node| self.node_cpus(node)))
             }
-        }
+            false => CpuSet::new(),
+        };
         let mut figure = |name: &str| {
             let value = self.integer(&format!("{folder}/{name}"))?;
             // 0 means that the tables have no entry.

@@ -70,9 +70,7 @@ impl<F: Files> Reader<'_, F> {
             .filter(|(_, cpu)| cpu.online)
             .map(|(&id, _)| id)
             .collect();
-        let of_kinds = kinds
-            .iter()
-            .fold(CpuSet::new(), |all, kind| all.union(&kind.cpus));
+        let of_kinds = CpuSet::union_of(kinds.iter().map(|kind| &kind.cpus));
         let groups = kinds.iter().map(|kind| kind.cpus.intersection(&online));
         let mut inner = Vec::new();
         for group in groups.chain([online.difference(&of_kinds)]) {

@@ -15,7 +15,7 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
         .threads()
         .into_iter()
         .filter_map(|thread| thread_settings(thread.id));
-    let masks = masks.fold(CpuSet::new(), |all, (mask, _)| all.union(&mask));
+    let masks = CpuSet::union_of(masks.map(|(mask, _)| mask));
     if masks.is_empty() {
         return Err(LiveError::Empty(target.name().to_owned()));
     }
@@ -28,8 +28,7 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
         }
     }
     // Processes in several cpusets: each may use its own.
-    let cpusets = restrictions.iter();
-    let leaves = cpusets.fold(CpuSet::new(), |all, own| all.union(&own.leaves));
+    let leaves = CpuSet::union_of(restrictions.iter().map(|own| &own.leaves));
     let restrictions: Vec<Restriction> = match restrictions.len() {
         0 => Vec::new(),
         1 => restrictions,

@@ -193,10 +193,9 @@ impl Service {
         if self.wish == Wish::Before {
             let masks = self.target.threads().into_iter();
             let masks = masks.filter_map(|thread| sys::affinity_of(thread.id).ok());
-            return masks.fold(CpuSet::new(), |all, mask| all.union(&mask));
+            return CpuSet::union_of(masks);
         }
-        let masks = self.placed.values();
-        masks.fold(CpuSet::new(), |all, placed| all.union(&placed.granted))
+        CpuSet::union_of(self.placed.values().map(|placed| &placed.granted))
     }
 
     /// Does every placed thread have the requested CPUs?
