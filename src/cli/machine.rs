@@ -4,14 +4,16 @@ use anyhow::Context;
 use pinwise_machine::Machine;
 use pinwise_machine::linux::{CycleCounting, Ledger, LinuxMachine, Pins};
 use pinwise_sim::SimulatedMachine;
+use pinwise_workload::Metric;
 
 use super::args::Global;
 use super::plan;
+use super::values::MachineSpec;
 
-/// Cycles and instructions are always counted if they are the metric.
+/// Hardware counters are always read if the metric is one.
 pub(super) fn cycle_counting(metric: &str) -> CycleCounting {
-    match metric {
-        "cycles" | "instructions" => CycleCounting::Always,
+    match metric.parse::<Metric>() {
+        Ok(metric) if metric.needs_counter() => CycleCounting::Always,
         _ => CycleCounting::IfCheap,
     }
 }
@@ -22,10 +24,12 @@ pub(super) fn open_machine(
     seed: u64,
     cycles: CycleCounting,
 ) -> anyhow::Result<Box<dyn Machine>> {
-    if global.machine == "local" {
-        return Ok(Box::new(LinuxMachine::open(cycles)?));
+    match &global.machine {
+        MachineSpec::Local => Ok(Box::new(LinuxMachine::open(cycles)?)),
+        MachineSpec::Simulated(description) => {
+            simulated_machine(description, seed).context("--machine")
+        }
     }
-    simulated_machine(require_simulated(global)?, seed).context("--machine")
 }
 
 /// This host, with access to the masks of running programs and to interrupts, both of which it
@@ -35,7 +39,7 @@ pub(super) fn live_host(
     what: &str,
     irqs: &[String],
 ) -> anyhow::Result<(Pins, LinuxMachine)> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         anyhow::bail!(
             "{what} places what runs on this host; it needs --machine local, not {}",
             global.machine
@@ -56,14 +60,4 @@ pub(super) fn live_host(
 /// A machine of a description, or of a file that holds one.
 pub(super) fn simulated_machine(description: &str, seed: u64) -> anyhow::Result<Box<dyn Machine>> {
     Ok(Box::new(SimulatedMachine::open(description, seed)?))
-}
-
-/// The text after `sim:`.
-pub(super) fn require_simulated(global: &Global) -> anyhow::Result<&str> {
-    global.machine.strip_prefix("sim:").with_context(|| {
-        format!(
-            "--machine '{}' is neither local nor sim:… (such as 'sim:core:4 pu:2' or sim:FILE.toml)",
-            global.machine
-        )
-    })
 }

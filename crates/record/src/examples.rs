@@ -57,7 +57,6 @@ pub fn any_run() -> impl Strategy<Value = RunRecord> {
             cycles: counts[6],
             instructions: counts[7],
             granted_cpus,
-            coverage: None,
             foreign_cpu_s: others.0,
             steal_s: others.1,
             throttled: counts[8],
@@ -67,6 +66,7 @@ pub fn any_run() -> impl Strategy<Value = RunRecord> {
                 value: others.2,
                 cost: others.3,
             },
+            ..RunRecord::default()
         },
     )
 }

@@ -194,6 +194,12 @@ impl Metric {
         matches!(self, Self::Own(own) if own.names == WALL.names)
     }
 
+    /// Is it read from a hardware counter, which may slow the command down?
+    #[must_use]
+    pub const fn needs_counter(&self) -> bool {
+        matches!(self, Self::Own(own) if own.needs_counter)
+    }
+
     /// Must the program's output be kept to read this?
     #[must_use]
     pub const fn needs_output(&self) -> bool {
@@ -539,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_told_from_what_a_clock_measures() {
+    fn what_needs_counter_is_told_from_what_a_clock_measures() {
         let is_count = |text: &str| text.parse::<Metric>().unwrap().is_count();
         for count in ["max-rss", "cycles", "instructions"] {
             assert_eq!(is_count(count), Some(true), "{count}");

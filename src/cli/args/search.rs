@@ -37,9 +37,8 @@ pub struct SearchArgs {
     /// 1..max, of which some are tried [default: counted in a run]
     #[arg(long, value_name = "THREADS", help_heading = "What is searched")]
     pub threads: Option<String>,
-    /// The metric to optimise: wall (or time), user, system, cpu, max-rss, cycles,
-    /// instructions, or the program's own: 'regex:… higher|lower', 'json:.path
-    /// higher|lower' [default: wall]
+    /// The metric to optimise, as for `pinwise compare`: wall, cpu, max-rss …, or the
+    /// program's own: 'regex:… higher|lower', 'json:.path higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
     pub metric: Option<String>,
     /// Stop when nothing better by more than this is likely; it grows with the noise of

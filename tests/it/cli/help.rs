@@ -90,6 +90,23 @@ fn every_help_fits_and_ends_with_examples() {
 }
 
 #[test]
+fn help_names_every_placement_and_metric() {
+    let stage = Stage::new();
+    let help = stage.succeed("topology --help").out;
+    for name in pinwise_placement::known_names() {
+        let name = name.split(':').next().unwrap();
+        // As in `one-per-core, -llc, -numa`.
+        let end = name.rsplit('-').next().unwrap();
+        let is_named = help.contains(&format!("  {name}")) || help.contains(&format!(", -{end}"));
+        assert!(is_named || help.contains(&format!(", {name}")), "{name}");
+    }
+    let help = stage.succeed("compare --help").out;
+    for name in pinwise_workload::Metric::names() {
+        assert!(help.contains(name), "{name}");
+    }
+}
+
+#[test]
 fn help_uses_no_more_than_the_terminal() {
     let stage = Stage::new();
     for (columns, most) in [("60", 60), ("200", WIDTH)] {

@@ -48,12 +48,31 @@ pub(super) enum CounterKind {
     Instructions,
 }
 
+impl CounterKind {
+    const ALL: [Self; 3] = [Self::Migrations, Self::Cycles, Self::Instructions];
+
+    /// The kernel's type and number of its event.
+    fn event(self) -> (u32, u64) {
+        let hardware = perf::PERF_TYPE_HARDWARE;
+        match self {
+            Self::Migrations => (
+                perf::PERF_TYPE_SOFTWARE,
+                perf::PERF_COUNT_SW_CPU_MIGRATIONS.into(),
+            ),
+            Self::Cycles => (hardware, perf::PERF_COUNT_HW_CPU_CYCLES.into()),
+            Self::Instructions => (hardware, perf::PERF_COUNT_HW_INSTRUCTIONS.into()),
+        }
+    }
+
+    fn is_hardware(self) -> bool {
+        self.event().0 == perf::PERF_TYPE_HARDWARE
+    }
+}
+
 /// The open counters.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    migrations: Option<OwnedFd>,
-    cycles: Option<OwnedFd>,
-    instructions: Option<OwnedFd>,
+    open: Vec<(CounterKind, OwnedFd)>,
     /// Requested, whatever they cost.
     are_wanted: bool,
 }
@@ -61,16 +80,13 @@ pub(super) struct Counters {
 impl Counters {
     /// Opens the permitted counters.
     pub(super) fn open(counting: CycleCounting) -> Self {
-        let insist = counting == CycleCounting::Always;
         let mut counters = Self {
-            migrations: open(CounterKind::Migrations).ok(),
-            cycles: open(CounterKind::Cycles).ok(),
-            instructions: open(CounterKind::Instructions).ok(),
-            are_wanted: insist,
+            open: Vec::new(),
+            are_wanted: counting == CycleCounting::Always,
         };
-        if !insist && counters.cycles.is_some() && !counters.are_cheap() {
-            counters.cycles = None;
-            counters.instructions = None;
+        counters.reopen(&CounterKind::ALL);
+        if !counters.are_wanted && !counters.are_cheap() {
+            counters.open.retain(|(kind, _)| !kind.is_hardware());
         }
         counters
     }
@@ -85,38 +101,34 @@ impl Counters {
     /// Closes all counters, so that commands started from now on have none; returns which were
     /// open.
     pub(super) fn set_aside(&mut self) -> Vec<CounterKind> {
-        let opened = [
-            (CounterKind::Migrations, self.migrations.take()),
-            (CounterKind::Cycles, self.cycles.take()),
-            (CounterKind::Instructions, self.instructions.take()),
-        ];
-        let open = opened.into_iter().filter(|(_, counter)| counter.is_some());
-        open.map(|(counted, _)| counted).collect()
+        self.open.drain(..).map(|(kind, _)| kind).collect()
     }
 
     /// Opens counters that were set aside.
     pub(super) fn reopen(&mut self, aside: &[CounterKind]) {
-        for &counted in aside {
-            let counter = open(counted).ok();
-            match counted {
-                CounterKind::Migrations => self.migrations = counter,
-                CounterKind::Cycles => self.cycles = counter,
-                CounterKind::Instructions => self.instructions = counter,
-            }
-        }
+        let opened = aside.iter().map(|&kind| Some((kind, open(kind).ok()?)));
+        self.open.extend(opened.flatten());
     }
 
     pub(super) fn totals(&self) -> Counts {
+        let total = |wanted| {
+            let mut open = self.open.iter();
+            open.find_map(|(kind, counter)| (*kind == wanted).then(|| read(counter))?)
+        };
         Counts {
-            migrations: self.migrations.as_ref().and_then(read),
-            cycles: self.cycles.as_ref().and_then(read),
-            instructions: self.instructions.as_ref().and_then(read),
+            migrations: total(CounterKind::Migrations),
+            cycles: total(CounterKind::Cycles),
+            instructions: total(CounterKind::Instructions),
         }
     }
 
     /// Do context switches take about the same time with the hardware counters on?
     fn are_cheap(&self) -> bool {
-        let hardware: Vec<&OwnedFd> = self.cycles.iter().chain(&self.instructions).collect();
+        let hardware = self.open.iter().filter(|(kind, _)| kind.is_hardware());
+        let hardware: Vec<&OwnedFd> = hardware.map(|(_, counter)| counter).collect();
+        if hardware.is_empty() {
+            return true;
+        }
         let Ok(without) = time_switches() else {
             return false;
         };
@@ -147,20 +159,7 @@ fn open(counted: CounterKind) -> io::Result<OwnedFd> {
 fn open_as(counted: CounterKind, user_only: bool) -> io::Result<OwnedFd> {
     let mut attributes = perf::perf_event_attr::default();
     attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
-    let (kind, event): (u32, u64) = match counted {
-        CounterKind::Migrations => (
-            perf::PERF_TYPE_SOFTWARE,
-            perf::PERF_COUNT_SW_CPU_MIGRATIONS.into(),
-        ),
-        CounterKind::Cycles => (
-            perf::PERF_TYPE_HARDWARE,
-            perf::PERF_COUNT_HW_CPU_CYCLES.into(),
-        ),
-        CounterKind::Instructions => (
-            perf::PERF_TYPE_HARDWARE,
-            perf::PERF_COUNT_HW_INSTRUCTIONS.into(),
-        ),
-    };
+    let (kind, event) = counted.event();
     attributes.type_ = kind;
     attributes.config = event;
     attributes.set_disabled(1);

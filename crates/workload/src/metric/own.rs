@@ -13,6 +13,8 @@ pub struct OwnMetric {
     pub unit: &'static str,
     /// How its cost is spoken of.
     pub words: Words,
+    /// Is it read from a hardware counter, which may slow the command down?
+    pub needs_counter: bool,
     pub(super) read: fn(&Measured<'_>) -> Option<f64>,
 }
 
@@ -21,6 +23,7 @@ pub(super) const WALL: OwnMetric = OwnMetric {
     label: "wall-clock time",
     unit: "s",
     words: Words::SPEED,
+    needs_counter: false,
     read: |run| Some(run.wall_s),
 };
 pub(super) const CPU: OwnMetric = OwnMetric {
@@ -28,6 +31,7 @@ pub(super) const CPU: OwnMetric = OwnMetric {
     label: "CPU time",
     unit: "s",
     words: Words::WORK,
+    needs_counter: false,
     read: |run| Some(run.user_s? + run.sys_s?),
 };
 const MAX_RSS: OwnMetric = OwnMetric {
@@ -35,6 +39,7 @@ const MAX_RSS: OwnMetric = OwnMetric {
     label: "peak memory",
     unit: "bytes",
     words: Words::MEMORY,
+    needs_counter: false,
     read: |run| run.max_rss_bytes.map(|bytes| bytes as f64),
 };
 
@@ -59,15 +64,17 @@ pub(super) static OWN: [OwnMetric; 7] = [
         names: &["cycles"],
         label: "cycles",
         unit: "cycles",
-        words: Words::WORK,
+        needs_counter: true,
         read: |run| run.counts.cycles.map(|count| count as f64),
+        ..CPU
     },
     OwnMetric {
         names: &["instructions"],
         label: "instructions",
         unit: "instructions",
-        words: Words::WORK,
+        needs_counter: true,
         read: |run| run.counts.instructions.map(|count| count as f64),
+        ..CPU
     },
 ];
 
