@@ -73,7 +73,9 @@ pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, Tra
 
 pub(super) use workload::WorkloadArgs;
 
-use super::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_whole};
+use super::values::{
+    MachineSpec, parse_count, parse_duration, parse_margin, parse_tag, parse_whole,
+};
 
 /// Finds out where threads should run, and proves it.
 #[derive(Debug, Parser)]
@@ -118,7 +120,7 @@ pub struct Global {
         default_value = "local",
         help_heading = "Global options"
     )]
-    pub machine: String,
+    pub machine: MachineSpec,
     /// Where records are kept: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`,
     /// or `none`
     /// [default: pinwise/pinwise.db in the user's data folder]

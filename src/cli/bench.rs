@@ -43,7 +43,7 @@ pub(super) fn bench(
     refuse_files_of_runs(args)?;
     check_outputs(global, &export::outputs(&args.results), &[])?;
     check_store(global)?;
-    let is_local = global.machine == "local";
+    let is_local = global.machine.is_local();
     let wanted = parse_arguments(args, is_local)?;
     let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
     let (topology, warnings) = machine.topology()?;
@@ -226,7 +226,7 @@ fn make_plan(
     let facts = MachineFacts {
         topology,
         smt: &siblings,
-        caches: &caches.0,
+        caches: &caches.sizes,
     };
     let (trials, notes) = bench::trials(wanted, facts).context("--place")?;
     for note in &notes {
@@ -254,7 +254,7 @@ fn make_plan(
         id,
         started,
         seed,
-        suite: args.suite.map(|suite| format!("{suite:?}").to_lowercase()),
+        suite: args.suite.map(SuiteChoice::name),
         tuning,
         trials,
         smt: siblings.record,

@@ -21,7 +21,7 @@ use pinwise_workload::Command;
 const WATCH: Duration = Duration::from_millis(500);
 
 pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!(
             "doctor examines this machine; it needs --machine local, not {}",
             global.machine
@@ -44,7 +44,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
 }
 
 pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!("run starts the command for real; it needs --machine local");
     }
     let command = Command::from_argv(args.argv.clone())?;

@@ -24,7 +24,7 @@ pub(super) fn kernel(
     if args.list {
         return list(terminal);
     }
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!("kernel runs for real; it needs --machine local (compare and bench can simulate)");
     }
     let order = order(args)?;

@@ -59,7 +59,7 @@ pub(super) fn recipes(
     args: &RecipesArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!("bench recipes looks for programs on this machine; it needs --machine local");
     }
     match &args.name {

@@ -49,7 +49,7 @@ pub(super) fn reproduce(
     };
     let mut reporter = ProgressReporter::new(terminal, args.simulated);
     let record = if args.simulated {
-        if global.machine != "local" {
+        if !global.machine.is_local() {
             bail!("--simulated uses the reports' own machines; omit --machine");
         }
         simulate(&reports, &settings, &mut reporter)?

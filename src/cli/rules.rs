@@ -23,7 +23,7 @@ pub(super) fn rules(
     args: &RulesArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!("rules are about running processes; they need --machine local");
     }
     match &args.action {

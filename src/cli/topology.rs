@@ -10,8 +10,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::args::{Format, Global, TopologyAction, TopologyArgs};
-use super::machine::require_simulated;
 use super::terminal::Terminal;
+use super::values::MachineSpec;
 use super::{Exit, files};
 use pinwise_machine::Host;
 use pinwise_machine::linux::{self, capture_folder, capture_host};
@@ -56,7 +56,7 @@ pub(super) fn topology(
         return placements::placements(threads, &topology, terminal);
     }
     linux::name_models(&mut topology);
-    let is_here = args.from.is_none() && global.machine == "local";
+    let is_here = args.from.is_none() && global.machine.is_local();
     if is_here {
         if terminal.format() != Format::Xml {
             linux::read_interrupts(&mut topology);
@@ -90,11 +90,13 @@ pub(super) fn show(
 
 /// The machine named by `--machine`, without making it ready to run commands.
 pub(super) fn read_named_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
-    if global.machine == "local" {
-        return Ok(linux::discover()?);
+    match &global.machine {
+        MachineSpec::Local => Ok(linux::discover()?),
+        MachineSpec::Simulated(description) => {
+            let mut machine = SimulatedMachine::open(description, 0).context("--machine")?;
+            Ok(machine.topology()?)
+        }
     }
-    let mut machine = SimulatedMachine::open(require_simulated(global)?, 0).context("--machine")?;
-    Ok(machine.topology()?)
 }
 
 pub(super) fn read_from(path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)> {

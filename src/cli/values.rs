@@ -1,5 +1,6 @@
-//! Numbers of the command line, with units.
+//! Values of the command line: the machine, and numbers with units.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -8,6 +9,43 @@ use anyhow::{Context, bail};
 use pinwise_machine::linux::find_program;
 use pinwise_placement::CpuLimit;
 use pinwise_topology::{CpuSet, Topology};
+
+/// The machine that a command works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MachineSpec {
+    /// This host.
+    Local,
+    /// The machine of a description, or of a file that holds one.
+    Simulated(String),
+}
+
+impl MachineSpec {
+    /// Is it this host?
+    pub(super) const fn is_local(&self) -> bool {
+        matches!(self, Self::Local)
+    }
+}
+
+impl FromStr for MachineSpec {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, text.strip_prefix("sim:")) {
+            ("local", _) => Ok(Self::Local),
+            (_, Some(description)) => Ok(Self::Simulated(description.to_owned())),
+            _ => Err("it is neither local nor sim:… (such as 'sim:core:4 pu:2' or sim:FILE.toml)"),
+        }
+    }
+}
+
+impl fmt::Display for MachineSpec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => out.write_str("local"),
+            Self::Simulated(description) => write!(out, "sim:{description}"),
+        }
+    }
+}
 
 /// Reads `500ms`, `1.5s`, `2m`, `1h30m`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {

@@ -39,8 +39,8 @@ fn several_threads(topology: &Topology, threads: usize) -> Vec<Placement> {
     if topology.has_smt() {
         arms.push(Placement::new(Wish::OnePerCore));
     }
-    arms.push(Placement::times(Wish::Compact, threads));
-    arms.push(Placement::times(Wish::Spread, threads));
+    arms.push(Placement::with_count(Wish::Compact, threads));
+    arms.push(Placement::with_count(Wish::Spread, threads));
     arms.extend(smaller_units(topology, threads));
     arms.extend(kinds(topology, threads));
     arms.extend(uneven_candidates(topology, threads));
@@ -80,7 +80,7 @@ fn uneven_candidates(topology: &Topology, threads: usize) -> Vec<Placement> {
         Placement::new(Wish::LargestLlc),
         match threads {
             1 => Placement::new(Wish::BestCore),
-            _ => Placement::times(Wish::BestCore, threads),
+            _ => Placement::with_count(Wish::BestCore, threads),
         },
     ];
     let fits = |arm: &Placement| {

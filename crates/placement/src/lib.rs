@@ -156,7 +156,7 @@ impl Placement {
 
     /// The same wish cut to `count` CPUs.
     #[must_use]
-    pub const fn times(wish: Wish, count: usize) -> Self {
+    pub const fn with_count(wish: Wish, count: usize) -> Self {
         Self {
             wish,
             count: Some(count),

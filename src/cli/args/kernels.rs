@@ -133,6 +133,14 @@ pub enum Suite {
     All,
 }
 
+impl Suite {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 /// `pinwise bench recipes`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

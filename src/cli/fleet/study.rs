@@ -9,6 +9,7 @@ use clap::Parser;
 use super::launch::read_text;
 use crate::cli::Cli;
 use crate::cli::args::{BenchAction, Command, Format, SpinAction};
+use crate::cli::values::MachineSpec;
 use pinwise_record::FleetStep;
 use pinwise_sim::SimulatedMachine;
 use pinwise_workload::study_file::{MAX_STEPS, StudyStep, parse};
@@ -65,7 +66,7 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
     }
     check_makes_record(&cli.command)?;
     let mut arguments = step.run;
-    if let Some(description) = cli.global.machine.strip_prefix("sim:") {
+    if let MachineSpec::Simulated(description) = &cli.global.machine {
         // A description that cannot be read is reported here, once.
         SimulatedMachine::open(description, 0).context("run: --machine")?;
         if Path::new(description).is_file() {
@@ -74,11 +75,6 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
                 *word = word.replace(&format!("sim:{description}"), &name);
             }
         }
-    } else if cli.global.machine != "local" {
-        bail!(
-            "run: --machine '{}' is neither local nor sim:…",
-            cli.global.machine
-        );
     }
     Ok(FleetStep {
         name: step.name,

@@ -49,7 +49,7 @@ pub(super) fn both(
     suite: &Suite,
     terminal: &Terminal,
 ) -> anyhow::Result<Builds> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         let both = (simulate_tree(&args.base), simulate_tree(&args.head));
         return Ok(Builds::Both(Box::new(both)));
     }

@@ -4,10 +4,14 @@ use anyhow::{Context, bail};
 
 use super::{groups, interrupts, what_if};
 use crate::cli::args::CompareArgs;
+use crate::cli::values::MachineSpec;
 use pinwise_machine::linux::{Ledger, LedgerOptions};
 
 /// The ledger for what arms change, opened before the machine is; `None` if they change nothing.
-pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Result<Option<Ledger>> {
+pub(in crate::cli) fn ledger(
+    args: &CompareArgs,
+    machine: &MachineSpec,
+) -> anyhow::Result<Option<Ledger>> {
     let of_host = match args.what_if.real {
         true => Some(what_if::ledger(
             &args.what_if,
@@ -17,7 +21,7 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
         )?),
         false => interrupt_ledger(&args.interrupts.irqs, machine)?,
     };
-    let is_here = machine == "local";
+    let is_here = machine.is_local();
     if !args.companions.companions.is_empty() && !is_here {
         bail!("--beside starts commands on this host: omit it with --machine {machine}");
     }
@@ -50,7 +54,7 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
 /// The ledger for `--irq`; `None` if it is not given.
 pub(in crate::cli) fn interrupt_ledger(
     irqs: &[String],
-    machine: &str,
+    machine: &MachineSpec,
 ) -> anyhow::Result<Option<Ledger>> {
     match interrupts::settings(irqs)?.as_slice() {
         [] => Ok(None),

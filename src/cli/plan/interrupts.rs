@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use super::make_unique;
 use crate::cli::args::CompareArgs;
 use crate::cli::terminal::Terminal;
+use crate::cli::values::MachineSpec;
 use pinwise_machine::RunSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_interrupts, read_tuners};
 use pinwise_placement::{InterruptCpus, InterruptPlace, InterruptWish};
@@ -95,10 +96,10 @@ pub(in crate::cli) fn together(
 /// is reported before anything runs.
 pub(super) fn ledger(
     settings: &[Setting],
-    machine: &str,
+    machine: &MachineSpec,
     options: LedgerOptions,
 ) -> anyhow::Result<Ledger> {
-    if machine != "local" {
+    if !machine.is_local() {
         bail!("--irq moves interrupts of this host: omit it with --machine {machine}");
     }
     check_tuners("--irq")?;

@@ -158,9 +158,9 @@ impl KernelRequest {
         let Some(facts) = facts.filter(|facts| facts.working_set_bytes > 0) else {
             return Ok(None);
         };
-        let (caches, measured) = cache_fit::caches(topology, known);
+        let caches = cache_fit::caches(topology, known);
         let bytes = facts.working_set_bytes;
-        let fit = cache_fit::fit(bytes, self.call.threads, &caches, measured);
+        let fit = cache_fit::fit(bytes, self.call.threads, &caches);
         Ok(cache_fit::finding(self.call.kernel.name, bytes, &fit))
     }
 }

@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 
 use super::candidates::Candidate;
 use crate::cli::args::WhatIfArgs;
+use crate::cli::values::MachineSpec;
 use pinwise_machine::RunSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover};
 use pinwise_placement::{Placement, Realised, Wish};
@@ -54,7 +55,7 @@ fn placement(text: &str) -> anyhow::Result<Placement> {
     if let Some(number) = text.strip_prefix("cpus=") {
         let count = number.parse().ok().filter(|&count: &usize| count > 0);
         let count = count.with_context(|| format!("'{number}' is not a number of CPUs"))?;
-        return Ok(Placement::times(Wish::Spread, count));
+        return Ok(Placement::with_count(Wish::Spread, count));
     }
     Ok(Placement::new(match text {
         "smt-off" => Wish::OnePerCore,
@@ -129,11 +130,11 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
 /// before anything runs.
 pub(super) fn ledger(
     args: &WhatIfArgs,
-    machine: &str,
+    machine: &MachineSpec,
     is_traced: bool,
     options: LedgerOptions,
 ) -> anyhow::Result<Ledger> {
-    if machine != "local" {
+    if !machine.is_local() {
         bail!("--real switches CPUs of this host: omit it with --machine {machine}");
     }
     if is_traced {

@@ -37,7 +37,7 @@ const CALIBRATION: Duration = Duration::from_millis(250);
 
 pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let forced = read_arguments(args, terminal)?;
-    let is_local = global.machine == "local";
+    let is_local = global.machine.is_local();
     // Before the machine is open: it makes orphans its own.
     let pins = match is_local && !args.once {
         true => {

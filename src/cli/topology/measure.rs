@@ -40,7 +40,7 @@ pub(super) fn measure(
         watch: args.watch,
         wiring_only: args.wiring_only,
         survey: SurveyRecord {
-            boot_id: (global.machine == "local").then(boot_id).flatten(),
+            boot_id: global.machine.is_local().then(boot_id).flatten(),
             seed,
             ..SurveyRecord::default()
         },
@@ -59,7 +59,7 @@ pub(super) fn measure(
     let mut outcome = outcome?;
     (outcome.record.id, outcome.record.started) = (id, started);
     linux::name_models(&mut outcome.topology);
-    if global.machine == "local" {
+    if global.machine.is_local() {
         linux::read_interrupts(&mut outcome.topology);
         let warnings = linux::read_links(&mut outcome.topology);
         outcome.record.warnings.extend(warnings);

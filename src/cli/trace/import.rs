@@ -83,7 +83,7 @@ fn machine(
             (name, topology::read_named("--topology", path)?)
         }
         None => (
-            global.machine.clone(),
+            global.machine.to_string(),
             topology::read_named_machine(global)?,
         ),
     };

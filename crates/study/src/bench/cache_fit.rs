@@ -18,10 +18,18 @@ pub struct CacheSize {
     pub shared_by: usize,
 }
 
-/// The data caches of the first CPU that may be used, innermost first, and
-/// whether their sizes were measured.
+/// The data caches of the first CPU that may be used.
+#[derive(Debug, Clone)]
+pub struct DataCaches {
+    /// Innermost first.
+    pub sizes: Vec<CacheSize>,
+    /// Were the sizes measured? Else they are reported.
+    pub are_measured: bool,
+}
+
+/// Those of a machine, measured if `known` has them.
 #[must_use]
-pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> (Vec<CacheSize>, bool) {
+pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> DataCaches {
     let reported = reported_caches(topology);
     let ladder = known.and_then(|known| known.measured.as_ref()?.ladder.as_ref());
     let measured: Vec<CacheSize> = ladder
@@ -38,10 +46,11 @@ pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> (Vec<Cache
             })
         })
         .collect();
-    if measured.is_empty() {
-        return (reported, false);
+    let are_measured = !measured.is_empty();
+    DataCaches {
+        sizes: if are_measured { measured } else { reported },
+        are_measured,
     }
-    (measured, true)
 }
 
 fn reported_caches(topology: &Topology) -> Vec<CacheSize> {
@@ -69,8 +78,8 @@ fn reported_caches(topology: &Topology) -> Vec<CacheSize> {
 /// `works on 1 MiB a thread: more than L1 (32 KiB), fits L2 (2 MiB)`; empty if no cache is known.
 /// Threads that share a cache fill it together.
 #[must_use]
-pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measured: bool) -> String {
-    if caches.is_empty() {
+pub fn fit(working_set_bytes: u64, threads: usize, caches: &DataCaches) -> String {
+    if caches.sizes.is_empty() {
         return String::new();
     }
     let demand = |cache: &CacheSize| {
@@ -78,6 +87,7 @@ pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measure
     };
     let named = |cache: &CacheSize| format!("L{} ({})", cache.level, round_bytes(cache.bytes));
     let (fits, outgrown): (Vec<&CacheSize>, Vec<&CacheSize>) = caches
+        .sizes
         .iter()
         .partition(|cache| demand(cache) <= cache.bytes);
     let holder = fits.first().map(|cache| named(cache));
@@ -91,7 +101,11 @@ pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measure
         (Some(small), None) => format!("more than {small}, the largest cache"),
         (None, None) => return String::new(),
     };
-    let source = if measured { "measured" } else { "reported" };
+    let source = if caches.are_measured {
+        "measured"
+    } else {
+        "reported"
+    };
     format!(
         "works on {} a thread: {against}, sizes as {source}",
         round_bytes(working_set_bytes)
@@ -136,7 +150,11 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: u64, threads: usize, expected: &str) {
-        assert_eq!(fit(bytes, threads, &CACHES, false), expected);
+        let caches = DataCaches {
+            sizes: CACHES.to_vec(),
+            are_measured: false,
+        };
+        assert_eq!(fit(bytes, threads, &caches), expected);
     }
 
     #[test]
@@ -162,16 +180,21 @@ mod tests {
             1,
             "works on 1.5 GiB a thread: more than L3 (32 MiB), the largest cache, sizes as reported",
         );
-        assert_eq!(fit(1, 1, &[], true), "");
+        let unknown = DataCaches {
+            sizes: Vec::new(),
+            are_measured: true,
+        };
+        assert_eq!(fit(1, 1, &unknown), "");
     }
 
     #[test]
     fn reported_caches_of_the_first_cpu() {
         let text = "l3:1(size=32MB) l2:2(size=1MB) l1d:1(size=32KB) core:1 pu:2";
         let (topology, _) = (Topology::from_synthetic(text).unwrap(), ());
-        let (found, measured) = caches(&topology, None);
-        assert!(!measured);
+        let found = caches(&topology, None);
+        assert!(!found.are_measured);
         let sizes: Vec<(u8, u64, usize)> = found
+            .sizes
             .iter()
             .map(|cache| (cache.level, cache.bytes, cache.shared_by))
             .collect();
@@ -193,8 +216,11 @@ mod tests {
             }),
             ..Default::default()
         }));
-        let (found, measured) = caches(&topology, Some(&known));
-        assert!(measured);
-        assert_eq!((found[0].bytes, found[0].shared_by), (700 << 10, 2));
+        let found = caches(&topology, Some(&known));
+        assert!(found.are_measured);
+        assert_eq!(
+            (found.sizes[0].bytes, found.sizes[0].shared_by),
+            (700 << 10, 2)
+        );
     }
 }

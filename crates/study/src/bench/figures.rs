@@ -76,11 +76,10 @@ const fn shows_efficiency(question: Question) -> bool {
 
 /// The baseline's working set, compared with the caches.
 pub(super) fn cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRecord>) -> String {
-    let (caches, measured) = &plan.caches;
     match facts {
         Some(facts) if facts.working_set_bytes > 0 => {
             let threads = trial.cells[0].threads;
-            cache_fit::fit(facts.working_set_bytes, threads, caches, *measured)
+            cache_fit::fit(facts.working_set_bytes, threads, &plan.caches)
         }
         _ => String::new(),
     }

@@ -26,7 +26,7 @@ pub use cells::{BenchRequest, Cell, MachineFacts, Suite, Trial, trials};
 use crate::compare::{self, ArmPlan, Tuning};
 use crate::host::host_record;
 use crate::is_interrupt;
-use cache_fit::CacheSize;
+use cache_fit::DataCaches;
 use command::Call;
 use pinwise_machine::{Binding, CommandRunner, Host};
 use pinwise_record::{
@@ -58,8 +58,8 @@ pub struct BenchPlan {
     pub trials: Vec<Trial>,
     /// What is known of siblings.
     pub smt: SmtRecord,
-    /// Caches of the machine, innermost first, and whether they were measured.
-    pub caches: (Vec<CacheSize>, bool),
+    /// Caches of the machine.
+    pub caches: DataCaches,
     /// What was left out, as full sentences.
     pub notes: Vec<String>,
     /// Labels of the user's.

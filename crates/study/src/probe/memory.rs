@@ -171,7 +171,7 @@ fn spread_cpu_sets(topology: &Topology) -> Vec<CpuSet> {
     let mut crowds: Vec<CpuSet> = counts
         .into_iter()
         .filter_map(|count| {
-            let spread = Placement::times(Wish::Spread, count);
+            let spread = Placement::with_count(Wish::Spread, count);
             spread.realise(topology).ok().map(|place| place.cpus)
         })
         .collect();

@@ -156,7 +156,7 @@ impl<'a> UnitMap<'a> {
     pub(super) fn features_of_default(&self, threads: usize) -> Vec<f64> {
         let allowed = &self.topology.allowed;
         let is_free = threads < allowed.len();
-        let spread = Placement::times(pinwise_placement::Wish::Spread, threads.max(1));
+        let spread = Placement::with_count(pinwise_placement::Wish::Spread, threads.max(1));
         let cpus = match spread.realise(self.topology) {
             Ok(realised) if is_free => realised.cpus,
             _ => allowed.clone(),

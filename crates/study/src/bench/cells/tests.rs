@@ -7,7 +7,7 @@ use pinwise_kernels::work::find;
 fn plan(machine: &str, wanted: &BenchRequest) -> Vec<Trial> {
     let topology = Topology::from_synthetic(machine).unwrap();
     let smt = smt(&topology, None);
-    let (caches, _) = super::super::cache_fit::caches(&topology, None);
+    let caches = super::super::cache_fit::caches(&topology, None).sizes;
     let facts = MachineFacts {
         topology: &topology,
         smt: &smt,
