@@ -19,7 +19,7 @@ use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
 use pinwise_record::{Arm, Comparison, ComparisonStudy, GateOutcome, Stopped, VerdictKind};
 use pinwise_study::bench::builds;
-use pinwise_study::compare::{self, CompareError, ComparePlan};
+use pinwise_study::compare::{self, ComparePlan};
 use pinwise_study::is_interrupt;
 use pinwise_study::noise;
 use pinwise_topology::Topology;
@@ -309,15 +309,18 @@ fn run_plan<'a>(
         Ok(record) => Ok((record, watch)),
         Err(error) => {
             watch.fail(&error.to_string());
-            Err(match error {
-                CompareError::Plan(error) => error.into(),
-                CompareError::Machine(error) => error.into(),
-            })
+            Err(error.into())
         }
     }
 }
 
 fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    show_answer(record, terminal)?;
+    export::results(record, results)
+}
+
+/// Shows a comparison that has just ended; why it failed is an error.
+pub(super) fn show_answer(record: &Comparison, terminal: &Terminal) -> anyhow::Result<()> {
     if record.stopped == Some(Stopped::Failed) {
         terminal.error(&record.verdict.sentence);
     }
@@ -330,7 +333,7 @@ fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> any
         };
         terminal.print(&show(record, terminal.palette()))?;
     }
-    export::results(record, results)
+    Ok(())
 }
 
 fn exit_of(record: &Comparison) -> Exit {

@@ -29,6 +29,7 @@ mod causes;
 pub mod change;
 pub mod compare;
 pub mod doctor;
+mod error;
 pub mod fleet;
 pub mod gate;
 mod host;
@@ -48,6 +49,8 @@ mod throttling;
 pub mod trace;
 
 use pinwise_machine::MachineError;
+
+pub use error::StudyError;
 
 /// Did the user interrupt?
 #[must_use]

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::super::args::{Format, Global, RoundArgs, SearchArgs};
+use super::super::compare::show_answer;
 use super::super::files::write_file;
 use super::super::input::read_text;
 use super::super::machine::open_machine;
@@ -17,7 +18,8 @@ use super::super::{Exit, export, plan};
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{MachineError, linux};
 use pinwise_record::{Comparison, Stopped, VerdictKind};
-use pinwise_study::joint::{self, JointError, JointSearch};
+use pinwise_study::StudyError;
+use pinwise_study::joint::{self, JointSearch};
 use pinwise_workload::joint::{Round, parse};
 
 /// Largest file, bytes.
@@ -37,7 +39,7 @@ pub(super) fn search(
     let named = || format!("--joint {}", file.display());
     let text = read_text(file, MAX_FILE_BYTES).with_context(named)?;
     let programs = parse(&text).with_context(named)?;
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!("--joint runs real programs; it needs --machine local");
     }
     let seed = plan::seed_or_new(args.seed);
@@ -63,7 +65,7 @@ pub(super) fn search(
     drop(machine);
     let record = match found {
         Ok(record) => record,
-        Err(JointError::Machine(MachineError::Interrupted)) => {
+        Err(StudyError::Machine(MachineError::Interrupted)) => {
             watch.abandon();
             terminal.warn("interrupted before the rounds that confirm; nothing was stored");
             return Ok(Exit::Interrupted);
@@ -71,7 +73,7 @@ pub(super) fn search(
         Err(error) => {
             watch.fail(&error.to_string());
             return match error {
-                JointError::Program { .. } => Err(error).with_context(named),
+                StudyError::Program { .. } => Err(error).with_context(named),
                 other => Err(other.into()),
             };
         }
@@ -86,18 +88,7 @@ pub(super) fn search(
 
 fn finish(record: &Comparison, args: &SearchArgs, terminal: &Terminal) -> anyhow::Result<()> {
     let results = &args.results;
-    if record.stopped == Some(Stopped::Failed) {
-        terminal.error(&record.verdict.sentence);
-    }
-    if terminal.is_json() {
-        terminal.print_json(record)?;
-    } else if record.stopped != Some(Stopped::Failed) {
-        let show = match terminal.is_verbose() {
-            true => pinwise_report::comparison,
-            false => pinwise_report::comparison_answer,
-        };
-        terminal.print(&show(record, terminal.palette()))?;
-    }
+    show_answer(record, terminal)?;
     super::write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {
         let id = &record.id;

@@ -18,8 +18,9 @@ use super::{Exit, export};
 pub(super) use joint::round;
 use pinwise_machine::{CommandRunner, Host, MachineError};
 use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
+use pinwise_study::StudyError;
 use pinwise_study::is_interrupt;
-use pinwise_study::search::{SearchError, SearchPlan};
+use pinwise_study::search::SearchPlan;
 pub(super) use plan::{default_threads, workload_of};
 pub(super) use threads::beyond;
 
@@ -134,7 +135,7 @@ fn run_and_store(
             let is_stored = watch.close(|store| store.keep(&record));
             Ok(Some((record, is_stored)))
         }
-        Err(SearchError::Machine(MachineError::Interrupted)) => {
+        Err(StudyError::Machine(MachineError::Interrupted)) => {
             watch.abandon();
             Ok(None)
         }

@@ -18,9 +18,10 @@ use rand_chacha::ChaCha8Rng;
 use super::assemble;
 use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
-use super::plan::{ComparePlan, PlanError};
+use super::plan::ComparePlan;
 use super::results::{DroppedArm, Results};
 use super::{Observer, PADDING, Progress};
+use crate::error::StudyError;
 use crate::load;
 use cpu_time::CpuTime;
 use pinwise_machine::{CommandRunner, MachineError};
@@ -36,27 +37,16 @@ const WARMUP_EXCESS: f64 = 1.05;
 /// From this many blocks on the final precision can be predicted.
 const PROJECT_FROM: usize = 20;
 
-/// Why a comparison has no record.
-#[derive(Debug, thiserror::Error)]
-pub enum CompareError {
-    /// The plan makes no sense.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// A run could not even be started.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-}
-
 /// Carries out a plan.
 ///
 /// # Errors
-/// [`CompareError`] if the plan is refused or a command cannot be started at all. Failed and
+/// [`StudyError`] if the plan is refused or a command cannot be started at all. Failed and
 /// interrupted experiments are not errors: the record says so.
 pub fn run(
     plan: &ComparePlan,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
-) -> Result<Comparison, CompareError> {
+) -> Result<Comparison, StudyError> {
     plan.check()?;
     let (topology, _) = machine.topology()?;
     let mut record = assemble::opening(plan, machine, &topology);
@@ -185,7 +175,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn carry_out(&mut self) -> Result<Stopped, CompareError> {
+    fn carry_out(&mut self) -> Result<Stopped, StudyError> {
         if let Some(stopped) = self.warm_up()? {
             return Ok(stopped);
         }
@@ -217,7 +207,7 @@ impl<'a> Engine<'a> {
 
     /// Runs and discards whole blocks: as many as requested, else one, and a second one if
     /// [`Self::was_cold`] says so.
-    fn warm_up(&mut self) -> Result<Option<Stopped>, CompareError> {
+    fn warm_up(&mut self) -> Result<Option<Stopped>, StudyError> {
         let wanted = self.plan.tuning.warmup;
         while self.warmup_blocks < wanted.unwrap_or(1) {
             let open = self.open_arms();
@@ -270,7 +260,7 @@ impl<'a> Engine<'a> {
         open: &[usize],
         phase: Phase,
         block: usize,
-    ) -> Result<Block, CompareError> {
+    ) -> Result<Block, StudyError> {
         let began = self.machine.now();
         let mut order = open.to_vec();
         order.shuffle(&mut self.order);
@@ -296,7 +286,7 @@ impl<'a> Engine<'a> {
             };
             let run = match self.one_run(arm, moment) {
                 Ok(run) => run,
-                Err(CompareError::Machine(MachineError::Interrupted)) => {
+                Err(StudyError::Machine(MachineError::Interrupted)) => {
                     self.keep_as(Phase::Dropped, finished);
                     return Ok(Block::Interrupted);
                 }
@@ -350,7 +340,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn one_run(&mut self, arm: usize, moment: Moment) -> Result<RunRecord, CompareError> {
+    fn one_run(&mut self, arm: usize, moment: Moment) -> Result<RunRecord, StudyError> {
         let plan = &self.plan.arms[arm];
         let trial = Trial {
             workload: &plan.workload,

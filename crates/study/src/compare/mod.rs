@@ -30,12 +30,12 @@ mod timing;
 mod traced;
 
 pub(crate) use assemble::workload_record;
-pub use engine::{CompareError, run};
+pub use engine::run;
 pub(crate) use findings::{all_runs, find_load, foreign_cpus};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub(crate) use plan::figure_of;
-pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};
+pub use plan::{ArmPlan, ComparePlan, Tuning};
 pub(crate) use recommendation::withheld_here;
 pub use traced::trace_arms;
 

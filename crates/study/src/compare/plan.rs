@@ -1,5 +1,6 @@
 //! What is compared, and how.
 
+use crate::error::StudyError;
 use std::time::Duration;
 
 use pinwise_machine::{Binding, Output, RunSetting};
@@ -177,17 +178,6 @@ impl Default for ComparePlan {
     }
 }
 
-/// Why a plan cannot be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// Fewer than two different arms.
-    #[error("there is nothing to compare: {0}")]
-    TooFewArms(String),
-    /// A figure is out of range.
-    #[error("{0}")]
-    OutOfRange(String),
-}
-
 impl ComparePlan {
     /// One command under several placements, the first of which is the
     /// baseline; equivalent ones are merged. With the method's default
@@ -228,12 +218,13 @@ impl ComparePlan {
     /// Checks figures that no type can check.
     ///
     /// # Errors
-    /// [`PlanError`] says which.
-    pub fn check(&self) -> Result<(), PlanError> {
-        let out = |text: &str| Err(PlanError::OutOfRange(text.to_owned()));
+    /// [`StudyError::Plan`] says which.
+    pub fn check(&self) -> Result<(), StudyError> {
+        let out = |text: &str| Err(StudyError::Plan(text.to_owned()));
         if self.arms.len() < 2 && !(self.is_timing && self.arms.len() == 1) {
-            let only = "only one arm is left on this machine; add another --place or --command";
-            return Err(PlanError::TooFewArms(only.to_owned()));
+            return out(
+                "there is nothing to compare: only one arm is left on this machine; add another --place or --command",
+            );
         }
         let tuning = &self.tuning;
         if !(tuning.min_effect > 0.0 && tuning.min_effect < 1.0) {

@@ -7,10 +7,10 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::JointError;
 use super::model::{Models, Units};
 use super::places::{Place, Tree, neighbours};
 use super::rounds::Rounds;
+use crate::error::StudyError;
 use pinwise_machine::Host;
 use pinwise_stats::surrogate::informative;
 use pinwise_topology::Topology;
@@ -52,7 +52,7 @@ pub(super) fn search(
     places: Vec<Place>,
     topology: &Topology,
     report: &mut dyn FnMut(usize, &Place),
-) -> Result<Found, JointError> {
+) -> Result<Found, StudyError> {
     let models = Models::new(rounds.search, &places, Units::new(topology));
     let begun = rounds.now();
     let mut engine = Engine {
@@ -112,7 +112,7 @@ struct Engine<'a, 'b> {
 }
 
 impl Engine<'_, '_> {
-    fn carry_out(&mut self) -> Result<(), JointError> {
+    fn carry_out(&mut self) -> Result<(), StudyError> {
         (self.report)(0, &self.places[DEFAULT]);
         // Caches are cold in it: it shows only whether all programs can be measured together.
         self.rounds.try_out(&self.places[DEFAULT])?;
@@ -236,7 +236,7 @@ impl Engine<'_, '_> {
     }
 
     /// Runs each plan once, in random order, as far as rounds are left.
-    fn run_block(&mut self, plans: &[usize]) -> Result<(), JointError> {
+    fn run_block(&mut self, plans: &[usize]) -> Result<(), StudyError> {
         let mut order = plans.to_vec();
         order.truncate(self.left());
         order.shuffle(&mut self.order);
@@ -250,7 +250,7 @@ impl Engine<'_, '_> {
                     self.tried[arm].push(figures);
                 }
                 // What fails only in some places never wins.
-                Err(JointError::Program { .. }) if arm != DEFAULT => self.failed[arm] = true,
+                Err(StudyError::Program { .. }) if arm != DEFAULT => self.failed[arm] = true,
                 Err(error) => return Err(error),
             }
         }

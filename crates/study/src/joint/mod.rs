@@ -14,9 +14,10 @@ mod rounds;
 
 use std::time::Duration;
 
-use crate::compare::{self, ArmPlan, CompareError, ComparePlan, Observer, Progress, Tuning};
+use crate::compare::{self, ArmPlan, ComparePlan, Observer, Progress, Tuning};
+use crate::error::StudyError;
 use engine::Found;
-use pinwise_machine::{CommandRunner, Host, MachineError, Output};
+use pinwise_machine::{CommandRunner, Host, Output};
 use pinwise_placement::Placement;
 use pinwise_placement::space::Space;
 use pinwise_record::{Comparison, ComparisonStudy};
@@ -54,35 +55,14 @@ pub struct JointSearch {
     pub tags: Vec<String>,
 }
 
-/// Why a search has no record.
-#[derive(Debug, thiserror::Error)]
-pub enum JointError {
-    /// The plan makes no sense.
-    #[error("{0}")]
-    Plan(String),
-    /// A program cannot be measured beside the others.
-    #[error("{position}: {name}: {reason}")]
-    Program {
-        /// Where its command is in the file.
-        position: pinwise_workload::Position,
-        /// Its name.
-        name: String,
-        /// Why not.
-        reason: String,
-    },
-    /// A round could not even be started.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-}
-
 /// Rounds that a search needs at least, beside those that confirm.
 const FEWEST_ROUNDS: usize = 12;
 /// Fewer pairs allow no verdict.
 const FEWEST_PAIRS: usize = 6;
 
 impl JointSearch {
-    fn check(&self) -> Result<(), JointError> {
-        let bad = |text: String| Err(JointError::Plan(text));
+    fn check(&self) -> Result<(), StudyError> {
+        let bad = |text: String| Err(StudyError::Plan(text));
         if self.pairs < FEWEST_PAIRS {
             return bad(format!(
                 "--confirm {}: a verdict takes at least {FEWEST_PAIRS} pairs of rounds",
@@ -110,9 +90,9 @@ impl JointSearch {
         self.programs.iter().map(of).collect()
     }
 
-    fn error(&self, failure: rounds::Failure) -> JointError {
+    fn error(&self, failure: rounds::Failure) -> StudyError {
         let program = &self.programs[failure.program.min(self.programs.len() - 1)];
-        JointError::Program {
+        StudyError::Program {
             position: program.position,
             name: program.name.clone(),
             reason: failure.reason,
@@ -123,19 +103,19 @@ impl JointSearch {
 /// Searches, and confirms what was found.
 ///
 /// # Errors
-/// [`JointError`] if the plan is refused, a program fails beside the others without any placement,
+/// [`StudyError`] if the plan is refused, a program fails beside the others without any placement,
 /// or the user interrupts before the rounds that confirm.
 pub fn run(
     search: &JointSearch,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
-) -> Result<Comparison, JointError> {
+) -> Result<Comparison, StudyError> {
     search.check()?;
     let (topology, _) = machine.topology()?;
     let places = places::plans(&topology, search.programs.len());
     if places.len() < 2 {
         let reason = "nothing to search: this process may use one CPU only";
-        return Err(JointError::Plan(reason.to_owned()));
+        return Err(StudyError::Plan(reason.to_owned()));
     }
     let begun = machine.now();
     let mut rounds = Rounds::new(search, &topology, machine);
@@ -155,11 +135,7 @@ pub fn run(
     let spent = rounds.now().saturating_sub(begun);
     let plan = confirmation(search, &rounds, &found, &topology, spent)?;
     rounds.confirm();
-    let mut record = match compare::run(&plan, &mut rounds, observer) {
-        Ok(record) => record,
-        Err(CompareError::Machine(error)) => return Err(error.into()),
-        Err(CompareError::Plan(error)) => return Err(JointError::Plan(error.to_string())),
-    };
+    let mut record = compare::run(&plan, &mut rounds, observer)?;
     conclusion::conclude(&mut record, search, &found, &rounds, &topology);
     Ok(record)
 }
@@ -183,10 +159,10 @@ fn confirmation(
     found: &Found,
     topology: &Topology,
     spent: Duration,
-) -> Result<ComparePlan, JointError> {
+) -> Result<ComparePlan, StudyError> {
     let everywhere = Placement::os_default()
         .realise(topology)
-        .map_err(|error| JointError::Plan(error.to_string()))?;
+        .map_err(|error| StudyError::Plan(error.to_string()))?;
     let space = Space::from_topology(topology);
     let arm = |number: usize| {
         let place = &found.places[number];

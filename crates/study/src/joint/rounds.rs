@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
+use super::JointSearch;
 use super::places::Place;
-use super::{JointError, JointSearch};
 use crate::compare::RunFailure;
+use crate::error::StudyError;
 use pinwise_machine::{
     BusyProcess, CommandRunner, End, Host, MachineError, Output, Request, Run, Usage,
 };
@@ -98,7 +99,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// A round of this plan: the figures of all programs.
-    pub(super) fn round(&mut self, place: &Place) -> Result<Vec<f64>, JointError> {
+    pub(super) fn round(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
         let workload = self.workload(place);
         let request = Request {
             output: Output::Keep,
@@ -110,7 +111,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// The first round, without placement, which shows whether programs can be measured together.
-    pub(super) fn try_out(&mut self, place: &Place) -> Result<Vec<f64>, JointError> {
+    pub(super) fn try_out(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
         let figures = self.round(place)?;
         for (number, program) in self.search.programs.iter().enumerate() {
             let is_short = program.metric.is_wall() && figures[number] < SHORTEST_S;

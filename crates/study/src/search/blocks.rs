@@ -6,10 +6,11 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::Progress;
 use super::choice::DEFAULT;
 use super::state::{Engine, FirstPrediction, Halt};
-use super::{Progress, SearchError};
 use crate::compare::{Moment, PADDING, Trial, output_named};
+use crate::error::StudyError;
 use pinwise_machine::MachineError;
 use pinwise_record::{Phase, SearchRun, SearchStep, Stopped};
 use pinwise_stats::surrogate::{Belief, Reading};
@@ -122,7 +123,7 @@ impl Engine<'_> {
     fn fail(&mut self, arm: usize, failure: String) -> Result<(), Halt> {
         let name = &self.arms[arm].name;
         if arm == DEFAULT {
-            return Err(Halt::Error(SearchError::Failed(format!(
+            return Err(Halt::Error(StudyError::Failed(format!(
                 "{name}: {failure}"
             ))));
         }

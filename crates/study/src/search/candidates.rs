@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Candidate, SearchError, SearchPlan};
+use super::{Candidate, SearchPlan};
+use crate::error::StudyError;
 use pinwise_placement::Placement;
 use pinwise_placement::space::{Occupancy, Space};
 use pinwise_topology::Topology;
@@ -13,11 +14,11 @@ pub(super) fn candidates(
     plan: &SearchPlan,
     topology: &Topology,
     space: &Space,
-) -> Result<Vec<Candidate>, SearchError> {
+) -> Result<Vec<Candidate>, StudyError> {
     let mut all = vec![default(plan, topology, space)?];
     for &threads in &plan.threads {
         if threads == 0 || threads > space.cpus() {
-            return Err(SearchError::Plan(format!(
+            return Err(StudyError::Plan(format!(
                 "--threads {threads}: from 1 to {} threads have a CPU each here",
                 space.cpus()
             )));
@@ -34,15 +35,11 @@ pub(super) fn candidates(
     Ok(all)
 }
 
-fn default(
-    plan: &SearchPlan,
-    topology: &Topology,
-    space: &Space,
-) -> Result<Candidate, SearchError> {
+fn default(plan: &SearchPlan, topology: &Topology, space: &Space) -> Result<Candidate, StudyError> {
     let place = Placement::os_default().realise(topology);
-    let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
+    let place = place.map_err(|error| StudyError::Plan(error.to_string()))?;
     let occupancy = space.occupancy(&place.cpus);
-    let nothing = || SearchError::Plan("this machine has no CPU to run on".to_owned());
+    let nothing = || StudyError::Plan("this machine has no CPU to run on".to_owned());
     Ok(Candidate {
         name: place.placement.to_string(),
         workload: if plan.default_is_counted {
@@ -64,10 +61,10 @@ pub(super) fn from_occupancy(
     space: &Space,
     occupancy: Occupancy,
     threads: usize,
-) -> Result<Candidate, SearchError> {
+) -> Result<Candidate, StudyError> {
     let placement = space.placement(&occupancy);
     let place = placement.realise(topology);
-    let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
+    let place = place.map_err(|error| StudyError::Plan(error.to_string()))?;
     Ok(Candidate {
         name: name_candidate(plan, &placement, threads),
         workload: plan.workload.with_threads(threads, plan.sets_threads),

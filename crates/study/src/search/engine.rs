@@ -14,7 +14,8 @@ use super::choice::{
 use super::features::{UnitMap, no_arms, usual_mean};
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
-use super::{Candidate, Observer, SearchError, SearchPlan, assemble};
+use super::{Candidate, Observer, SearchPlan, assemble};
+use crate::error::StudyError;
 use pinwise_machine::CommandRunner;
 use pinwise_placement::space::Space;
 use pinwise_record::{
@@ -45,14 +46,14 @@ pub(super) fn carry_out(
     past: Option<&SearchRecord>,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
-) -> Result<SearchRecord, SearchError> {
+) -> Result<SearchRecord, StudyError> {
     plan.check()?;
     let (topology, _) = machine.topology()?;
     let space = Space::from_topology(&topology);
     let unit_map = UnitMap::new(&topology);
     let arms = candidates(plan, &topology, &space)?;
     if arms.len() < 2 {
-        return Err(SearchError::Plan(plan.nothing_to_search(&topology)));
+        return Err(StudyError::Plan(plan.nothing_to_search(&topology)));
     }
     let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &unit_map);
     for candidate in arms {

@@ -26,10 +26,11 @@ mod state;
 mod truth;
 mod words;
 
+use crate::error::StudyError;
 use std::time::Duration;
 
 use pinwise_format::count;
-use pinwise_machine::{CommandRunner, MachineError, Output};
+use pinwise_machine::{CommandRunner, Output};
 use pinwise_placement::Realised;
 use pinwise_placement::space::Occupancy;
 use pinwise_record::{SearchRecord, as_comparison};
@@ -130,24 +131,10 @@ pub struct Progress<'a> {
     pub leader: Option<(&'a str, f64)>,
 }
 
-/// Why a search has no record.
-#[derive(Debug, thiserror::Error)]
-pub enum SearchError {
-    /// The plan makes no sense.
-    #[error("{0}")]
-    Plan(String),
-    /// `os-default` itself fails: there is nothing to compare with.
-    #[error("{0}")]
-    Failed(String),
-    /// A run could not even be started.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-}
-
 impl SearchPlan {
     /// Checks figures that no type can check.
-    fn check(&self) -> Result<(), SearchError> {
-        let bad = |text: &str| Err(SearchError::Plan(text.to_owned()));
+    fn check(&self) -> Result<(), StudyError> {
+        let bad = |text: &str| Err(StudyError::Plan(text.to_owned()));
         if self.threads.is_empty() {
             return bad("--threads: at least one number of threads is needed");
         }
@@ -194,14 +181,14 @@ impl SearchPlan {
 /// and random numbers).
 ///
 /// # Errors
-/// [`SearchError`] if the plan is refused, `os-default` fails, or a command cannot be started at
+/// [`StudyError`] if the plan is refused, `os-default` fails, or a command cannot be started at
 /// all. Interrupted searches are not errors: the record says so.
 pub fn run(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
-) -> Result<SearchRecord, SearchError> {
+) -> Result<SearchRecord, StudyError> {
     engine::carry_out(plan, past, machine, observer)
 }
 

@@ -6,7 +6,8 @@ use super::choice::{DEFAULT, Standing};
 use super::features::UnitMap;
 use super::pairs::Pairs;
 use super::past::Past;
-use super::{Candidate, Observer, SearchError, SearchPlan};
+use super::{Candidate, Observer, SearchPlan};
+use crate::error::StudyError;
 use pinwise_machine::CommandRunner;
 use pinwise_placement::space::Space;
 use pinwise_record::{FirstPredictionRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
@@ -86,11 +87,11 @@ pub(super) enum Halt {
     /// An ordinary end.
     Stopped(Stopped),
     /// No record.
-    Error(SearchError),
+    Error(StudyError),
 }
 
-impl From<SearchError> for Halt {
-    fn from(error: SearchError) -> Self {
+impl From<StudyError> for Halt {
+    fn from(error: StudyError) -> Self {
         Self::Error(error)
     }
 }

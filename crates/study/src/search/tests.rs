@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::StudyError;
 use pinwise_machine::Host;
 use pinwise_record::{NotRecommended, PairsVerdict, SearchAnswer, SearchStep, Stopped};
 use pinwise_sim::SimulatedMachine;
@@ -416,7 +417,7 @@ proptest! {
                 prop_assert!(record.runs_used <= runs);
                 prop_assert!(record.predictions.iter().all(|p| p.predicted.is_finite()));
             }
-            Err(SearchError::Plan(text)) => prop_assert!(text.contains("nothing to search")),
+            Err(StudyError::Plan(text)) => prop_assert!(text.contains("nothing to search")),
             Err(error) => prop_assert!(false, "{error}"),
         }
     }

@@ -2,7 +2,8 @@
 //! settled or the budget is spent.
 
 use super::super::timing;
-use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
+use super::{Block, Engine, PROJECT_FROM, WholeBlock};
+use crate::error::StudyError;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look, Question};
@@ -23,7 +24,7 @@ pub(super) struct ConfirmationRun {
 
 impl Engine<'_> {
     /// Fresh blocks of the finalists until settled or out of budget.
-    pub(super) fn confirm(&mut self) -> Result<Stopped, CompareError> {
+    pub(super) fn confirm(&mut self) -> Result<Stopped, StudyError> {
         let mut run = self.start_confirmation();
         if let Some(block) = self.only.take() {
             self.count_warmup();

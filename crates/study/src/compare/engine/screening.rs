@@ -3,13 +3,14 @@
 //! The results of a round are used for choosing only and never printed: the finalists are measured
 //! afresh.
 
-use super::{Block, CompareError, Engine};
+use super::{Block, Engine};
+use crate::error::StudyError;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::halving::{self, ScreeningRun};
 
 impl Engine<'_> {
     /// Sequential halving down to the finalists.
-    pub(super) fn screen(&mut self) -> Result<Option<Stopped>, CompareError> {
+    pub(super) fn screen(&mut self) -> Result<Option<Stopped>, StudyError> {
         let baseline = self.plan.baseline;
         let mut challengers = self.challengers();
         self.screened = challengers.len() + 1;

@@ -1,0 +1,29 @@
+//! Why an experiment has no record.
+
+use pinwise_machine::MachineError;
+use pinwise_workload::Position;
+
+/// Why an experiment has no record. Failed and interrupted ones are not errors: their records say
+/// so.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The plan makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// What everything else is compared with fails itself.
+    #[error("{0}")]
+    Failed(String),
+    /// A program cannot be measured beside the others.
+    #[error("{position}: {name}: {reason}")]
+    Program {
+        /// Where its command is in the file.
+        position: Position,
+        /// Its name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A run could not even be started.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
