@@ -80,7 +80,7 @@ fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
 /// The machine of `--machine`; without it, the one that was searched.
 fn machine_asked_about(global: &Global, record: &SearchRecord) -> anyhow::Result<Box<dyn Machine>> {
     let searched = &record.host.machine_spec;
-    if global.machine != "local" || !record.host.simulated {
+    if !global.machine.is_local() || !record.host.simulated {
         return open_machine(global, record.seed, CycleCounting::IfCheap);
     }
     let spec = searched.strip_prefix("sim:").unwrap_or(searched);
@@ -208,7 +208,7 @@ impl<'a> Truth<'a> {
             of_default: None,
         };
         // Only times are known, and only those of the whole run.
-        if record.metric.name == "wall" {
+        if record.metric.is_wall() {
             let as_it_is = truth.workload.clone();
             let default = match record.plan.default_threads {
                 Some(threads) => as_it_is.with_threads(threads, truth.sets_threads),

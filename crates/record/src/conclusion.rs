@@ -32,7 +32,7 @@ impl Comparison {
             {
                 level.change = metric.effect(level.ratio, None, None).text;
             }
-            contrast.beside = contrast.components().filter(|_| metric.name == "wall");
+            contrast.beside = contrast.components().filter(|_| metric.is_wall());
         }
         let standings: Vec<String> = self.arms.iter().map(|arm| self.standing(arm)).collect();
         for (arm, standing) in self.arms.iter_mut().zip(standings) {

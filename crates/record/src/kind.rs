@@ -228,6 +228,14 @@ impl Kind {
         short.split_once('/').map_or(short, |(name, _)| name)
     }
 
+    /// The kind that a `schema` field names, whatever its version.
+    pub(super) fn from_any_version(found: &str) -> Option<Self> {
+        let found = SchemaName::parse(found)?;
+        Self::ALL.into_iter().find(|kind| {
+            SchemaName::parse(kind.schema()).is_some_and(|known| known.name == found.name)
+        })
+    }
+
     /// The kind that a `schema` field names.
     ///
     /// # Errors
@@ -236,14 +244,9 @@ impl Kind {
         let unknown = || RecordError::Unknown {
             found: found.to_owned(),
         };
-        let schema = SchemaName::parse(found).ok_or_else(unknown)?;
-        let named = |kind: &Self| SchemaName::parse(kind.schema()).map(|known| known.name);
-        let kind = Self::ALL
-            .into_iter()
-            .find(|kind| named(kind) == Some(schema.name))
-            .ok_or_else(unknown)?;
-        let newest = SchemaName::parse(kind.schema()).map_or(0, |known| known.version);
-        if schema.version > newest {
+        let kind = Self::from_any_version(found).ok_or_else(unknown)?;
+        let version = |text| SchemaName::parse(text).map_or(0, |schema| schema.version);
+        if version(found) > version(kind.schema()) {
             return Err(RecordError::Newer {
                 found: found.to_owned(),
                 known: kind.schema(),

@@ -56,6 +56,18 @@ impl MetricRecord {
         }
     }
 
+    /// Is it wall-clock time?
+    #[must_use]
+    pub fn is_wall(&self) -> bool {
+        self.name == "wall"
+    }
+
+    /// Is it CPU time in both modes?
+    #[must_use]
+    pub fn is_cpu(&self) -> bool {
+        self.name == "cpu"
+    }
+
     /// A ratio of costs, with the ends of its interval, as a change of the
     /// figure.
     #[must_use]

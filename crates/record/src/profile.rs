@@ -401,12 +401,7 @@ impl ProfileRecord {
     /// What it is about, in one line.
     #[must_use]
     pub fn title(&self) -> String {
-        match &self.source {
-            TraceSource::Command { command, .. } => format!("profile {}", command.join(" ")),
-            TraceSource::Process { pid, name } => format!("profile of {name} ({pid})"),
-            TraceSource::Machine => "profile of the machine".to_owned(),
-            TraceSource::Import { path, .. } => format!("profile import {path}"),
-        }
+        self.source.title("profile")
     }
 
     /// Path or name of the program.

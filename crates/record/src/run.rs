@@ -22,6 +22,19 @@ pub enum Phase {
     Dropped,
 }
 
+impl Phase {
+    /// Its name in records and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warmup => "warmup",
+            Self::Screening => "screening",
+            Self::Confirmation => "confirmation",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
 /// One run. Values that could not be measured are `null`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

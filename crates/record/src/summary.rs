@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::SchemaName;
+use super::Kind;
 use pinwise_topology::CpuSet;
 
 /// Figures kept of one record.
@@ -84,12 +84,12 @@ impl Summary {
     #[must_use]
     pub fn read(record: &Value) -> Self {
         let schema = text(record, "schema").unwrap_or_default();
-        let name = SchemaName::parse(&schema).map_or("", |schema| schema.name);
-        let mut figures = figures(name, record);
+        let kind = Kind::from_any_version(&schema);
+        let mut figures = kind.map_or_else(Vec::new, |kind| figures(kind, record));
         figures.truncate(MAX_FIGURES);
         Self {
             tags: strings(&record["tags"]),
-            subject: subject(name, record),
+            subject: kind.map(|kind| subject(kind, record)),
             machine: machine(record),
             program: program(record),
             outcome: text(&record["verdict"], "kind")
@@ -116,10 +116,9 @@ fn list(value: &Value) -> &[Value] {
 }
 
 /// The question: kind of record, command, and metric or tier.
-fn subject(name: &str, record: &Value) -> Option<String> {
-    let kind = name.strip_prefix("pinwise.")?;
+fn subject(kind: Kind, record: &Value) -> String {
     let command = match kind {
-        "comparison" => {
+        Kind::Comparison => {
             let commands: Vec<String> = list(&record["arms"])
                 .iter()
                 .map(|arm| strings(&arm["command"]).join(" "))
@@ -128,22 +127,24 @@ fn subject(name: &str, record: &Value) -> Option<String> {
             distinct.dedup();
             distinct.join(" / ")
         }
-        "gate" => text(record, "suite").unwrap_or_default(),
-        "bench" => text(record, "suite").unwrap_or_else(|| {
+        Kind::Gate => text(record, "suite").unwrap_or_default(),
+        Kind::Bench => text(record, "suite").unwrap_or_else(|| {
             let kernels = list(&record["kernels"]).iter();
             let names: Vec<String> = kernels.filter_map(|k| text(k, "kernel")).collect();
             names.join(" ")
         }),
-        "trace" | "spin-attach" | "profile" => strings(&record["source"]["command"]).join(" "),
-        "search" => strings(&record["command"]).join(" "),
+        Kind::Trace | Kind::SpinAttach | Kind::Profile => {
+            strings(&record["source"]["command"]).join(" ")
+        }
+        Kind::Search => strings(&record["command"]).join(" "),
         _ => String::new(),
     };
     // Tiers of traces do not have the same figures.
     let figure = text(&record["metric"], "name").or_else(|| text(record, "tier"));
     let figure = figure.unwrap_or_default();
-    let words = [kind, &command, &figure];
+    let words = [kind.name(), &command, &figure];
     let shown_words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
-    Some(shown_words.join(" · "))
+    shown_words.join(" · ")
 }
 
 /// Model, shape, kernel, microcode, hypervisor in one line.
@@ -178,18 +179,18 @@ fn program(record: &Value) -> Option<String> {
     (!found.is_empty()).then(|| found.join(", "))
 }
 
-fn figures(name: &str, record: &Value) -> Vec<Figure> {
-    match name {
-        "pinwise.comparison" => comparison(record),
-        "pinwise.gate" => gate(record),
-        "pinwise.bench" => bench(record),
-        "pinwise.topology" => list_figures(&record["measured"]),
-        "pinwise.spin-pause" => spin_pause(record),
-        "pinwise.jitter" => jitter(record),
-        "pinwise.trace" => trace(record),
-        "pinwise.search" => search(record),
-        "pinwise.profile" => profile(record),
-        "pinwise.fleet-report" => fleet_report(record),
+fn figures(kind: Kind, record: &Value) -> Vec<Figure> {
+    match kind {
+        Kind::Comparison => comparison(record),
+        Kind::Gate => gate(record),
+        Kind::Bench => bench(record),
+        Kind::Topology => list_figures(&record["measured"]),
+        Kind::SpinPause => spin_pause(record),
+        Kind::Jitter => jitter(record),
+        Kind::Trace => trace(record),
+        Kind::Search => search(record),
+        Kind::Profile => profile(record),
+        Kind::FleetReport => fleet_report(record),
         // A fleet's nodes have none: the records of their steps have them
         // already, and a list of ten thousand nodes is to stay short.
         _ => Vec::new(),

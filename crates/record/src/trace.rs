@@ -89,6 +89,18 @@ pub enum TraceSource {
     },
 }
 
+impl TraceSource {
+    /// What a record of it is about, in one line; `study`: the command that made it.
+    pub(crate) fn title(&self, study: &str) -> String {
+        match self {
+            Self::Command { command, .. } => format!("{study} {}", command.join(" ")),
+            Self::Process { pid, name } => format!("{study} of {name} ({pid})"),
+            Self::Machine => format!("{study} of the machine"),
+            Self::Import { path, .. } => format!("{study} import {path}"),
+        }
+    }
+}
+
 /// What tracing cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -464,12 +476,7 @@ impl TraceRecord {
     /// What it is about, in one line.
     #[must_use]
     pub fn title(&self) -> String {
-        match &self.source {
-            TraceSource::Command { command, .. } => format!("trace {}", command.join(" ")),
-            TraceSource::Process { pid, name } => format!("trace of {name} ({pid})"),
-            TraceSource::Machine => "trace of the machine".to_owned(),
-            TraceSource::Import { path, .. } => format!("trace import {path}"),
-        }
+        self.source.title("trace")
     }
 
     /// What came out, in one line: the gravest finding.

@@ -11,9 +11,7 @@ use pinwise_record::{Comparison, RunRecord};
 type RunColumn = (&'static str, fn(&RunRecord) -> Cell);
 
 const RUN_COLUMNS: [RunColumn; 22] = [
-    ("phase", |run| {
-        Cell::text(format!("{:?}", run.phase).to_lowercase())
-    }),
+    ("phase", |run| Cell::text(run.phase.name())),
     ("block", |run| Cell::whole(run.block)),
     ("order", |run| Cell::whole(run.order)),
     ("at_s", |run| Cell::number(run.at_s)),

@@ -13,7 +13,8 @@ use super::{cache_or_clock, caveats, steadiness, throttling};
 use pinwise_format::three_digits;
 use pinwise_machine::RunSetting;
 use pinwise_record::{
-    Arm, Comparison, ContrastRecord, Finding, MetricRecord, RunRecord, Severity, Stopped,
+    Arm, Comparison, ComparisonStudy, ContrastRecord, Finding, MetricRecord, RunRecord, Severity,
+    Stopped,
 };
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
@@ -184,6 +185,11 @@ fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) ->
 }
 
 fn thread_counts(record: &Comparison) -> Option<Finding> {
+    // Of identical arms, runs with different numbers of threads come from how often they were
+    // polled, or from the program, but never from the arm.
+    if record.study == ComparisonStudy::Noise {
+        return None;
+    }
     let counts: Vec<(&Arm, u32)> = record
         .arms
         .iter()
@@ -447,7 +453,7 @@ pub(super) fn short_run_s<'r>(
 ) -> Option<f64> {
     let walls: Vec<f64> = runs.map(|run| run.wall_s).collect();
     let typical = quantile(&walls, 0.5);
-    (typical < SHORT_RUN_S && metric.name == "wall").then_some(typical)
+    (typical < SHORT_RUN_S && metric.is_wall()).then_some(typical)
 }
 
 fn short_runs(record: &Comparison) -> Option<Finding> {

@@ -106,7 +106,7 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
         contrast.wall_per_cpu_time.as_ref()?,
     );
     let is_open = contrast.verdict == ContrastVerdict::Undecided && !contrast.is_withheld();
-    if !is_open || part.decides || record.metric.name != "wall" {
+    if !is_open || part.decides || !record.metric.is_wall() {
         return None;
     }
     let interval = logarithmic(part.low, part.high)?;
@@ -148,7 +148,7 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
 
 /// CPU time does not show waiting, or less parallelism.
 pub(super) fn waiting_finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
-    if record.metric.name != "cpu" {
+    if !record.metric.is_cpu() {
         return None;
     }
     let rest = contrast.wall_per_cpu_time.as_ref()?;

@@ -22,7 +22,7 @@ const SURE: f64 = 2.0;
 /// Notes which arms never ended, and how much slower that makes them at least. An arm is
 /// held against the baseline, and the baseline against the only other arm.
 pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Results) {
-    let is_time = record.metric.name == "wall" && plan.service.is_none();
+    let is_time = record.metric.is_wall() && plan.service.is_none();
     if !is_time || plan.study != ComparisonStudy::Compare {
         return;
     }

@@ -166,7 +166,7 @@ fn judge_late(
     };
     let workload = [&planned.base, &planned.head][late].as_ref();
     let limit = workload.and_then(|workload| workload.timeout);
-    let Some(limit) = limit.filter(|_| entry.metric.name == "wall") else {
+    let Some(limit) = limit.filter(|_| entry.metric.is_wall()) else {
         return;
     };
     let [name, other_name] = [late, other].map(|build| names[build].as_str());
