@@ -3,18 +3,36 @@
 use pinwise_record::GapCause;
 use pinwise_sched::jitter::Cause;
 
-/// Kind, name and number of a cause. What is below the kernel counts as hardware here: callers that
-/// know of a hypervisor say so instead.
-pub(crate) fn words(cause: &Cause) -> (GapCause, String, Option<u32>) {
-    let name = |kind, name: &str| (kind, name.to_owned(), None);
-    match cause {
-        Cause::Interrupt { number, name } => (GapCause::Interrupt, name.to_string(), Some(*number)),
-        Cause::Vector(vector) => name(GapCause::CpuInterrupt, vector),
-        Cause::Nmi => name(GapCause::Nmi, ""),
-        Cause::Softirq(softirq) => name(GapCause::Softirq, softirq),
-        Cause::Thread(thread) => name(GapCause::Thread, thread),
-        Cause::Quota => name(GapCause::Quota, ""),
-        Cause::HypervisorOrFirmware => name(GapCause::Hardware, ""),
-        Cause::Unknown => name(GapCause::Unknown, ""),
+/// A cause as records name it.
+pub(crate) struct NamedCause {
+    pub(crate) kind: GapCause,
+    /// Empty if the kind says all.
+    pub(crate) name: String,
+    /// The number of a device's interrupt.
+    pub(crate) irq: Option<u32>,
+}
+
+impl NamedCause {
+    /// What is below the kernel counts as hardware here: callers that know of a hypervisor say so
+    /// instead.
+    pub(crate) fn new(cause: &Cause) -> Self {
+        let (kind, name) = match cause {
+            Cause::Interrupt { name, .. } => (GapCause::Interrupt, &**name),
+            Cause::Vector(vector) => (GapCause::CpuInterrupt, &**vector),
+            Cause::Nmi => (GapCause::Nmi, ""),
+            Cause::Softirq(softirq) => (GapCause::Softirq, &**softirq),
+            Cause::Thread(thread) => (GapCause::Thread, &**thread),
+            Cause::Quota => (GapCause::Quota, ""),
+            Cause::HypervisorOrFirmware => (GapCause::Hardware, ""),
+            Cause::Unknown => (GapCause::Unknown, ""),
+        };
+        Self {
+            kind,
+            name: name.to_owned(),
+            irq: match cause {
+                Cause::Interrupt { number, .. } => Some(*number),
+                _ => None,
+            },
+        }
     }
 }

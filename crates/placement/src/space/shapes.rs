@@ -177,6 +177,13 @@ fn thin_evenly(found: Vec<Even>) -> Vec<Even> {
         .collect()
 }
 
+/// Units of a class, and the room or the threads in each.
+struct Units {
+    class: usize,
+    units: usize,
+    each: usize,
+}
+
 impl Spread<'_> {
     /// Distributes threads within a unit of a class; `None` if there is no room.
     fn lay(&mut self, class: usize, threads: usize) -> Option<Occupancy> {
@@ -187,7 +194,7 @@ impl Spread<'_> {
             return Some(Occupancy::used_cpu());
         }
         let mut parts = Vec::new();
-        for (class, units, each) in self.shares(class, threads) {
+        for Units { class, units, each } in self.share_out(class, threads) {
             if each > 0 && units > 0 {
                 let below = self.lay(class, each)?;
                 parts.push(Part {
@@ -211,69 +218,74 @@ impl Spread<'_> {
             usize::from(right)
         } else {
             let picked = self.list_used_units(class);
-            picked.iter().map(|(_, units, room)| units * room).sum()
+            picked.iter().map(|used| used.units * used.each).sum()
         };
         self.room[class] = Some(room);
         room
     }
 
-    /// The used units of a unit: class, number, room in each.
-    fn list_used_units(&mut self, class: usize) -> Vec<(usize, usize, usize)> {
+    /// The used units of a unit, with the room in each.
+    fn list_used_units(&mut self, class: usize) -> Vec<Units> {
         let described = &self.classes.list[class];
-        let mut groups: Vec<(usize, usize, usize)> = Vec::with_capacity(described.groups.len());
+        let mut groups = Vec::with_capacity(described.groups.len());
         for group in &described.groups {
             let room = self.room(group.class);
             if room > 0 {
-                groups.push((group.class, group.units, room));
+                groups.push(Units {
+                    class: group.class,
+                    units: group.units,
+                    each: room,
+                });
             }
         }
         let wanted = level_inside(self.classes, described)
             .map_or(usize::MAX, |level| self.per_parent[level as usize]);
         if let Order::First(first) = self.order {
-            groups.sort_by_key(|(class, ..)| !self.classes.list[*class].within.contains(&first));
+            groups.sort_by_key(|used| !self.classes.list[used.class].within.contains(&first));
         }
-        let all: usize = groups.iter().map(|(_, units, _)| units).sum();
+        let all: usize = groups.iter().map(|used| used.units).sum();
         let wanted = wanted.min(all);
         let mut passed = 0;
         let mut taken = 0;
-        for (_, units, _) in &mut groups {
-            passed += *units;
+        for used in &mut groups {
+            passed += used.units;
             let upto = match self.order {
                 Order::Mixed => wanted * passed / all,
                 Order::ByClass | Order::First(_) => wanted.min(passed),
             };
-            *units = upto - taken;
+            used.units = upto - taken;
             taken = upto;
         }
         groups
     }
 
-    /// Shares threads out among the used units: class, number of units, threads of each. Small
-    /// units are filled first; the others get the same number, or one more for the remainder.
-    fn shares(&mut self, class: usize, threads: usize) -> Vec<(usize, usize, usize)> {
+    /// Shares threads out among the used units. Small units are filled first; the others get the
+    /// same number, or one more for the remainder.
+    fn share_out(&mut self, class: usize, threads: usize) -> Vec<Units> {
         let mut picked = self.list_used_units(class);
         let mut shares = Vec::new();
         let mut left = threads;
         loop {
-            let units: usize = picked.iter().map(|(_, units, _)| units).sum();
+            let units: usize = picked.iter().map(|used| used.units).sum();
             if units == 0 {
                 return shares;
             }
             let each = left / units;
-            let small = picked.iter().position(|(_, _, room)| *room <= each);
+            let small = picked.iter().position(|used| used.each <= each);
             let Some(small) = small else {
                 let mut more = left % units;
-                for (class, units, _) in picked {
+                for Units { class, units, .. } in picked {
                     let larger = more.min(units);
                     more -= larger;
-                    shares.push((class, larger, each + 1));
-                    shares.push((class, units - larger, each));
+                    for (units, each) in [(larger, each + 1), (units - larger, each)] {
+                        shares.push(Units { class, units, each });
+                    }
                 }
                 return shares;
             };
-            let (class, units, room) = picked.remove(small);
-            shares.push((class, units, room));
-            left -= units * room;
+            let full = picked.remove(small);
+            left -= full.units * full.each;
+            shares.push(full);
         }
     }
 }

@@ -183,24 +183,20 @@ fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
 }
 
 /// The best cell of each number of threads, by estimate, ascending.
-fn best_by_threads(kernel: &BenchKernel) -> Vec<(usize, &BenchCell, Estimate)> {
-    let mut best: Vec<(usize, &BenchCell, Estimate)> = Vec::new();
+fn best_by_threads(kernel: &BenchKernel) -> Vec<(&BenchCell, Estimate)> {
+    let mut best: Vec<(&BenchCell, Estimate)> = Vec::new();
     for cell in &kernel.cells {
         let Some(speed_up) = cell.speed_up else {
             continue;
         };
-        match best
-            .iter_mut()
-            .find(|(threads, ..)| *threads == cell.threads)
-        {
-            Some(found) if found.2.value < speed_up.value => {
-                *found = (cell.threads, cell, speed_up);
-            }
-            Some(_) => {}
-            None => best.push((cell.threads, cell, speed_up)),
+        let mut known = best.iter_mut();
+        match known.find(|(known, _)| known.threads == cell.threads) {
+            Some((_, most)) if most.value >= speed_up.value => {}
+            Some(found) => *found = (cell, speed_up),
+            None => best.push((cell, speed_up)),
         }
     }
-    best.sort_by_key(|(threads, ..)| *threads);
+    best.sort_by_key(|(cell, _)| cell.threads);
     best
 }
 
@@ -210,36 +206,38 @@ fn best_by_threads(kernel: &BenchKernel) -> Vec<(usize, &BenchCell, Estimate)> {
 fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let best = best_by_threads(kernel);
     let first = best.first()?;
-    let last = best.last().filter(|last| last.0 != first.0)?;
+    let last = best
+        .last()
+        .filter(|last| last.0.threads != first.0.threads)?;
     let mut pays_to = 0;
     for (index, step) in best.iter().enumerate().skip(1) {
-        let reached = best[pays_to].2.value;
-        if step.2.low.is_some_and(|low| low > reached) {
+        let reached = best[pays_to].1.value;
+        if step.1.low.is_some_and(|low| low > reached) {
             pays_to = index;
         }
     }
-    let reached = best[pays_to].2.value * (1.0 + min_effect);
+    let reached = best[pays_to].1.value * (1.0 + min_effect);
     let mut later = best[pays_to + 1..].iter();
-    let open = later.find(|step| step.2.high.is_none_or(|high| high >= reached));
+    let open = later.find(|step| step.1.high.is_none_or(|high| high >= reached));
     let end = match open {
         None if pays_to + 1 == best.len() => "the last step still pays".to_owned(),
-        None => format!("more than {} do not pay", best[pays_to].0),
-        Some(step) => format!("whether {} pay is undecided", step.0),
+        None => format!("more than {} do not pay", best[pays_to].0.threads),
+        Some(step) => format!("whether {} pay is undecided", step.0.threads),
     };
-    let shown = if pays_to == 0 { last } else { &best[pays_to] };
-    let speed = match (shown.2.low, shown.2.high) {
-        (Some(low), Some(high)) => format!("{:.2} ({low:.2}–{high:.2})", shown.2.value),
-        _ => format!("{:.2}", shown.2.value),
+    let (cell, speed_up) = if pays_to == 0 { last } else { &best[pays_to] };
+    let speed = match (speed_up.low, speed_up.high) {
+        (Some(low), Some(high)) => format!("{:.2} ({low:.2}–{high:.2})", speed_up.value),
+        _ => format!("{:.2}", speed_up.value),
     };
-    let efficiency = shown.1.efficiency.map_or_else(String::new, |efficiency| {
+    let efficiency = cell.efficiency.map_or_else(String::new, |efficiency| {
         format!(", {:.0} % of linear", 100.0 * efficiency)
     });
-    let bandwidth = shown.1.bytes_per_s.map_or_else(String::new, |rate| {
+    let bandwidth = cell.bytes_per_s.map_or_else(String::new, |rate| {
         format!(", {:.1} GB/s", rate.value / 1e9)
     });
     Some(format!(
         "{}: {} threads do {speed} times the work of {}{efficiency}{bandwidth}; {end}.",
-        kernel.kernel, shown.0, first.0
+        kernel.kernel, cell.threads, first.0.threads
     ))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::words;
+use crate::causes::NamedCause;
 use pinwise_machine::jitter::SystemCounter;
 use pinwise_machine::{GapListener, WatchedCpu, WatchedCpus};
 use pinwise_record::{
@@ -93,23 +93,24 @@ impl Recorder {
     ) -> Vec<JitterCauseRecord> {
         let mut causes: Vec<_> = causes.collect();
         causes.sort_by_key(|(_, _, amount)| std::cmp::Reverse(amount.time_ns));
-        let mut others = (0, CpuSet::new(), Amount::default());
+        let (mut count, mut cpus, mut sum) = (0, CpuSet::new(), Amount::default());
         let mut threads = 0;
-        causes.retain(|(cause, cpus, amount)| {
+        causes.retain(|(cause, own, amount)| {
             threads += usize::from(matches!(cause, Cause::Thread(_)));
             let is_kept = threads <= MAX_THREADS || !matches!(cause, Cause::Thread(_));
             if !is_kept {
-                others = (others.0 + 1, others.1.union(cpus), others.2.and(amount));
+                count += 1;
+                cpus = cpus.union(own);
+                sum = sum.and(amount);
             }
             is_kept
         });
-        let (count, cpus, amount) = others;
         let others = Cause::Thread(format!("({count} others)").into());
         if count > 0 {
-            causes.push((&others, cpus, amount));
+            causes.push((&others, cpus, sum));
         }
         let record = |(cause, cpus, amount): (&Cause, CpuSet, Amount)| {
-            let (kind, name, irq) = self.words(cause);
+            let NamedCause { kind, name, irq } = self.name_cause(cause);
             JitterCauseRecord {
                 kind,
                 name,
@@ -124,14 +125,12 @@ impl Recorder {
         causes.into_iter().map(record).collect()
     }
 
-    /// Kind, name and number of a cause.
-    fn words(&self, cause: &Cause) -> (GapCause, String, Option<u32>) {
-        match cause {
-            Cause::HypervisorOrFirmware if self.is_virtual => {
-                (GapCause::Hypervisor, String::new(), None)
-            }
-            cause => words(cause),
+    fn name_cause(&self, cause: &Cause) -> NamedCause {
+        let mut named = NamedCause::new(cause);
+        if self.is_virtual && *cause == Cause::HypervisorOrFirmware {
+            named.kind = GapCause::Hypervisor;
         }
+        named
     }
 
     pub(super) fn cpus(&self, found: &WatchedCpus) -> Vec<JitterCpuRecord> {
@@ -184,7 +183,7 @@ impl Recorder {
     }
 
     fn part(&self, (cause, ns): &(Cause, u64)) -> GapPartRecord {
-        let (kind, name, irq) = self.words(cause);
+        let NamedCause { kind, name, irq } = self.name_cause(cause);
         GapPartRecord {
             kind,
             name,

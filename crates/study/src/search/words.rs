@@ -59,7 +59,11 @@ impl SearchOutcome {
     }
 
     pub(super) fn verdict(&self, engine: &Engine<'_>) -> SearchVerdict {
-        let (kind, sentence, advice) = match (self.best, &self.confirmation) {
+        let Conclusion {
+            kind,
+            sentence,
+            advice,
+        } = match (self.best, &self.confirmation) {
             (Some(DEFAULT), _) => self.default_is_best(engine),
             (Some(best), Some(confirmation))
                 if matches!(
@@ -107,7 +111,7 @@ impl SearchOutcome {
         }
     }
 
-    fn default_is_best(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
+    fn default_is_best(&self, engine: &Engine<'_>) -> Conclusion {
         let within = percent(engine.zone().exp_m1());
         let advice = "Leave it alone.".to_owned();
         let fresh = match &self.confirmation {
@@ -124,28 +128,28 @@ impl SearchOutcome {
             )
         });
         match matters {
-            Some(Matters::No(typical)) if !is_open => (
-                SearchAnswer::DoesNotMatter,
-                format!(
+            Some(Matters::No(typical)) if !is_open => Conclusion {
+                kind: SearchAnswer::DoesNotMatter,
+                sentence: format!(
                     "Placement hardly matters: nothing is expected to beat os-default by \
                      {within}, and shapes typically differ from it by no more than {}.{fresh}",
                     percent(typical.exp_m1())
                 ),
                 advice,
-            ),
-            Some(Matters::Yes(worst)) => (
-                SearchAnswer::LeaveAlone,
-                format!(
+            },
+            Some(Matters::Yes(worst)) => Conclusion {
+                kind: SearchAnswer::LeaveAlone,
+                sentence: format!(
                     "Nothing is expected to beat os-default by {within}, and {} is slower.{fresh}",
                     engine.arms[worst].title()
                 ),
                 advice,
-            ),
-            Some(Matters::No(_) | Matters::Unknown) | None => (
-                SearchAnswer::LeaveAlone,
-                format!("Nothing is expected to beat os-default by {within}.{fresh}"),
+            },
+            Some(Matters::No(_) | Matters::Unknown) | None => Conclusion {
+                kind: SearchAnswer::LeaveAlone,
+                sentence: format!("Nothing is expected to beat os-default by {within}.{fresh}"),
                 advice,
-            ),
+            },
         }
     }
 
@@ -154,12 +158,16 @@ impl SearchOutcome {
         engine: &Engine<'_>,
         best: usize,
         confirmation: &ConfirmationRecord,
-    ) -> (SearchAnswer, String, String) {
+    ) -> Conclusion {
         let name = &engine.arms[best].name;
         let within = percent(engine.zone().exp_m1());
         if engine.is_settled {
             let sentence = format!("{} {}", confirmation.sentence, describe_trials(engine));
-            return (SearchAnswer::Best, sentence, format!("Use {name}."));
+            return Conclusion {
+                kind: SearchAnswer::Best,
+                sentence,
+                advice: format!("Use {name}."),
+            };
         }
         let sentence = format!(
             "{} Whether another shape is better still by {within} is open (probability {}).",
@@ -172,15 +180,15 @@ impl SearchOutcome {
             )
         );
         let advice = format!("Use {name}, or continue with {}.", more(engine));
-        (SearchAnswer::Undecided, sentence, advice)
+        Conclusion {
+            kind: SearchAnswer::Undecided,
+            sentence,
+            advice,
+        }
     }
 
     /// The model is sure, fresh runs are not, or there were none.
-    fn conclude_unconfirmed(
-        &self,
-        engine: &Engine<'_>,
-        best: usize,
-    ) -> (SearchAnswer, String, String) {
+    fn conclude_unconfirmed(&self, engine: &Engine<'_>, best: usize) -> Conclusion {
         let (name, title) = (&engine.arms[best].name, engine.arms[best].title());
         let expected = engine.belief.as_ref().map_or(0.0, |belief| {
             belief.arm(best).mean - belief.arm(DEFAULT).mean
@@ -191,7 +199,11 @@ impl SearchOutcome {
                 "{title} is expected to be best, {gain} faster than os-default; not confirmed by \
                  fresh runs (--confirm 0)."
             );
-            return (SearchAnswer::Best, sentence, format!("Use {name}."));
+            return Conclusion {
+                kind: SearchAnswer::Best,
+                sentence,
+                advice: format!("Use {name}."),
+            };
         }
         let fresh = match &self.confirmation {
             Some(confirmation) => confirmation.sentence.clone(),
@@ -200,10 +212,14 @@ impl SearchOutcome {
         let sentence =
             format!("Undecided: {title} leads, {gain} faster than os-default as expected; {fresh}");
         let advice = format!("Continue with more --confirm pairs or {}.", more(engine));
-        (SearchAnswer::Undecided, sentence, advice)
+        Conclusion {
+            kind: SearchAnswer::Undecided,
+            sentence,
+            advice,
+        }
     }
 
-    fn conclude_undecided(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
+    fn conclude_undecided(&self, engine: &Engine<'_>) -> Conclusion {
         let used = engine.runs_used();
         let runs = if used == 1 {
             "1 run"
@@ -233,8 +249,19 @@ impl SearchOutcome {
             _ => "Undecided: ",
         };
         let advice = format!("Needed: {}, or a larger --min-effect.", more(engine));
-        (SearchAnswer::Undecided, format!("{why}{open}"), advice)
+        Conclusion {
+            kind: SearchAnswer::Undecided,
+            sentence: format!("{why}{open}"),
+            advice,
+        }
     }
+}
+
+/// What a search comes to, before what other CPUs and loads add to it.
+struct Conclusion {
+    kind: SearchAnswer,
+    sentence: String,
+    advice: String,
 }
 
 /// Why its answer is not recommended, as of a comparison under such load.

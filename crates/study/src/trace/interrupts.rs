@@ -11,7 +11,7 @@ use pinwise_sched::{InterruptShare, InterruptSummary};
 use pinwise_topology::Topology;
 
 use super::seconds;
-use crate::causes::words;
+use crate::causes::NamedCause;
 
 /// A smaller share of the program's time on a CPU is not worth mentioning, per cent, and a shorter
 /// time never, seconds.
@@ -32,7 +32,7 @@ pub(super) fn record(
     let devices = topology.devices_by_interrupt();
     let mut causes: Vec<InterruptCauseRecord> = Vec::new();
     for of_cause in summary.shares.chunk_by(|a, b| a.cause == b.cause) {
-        let (kind, name, irq) = words(&of_cause[0].cause);
+        let NamedCause { kind, name, irq } = NamedCause::new(&of_cause[0].cause);
         let device = irq.and_then(|irq| devices.get(&irq));
         let cpus: Vec<InterruptCpuRecord> = of_cause
             .iter()

@@ -81,8 +81,9 @@ pub(super) fn crossings(
     packages: &[CpuSet],
 ) -> Vec<Warning> {
     let nodes: Vec<CpuSet> = nodes.iter().map(|node| node.cpus.clone()).collect();
-    let [cores, llcs] = [("core", cores), ("last-level cache", llcs)];
-    let [nodes, packages] = [("NUMA node", &nodes[..]), ("package", packages)];
+    let level = |noun, units| Reported { noun, units };
+    let [cores, llcs] = [level("core", cores), level("last-level cache", llcs)];
+    let [nodes, packages] = [level("NUMA node", &nodes), level("package", packages)];
     let pairs = [
         (cores, llcs),
         (cores, nodes),
@@ -95,23 +96,28 @@ pub(super) fn crossings(
     found.collect()
 }
 
-fn crossing_of(
-    (noun, units): (&str, &[CpuSet]),
-    (other_noun, others): (&str, &[CpuSet]),
-) -> Option<Warning> {
-    let homes = unit_of_each_cpu(others);
+/// The units of a level, as the system reports them.
+#[derive(Clone, Copy)]
+struct Reported<'a> {
+    noun: &'a str,
+    units: &'a [CpuSet],
+}
+
+fn crossing_of(one: Reported<'_>, others: Reported<'_>) -> Option<Warning> {
+    let homes = unit_of_each_cpu(others.units);
     let crosses = |unit: &CpuSet, other: &CpuSet| {
         unit.intersects(other) && !unit.is_subset(other) && !other.is_subset(unit)
     };
-    let pairs = units.iter().flat_map(|unit| {
+    let pairs = one.units.iter().flat_map(|unit| {
         let around = units_around(unit, &homes).into_iter();
-        around.map(move |index| (unit, &others[index]))
+        around.map(move |index| (unit, &others.units[index]))
     });
     let (unit, other) = pairs
         .into_iter()
         .find(|(unit, other)| crosses(unit, other))?;
     Some(format!(
-        "The {noun} of CPUs {unit} and the {other_noun} of CPUs {other} overlap only in part: one of them is reported wrongly; both are kept."
+        "The {} of CPUs {unit} and the {} of CPUs {other} overlap only in part: one of them is reported wrongly; both are kept.",
+        one.noun, others.noun
     ))
 }
 

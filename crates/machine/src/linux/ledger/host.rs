@@ -128,7 +128,7 @@ impl Ledger {
                 .map_err(|error| LedgerError::System(file.display().to_string(), error))?;
         }
         for group in cpuset_groups() {
-            check_group(&group, cpus)?;
+            group.check_loss(cpus)?;
         }
         Ok(())
     }
@@ -207,9 +207,14 @@ pub(in crate::linux) fn check_undone(
     })
 }
 
-/// Groups of tasks that have their own CPUs: folder, and whether it is of version 1. The roots,
-/// which have all CPUs, are left out.
-fn cpuset_groups() -> Vec<(PathBuf, bool)> {
+/// A cgroup whose tasks have their own CPUs.
+struct CpusetGroup {
+    folder: PathBuf,
+    is_v1: bool,
+}
+
+/// Without the roots, which have all CPUs.
+fn cpuset_groups() -> Vec<CpusetGroup> {
     let mut found = Vec::new();
     for mount in mounts() {
         if mount.is_unified() || mount.has("cpuset") {
@@ -220,7 +225,7 @@ fn cpuset_groups() -> Vec<(PathBuf, bool)> {
     found
 }
 
-fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<(PathBuf, bool)>) {
+fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<CpusetGroup>) {
     for name in names(folder) {
         let below = folder.join(name);
         let is_group = below.join("cpuset.cpus").is_file();
@@ -228,42 +233,47 @@ fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<(PathBuf, bo
             continue;
         }
         if is_group {
-            found.push((below.clone(), is_v1));
+            found.push(CpusetGroup {
+                folder: below.clone(),
+                is_v1,
+            });
         }
         gather(&below, is_v1, depth - 1, found);
     }
 }
 
-/// Would this group lose CPUs of its own, or all of them?
-fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), LedgerError> {
-    let shown = group.display();
-    if *is_v1 {
-        let own = act::cpu_list(&group.join("cpuset.cpus")).unwrap_or_default();
-        if !own.is_empty() && own.is_subset(cpus) {
-            return Err(LedgerError::Needed(format!(
-                "cgroup {shown} has no other CPUs than {own}: its tasks would lose their place"
-            )));
+impl CpusetGroup {
+    /// Would it lose CPUs of its own, or all of them?
+    fn check_loss(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
+        let shown = self.folder.display();
+        let own = |file| act::cpu_list(&self.folder.join(file)).unwrap_or_default();
+        if self.is_v1 {
+            let own = own("cpuset.cpus");
+            if !own.is_empty() && own.is_subset(cpus) {
+                return Err(LedgerError::Needed(format!(
+                    "cgroup {shown} has no other CPUs than {own}: its tasks would lose their place"
+                )));
+            }
+            return Ok(());
         }
-        return Ok(());
-    }
-    let partition = System::read(&group.join("cpuset.cpus.partition")).unwrap_or_default();
-    if matches!(partition.as_str(), "root" | "isolated") {
-        let own = act::cpu_list(&group.join("cpuset.cpus.effective")).unwrap_or_default();
-        let overlap = own.intersection(cpus);
-        if !overlap.is_empty() {
-            return Err(LedgerError::Needed(format!(
-                "CPU {overlap} belongs to the cpuset partition of cgroup {shown}, which would break"
-            )));
+        let partition = System::read(&self.folder.join("cpuset.cpus.partition"));
+        if matches!(partition.as_deref(), Some("root" | "isolated")) {
+            let overlap = own("cpuset.cpus.effective").intersection(cpus);
+            if !overlap.is_empty() {
+                return Err(LedgerError::Needed(format!(
+                    "CPU {overlap} belongs to the cpuset partition of cgroup {shown}, which would break"
+                )));
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Cpusets of version 1 that lose some of these CPUs, with their present CPUs.
 fn shrinking_cpusets(cpus: &CpuSet) -> Vec<(PathBuf, CpuSet)> {
-    let groups = cpuset_groups().into_iter().filter(|(_, is_v1)| *is_v1);
-    let read = groups.filter_map(|(group, _)| {
-        let file = group.join("cpuset.cpus");
+    let groups = cpuset_groups().into_iter().filter(|group| group.is_v1);
+    let read = groups.filter_map(|group| {
+        let file = group.folder.join("cpuset.cpus");
         let before = act::cpu_list(&file).ok()?;
         before.intersects(cpus).then_some((file, before))
     });

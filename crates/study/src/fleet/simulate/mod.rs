@@ -67,11 +67,9 @@ pub struct SimulatedFleet {
     plan: SimulationPlan,
     record: FleetRecord,
     faults: BTreeMap<usize, Fault>,
-    hosts: BTreeMap<Shape, HostRecord>,
+    /// By generation of servers and shape.
+    hosts: BTreeMap<(usize, node::HostShape), HostRecord>,
 }
-
-/// What decides about a node's topology: its kind, SMT, nodes per package.
-type Shape = (usize, bool, usize);
 
 impl SimulatedFleet {
     /// Prepares it; its nodes follow one by one.
@@ -131,8 +129,7 @@ impl SimulatedFleet {
                 self.faults.get(&number).copied(),
                 &mut random,
             );
-            let (has_smt, nodes) = node.topology();
-            let host = self.hosts.get(&(kind, has_smt, nodes)).cloned();
+            let host = self.hosts.get(&(kind, node.shape())).cloned();
             node.record(&self.plan, number, host, &mut random)
         })
     }
@@ -189,13 +186,17 @@ fn name(node: usize, nodes: usize) -> String {
 }
 
 /// Machines as records name them, of all shapes that occur.
-fn hosts(kinds: usize) -> BTreeMap<Shape, HostRecord> {
+fn hosts(kinds: usize) -> BTreeMap<(usize, node::HostShape), HostRecord> {
     let mut found = BTreeMap::new();
     for (kind, generation) in GENERATIONS.iter().enumerate().take(kinds) {
         for has_smt in [true, false] {
-            for nodes in generation.nodes_per_package {
-                let host = node::host(generation, has_smt, nodes);
-                found.extend(host.map(|host| ((kind, has_smt, nodes), host)));
+            for nodes_per_package in generation.nodes_per_package {
+                let shape = node::HostShape {
+                    has_smt,
+                    nodes_per_package,
+                };
+                let host = node::host(generation, has_smt, nodes_per_package);
+                found.extend(host.map(|host| ((kind, shape), host)));
             }
         }
     }

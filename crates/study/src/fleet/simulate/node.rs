@@ -25,6 +25,13 @@ const Z: f64 = 1.959_964;
 /// Kernels: of most nodes and of some.
 const KERNELS: [&str; 2] = ["6.1.0-28-amd64", "6.1.0-31-amd64"];
 
+/// What decides about a node's topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HostShape {
+    pub(super) has_smt: bool,
+    pub(super) nodes_per_package: usize,
+}
+
 /// A node before it is measured.
 #[derive(Debug)]
 pub(super) struct Node<'a> {
@@ -49,12 +56,13 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Does it have SMT, and how many NUMA nodes does a package have?
-    pub(super) const fn topology(&self) -> (bool, usize) {
+    pub(super) const fn shape(&self) -> HostShape {
         let effect = &self.condition.effect;
         let [right, wrong] = self.kind.nodes_per_package;
-        let nodes = if effect.has_wrong_nodes { wrong } else { right };
-        (effect.has_smt, nodes)
+        HostShape {
+            has_smt: effect.has_smt,
+            nodes_per_package: if effect.has_wrong_nodes { wrong } else { right },
+        }
     }
 
     /// What is stored of it.
@@ -131,7 +139,10 @@ impl<'a> Node<'a> {
     fn settings(&self, number: usize) -> BTreeMap<String, String> {
         let kind = self.kind;
         let effect = &self.condition.effect;
-        let (has_smt, nodes_per_package) = self.topology();
+        let HostShape {
+            has_smt,
+            nodes_per_package,
+        } = self.shape();
         let memory = kind.memory_gib - effect.dimms_missing * kind.dimm_gib;
         let microcode = kind.microcode[usize::from(effect.has_old_microcode)];
         // Two of five in every stretch of nodes: what was updated so far.
