@@ -41,28 +41,32 @@ use settings::{
     smt, swap, turbo,
 };
 
-const CHECKS: [fn(&Examined) -> CheckOutcome; 21] = [
-    load,
-    steal,
-    virtual_machine,
-    quota,
-    tuners,
-    battery,
-    governor,
-    thermal,
-    sched_ext,
-    clock,
-    swap,
-    pressure,
-    smt,
-    turbo,
-    cpuset,
-    pod,
-    numa_balancing,
-    huge_pages,
-    aslr,
-    isolated_cpus,
-    perf,
+/// How much a pod's cgroup matters beside other findings.
+const POD: u8 = 5;
+
+/// The checks, and how much the cause of each distorts, 0 to 10.
+const CHECKS: [(fn(&Examined) -> CheckOutcome, u8); 21] = [
+    (load, 10),
+    (steal, 8),
+    (virtual_machine, 7),
+    (quota, 9),
+    (tuners, 6),
+    (battery, 7),
+    (governor, 6),
+    (thermal, 5),
+    (sched_ext, 6),
+    (clock, 5),
+    (swap, 4),
+    (pressure, 8),
+    (smt, 4),
+    (turbo, 4),
+    (cpuset, 3),
+    (pod, POD),
+    (numa_balancing, 4),
+    (huge_pages, 2),
+    (aslr, 3),
+    (isolated_cpus, 3),
+    (perf, 1),
 ];
 
 /// Makes all checks.
@@ -73,9 +77,9 @@ pub fn diagnose(examined: &Examined) -> Doctor {
         passed: Vec::new(),
         unavailable: std::collections::BTreeMap::new(),
     };
-    for check in CHECKS {
+    for (check, weight) in CHECKS {
         match check(examined) {
-            Found(finding) => record.findings.push(finding),
+            Found(finding) => record.findings.push(finding.with_weight(weight)),
             InOrder(name) => record.passed.push(name.to_owned()),
             Unavailable(name, reason) => {
                 record
@@ -90,22 +94,12 @@ pub fn diagnose(examined: &Examined) -> Doctor {
     record
 }
 
-fn warning(
-    check: &'static str,
-    weight: u8,
-    sentence: impl Into<String>,
-    advice: impl Into<String>,
-) -> Finding {
-    Finding::new(check, Severity::Warning, sentence, advice).with_weight(weight)
+fn warning(check: &'static str, sentence: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding::new(check, Severity::Warning, sentence, advice)
 }
 
-fn note(
-    check: &'static str,
-    weight: u8,
-    sentence: impl Into<String>,
-    advice: impl Into<String>,
-) -> Finding {
-    Finding::new(check, Severity::Note, sentence, advice).with_weight(weight)
+fn note(check: &'static str, sentence: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding::new(check, Severity::Note, sentence, advice)
 }
 
 #[cfg(test)]

@@ -36,7 +36,6 @@ pub(super) fn load(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "load",
-            10,
             format!(
                 "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by other processes' load.",
                 listed.join(", ")
@@ -61,7 +60,6 @@ pub(super) fn steal(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "steal",
-            8,
             format!(
                 "The hypervisor gives the time of {:.2} of {cpus} CPUs to other virtual machines.",
                 share.min(cpus)
@@ -79,7 +77,6 @@ pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "virtual_machine",
-            7,
             format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."),
             "Trust randomised comparisons more than the reported topology; results may change after a migration.",
         )
@@ -101,7 +98,6 @@ pub(super) fn quota(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "quota",
-            9,
             format!(
                 "A cgroup limits this process to {} of {allowed}; beyond that, all threads are throttled for the rest of the period.",
                 limit_of_cpus(quota.cpus)
@@ -120,7 +116,6 @@ pub(super) fn tuners(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "tuners",
-            6,
             format!(
                 "{} is running and moves interrupts, memory or threads on its own.",
                 tuners.join(", ")
@@ -141,7 +136,6 @@ pub(super) fn thermal(examined: &Examined) -> CheckOutcome {
         Some(events) => Found(
             warning(
                 "thermal",
-                5,
                 format!("Cores were thermally throttled {events} times since boot."),
                 "Improve cooling, or pause between runs with --prepare 'sleep 2'.",
             )
@@ -157,7 +151,6 @@ pub(super) fn sched_ext(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "sched_ext",
-            6,
             format!("The scheduler is a BPF program ({name}): os-default means its policy, not the kernel's."),
             "Compare under the scheduler that will be used.",
         )
@@ -172,7 +165,6 @@ pub(super) fn pressure(examined: &Examined) -> CheckOutcome {
         Some(share) => Found(
             warning(
                 "cpu_pressure",
-                8,
                 format!(
                     "Over the last minute some task waited for a CPU {:.0} % of the time.",
                     100.0 * share

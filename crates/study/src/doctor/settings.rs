@@ -7,7 +7,7 @@ use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
 
 use super::CheckOutcome::{self, Found, InOrder, Unavailable};
-use super::{Examined, note, warning};
+use super::{Examined, POD, note, warning};
 
 pub(super) fn battery(examined: &Examined) -> CheckOutcome {
     match examined.facts.on_battery {
@@ -15,7 +15,6 @@ pub(super) fn battery(examined: &Examined) -> CheckOutcome {
         Some(false) => InOrder("battery"),
         Some(true) => Found(warning(
             "battery",
-            7,
             "The machine runs on battery and saves power.",
             "Plug it in.",
         )),
@@ -33,7 +32,6 @@ pub(super) fn governor(examined: &Examined) -> CheckOutcome {
     Found(
         warning(
             "governor",
-            6,
             format!(
                 "The frequency governor is {}: clocks follow the load, late and unevenly.",
                 governors.join(", ")
@@ -57,7 +55,6 @@ pub(super) fn clock(examined: &Examined) -> CheckOutcome {
         Some(name) => Found(
             warning(
                 "clock",
-                5,
                 format!("The clock source is {name}, which is slow or coarse."),
                 "See dmesg for why the TSC was given up.",
             )
@@ -73,7 +70,6 @@ pub(super) fn swap(examined: &Examined) -> CheckOutcome {
         Some(used) => Found(
             warning(
                 "swap",
-                4,
                 format!(
                     "{} MiB are swapped out: some runs may wait for the disk.",
                     used / (1 << 20)
@@ -93,7 +89,6 @@ pub(super) fn smt(examined: &Examined) -> CheckOutcome {
     Found(
         note(
             "smt",
-            4,
             "Two or more CPUs share a core (SMT): a neighbour on the sibling slows a thread by up to half.",
             "Nothing to do; compare one-per-core to measure its effect.",
         )
@@ -107,7 +102,6 @@ pub(super) fn turbo(examined: &Examined) -> CheckOutcome {
         Some(false) => InOrder("turbo"),
         Some(true) => Found(note(
             "turbo",
-            4,
             "Turbo is on: clocks depend on how many cores are busy and how warm they are.",
             "It is part of a placement's effect; leave it as in production.",
         )),
@@ -132,7 +126,7 @@ pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
         ),
         false => format!("Only {cpus} of {online} may be used: {}.", by.join(", ")),
     };
-    let finding = note("allowed_cpus", 3, sentence, "");
+    let finding = note("allowed_cpus", sentence, "");
     Found(finding.with_evidence("allowed", allowed.to_string()))
 }
 
@@ -200,7 +194,8 @@ pub fn describe_pod(topology: &Topology) -> Finding {
         advice.push("For CPUs of its own: requests equal to limits, in whole CPUs, and the kubelet's --cpu-manager-policy=static.");
     }
     sentence.push('.');
-    note("pod", 5, sentence, advice.join(" "))
+    note("pod", sentence, advice.join(" "))
+        .with_weight(POD)
         .with_evidence("exclusive", is_exclusive)
         .with_evidence("split_cores", split)
 }
@@ -211,7 +206,6 @@ pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
         None => Unavailable("numa_balancing", "not reported"),
         Some(true) if nodes > 1 => Found(note(
             "numa_balancing",
-            4,
             "Automatic NUMA balancing moves pages during a run.",
             "For the measurement: sysctl kernel.numa_balancing=0",
         )),
@@ -224,7 +218,6 @@ pub(super) fn huge_pages(examined: &Examined) -> CheckOutcome {
         None => Unavailable("huge_pages", "not reported"),
         Some("always") => Found(note(
             "huge_pages",
-            2,
             "Transparent huge pages are always on: whether a run gets them depends on how fragmented memory is.",
             "If run times fall into two clear levels, try: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         )),
@@ -239,7 +232,6 @@ pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
         Some(level) => Found(
             note(
                 "aslr",
-                3,
                 "Address-space randomisation is reduced: all runs share one arbitrary memory layout.",
                 "Leave it on: sysctl kernel.randomize_va_space=2",
             )
@@ -288,7 +280,7 @@ pub(super) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
         "`--place isolated` uses them; `pinwise bench jitter --cpus {isolated}` measures what interrupts them.{advice}"
     );
     let finding =
-        note("isolated", 3, sentence, advice).with_evidence("isolated", isolated.to_string());
+        note("isolated", sentence, advice).with_evidence("isolated", isolated.to_string());
     Found(finding.with_evidence("disturbed_by", disturbing))
 }
 
@@ -300,14 +292,12 @@ pub(super) fn perf(examined: &Examined) -> CheckOutcome {
         // No setting of the kernel prevents it.
         (Some(level), Some(refusal)) if level <= 1 || facts.is_root => Found(note(
             "perf",
-            1,
             format!("Migrations are not counted: {}.", refusal.reason),
             refusal.remedy.as_deref().unwrap_or_default(),
         )),
         (Some(level), Some(_)) => Found(
             note(
                 "perf",
-                1,
                 "Performance counters of the kernel are not permitted: migrations are not counted.",
                 "As root: sysctl kernel.perf_event_paranoid=1",
             )
