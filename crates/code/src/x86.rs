@@ -292,13 +292,13 @@ fn step(one: &Instruction) -> Option<Step> {
         Mnemonic::Imul if one.op_count() == 3 => (Verb::Multiply, right, operand(one, 2, bits)),
         _ => return None,
     };
-    let is_asked = matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
+    let sets_flags_alone = matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
     let to = place(one, 0);
-    if to.is_none() && !is_asked {
+    if to.is_none() && !sets_flags_alone {
         return None;
     }
     Some(Step {
-        to: to.filter(|_| !is_asked),
+        to: to.filter(|_| !sets_flags_alone),
         verb,
         left,
         right,

@@ -29,9 +29,9 @@ const SETGID: u32 = 0o2000;
 
 /// What to do if a file exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum IfExists {
     /// It stays.
-    First,
+    Keep,
     /// It is replaced.
     Replace,
 }
@@ -73,16 +73,16 @@ impl Folder {
             .open_subfolder(".", OFlags::empty())
             .map_err(|error| FolderError::file(path, error))?;
         folder.path = path.to_owned();
-        folder.refuse(users.reason_untrusted(&folder.metadata()?))?;
+        folder.reject(users.reason_untrusted(&folder.metadata()?))?;
         folder.users = Some(users.clone());
         Ok(folder)
     }
 
     /// Opens a folder in which only `users` can replace their files, making it if it is missing. It
     /// allows lookup and creation only.
-    pub(super) fn above(path: &Path, users: &Users) -> Result<Self, FolderError> {
+    pub(super) fn open_parent(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let folder = Self::descend(path, users, true)?;
-        folder.refuse(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
+        folder.reject(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
         Ok(folder)
     }
 
@@ -101,7 +101,7 @@ impl Folder {
             let name = name.ok_or_else(|| {
                 FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
             })?;
-            at.refuse(users.reason_replaceable(&at.metadata()?, owner))?;
+            at.reject(users.reason_replaceable(&at.metadata()?, owner))?;
             let next = match at.open_subfolder(name, OFlags::PATH) {
                 Err(error) if makes_missing && error.kind() == io::ErrorKind::NotFound => {
                     rustix::fs::mkdirat(&at.file, name, ABOVE)
@@ -140,7 +140,7 @@ impl Folder {
         Ok(self.metadata()?.uid())
     }
 
-    fn refuse(&self, fault: Option<String>) -> Result<(), FolderError> {
+    fn reject(&self, fault: Option<String>) -> Result<(), FolderError> {
         match fault {
             Some(reason) => Err(FolderError::untrusted(&self.path, reason)),
             None => Ok(()),
@@ -154,7 +154,7 @@ impl Folder {
             .open_in(name)
             .map_err(|error| FolderError::file(&path, error))?;
         if let Some(users) = &self.users {
-            folder.refuse(users.reason_untrusted(&folder.metadata()?))?;
+            folder.reject(users.reason_untrusted(&folder.metadata()?))?;
         }
         Ok(folder)
     }
@@ -308,16 +308,16 @@ impl Folder {
         &self,
         name: &str,
         content: &[u8],
-        how: How,
+        if_exists: IfExists,
         readers: Readers,
     ) -> Result<bool, FolderError> {
         let wrong = |error| FolderError::file(&self.path.join(name), error);
         let beside = self.write_beside(name, content, readers).map_err(wrong)?;
-        let named = match how {
-            How::Replace => self.rename(&beside, name).map(|()| true),
-            How::First => self.link(&beside, name),
+        let named = match if_exists {
+            IfExists::Replace => self.rename(&beside, name).map(|()| true),
+            IfExists::Keep => self.link(&beside, name),
         };
-        if how == How::First || named.is_err() {
+        if if_exists == IfExists::Keep || named.is_err() {
             self.remove(&beside);
         }
         named.map_err(wrong)

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use super::error::FolderError;
-use super::files::{Folder, How, Readers, json};
+use super::files::{Folder, IfExists, Readers, json};
 use super::hostlist::is_node_name;
 use super::launcher::is_job_id;
 use super::node_folder::NodeFolder;
@@ -65,7 +65,7 @@ impl FleetFolder {
         let name = name.ok_or_else(|| wrong(io::ErrorKind::InvalidInput.into()))?;
         // All must use the same path for nodes.
         let parent = canonical(path.parent().unwrap_or(path)).map_err(wrong)?;
-        let parent = Folder::above(&parent, new_folder.users)?;
+        let parent = Folder::open_parent(&parent, new_folder.users)?;
         let created = match parent.create(name, new_folder.group) {
             Err(FolderError::File { reason, .. })
                 if reason.kind() == io::ErrorKind::AlreadyExists =>
@@ -96,8 +96,12 @@ impl FleetFolder {
         self.folder.copy_program("pinwise", new_folder.program)?;
         // It may hold the password of a store.
         let secret = json(new_folder.submission);
-        self.folder
-            .put("submission.json", &secret, How::Replace, Readers::Owner)?;
+        self.folder.put(
+            "submission.json",
+            &secret,
+            IfExists::Replace,
+            Readers::Owner,
+        )?;
         self.write_record(new_folder.record)
     }
 
@@ -176,7 +180,12 @@ impl FleetFolder {
     /// [`FolderError`] if it cannot be written; it then stays as it was.
     pub fn write_record(&self, record: &FleetRecord) -> Result<(), FolderError> {
         self.folder
-            .put("fleet.json", &json(record), How::Replace, Readers::Group)
+            .put(
+                "fleet.json",
+                &json(record),
+                IfExists::Replace,
+                Readers::Group,
+            )
             .map(|_| ())
     }
 
@@ -194,7 +203,7 @@ impl FleetFolder {
     /// [`FolderError`] if it cannot be written.
     pub fn carry(&self, name: &str, content: &[u8]) -> Result<PathBuf, FolderError> {
         let files = self.folder.folder("files")?;
-        files.put(name, content, How::Replace, Readers::Owner)?;
+        files.put(name, content, IfExists::Replace, Readers::Owner)?;
         Ok(files.path().join(name))
     }
 

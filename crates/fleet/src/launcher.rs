@@ -120,7 +120,7 @@ pub enum LaunchError {
     },
     /// It lacks a requested feature, or its folder cannot be written.
     #[error("{0}")]
-    Wanted(String),
+    Impossible(String),
     /// A file or a process is not available.
     #[error("{what}: {reason}")]
     System {

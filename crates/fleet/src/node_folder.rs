@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::FolderError;
-use super::files::{Folder, How, Readers, json};
+use super::files::{Folder, IfExists, Readers, json};
 use super::record_id;
 use pinwise_record::{
     FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, id_of,
@@ -182,7 +182,7 @@ impl NodeFolder {
         for attempt in newest + 1..=MAX_ATTEMPTS {
             begun.attempt = attempt;
             let name = format!("begun-{attempt}.json");
-            if folder.put(&name, &json(&begun), How::First, Readers::Group)? {
+            if folder.put(&name, &json(&begun), IfExists::Keep, Readers::Group)? {
                 return Ok(begun);
             }
         }
@@ -211,7 +211,7 @@ impl NodeFolder {
     ) -> Result<bool, FolderError> {
         let folder = self.folder()?;
         let name = format!("{step}.json");
-        let is_first = folder.put(&name, body.as_bytes(), How::First, Readers::Group)?;
+        let is_first = folder.put(&name, body.as_bytes(), IfExists::Keep, Readers::Group)?;
         if is_first {
             let done = StepCompletion {
                 attempt,
@@ -243,7 +243,7 @@ impl NodeFolder {
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
         let folder = self.folder()?;
         folder
-            .put(name, content, How::Replace, Readers::Group)
+            .put(name, content, IfExists::Replace, Readers::Group)
             .map(|_| ())
     }
 
@@ -367,7 +367,9 @@ impl NodeFolder {
 /// How far this host's clock is ahead of the file server's.
 fn clock_ahead_s(folder: &Folder) -> Option<f64> {
     let name = format!(".clock.{}", std::process::id());
-    folder.put(&name, b"", How::Replace, Readers::Owner).ok()?;
+    folder
+        .put(&name, b"", IfExists::Replace, Readers::Owner)
+        .ok()?;
     let changed_at = folder.modified_at(&name);
     folder.remove(&name);
     #[expect(

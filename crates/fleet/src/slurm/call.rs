@@ -9,7 +9,7 @@ use crate::launcher::{self, LaunchError};
 /// override most of them; these filter, wait, or take CPUs away, and no option overrides them.
 /// Defaults that charge or choose (account, partition, QOS, reservation …) stay. From sbatch(1),
 /// squeue(1), sinfo(1), scancel(1) and sacct(1).
-const UNWANTED: [&str; 36] = [
+const DISTORTING_VARIABLES: [&str; 36] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_CORE_SPEC",
     "SBATCH_DISTRIBUTION",
@@ -61,7 +61,7 @@ pub(super) struct Printed {
 
 impl Printed {
     /// The standard output of a successful command.
-    pub(super) fn output(self, program: &str) -> Result<String, LaunchError> {
+    pub(super) fn require_success(self, program: &str) -> Result<String, LaunchError> {
         if self.is_success {
             return Ok(self.out);
         }
@@ -79,7 +79,7 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Printed, Launc
         reason = "the Edge starts Slurm's commands"
     )]
     let mut command = Command::new(program);
-    for name in UNWANTED {
+    for name in DISTORTING_VARIABLES {
         command.env_remove(name);
     }
     let ended = command.args(arguments).stdin(Stdio::null()).output();

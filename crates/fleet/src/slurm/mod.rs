@@ -17,7 +17,7 @@ use std::path::Path;
 
 use self::call::call;
 use self::jobs::ListedJob;
-use super::files::{Folder, How, Readers};
+use super::files::{Folder, IfExists, Readers};
 use super::folder::FolderError;
 use super::launcher::{Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, plain};
 use pinwise_format::shell;
@@ -40,7 +40,7 @@ impl Launcher for Slurm {
     fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError> {
         let format = format!("--format={}", nodes::FORMAT);
         let arguments = words(&["--noheader", "--Node", "--all", &format]);
-        let known = call("sinfo", &arguments)?.output("sinfo")?;
+        let known = call("sinfo", &arguments)?.require_success("sinfo")?;
         nodes::choose(wanted, &nodes::parse(&known)?)
     }
 
@@ -53,8 +53,8 @@ impl Launcher for Slurm {
         let jobs = script::jobs(task, wanted, choice)?;
         let mut on_job = script::script(task)?;
         on_job.push('\n');
-        for (_, words) in jobs.iter().take(MAX_SHOWN) {
-            on_job.push_str(&format!("sbatch {}\n", shell::line(words)));
+        for job in jobs.iter().take(MAX_SHOWN) {
+            on_job.push_str(&format!("sbatch {}\n", shell::line(&job.words)));
         }
         if jobs.len() > MAX_SHOWN {
             let more = jobs.len() - MAX_SHOWN;
@@ -75,8 +75,8 @@ impl Launcher for Slurm {
     ) -> Result<(), LaunchError> {
         let jobs = script::jobs(task, wanted, choice)?;
         write_script(&task.folder, &script::script(task)?)?;
-        for (node, words) in jobs {
-            let output = call("sbatch", &words)?.output("sbatch")?;
+        for script::JobRequest { node, words } in jobs {
+            let output = call("sbatch", &words)?.require_success("sbatch")?;
             on_job(FleetJob {
                 id: job_id(&output)?,
                 node,
@@ -109,7 +109,7 @@ impl Launcher for Slurm {
             }
             let mut arguments = words(&["--quiet"]);
             arguments.extend(open);
-            call("scancel", &arguments)?.output("scancel")?;
+            call("scancel", &arguments)?.require_success("scancel")?;
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
     if !output.is_success && output.words.contains("Invalid job id") {
         return Ok(String::new());
     }
-    output.output("squeue")
+    output.require_success("squeue")
 }
 
 /// Accounting entries for jobs that the queue has forgotten; empty without accounting.
@@ -196,9 +196,9 @@ fn write_script(path: &Path, script: &str) -> Result<(), LaunchError> {
         .and_then(|folder| {
             folder.make("log", Readers::Owner)?;
             let script = script.as_bytes();
-            folder.put("job.sh", script, How::Replace, Readers::OwnerStarts)
+            folder.put("job.sh", script, IfExists::Replace, Readers::OwnerStarts)
         });
     written
         .map(|_| ())
-        .map_err(|error| LaunchError::Wanted(error.to_string()))
+        .map_err(|error| LaunchError::Impossible(error.to_string()))
 }

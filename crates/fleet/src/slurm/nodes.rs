@@ -100,7 +100,7 @@ pub(super) fn choose(wanted: &NodeRequest, nodes: &[Node]) -> Result<Choice, Lau
     if wanted.partition.is_none() && wanted.constraint.is_none() {
         let hint = "no nodes given: name them with --nodelist, take all of a --partition or \
                     all with a --constraint, or let Slurm choose with --nodes N";
-        return Err(LaunchError::Wanted(hint.to_owned()));
+        return Err(LaunchError::Impossible(hint.to_owned()));
     }
     let fitting = matching(wanted, nodes.iter())?;
     if fitting.is_empty() {
@@ -112,14 +112,14 @@ pub(super) fn choose(wanted: &NodeRequest, nodes: &[Node]) -> Result<Choice, Lau
 /// Nodes by name: all must be known.
 fn choose_by_name(wanted: &NodeRequest, list: &str, nodes: &[Node]) -> Result<Choice, LaunchError> {
     let refused =
-        |error: hostlist::HostlistError| LaunchError::Wanted(format!("--nodelist {error}"));
+        |error: hostlist::HostlistError| LaunchError::Impossible(format!("--nodelist {error}"));
     let names = hostlist::expand(list).map_err(refused)?;
     let known: BTreeMap<&str, &Node> = nodes.iter().map(|n| (n.name.as_str(), n)).collect();
     let mut chosen = Vec::new();
     for name in &names {
         let node = known.get(name.as_str()).ok_or_else(|| {
             let hint = "sinfo -N lists the nodes";
-            LaunchError::Wanted(format!("--nodelist: Slurm has no node {name} ({hint})"))
+            LaunchError::Impossible(format!("--nodelist: Slurm has no node {name} ({hint})"))
         })?;
         chosen.push(*node);
     }
@@ -153,7 +153,7 @@ fn choose_by_count(
     }
     if fitting.len() < count {
         let there = fitting.len();
-        return Err(LaunchError::Wanted(format!(
+        return Err(LaunchError::Impossible(format!(
             "--nodes {count}: only {there} nodes match the request"
         )));
     }
@@ -167,7 +167,7 @@ fn matching<'a>(
 ) -> Result<Vec<&'a Node>, LaunchError> {
     let constraint = wanted.constraint.as_deref().unwrap_or_default();
     let groups = alternatives(constraint).ok_or_else(|| {
-        LaunchError::Wanted(format!(
+        LaunchError::Impossible(format!(
             "--constraint '{}': only names joined by & or by | are understood here; \
              with --nodes N Slurm itself reads it",
             plain(constraint)
@@ -227,7 +227,7 @@ fn split_usable(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
             true => "none matches the request".to_owned(),
             false => choice.left_out.join("; "),
         };
-        return Err(LaunchError::Wanted(format!("no node is usable: {why}")));
+        return Err(LaunchError::Impossible(format!("no node is usable: {why}")));
     }
     choice.count = choice.nodes.len();
     Ok(choice)
@@ -247,11 +247,11 @@ fn no_match_error(wanted: &NodeRequest, nodes: &[Node]) -> LaunchError {
         known.sort_unstable();
         known.dedup();
         let known = plain(&known.join(", "));
-        return LaunchError::Wanted(format!(
+        return LaunchError::Impossible(format!(
             "--partition: Slurm has no partition '{}' with nodes (there are {known})",
             plain(unknown)
         ));
     }
     let constraint = plain(wanted.constraint.as_deref().unwrap_or_default());
-    LaunchError::Wanted(format!("--constraint: no node has '{constraint}'"))
+    LaunchError::Impossible(format!("--constraint: no node has '{constraint}'"))
 }

@@ -11,7 +11,7 @@ use pinwise_format::shell;
 
 /// Variables of another job's shell that would affect `srun`: sbatch passes on the submitter's
 /// whole environment. From srun(1), INPUT ENVIRONMENT VARIABLES.
-const UNWANTED: &str = "\
+const UNSET_VARIABLES: &str = "\
 unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
 unset SLURM_MEM_BIND SLURM_MEM_BIND_LIST SLURM_MEM_BIND_TYPE SLURM_MEM_BIND_VERBOSE
 unset SLURM_MEM_BIND_PREFER SLURM_MEM_BIND_SORT SLURM_HINT SLURM_DISTRIBUTION
@@ -34,7 +34,7 @@ pub(super) fn script(task: &Task) -> Result<String, LaunchError> {
 # that has done a step leaves it as it is.
 set -eu
 
-{UNWANTED}
+{UNSET_VARIABLES}
 folder={folder}
 job=$SLURM_JOB_ID
 if [ -n "${{SLURM_ARRAY_JOB_ID:-}}" ]; then
@@ -52,15 +52,20 @@ exec srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 \
     ))
 }
 
-/// A job: the node that it is bound to, and the words after `sbatch`.
-pub(super) type Job = (Option<String>, Vec<String>);
+/// A job to submit.
+pub(super) struct JobRequest {
+    /// The node that it is bound to; `None` leaves that to Slurm.
+    pub(super) node: Option<String>,
+    /// The words after `sbatch`.
+    pub(super) words: Vec<String>,
+}
 
-/// The options of each job: its node, if fixed, and the words after `sbatch`.
+/// The jobs of a fleet.
 pub(super) fn jobs(
     task: &Task,
     wanted: &NodeRequest,
     choice: &Choice,
-) -> Result<Vec<Job>, LaunchError> {
+) -> Result<Vec<JobRequest>, LaunchError> {
     let folder = check_folder(&task.folder)?;
     let common = common(task, wanted, folder);
     let job = |node: Option<&String>, size: &[String]| {
@@ -68,7 +73,10 @@ pub(super) fn jobs(
         words.extend_from_slice(size);
         words.extend(node.map(|node| format!("--nodelist={node}")));
         words.push(format!("{folder}/job.sh"));
-        (node.cloned(), words)
+        JobRequest {
+            node: node.cloned(),
+            words,
+        }
     };
     let nodes_are = |count: usize| [format!("--nodes={count}"), format!("--ntasks={count}")];
     if !choice.nodes.is_empty() {
@@ -149,7 +157,7 @@ fn check_folder(folder: &Path) -> Result<&str, LaunchError> {
         path.starts_with('/') && !path.contains(is_odd)
     });
     path.ok_or_else(|| {
-        LaunchError::Wanted(format!(
+        LaunchError::Impossible(format!(
             "{}: Slurm takes no folder with \\ or control characters in its name, or that is not absolute \
              (choose another with --dir)",
             folder.display().to_string().escape_default()

@@ -293,7 +293,7 @@ fn several_nodes_are_one_job_or_an_array() {
         };
         let jobs = script::jobs(&task("/f"), &wanted, &choice).unwrap();
         assert_eq!(jobs.len(), 1);
-        jobs[0].1.join(" ")
+        jobs[0].words.join(" ")
     };
     let common = "--open-mode=append --exclusive --mem=0 --requeue --export=ALL";
     assert_eq!(

@@ -30,7 +30,7 @@ pub use parse::Template;
 
 use fill::{Values, fill};
 
-use super::files::{Folder, How, Readers};
+use super::files::{Folder, IfExists, Readers};
 use super::folder::FolderError;
 use super::hostlist;
 use super::launcher::{
@@ -127,14 +127,14 @@ impl Template {
         ];
         for (option, placeholder, is_given) in refused {
             if is_given && !self.uses(placeholder) {
-                return Err(LaunchError::Wanted(format!(
+                return Err(LaunchError::Impossible(format!(
                     "{option}: the launcher {} does not use it (its template lacks {{{placeholder}}})",
                     self.name
                 )));
             }
         }
         if wanted.is_array {
-            return Err(LaunchError::Wanted(format!(
+            return Err(LaunchError::Impossible(format!(
                 "--array: the launcher {} starts one job per node; omit it",
                 self.name
             )));
@@ -153,14 +153,14 @@ impl Launcher for Template {
         let nodes = match (&wanted.list, wanted.count, &self.prefix) {
             (Some(list), _, _) => {
                 let nodes = hostlist::expand(list);
-                nodes.map_err(|error| LaunchError::Wanted(format!("--nodelist {error}")))?
+                nodes.map_err(|error| LaunchError::Impossible(format!("--nodelist {error}")))?
             }
             (None, Some(count), Some(prefix)) if count <= hostlist::MAX_NODES => {
                 (1..=count).map(|n| format!("{prefix}{n}")).collect()
             }
             (None, count, _) => {
                 let option = if count.is_some() { "--nodes: " } else { "" };
-                return Err(LaunchError::Wanted(format!(
+                return Err(LaunchError::Impossible(format!(
                     "{option}launcher {} cannot list nodes; pass --nodelist",
                     self.name
                 )));
@@ -253,7 +253,7 @@ impl Launcher for Template {
 
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError> {
         let Some(cancel) = &self.cancel else {
-            return Err(LaunchError::Wanted(format!(
+            return Err(LaunchError::Impossible(format!(
                 "the template {} does not say how a job is cancelled ([cancel] command)",
                 self.name
             )));
@@ -282,7 +282,7 @@ impl Template {
     fn submit_one(&self, jobs: &Folder, order: &Order) -> Result<String, LaunchError> {
         if let Some((name, script)) = &order.script {
             let script = script.as_bytes();
-            jobs.put(name, script, How::Replace, Readers::OwnerStarts)
+            jobs.put(name, script, IfExists::Replace, Readers::OwnerStarts)
                 .map_err(cannot_write)?;
         }
         let Some(command) = &order.command else {
@@ -329,14 +329,14 @@ fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
 }
 
 fn cannot_write(error: FolderError) -> LaunchError {
-    LaunchError::Wanted(error.to_string())
+    LaunchError::Impossible(error.to_string())
 }
 
 /// Refuses anything but a host name before it becomes part of a command: ssh takes a host that
 /// begins with `-` for an option.
 fn require_host_names<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
     match nodes.find(|node| !hostlist::is_node_name(node)) {
-        Some(odd) => Err(LaunchError::Wanted(format!(
+        Some(odd) => Err(LaunchError::Impossible(format!(
             "'{odd}' is not the name of a node"
         ))),
         None => Ok(()),

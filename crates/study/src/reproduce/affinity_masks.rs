@@ -183,7 +183,11 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
     let (default, x55, xf0) = (total(0), total(1), total(2));
     let below = |claim: &str, one: f64, other: f64| {
         let shown = format!("{} and {}", signed(one), signed(other));
-        Claim::new(claim, "lower").holds(shown, one < other - 0.5, "totals against HT off")
+        Claim::new(claim, "lower").judge_condition(
+            shown,
+            one < other - 0.5,
+            "totals against HT off",
+        )
     };
     let other = |column| adjacent.group("total", column).value;
     vec![
@@ -202,7 +206,7 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
             Judge::Within(POINTS),
         ),
         below("mask 0xf0 ranks below HT off", xf0, 0.0),
-        Claim::new("siblings are CPUs n and n + 4", "inferred from the scores").holds(
+        Claim::new("siblings are CPUs n and n + 4", "inferred from the scores").judge_condition(
             format!(
                 "0x55 {} there, {} were they n and n + 1",
                 signed(x55 - default),

@@ -136,7 +136,7 @@ impl Claim {
     }
 
     /// Judged by a condition on the result.
-    pub(super) fn holds(
+    pub(super) fn judge_condition(
         mut self,
         measured: impl Into<String>,
         holds: bool,

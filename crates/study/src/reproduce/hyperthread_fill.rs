@@ -78,7 +78,7 @@ fn encode_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
             "every core before any second CPU: then HT costs nothing",
             "the rule found",
         )
-        .holds(
+        .judge_condition(
             signed(aware_gain.value),
             aware_gain.value > -0.5 && aware_gain.value > blind.ht_on_two.value,
             "the same machine with a scheduler that takes idle cores first",
@@ -94,7 +94,7 @@ fn encode_divx(gains: &Gains) -> Vec<ClaimRecord> {
                 Some(gains.ht_on_one),
                 "no figure of its own: that of encode-wme",
             ),
-        Claim::new("HT on two CPUs: a slight loss", "loss").holds(
+        Claim::new("HT on two CPUs: a slight loss", "loss").judge_condition(
             signed(gains.ht_on_two.value),
             gains.ht_on_two.value < -0.5 && gains.ht_on_two.value > -10.0,
             "a loss, and below a tenth",
@@ -105,15 +105,16 @@ fn encode_divx(gains: &Gains) -> Vec<ClaimRecord> {
 fn encode_self(gains: &Gains) -> Vec<ClaimRecord> {
     let (one, two) = (gains.ht_on_one.value, gains.ht_on_two.value);
     vec![
-        Claim::new("HT's gain on two CPUs is nearly that on one", "the same").holds(
+        Claim::new("HT's gain on two CPUs is nearly that on one", "the same").judge_condition(
             format!("{} and {}", signed(one), signed(two)),
-            (one - two).abs() <= POINTS && two > SLIGHT,
+            (one - two).abs() <= POINTS && two > LEAST_GAIN,
             "threads of its own on every CPU leave the scheduler no choice",
         ),
     ]
 }
 
-const SLIGHT: f64 = 1.0;
+/// A smaller gain counts as none, per cent.
+const LEAST_GAIN: f64 = 1.0;
 
 /// Whetstone's work per run, units.
 const WORK: usize = 100;
@@ -143,17 +144,17 @@ fn run_whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
             "on siblings the gain is HT's alone, a core idles",
             "HT's gain",
         )
-        .holds(
+        .judge_condition(
             signed(siblings.value),
             (siblings.value - 20.0).abs() <= POINTS,
             "that of HT on one CPU, +20 %",
         ),
-        Claim::new("on two cores about double", "about double").holds(
+        Claim::new("on two cores about double", "about double").judge_condition(
             signed(cores.value),
             (cores.value - 100.0).abs() <= 10.0,
             "within a tenth of double",
         ),
-        Claim::new("1, 2, 3, 4 threads: each adds", "each adds").holds(
+        Claim::new("1, 2, 3, 4 threads: each adds", "each adds").judge_condition(
             format!(
                 "{}, {}, {}",
                 signed(two.value),
@@ -199,7 +200,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         let answer = here.compare(&arms)?;
         claims.push(if smt > 1 {
             let gain = answer.speed("siblings")?;
-            siblings.holds(
+            siblings.judge_condition(
                 signed(gain.value),
                 gain.value < 60.0,
                 "two threads on one core, over one thread",
@@ -209,7 +210,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         });
         claims.push(if cores.len() > 1 {
             let gain = answer.speed("two cores")?;
-            double.holds(
+            double.judge_condition(
                 signed(gain.value),
                 (gain.value - 100.0).abs() <= 15.0,
                 "two threads on two cores, over one thread",

@@ -114,7 +114,7 @@ fn budgets() -> Vec<ClaimRecord> {
         Claim::new("48 CPUs of Skylake-X", "246 ms")
             .figure(246.0, "ms")
             .judge_claim(total_ms(48, CYCLES.1), Judge::Within(0.5)),
-        Claim::new("47 of 48 waiters spin it in full", "47").holds(
+        Claim::new("47 of 48 waiters spin it in full", "47").judge_condition(
             spun_in_full.to_string(),
             spun_in_full == 47,
             "all but the holder, where the lock is held for longer than that",
@@ -130,7 +130,7 @@ fn gaps(pause_ns: f64) -> Vec<ClaimRecord> {
             "worst late wake-up, from the last round's length",
             "several ms",
         )
-        .holds(
+        .judge_condition(
             format!("{ms:.1} ms"),
             ms > 2.0,
             "328,050 PAUSEs without a look",

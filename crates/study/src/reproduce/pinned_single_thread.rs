@@ -44,7 +44,7 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
             "the Core 2 Quad gains more",
             "7.4 and 5.0 %; its text says the reverse of its table",
         )
-        .holds(
+        .judge_condition(
             format!(
                 "{} and {}",
                 signed(intel.gain.value),
@@ -73,7 +73,7 @@ fn experiment(claims: Vec<ClaimRecord>) -> ExperimentRecord {
 }
 
 fn steadier(claim: &str, (default, pinned): (f64, f64)) -> ClaimRecord {
-    Claim::new(claim, "lower standard deviation").holds(
+    Claim::new(claim, "lower standard deviation").judge_condition(
         format!(
             "{:.3} % pinned, {:.3} % default",
             100.0 * pinned,
@@ -124,5 +124,5 @@ fn steadier_here(spread: Option<(f64, f64, f64)>) -> ClaimRecord {
     if low <= 1.0 && high >= 1.0 {
         return claim.not_here(&format!("undecided: {measured}"));
     }
-    claim.holds(measured, high < 1.0, "spread against the default's")
+    claim.judge_condition(measured, high < 1.0, "spread against the default's")
 }

@@ -56,12 +56,12 @@ pub(super) fn run_experiments(
     };
     let [grew, hot] = claims;
     Ok(list_claims([
-        grew.holds(
+        grew.judge_condition(
             answers.grew,
             answers.is_spinning,
             "CPU time a run, of the function that grew most",
         ),
-        hot.holds(
+        hot.judge_condition(
             answers.hot,
             answers.is_after_pause,
             "the instruction at which the spinning run was seen most",
