@@ -89,13 +89,7 @@ fn a_companion_that_ends_makes_the_run_invalid() {
 #[test]
 fn companions_that_cannot_be_are_refused() {
     let trial = Trial::new();
-    let refused = |arguments: &[&str], words: &str| {
-        let arguments = [&["compare", "--max-runs", "6"], arguments, &["--", "true"]].concat();
-        let output = trial.pinwise(&arguments).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(words), "{arguments:?}: {err}");
-    };
+    let refused = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
     refused(&["--beside", "sleep 9"], "is not NAME='COMMAND'");
     refused(
         &["--beside", "a=sleep 9", "--beside", "a=sleep 8"],

@@ -200,13 +200,7 @@ fn a_killed_pinwise_leaves_no_cgroup() {
 #[test]
 fn limits_that_make_no_sense_are_refused() {
     let trial = Trial::new();
-    let refused = |arguments: &[&str], words: &str| {
-        let arguments = [&["compare"], arguments, &["--", "true"]].concat();
-        let output = trial.pinwise(&arguments).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(words), "{arguments:?}: {err}");
-    };
+    let refused = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
     refused(
         &["--limit", "none"],
         "write a number of CPUs above 0, such as 2 or 0.5",

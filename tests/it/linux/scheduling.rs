@@ -95,13 +95,7 @@ fn time_slices_are_as_long_as_asked_for() {
 #[test]
 fn policies_that_cannot_be_are_refused() {
     let trial = Trial::new();
-    let refused = |arguments: &[&str], words: &str| {
-        let arguments = [&["compare", "--max-runs", "6"], arguments, &["--", "true"]].concat();
-        let output = trial.pinwise(&arguments).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(words), "{arguments:?}: {err}");
-    };
+    let refused = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
     refused(
         &["--policy", "fast"],
         "write other, other:SLICE, batch, idle, fifo:N, rr:N",

@@ -74,6 +74,15 @@ impl Trial {
         self.mark_command(pinwise(&self.path("store.db")), arguments)
     }
 
+    /// A comparison of `true` with these options must be refused in these words.
+    #[track_caller]
+    pub(super) fn check_refusal(&self, options: &[&str], words: &str) {
+        let arguments = [&["compare", "--max-runs", "6"], options, &["--", "true"]].concat();
+        let ended = self.run(&arguments);
+        assert_eq!(ended.status.code(), Some(2), "{options:?}: {}", ended.err);
+        assert!(ended.err.contains(words), "{options:?}: {}", ended.err);
+    }
+
     /// pinwise confined to one CPU from its start.
     pub(super) fn pinwise_on(&self, cpu: usize, arguments: &[&str]) -> Command {
         self.pinwise_within(&["taskset", "-c", &cpu.to_string()], arguments)
