@@ -229,15 +229,12 @@ fn first_number(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::write_test_file;
 
     #[test]
     fn facts_are_read_from_a_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let put = |path: &str, content: &str| {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        };
+        let put = |path: &str, text: &str| write_test_file(&folder.path().join(path), text);
         put(
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "powersave\n",

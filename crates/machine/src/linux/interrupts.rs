@@ -65,16 +65,13 @@ fn read_below(root: &Path, topology: &mut Topology) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::write_test_file;
     use pinwise_topology::Device;
 
     #[test]
     fn messages_and_lines_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        let put = |path: &str, content: &str| {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        };
+        let put = |path: &str, text: &str| write_test_file(&folder.path().join(path), text);
         put("sys/bus/pci/devices/0000:01:00.0/msi_irqs/31", "msix\n");
         put("sys/bus/pci/devices/0000:01:00.0/msi_irqs/30", "msix\n");
         put("sys/bus/pci/devices/0000:02:00.0/irq", "16\n");

@@ -62,15 +62,12 @@ pub fn read_isolation(root: &Path) -> Isolation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::write_test_file;
 
     #[test]
     fn settings_are_read_from_a_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let put = |path: &str, content: &str| {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        };
+        let put = |path: &str, text: &str| write_test_file(&folder.path().join(path), text);
         put("sys/devices/system/cpu/isolated", "2\n");
         put("sys/fs/cgroup/cpuset.cpus.isolated", "3\n");
         put("sys/devices/system/cpu/nohz_full", "3\n");

@@ -489,3 +489,10 @@ fn whole_environment() -> impl Iterator<Item = (String, CString)> {
 pub fn terminal_is_gone() -> bool {
     sys::is_hung_up(libc::STDIN_FILENO)
 }
+
+/// Writes a file for a test, and the folders above it.
+#[cfg(test)]
+fn write_test_file(path: &std::path::Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}

@@ -11,7 +11,7 @@ use super::writer::LONG;
 use super::*;
 use crate::RunSetting;
 use crate::linux::sys;
-use crate::linux::tree;
+use crate::linux::{tree, write_test_file};
 use crate::processes::RuledProcess;
 
 /// A ledger in its own folder, with a guardian that never reads: unit tests have many threads, and
@@ -52,13 +52,7 @@ fn write_cpu_files(folder: &tempfile::TempDir) {
 
 fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
     let cpus = folder.path().join("sys/devices/system/cpu");
-    arrange(&cpus.join(name), text);
-}
-
-#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
-fn arrange(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
+    write_test_file(&cpus.join(name), text);
 }
 
 fn online(folder: &tempfile::TempDir, cpu: usize) -> String {
@@ -213,9 +207,9 @@ fn queues_are_moved_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let queue = |name| Queue::from_name("eth0", name).unwrap();
     let file = |name| System::at(folder.path()).queue_file(&queue(name));
-    arrange(&file("rx-0"), "00000000,0000000c\n");
-    arrange(&file("rx-1"), "00000001\n");
-    arrange(&file("tx-0"), "00000000\n");
+    write_test_file(&file("rx-0"), "00000000,0000000c\n");
+    write_test_file(&file("rx-1"), "00000001\n");
+    write_test_file(&file("tx-0"), "00000000\n");
     let mut ledger = open_ledger(&folder, true);
     let asked = [("rx-0", "0,40"), ("rx-1", "0-2"), ("tx-0", "3")];
     let queues = asked.map(|(name, cpus)| (queue(name), set(cpus)));
@@ -236,8 +230,8 @@ fn queues_are_moved_and_restored() {
         ledger.writer.journal.entries
     );
     // The kernel dropped an isolated CPU from one; somebody changed the other.
-    arrange(&file("rx-1"), "00000003\n");
-    arrange(&file("rx-0"), "00000000,00000002\n");
+    write_test_file(&file("rx-1"), "00000003\n");
+    write_test_file(&file("rx-0"), "00000000,00000002\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
     let changed = UndoOutcome::Changed("1".to_owned());
     assert_eq!(
@@ -253,7 +247,7 @@ fn interrupts_are_moved_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let file = |number: u32| System::at(folder.path()).interrupt_file(number);
     let put = |number: u32, text: &str| {
-        arrange(&file(number), text);
+        write_test_file(&file(number), text);
     };
     put(30, "0\n");
     put(31, "2\n");
@@ -270,7 +264,7 @@ fn interrupts_are_moved_and_restored() {
     assert_eq!((read(30), read(31)), ("0".into(), "3".into()));
     // The writer ended halfway through restoring: it had set only the CPU that took it.
     put(32, "3\n");
-    arrange(&file(32).with_file_name("effective_affinity_list"), "2\n");
+    write_test_file(&file(32).with_file_name("effective_affinity_list"), "2\n");
     ledger.set(&[moved_interrupts([(32, "1")])]).unwrap();
     put(32, "2\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
