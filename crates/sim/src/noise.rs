@@ -18,12 +18,39 @@ pub(super) struct Noise {
     runs: u64,
     next_of_series: usize,
     wander: f64,
-    /// The end of the present state, and whether it is a burst.
-    burst: (f64, bool),
-    /// The end of the present level, and which one it is.
-    level: (f64, usize),
-    /// The end of the present load, and the CPUs it uses.
-    load: (f64, f64),
+    /// Is it a burst?
+    burst: Spell<bool>,
+    /// By index.
+    level: Spell<usize>,
+    /// CPUs that others use.
+    load: Spell<f64>,
+}
+
+/// A state that lasts for a while.
+#[derive(Debug)]
+struct Spell<T> {
+    state: T,
+    end_s: f64,
+}
+
+impl<T: Copy> Spell<T> {
+    /// One that ends at once.
+    const fn over(state: T) -> Self {
+        Self { state, end_s: 0.0 }
+    }
+
+    /// The state at a moment; `next`: the one after another, and how long it lasts, s.
+    fn at(&mut self, now_s: f64, mut next: impl FnMut(T) -> (T, f64)) -> T {
+        for _ in 0..MAX_CHANGES {
+            if now_s < self.end_s {
+                break;
+            }
+            let (state, lasts_s) = next(self.state);
+            self.state = state;
+            self.end_s += lasts_s;
+        }
+        self.state
+    }
 }
 
 /// The noise of one run.
@@ -46,9 +73,9 @@ impl Noise {
             .map_or(0.0, |w| w.sd * gaussian(chance));
         Self {
             next_of_series: chance.random_range(0..length),
-            level: (0.0, chance.random_range(0..levels)),
-            burst: (0.0, true),
-            load: (0.0, 0.0),
+            level: Spell::over(chance.random_range(0..levels)),
+            burst: Spell::over(true),
+            load: Spell::over(0.0),
             runs: 0,
             wander,
             parts,
@@ -89,14 +116,10 @@ impl Noise {
 
     fn foreign_cpus(&mut self, now_s: f64, chance: &mut impl Rng) -> Option<f64> {
         let load = self.parts.load.as_ref()?;
-        for _ in 0..MAX_CHANGES {
-            if now_s < self.load.0 {
-                break;
-            }
+        Some(self.load.at(now_s, |_| {
             let cpus = load.most_cpus * chance.random::<f64>();
-            self.load = (self.load.0 + exponential(load.dwell_s, chance), cpus);
-        }
-        Some(self.load.1)
+            (cpus, exponential(load.dwell_s, chance))
+        }))
     }
 
     fn wander(&mut self, chance: &mut impl Rng) -> f64 {
@@ -112,33 +135,22 @@ impl Noise {
         let Some(bursts) = &self.parts.bursts else {
             return 1.0;
         };
-        for _ in 0..MAX_CHANGES {
-            if now_s < self.burst.0 {
-                break;
-            }
-            let is_on = !self.burst.1;
-            let mean = if is_on {
-                bursts.lasts_s
-            } else {
-                bursts.every_s
-            };
-            self.burst = (self.burst.0 + exponential(mean, chance), is_on);
-        }
-        if self.burst.1 { bursts.factor } else { 1.0 }
+        let is_on = self.burst.at(now_s, |was_on| match was_on {
+            true => (false, exponential(bursts.every_s, chance)),
+            false => (true, exponential(bursts.lasts_s, chance)),
+        });
+        if is_on { bursts.factor } else { 1.0 }
     }
 
     fn level(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
         let Some(shifts) = &self.parts.level_shifts else {
             return 1.0;
         };
-        for _ in 0..MAX_CHANGES {
-            if now_s < self.level.0 {
-                break;
-            }
+        let level = self.level.at(now_s, |_| {
             let next = chance.random_range(0..shifts.levels.len());
-            self.level = (self.level.0 + exponential(shifts.dwell_s, chance), next);
-        }
-        shifts.levels[self.level.1]
+            (next, exponential(shifts.dwell_s, chance))
+        });
+        shifts.levels[level]
     }
 }
 

@@ -59,8 +59,10 @@ pub(super) struct Probing {
     chance: ChaCha8Rng,
     /// Fixes the lasting differences between pairs.
     salt: u64,
-    /// `ln` of the common factor of all latencies, and when it was drawn.
-    wander: (f64, f64),
+    /// `ln` of the common factor of all latencies.
+    wander: f64,
+    /// When that was drawn, s.
+    drawn_s: f64,
 }
 
 impl Probing {
@@ -76,7 +78,8 @@ impl Probing {
         let sd = wiring.figures.wander.map_or(0.0, |wander| wander.sd);
         Self {
             drift: Drift::new(&wiring.states, stream(2)),
-            wander: (sd * gaussian(&mut chance), 0.0),
+            wander: sd * gaussian(&mut chance),
+            drawn_s: 0.0,
             salt,
             chance,
         }
@@ -87,12 +90,11 @@ impl Probing {
         let Some(wander) = figures.wander else {
             return 1.0;
         };
-        let (log, then_s) = self.wander;
-        let kept = (-(now_s - then_s) / wander.time_s).exp();
+        let kept = (-(now_s - self.drawn_s) / wander.time_s).exp();
         let fresh = wander.sd * (1.0 - kept * kept).max(0.0).sqrt();
-        let log = kept * log + fresh * gaussian(&mut self.chance);
-        self.wander = (log, now_s);
-        log.exp()
+        self.wander = kept * self.wander + fresh * gaussian(&mut self.chance);
+        self.drawn_s = now_s;
+        self.wander.exp()
     }
 }
 

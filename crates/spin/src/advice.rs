@@ -92,7 +92,8 @@ struct CountedSetting {
     versions: &'static str,
     setting: &'static str,
     how: &'static str,
-    usual: (&'static str, u64),
+    usual: &'static str,
+    usual_pauses: u64,
     most: u64,
     command: &'static str,
     remark: &'static str,
@@ -104,7 +105,8 @@ const GOMP: CountedSetting = CountedSetting {
     versions: "GCC 5 and later",
     setting: "GOMP_SPINCOUNT",
     how: "environment variable",
-    usual: ("300000", 300_000),
+    usual: "300000",
+    usual_pauses: 300_000,
     most: u64::MAX,
     command: "env GOMP_SPINCOUNT={spins}",
     remark: "Its source means 3 ms by that. A team that meets often on CPUs of its own may want more than the budget; one that shares them never does.",
@@ -115,7 +117,8 @@ const GLIBC: CountedSetting = CountedSetting {
     versions: "glibc 2.30 and later",
     setting: "glibc.pthread.mutex_spin_count",
     how: "GLIBC_TUNABLES",
-    usual: ("100", 99),
+    usual: "100",
+    usual_pauses: 99,
     most: 32_767,
     command: "env GLIBC_TUNABLES=glibc.pthread.mutex_spin_count={spins}",
     remark: "Mutexes of the default type do not spin.",
@@ -126,7 +129,8 @@ const JEMALLOC: CountedSetting = CountedSetting {
     versions: "jemalloc 5.3 and later",
     setting: "mutex_max_spin",
     how: "MALLOC_CONF",
-    usual: ("600", 600),
+    usual: "600",
+    usual_pauses: 600,
     most: 1_000_000,
     command: "env MALLOC_CONF=mutex_max_spin:{spins}",
     remark: "Its critical sections are short: much more than the budget is never repaid.",
@@ -151,7 +155,7 @@ fn own_loop(costs: &Costs) -> Advice {
 
 fn advise_count(costs: &Costs, row: &CountedSetting) -> Advice {
     let suggested = costs.budget_pauses().min(row.most);
-    let usual_ns = row.usual.1 as f64 * costs.pause_ns;
+    let usual_ns = row.usual_pauses as f64 * costs.pause_ns;
     let compared = compare_with_budget(usual_ns, costs.budget_ns());
     Advice {
         runtime: row.runtime,
@@ -159,12 +163,12 @@ fn advise_count(costs: &Costs, row: &CountedSetting) -> Advice {
         algorithm: Some(row.id),
         setting: row.setting,
         how: row.how,
-        usual: row.usual.0,
+        usual: row.usual,
         usual_ns: Some(usual_ns),
         suggested: Some(suggested.to_string()),
         suggested_ns: Some(suggested as f64 * costs.pause_ns),
         reasoning: format!("{compared} {}", row.remark),
-        verify: Some(sweep(&[row.usual.0, &suggested.to_string()], row.command)),
+        verify: Some(sweep(&[row.usual, &suggested.to_string()], row.command)),
     }
 }
 

@@ -60,9 +60,10 @@ pub struct Hints {
     wanted_ns: f64,
     /// Last measured length of a hint without interrupts, ns.
     median_ns: f64,
-    /// Ratio of a hint's length with all interrupts to that without, and the number of
-    /// observations.
-    overhead: (f64, u32),
+    /// Ratio of a hint's length with all interrupts to that without.
+    overhead: f64,
+    /// Of how many observations the overhead is the mean.
+    observations: u32,
     /// A core cycle at calibration, ns.
     cycle_ns: f64,
 }
@@ -78,7 +79,8 @@ impl Hints {
             owed: 0.0,
             wanted_ns: 50.0,
             median_ns: 50.0,
-            overhead: (1.0, 0),
+            overhead: 1.0,
+            observations: 0,
             cycle_ns: 0.3,
         };
         hints.wanted_ns = hints.measure_ns(clock);
@@ -102,7 +104,8 @@ impl Hints {
             owed: 0.0,
             wanted_ns: part_ns,
             median_ns: part_ns,
-            overhead: (1.0, 0),
+            overhead: 1.0,
+            observations: 0,
             cycle_ns: 0.3,
         };
         let mut shortened = bare(HintRecipe::Shortened);
@@ -163,15 +166,14 @@ impl Hints {
             let (sum, count) = kept.fold((0.0, 0.0), |(sum, count), ns| (sum + ns, count + 1.0));
             self.learn(sum / count);
         }
-        self.median_ns * self.overhead.0
+        self.median_ns * self.overhead
     }
 
     /// Learns from the length of a hint in a long wait, ns, including interrupts.
     pub fn learn(&mut self, taken_ns: f64) {
-        let (overhead, observations) = self.overhead;
         let found = taken_ns / self.median_ns;
-        let all = f64::from(observations) + 1.0;
-        self.overhead = (overhead + (found - overhead) / all, observations + 1);
+        self.observations += 1;
+        self.overhead += (found - self.overhead) / f64::from(self.observations);
     }
 
     /// Measures the length of a hint and corrects it, interrupts included; this processor's own
@@ -179,9 +181,9 @@ impl Hints {
     pub fn correct(&mut self, clock: &Clock) -> f64 {
         let found_ns = self.measure_ns(clock);
         self.median_ns = found_ns;
-        let missing_ns = self.wanted_ns / self.overhead.0 - found_ns;
+        let missing_ns = self.wanted_ns / self.overhead - found_ns;
         // No clock changes by more than that: other threads had the CPU most of the time.
-        let is_credible = self.overhead.1 == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
+        let is_credible = self.observations == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
         if self.made != HintRecipe::Hint && is_credible {
             let missing = missing_ns / f64::from(self.parts) / self.cycle_ns;
             let most = f64::from(MAX_ADDITIONS);
