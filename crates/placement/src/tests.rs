@@ -68,7 +68,9 @@ fn check_refusal(machine: &str, placement: &str, part: &str) {
 fn impossible_requests_are_refused() {
     check_refusal(TWO_SOCKETS, "", "empty");
     check_refusal(TWO_SOCKETS, "one-per-kore", "did you mean 'one-per-core'?");
-    check_refusal(TWO_SOCKETS, "zzz", "known are os-default");
+    for name in known_names() {
+        check_refusal(TWO_SOCKETS, "zzz", name);
+    }
     check_refusal(TWO_SOCKETS, "cpu:", "names no CPU");
     check_refusal(TWO_SOCKETS, "cpu:x", "'x' is not a CPU number");
     check_refusal(TWO_SOCKETS, "cpu:99", "no CPU 99");

@@ -574,6 +574,7 @@ mod tests {
     fn bad_metrics_are_named() {
         let error = |text: &str| text.parse::<Metric>().unwrap_err().to_string();
         assert!(error("speed").contains("'speed' is not a metric"));
+        assert!(Metric::names().all(|name| error("speed").contains(name)));
         assert!(error("regex:(\\d+)").contains("higher or lower"));
         assert!(error("regex:( higher").contains("regex:("));
         assert!(error("prometheus:sum(a) lower").contains("rate(…)"));
