@@ -1,7 +1,7 @@
 //! Whole analyses of small scripts with obvious results.
 
-mod invariants;
-mod kernel_counts;
+mod invariants_tests;
+mod kernel_counts_tests;
 
 use super::{
     Analysis, Event, EventKind, IDLE, LeaveReason, Sample, SchedulingClass, Scope, SharingCause,

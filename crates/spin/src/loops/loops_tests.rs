@@ -1,6 +1,6 @@
 //! Loops from compilers: hand-assembled bytes, and C compiled here.
 
-mod compiled;
+mod compiled_tests;
 
 use proptest::prelude::*;
 
