@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::{Host, MachineError};
+pub use pinwise_kernels::loops::stream::Stream;
 use pinwise_topology::CpuSet;
 
 /// A machine that makes probes.
@@ -35,35 +36,6 @@ pub enum Port {
     Integer,
     /// Floating-point multiply-adds, likewise.
     Float,
-}
-
-/// A way of streaming through memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stream {
-    /// Sum of an array.
-    Read,
-    /// Filling an array.
-    Write,
-    /// `a[i] = b[i]`
-    Copy,
-    /// `a[i] = b[i] + s * c[i]`
-    Triad,
-}
-
-impl Stream {
-    /// All variants.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Copy, Self::Triad];
-
-    /// The word used in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Copy => "copy",
-            Self::Triad => "triad",
-        }
-    }
 }
 
 /// An instruction that says "I am waiting", other than the one that spin loops use.

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::{Host, MachineError};
+pub use pinwise_kernels::loops::wait::HintMade;
 use pinwise_spin::algorithm::Wait;
 use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
@@ -72,17 +73,6 @@ pub struct HandOver {
     pub hints: u64,
     /// CPU time of its wait, ns.
     pub cpu_ns: f64,
-}
-
-/// How a hint was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HintMade {
-    /// The processor's own.
-    Own,
-    /// The processor's own plus additions.
-    Stretched,
-    /// Additions only.
-    Shortened,
 }
 
 /// The hints of a replay.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use super::quick::quick;
 use super::{blocks, list_pages_with_examples};
-use crate::support::{copy_program, heed_signals, pinwise, recorded_trace, root, texts};
+use crate::support::{copy_program, heed_signals, recorded_trace, root, texts};
 
 /// The folders of programs on a minimal system.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";

@@ -11,17 +11,44 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// The operation, in STREAM's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
+/// A way of streaming through memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
     /// `sum += b[i]`
-    Sum,
+    Read,
     /// `a[i] = s`
-    Fill,
+    Write,
     /// `a[i] = b[i]`
     Copy,
     /// `a[i] = b[i] + s * c[i]`
     Triad,
+}
+
+impl Stream {
+    /// All variants.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Copy, Self::Triad];
+
+    /// The word used in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Copy => "copy",
+            Self::Triad => "triad",
+        }
+    }
+
+    /// Arrays that it goes through, whose bytes are counted: as in STREAM, those named by the
+    /// program, without the reads that a store may cause.
+    #[must_use]
+    pub const fn arrays(self) -> usize {
+        match self {
+            Self::Read | Self::Write => 1,
+            Self::Copy => 2,
+            Self::Triad => 3,
+        }
+    }
 }
 
 /// Lengths are multiples of this many bytes.
@@ -64,12 +91,12 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Goes through the arrays once and returns the sum of what [`Pattern::Sum`] read (0 for the
+    /// Goes through the arrays once and returns the sum of what [`Stream::Read`] read (0 for the
     /// others). Variants add in different orders: their sums are equal if the values are whole
     /// numbers and the sum is below 2^53. Afterwards all writes are visible to other CPUs.
     ///
     /// # Safety
-    /// The arrays that the pattern reads must be readable, the one that it writes writable, not
+    /// The arrays that the stream reads must be readable, the one that it writes writable, not
     /// used otherwise meanwhile, all aligned to 64 bytes.
     #[inline]
     pub unsafe fn run(&self, arrays: Arrays) -> f64 {
@@ -81,33 +108,22 @@ impl Variant {
 
 /// All variants that this CPU supports, plain ones first.
 #[must_use]
-pub fn variants(pattern: Pattern) -> Vec<Variant> {
+pub fn variants(stream: Stream) -> Vec<Variant> {
     let plain = Variant {
         name: "plain",
         instructions: Instructions::Baseline,
-        run: match pattern {
-            Pattern::Sum => plain_sum,
-            Pattern::Fill => plain_fill,
-            Pattern::Copy => plain_copy,
-            Pattern::Triad => plain_triad,
+        run: match stream {
+            Stream::Read => plain_sum,
+            Stream::Write => plain_fill,
+            Stream::Copy => plain_copy,
+            Stream::Triad => plain_triad,
         },
     };
     #[cfg(target_arch = "x86_64")]
-    let others = x86::variants(pattern);
+    let others = x86::variants(stream);
     #[cfg(not(target_arch = "x86_64"))]
     let others = [];
     std::iter::once(plain).chain(others).collect()
-}
-
-/// Bytes counted per pass and byte of one array: as in STREAM, those named by the program, without
-/// the reads that a store may cause.
-#[must_use]
-pub const fn count_pass_bytes(pattern: Pattern) -> usize {
-    match pattern {
-        Pattern::Sum | Pattern::Fill => 1,
-        Pattern::Copy => 2,
-        Pattern::Triad => 3,
-    }
 }
 
 /// The factor of the triad, and the initial value.
@@ -174,8 +190,8 @@ mod tests {
     /// Runs every variant on three arrays, checks the first one, and that nothing beyond the length
     /// was touched.
     #[track_caller]
-    fn check(pattern: Pattern, expected: impl Fn(f64, f64, f64) -> f64) {
-        for variant in variants(pattern) {
+    fn check(stream: Stream, expected: impl Fn(f64, f64, f64) -> f64) {
+        for variant in variants(stream) {
             let (mut a, b, c) = (fill_array(-1e6), fill_array(1.0), fill_array(7.0));
             let before = a.clone();
             let arrays = Arrays {
@@ -187,7 +203,7 @@ mod tests {
             // SAFETY: all three are longer than said and aligned.
             let sum = unsafe { variant.run(arrays) };
             let of_b: f64 = b.0[..2 * BLOCK / 8].iter().sum();
-            let of_b = if pattern == Pattern::Sum { of_b } else { 0.0 };
+            let of_b = if stream == Stream::Read { of_b } else { 0.0 };
             assert!((sum - of_b).abs() < 1e-9, "{} sums {sum}", variant.name);
             for at in 0..3 * BLOCK / 8 {
                 let inside = at < 2 * BLOCK / 8;
@@ -208,15 +224,14 @@ mod tests {
 
     #[test]
     fn every_variant_computes_its_pattern() {
-        check(Pattern::Sum, |a, _, _| a);
-        check(Pattern::Fill, |_, _, _| SCALAR);
-        check(Pattern::Copy, |_, b, _| b);
-        check(Pattern::Triad, |_, b, c| b + SCALAR * c);
+        check(Stream::Read, |a, _, _| a);
+        check(Stream::Write, |_, _, _| SCALAR);
+        check(Stream::Copy, |_, b, _| b);
+        check(Stream::Triad, |_, b, c| b + SCALAR * c);
     }
 
     #[test]
     fn bytes_are_counted_as_stream_does() {
-        let patterns = [Pattern::Sum, Pattern::Fill, Pattern::Copy, Pattern::Triad];
-        assert_eq!(patterns.map(count_pass_bytes), [1, 1, 2, 3]);
+        assert_eq!(Stream::ALL.map(Stream::arrays), [1, 1, 2, 3]);
     }
 }

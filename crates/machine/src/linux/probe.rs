@@ -36,7 +36,6 @@ use crate::{Batches, Hint, MachineError, Probe, Prober, Stream};
 pub use memory::available_memory_bytes;
 
 use pinwise_kernels::loops::clock::Clock;
-use pinwise_kernels::loops::stream::Pattern;
 use pinwise_topology::CpuSet;
 
 /// How often the main thread checks for an interrupt by the user.
@@ -213,7 +212,7 @@ fn jobs_of(
             node,
         } => {
             let cpus: Vec<usize> = cpus.iter().collect();
-            streams(run, cpus, pattern(stream), bytes, node, send)
+            streams(run, cpus, stream, bytes, node, send)
         }
         Probe::ContextSwitch { cpu } => {
             let shared = Switching::new(run, cpu);
@@ -279,12 +278,12 @@ fn make_load_jobs(
 fn streams(
     run: &ProbeRun,
     cpus: Vec<usize>,
-    pattern: Pattern,
+    stream: Stream,
     bytes: usize,
     node: Option<usize>,
     send: impl Fn(Batches) + Send + 'static,
 ) -> Result<Vec<PlacedJob>, String> {
-    let shared = Bandwidth::new(run, cpus.clone(), pattern, bytes, node)?;
+    let shared = Bandwidth::new(run, cpus.clone(), stream, bytes, node)?;
     let mut jobs: Vec<PlacedJob> = Vec::new();
     for (number, &cpu) in cpus.iter().enumerate().skip(1) {
         let shared = shared.clone();
@@ -292,15 +291,6 @@ fn streams(
     }
     jobs.push((cpus[0], 0, Box::new(move |_| send(shared.lead()))));
     Ok(jobs)
-}
-
-const fn pattern(stream: Stream) -> Pattern {
-    match stream {
-        Stream::Read => Pattern::Sum,
-        Stream::Write => Pattern::Fill,
-        Stream::Copy => Pattern::Copy,
-        Stream::Triad => Pattern::Triad,
-    }
 }
 
 /// Waits for all answers; `None` for missing ones.

@@ -34,18 +34,10 @@ fn load_factor(utilisation: f64, factor: f64) -> f64 {
 pub(super) fn preparation_s(probe: &Probe) -> f64 {
     let bytes = match probe {
         Probe::Chase { bytes, .. } | Probe::LoadedLatency { bytes, .. } => *bytes,
-        Probe::Bandwidth { bytes, stream, .. } => bytes.saturating_mul(arrays(*stream)),
+        Probe::Bandwidth { bytes, stream, .. } => bytes.saturating_mul(stream.arrays()),
         _ => 0,
     };
     bytes as f64 / WRITTEN_PER_S
-}
-
-const fn arrays(stream: Stream) -> usize {
-    match stream {
-        Stream::Read | Stream::Write => 1,
-        Stream::Copy => 2,
-        Stream::Triad => 3,
-    }
 }
 
 pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
@@ -75,7 +67,7 @@ pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
             node,
         } => {
             let all = Streaming::new(cpus, *stream, *bytes, *node, truth, figures);
-            let moved = *bytes as f64 * arrays(*stream) as f64 * cpus.len() as f64;
+            let moved = *bytes as f64 * stream.arrays() as f64 * cpus.len() as f64;
             let takes_s = moved * 1e-9 / all.gb_per_s();
             Batch::new(all.gb_per_s(), f64::INFINITY, takes_s)
         }
@@ -191,7 +183,7 @@ impl Streaming {
             let Some(cpu) = cpus.iter().find(|&cpu| truth.core_of(cpu) == core) else {
                 continue;
             };
-            let needed = bytes.saturating_mul(arrays(stream)) as f64;
+            let needed = bytes.saturating_mul(stream.arrays()) as f64;
             let largest = caches(cpu, truth, figures).last().map_or(0, |c| c.bytes);
             let fits = needed * cpus.len() as f64 <= largest as f64;
             let remote = if truth.is_remote(cpu, node) {

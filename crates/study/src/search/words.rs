@@ -128,28 +128,28 @@ impl SearchOutcome {
             )
         });
         match matters {
-            Some(Matters::No(typical)) if !is_open => Conclusion {
-                kind: SearchAnswer::DoesNotMatter,
-                sentence: format!(
+            Some(Matters::No(typical)) if !is_open => Conclusion::new(
+                SearchAnswer::DoesNotMatter,
+                format!(
                     "Placement hardly matters: nothing is expected to beat os-default by \
                      {within}, and shapes typically differ from it by no more than {}.{fresh}",
                     percent(typical.exp_m1())
                 ),
                 advice,
-            },
-            Some(Matters::Yes(worst)) => Conclusion {
-                kind: SearchAnswer::LeaveAlone,
-                sentence: format!(
+            ),
+            Some(Matters::Yes(worst)) => Conclusion::new(
+                SearchAnswer::LeaveAlone,
+                format!(
                     "Nothing is expected to beat os-default by {within}, and {} is slower.{fresh}",
                     engine.arms[worst].title()
                 ),
                 advice,
-            },
-            Some(Matters::No(_) | Matters::Unknown) | None => Conclusion {
-                kind: SearchAnswer::LeaveAlone,
-                sentence: format!("Nothing is expected to beat os-default by {within}.{fresh}"),
+            ),
+            Some(Matters::No(_) | Matters::Unknown) | None => Conclusion::new(
+                SearchAnswer::LeaveAlone,
+                format!("Nothing is expected to beat os-default by {within}.{fresh}"),
                 advice,
-            },
+            ),
         }
     }
 
@@ -163,11 +163,7 @@ impl SearchOutcome {
         let within = percent(engine.zone().exp_m1());
         if engine.is_settled {
             let sentence = format!("{} {}", confirmation.sentence, describe_trials(engine));
-            return Conclusion {
-                kind: SearchAnswer::Best,
-                sentence,
-                advice: format!("Use {name}."),
-            };
+            return Conclusion::new(SearchAnswer::Best, sentence, format!("Use {name}."));
         }
         let sentence = format!(
             "{} Whether another shape is better still by {within} is open (probability {}).",
@@ -180,11 +176,7 @@ impl SearchOutcome {
             )
         );
         let advice = format!("Use {name}, or continue with {}.", more(engine));
-        Conclusion {
-            kind: SearchAnswer::Undecided,
-            sentence,
-            advice,
-        }
+        Conclusion::new(SearchAnswer::Undecided, sentence, advice)
     }
 
     /// The model is sure, fresh runs are not, or there were none.
@@ -199,11 +191,7 @@ impl SearchOutcome {
                 "{title} is expected to be best, {gain} faster than os-default; not confirmed by \
                  fresh runs (--confirm 0)."
             );
-            return Conclusion {
-                kind: SearchAnswer::Best,
-                sentence,
-                advice: format!("Use {name}."),
-            };
+            return Conclusion::new(SearchAnswer::Best, sentence, format!("Use {name}."));
         }
         let fresh = match &self.confirmation {
             Some(confirmation) => confirmation.sentence.clone(),
@@ -212,11 +200,7 @@ impl SearchOutcome {
         let sentence =
             format!("Undecided: {title} leads, {gain} faster than os-default as expected; {fresh}");
         let advice = format!("Continue with more --confirm pairs or {}.", more(engine));
-        Conclusion {
-            kind: SearchAnswer::Undecided,
-            sentence,
-            advice,
-        }
+        Conclusion::new(SearchAnswer::Undecided, sentence, advice)
     }
 
     fn conclude_undecided(&self, engine: &Engine<'_>) -> Conclusion {
@@ -249,11 +233,7 @@ impl SearchOutcome {
             _ => "Undecided: ",
         };
         let advice = format!("Needed: {}, or a larger --min-effect.", more(engine));
-        Conclusion {
-            kind: SearchAnswer::Undecided,
-            sentence: format!("{why}{open}"),
-            advice,
-        }
+        Conclusion::new(SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
 }
 
@@ -262,6 +242,16 @@ struct Conclusion {
     kind: SearchAnswer,
     sentence: String,
     advice: String,
+}
+
+impl Conclusion {
+    const fn new(kind: SearchAnswer, sentence: String, advice: String) -> Self {
+        Self {
+            kind,
+            sentence,
+            advice,
+        }
+    }
 }
 
 /// Why its answer is not recommended, as of a comparison under such load.

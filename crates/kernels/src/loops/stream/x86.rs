@@ -22,7 +22,7 @@ use std::arch::x86_64::{
     _mm512_store_pd, _mm512_storeu_pd, _mm512_stream_pd,
 };
 
-use super::{Arrays, BLOCK, Instructions, Pattern, SCALAR, Variant};
+use super::{Arrays, BLOCK, Instructions, SCALAR, Stream, Variant};
 
 /// Waits until all non-temporal stores are visible to all CPUs.
 fn fence() {
@@ -37,18 +37,18 @@ fn fence() {
 }
 
 /// The vectorised variants that this CPU supports.
-pub(super) fn variants(pattern: Pattern) -> Vec<Variant> {
-    let mut found = match pattern {
-        Pattern::Sum => Vec::new(),
-        Pattern::Fill => vec![
+pub(super) fn variants(stream: Stream) -> Vec<Variant> {
+    let mut found = match stream {
+        Stream::Read => Vec::new(),
+        Stream::Write => vec![
             variant("rep stos", rep_fill),
             variant("sse2, streamed", fill_128),
         ],
-        Pattern::Copy => vec![
+        Stream::Copy => vec![
             variant("rep movs", rep_copy),
             variant("sse2, streamed", copy_128),
         ],
-        Pattern::Triad => vec![variant("sse2, streamed", triad_128)],
+        Stream::Triad => vec![variant("sse2, streamed", triad_128)],
     };
     let needing = |instructions: Instructions, variants: Vec<Variant>| {
         variants.into_iter().map(move |variant| Variant {
@@ -57,10 +57,10 @@ pub(super) fn variants(pattern: Pattern) -> Vec<Variant> {
         })
     };
     if std::arch::is_x86_feature_detected!("avx") {
-        found.extend(needing(Instructions::Avx, avx(pattern)));
+        found.extend(needing(Instructions::Avx, avx(stream)));
     }
     if std::arch::is_x86_feature_detected!("avx512f") {
-        found.extend(needing(Instructions::Avx512, avx512(pattern)));
+        found.extend(needing(Instructions::Avx512, avx512(stream)));
     }
     found
 }
@@ -73,47 +73,47 @@ const fn variant(name: &'static str, run: unsafe fn(Arrays) -> f64) -> Variant {
     }
 }
 
-fn avx(pattern: Pattern) -> Vec<Variant> {
-    match pattern {
-        Pattern::Sum => vec![
+fn avx(stream: Stream) -> Vec<Variant> {
+    match stream {
+        Stream::Read => vec![
             variant("avx", sum_256::<1, 0>),
             variant("avx, prefetched", sum_256::<1, 1024>),
             variant("avx, prefetched far", sum_256::<1, 4096>),
             variant("avx, two ways", sum_256::<2, 0>),
             variant("avx, four ways", sum_256::<4, 0>),
         ],
-        Pattern::Fill => vec![variant("avx, streamed", fill_256)],
-        Pattern::Copy => vec![
+        Stream::Write => vec![variant("avx, streamed", fill_256)],
+        Stream::Copy => vec![
             variant("avx, streamed", copy_256::<0>),
             variant("avx, streamed, prefetched", copy_256::<1024>),
         ],
-        Pattern::Triad => vec![
+        Stream::Triad => vec![
             variant("avx, streamed", triad_256::<0>),
             variant("avx, streamed, prefetched", triad_256::<1024>),
         ],
     }
 }
 
-fn avx512(pattern: Pattern) -> Vec<Variant> {
-    match pattern {
-        Pattern::Sum => vec![
+fn avx512(stream: Stream) -> Vec<Variant> {
+    match stream {
+        Stream::Read => vec![
             variant("avx512", sum_512::<1, 0>),
             variant("avx512, prefetched", sum_512::<1, 1024>),
             variant("avx512, prefetched far", sum_512::<1, 4096>),
             variant("avx512, two ways", sum_512::<2, 0>),
             variant("avx512, four ways", sum_512::<4, 0>),
         ],
-        Pattern::Fill => vec![
+        Stream::Write => vec![
             variant("avx512", fill_512::<false>),
             variant("avx512, streamed", fill_512::<true>),
         ],
-        Pattern::Copy => vec![
+        Stream::Copy => vec![
             variant("avx512", copy_512::<false, 0>),
             variant("avx512, streamed", copy_512::<true, 0>),
             variant("avx512, streamed, prefetched", copy_512::<true, 1024>),
             variant("avx512, streamed, prefetched far", copy_512::<true, 4096>),
         ],
-        Pattern::Triad => vec![
+        Stream::Triad => vec![
             variant("avx512", triad_512::<false, 0>),
             variant("avx512, streamed", triad_512::<true, 0>),
             variant("avx512, streamed, prefetched", triad_512::<true, 1024>),

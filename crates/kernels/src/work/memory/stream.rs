@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::area::{Area, BEYOND_BYTES};
-use crate::loops::stream::{Arrays, BLOCK, Instructions, Pattern, SCALAR, Variant, variants};
+use crate::loops::stream::{Arrays, BLOCK, Instructions, SCALAR, Stream, Variant, variants};
 use crate::work::{Group, Isa, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
 
 const STREAM: &str = "McCalpin 1995, STREAM: arrays at least four times the last-level cache, bytes without write-allocate traffic";
@@ -123,7 +123,7 @@ pub(in crate::work) const CACHE_L3: Kernel = cache_kernel(
 #[derive(Debug, Clone, Copy)]
 struct Form {
     /// Done in turn on pieces of `piece` bytes.
-    patterns: &'static [Pattern],
+    streams: &'static [Stream],
     /// How many arrays there are.
     arrays: usize,
     /// The largest part of one array for one call, bytes.
@@ -135,30 +135,30 @@ struct Form {
 }
 
 const READING: Form = Form {
-    patterns: &[Pattern::Sum],
+    streams: &[Stream::Read],
     arrays: 1,
     piece: 1 << 20,
     unit: 256 << 20,
     is_per_thread: false,
 };
 const WRITING: Form = Form {
-    patterns: &[Pattern::Fill],
+    streams: &[Stream::Write],
     ..READING
 };
 const COPYING: Form = Form {
-    patterns: &[Pattern::Copy],
+    streams: &[Stream::Copy],
     arrays: 2,
     unit: 192 << 20,
     ..READING
 };
 const TRIADS: Form = Form {
-    patterns: &[Pattern::Triad],
+    streams: &[Stream::Triad],
     arrays: 3,
     unit: 128 << 20,
     ..READING
 };
 const MIXED: Form = Form {
-    patterns: &[Pattern::Sum, Pattern::Fill],
+    streams: &[Stream::Read, Stream::Write],
     arrays: 2,
     piece: 64 << 10,
     unit: 144 << 20,
@@ -179,10 +179,9 @@ const IN_L1: Form = Form {
 };
 
 impl Form {
-    /// The number of arrays in its patterns, with repetitions.
+    /// The number of arrays in its streams, with repetitions.
     fn count_named_arrays(&self) -> usize {
-        let counted = |&pattern| crate::loops::stream::count_pass_bytes(pattern);
-        self.patterns.iter().map(counted).sum()
+        self.streams.iter().map(|stream| stream.arrays()).sum()
     }
 }
 
@@ -240,11 +239,11 @@ impl Job for Streams {
         let mut walk = Walk {
             memory: Memory::new(self.form, self.array_bytes)?,
             form: self.form,
-            ways: Vec::with_capacity(self.form.patterns.len()),
+            ways: Vec::with_capacity(self.form.streams.len()),
             at: 0,
         };
-        for &pattern in self.form.patterns {
-            let way = walk.fastest(pattern, self.isa)?;
+        for &stream in self.form.streams {
+            let way = walk.fastest(stream, self.isa)?;
             walk.ways.push(way);
             if let Ok(mut chosen) = self.chosen.lock() {
                 chosen.insert(way.1.name);
@@ -306,7 +305,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// `bytes` of each array, from `offset` on. Read-only and write-only patterns use the first
+    /// `bytes` of each array, from `offset` on. Read-only and write-only streams use the first
     /// array.
     fn at(&self, offset: usize, bytes: usize) -> Arrays {
         debug_assert!(offset + bytes <= self.array_bytes, "within the arrays");
@@ -328,7 +327,7 @@ impl Memory {
 struct Walk {
     memory: Memory,
     form: Form,
-    ways: Vec<(Pattern, Variant)>,
+    ways: Vec<(Stream, Variant)>,
     at: usize,
 }
 
@@ -338,18 +337,18 @@ const TRIAL_BYTES: usize = 4 << 20;
 
 impl Walk {
     /// The fastest of the allowed loops, by a trial.
-    fn fastest(&mut self, pattern: Pattern, isa: Isa) -> Result<(Pattern, Variant), KernelError> {
+    fn fastest(&mut self, stream: Stream, isa: Isa) -> Result<(Stream, Variant), KernelError> {
         let allowed = match isa {
             Isa::V1 | Isa::V2 => Instructions::Baseline,
             Isa::V3 => Instructions::Avx,
             Isa::V4 | Isa::Native => Instructions::Avx512,
         };
-        let mut found = variants(pattern);
+        let mut found = variants(stream);
         found.retain(|variant| variant.instructions <= allowed);
         let mut best = vec![f64::INFINITY; found.len()];
         for _ in 0..TRIALS {
             for (variant, best) in found.iter().zip(&mut best) {
-                self.ways.push((pattern, *variant));
+                self.ways.push((stream, *variant));
                 let start = now();
                 let trial = self.pass(TRIAL_BYTES, 0);
                 let took = start.elapsed().as_secs_f64();
@@ -366,7 +365,7 @@ impl Walk {
             .zip(best)
             .min_by(|a, b| a.1.total_cmp(&b.1));
         fastest
-            .map(|(variant, _)| (pattern, variant))
+            .map(|(variant, _)| (stream, variant))
             .ok_or_else(|| KernelError::Isa(format!("--isa {isa}: there is no loop for it")))
     }
 
@@ -378,8 +377,8 @@ impl Walk {
             let piece = self.form.piece.min(left);
             let piece = piece.min(self.memory.array_bytes - self.at);
             let on = self.memory.at(self.at, piece);
-            for (pattern, variant) in &self.ways {
-                sum += go(*pattern, variant, on, spot)?;
+            for (stream, variant) in &self.ways {
+                sum += go(*stream, variant, on, spot)?;
             }
             left -= piece;
             self.at += piece;
@@ -394,13 +393,13 @@ impl Walk {
 /// Runs a loop on a piece. One written number is corrupted before and checked afterwards, in
 /// another block of the piece each time.
 #[inline]
-fn go(pattern: Pattern, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {
-    let expected = match pattern {
+fn go(stream: Stream, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {
+    let expected = match stream {
         // SAFETY: the arrays are mapped, of this length, and this thread's.
-        Pattern::Sum => return Ok(unsafe { variant.run(on) }),
-        Pattern::Fill => SCALAR,
-        Pattern::Copy => number_of_b(spot),
-        Pattern::Triad => number_of_b(spot) + SCALAR * number_of_c(spot),
+        Stream::Read => return Ok(unsafe { variant.run(on) }),
+        Stream::Write => SCALAR,
+        Stream::Copy => number_of_b(spot),
+        Stream::Triad => number_of_b(spot) + SCALAR * number_of_c(spot),
     };
     let block = spot % (on.bytes / BLOCK);
     // SAFETY: this number is within the piece; the arrays are as above.
@@ -421,7 +420,7 @@ impl Worker for Walk {
         let spot = usize::try_from(Random::for_unit(unit).next() % NUMBERS as u64);
         let spot = spot.unwrap_or(0);
         let sum = self.pass(self.form.unit, spot)?;
-        let is_read = self.form.patterns.contains(&Pattern::Sum);
+        let is_read = self.form.streams.contains(&Stream::Read);
         let blocks = (self.form.unit / BLOCK) as f64;
         let expected = if is_read { blocks * BLOCK_SUM } else { 0.0 };
         if sum.to_bits() != expected.to_bits() {
@@ -444,7 +443,7 @@ fn now() -> Instant {
 mod tests {
     use super::*;
 
-    fn walk(form: Form, array_bytes: usize, ways: Vec<(Pattern, Variant)>) -> Walk {
+    fn walk(form: Form, array_bytes: usize, ways: Vec<(Stream, Variant)>) -> Walk {
         Walk {
             memory: Memory::new(form, array_bytes).unwrap(),
             form,
@@ -456,21 +455,21 @@ mod tests {
     #[test]
     fn every_loop_leaves_the_same_in_every_array() {
         for form in [READING, WRITING, COPYING, TRIADS, IN_L1] {
-            let pattern = form.patterns[0];
-            for variant in variants(pattern) {
+            let stream = form.streams[0];
+            for variant in variants(stream) {
                 let form = Form {
                     unit: 7 * BLOCK,
                     ..form
                 };
-                let mut walk = walk(form, 3 * BLOCK, vec![(pattern, variant)]);
+                let mut walk = walk(form, 3 * BLOCK, vec![(stream, variant)]);
                 let digests: Vec<u64> = (0..3).map(|unit| walk.run_unit(unit).unwrap()).collect();
                 let on = walk.memory.at(0, 3 * BLOCK);
                 for at in 0..3 * NUMBERS {
-                    let expected = match pattern {
-                        Pattern::Sum => number_of_b(at % NUMBERS),
-                        Pattern::Fill => SCALAR,
-                        Pattern::Copy => number_of_b(at % NUMBERS),
-                        Pattern::Triad => {
+                    let expected = match stream {
+                        Stream::Read => number_of_b(at % NUMBERS),
+                        Stream::Write => SCALAR,
+                        Stream::Copy => number_of_b(at % NUMBERS),
+                        Stream::Triad => {
                             number_of_b(at % NUMBERS) + 3.0 * number_of_c(at % NUMBERS)
                         }
                     };
@@ -495,12 +494,12 @@ mod tests {
 
     #[test]
     fn a_number_changed_in_the_array_is_found() {
-        let plain = variants(Pattern::Sum)[0];
+        let plain = variants(Stream::Read)[0];
         let form = Form {
             unit: 6 * BLOCK,
             ..READING
         };
-        let mut walk = walk(form, 3 * BLOCK, vec![(Pattern::Sum, plain)]);
+        let mut walk = walk(form, 3 * BLOCK, vec![(Stream::Read, plain)]);
         walk.run_unit(0).unwrap();
         let on = walk.memory.at(0, BLOCK);
         // SAFETY: within the array.
@@ -510,22 +509,22 @@ mod tests {
 
     #[test]
     fn a_wrong_result_is_detected() {
-        let fill = variants(Pattern::Fill)[0];
+        let fill = variants(Stream::Write)[0];
         let form = Form {
             unit: 2 * BLOCK,
             ..COPYING
         };
-        let mut walk = walk(form, 3 * BLOCK, vec![(Pattern::Copy, fill)]);
+        let mut walk = walk(form, 3 * BLOCK, vec![(Stream::Copy, fill)]);
         assert!((0..3).any(|unit| walk.run_unit(unit).is_err()));
     }
 
     #[test]
     fn an_instruction_set_bounds_the_loops_tried() {
         let mut walk = walk(READING, 3 * BLOCK, Vec::new());
-        for pattern in [Pattern::Sum, Pattern::Fill] {
-            let (_, variant) = walk.fastest(pattern, Isa::V1).unwrap();
+        for stream in [Stream::Read, Stream::Write] {
+            let (_, variant) = walk.fastest(stream, Isa::V1).unwrap();
             assert_eq!(variant.instructions, Instructions::Baseline);
-            let (_, variant) = walk.fastest(pattern, Isa::V3).unwrap();
+            let (_, variant) = walk.fastest(stream, Isa::V3).unwrap();
             assert!(variant.instructions <= Instructions::Avx);
         }
     }

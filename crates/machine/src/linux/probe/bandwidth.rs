@@ -13,7 +13,7 @@ use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_format::whole_usize;
 use pinwise_kernels::loops::clock::system_ns;
-use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, count_pass_bytes, variants};
+use pinwise_kernels::loops::stream::{Arrays, BLOCK, Stream, Variant, variants};
 use pinwise_stats::describe::median;
 
 /// Target length of a batch, ns.
@@ -29,7 +29,7 @@ const APART: usize = 4096 + 512;
 pub(super) struct Bandwidth {
     run: ProbeRun,
     cpus: Vec<usize>,
-    pattern: Pattern,
+    stream: Stream,
     /// Bytes of each array, a multiple of [`BLOCK`].
     bytes: usize,
     variants: Vec<Variant>,
@@ -65,7 +65,7 @@ impl Bandwidth {
     pub(super) fn new(
         run: &ProbeRun,
         cpus: Vec<usize>,
-        pattern: Pattern,
+        stream: Stream,
         bytes: usize,
         node: Option<usize>,
     ) -> Result<Arc<Self>, String> {
@@ -77,12 +77,8 @@ impl Bandwidth {
             .checked_add(APART)
             .and_then(|one| one.checked_mul(3))
             .ok_or_else(|| format!("{bytes} bytes are more than can be addressed."))?;
-        let arrays = match pattern {
-            Pattern::Sum | Pattern::Fill => 1,
-            Pattern::Copy => 2,
-            Pattern::Triad => 3,
-        };
-        let all = (bytes as u64).saturating_mul(arrays * cpus.len() as u64);
+        let arrays = stream.arrays() * cpus.len();
+        let all = (bytes as u64).saturating_mul(arrays as u64);
         check_size(all)?;
         let members = cpus.iter().map(|_| {
             Ok(Member {
@@ -96,9 +92,9 @@ impl Bandwidth {
             members: members.collect::<Result<_, String>>()?,
             gate: Gate::new(cpus.len()),
             cpus,
-            pattern,
+            stream,
             bytes,
-            variants: variants(pattern),
+            variants: variants(stream),
             order: [const { AtomicUsize::new(0) }; 3],
             over: AtomicBool::new(false),
         }))
@@ -172,7 +168,7 @@ impl Bandwidth {
                 to: Moment::unpack(member.to.load(Ordering::Relaxed)),
             })
             .collect();
-        let moved = order.slice * order.passes * count_pass_bytes(self.pattern) * self.cpus.len();
+        let moved = order.slice * order.passes * self.stream.arrays() * self.cpus.len();
         // A batch is too long for laps. If it took three times the median so far without a
         // preemption, it was stopped.
         let value = moved as f64 / ns;
@@ -235,8 +231,8 @@ impl<'a> Thread<'a> {
         let start = self.member.memory.start();
         // SAFETY: the mapping holds three arrays and the gaps between them.
         let [a, b, c] = [0, 1, 2].map(|n| unsafe { start.byte_add(n * apart + at) }.cast::<f64>());
-        // Read-only and write-only patterns use the first array.
-        let b = if self.shared.pattern == Pattern::Sum {
+        // Read-only and write-only streams use the first array.
+        let b = if self.shared.stream == Stream::Read {
             a
         } else {
             b
@@ -253,10 +249,10 @@ impl<'a> Thread<'a> {
     #[expect(unsafe_code, reason = "arrays in memory of its own")]
     fn touch(&self) -> bool {
         let on = self.arrays(0, self.shared.bytes);
-        let used: &[*mut f64] = match self.shared.pattern {
-            Pattern::Sum | Pattern::Fill => &[on.a],
-            Pattern::Copy => &[on.a, on.b.cast_mut()],
-            Pattern::Triad => &[on.a, on.b.cast_mut(), on.c.cast_mut()],
+        let used: &[*mut f64] = match self.shared.stream {
+            Stream::Read | Stream::Write => &[on.a],
+            Stream::Copy => &[on.a, on.b.cast_mut()],
+            Stream::Triad => &[on.a, on.b.cast_mut(), on.c.cast_mut()],
         };
         for at in (0..self.shared.bytes).step_by(BLOCK) {
             for array in used {

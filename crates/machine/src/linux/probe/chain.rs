@@ -13,7 +13,7 @@ use pinwise_format::whole_usize;
 use pinwise_kernels::loops::chase::{Chain, UNROLLED, line_bytes};
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::laps::Laps;
-use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, variants};
+use pinwise_kernels::loops::stream::{Arrays, BLOCK, Stream, Variant, variants};
 
 /// Laps of a batch, and the length of one: so long that reading the clock does not matter, so short
 /// that a batch fits between two timer interrupts.
@@ -227,7 +227,7 @@ impl Load {
                 return;
             }
         }
-        let all = variants(Pattern::Sum);
+        let all = variants(Stream::Read);
         let Some(variant) = self.fastest(&all, array) else {
             return;
         };

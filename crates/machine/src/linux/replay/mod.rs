@@ -19,11 +19,11 @@ use hand_over::hand_over;
 use super::probe::calls;
 use super::{LinuxMachine, sys};
 use crate::{
-    ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintFound, HintMade,
-    MachineError, Replayer, Waiter,
+    ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintFound, MachineError,
+    Replayer, Waiter,
 };
 use pinwise_kernels::loops::clock::{Clock, system_ns};
-use pinwise_kernels::loops::wait::{HintRecipe, Hints};
+use pinwise_kernels::loops::wait::Hints;
 use pinwise_stats::describe::quantile;
 use pinwise_topology::CpuSet;
 
@@ -179,11 +179,7 @@ fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Opt
         return None;
     }
     Some(HintFound {
-        made: match hints.made() {
-            HintRecipe::Hint => HintMade::Own,
-            HintRecipe::Stretched => HintMade::Stretched,
-            HintRecipe::Shortened => HintMade::Shortened,
-        },
+        made: hints.made(),
         before_ns: quantile(before_ns, 0.5),
         achieved_ns: quantile(achieved_ns, 0.5),
     })
