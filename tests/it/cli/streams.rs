@@ -27,7 +27,7 @@ fn colour_is_only_used_if_wanted() {
     assert!(!is_coloured(&compare("--color never"), None).0);
     // An option that was typed counts for more than the environment.
     assert!(is_coloured(&compare("--color always"), Some("1")).0);
-    let wrong = "--color always compare --machine nowhere -- prog";
+    let wrong = "--color always compare --machine sim: -- prog";
     assert_eq!(is_coloured(wrong, None), (false, true));
 }
 
