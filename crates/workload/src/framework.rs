@@ -21,6 +21,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use error::FrameworkError;
+pub(crate) use time::unit_s;
 
 /// A benchmark framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

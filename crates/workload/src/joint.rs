@@ -21,24 +21,16 @@
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::framework::unit_s;
 use super::study_file::check_name;
 use super::toml_error::{self, Position, TomlError};
 use super::{Better, Command, Metric};
 
 /// Largest file, bytes.
-const MAX_FILE_BYTES: usize = 1024 * 1024;
+pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// Programs of a plan.
 const FEWEST: usize = 2;
 const MOST: usize = 6;
-/// Units of time, in seconds.
-const TIMES: [(&str, f64); 6] = [
-    ("ns", 1e-9),
-    ("us", 1e-6),
-    ("µs", 1e-6),
-    ("ms", 1e-3),
-    ("s", 1.0),
-    ("min", 60.0),
-];
 
 /// A program that shares a machine with others.
 #[derive(Debug, Clone)]
@@ -270,10 +262,9 @@ fn read_limit(text: &str, better: Better, unit: &str) -> Result<f64, String> {
         .ok()
         .filter(|number: &f64| *number > 0.0)
         .ok_or_else(|| "write a number above 0 with its unit, such as \"≤ 20 ms\"".to_owned())?;
-    let seconds = |unit: &str| TIMES.iter().find(|(name, _)| *name == unit);
-    match (seconds(given), seconds(unit)) {
+    match (unit_s(given), unit_s(unit)) {
         _ if given.is_empty() || given == unit => Ok(number),
-        (Some((_, given)), Some((_, unit))) => Ok(number * given / unit),
+        (Some(given), Some(unit)) => Ok(number * given / unit),
         _ if unit.is_empty() => Err(format!(
             "its metric has no unit: write unit = \"{given}\" beside it, or the number alone"
         )),

@@ -20,10 +20,8 @@ use pinwise_machine::{MachineError, linux};
 use pinwise_record::{Comparison, Stopped, VerdictKind};
 use pinwise_study::StudyError;
 use pinwise_study::joint::{self, JointSearch};
-use pinwise_workload::joint::{Round, parse};
+use pinwise_workload::joint::{MAX_FILE_BYTES, Round, parse};
 
-/// Largest file, bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Rounds in all, and pairs of these that confirm.
 const USUAL_ROUNDS: usize = 80;
 const USUAL_PAIRS: usize = 10;
@@ -37,11 +35,8 @@ pub(super) fn search(
     check_outputs(global, &super::output_files(&args.results), &[])?;
     check_store(global)?;
     let named = || format!("--joint {}", file.display());
-    let text = read_text(file, MAX_FILE_BYTES).with_context(named)?;
+    let text = read_text(file, MAX_FILE_BYTES as u64).with_context(named)?;
     let programs = parse(&text).with_context(named)?;
-    if !global.machine.is_local() {
-        bail!("--joint runs real programs; it needs --machine local");
-    }
     let seed = plan::seed_or_new(args.seed);
     let (id, started) = plan::new_id_and_start();
     let search = JointSearch {

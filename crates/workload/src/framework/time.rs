@@ -3,7 +3,7 @@
 use super::error::FrameworkError;
 
 /// Seconds of one unit.
-fn unit_s(unit: &str) -> Option<f64> {
+pub(crate) fn unit_s(unit: &str) -> Option<f64> {
     Some(match unit {
         "ps" => 1e-12,
         "ns" => 1e-9,
