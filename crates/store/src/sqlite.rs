@@ -158,7 +158,8 @@ impl Sqlite {
                 "INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (id) DO UPDATE SET
-                    verdict = excluded.verdict, complete = excluded.complete, body = excluded.body",
+                    title = excluded.title, verdict = excluded.verdict,
+                    complete = excluded.complete, body = excluded.body",
             )?
             .execute(params![
                 entry.id,

@@ -35,7 +35,7 @@ pub(super) fn write(
             "INSERT INTO line (id, schema, time, host, title, verdict, complete, subject, words)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT (id) DO UPDATE SET
-                verdict = excluded.verdict, complete = excluded.complete,
+                title = excluded.title, verdict = excluded.verdict, complete = excluded.complete,
                 subject = excluded.subject, words = excluded.words
              RETURNING number",
         )?
