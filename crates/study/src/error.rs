@@ -27,3 +27,10 @@ pub enum StudyError {
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
+
+impl StudyError {
+    /// Did the user stop it?
+    pub(crate) const fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Machine(MachineError::Interrupted))
+    }
+}

@@ -32,6 +32,12 @@ pub(super) fn search(
     file: &Path,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    if global.machine != "local" {
+        bail!(
+            "--joint runs real programs on this host: omit --machine {}",
+            global.machine
+        );
+    }
     check_outputs(global, &super::output_files(&args.results), &[])?;
     check_store(global)?;
     let named = || format!("--joint {}", file.display());
@@ -62,8 +68,7 @@ pub(super) fn search(
         Ok(record) => record,
         Err(StudyError::Machine(MachineError::Interrupted)) => {
             watch.abandon();
-            terminal.warn("interrupted before the rounds that confirm; nothing was stored");
-            return Ok(Exit::Interrupted);
+            return Ok(super::report_interrupt(terminal));
         }
         Err(error) => {
             watch.fail(&error.to_string());

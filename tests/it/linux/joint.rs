@@ -1,6 +1,6 @@
 //! Joint plans of several programs, really run.
 
-use super::trial::Trial;
+use super::trial::{Trial, finish, signal};
 
 /// Busy for some hundredths of a second.
 const WORK: &str = "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
@@ -79,6 +79,40 @@ fn a_killed_pinwise_leaves_no_program_of_a_plan() {
 }
 
 #[test]
+fn an_interrupted_search_is_stored() {
+    let trial = Trial::new();
+    // The sixth round never ends.
+    let slow = "sh -c 'echo >> rounds; sleep 0.05; test $(wc -l < rounds) -lt 6 || sleep 1000'";
+    let plan = format!(
+        "{}{}",
+        program("a", "sleep 0.02", ""),
+        program("b", slow, "")
+    );
+    std::fs::write(trial.path("plan.toml"), plan).unwrap();
+    let file = trial.path("plan.toml");
+    let mut search = trial.pinwise(&["search", "--joint", file.to_str().unwrap()]);
+    let piped = std::process::Stdio::piped;
+    let mut child = search.stdout(piped()).stderr(piped()).spawn().unwrap();
+    trial.wait_for_lines("rounds", 6, &mut child);
+    signal(&child, "INT");
+    let ended = finish(child);
+    if ended.err.contains("one CPU only") {
+        return;
+    }
+    assert_eq!(ended.status.code(), Some(130), "{}", ended.err);
+    trial.leaves_no_process();
+    assert!(ended.out.contains("interrupted after "), "{}", ended.out);
+    let record = trial.stored();
+    assert_eq!(record["stopped"], "interrupted", "{record}");
+    let history = trial.run(&["record", "history"]).out;
+    assert!(history.contains("joint plan: a, b"), "{history}");
+    assert!(
+        record["joint"]["tried"][0]["figures"][0][0].is_number(),
+        "{record}"
+    );
+}
+
+#[test]
 fn plans_that_cannot_be_are_refused_with_their_place() {
     let trial = Trial::new();
     let refused = |plan: String, words: &str| {
@@ -116,4 +150,17 @@ fn plans_that_cannot_be_are_refused_with_their_place() {
         format!("{odd}{batch}"),
         "3:11: a: the metric 'json:.x lower'",
     );
+    std::fs::write(trial.path("plan.toml"), format!("{batch}{batch}")).unwrap();
+    let file = trial.path("plan.toml");
+    let machine = "sim:package:1 core:4 pu:1";
+    let simulated = [
+        "--machine",
+        machine,
+        "search",
+        "--joint",
+        file.to_str().unwrap(),
+    ];
+    trial
+        .run(&simulated)
+        .is_refused(&["--joint runs real programs", "omit --machine"]);
 }

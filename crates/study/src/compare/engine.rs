@@ -47,12 +47,30 @@ pub fn run(
     machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<Comparison, StudyError> {
+    record_of(plan, machine, observer, |engine| engine.carry_out())
+}
+
+/// The record of a plan that the user stopped before its first run.
+pub(crate) fn interrupted(
+    plan: &ComparePlan,
+    machine: &mut dyn CommandRunner,
+    observer: &mut dyn Observer,
+) -> Result<Comparison, StudyError> {
+    record_of(plan, machine, observer, |_| Ok(Stopped::Interrupted))
+}
+
+fn record_of(
+    plan: &ComparePlan,
+    machine: &mut dyn CommandRunner,
+    observer: &mut dyn Observer,
+    work: impl FnOnce(&mut Engine<'_>) -> Result<Stopped, StudyError>,
+) -> Result<Comparison, StudyError> {
     plan.check()?;
     let (topology, _) = machine.topology()?;
     let mut record = assemble::opening(plan, machine, &topology);
     observer.begin(&record);
     let mut engine = Engine::new(plan, machine, observer);
-    let stopped = engine.carry_out()?;
+    let stopped = work(&mut engine)?;
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
     assemble::close(&mut record, plan, &topology, results);

@@ -30,6 +30,7 @@ mod timing;
 mod traced;
 
 pub(crate) use assemble::workload_record;
+pub(crate) use engine::interrupted;
 pub use engine::run;
 pub(crate) use findings::{all_runs, find_load, foreign_cpus};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};

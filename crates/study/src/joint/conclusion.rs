@@ -31,6 +31,17 @@ pub(super) fn conclude(
     let joint = joint_record(record, search, found, rounds, topology);
     if record.stopped != Some(Stopped::Failed) && record.blocks > 0 {
         give_verdict(record, &joint);
+    } else if record.stopped == Some(Stopped::Interrupted) {
+        // It had no time for any.
+        record
+            .findings
+            .retain(|finding| finding.check != "too_few_blocks");
+        record.verdict.sentence = format!(
+            "Undecided: interrupted after {} of the search. {} cost least so far; no fresh round \
+             confirms it.",
+            count(joint.rounds, "round"),
+            record.arms[1].name,
+        );
     }
     record.joint = Some(joint);
 }

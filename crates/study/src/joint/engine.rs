@@ -44,6 +44,8 @@ pub(super) struct Found {
     pub(super) tried: Vec<Vec<Vec<f64>>>,
     /// Rounds made.
     pub(super) rounds: usize,
+    /// Did the user stop the search?
+    pub(super) is_interrupted: bool,
 }
 
 /// Searches these plans. `report`: called before each round with the rounds so far and its plan.
@@ -76,7 +78,11 @@ pub(super) fn search(
         .iter()
         .map(|p| engine.tree.canonical(p))
         .collect();
-    engine.carry_out()?;
+    let is_interrupted = match engine.carry_out() {
+        Ok(()) => false,
+        Err(error) if !error.is_interrupt() || !engine.has_other() => return Err(error),
+        Err(_) => true,
+    };
     // Was doing nothing best, the next is compared with it.
     let first = engine.learn();
     engine.failed[DEFAULT] = true;
@@ -87,7 +93,9 @@ pub(super) fn search(
         best: best.unwrap_or(1),
         places: engine.places,
         tried: engine.tried,
-        rounds: engine.made,
+        // One of those begun was interrupted.
+        rounds: engine.made - usize::from(is_interrupted),
+        is_interrupted,
     })
 }
 
@@ -132,6 +140,12 @@ impl Engine<'_, '_> {
             }
             self.run_block(&block)?;
         }
+    }
+
+    /// Has a plan run that places something?
+    fn has_other(&self) -> bool {
+        let mut others = self.tried.iter().skip(DEFAULT + 1);
+        others.any(|figures| !figures.is_empty())
     }
 
     /// Considers the neighbours of a leader, and of what is expected to be better still: the first

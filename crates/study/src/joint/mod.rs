@@ -104,7 +104,7 @@ impl JointSearch {
 ///
 /// # Errors
 /// [`StudyError`] if the plan is refused, a program fails beside the others without any placement,
-/// or the user interrupts before the rounds that confirm.
+/// or the user interrupts before the first plan has run; later, the record has what was learnt.
 pub fn run(
     search: &JointSearch,
     machine: &mut dyn CommandRunner,
@@ -135,7 +135,10 @@ pub fn run(
     let spent = rounds.now().saturating_sub(begun);
     let plan = confirmation(search, &rounds, &found, &topology, spent)?;
     rounds.confirm();
-    let mut record = compare::run(&plan, &mut rounds, observer)?;
+    let mut record = match found.is_interrupted {
+        true => compare::interrupted(&plan, &mut rounds, observer),
+        false => compare::run(&plan, &mut rounds, observer),
+    }?;
     conclusion::conclude(&mut record, search, &found, &rounds, &topology);
     Ok(record)
 }

@@ -183,6 +183,32 @@ fn a_program_that_fails_is_named_with_its_place() {
 }
 
 #[test]
+fn an_interrupted_search_keeps_its_rounds() {
+    let world = JointWorld::draw(7);
+    let stopped_in = |round: usize| {
+        let mut machine = JointMachine::new(&world, 7);
+        machine.interrupted = Some(round);
+        run(&plan(&world, 7), &mut machine, &mut NoObserver)
+    };
+    let record = stopped_in(5).unwrap();
+    assert_eq!(record.stopped, Some(Stopped::Interrupted));
+    let joint = record.joint.as_ref().unwrap();
+    let tried: usize = joint.tried.iter().map(|trial| trial.figures.len()).sum();
+    assert_eq!((joint.rounds, tried), (5, 4));
+    let sentence = &record.verdict.sentence;
+    assert!(
+        sentence.contains("interrupted after 5 rounds of the search. p0 on "),
+        "{sentence}"
+    );
+    assert_eq!(record.verdict.kind, VerdictKind::Undecided);
+    // Nothing is known of any plan.
+    for round in [0, 1] {
+        let error = stopped_in(round).unwrap_err();
+        assert!(error.is_interrupt(), "{error}");
+    }
+}
+
+#[test]
 fn plans_that_make_no_sense_are_refused() {
     let world = JointWorld::draw(3);
     let refused = |change: fn(&mut JointSearch)| {

@@ -293,6 +293,8 @@ pub(super) struct JointMachine {
     pub(super) rounds: usize,
     /// What happens in the round of this number instead.
     pub(super) failure: Option<(usize, RoundReport)>,
+    /// The round in which the user stops it.
+    pub(super) interrupted: Option<usize>,
 }
 
 impl JointMachine {
@@ -304,6 +306,7 @@ impl JointMachine {
             now: Duration::ZERO,
             rounds: 0,
             failure: None,
+            interrupted: None,
         }
     }
 
@@ -356,6 +359,9 @@ impl Host for JointMachine {
 
 impl CommandRunner for JointMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        if self.interrupted == Some(self.rounds) {
+            return Err(MachineError::Interrupted);
+        }
         self.now += Duration::from_secs(5);
         let round = request.workload.command.argv().last().unwrap();
         let round: Round = serde_json::from_str(round).unwrap();
