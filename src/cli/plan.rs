@@ -99,9 +99,7 @@ pub(super) fn compare(
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
     groups::add_arms(&mut arms, args, &candidates, &workloads, &topology)?;
     let mut arms = add_interrupt_settings(arms, args, &topology, terminal)?;
-    if args.experiment.workload.threads_env.is_none() {
-        print_bound(&arms, terminal);
-    }
+    print_bound(args, &arms, terminal);
     arms.extend(what_if::arms(&candidates, &workloads, &smaller));
     let mut arms = companions::add_settings(arms, args)?;
     make_unique(&mut arms);
@@ -117,6 +115,7 @@ pub(super) fn compare(
     Ok(ComparePlan {
         with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
         is_survey: !args.companions.companions.is_empty(),
+        companions: companions::metrics(args)?,
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
@@ -423,7 +422,10 @@ fn arms(
 }
 
 /// Prints the environment variables added for bound arms.
-fn print_bound(arms: &[ArmPlan], terminal: &Terminal) {
+fn print_bound(args: &CompareArgs, arms: &[ArmPlan], terminal: &Terminal) {
+    if args.experiment.workload.threads_env.is_some() {
+        return;
+    }
     let first = arms
         .iter()
         .find_map(|arm| Some((arm, arm.binding.as_ref()?)));

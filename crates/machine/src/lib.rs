@@ -299,6 +299,8 @@ pub struct Run {
     pub output: Option<Vec<u8>>,
     /// The end of standard error.
     pub stderr_tail: Vec<u8>,
+    /// What a companion printed from the start of the run to its own end, if kept.
+    pub companion_output: Option<Vec<u8>>,
 }
 
 impl Run {

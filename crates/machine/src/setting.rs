@@ -66,6 +66,8 @@ pub struct Companion {
     pub command: Command,
     /// Succeeds once it is ready; `None`: ready at once.
     pub ready: Option<Command>,
+    /// Is what it prints during a run kept?
+    pub keeps_output: bool,
 }
 
 /// A command's own cgroup. Without a limit and without CPUs, it only gives the command the same

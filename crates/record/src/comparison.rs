@@ -12,7 +12,7 @@ use super::metric::{HeadlineRecord, MetricRecord};
 use super::named::open_enum;
 use super::run::{Phase, RunRecord, ThreadTime};
 use super::service::ServiceRecord;
-use super::setting::SettingRecord;
+use super::setting::{CompanionFigureRecord, SettingRecord};
 use super::tier::TraceTier;
 use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
@@ -83,6 +83,9 @@ pub struct Comparison {
     /// The programs that share the machine, if joint placements were searched; `null` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joint: Option<JointRecord>,
+    /// Figures of commands that ran beside arms, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub companions: Vec<CompanionFigureRecord>,
 }
 
 open_enum! {

@@ -62,6 +62,10 @@ pub fn any_run() -> impl Strategy<Value = RunRecord> {
             throttled: counts[8],
             throttled_s: others.1,
             sched_ext: (place.1 > 4).then(|| "lavd".to_owned()),
+            companion: (place.1 > 5).then_some(MetricReading {
+                value: others.2,
+                cost: others.3,
+            }),
             metric: MetricReading {
                 value: others.2,
                 cost: others.3,

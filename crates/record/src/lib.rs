@@ -153,7 +153,10 @@ pub use search::{
     SpaceRecord, TruthRecord,
 };
 pub use service::{Applied, AppliedInterrupt, AppliedMemory, AppliedNode, ServiceRecord};
-pub use setting::{CompanionRecord, CpuLimitRecord, SettingRecord};
+pub use setting::{
+    AloneRecord, CompanionCostRecord, CompanionFigureRecord, CompanionRecord, CpuLimitRecord,
+    SettingRecord,
+};
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
     GapOnChip, HintCostRecord, HintRecipe, LevelRecord, MatchStrength, MatchedAlgorithm,

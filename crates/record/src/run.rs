@@ -98,6 +98,9 @@ pub struct RunRecord {
     /// The active `sched_ext` scheduler; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sched_ext: Option<String>,
+    /// The figure of the command that ran beside it; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub companion: Option<MetricReading>,
     /// The compared figure.
     pub metric: MetricReading,
 }

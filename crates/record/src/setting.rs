@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::metric::{EffectRecord, MetricRecord};
+use super::run::MetricReading;
 use pinwise_placement::CpuLimit;
 use pinwise_workload::SchedulingPolicy;
 
@@ -38,6 +40,42 @@ pub struct CompanionRecord {
     pub name: String,
     /// Its arguments, the program first.
     pub command: Vec<String>,
+}
+
+/// A companion's own figure, alone and beside the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CompanionFigureRecord {
+    /// Its name.
+    pub name: String,
+    /// Its figure.
+    pub metric: MetricRecord,
+    /// Runs without the program, one in each block, each as long as a run of the program.
+    pub alone: Vec<AloneRecord>,
+    /// What each arm that it ran beside costs it.
+    pub costs: Vec<CompanionCostRecord>,
+}
+
+/// A run of a companion without the program.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AloneRecord {
+    /// The block whose runs it is compared with.
+    pub block: usize,
+    /// Its figure.
+    pub metric: MetricReading,
+}
+
+/// What an arm costs a companion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CompanionCostRecord {
+    /// Name of the arm, without the companion's.
+    pub arm: String,
+    /// The companion's cost beside the arm, divided by its cost alone.
+    pub ratio: f64,
+    /// The change of its figure, with a 95 % interval.
+    pub effect: EffectRecord,
 }
 
 /// A limit on CPU time.

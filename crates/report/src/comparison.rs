@@ -17,11 +17,16 @@ const NAME_WIDTH: usize = 26;
 /// Longest list of CPUs.
 const CPUS_WIDTH: usize = 9;
 
+/// Notes that answer what was asked, by companions and limits as arms.
+const ASKED: [&str; 3] = ["beside", "cost_to_companion", "arm_throttled"];
+
 /// A comparison that has just ended, for a terminal: the answer comes last, next to the prompt.
 /// [`comparison`] has the rest: what repeats the table, notes and the method.
 #[must_use]
 pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
-    let is_note = |finding: &&Finding| finding.severity == Severity::Note;
+    let is_note = |finding: &&Finding| {
+        finding.severity == Severity::Note && !ASKED.contains(&finding.check.as_str())
+    };
     let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
     let mut text = heading(record, palette);
     text.push('\n');

@@ -10,7 +10,7 @@ use pinwise_record::{Comparison, RunRecord};
 /// A column of runs: its name and the cell of a run.
 type RunColumn = (&'static str, fn(&RunRecord) -> Cell);
 
-const RUN_COLUMNS: [RunColumn; 22] = [
+const RUN_COLUMNS: [RunColumn; 23] = [
     ("phase", |run| Cell::text(run.phase.name())),
     ("block", |run| Cell::whole(run.block)),
     ("order", |run| Cell::whole(run.order)),
@@ -33,6 +33,9 @@ const RUN_COLUMNS: [RunColumn; 22] = [
     ("granted_cpus", |run| Cell::text(&run.granted_cpus)),
     ("foreign_cpu_s", |run| Cell::number(run.foreign_cpu_s)),
     ("steal_s", |run| Cell::number(run.steal_s)),
+    ("companion_value", |run| {
+        Cell::number(run.companion.and_then(|metric| metric.value))
+    }),
 ];
 
 /// The columns of a run.

@@ -18,4 +18,13 @@ pub struct CompanionArgs {
     /// --beside
     #[arg(long = "beside-ready", value_name = "COMMAND", requires = "companions")]
     pub ready: Vec<String>,
+    /// Also read this figure of the command from what it prints during a run, and say what
+    /// each arm costs it; the metric is regex:… or json:…; once for each NAME
+    #[arg(
+        id = "companion_metrics",
+        long = "beside-metric",
+        value_name = "NAME=METRIC",
+        requires = "companions"
+    )]
+    pub metrics: Vec<String>,
 }

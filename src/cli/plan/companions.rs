@@ -7,7 +7,8 @@ use super::groups;
 use crate::cli::args::CompareArgs;
 use crate::cli::values::parse_variable;
 use pinwise_machine::{Companion, RunSetting};
-use pinwise_study::compare::ArmPlan;
+use pinwise_study::compare::{ArmPlan, CompanionMetric};
+use pinwise_workload::Metric;
 
 /// The requested companions.
 fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
@@ -32,8 +33,38 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
         found.push(Companion {
             command: parse_line(&line, options).with_context(|| format!("--beside {name}"))?,
             ready: ready.transpose()?,
+            keeps_output: false,
             name,
         });
+    }
+    for metric in metrics(args)? {
+        let mut all = found.iter_mut();
+        match all.find(|companion| companion.name == metric.name) {
+            Some(companion) => companion.keeps_output = true,
+            None => bail!("--beside-metric {0}: there is no --beside {0}", metric.name),
+        }
+    }
+    Ok(found)
+}
+
+/// The companions' own figures that were asked for.
+pub(super) fn metrics(args: &CompareArgs) -> anyhow::Result<Vec<CompanionMetric>> {
+    let mut found: Vec<CompanionMetric> = Vec::new();
+    for text in &args.companions.metrics {
+        let (name, metric) = parse_variable(text)
+            .with_context(|| format!("--beside-metric '{text}' is not NAME='METRIC'"))?;
+        let named = || format!("--beside-metric {name}");
+        let metric: Metric = metric.parse().with_context(named)?;
+        if !metric.needs_output() || metric.needs_two_readings() {
+            bail!(
+                "{}: read it from what the command prints, with regex:… or json:…",
+                named()
+            );
+        }
+        if found.iter().any(|other| other.name == name) {
+            bail!("{} is given twice", named());
+        }
+        found.push(CompanionMetric { name, metric });
     }
     Ok(found)
 }

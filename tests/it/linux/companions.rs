@@ -99,6 +99,11 @@ fn companions_that_cannot_be_are_refused() {
         &["--beside", "a=no-such-program-here"],
         "no-such-program-here: no such program",
     );
+    let metric = |metric| ["--beside", "a=true", "--beside-metric", metric];
+    refused(&metric("json:.x lower"), "is not NAME='METRIC'");
+    refused(&metric("b=json:.x lower"), "there is no --beside b");
+    refused(&metric("a=wall"), "with regex:… or json:…");
+    refused(&metric("a=json:.x"), "higher or lower");
     let asked = ["--beside", "a=true", "--beside-ready", "false"];
     refused(&asked, "it ended before it was ready");
     let simulated = [
@@ -108,4 +113,49 @@ fn companions_that_cannot_be_are_refused() {
         "a=true",
     ];
     refused(&simulated, "omit it with --machine sim:");
+}
+
+/// Says when it ends how much it got done: less if the program was there.
+const NEIGHBOUR: &str = "noise=rm -f here; echo 7777 rounds; touch ready; trap 'if [ -e here ]; then echo 600 rounds; else echo 1000 rounds; fi; exit' TERM; while :; do sleep 0.01; done";
+
+#[test]
+fn a_companion_with_a_figure_says_what_the_program_costs_it() {
+    let trial = Trial::new();
+    let compare = |metric: &str| {
+        let beside = ["--beside", NEIGHBOUR, "--beside-ready", "rm ready"];
+        let metric = ["--beside-metric", metric, "--max-runs", "7", "--shell=sh"];
+        let command = ["--", "touch here; sleep 0.1"];
+        trial.run(&[&["compare"], &beside[..], &metric, &command].concat())
+    };
+    let ended = compare("noise=regex:(\\d+) rounds higher");
+    ended.succeeded();
+    trial.leaves_no_process();
+    let said = "os-default costs noise 40.0 % (40.0 to 40.0 %) of what it reaches alone (1000).";
+    let record = trial.stored();
+    assert!(record["findings"].to_string().contains(said), "{record}");
+    assert!(
+        ended.out.contains("os-default costs noise"),
+        "{}",
+        ended.out
+    );
+    let companion = &record["companions"][0];
+    assert_eq!(companion["name"], "noise", "{record}");
+    assert_eq!(
+        companion["costs"][0]["effect"]["text"], "−40.0 %",
+        "{record}"
+    );
+    assert_eq!(companion["alone"][0]["metric"]["value"], 1000.0, "{record}");
+    let run = |arm: usize| &record["arms"][arm]["runs"][0]["companion"];
+    assert!(run(0).is_null(), "{record}");
+    assert_eq!(run(1)["value"], 600.0, "{record}");
+    // A time grows instead.
+    compare("noise=regex:(\\d+) rounds lower").succeeded();
+    let said = "os-default adds −40.0 % (−40.0 to −40.0 %) to what noise has alone (1000).";
+    let record = trial.stored();
+    assert!(record["findings"].to_string().contains(said), "{record}");
+    // Without the figure the run does not count.
+    let ended = compare("noise=regex:(\\d+) laps higher");
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
+    let why = trial.stored()["arms"][1]["invalid"].to_string();
+    assert!(why.contains("noise: the metric 'regex:"), "{why}");
 }

@@ -35,13 +35,24 @@ impl LinuxMachine {
                 self.start_companion(companion)?;
             }
         }
+        // What they printed until they were ready is about no run.
+        self.streams.forget_companion();
         Ok(())
     }
 
     fn start_companion(&mut self, companion: &Companion) -> Result<(), MachineError> {
         let cpus = self.topology.allowed.clone();
         let mark = format!("{}.{:x}", self.mark, self.companions.len());
-        let descriptors = self.streams.closed();
+        let descriptors = match companion.keeps_output {
+            true => {
+                let stream = self.streams.keep_companion();
+                stream.map_err(|error| MachineError::System {
+                    action: "making pipes".to_owned(),
+                    reason: error.to_string(),
+                })?
+            }
+            false => self.streams.closed(),
+        };
         let role = CommandPurpose::Companion { mark: &mark };
         let started = self.start(&companion.command, role, &cpus, None, None, descriptors);
         self.guardian.note_command_end();
@@ -80,8 +91,8 @@ impl LinuxMachine {
     }
 
     /// Ends all companions with everything they started. Returns the name of one that had ended
-    /// early.
-    pub(super) fn end_companions(&mut self) -> Option<String> {
+    /// early, and the output that was kept: many print their figures when they end.
+    pub(super) fn end_companions(&mut self) -> (Option<String>, Option<Vec<u8>>) {
         let mut ended = None;
         self.reap_spared();
         for companion in std::mem::take(&mut self.companions) {
@@ -101,13 +112,14 @@ impl LinuxMachine {
                 !machine.left.contains(&pid) && tree::own_children(&others.collect()).is_empty()
             });
         }
-        ended
+        (ended, self.streams.take_companion())
     }
 
     fn reap_until(&mut self, longest: Duration, is_over: impl Fn(&Self) -> bool) {
         let until = sys::monotonic() + longest;
         loop {
             self.reap_spared();
+            self.streams.drain();
             if is_over(self) || sys::monotonic() > until {
                 return;
             }

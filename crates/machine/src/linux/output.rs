@@ -53,10 +53,6 @@ impl Stream {
         self.limits = limits;
     }
 
-    pub(super) fn reading_end(&self) -> RawFd {
-        self.read.as_raw_fd()
-    }
-
     /// Reads what is available.
     pub(super) fn drain(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -90,11 +86,13 @@ impl Stream {
     }
 }
 
-/// Both streams of a run.
+/// Both streams of a run, and that of a companion.
 #[derive(Debug)]
 pub(super) struct Streams {
     pub(super) out: Stream,
     pub(super) err: Stream,
+    /// Made when the first companion's output is kept.
+    companion: Option<Stream>,
     null: File,
 }
 
@@ -111,6 +109,7 @@ impl Streams {
         Ok(Self {
             out: Stream::new()?,
             err: Stream::new()?,
+            companion: None,
             null: OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -121,6 +120,28 @@ impl Streams {
     /// Descriptors of a command that reads nothing and whose output is discarded.
     pub(super) fn closed(&self) -> [i32; 3] {
         [self.null.as_raw_fd(); 3]
+    }
+
+    /// Descriptors of a companion whose output is kept, both streams as one.
+    pub(super) fn keep_companion(&mut self) -> io::Result<[RawFd; 3]> {
+        let stream = match self.companion.take() {
+            Some(stream) => stream,
+            None => Stream::new()?,
+        };
+        let write = stream.write.as_raw_fd();
+        self.companion = Some(stream);
+        Ok([self.null.as_raw_fd(), write, write])
+    }
+
+    /// From now on a companion's output counts.
+    pub(super) fn forget_companion(&mut self) {
+        if let Some(stream) = &mut self.companion {
+            stream.reset((KEPT_HEAD, KEPT_TAIL));
+        }
+    }
+
+    pub(super) fn take_companion(&mut self) -> Option<Vec<u8>> {
+        self.companion.as_mut().map(Stream::take)
     }
 
     pub(super) fn prepare(
@@ -186,8 +207,19 @@ impl Streams {
     }
 
     pub(super) fn drain(&mut self) {
-        self.out.drain();
-        self.err.drain();
+        for stream in [
+            Some(&mut self.out),
+            Some(&mut self.err),
+            self.companion.as_mut(),
+        ] {
+            stream.into_iter().for_each(Stream::drain);
+        }
+    }
+
+    /// The ends that [`Self::drain`] reads.
+    pub(super) fn reading_ends(&self) -> [Option<RawFd>; 3] {
+        let streams = [Some(&self.out), Some(&self.err), self.companion.as_ref()];
+        streams.map(|stream| stream.map(|stream| stream.read.as_raw_fd()))
     }
 
     /// Keeps the pipes working after pinwise ends: a process empties them until the last writer is

@@ -54,7 +54,7 @@ impl LinuxMachine {
             ledger.note_running();
         }
         let run = settled.and_then(|()| self.run_beside(request, None, &mut NoAttendant));
-        let deserter = self.end_companions();
+        let (deserter, companion_output) = self.end_companions();
         let groups = std::mem::take(&mut self.groups);
         let throttled = groups.iter().filter_map(JoinedGroup::throttling);
         let throttled = throttled.reduce(Throttling::merge_nested);
@@ -68,6 +68,7 @@ impl LinuxMachine {
         let end = deserter.map(|name| End::NoFigure(format!("{name} ended during the run")));
         Ok(Run {
             end: end.unwrap_or(run.end),
+            companion_output,
             throttled: run
                 .throttled
                 .into_iter()

@@ -265,14 +265,14 @@ impl LinuxMachine {
         watch: &mut Watch,
         others: &[RawFd],
     ) -> bool {
-        let own = [
-            self.signals.as_raw_fd(),
-            self.streams.out.reading_end(),
-            self.streams.err.reading_end(),
-        ];
+        let streams = self.streams.reading_ends().into_iter().flatten();
+        let own: Vec<RawFd> = [self.signals.as_raw_fd()]
+            .into_iter()
+            .chain(streams)
+            .collect();
         let descriptors = [&own, others].concat();
         let ready = sys::poll_all(&descriptors, Some(wake.saturating_sub(now)));
-        if ready[1] || ready[2] {
+        if ready[1..own.len()].contains(&true) {
             self.streams.drain();
         }
         if ready[0] && self.take_pending_interrupt() {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::advice;
+use super::companions;
 use super::contrast;
 use super::findings;
 use super::limit;
@@ -63,6 +64,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         elapsed_s: 0.0,
         service: plan.service.clone(),
         joint: None,
+        companions: Vec::new(),
     }
 }
 
@@ -248,6 +250,7 @@ pub(super) fn close(
         timing::conclude(record);
     }
     record.verdict.condition = condition(record);
+    record.companions = companions::judge(record, plan, &results);
     record.findings = findings::all(record, plan, topology, &results);
     record.conclude();
     if record

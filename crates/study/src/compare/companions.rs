@@ -1,26 +1,98 @@
-//! What companions cost each arm that ran with and without them, as findings.
+//! What companions cost each arm that ran with and without them, and what the arms cost companions
+//! that have figures of their own, as findings.
 
-use super::plan::ComparePlan;
+use super::plan::{ArmPlan, ComparePlan};
+use super::results::Results;
+use pinwise_format::{percent, quantity};
 use pinwise_machine::RunSetting;
-use pinwise_record::{Arm, Comparison, Finding, Severity};
-use pinwise_stats::paired::hodges_lehmann;
+use pinwise_record::{
+    AloneRecord, Arm, CompanionCostRecord, CompanionFigureRecord, Comparison, Direction, Finding,
+    MetricRecord, Phase, Severity,
+};
+use pinwise_stats::describe::median;
+use pinwise_stats::paired::{Paired, hodges_lehmann};
 
 /// Fewer blocks say too little.
 const MIN_BLOCKS: usize = 3;
+/// Error of the interval of what an arm costs a companion.
+const ALPHA: f64 = 0.05;
 
-/// A sentence for each companion.
+/// What each arm costs the companions whose figures were read.
+pub(super) fn judge(
+    record: &Comparison,
+    plan: &ComparePlan,
+    results: &Results,
+) -> Vec<CompanionFigureRecord> {
+    let both = plan.companions.iter().zip(&results.alone);
+    let each = both.map(|(companion, alone)| {
+        let metric = MetricRecord::new(&companion.metric, "");
+        let is_beside = |arm: &ArmPlan| {
+            arm.companion()
+                .is_some_and(|other| other.name == companion.name)
+        };
+        let arms = plan.arms.iter().zip(&record.arms);
+        let costs = arms
+            .filter(|(arm, _)| is_beside(arm))
+            .filter_map(|(arm, with)| {
+                let name = without(plan, arm).map_or(&with.name, |at| &record.arms[at].name);
+                cost_of(name, with, alone, &metric)
+            });
+        CompanionFigureRecord {
+            name: companion.name.clone(),
+            costs: costs.collect(),
+            metric,
+            alone: alone.clone(),
+        }
+    });
+    each.collect()
+}
+
+/// What this arm costs a companion, by the blocks in which it also ran alone.
+fn cost_of(
+    name: &str,
+    arm: &Arm,
+    alone: &[AloneRecord],
+    metric: &MetricRecord,
+) -> Option<CompanionCostRecord> {
+    let confirmed = arm
+        .runs
+        .iter()
+        .filter(|run| run.phase == Phase::Confirmation);
+    let ratios = confirmed.filter_map(|run| {
+        let alone = alone.iter().find(|alone| alone.block == run.block)?;
+        Some((run.companion?.cost? / alone.metric.cost?).ln())
+    });
+    let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
+    if ratios.len() < MIN_BLOCKS {
+        return None;
+    }
+    let pairs = Paired::without_weights(ratios).redescending();
+    let ratio = pairs.estimate().exp();
+    let ends = pairs.interval(ALPHA);
+    let [low, high] = [ends.low, ends.high].map(|end| Some(end.exp()).filter(|_| end.is_finite()));
+    Some(CompanionCostRecord {
+        arm: name.to_owned(),
+        ratio,
+        effect: metric.effect(ratio, low, high),
+    })
+}
+
+/// The arm that differs from this one by its companion alone.
+fn without(plan: &ComparePlan, arm: &ArmPlan) -> Option<usize> {
+    let (RunSetting::Companion(_), others) = arm.settings.split_last()? else {
+        return None;
+    };
+    let is_without = |without: &ArmPlan| {
+        without.settings == others && without.workload == arm.workload && without.place == arm.place
+    };
+    plan.arms.iter().position(is_without)
+}
+
+/// Sentences for each companion.
 pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> {
     let mut costs: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
     for (with, arm) in plan.arms.iter().enumerate() {
-        let Some((RunSetting::Companion(companion), others)) = arm.settings.split_last() else {
-            continue;
-        };
-        let is_without = |without: &&super::ArmPlan| {
-            without.settings == others
-                && without.workload == arm.workload
-                && without.place == arm.place
-        };
-        let Some(without) = plan.arms.iter().position(|other| is_without(&other)) else {
+        let (Some(companion), Some(without)) = (arm.companion(), without(plan, arm)) else {
             continue;
         };
         let (with, without) = (&record.arms[with], &record.arms[without]);
@@ -45,7 +117,54 @@ pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> 
             |finding, (arm, ratio)| finding.with_evidence(&format!("{arm}, ratio"), *ratio),
         )
     });
-    findings.collect()
+    let of_companions = record.companions.iter().filter_map(cost_to_companion);
+    findings.chain(of_companions).collect()
+}
+
+/// What the program costs a companion, in a sentence.
+fn cost_to_companion(companion: &CompanionFigureRecord) -> Option<Finding> {
+    let is_rate = companion.metric.better == Direction::Higher;
+    // A rate that falls and a time that grows are both a cost.
+    let cost = |percent: f64| if is_rate { -percent } else { percent } / 100.0;
+    let percent = |share: f64| percent(share).replace('-', "−");
+    let each = companion.costs.iter().enumerate().map(|(number, beside)| {
+        let effect = &beside.effect;
+        let ends = effect
+            .low
+            .zip(effect.high)
+            .map_or(String::new(), |(low, high)| {
+                let (low, high) = (cost(low).min(cost(high)), cost(low).max(cost(high)));
+                format!(
+                    " ({} to {})",
+                    percent(low).trim_end_matches(" %"),
+                    percent(high)
+                )
+            });
+        let typical = format!("{}{ends}", percent(cost(effect.value)));
+        match (number, is_rate) {
+            (0, true) => format!("{} costs {} {typical}", beside.arm, companion.name),
+            (0, false) => format!("{} adds {typical}", beside.arm),
+            _ => format!("{} {typical}", beside.arm),
+        }
+    });
+    let each: Vec<String> = each.collect();
+    let alone = companion
+        .alone
+        .iter()
+        .filter_map(|alone| alone.metric.value);
+    let alone = median(&alone.collect::<Vec<_>>())?;
+    let alone = quantity(alone, &companion.metric.unit);
+    let whole = match is_rate {
+        true => format!("of what it reaches alone ({alone})"),
+        false => format!("to what {} has alone ({alone})", companion.name),
+    };
+    let sentence = format!("{} {whole}.", each.join(", "));
+    let finding = Finding::new("cost_to_companion", Severity::Note, sentence, "");
+    (!each.is_empty()).then(|| {
+        companion.costs.iter().fold(finding, |finding, beside| {
+            finding.with_evidence(&format!("{}, ratio", beside.arm), beside.ratio)
+        })
+    })
 }
 
 /// Cost of a run with a companion, divided by the cost without, as in contrasts: block by block, by

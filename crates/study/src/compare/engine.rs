@@ -3,6 +3,7 @@
 //! The engine decides order and stopping; it judges nothing itself. A block is
 //! kept whole or dropped whole, whatever interrupts it.
 
+mod companions;
 mod confirmation;
 mod cpu_time;
 mod dropping;
@@ -23,6 +24,7 @@ use super::results::{DroppedArm, Results};
 use super::{Observer, PADDING, Progress};
 use crate::error::StudyError;
 use crate::load;
+use companions::Companions;
 use cpu_time::CpuTime;
 use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
@@ -87,6 +89,7 @@ struct Engine<'a> {
     started: Duration,
     budget: Budget,
     arms: Vec<ArmState>,
+    companions: Companions,
     columns: Vec<usize>,
     dropped: Vec<DroppedArm>,
     data: Responses,
@@ -147,6 +150,7 @@ impl<'a> Engine<'a> {
             order: ChaCha8Rng::seed_from_u64(plan.seed),
             budget: Budget::new(&plan.tuning, plan.arms.len(), started),
             arms: vec![ArmState::default(); plan.arms.len()],
+            companions: Companions::new(plan.companions.len()),
             columns: (0..plan.arms.len()).collect(),
             dropped: Vec::new(),
             data: Responses::default(),
@@ -177,6 +181,7 @@ impl<'a> Engine<'a> {
             .saturating_sub(self.confirmation_started);
         Results {
             arms: self.arms,
+            alone: self.companions.alone,
             columns: self.columns,
             dropped: self.dropped,
             data: self.data,
@@ -282,6 +287,7 @@ impl<'a> Engine<'a> {
         let began = self.machine.now();
         let mut order = open.to_vec();
         order.shuffle(&mut self.order);
+        self.draw_turns(open.len(), phase);
         let mut whole = WholeBlock {
             costs: vec![None; self.arms.len()],
             slots: vec![0; self.arms.len()],
@@ -302,7 +308,8 @@ impl<'a> Engine<'a> {
                 block_runs: open.len(),
                 at: Duration::ZERO,
             };
-            let run = match self.one_run(arm, moment) {
+            let run = self.run_companions_alone(slot);
+            let run = match run.and_then(|()| self.one_run(arm, moment)) {
                 Ok(run) => run,
                 Err(StudyError::Machine(MachineError::Interrupted)) => {
                     self.keep_as(Phase::Dropped, finished);
@@ -344,6 +351,7 @@ impl<'a> Engine<'a> {
             return Ok(Block::Dropped);
         }
         whole.load = load_of(&finished);
+        self.companions.keep(block);
         for (arm, run) in finished {
             self.arms[arm].keep(run);
         }
@@ -365,12 +373,16 @@ impl<'a> Engine<'a> {
             place: &plan.place,
             binding: plan.binding.as_ref(),
             settings: &plan.settings,
+            companion: self.plan.figure_beside(plan),
             metric: &self.plan.metric,
             output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
             padding: self.order.random_range(0..PADDING),
         };
         let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
         self.arms[arm].is_late |= record.timed_out;
+        if record.companion.is_some() {
+            self.companions.last_run = Duration::from_secs_f64(record.wall_s);
+        }
         if let Some(failure) = failure {
             self.fail(arm, failure);
         }

@@ -36,7 +36,7 @@ pub(crate) use findings::{all_runs, find_load, foreign_cpus};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub(crate) use plan::figure_of;
-pub use plan::{ArmPlan, ComparePlan, Tuning};
+pub use plan::{ArmPlan, CompanionMetric, ComparePlan, Tuning};
 pub(crate) use recommendation::withheld_here;
 pub use traced::trace_arms;
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::plan::CompanionMetric;
 use crate::throttling::Stops;
 use pinwise_machine::{
     Binding, CommandRunner, Coverage, End, MachineError, Output, Request, Run, RunSetting,
@@ -83,6 +84,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) place: &'a Realised,
     pub(crate) binding: Option<&'a Binding>,
     pub(crate) settings: &'a [RunSetting],
+    /// The companion whose figure is read as well.
+    pub(crate) companion: Option<&'a CompanionMetric>,
     pub(crate) metric: &'a Metric,
     pub(crate) output: Output,
     /// Bytes by which the environment is padded.
@@ -118,6 +121,15 @@ impl Trial<'_> {
         moment.at = machine.now().saturating_sub(started);
         let run = machine.run(&self.request())?;
         let (mut record, mut failure) = record(&run, self.metric, self.workload, moment);
+        if let (None, Some(companion)) = (&failure, self.companion) {
+            match read_companion(companion, &run) {
+                Ok(reading) => record.companion = Some(reading),
+                Err(reason) => {
+                    failure = Some(RunFailure::without_figure(reason));
+                    record.metric = MetricReading::default();
+                }
+            }
+        }
         if failure.is_none() {
             failure = self.verify_output(machine)?;
             if failure.is_some() {
@@ -193,6 +205,7 @@ fn record(
         throttled: run.throttled.map(|limit| limit.times),
         throttled_s: run.throttled.map(|limit| limit.held.as_secs_f64()),
         sched_ext: run.sched_ext.clone(),
+        companion: None,
         metric,
     };
     (record, failure)
@@ -246,14 +259,24 @@ fn read_metric(
             (reading, None)
         }
         Err(reason) => {
-            let failure = RunFailure {
-                what: reason.to_string(),
-                hint: "",
-                stderr: String::new(),
-            };
+            let failure = RunFailure::without_figure(reason.to_string());
             (MetricReading::default(), Some(failure))
         }
     }
+}
+
+/// The figure of the companion of a run, or why there is none.
+fn read_companion(companion: &CompanionMetric, run: &Run) -> Result<MetricReading, String> {
+    let measured = Measured {
+        output: run.companion_output.as_deref(),
+        ..Measured::default()
+    };
+    let value = companion.metric.read(&measured);
+    let value = value.map_err(|reason| format!("{}: {reason}", companion.name))?;
+    Ok(MetricReading {
+        value: Some(value),
+        cost: Some(companion.metric.cost(value)),
+    })
 }
 
 impl RunFailure {
@@ -281,11 +304,16 @@ impl RunFailure {
 
     /// The run succeeded, but its output is not what it must be.
     fn invalid_output(reason: &str) -> Self {
+        Self::without_figure(format!(
+            "wrong output: its check says {}",
+            reason.replace('\n', "; ")
+        ))
+    }
+
+    /// The run succeeded, but a figure cannot be read.
+    const fn without_figure(what: String) -> Self {
         Self {
-            what: format!(
-                "wrong output: its check says {}",
-                reason.replace('\n', "; ")
-            ),
+            what,
             hint: "",
             stderr: String::new(),
         }

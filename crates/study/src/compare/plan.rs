@@ -3,7 +3,7 @@
 use crate::error::StudyError;
 use std::time::Duration;
 
-use pinwise_machine::{Binding, Output, RunSetting};
+use pinwise_machine::{Binding, Companion, Output, RunSetting};
 use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
 use pinwise_record::{ComparisonStudy, Finding, ServiceRecord, Stopped};
 use pinwise_stats::confirm::{Question, Score};
@@ -38,6 +38,23 @@ impl ArmPlan {
         let mut groups = self.settings.iter().filter_map(RunSetting::group);
         groups.any(|group| group.limit.is_some())
     }
+
+    /// The command that runs beside its runs.
+    pub(super) fn companion(&self) -> Option<&Companion> {
+        self.settings.iter().find_map(|setting| match setting {
+            RunSetting::Companion(companion) => Some(companion),
+            _ => None,
+        })
+    }
+}
+
+/// A companion whose own figure is read, from what it prints during a run.
+#[derive(Debug, Clone)]
+pub struct CompanionMetric {
+    /// The companion's name.
+    pub name: String,
+    /// Its figure.
+    pub metric: Metric,
 }
 
 /// May it have been rounded by a clock? Unless something says so, whole numbers are counts.
@@ -148,6 +165,8 @@ pub struct ComparePlan {
     /// The service that runs already and is placed in turns; `None`: every run
     /// starts a command.
     pub service: Option<ServiceRecord>,
+    /// Companions whose own figures are read.
+    pub companions: Vec<CompanionMetric>,
 }
 
 /// Without arms, the first of which will be the baseline; with the method's default figures, seed 0
@@ -174,6 +193,7 @@ impl Default for ComparePlan {
             tags: Vec::new(),
             placebo: None,
             service: None,
+            companions: Vec::new(),
         }
     }
 }
@@ -213,6 +233,13 @@ impl ComparePlan {
             arms,
             ..Self::default()
         })
+    }
+
+    /// The figure of the companion of this arm, if it is read.
+    pub(super) fn figure_beside(&self, arm: &ArmPlan) -> Option<&CompanionMetric> {
+        let companion = arm.companion()?;
+        let mut all = self.companions.iter();
+        all.find(|metric| metric.name == companion.name)
     }
 
     /// Checks figures that no type can check.

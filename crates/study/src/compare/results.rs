@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::outcome::ArmState;
-use pinwise_record::Stopped;
+use pinwise_record::{AloneRecord, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::confirm::{Contrast, Look, Question};
@@ -39,6 +39,8 @@ impl Results {
 /// What the engine hands to the assembly of the record.
 pub(super) struct Results {
     pub(super) arms: Vec<ArmState>,
+    /// Runs of each companion of the plan without the program.
+    pub(super) alone: Vec<Vec<AloneRecord>>,
     /// Arms of the columns of `data` and of the look.
     pub(super) columns: Vec<usize>,
     /// Arms that the look no longer has.

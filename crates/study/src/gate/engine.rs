@@ -374,6 +374,7 @@ impl<'a> Engine<'a> {
             place: &self.plan.place,
             binding: None,
             settings: &[],
+            companion: None,
             metric: &benchmark.metric,
             output: match benchmark.metric.needs_output() {
                 true => Output::Keep,

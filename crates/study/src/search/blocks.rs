@@ -61,6 +61,7 @@ impl Engine<'_> {
             place: &plan.place,
             binding: None,
             settings: &[],
+            companion: None,
             metric: &self.plan.metric,
             output: output_named(&self.plan.output, &plan.name, &run_name),
             padding,

@@ -21,6 +21,7 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
             place: &arm.place,
             binding: None,
             settings: &[],
+            companion: None,
             metric: &engine.plan.metric,
             output: engine.plan.output.clone(),
             padding: 0,

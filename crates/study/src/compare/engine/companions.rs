@@ -1,0 +1,105 @@
+//! Runs of companions without the program: what their figures beside it are compared with.
+
+use std::time::Duration;
+
+use rand::RngExt;
+
+use super::{CompareError, Engine};
+use crate::compare::outcome::{Moment, Trial};
+use pinwise_machine::{Output, RunSetting};
+use pinwise_record::{AloneRecord, MetricReading, Phase};
+use pinwise_workload::{Command, Metric, Workload};
+
+/// As long as no run beside the companion is known.
+const FIRST_RUN: Duration = Duration::from_secs(1);
+
+/// The runs of companions without the program.
+pub(super) struct Companions {
+    /// Of whole blocks, by companion.
+    pub(super) alone: Vec<Vec<AloneRecord>>,
+    /// How long the last run beside one took.
+    pub(super) last_run: Duration,
+    /// Those of the present block: before which run, and the figure.
+    present: Vec<(usize, Option<MetricReading>)>,
+    /// One that fails alone is not tried again.
+    failed: Vec<bool>,
+}
+
+impl Companions {
+    pub(super) fn new(companions: usize) -> Self {
+        Self {
+            alone: vec![Vec::new(); companions],
+            last_run: FIRST_RUN,
+            present: Vec::new(),
+            failed: vec![false; companions],
+        }
+    }
+
+    /// The present block is whole.
+    pub(super) fn keep(&mut self, block: usize) {
+        for (alone, (_, metric)) in self.alone.iter_mut().zip(self.present.drain(..)) {
+            alone.extend(metric.map(|metric| AloneRecord { block, metric }));
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Draws before which run of a block each companion runs alone; a warm-up has no such run.
+    pub(super) fn draw_turns(&mut self, runs: usize, phase: Phase) {
+        let companions = match phase {
+            Phase::Warmup => 0,
+            _ => self.plan.companions.len(),
+        };
+        self.companions.present = (0..companions)
+            .map(|_| (self.order.random_range(0..runs), None))
+            .collect();
+    }
+
+    /// Runs those companions alone whose turn is before this run of the block.
+    pub(super) fn run_companions_alone(&mut self, slot: usize) -> Result<(), CompareError> {
+        for number in 0..self.companions.present.len() {
+            if self.companions.present[number].0 == slot && !self.companions.failed[number] {
+                self.companions.present[number].1 = self.run_alone(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One companion for as long as a run of the program, of which nothing but a sleeping process
+    /// is there.
+    fn run_alone(&mut self, number: usize) -> Result<Option<MetricReading>, CompareError> {
+        let plan = self.plan;
+        let metric = &plan.companions[number];
+        let mut arms = plan.arms.iter();
+        let beside = arms.find_map(|arm| arm.companion().filter(|c| c.name == metric.name));
+        let seconds = format!("{:.3}", self.companions.last_run.as_secs_f64());
+        let sleep = Command::from_argv(vec!["sleep".to_owned(), seconds]);
+        let (Some(companion), Ok(sleep)) = (beside, sleep) else {
+            return Ok(None);
+        };
+        let trial = Trial {
+            workload: &Workload::new(sleep),
+            place: &plan.arms[plan.baseline].place,
+            binding: None,
+            settings: &[RunSetting::Companion(companion.clone())],
+            companion: Some(metric),
+            metric: &Metric::wall(),
+            output: Output::Discard,
+            padding: 0,
+        };
+        let moment = Moment {
+            phase: Phase::Confirmation,
+            block: 0,
+            order: 0,
+            block_runs: 1,
+            at: Duration::ZERO,
+        };
+        let (run, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        if let Some(failure) = failure {
+            self.companions.failed[number] = true;
+            self.observer
+                .warn(&format!("{} alone: {failure}", metric.name));
+        }
+        Ok(run.companion)
+    }
+}
