@@ -245,8 +245,18 @@ test('what is unavailable is left out, never 0', () => {
     null,
     null,
     null,
+    null,
     'failed: exit 1',
   ]);
+  const held = run(1, 0, { user_s: 2, sys_s: 1, throttled_s: 9 });
+  const limited = {
+    name: 'limit=0.5',
+    setting: { limit: { cpus: 0.5, period_s: 0.1 } },
+    runs: [held, held],
+  };
+  const free = { name: 'os-default', runs: [run(1, 0, { throttled_s: 0 })] };
+  const both = armRows(armLines(comparison({ arms: [limited, free] })), 's');
+  expect(both.map((row) => row[8])).toEqual(['75.0 %', null]);
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
 });
 

@@ -8,6 +8,7 @@ import type {
   ContrastRecord,
   EffectRecord,
   HeadlineRecord,
+  RunRecord,
   SettingRecord,
 } from '../../records';
 import { disagreeing, ratiosOf, wordsOf } from './disagreement';
@@ -466,6 +467,19 @@ const times = (ratio: number): string => `×${fixed(ratio, 2)}`;
 const pText = (value: number): string =>
   value < 0.0001 ? '< 0.0001' : value.toPrecision(2);
 
+/** For how much of the time in which its threads could run an arm's own limit held them back. */
+function throttledText(arm: Arm): string | null {
+  if (!arm.setting?.limit) return null;
+  const sum = (part: (run: RunRecord) => unknown): number =>
+    (arm.runs ?? [])
+      .map(part)
+      .filter(finite)
+      .reduce((a, b) => a + b, 0);
+  const held = sum((run) => run.throttled_s);
+  const cpu = sum((run) => run.user_s) + sum((run) => run.sys_s);
+  return held + cpu > 0 ? percent(held / (held + cpu)) : null;
+}
+
 /** Rows of the arms: the CPUs of each, and its result. */
 export function armRows(
   lines: readonly ArmLine[],
@@ -486,6 +500,7 @@ export function armRows(
     finite(line.arm.threads?.blocked)
       ? percent(line.arm.threads.blocked)
       : null,
+    throttledText(line.arm),
     line.word +
       (line.isBest ? ', best' : '') +
       (line.arm.invalid ? `: ${line.arm.invalid}` : ''),

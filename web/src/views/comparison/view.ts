@@ -227,6 +227,7 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
             'Threads running',
             'Threads queued',
             'All blocked',
+            'Throttled',
           ),
           { name: 'Standing' },
         ],
