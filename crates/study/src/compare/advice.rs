@@ -179,6 +179,13 @@ pub(super) fn commands(
     let mut commands = record.commands_of(arm);
     let program = |tool: Tool| record.program_of(arm, |word| tool.escape_word(word));
     commands.extend(launchers::commands(place, &arm.setting, topology, &program));
+    if arm.setting.has_group() {
+        // Files, not a command that starts it.
+        commands.push(CommandRecord {
+            what: "for Kubernetes".to_owned(),
+            line: format!("pinwise apply {} --as kubernetes", record.id),
+        });
+    }
     commands
 }
 

@@ -320,10 +320,10 @@ test('what an arm had beside its placement is said in words', () => {
   expect(settingText(undefined)).toBe('');
   const limit = { cpus: 0.5, period_s: 0.02 };
   expect(settingText({ limit, is_exclusive: false })).toBe(
-    'limit of 0.5 CPUs in 20 ms',
+    'limit of 0.5 CPUs in 20 ms (Kubernetes: limits.cpu: 500m)',
   );
   const beside = [{ name: 'noise', command: ['stress-ng', '--cpu', '1'] }];
   expect(settingText({ is_exclusive: true, policy: 'batch', beside })).toBe(
-    'cpuset of its own, policy batch, beside noise: stress-ng --cpu 1',
+    'cpuset of its own (Kubernetes: a Guaranteed pod, static policy), policy batch, beside noise: stress-ng --cpu 1',
   );
 });

@@ -215,9 +215,11 @@ export function settingText(setting: SettingRecord | null | undefined): string {
   const { limit } = setting ?? {};
   const parts = [
     limit &&
-      `limit of ${limit.cpus} CPUs in ${1000 * (limit.period_s ?? 0)} ms`,
+      `limit of ${limit.cpus} CPUs in ${1000 * (limit.period_s ?? 0)} ms (Kubernetes: limits.cpu: ${Math.round(1000 * (limit.cpus ?? 0))}m)`,
     setting?.is_exclusive &&
-      `cpuset of its own${setting.is_isolated ? ', isolated' : ''}`,
+      (setting.is_isolated
+        ? 'cpuset of its own, isolated'
+        : 'cpuset of its own (Kubernetes: a Guaranteed pod, static policy)'),
     setting?.policy && `policy ${setting.policy}`,
     typeof setting?.nice === 'number' && `nice ${setting.nice}`,
     setting?.has_core_scheduling && 'core scheduling',
