@@ -18,7 +18,12 @@ const NAME_WIDTH: usize = 26;
 const CPUS_WIDTH: usize = 9;
 
 /// Notes that answer what was asked, by companions and limits as arms.
-const ASKED: [&str; 3] = ["beside", "cost_to_companion", "arm_throttled"];
+const ASKED: [&str; 4] = [
+    "beside",
+    "cost_to_companion",
+    "arm_throttled",
+    "limit_not_reached",
+];
 
 /// A comparison that has just ended, for a terminal: the answer comes last, next to the prompt.
 /// [`comparison`] has the rest: what repeats the table, notes and the method.

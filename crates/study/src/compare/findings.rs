@@ -76,6 +76,7 @@ pub(super) fn all(
     findings.extend(companions::findings(record, plan));
     let own_limits = record.arms.iter();
     findings.extend(own_limits.filter_map(|arm| throttling::own_limit(arm, record)));
+    findings.extend(throttling::idle_limits(record));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
     findings.extend(plan.arms.iter().filter_map(find_equivalent));

@@ -81,6 +81,30 @@ pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
     )
 }
 
+/// Arms whose limit held hardly anything back: they show what the default does, and nothing of what
+/// the limit costs a program that needs more.
+pub(super) fn idle_limits(record: &Comparison) -> Option<Finding> {
+    let is_idle = |arm: &&Arm| {
+        let is_limited = arm.setting.limit.is_some() && !arm.runs.is_empty();
+        is_limited && share_held_back(&arm.runs) < HELD_BACK
+    };
+    let arms: Vec<&Arm> = record.arms.iter().filter(is_idle).collect();
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    let runs = arms.iter().flat_map(|arm| &arm.runs);
+    let used = runs.filter_map(|run| Some(run.cpu_s()? / run.wall_s));
+    let most = used.fold(0.0, f64::max);
+    (!arms.is_empty()).then(|| {
+        let sentence = format!(
+            "{} throttled it for less than {} of the time in which it could run: no run used more than {most:.2} CPUs on average.",
+            names.join(", "),
+            round_percent(HELD_BACK),
+        );
+        let advice = "What a limit costs shows only where it is reached: give the command more work, or the machine less other load.";
+        Finding::new("limit_not_reached", Severity::Note, sentence, advice)
+            .with_evidence("most_cpus", most)
+    })
+}
+
 fn fitting(limit: f64) -> String {
     match limit {
         ..1.0 => "Even one thread exceeds the limit.".to_owned(),
@@ -96,5 +120,38 @@ fn share_held_back(runs: &[RunRecord]) -> f64 {
     match held_s > 0.0 {
         true => held_s / (held_s + cpu_s),
         false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::CpuLimitRecord;
+
+    #[test]
+    fn limits_that_are_never_reached_are_named() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        assert_eq!(idle_limits(&record), None);
+        for (arm, held_s) in record.arms.iter_mut().zip([0.0, 0.004, 0.02]) {
+            arm.setting.limit = Some(CpuLimitRecord {
+                cpus: 1.5,
+                period_s: 0.1,
+            });
+            arm.runs.truncate(2);
+            for run in &mut arm.runs {
+                (run.wall_s, run.user_s, run.sys_s) = (2.0, Some(0.8), Some(0.02));
+                run.throttled_s = Some(held_s);
+            }
+        }
+        let names =
+            |arms: &[Arm]| -> Vec<String> { arms.iter().map(|arm| arm.name.clone()).collect() };
+        let names = names(&record.arms);
+        let found = idle_limits(&record).unwrap();
+        let said = format!("{}, {} throttled it for less than 1 %", names[0], names[1]);
+        assert!(found.sentence.starts_with(&said), "{}", found.sentence);
+        assert!(found.sentence.contains("0.41 CPUs"), "{}", found.sentence);
+        assert_eq!(own_limit(&record.arms[1], &record), None);
+        assert!(own_limit(&record.arms[2], &record).is_some());
     }
 }
