@@ -398,6 +398,17 @@ impl Comparison {
         }
     }
 
+    /// The title, and the figure of which nothing else says what it is: two comparisons of one
+    /// command by its mean and its 99th percentile would look alike.
+    #[must_use]
+    pub fn title_in_lists(&self) -> String {
+        let is_of_output = self.metric.unit.is_empty() && self.metric.name.contains(':');
+        match is_of_output && self.study == ComparisonStudy::Compare {
+            true => format!("{} · {}", self.title(), self.metric.name),
+            false => self.title(),
+        }
+    }
+
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {

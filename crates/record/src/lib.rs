@@ -220,8 +220,12 @@ impl StoredRecord for TopologyRecord {
 impl StoredRecord for Comparison {
     fn entry(&self) -> Entry {
         let (host, sentence) = (self.host_name(), &self.verdict.sentence);
-        self.header
-            .to_growing_entry::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
+        self.header.to_growing_entry::<Self>(
+            self.stopped.as_ref(),
+            host,
+            self.title_in_lists(),
+            sentence,
+        )
     }
 }
 

@@ -120,3 +120,16 @@ proptest! {
         prop_assert_eq!(read::<TopologyRecord>(&text).unwrap(), record);
     }
 }
+
+#[test]
+fn lists_tell_comparisons_of_other_figures_apart() {
+    let read = |text: &str| -> Comparison { serde_json::from_str(text).unwrap() };
+    let wall = read(include_str!("../../../tests/data/records/comparison.json"));
+    assert_eq!(wall.entry().title, wall.title());
+    let own = read(include_str!(
+        "../../../tests/data/records/comparison-higher.json"
+    ));
+    let title = own.entry().title;
+    assert!(title.ends_with(&own.metric.name) && title.len() > own.metric.name.len());
+    assert_ne!(title, own.title());
+}

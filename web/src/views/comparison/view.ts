@@ -279,7 +279,14 @@ function methodPart(
     facts([
       [
         'Figure',
-        `${record.metric?.label || metricWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`,
+        [
+          ...new Set([
+            record.metric?.label || metricWord(record),
+            record.metric?.unit
+              ? `in ${record.metric.unit}`
+              : metricWord(record),
+          ]),
+        ].join(', '),
       ],
       [
         'Design',
