@@ -115,12 +115,18 @@ fn companions_that_cannot_be_are_refused() {
     refused(&simulated, "omit it with --machine sim:");
 }
 
-/// Says when it ends how much it got done: less if the program was there.
-const NEIGHBOUR: &str = "noise=rm -f here; echo 7777 rounds; touch ready; trap 'if [ -e here ]; then echo 600 rounds; else echo 1000 rounds; fi; exit' TERM; while :; do sleep 0.01; done";
+/// Says when it ends how much it got done: less if the program was there. A shell has started it.
+const NEIGHBOUR: &str = "noise=sh neighbour; exit 0";
+const NEIGHBOUR_ITSELF: &str = "rm -f here
+echo 7777 rounds
+touch ready
+trap 'sleep 0.05; if [ -e here ]; then echo 600 rounds; else echo 1000 rounds; fi; exit' TERM
+while :; do sleep 0.01; done";
 
 #[test]
 fn a_companion_with_a_figure_says_what_the_program_costs_it() {
     let trial = Trial::new();
+    std::fs::write(trial.path("neighbour"), NEIGHBOUR_ITSELF).unwrap();
     let compare = |metric: &str| {
         let beside = ["--beside", NEIGHBOUR, "--beside-ready", "rm ready"];
         let metric = ["--beside-metric", metric, "--max-runs", "7", "--shell=sh"];

@@ -100,17 +100,21 @@ impl LinuxMachine {
             if !self.left.contains(&pid) {
                 ended = ended.or(Some(companion.name));
             }
-            sys::kill(pid, libc::SIGTERM);
-            self.reap_until(GRACE, |machine| !machine.left.contains(&pid));
+            // All of it, as systemd does: what a shell has started prints its figures, too.
+            for one in tree::descendants(pid).into_iter().chain([pid]) {
+                sys::kill(one, libc::SIGTERM);
+            }
+            let is_over = |machine: &Self| {
+                let others = machine.helpers.union(&machine.left).copied();
+                !machine.left.contains(&pid) && tree::own_children(&others.collect()).is_empty()
+            };
+            self.reap_until(GRACE, is_over);
             for below in tree::descendants(pid) {
                 sys::kill(below, libc::SIGKILL);
             }
             sys::kill(-pid, libc::SIGKILL);
             guardian::end_marked(&format!("{MARK}={}", companion.mark));
-            self.reap_until(tree::ENDING, |machine| {
-                let others = machine.helpers.union(&machine.left).copied();
-                !machine.left.contains(&pid) && tree::own_children(&others.collect()).is_empty()
-            });
+            self.reap_until(tree::ENDING, is_over);
         }
         (ended, self.streams.take_companion())
     }
