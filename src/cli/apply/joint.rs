@@ -29,8 +29,11 @@ pub(super) fn apply(
         AnyRecord::Comparison(record) if record.joint.is_some() => {
             let targets = args.target.as_deref().map(Target::parse_list);
             let targets = targets.transpose().context("--as")?;
-            let targets = targets
+            let mut targets = targets
                 .context("several programs are placed by --as systemd or --as kubernetes")?;
+            if args.target.as_deref() == Some("all") {
+                targets.retain(|target| target.tool.places_several());
+            }
             let (topology, _) = open_machine(global, 0, CycleCounting::IfCheap)?.topology()?;
             print(&record, &targets, &topology, terminal).map(Some)
         }

@@ -48,14 +48,18 @@ fn programs_are_placed_together_and_leave_nothing() {
         assert!(program["default_value"].as_f64().unwrap() > 0.0, "{record}");
     }
     let id = record["id"].as_str().unwrap();
+    // All tools that can place several programs, among them systemd.
     let applied = trial
-        .pinwise(&["apply", id, "--as", "systemd"])
+        .pinwise(&["apply", id, "--as", "all"])
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&applied.stdout);
     let err = String::from_utf8_lossy(&applied.stderr);
     match record["verdict"]["kind"].as_str().unwrap() {
-        "best" => assert!(out.contains(".service.d/50-pinwise.conf"), "{out}{err}"),
+        "best" => {
+            assert!(out.contains(".service.d/50-pinwise.conf"), "{out}{err}");
+            assert!(out.contains("kind: Pod"), "{out}{err}");
+        }
         "leave_alone" => assert!(out.contains("Nothing to apply"), "{out}{err}"),
         _ => assert!(err.contains("has no answer"), "{out}{err}"),
     }

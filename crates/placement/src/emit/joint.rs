@@ -182,6 +182,9 @@ mod tests {
         // Two share six CPUs, two of which one has alone.
         assert_eq!(text.matches("limits:").count(), 1, "{text}");
         assert!(text.contains("cpuManagerPolicy: static"), "{text}");
-        assert!(emit_jointly(Tool::Docker, &programs, &topology).is_none());
+        for tool in Tool::ALL {
+            let emission = emit_jointly(tool, &programs, &topology);
+            assert_eq!(emission.is_some(), tool.places_several(), "{tool:?}");
+        }
     }
 }

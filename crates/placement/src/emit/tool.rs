@@ -50,6 +50,12 @@ pub enum Tool {
 }
 
 impl Tool {
+    /// Can it place several programs at once ([`emit_jointly`](super::emit_jointly))?
+    #[must_use]
+    pub const fn places_several(self) -> bool {
+        matches!(self, Self::Systemd | Self::Kubernetes)
+    }
+
     /// Escapes a word of the program for the tool: arguments of systemd's services and of
     /// Kubernetes' containers are searched for variables, and `$$` is a dollar.
     #[must_use]

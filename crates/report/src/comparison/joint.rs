@@ -43,6 +43,13 @@ pub(super) fn programs(joint: &JointRecord) -> String {
 fn row(program: &JointProgramRecord) -> [String; 7] {
     let unit = &program.metric.unit;
     let value = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
+    // Programs of one plan may have figures of either direction.
+    let is_higher_better = program.metric.better == Direction::Higher;
+    let direction = match program.default_value.zip(program.placed_value) {
+        Some((before, now)) if now != before && (now > before) == is_higher_better => " better",
+        Some((before, now)) if now != before => " worse",
+        _ => "",
+    };
     let sign = match program.metric.better {
         Direction::Higher => '≥',
         _ => '≤',
@@ -58,7 +65,44 @@ fn row(program: &JointProgramRecord) -> [String; 7] {
         shorten(&program.cpus, CPUS_WIDTH),
         value(program.default_value),
         value(program.placed_value),
-        or_dash(&program.change).to_owned(),
+        format!("{}{direction}", or_dash(&program.change)),
         limit,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::MetricRecord;
+
+    #[test]
+    fn each_program_says_which_direction_is_better() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let record: pinwise_record::Comparison = serde_json::from_str(text).unwrap();
+        let change = |better: Direction, placed: f64| {
+            let program = JointProgramRecord {
+                name: "web".to_owned(),
+                change: "+50.0 %".to_owned(),
+                default_value: Some(2.0),
+                placed_value: Some(placed),
+                metric: MetricRecord {
+                    better,
+                    ..record.metric.clone()
+                },
+                command: Vec::new(),
+                load: None,
+                weight: 1.0,
+                limit: None,
+                placement: String::new(),
+                cpus: String::new(),
+                default_limit: None,
+                placed_limit: None,
+            };
+            row(&program)[5].clone()
+        };
+        assert_eq!(change(Direction::Lower, 3.0), "+50.0 % worse");
+        assert_eq!(change(Direction::Higher, 3.0), "+50.0 % better");
+        assert_eq!(change(Direction::Lower, 1.0), "+50.0 % better");
+        assert_eq!(change(Direction::Lower, 2.0), "+50.0 %");
+    }
 }
