@@ -318,6 +318,16 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     assert_ne!(hook.output().unwrap().status.code(), Some(2));
     assert_eq!(state(), before);
     check_history(&stage, &folder);
+    // What the names stood for then.
+    let [base, head] = ["HEAD~2", "HEAD~1"].map(|name| {
+        let commit = git(&folder, &["rev-parse", name]);
+        format!("{name} ({})", &commit[..8])
+    });
+    check(
+        &stage.run_in_project("record list"),
+        0,
+        &format!("{head} against {base}"),
+    );
     let built = std::fs::read_to_string(clones(&stage).unwrap().join("times")).unwrap();
     assert_eq!(built.lines().count(), 3, "each of three commits once");
 }

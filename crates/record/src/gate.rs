@@ -63,6 +63,25 @@ pub struct BuildRecord {
     pub variant: Option<u32>,
 }
 
+/// Digits of a commit that are shown.
+const COMMIT_DIGITS: usize = 8;
+
+impl BuildRecord {
+    /// Its name, with the commit that it stood for: `HEAD (1a2b3c4d)`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let commit = self.commit.as_deref().filter(|commit| {
+            let is_beginning = commit.starts_with(&self.name);
+            !(is_beginning && self.name.len() >= COMMIT_DIGITS)
+        });
+        let short = commit.map(|commit| commit.get(..COMMIT_DIGITS).unwrap_or(commit));
+        short.map_or_else(
+            || self.name.clone(),
+            |short| format!("{} ({short})", self.name),
+        )
+    }
+}
+
 /// How a gate was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -226,7 +245,9 @@ impl GateRecord {
         let benchmarks = count(self.benchmarks.len(), "benchmark");
         format!(
             "{} against {}: {} ({benchmarks})",
-            self.head.name, self.base.name, self.suite
+            self.head.label(),
+            self.base.label(),
+            self.suite
         )
     }
 
