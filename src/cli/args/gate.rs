@@ -21,7 +21,9 @@ A suite is a file:
   [[benchmark]]
   name = \"compress\"
   run = \"./target/release/tool -9 big.txt\"
-  metric = \"cpu\"      # default: wall time and CPU time are both judged
+
+With metric = \"cpu\" in it a benchmark is judged by CPU time alone (default: wall
+time and CPU time). One that lists benchmarks of a framework:
   [[benchmark]]
   adapter = \"criterion\"
   run = \"cargo bench --bench codec --\"

@@ -148,7 +148,7 @@ fn add_help_option(command: clap::Command, heading: Option<&'static str>) -> cla
 }
 
 /// With a help that fits one screen: the usual options, a line each, and nothing after the
-/// examples.
+/// examples but a file that the command needs.
 fn brief(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let is_rare = RARE.contains(&arg.get_id().as_str());
@@ -159,12 +159,25 @@ fn brief(command: clap::Command) -> clap::Command {
         }
     });
     let command = one_line_each(command);
-    let examples = command.get_after_help().map(ToString::to_string);
-    let command = match examples.as_deref().and_then(|text| text.split_once("\n\n")) {
-        Some((examples, _)) => command.after_help(examples.to_owned()),
+    let after = command.get_after_help().map(ToString::to_string);
+    let command = match after.as_deref() {
+        Some(after) => command.after_help(keep_examples(after)),
         None => command,
     };
     command.mut_subcommands(brief)
+}
+
+/// The examples, with that of a file.
+fn keep_examples(after: &str) -> String {
+    let paragraphs = after.split("\n\n").enumerate();
+    let is_file = |text: &str| {
+        text.lines()
+            .next()
+            .is_some_and(|l| l.ends_with(" is a file:"))
+    };
+    let kept = paragraphs.filter(|(at, text)| *at == 0 || is_file(text));
+    let kept: Vec<&str> = kept.map(|(_, text)| text).collect();
+    kept.join("\n\n")
 }
 
 /// With as much of each option's text as fits into a line.

@@ -20,13 +20,16 @@ use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, p
   pinwise search --joint plan.toml            # several programs together
 
 {threads} in the command is replaced by the number of threads; --threads also
-sets the variables of --threads-env. Results are stored during the search: after
-an interruption, --resume continues it. `pinwise search predict` predicts the
-cost of any other placement.
+sets the variables of --threads-env.
 
---joint takes a file with a [[program]] for each of two to six programs that
-share the machine: name, command, metric, weight and limit of its figure; a
-service has ready and load as well (docs/search.md has an example).",
+A joint plan has two to six programs (services, limits: docs/search.md):
+  [[program]]
+  name = \"query\"
+  command = \"./bench --threads 4\"
+  metric = \"regex:p99 ([0-9.]+) lower\"   # default: wall
+  [[program]]
+  name = \"batch\"
+  command = \"xz -T4 -k -c big.tar\"",
     args_conflicts_with_subcommands = true
 )]
 pub struct SearchArgs {
