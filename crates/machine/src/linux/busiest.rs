@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::capture::names;
+use super::daemon;
 use super::process_stat::{ProcessStat, line_of};
 use super::sys;
 use crate::BusyProcess;
@@ -24,9 +25,11 @@ pub fn find_busiest() -> Vec<BusyProcess> {
 /// Process by number: its name and the ticks it has used so far.
 type Ticks = BTreeMap<i32, (String, u64)>;
 
-/// Of all processes but this one.
+/// Of all processes but this one and its helpers.
 fn read_ticks() -> Ticks {
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    // The number by which this `/proc` knows this process, whatever namespace it is of.
+    let own = std::fs::read_link(Path::new("/proc/self"));
+    let own = own.ok().and_then(|own| own.to_str()?.parse().ok());
     let numbers = names(Path::new("/proc")).into_iter();
     let processes = numbers.filter_map(|name| name.parse().ok());
     let read = |process: i32| {
@@ -36,8 +39,9 @@ fn read_ticks() -> Ticks {
         Some((process, (stat.name.to_owned(), user + system)))
     };
     processes
-        .filter(|process| *process != own)
+        .filter(|process| Some(*process) != own)
         .filter_map(read)
+        .filter(|(_, (name, _))| !daemon::is_name(name.as_bytes()))
         .collect()
 }
 
@@ -78,7 +82,23 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_this_machine_are_read() {
-        assert!(read_ticks().contains_key(&1));
+    fn processes_of_this_machine_are_read_without_this_one_and_its_helpers() {
+        let found = read_ticks();
+        assert!(found.contains_key(&1));
+        assert!(!found.contains_key(&std::process::id().cast_signed()));
+        // A helper is known by its name.
+        let mut helper = std::process::Command::new("sh")
+            .args(["-c", "printf pinwise-guard > /proc/$$/comm; read line"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = helper.id().cast_signed();
+        let is_named = || super::super::tree::process_name(pid).unwrap() == "pinwise-guard";
+        while !is_named() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!read_ticks().contains_key(&pid));
+        drop(helper.stdin.take());
+        helper.wait().unwrap();
     }
 }

@@ -25,7 +25,11 @@ pub(super) const DRAIN: &CStr = c"pinwise-drain";
 /// command.
 pub(super) fn is_one(pid: libc::pid_t) -> bool {
     let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
-    let name = name.trim_ascii_end();
+    is_name(name.trim_ascii_end())
+}
+
+/// Is this the name of one of these?
+pub(super) fn is_name(name: &[u8]) -> bool {
     [GUARD, LEDGER, DRAIN]
         .iter()
         .any(|one| one.to_bytes() == name)
