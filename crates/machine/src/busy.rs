@@ -27,6 +27,8 @@ pub struct Busy {
     /// Largest number of threads seen at once, over the whole tree; `None` if the run was too short
     /// to look.
     pub alive: Option<u32>,
+    /// The same without those that hardly ran.
+    pub at_work: Option<u32>,
 }
 
 impl Busy {
@@ -39,10 +41,12 @@ impl Busy {
             .queued
             .map(|queued| queued.as_secs_f64() / run.wall.as_secs_f64());
         let alive = run.threads;
+        let at_work = run.threads_at_work.or(alive);
         cpus.is_finite().then_some(Self {
             cpus,
             queued,
             alive,
+            at_work,
         })
     }
 
@@ -51,13 +55,13 @@ impl Busy {
         self.cpus + self.queued.unwrap_or(0.0)
     }
 
-    /// The nearest whole number, at least 1; if nearly all live threads were busy, all of them.
+    /// The nearest whole number, at least 1; if nearly all threads at work were busy, all of them.
     #[must_use]
     pub fn threads(&self) -> usize {
         let nearest = whole_usize(self.wanted()).max(1);
-        let alive = self.alive.unwrap_or(0);
-        if self.wanted() >= ALL_AT_WORK * f64::from(alive) {
-            return nearest.max(usize::try_from(alive).unwrap_or(nearest));
+        let at_work = self.at_work.unwrap_or(0);
+        if self.wanted() >= ALL_AT_WORK * f64::from(at_work) {
+            return nearest.max(usize::try_from(at_work).unwrap_or(nearest));
         }
         nearest
     }
@@ -99,10 +103,16 @@ mod tests {
 
     #[track_caller]
     fn check(cpus: f64, alive: Option<u32>, threads: usize) {
+        check_working(cpus, alive, alive, threads);
+    }
+
+    #[track_caller]
+    fn check_working(cpus: f64, alive: Option<u32>, at_work: Option<u32>, threads: usize) {
         let busy = Busy {
             cpus,
             queued: Some(0.0),
             alive,
+            at_work,
         };
         assert_eq!(busy.threads(), threads, "{busy:?}");
     }
@@ -115,6 +125,13 @@ mod tests {
         check(0.001, Some(1), 1); // sleep.
         check(0.8, None, 1);
         check(3.6, None, 4);
+    }
+
+    #[test]
+    fn who_only_awaits_the_others_does_not_count() {
+        check_working(3.9, Some(5), Some(4), 4);
+        check_working(3.2, Some(5), Some(4), 4);
+        check_working(3.9, Some(5), None, 4);
     }
 
     #[test]

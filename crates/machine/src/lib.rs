@@ -276,6 +276,8 @@ pub struct Run {
     pub counts: Counts,
     /// Largest number of threads seen at once, over the whole tree.
     pub threads: Option<u32>,
+    /// The same without those that hardly ran, such as one that awaits the others.
+    pub threads_at_work: Option<u32>,
     /// Time the threads of the whole tree were ready but had no CPU; `None` if the kernel does not
     /// keep it, or too many threads ended unseen.
     pub queued: Option<Duration>,

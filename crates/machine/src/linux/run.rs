@@ -145,6 +145,7 @@ impl LinuxMachine {
             involuntary_switches: Some(ended.involuntary_switches),
             counts,
             threads: ended.threads,
+            threads_at_work: ended.threads_at_work,
             queued: ended.queued_s.map(Duration::from_secs_f64),
             granted,
             coverage,

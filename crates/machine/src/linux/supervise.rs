@@ -78,6 +78,7 @@ pub(super) struct Ended {
     pub(super) voluntary_switches: u64,
     pub(super) involuntary_switches: u64,
     pub(super) threads: Option<u32>,
+    pub(super) threads_at_work: Option<u32>,
     /// Seconds that threads were ready but had no CPU, if sampled.
     pub(super) queued_s: Option<f64>,
     pub(super) end: End,
@@ -299,6 +300,7 @@ impl Watch {
                 voluntary_switches: 0,
                 involuntary_switches: 0,
                 threads: None,
+                threads_at_work: None,
                 queued_s: None,
                 end: End::Status(0),
                 left: Vec::new(),
@@ -353,6 +355,7 @@ impl Watch {
         Ended {
             wall: self.last_exit.saturating_sub(self.started),
             threads: self.sampler.most(),
+            threads_at_work: self.sampler.most_at_work(),
             queued_s: self.sampler.queued_s(cpu.as_secs_f64()),
             end,
             ..self.total

@@ -16,6 +16,9 @@ use super::{daemon, sys};
 const MAX_DEPTH: usize = 6;
 /// The share of a tree's CPU time from which the rest is extrapolated.
 const SEEN: f64 = 0.5;
+/// A thread that ran for less than one part in this many of the busiest one's time only started or
+/// awaited the others.
+const IDLE_SHARE: u64 = 4;
 /// Time allowed for ending a tree.
 pub(super) const ENDING: Duration = Duration::from_secs(5);
 
@@ -166,6 +169,15 @@ impl ThreadSampler {
         (self.most > 0).then_some(self.most)
     }
 
+    /// The largest number at once, without those that hardly ran.
+    pub(super) fn most_at_work(&self) -> Option<u32> {
+        let busiest = self.times.values().map(|(ran, _)| *ran).max()?;
+        let is_at_work = |ran: u64| ran >= busiest / IDLE_SHARE;
+        let many = self.times.values().filter(|(ran, _)| is_at_work(*ran));
+        let many = u32::try_from(many.count()).unwrap_or(u32::MAX);
+        Some(many.min(self.most()?))
+    }
+
     /// Seconds that a tree with this CPU time was ready but had no CPU, scaled up from the sampled
     /// threads. `None` if too little was sampled.
     pub(super) fn queued_s(&self, cpu_s: f64) -> Option<f64> {
@@ -176,5 +188,23 @@ impl ThreadSampler {
         }
         let [ran, queued] = seen;
         (ran > 1e9 * SEEN * cpu_s).then(|| cpu_s * queued / ran)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_only_started_the_others_is_not_at_work() {
+        let mut sampler = ThreadSampler::new(Duration::ZERO, true);
+        assert_eq!(sampler.most_at_work(), None);
+        sampler.most = 5;
+        sampler.times = BTreeMap::from([(1, (2, 0))]);
+        sampler.times.extend((2..6).map(|tid| (tid, (100, 40))));
+        assert_eq!((sampler.most(), sampler.most_at_work()), (Some(5), Some(4)));
+        // Compilers one after the other.
+        sampler.most = 2;
+        assert_eq!(sampler.most_at_work(), Some(2));
     }
 }
