@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use crate::cli::Exit;
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
+use pinwise_format::count;
 use pinwise_record::PlacementsRecord;
 use pinwise_topology::Topology;
 
@@ -31,7 +32,16 @@ pub(super) fn placements(
 fn check_threads(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
     let cpus = topology.allowed.len();
     if threads == 0 || threads > cpus {
-        bail!("{threads} threads cannot have a CPU each: write a number from 1 to {cpus}");
+        let range = match cpus {
+            1 => "1".to_owned(),
+            cpus => format!("1 to {cpus}"),
+        };
+        bail!(
+            "{} cannot have a CPU each: {} may be used here; write {range}, or name a larger machine, such as --machine 'sim:core:{} pu:1'",
+            count(threads, "thread"),
+            count(cpus, "CPU"),
+            threads.max(cpus)
+        );
     }
     Ok(threads)
 }

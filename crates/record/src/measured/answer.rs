@@ -36,11 +36,14 @@ impl Measured {
         }
         let (mut right, mut open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
         open.dedup();
-        // Smaller caches may be as reported even if the largest one is not known.
-        if open.contains(&LevelName::Cache.noun()) && right.contains(&LevelName::Cache.noun()) {
-            right.retain(|noun| *noun != LevelName::Cache.noun());
-            open.retain(|noun| *noun != LevelName::Cache.noun());
-            open.push("some cache sizes");
+        // Smaller caches may be as reported even if the largest one is not known: the doubt is said
+        // first.
+        let caches = LevelName::Cache.noun();
+        let doubt = with(Agreement::CannotTell).find(|v| v.level == LevelName::Cache);
+        let doubt = doubt.filter(|_| right.iter().any(|noun| *noun != caches));
+        if doubt.is_some() {
+            right.retain(|noun| *noun != caches);
+            open.retain(|noun| *noun != caches);
         }
         let (right, open) = (right.join(", "), open.join(", "));
         if right.is_empty() {
@@ -53,7 +56,13 @@ impl Measured {
             "" => String::new(),
             open => format!(" as far as could be measured ({open} not confirmed)"),
         };
-        format!("The kernel's picture is right{how_far}: {right} are as measured.")
+        match doubt {
+            Some(doubt) => format!(
+                "{} Apart from that its picture is right{how_far}: {right} are as measured.",
+                doubt.measured
+            ),
+            None => format!("The kernel's picture is right{how_far}: {right} are as measured."),
+        }
     }
 
     /// Which CPUs share something else instead, if groups were found.
@@ -125,7 +134,7 @@ mod tests {
                 (caches.clone(), Agrees),
                 (caches, CannotTell)
             ]),
-            "The kernel's picture is right as far as could be measured (some cache sizes not confirmed): SMT siblings are as measured."
+            "CPUs 0 and 1 share a core. Apart from that its picture is right: SMT siblings are as measured."
         );
         let open = answer(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");

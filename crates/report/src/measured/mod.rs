@@ -71,24 +71,36 @@ pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
     format!("\n{painted}\n{advice}")
 }
 
-/// Contradictions first: they are the reason to measure.
+/// Contradictions and doubts first: they are the reason to measure.
 fn verdicts(found: &Measured, palette: Palette) -> String {
     let mut text = heading("Reported versus measured", palette);
-    for wanted in [
-        Agreement::Contradicted,
-        Agreement::Agrees,
-        Agreement::CannotTell,
-    ] {
-        let of_kind = found.verdicts.iter().filter(|v| v.verdict == wanted);
-        text.extend(of_kind.map(|verdict| show_verdict(verdict, palette)));
+    let of_kind = |wanted: Agreement| found.verdicts.iter().filter(move |v| v.verdict == wanted);
+    for verdict in of_kind(Agreement::Contradicted) {
+        text.push_str(&show_verdict(verdict, None, palette));
     }
+    // Some caches may be as reported and others not: that is one line.
+    let same_level = |verdict: &LevelVerdict, wanted: Agreement| {
+        of_kind(wanted).find(|other| other.level == verdict.level)
+    };
+    for verdict in of_kind(Agreement::CannotTell) {
+        let confirmed = same_level(verdict, Agreement::Agrees);
+        text.push_str(&show_verdict(verdict, confirmed, palette));
+    }
+    let whole = of_kind(Agreement::Agrees);
+    let whole = whole.filter(|verdict| same_level(verdict, Agreement::CannotTell).is_none());
+    text.extend(whole.map(|verdict| show_verdict(verdict, None, palette)));
     if found.verdicts.is_empty() {
         text.push_str("  Nothing could be compared.\n");
     }
     text
 }
 
-fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
+/// A verdict; `confirmed`: what is as reported of the same level.
+fn show_verdict(
+    verdict: &LevelVerdict,
+    confirmed: Option<&LevelVerdict>,
+    palette: Palette,
+) -> String {
     let level = shorten(verdict.level.noun(), 40);
     let sure = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {
@@ -98,6 +110,10 @@ fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
         }
         Agreement::CannotTell if verdict.alone.is_some() => {
             let line = format!("? {level}: unstable; trust neither");
+            (palette.warn(&line), false)
+        }
+        Agreement::CannotTell if confirmed.is_some() => {
+            let line = format!("? {level}: confirmed in part");
             (palette.warn(&line), false)
         }
         Agreement::CannotTell => (palette.warn(&format!("? {level}: inconclusive")), false),
@@ -116,6 +132,7 @@ fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
     } else {
         line("", &verdict.measured);
     }
+    confirmed.inspect(|confirmed| line("Confirmed: ", &confirmed.measured));
     line("→ ", &verdict.advice);
     text
 }
@@ -139,9 +156,9 @@ pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
         say(reason);
     }
     if found.flat {
-        say("None: all CPUs are equally far apart.");
+        say("No CPUs are closer to each other than to the rest: all are equally far apart.");
     } else if found.levels.is_empty() && found.cannot_tell.is_none() {
-        say("None.");
+        say("No groups of CPUs that are closer to each other than to the rest.");
     }
     for level in found.levels {
         write_level(level, &mut say);
@@ -194,4 +211,53 @@ fn folded_groups(groups: &[String]) -> String {
     };
     let list = named.join("  ");
     format!("{}{size}: CPUs {list}{more}", count(groups.len(), "group"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::LevelName;
+
+    #[test]
+    fn caches_that_are_confirmed_in_part_are_one_line_before_what_agrees() {
+        let verdict = |level: LevelName, verdict, measured: &str| LevelVerdict {
+            level,
+            verdict,
+            alone: None,
+            claim: String::new(),
+            measured: measured.to_owned(),
+            confidence: 0.8,
+            advice: String::new(),
+        };
+        let found = Measured {
+            verdicts: vec![
+                verdict(LevelName::Smt, Agreement::Agrees, "They share no core."),
+                verdict(LevelName::Cache, Agreement::Agrees, "A program sees L2."),
+                verdict(LevelName::Cache, Agreement::CannotTell, "No L3 is seen."),
+            ],
+            ..Measured::default()
+        };
+        let text = verdicts(&found, Palette::new(false));
+        let expected = "\nReported versus measured\n  ? cache sizes: confirmed in part\n    \
+            No L3 is seen.\n    Confirmed: A program sees L2.\n  \
+            ✓ SMT siblings: agrees (confidence 0.80)\n    They share no core.\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn where_no_level_is_found_a_sentence_says_so() {
+        let found = |flat, cannot_tell| Levels {
+            levels: &[],
+            flat,
+            cannot_tell,
+            notes: &[],
+        };
+        let text = |flat, cannot_tell| levels(&found(flat, cannot_tell), Palette::new(false));
+        for (flat, reason) in [(true, None), (false, None), (false, Some("Too few pairs."))] {
+            let text = text(flat, reason);
+            let line = text.lines().nth(2).unwrap_or_default();
+            assert!(line.ends_with('.') && line.contains(' '), "{text}");
+            assert!(!text.contains("None"), "{text}");
+        }
+    }
 }

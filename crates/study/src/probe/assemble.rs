@@ -37,7 +37,8 @@ pub(super) fn assemble(
     let figure = |a, b| Some(pairs.latency.at(a, b)).filter(|v| v.is_finite());
     let mut notes = wiring.notes.clone();
     notes.extend(found.notes.iter().chain(&found.changed).cloned());
-    if topology.identity.hypervisor.is_some() && found.drift.is_none() && n > 1 {
+    let has_found = wiring.is_flat || !wiring.levels.is_empty();
+    if topology.identity.hypervisor.is_some() && found.drift.is_none() && has_found {
         notes.push(
             "In a virtual machine this may change at any time: check with --watch 60s.".to_owned(),
         );

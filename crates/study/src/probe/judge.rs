@@ -216,9 +216,9 @@ fn unseen_caches(case: &Case<'_>, seen: &[u8]) -> Option<Opinion> {
     let named: Vec<String> = unseen.iter().map(named).collect();
     (!named.is_empty()).then(|| {
         let named = named.join(", ");
-        let claim = format!("The system reports {named}.");
+        let claim = format!("The kernel claims {named}.");
         let measured = format!(
-            "{named} not seen by the measurement: loads do not get slower where it would end."
+            "The kernel claims {named}; measurement does not confirm it: loads do not get slower where it would end."
         );
         Opinion::cannot_tell(claim, measured)
     })
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(shown.len(), 2, "{shown:?}");
         let (verdict, measured) = shown.pop().unwrap();
         assert_eq!(verdict, Agreement::CannotTell);
-        let not_seen = "L3 (32 MiB) not seen by the measurement: ";
+        let not_seen = "The kernel claims L3 (32 MiB); measurement does not confirm it: ";
         assert!(measured.starts_with(not_seen), "{measured}");
         assert_eq!(shown[0].0, Agreement::Agrees);
         let l3 = Some(32 << 20);

@@ -47,6 +47,8 @@ const STREAM_CACHES: u64 = 4;
 const ARRAY: (u64, u64) = (32 << 20, 256 << 20);
 /// Numbers of CPUs that bandwidth is measured on, at most.
 const MAX_COUNTS: usize = 6;
+/// Places of missing bandwidths that are named.
+const NAMED_PLACES: usize = 3;
 
 /// Largest reported cache, and memory, bytes.
 fn cache_and_memory_bytes(topology: &Topology) -> (u64, u64) {
@@ -188,6 +190,29 @@ fn array_bytes(topology: &Topology, threads: usize) -> usize {
     usize::try_from(wanted.clamp(ARRAY.0, ARRAY.1).min(most)).unwrap_or(usize::MAX)
 }
 
+/// `write, copy of CPUs 0-1; read of CPU 0 …`.
+fn name_bandwidths(missed: &[(CpuSet, Stream, Option<usize>)]) -> String {
+    let mut named: Vec<(String, Vec<&str>)> = Vec::new();
+    for (cpus, stream, node) in missed {
+        let node = node.map_or_else(String::new, |node| format!(" from node {node}"));
+        let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+        let place = format!("{noun} {cpus}{node}");
+        match named.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, streams)) => streams.push(stream.name()),
+            None => named.push((place, vec![stream.name()])),
+        }
+    }
+    let more = if named.len() > NAMED_PLACES {
+        " …"
+    } else {
+        ""
+    };
+    let named = named.into_iter().take(NAMED_PLACES);
+    let named = named.map(|(place, streams)| format!("{} of {place}", streams.join(", ")));
+    let named: Vec<String> = named.collect();
+    format!("{}{more}", named.join("; "))
+}
+
 /// Bandwidth by number of CPUs, then of each node's CPUs to each node.
 pub(super) fn measure_bandwidth(
     session: &mut Session<'_>,
@@ -201,11 +226,13 @@ pub(super) fn measure_bandwidth(
     }
     let mut records = Vec::new();
     let total = wanted.len();
-    for (done, (cpus, stream, node)) in wanted.into_iter().enumerate() {
+    for (done, (cpus, stream, node)) in wanted.iter().cloned().enumerate() {
         if session.time_left().is_zero() {
+            let missed = wanted.get(done..).unwrap_or_default();
             session.leave_out(format!(
-                "{} of {total} bandwidths (time budget used up).",
-                total - done
+                "{} of {total} bandwidths, {} (time budget used up).",
+                missed.len(),
+                name_bandwidths(missed)
             ));
             break;
         }

@@ -1,5 +1,6 @@
 //! One measurement in progress: the machine, the remaining time, and what had to be discarded.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::estimate::{Effort, Sample, estimate};
@@ -25,7 +26,7 @@ pub(super) struct Session<'a> {
     /// A thread was found elsewhere than it was pinned.
     pub(super) is_displaced: bool,
     /// Probes without a single good batch.
-    unfinished: usize,
+    unfinished: BTreeMap<&'static str, usize>,
     /// Why probes are unavailable here, each reason once.
     unavailable: Vec<String>,
 }
@@ -54,7 +55,7 @@ impl<'a> Session<'a> {
                 ..EffortRecord::default()
             },
             is_displaced: false,
-            unfinished: 0,
+            unfinished: BTreeMap::new(),
             unavailable: Vec::new(),
         }
     }
@@ -106,8 +107,9 @@ impl<'a> Session<'a> {
             self.effort.batches_switched += sample.switched;
             self.effort.batches_stolen += sample.stolen;
             self.is_displaced |= sample.is_displaced;
-            self.unfinished +=
-                usize::from(sample.values.is_empty() && sample.unavailable.is_none());
+            if sample.values.is_empty() && sample.unavailable.is_none() {
+                *self.unfinished.entry(self.part).or_default() += 1;
+            }
             if let Some(reason) = &sample.unavailable
                 && !self.unavailable.contains(reason)
             {
@@ -142,11 +144,10 @@ impl<'a> Session<'a> {
         self.effort.steal_share = stolen.zip(self.stolen_before).map(|(now, before)| {
             now.saturating_sub(before).as_secs_f64() / (cpus * self.effort.spent_s).max(1e-9)
         });
-        if self.unfinished > 0 {
-            self.leave_out(format!(
-                "{}: no undisturbed batch in time.",
-                count(self.unfinished, "probe")
-            ));
+        let unfinished = std::mem::take(&mut self.unfinished);
+        for (part, missed) in unfinished {
+            let probes = count(missed, "probe");
+            self.leave_out(format!("{probes} of {part}: no undisturbed batch in time."));
         }
         self.effort.left_out.append(&mut self.unavailable);
         self.effort
