@@ -86,6 +86,22 @@ pub fn tells(wall: &Contrast, cpu: &Contrast) -> bool {
 /// more CPU time than old; its wall-clock time is undecided: between −3.0 % and +8.0 %`.
 #[must_use]
 pub fn words(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>) -> String {
+    describe(wall, cpu, setting, "")
+}
+
+/// The same where that exceeds a limit: `new needs 2.7–3.5 % more CPU time than old, over the
+/// limit of 2.0 %; its …`.
+#[must_use]
+pub fn words_over_limit(
+    wall: &Contrast,
+    cpu: &Contrast,
+    setting: &Setting<'_>,
+    limit: &str,
+) -> String {
+    describe(wall, cpu, setting, &format!(", over the limit of {limit}"))
+}
+
+fn describe(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>, limit: &str) -> String {
     let [arm, baseline] = [wall.arm, setting.baseline].map(|column| &setting.names[column]);
     let more = match cpu.decision {
         Decision::Faster => "less",
@@ -98,7 +114,7 @@ pub fn words(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>) -> String {
         false => String::new(),
     };
     format!(
-        "{arm} needs {sizes} {more} CPU time than {baseline}; its wall-clock time is undecided{between}"
+        "{arm} needs {sizes} {more} CPU time than {baseline}{limit}; its wall-clock time is undecided{between}"
     )
 }
 

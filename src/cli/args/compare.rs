@@ -131,7 +131,7 @@ pub struct CompareArgs {
     /// Add the baseline again under another name; as a check, it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Fail if an arm is slower by more than SHARE; runs until every arm is decided or
+    /// Fail if slower by more than SHARE, CPU time too; runs until every arm is decided or
     /// the budget is spent; exits with 1 if one is certainly slower, with 0 if certainly
     /// none is
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]

@@ -49,10 +49,7 @@ pub(super) fn judge_limit(
         LimitStanding::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
             Some(cpu) => (
                 GateOutcome::Slower,
-                format!(
-                    "By more than {by}, {}.",
-                    beside::words(contrast, cpu, setting)
-                ),
+                format!("{}.", beside::words_over_limit(contrast, cpu, setting, &by)),
             ),
             None => (
                 GateOutcome::Undecided,
