@@ -35,15 +35,9 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
     let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
     let mut text = heading(record, palette);
     text.push('\n');
-    // Beside a change that has the other sign, medians are taken for what is judged.
-    let contradicts = |finding: &Finding| finding.check == "opposite_medians";
-    let hidden: &[&str] = match record.findings.iter().any(contradicts) {
-        true => &["typical"],
-        false => &[],
-    };
     match &record.joint {
         Some(joint) => text.push_str(&joint::programs(joint)),
-        None => text.push_str(&arms_table(record, hidden)),
+        None => text.push_str(&arms_table(record)),
     }
     text.push_str(&limits(record));
     text.push_str(&traced::describe_traces(record, palette));
@@ -67,7 +61,7 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
         text.push_str(&joint::programs(joint));
         text.push('\n');
     }
-    text.push_str(&arms_table(record, &[]));
+    text.push_str(&arms_table(record));
     text.push_str(&threads(record));
     text.push('\n');
     text.push_str(&verdict(record, palette));
@@ -108,27 +102,22 @@ pub(super) fn place(host: &HostRecord) -> String {
     )
 }
 
-/// The arms, without these columns.
-fn arms_table(record: &Comparison, hidden: &[&str]) -> String {
+fn arms_table(record: &Comparison) -> String {
     if let [arm] = record.arms.as_slice() {
         return timed_table(record, arm);
     }
     let header = [
         "arm", "CPUs", "typical", "change", "interval", "spread", "verdict",
     ];
-    let shown = |cells: Vec<String>| -> Vec<String> {
-        let cells = header.iter().zip(cells);
-        let cells = cells.filter(|(name, _)| !hidden.contains(*name));
-        cells.map(|(_, cell)| cell).collect()
-    };
     let arms = record.arms.iter().filter(|arm| !arm.eliminated);
-    let rows = arms.map(|arm| shown(row(record, arm).to_vec())).collect();
-    let header: Vec<&str> = header
-        .into_iter()
-        .filter(|name| !hidden.contains(name))
-        .collect();
-    let least = ["spread", "CPUs", "typical", "interval"];
-    let mut text = table_without(&least, &[], &header, rows);
+    let rows = arms.map(|arm| row(record, arm).to_vec()).collect();
+    // The answer speaks of medians that differ from the change.
+    let speaks = |finding: &Finding| finding.check == "medians_differ";
+    let least: &[&str] = match record.findings.iter().any(speaks) {
+        true => &["spread", "CPUs", "interval"],
+        false => &["spread", "CPUs", "typical", "interval"],
+    };
+    let mut text = table_without(least, &[], &header, rows);
     let dropped: Vec<&str> = record
         .arms
         .iter()
@@ -397,19 +386,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_that_contradict_the_change_are_not_shown() {
+    fn medians_that_the_answer_speaks_of_are_shown() {
         let text = include_str!("../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
-        let header = |record: &Comparison| {
-            let answer = comparison_answer(record, Palette::new(false));
-            answer.lines().nth(3).unwrap_or_default().to_owned()
-        };
-        assert!(header(&record).contains("typical"));
-        let opposite = Finding::new("opposite_medians", Severity::Note, "", "");
-        record.header.findings.push(opposite);
-        assert!(header(&record).contains("change"));
-        assert!(!header(&record).contains("typical"));
-        assert!(comparison(&record, Palette::new(false)).contains("typical"));
+        let differ = Finding::new("medians_differ", Severity::Note, "", "");
+        record.header.findings.push(differ);
+        let answer = comparison_answer(&record, Palette::new(false));
+        let header = answer.lines().nth(3).unwrap_or_default();
+        assert!(header.contains("typical"), "{header}");
+        assert!(header.contains("change"), "{header}");
     }
 
     #[test]

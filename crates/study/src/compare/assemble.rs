@@ -253,19 +253,14 @@ pub(super) fn close(
     record.companions = companions::judge(record, plan, &results);
     record.findings = findings::all(record, plan, topology, &results);
     record.conclude();
-    if record
-        .findings
-        .iter()
-        .any(|f| f.check == findings::OPPOSITE)
-    {
+    if record.findings.iter().any(|f| f.check == findings::MEDIANS) {
         record.verdict.sentence.push_str(BELIEVE_THE_CHANGE);
     }
 }
 
-/// The short sentence if medians and change point in opposite directions; the finding says for
+/// The short sentence if the table's medians differ visibly from the change; the finding says of
 /// which arm.
-const BELIEVE_THE_CHANGE: &str =
-    " Believe the change, not the medians: it compares runs side by side.";
+const BELIEVE_THE_CHANGE: &str = " Believe 'change', not 'typical': it compares runs side by side.";
 
 /// What the verdict depends on, beside what every verdict does.
 fn condition(record: &Comparison) -> String {

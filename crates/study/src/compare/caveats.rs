@@ -1,6 +1,7 @@
 //! Caveats on verdicts, as findings: load, order, time, tails, and figures that come in coarse
 //! steps.
 
+use super::findings::LoadChange;
 use super::results::Results;
 use pinwise_format::percent;
 use pinwise_record::{
@@ -52,7 +53,7 @@ pub(super) fn list_contrast_caveats(
     };
     [
         labelled.depends_on_order(),
-        labelled.depends_on_time(),
+        labelled.depends_on_time(LoadChange::from_record(record)),
         labelled.depends_on_load(),
         labelled.depends_on_tail(),
         labelled
@@ -124,18 +125,28 @@ impl LabelledContrast<'_> {
     ))
     }
 
-    fn depends_on_time(&self) -> Option<Finding> {
+    fn depends_on_time(&self, load: Option<LoadChange>) -> Option<Finding> {
         let split = self.contrast.by_time?;
         let (early, late) = (self.change(split.first), self.change(split.second));
+        let (cause, advice) = match load {
+            Some(load) => (
+                format!(", as the load of other processes does: {}", load.words()),
+                "Compare again on a quiet machine or under a steady load; CPU time hardly notices it (--metric cpu).",
+            ),
+            None => (
+                String::new(),
+                "If one arm warms up, discard more blocks with --warmup; if it slows down, look for what its runs leave behind.",
+            ),
+        };
         Some(self.split_finding(
-        "depends_on_time",
-        split,
-        self.contrast.depends_on_time,
-        &format!(
-            "the difference changes over the experiment ({early} in the first third, {late} in the last)"
-        ),
-        "If one arm warms up, discard more blocks with --warmup; if it slows down, look for what its runs leave behind.",
-    ))
+            "depends_on_time",
+            split,
+            self.contrast.depends_on_time,
+            &format!(
+                "the difference changes over the experiment ({early} in the first third, {late} in the last){cause}"
+            ),
+            advice,
+        ))
     }
 
     fn depends_on_load(&self) -> Option<Finding> {

@@ -13,8 +13,8 @@ use super::{cache_or_clock, caveats, steadiness, throttling};
 use pinwise_format::three_digits;
 use pinwise_machine::RunSetting;
 use pinwise_record::{
-    Arm, Comparison, ComparisonStudy, ContrastRecord, Finding, MetricRecord, RunRecord, Severity,
-    Stopped,
+    Arm, Comparison, ComparisonStudy, ContrastRecord, Finding, MetricRecord, Phase, RunRecord,
+    Severity, Stopped,
 };
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
@@ -29,6 +29,10 @@ const STEAL_SHARE: f64 = 0.01;
 /// Drift and order effects below this are not worth mentioning.
 const DRIFT: f64 = 0.05;
 const POSITION: f64 = 0.01;
+/// The finding of [`medians_differ`].
+pub(super) const MEDIANS: &str = "medians_differ";
+/// Medians that differ from the change by more than this part of it look like another result.
+const FAR_MEDIANS: f64 = 0.3;
 /// A smaller share of the CPU time on the requested CPUs is not that placement.
 const COVERED: f64 = 0.99;
 /// Runs shorter than this are mostly process start.
@@ -51,7 +55,7 @@ pub(super) fn all(
         foreign_load(record),
         steal(record),
         drift(record, results),
-        opposite_medians(record),
+        medians_differ(record),
         position(results),
         outliers(record),
         short_runs(record),
@@ -317,6 +321,40 @@ pub(crate) fn find_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> O
     })
 }
 
+/// CPUs that other processes used in the first and in the last third of the blocks, if they used
+/// clearly more in one of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LoadChange {
+    early: f64,
+    late: f64,
+    cpus: usize,
+}
+
+impl LoadChange {
+    pub(super) fn from_record(record: &Comparison) -> Option<Self> {
+        let third = record.blocks / 3;
+        let load = |is_in: &dyn Fn(usize) -> bool| {
+            let runs = runs_alone(record).filter(|run| run.phase == Phase::Confirmation);
+            foreign_cpus(runs.filter(|run| is_in(run.block)))
+        };
+        let early = load(&|block| block < third)?;
+        let late = load(&|block| block >= record.blocks - third)?;
+        let cpus = record.host.counts.cpus.max(1);
+        let is_change = (late - early).abs() > FOREIGN_CPUS.max(FOREIGN_SHARE * cpus as f64);
+        is_change.then_some(Self { early, late, cpus })
+    }
+
+    fn is_more(&self) -> bool {
+        self.late > self.early
+    }
+
+    /// `0.2 of 2 CPUs in the first third, 1.6 in the last`.
+    pub(super) fn words(&self) -> String {
+        let Self { early, late, cpus } = self;
+        format!("{early:.1} of {cpus} CPUs in the first third, {late:.1} in the last")
+    }
+}
+
 fn steal(record: &Comparison) -> Option<Finding> {
     let (stolen, wall) = all_runs(record)
         .filter_map(|run| Some((run.steal_s?, run.wall_s)))
@@ -338,6 +376,11 @@ fn steal(record: &Comparison) -> Option<Finding> {
 
 fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     let drift = diagnose::drift(&results.data);
+    let load = LoadChange::from_record(record).filter(|load| load.is_more() == (drift > 0.0));
+    let cause = load.map_or_else(String::new, |load| {
+        let word = if load.is_more() { "more" } else { "less" };
+        format!(", as other processes used {word}: {}", load.words())
+    });
     let (severity, tail) = match record.arms.len() {
         1 => (
             Severity::Warning,
@@ -350,7 +393,7 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
             "drift",
             severity,
             format!(
-                "All arms became {} over the experiment, by a factor of {:.2}; {tail}.",
+                "All arms became {} over the experiment, by a factor of {:.2}{cause}; {tail}.",
                 record.metric.word_of(drift.exp()),
                 drift.abs().exp()
             ),
@@ -360,46 +403,49 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     })
 }
 
-/// The finding of [`opposite_medians`].
-pub(super) const OPPOSITE: &str = "opposite_medians";
-
-/// Arms whose median in the table lies on the other side of the baseline's than the change does.
-/// Equal arms differ in this by chance, so nothing is said of an arm that is not shown to differ,
-/// unless its median differs by the smallest effect.
-fn opposite_medians(record: &Comparison) -> Option<Finding> {
+/// Arms whose median in the table differs visibly from the change: on the other side of the
+/// baseline's, or by much more or less. Equal arms differ in this by chance, so nothing is said of an
+/// arm that is not shown to differ, unless its median differs by the smallest effect.
+fn medians_differ(record: &Comparison) -> Option<Finding> {
     if record.plan.judge != "typical" {
         return None;
     }
-    let median = |name: &String| {
-        let arm = record.arms.iter().find(|arm| arm.name == *name)?;
-        Some(arm.estimate.as_ref()?.value)
-    };
-    let is_opposite = |contrast: &&ContrastRecord| {
-        let medians = median(&contrast.arm).zip(median(&contrast.baseline));
-        medians.is_some_and(|(arm, baseline)| {
-            let change = record.metric.effect(contrast.ratio, None, None).value;
-            let is_shown = three_digits(arm) != three_digits(baseline) && change.abs() >= 0.05;
-            let is_large = (arm / baseline).ln().abs() >= record.plan.min_effect.ln_1p();
-            is_shown && (contrast.is_decided() || is_large) && (arm > baseline) != (change > 0.0)
+    let delta = record.plan.min_effect.ln_1p();
+    let found = record.contrasts.iter().filter_map(|contrast| {
+        let of_medians = ratio_of_medians(contrast, record)?;
+        let change = contrast.ratio.ln();
+        let is_large = of_medians.ln().abs() >= delta;
+        let is_far = (of_medians.ln() - change).abs() > delta.max(FAR_MEDIANS * change.abs());
+        let is_opposite = (of_medians > 1.0) != (change > 0.0)
+            && record.metric.effect(contrast.ratio, None, None).value.abs() >= 0.05;
+        let is_shown = contrast.is_decided() || is_large;
+        (is_shown && (is_far || is_opposite)).then(|| {
+            let effect = record.metric.effect(of_medians, None, None);
+            format!("{} {}", contrast.arm, effect.text)
         })
-    };
-    let found: Vec<&str> = record
-        .contrasts
-        .iter()
-        .filter(is_opposite)
-        .map(|contrast| contrast.arm.as_str())
-        .collect();
+    });
+    let found: Vec<String> = found.collect();
     (!found.is_empty()).then(|| {
         Finding::new(
-            OPPOSITE,
+            MEDIANS,
             Severity::Note,
             format!(
-                "{}: 'typical', the median of all runs, and 'change' point in opposite directions; trust the change: it compares runs of the same block, so drift cancels.",
+                "By the medians of all runs, 'typical', it would be {}; trust 'change': it compares runs of the same block, so drift cancels.",
                 found.join(", ")
             ),
             "",
         )
     })
+}
+
+/// The median of an arm's runs over that of the baseline's; `None` if the table shows them alike.
+pub(super) fn ratio_of_medians(contrast: &ContrastRecord, record: &Comparison) -> Option<f64> {
+    let median = |name: &String| {
+        let arm = record.arms.iter().find(|arm| arm.name == *name)?;
+        Some(arm.estimate.as_ref()?.value)
+    };
+    let (arm, baseline) = median(&contrast.arm).zip(median(&contrast.baseline))?;
+    (three_digits(arm) != three_digits(baseline)).then_some(arm / baseline)
 }
 
 fn position(results: &Results) -> Option<Finding> {
@@ -476,28 +522,61 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
 mod tests {
     use super::*;
 
+    fn example() -> Comparison {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn drift_that_goes_with_the_load_of_others_is_not_the_programs() {
+        let mut record = example();
+        assert_eq!(LoadChange::from_record(&record), None);
+        let blocks = record.blocks;
+        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+            let load = if run.block < blocks / 2 { 0.2 } else { 1.6 };
+            run.foreign_cpu_s = Some(load * run.wall_s);
+        }
+        let change = LoadChange::from_record(&record).unwrap();
+        assert!(change.is_more());
+        let cpus = record.host.counts.cpus;
+        let words = format!("0.2 of {cpus} CPUs in the first third, 1.6 in the last");
+        assert_eq!(change.words(), words);
+        record.contrasts[0].by_time = Some(pinwise_record::SplitRecord {
+            first: 1.03,
+            second: 1.2,
+        });
+        let found = caveats::list_contrast_caveats(&record.contrasts[0], &record);
+        let found = found.iter().find(|found| found.check == "depends_on_time");
+        let found = found.unwrap();
+        assert!(found.sentence.contains(&words), "{}", found.sentence);
+        assert!(!found.advice.contains("--warmup"), "{}", found.advice);
+    }
+
     #[test]
     fn medians_that_contradict_the_change_are_explained() {
-        let text = include_str!("../../../../tests/data/records/comparison.json");
-        let mut record: Comparison = serde_json::from_str(text).unwrap();
-        assert_eq!(opposite_medians(&record), None);
+        let mut record = example();
+        assert_eq!(medians_differ(&record), None);
+        let baseline = record.baseline.clone();
+        let set = |record: &mut Comparison, name: &str, value: f64| {
+            let arm = record.arms.iter_mut().find(|arm| arm.name == name);
+            let estimate = arm.unwrap().estimate.as_mut().unwrap();
+            std::mem::replace(&mut estimate.value, value)
+        };
+        let typical = set(&mut record, "one-per-core", 0.21);
         // Faster within its blocks, most of which ran while the machine was slow.
-        let arm = record.arms.iter_mut().find(|a| a.name == "one-per-core");
-        arm.unwrap().estimate.as_mut().unwrap().value = 0.21;
-        let found = opposite_medians(&record).unwrap().sentence;
-        assert!(found.starts_with("one-per-core: 'typical'"), "{found}");
+        let found = medians_differ(&record).unwrap().sentence;
+        assert!(found.contains("one-per-core +"), "{found}");
+        // Faster by both, but twice as much.
+        set(&mut record, "one-per-core", 0.5 * typical);
+        let found = medians_differ(&record).unwrap().sentence;
+        assert!(found.contains("one-per-core −"), "{found}");
         for contrast in &mut record.contrasts {
             contrast.verdict = pinwise_record::ContrastVerdict::Undecided;
         }
-        assert!(opposite_medians(&record).is_some());
-        let median = |record: &mut Comparison, name: &str| {
-            let arm = record.arms.iter_mut().find(|a| a.name == name);
-            arm.unwrap().estimate.as_mut().unwrap().value
-        };
-        let baseline = record.baseline.clone();
-        let near = 1.005 * median(&mut record, &baseline);
-        let arm = record.arms.iter_mut().find(|a| a.name == "one-per-core");
-        arm.unwrap().estimate.as_mut().unwrap().value = near;
-        assert_eq!(opposite_medians(&record), None);
+        assert!(medians_differ(&record).is_some());
+        let of_baseline = set(&mut record, &baseline, 1.0);
+        set(&mut record, &baseline, of_baseline);
+        set(&mut record, "one-per-core", 1.005 * of_baseline);
+        assert_eq!(medians_differ(&record), None);
     }
 }

@@ -105,7 +105,14 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
         contrast.cpu_time.as_ref()?,
         contrast.wall_per_cpu_time.as_ref()?,
     );
-    let is_open = contrast.verdict == ContrastVerdict::Undecided && !contrast.is_withheld();
+    let is_open = contrast.verdict == ContrastVerdict::Undecided;
+    // What ran before may affect CPU time as well, and CPU time has no tail.
+    let withheld = match () {
+        () if contrast.depends_on_load => Some("what depends on the load is waiting"),
+        () if contrast.depends_on_time => Some("what changed over the experiment is waiting"),
+        () if contrast.is_withheld() => return None,
+        () => None,
+    };
     if !is_open || part.decides || !record.metric.is_wall() {
         return None;
     }
@@ -114,7 +121,8 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
     let of_rest = logarithmic(rest.low, rest.high)?;
     let delta = record.plan.min_effect.ln_1p();
     let is_known = |interval| decide(interval, delta) != Decision::Undecided;
-    if interval.half_width() > NARROWER * of_wall.half_width() || is_known(of_rest) {
+    let is_clearer = interval.half_width() <= NARROWER * of_wall.half_width();
+    if withheld.is_none() && (!is_clearer || is_known(of_rest)) {
         return None;
     }
     let is_same = interval.low > -delta && interval.high < delta;
@@ -139,7 +147,10 @@ pub(super) fn cpu_time_finding(contrast: &ContrastRecord, record: &Comparison) -
         let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, "");
         return Some(finding.with_evidence("ratio", part.ratio));
     }
-    let sentence = format!("{found}. Wall time is undecided only because of waiting.");
+    let sentence = match withheld {
+        Some(withheld) => format!("{found}; {withheld}."),
+        None => format!("{found}. Wall time is undecided only because of waiting."),
+    };
     let advice = "If other processes make it wait, judge CPU time (--metric cpu); if waiting is part of the program, only wall time counts.";
     // It is what to do next.
     let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);

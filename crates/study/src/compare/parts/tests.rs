@@ -56,3 +56,29 @@ fn the_threads_of_an_arm_run_queue_and_block() {
     assert_eq!(ThreadTime::from_runs(&runs(2.0, None, 1.0)), None);
     assert_eq!(ThreadTime::from_runs(&[]), None);
 }
+
+#[test]
+fn what_cpu_time_says_is_not_hidden_by_a_caveat_of_load() {
+    let text = include_str!("../../../../../tests/data/records/comparison.json");
+    let record: Comparison = serde_json::from_str(text).unwrap();
+    let find = |depends_on_load: bool, depends_on_order: bool| {
+        let mut contrast = record.contrasts[0].clone();
+        contrast.verdict = ContrastVerdict::Undecided;
+        contrast.depends_on_load = depends_on_load;
+        contrast.depends_on_order = depends_on_order;
+        (contrast.low, contrast.high) = (Some(0.99), Some(1.03));
+        let part = |ratio, low, high| Some(ComponentRecord::new(ratio, Some(low), Some(high)));
+        contrast.cpu_time = part(1.001, 0.998, 1.003);
+        contrast.wall_per_cpu_time = part(1.02, 1.012, 1.03);
+        contrast.baseline = contrast.arm.clone();
+        Some(cpu_time_finding(&contrast, &record)?.sentence)
+    };
+    let said = find(true, false).unwrap();
+    let start = "CPU time of one-per-core is the same: +0.1 % (";
+    assert!(said.starts_with(start), "{said}");
+    assert!(
+        said.ends_with("; what depends on the load is waiting."),
+        "{said}"
+    );
+    assert_eq!(find(false, true), None);
+}
