@@ -11,8 +11,10 @@ open_enum! {
         Lock = "lock",
         /// A mutex.
         Mutex = "mutex",
-        /// A condition variable, a semaphore, another thread's end.
+        /// A condition variable, a semaphore, another thread's end where that looks alike.
         Condition = "condition",
+        /// Another thread's end.
+        Thread = "thread",
         /// Any of several things.
         Events = "events",
         /// A time.
@@ -65,11 +67,26 @@ pub struct BlockedThread {
     pub looks: u64,
     /// What it waited for in most of them.
     pub what: BlockedIn,
+    /// Where in its program it waited, the most frequent first, as far as that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<BlockedPlace>,
     /// Times it was woken; `null` if the source does not show that.
     pub wakes: Option<u64>,
     /// The threads of its process that woke it most often, as far as they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub woken_by: Vec<WakerRecord>,
+}
+
+/// A place of a program in which one of its threads waited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BlockedPlace {
+    /// What it waited for there.
+    pub what: BlockedIn,
+    /// A function, with its file if that is not the program's; an address without a name.
+    pub place: String,
+    /// Looks that found it there.
+    pub looks: u64,
 }
 
 /// A thread that woke another.
@@ -102,6 +119,7 @@ impl BlockedIn {
             Self::Lock => "a lock, work or another thread (futex)",
             Self::Mutex => "a lock (mutex)",
             Self::Condition => "work or another thread (condition variable or similar)",
+            Self::Thread => "the end of another thread (join)",
             Self::Events => "events (poll, epoll, select)",
             Self::Timer => "a timer (sleep)",
             Self::Disk => "a disk or device",

@@ -77,7 +77,9 @@ pub use attribution::{
     AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord,
 };
 pub use bench::{Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState};
-pub use blocked::{BlockedIn, BlockedPart, BlockedRecord, BlockedThread, WakerRecord};
+pub use blocked::{
+    BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, WakerRecord,
+};
 pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,

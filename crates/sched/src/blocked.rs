@@ -14,6 +14,8 @@ pub enum BlockedIn {
     Mutex,
     /// `futex` as a condition variable calls it, a semaphore, or who awaits a thread's end.
     Condition,
+    /// `futex` of a thread's end: `pthread_join`.
+    Thread,
     /// `poll`, `epoll_wait`, `select` and similar: any of several things.
     Events,
     /// `nanosleep`.
@@ -56,6 +58,8 @@ pub struct BlockedThread {
     pub name: String,
     /// How many polls found each reason.
     pub looks: BTreeMap<BlockedIn, u64>,
+    /// How many found it in a known place of its program, of twenty at most.
+    pub places: BTreeMap<(BlockedIn, Box<str>), u64>,
 }
 
 impl BlockedProcess {
@@ -69,6 +73,8 @@ impl BlockedProcess {
 /// Limits the distinct processes, and the threads of each.
 const MAX_PROCESSES: usize = 1_000;
 const MAX_THREADS: usize = 100;
+/// Limits the places of a thread.
+const MAX_PLACES: usize = 20;
 
 /// Polls of the blocked threads of all processes.
 #[derive(Debug, Default)]
@@ -77,8 +83,15 @@ pub(crate) struct Blocked {
 }
 
 impl Blocked {
-    /// A poll found a thread of this name blocked.
-    pub(crate) fn add(&mut self, process: Tid, thread: Tid, name: &str, what: BlockedIn) {
+    /// A poll found a thread of this name blocked, in this place of its program.
+    pub(crate) fn add(
+        &mut self,
+        process: Tid,
+        thread: Tid,
+        name: &str,
+        what: BlockedIn,
+        place: Option<&str>,
+    ) {
         if self.by_process.len() >= MAX_PROCESSES && !self.by_process.contains_key(&process) {
             // Long-blocked processes were polled more often.
             let kept = self.take_ranked().into_iter().take(MAX_PROCESSES / 2);
@@ -94,6 +107,11 @@ impl Blocked {
             let seen = seen.threads.entry(thread).or_default();
             name.clone_into(&mut seen.name);
             *seen.looks.entry(what).or_default() += 1;
+            let Some(place) = place else { return };
+            let key = (what, Box::from(place));
+            if seen.places.len() < MAX_PLACES || seen.places.contains_key(&key) {
+                *seen.places.entry(key).or_default() += 1;
+            }
         }
     }
 
@@ -114,11 +132,11 @@ mod tests {
     fn processes_that_are_blocked_for_long_are_kept() {
         let mut blocked = Blocked::default();
         for _ in 0..3 {
-            blocked.add(7, 8, "worker", BlockedIn::Lock);
+            blocked.add(7, 8, "worker", BlockedIn::Lock, Some("take"));
         }
-        blocked.add(7, 7, "server", BlockedIn::Events);
+        blocked.add(7, 7, "server", BlockedIn::Events, None);
         for process in 100..5_000 {
-            blocked.add(process, process, "child", BlockedIn::Child);
+            blocked.add(process, process, "child", BlockedIn::Child, None);
         }
         let all = blocked.take_ranked();
         assert!(all.len() <= MAX_PROCESSES);
@@ -129,5 +147,7 @@ mod tests {
         let worker = &all[0].threads[&8];
         assert_eq!(worker.name, "worker");
         assert_eq!(worker.looks.get(&BlockedIn::Lock), Some(&3));
+        let at_take = worker.places.get(&(BlockedIn::Lock, Box::from("take")));
+        assert_eq!(at_take, Some(&3));
     }
 }

@@ -145,6 +145,8 @@ pub struct Sample {
     pub is_runnable: bool,
     /// What it waited for; `None` if it was not blocked or not sampled.
     pub blocked_in: Option<BlockedIn>,
+    /// Where in the program, if that is known: untrusted when shown.
+    pub blocked_at: Option<Box<str>>,
     /// Its scheduling class.
     pub class: Option<SchedulingClass>,
     /// Time on CPUs so far, ns.

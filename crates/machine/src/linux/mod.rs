@@ -41,6 +41,7 @@ mod sample;
 mod scheduling;
 mod signals;
 mod spawn;
+mod stack;
 mod start;
 mod supervise;
 mod sys;

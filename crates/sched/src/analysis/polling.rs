@@ -24,7 +24,8 @@ impl Analysis {
         if let Some(what) = sample.blocked_in.filter(|_| thread.is_own) {
             let process = thread.process.unwrap_or(thread.tid);
             let (tid, name) = (thread.tid, &thread.name);
-            self.blocked.add(process, tid, name, what);
+            let place = sample.blocked_at.as_deref();
+            self.blocked.add(process, tid, name, what, place);
         }
         thread.polled_ns = Some(now_ns);
         thread.class = sample.class.or(thread.class);

@@ -319,6 +319,7 @@ fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> EventK
         class: None,
         life_ns: None,
         blocked_in: None,
+        blocked_at: None,
         run_ns: run_ms * MS,
         wait_ns: (run_ms > 0).then_some(2 * MS * (run_ms / 50)),
         migrations,
@@ -418,7 +419,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => number().prop_map(|busy_ns| EventKind::Usage { busy_ns }),
         1 => (tid(), any::<u32>(), number(), prop::option::of(number()), prop::option::of(number())).prop_map(
             |(thread, cpu, run_ns, wait_ns, migrations)| EventKind::Sample(Box::new(Sample {
-                thread, cpu, is_runnable: run_ns % 2 == 0, class: None, life_ns: None, blocked_in: None, run_ns, wait_ns, migrations,
+                thread, cpu, is_runnable: run_ns % 2 == 0, class: None, life_ns: None, blocked_in: None, blocked_at: None, run_ns, wait_ns, migrations,
                 voluntary: wait_ns, involuntary: migrations, is_last: run_ns % 3 == 0,
             }))
         ),

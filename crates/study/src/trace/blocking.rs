@@ -1,9 +1,12 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
+use super::findings::{describe_time, severity_of};
 use super::waiters;
 use pinwise_format::{grouped, percent, seconds, shell};
-use pinwise_record::{Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource};
+use pinwise_record::{
+    BlockedIn, Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource,
+};
 
 /// All threads are blocked for this share of the time: that is the main reason for its duration.
 const MOSTLY_BLOCKED: f64 = 0.5;
@@ -11,6 +14,10 @@ const MOSTLY_BLOCKED: f64 = 0.5;
 const PARTLY_BLOCKED: f64 = 0.1;
 /// A shorter command mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
+/// A thread that is awake for less than this share has no part in what the others do.
+const ASLEEP: f64 = 0.01;
+/// Fewer looks at threads that wait for a lock say too little.
+const MIN_LOOKS: u64 = 5;
 /// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
 /// its CPU this often per second of CPU time, and hardly ever blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
@@ -66,6 +73,49 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     Some(finding)
 }
 
+/// Time that threads waited for a lock, as a share of the time of those that did anything at all.
+/// Polls say what they waited for, the scheduler's events for how long.
+pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
+    let awake_s = figures.totals.cpu_s + figures.waits.total_s?;
+    let blocked_s = figures.totals.life_s? - awake_s;
+    let is_asleep = |thread: i32| {
+        let known = record.threads.iter().find(|known| known.thread == thread);
+        let awake_s = known.map(|known| known.cpu_s + known.wait_s.unwrap_or(0.0));
+        awake_s.is_some_and(|awake_s| awake_s < ASLEEP * record.elapsed_s)
+    };
+    let seen = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let seen = seen.filter(|seen| seen.what != BlockedIn::Thread && !is_asleep(seen.thread));
+    let (mut all, mut at_lock) = (0, 0);
+    for thread in seen {
+        all += thread.looks;
+        at_lock += match thread.what {
+            BlockedIn::Mutex => thread.looks,
+            _ => 0,
+        };
+    }
+    if at_lock < MIN_LOOKS {
+        return None;
+    }
+    let lock_s = blocked_s * at_lock as f64 / all as f64;
+    let severity = severity_of(figures, lock_s)?;
+    let sentence = format!(
+        "Threads waited about {} for a lock (mutex){}: {}.",
+        describe_time(figures, lock_s),
+        waiters::name_places(&record.blocked, &BlockedIn::Mutex),
+        waiters::name_waiters(&record.blocked, &BlockedIn::Mutex),
+    );
+    let wakers = waiters::describe_wakers(&record.blocked, &record.threads);
+    let sentence = wakers.map_or(sentence.clone(), |wakers| format!("{sentence} {wakers}"));
+    let advice = "Hold it for less, or split it: no placement shortens that.";
+    let finding = Finding::new("lock_waits", severity, sentence, advice).with_weight(9);
+    Some(
+        finding
+            .with_evidence("seconds", lock_s)
+            .with_evidence("share", figures.share_of_threads(lock_s)),
+    )
+}
+
 /// A loop around `sched_yield` looks like nothing else.
 pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     let rate = |thread: &ThreadRecord| {
@@ -98,6 +148,7 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
         Finding::new("yielding", Severity::Warning, sentence, advice)
             .with_weight(7)
             .with_evidence("yields_per_cpu_second", rate as f64)
+            .with_evidence("share", record.figures.share_of_threads(thread.cpu_s))
             .with_evidence("thread", thread.thread),
     )
 }
@@ -134,7 +185,7 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pinwise_record::{BlockedIn, BlockedRecord};
+    use pinwise_record::{BlockedPlace, BlockedRecord, BlockedThread};
 
     use super::*;
 
@@ -207,6 +258,66 @@ mod tests {
         let looks = [(BlockedIn::Timer, 1), (BlockedIn::Unknown, 1)];
         let (sentence, _) = find(0.06, Some(0.18), &[], &looks).unwrap();
         assert_eq!(sentence, format!("{start}{unknown}"));
+    }
+
+    /// Four threads at one lock, and who waits for their end.
+    #[test]
+    fn the_largest_share_of_the_time_is_named_first() {
+        let worker = |thread| BlockedThread {
+            thread,
+            name: "job".to_owned(),
+            looks: 10,
+            what: BlockedIn::Mutex,
+            places: vec![BlockedPlace {
+                what: BlockedIn::Mutex,
+                place: "add".to_owned(),
+                looks: 10,
+            }],
+            wakes: None,
+            woken_by: Vec::new(),
+        };
+        let mut threads: Vec<BlockedThread> = (8..12).map(worker).collect();
+        threads.push(BlockedThread {
+            what: BlockedIn::Thread,
+            looks: 100,
+            places: Vec::new(),
+            ..worker(7)
+        });
+        let check = |queued_s: f64, expected: [&str; 2]| {
+            let mut record = process_record();
+            record.elapsed_s = 4.0;
+            record.figures.totals.cpu_s = 1.0;
+            record.figures.totals.life_s = Some(10.0);
+            record.figures.waits.total_s = Some(queued_s);
+            record.figures.lost = Default::default();
+            let mut causes = record.figures.waits.because.unwrap();
+            causes = pinwise_record::WaitCauses {
+                other_processes_s: queued_s,
+                own_threads_s: 0.0,
+                ..causes
+            };
+            record.figures.waits.because = Some(causes);
+            record.blocked = vec![BlockedRecord {
+                process: 7,
+                name: "job".to_owned(),
+                looks: 140,
+                parts: Vec::new(),
+                threads: threads.clone(),
+            }];
+            record.header.findings.clear();
+            super::super::findings::judge(&mut record, true);
+            super::super::findings::add(&mut record, &[], None);
+            let found = record.header.findings;
+            let checks: Vec<&str> = found.iter().take(2).map(|f| f.check.as_str()).collect();
+            assert_eq!(checks, expected);
+            let lock = found.iter().find(|found| found.check == "lock_waits");
+            lock.unwrap().sentence.clone()
+        };
+        let said = check(2.0, ["lock_waits", "other_processes"]);
+        let expected = "Threads waited about 7.00 s (70.0 % of their time) for a lock (mutex) at add(): \
+                        job (4 threads).";
+        assert_eq!(said, expected);
+        check(5.0, ["other_processes", "lock_waits"]);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Findings of a trace. A check is a function from the record to a finding.
 
-use std::cmp::Reverse;
-
-use super::blocking::{find_blocking, find_never_blocking, find_yielding};
+use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
 use super::memory::find_far_memory;
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
@@ -59,7 +57,12 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
 
 /// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
 pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
+    let at_lock = find_lock_waits(record);
+    let lock_share = at_lock.as_ref().map_or(0.0, share_of);
     let blocking = find_blocking(record, counted_cpu_s);
+    // Both say why threads did not run; the larger share says more.
+    let blocking = blocking.filter(|blocking| share_of(blocking) > lock_share);
+    record.header.findings.extend(at_lock);
     record.header.findings.extend(blocking);
     record.header.findings.extend(find_poor_tier(record, tiers));
     record.header.findings.extend(find_throttling(record));
@@ -70,18 +73,27 @@ pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_
 }
 
 fn sort(record: &mut TraceRecord) {
-    let key = |finding: &Finding| Reverse((finding.severity, finding.weight));
-    record.header.findings.sort_by_key(key);
+    record.header.findings.sort_by(|a, b| {
+        let by_share = share_of(b).total_cmp(&share_of(a));
+        let by_severity = b.severity.cmp(&a.severity);
+        by_severity.then(by_share).then(b.weight.cmp(&a.weight))
+    });
+}
+
+/// The share of the time that a finding explains; 0 if it is about no time.
+fn share_of(finding: &Finding) -> f64 {
+    let share = finding.evidence.get("share");
+    share.and_then(serde_json::Value::as_f64).unwrap_or(0.0)
 }
 
 /// A time as people judge it: `150 ms (15.0 % of their time)`.
-fn describe_time(figures: &TraceFigures, time_s: f64) -> String {
+pub(super) fn describe_time(figures: &TraceFigures, time_s: f64) -> String {
     let share = figures.share_of_threads(time_s);
     format!("{} ({} of their time)", seconds(time_s), percent(share))
 }
 
 /// How much a time matters; `None` if that is hardly worth a word.
-fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severity> {
+pub(super) fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severity> {
     match figures.share_of_threads(time_s) {
         share if share >= MUCH => Some(Severity::Warning),
         share if share >= WORTH => Some(Severity::Note),
@@ -190,6 +202,7 @@ fn find_avoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
         Finding::new("avoidable_smt_sharing", severity, sentence, advice)
             .with_weight(8)
             .with_evidence("seconds", shared_s)
+            .with_evidence("share", figures.share_of_threads(shared_s))
             .with_evidence("percent", share)
             .with_evidence("scheduler_s", by.scheduler_s)
             .with_evidence("mask_s", by.mask_s)
@@ -241,6 +254,7 @@ fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<F
         Finding::new("idle_while_waiting", severity, sentence, advice)
             .with_weight(7)
             .with_evidence("scheduler_s", scheduler_s)
+.with_evidence("share", figures.share_of_threads(scheduler_s))
             .with_evidence("longest_s", idle.longest_s)
     })
 }
@@ -264,6 +278,7 @@ fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
         Finding::new("mask", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("mask_s", waited_s)
+            .with_evidence("share", figures.share_of_threads(waited_s))
     })
 }
 
@@ -279,6 +294,7 @@ fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
         Finding::new("other_processes", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("other_processes_s", waited_s)
+            .with_evidence("share", figures.share_of_threads(waited_s))
     })
 }
 
@@ -291,7 +307,11 @@ fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
     );
     let advice = "SCHED_DEADLINE has a budget in each period, real-time classes leave some CPU time to others (sched_rt_runtime_us), and SCHED_IDLE lets others go first; chrt -p shows and changes the class.";
     let finding = Finding::new("scheduling_class", severity, sentence, advice).with_weight(6);
-    Some(finding.with_evidence("scheduling_class_s", waited_s))
+    Some(
+        finding
+            .with_evidence("scheduling_class_s", waited_s)
+            .with_evidence("share", figures.share_of_threads(waited_s)),
+    )
 }
 
 fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding> {
@@ -315,7 +335,11 @@ fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding
     };
     let advice = "Fewer threads may be as fast; whether they spin: pinwise spin attach.";
     let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
-    Some(finding.with_evidence("own_threads_s", waited_s))
+    Some(
+        finding
+            .with_evidence("own_threads_s", waited_s)
+            .with_evidence("share", figures.share_of_threads(waited_s)),
+    )
 }
 
 /// A tier that does not see all CPUs and wake-ups does not know why threads were queued.
@@ -337,6 +361,7 @@ fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
         Finding::new("queued", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("queued_s", waited_s)
+            .with_evidence("share", figures.share_of_threads(waited_s))
     })
 }
 
@@ -440,6 +465,7 @@ fn find_throttling(record: &TraceRecord) -> Option<Finding> {
             .with_weight(9)
             .with_evidence("times", quota.times)
             .with_evidence("periods", quota.periods)
-            .with_evidence("seconds", quota.seconds),
+            .with_evidence("seconds", quota.seconds)
+            .with_evidence("share", figures.share_of_threads(waited_s)),
     )
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pinwise_format::{count, count_of, grouped, percent, seconds};
 use pinwise_record::{
-    BlockedIn, BlockedPart, BlockedRecord, BlockedThread, ThreadRecord, WakerRecord,
+    BlockedIn, BlockedPart, BlockedPlace, BlockedRecord, BlockedThread, ThreadRecord, WakerRecord,
 };
 use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
 
@@ -16,6 +16,8 @@ use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
 const MAX_PROCESSES: usize = 50;
 /// Wakers of a thread that are kept.
 const MAX_WAKERS: usize = 3;
+/// Places of a thread that are kept.
+const MAX_PLACES: usize = 3;
 /// A smaller share of the polls is not named in a sentence.
 const NOTABLE: f64 = 0.1;
 /// Names of threads in a sentence.
@@ -72,6 +74,7 @@ fn list_threads(
             name: seen.name.clone(),
             looks: seen.looks.values().sum(),
             what: (*what).into(),
+            places: rank_places(&seen.places),
             wakes: wakers.map(|wakers| wakers.wakes),
             woken_by,
         })
@@ -79,6 +82,18 @@ fn list_threads(
     let mut threads: Vec<BlockedThread> = threads.collect();
     threads.sort_by_key(|thread| (Reverse(thread.looks), thread.thread));
     threads
+}
+
+fn rank_places(seen: &BTreeMap<(pinwise_sched::BlockedIn, Box<str>), u64>) -> Vec<BlockedPlace> {
+    let places = seen.iter().map(|((what, place), &looks)| BlockedPlace {
+        what: (*what).into(),
+        place: place.to_string(),
+        looks,
+    });
+    let mut places: Vec<BlockedPlace> = places.collect();
+    places.sort_by_key(|place| Reverse(place.looks));
+    places.truncate(MAX_PLACES);
+    places
 }
 
 /// The most frequent first.
@@ -96,7 +111,12 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
     for part in blocked.iter().flat_map(|seen| &seen.parts) {
         *sums.entry(&part.what).or_default() += part.looks;
     }
+    // Who awaits the end of others has nothing to do meanwhile.
+    let joins = sums.remove(&BlockedIn::Thread).unwrap_or(0);
     let all: u64 = sums.values().sum();
+    if all == 0 && joins > 0 {
+        return "until other threads of the program ended".to_owned();
+    }
     let unknown = sums.remove(&BlockedIn::Unknown).unwrap_or(0);
     if 2 * unknown >= all {
         return "on locks, timers, input or a disk, not for want of a CPU".to_owned();
@@ -114,8 +134,9 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
                 (who, _) => who,
             };
             let what = format!(
-                "{who}{verb} for {} in {}",
+                "{who}{verb} for {}{} in {}",
                 part.what.words(),
+                name_places(blocked, &part.what),
                 percent(share(part))
             );
             what.trim_start().to_owned()
@@ -125,8 +146,42 @@ pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
     format!("not for want of a CPU: {} of {looks}", parts.join(", "))
 }
 
+/// Where in the program threads mostly waited for this: ` at add()`; empty if that is unknown.
+pub(super) fn name_places(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    let threads = blocked.iter().flat_map(|seen| &seen.threads);
+    let places = threads.flat_map(|thread| &thread.places);
+    for place in places.filter(|place| place.what == *what) {
+        *sums.entry(&place.place).or_default() += place.looks;
+    }
+    let all: u64 = sums.values().sum();
+    let mut sums: Vec<(&str, u64)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, looks)| Reverse(*looks));
+    match sums.as_slice() {
+        [] => String::new(),
+        [(place, _)] => format!(" at {}", call(place)),
+        [(place, looks), ..] if *looks as f64 >= MOSTLY * all as f64 => {
+            format!(" mostly at {}", call(place))
+        }
+        [(first, _), (second, _)] => format!(" at {} and {}", call(first), call(second)),
+        [(first, _), (second, _), rest @ ..] => {
+            let [first, second] = [first, second].map(|place| call(place));
+            format!(" at {first}, {second} and {} more", rest.len())
+        }
+    }
+}
+
+/// A function's name as one: `add()`. Others have more than a name.
+fn call(place: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    match place.chars().all(is_name) {
+        true => format!("{place}()"),
+        false => place.to_owned(),
+    }
+}
+
 /// The threads that mostly waited for this: `worker (4 threads), main (7)`.
-fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
+pub(super) fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
     let mut named: Vec<(&str, i32, usize)> = Vec::new();
     let threads = blocked.iter().flat_map(|seen| &seen.threads);
     for thread in threads.filter(|thread| thread.what == *what) {
@@ -217,6 +272,7 @@ mod tests {
             name: name.to_owned(),
             looks: 10,
             what,
+            places: Vec::new(),
             wakes: Some(wakes),
             woken_by: by.iter().map(waker).collect(),
         }
@@ -270,12 +326,37 @@ mod tests {
 
     #[test]
     fn threads_that_hand_on_a_lock_wake_each_other() {
-        let thread = |tid, other| {
+        let worker = |tid, other, places: &[(&str, u64)]| {
             let by = [(other, "job", 90), (7, "main", 10)];
-            thread(tid, "job", BlockedIn::Mutex, 100, &by)
+            let place = |&(place, looks): &(&str, u64)| BlockedPlace {
+                what: BlockedIn::Mutex,
+                place: place.to_owned(),
+                looks,
+            };
+            let mut worker = thread(tid, "job", BlockedIn::Mutex, 100, &by);
+            worker.places = places.iter().map(place).collect();
+            worker
         };
-        let blocked = process(vec![thread(8, 9), thread(9, 8)]);
-        assert!(describe_reasons(&blocked).contains("job (2 threads) waited for a lock (mutex)"));
+        let reasons = |places: &[(&str, u64)]| {
+            let joiner = thread(7, "main", BlockedIn::Thread, 0, &[]);
+            let workers = vec![worker(8, 9, places), worker(9, 8, places), joiner];
+            describe_reasons(&process(workers))
+        };
+        let said = "not for want of a CPU: job (2 threads) waited for a lock (mutex)";
+        assert_eq!(reasons(&[]), format!("{said} in 100 % of 20 looks"));
+        let cases: [(&[(&str, u64)], &str); 4] = [
+            (&[("add", 10)], "at add()"),
+            (&[("add", 9), ("sub", 1)], "mostly at add()"),
+            (&[("add", 6), ("sub", 4)], "at add() and sub()"),
+            (
+                &[("add", 6), ("sub", 3), ("mul", 1)],
+                "at add(), sub() and 1 more",
+            ),
+        ];
+        for (places, at) in cases {
+            assert_eq!(reasons(places), format!("{said} {at} in 100 % of 20 looks"));
+        }
+        let blocked = process(vec![worker(8, 9, &[]), worker(9, 8, &[])]);
         let said = describe_wakers(&blocked, &[ran(8, 0.1), ran(9, 0.1)]).unwrap();
         assert!(said.contains("woken 180 times by each other,"), "{said}");
     }

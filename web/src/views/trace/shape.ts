@@ -189,6 +189,7 @@ const BLOCKED_WORDS: Readonly<Record<string, string>> = {
   lock: 'a lock, work or another thread (futex)',
   mutex: 'a lock (mutex)',
   condition: 'work or another thread (condition variable or similar)',
+  thread: 'the end of another thread (join)',
   events: 'events (poll, epoll, select)',
   timer: 'a timer (sleep)',
   disk: 'a disk or device',

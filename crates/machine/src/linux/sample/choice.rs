@@ -7,8 +7,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::super::spawn::find_program;
-use super::callers::read_tables;
-use super::files::{open_regular, program_of};
+use super::super::stack::callers::read_tables;
+use super::super::stack::files::{open_regular, program_of};
 use crate::Subject;
 use pinwise_code::unwind::ParseBudget;
 use pinwise_profile::Stacks;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::callers::{Lead, PassedOver, Place, Unwinder};
+use super::super::stack::callers::{Lead, PassedOver, Place, Unwinder};
+use super::super::stack::files::is_file;
+use super::super::stack::maps::{self, Mapping, Maps};
 use super::event::{DEEPEST, Kind, period_ns};
-use super::files::is_file;
 use super::made::is_dump;
-use super::maps::{self, Mapping, Maps};
 use super::pages::Pages;
 use super::records::{Chain, Record, Registers};
 use super::steps::Steps;

@@ -5,13 +5,10 @@
 //! times a second. Code is read from the process soon after it was seen, as code generated at run
 //! time exists nowhere else. Nothing is stopped, injected or left behind.
 
-mod callers;
 mod choice;
 mod collect;
 mod event;
-mod files;
 mod made;
-mod maps;
 mod pages;
 mod polling;
 mod records;

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
 
+use super::super::stack::files::program_of;
+use super::super::stack::maps::Mapping;
 use super::super::sys;
-use super::files::program_of;
-use super::maps::Mapping;
 use pinwise_code::{Arch, Code};
 
 /// Bytes that are read at once.

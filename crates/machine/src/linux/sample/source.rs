@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use super::super::ring::{self, Ring};
+use super::super::stack::maps;
 use super::super::sys;
 use super::super::trace::permission::{self, Attempt};
 use super::super::trace::{Target, dummy, threads};
 use super::collect::Collector;
 use super::event::{self, Kind, Wish};
-use super::maps;
 use super::records::Records;
 use pinwise_profile::Stacks;
 use pinwise_sched::Refusal;

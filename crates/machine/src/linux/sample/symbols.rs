@@ -12,15 +12,13 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 
+use super::super::stack::VDSO;
+use super::super::stack::files::{is_file, program_of, sheltered_path};
 use super::super::sys;
-use super::files::{is_file, program_of, sheltered_path};
 use super::made::NameFiles;
 use super::stubs::Stubs;
 use pinwise_code::demangle;
 use pinwise_profile::{Samples, Symbol};
-
-/// Used instead of a path if the code is from the kernel.
-pub(super) const VDSO: &str = "[vdso]";
 
 /// Sections that name a separate file with debug information.
 const LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::super::sys;
 use super::exits::Exits;
-use super::figures::{Figures, Look, introduce};
+use super::figures::{Figures, Look, LookState, introduce};
 use super::threads::{self, ExistingThread};
 use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
@@ -44,7 +44,7 @@ pub(super) struct Beside {
     next: Duration,
     /// No poll before this, even if processes end.
     earliest: Duration,
-    buffer: Vec<u8>,
+    state: LookState,
 }
 
 impl Beside {
@@ -57,7 +57,7 @@ impl Beside {
             cursor: 0,
             next: Duration::ZERO,
             earliest: Duration::ZERO,
-            buffer: Vec::new(),
+            state: LookState::new(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Beside {
                     true => Look::Counts,
                     false => Look::Times,
                 };
-                figures.look(look, is_last, &mut self.buffer, emit);
+                figures.look(look, is_last, &mut self.state, emit);
                 if !stay_open {
                     figures.close();
                 }

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
 use pinwise_sched::BlockedIn;
 
@@ -51,7 +52,10 @@ pub(super) fn read_call(
     let what = classify(number, || first.and_then(|fd| open_file(found, fd)));
     let what = match (number, operation, value) {
         (libc::SYS_futex, Some(operation), Some(value)) => {
-            classify_futex(operation, value, || uses_glibc(found.process))
+            match is_wait_for_end(operation, value, |thread| is_thread_of(found, thread)) {
+                true => BlockedIn::Thread,
+                false => classify_futex(operation, value, || uses_glibc(found.process)),
+            }
         }
         _ => what,
     };
@@ -60,6 +64,46 @@ pub(super) fn read_call(
         (BlockedIn::Child, _) => BlockedIn::Child,
         (_, 'D') => BlockedIn::Disk,
         _ => what,
+    })
+}
+
+/// Where in its program a thread waits for others; and for what, if that place shows it better.
+pub(super) fn find_place(
+    found: ExistingThread,
+    what: BlockedIn,
+    text: Option<&str>,
+    places: &mut WaitPlaces,
+) -> (Option<Box<str>>, BlockedIn) {
+    let Some(call) = text
+        .filter(|_| waits_for_others(what))
+        .and_then(parse_futex)
+    else {
+        return (None, what);
+    };
+    let (place, kind) = places.find(found.process, call);
+    let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
+    (place, what)
+}
+
+const fn waits_for_others(what: BlockedIn) -> bool {
+    matches!(
+        what,
+        BlockedIn::Lock | BlockedIn::Mutex | BlockedIn::Condition
+    )
+}
+
+fn parse_futex(text: &str) -> Option<BlockedCall> {
+    let fields = text.split_ascii_whitespace();
+    let numbers = fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16));
+    let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
+    // The call's number, six arguments, stack pointer and instruction.
+    let &[_, word, _, _, _, _, _, stack_pointer, instruction] = numbers.as_slice() else {
+        return None;
+    };
+    Some(BlockedCall {
+        word,
+        stack_pointer,
+        instruction,
     })
 }
 
@@ -120,6 +164,18 @@ fn classify_futex(operation: u64, value: u64, is_glibc: impl FnOnce() -> bool) -
         (WAIT_BITSET, value) if value != CONTENDED => BlockedIn::Condition,
         _ => BlockedIn::Lock,
     }
+}
+
+/// Is this `pthread_join`? The kernel clears the number of an ended thread and wakes those that wait
+/// for that word, whoever they are: hence the wait is not private to the process.
+fn is_wait_for_end(operation: u64, value: u64, is_thread: impl FnOnce(i32) -> bool) -> bool {
+    let clock = unsigned(libc::FUTEX_CLOCK_REALTIME);
+    let waits = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET].map(unsigned);
+    waits.contains(&(operation & !clock)) && i32::try_from(value).is_ok_and(is_thread)
+}
+
+fn is_thread_of(found: ExistingThread, thread: i32) -> bool {
+    thread != found.tid && Path::new(&format!("/proc/{}/task/{thread}", found.process)).exists()
 }
 
 /// A constant of the kernel as the file has it.
@@ -200,6 +256,74 @@ mod tests {
             let found = classify_futex(operation, value, || is_glibc);
             assert_eq!(found, expected, "{operation:#x} {value}");
         }
+    }
+
+    #[test]
+    fn who_waits_for_the_end_of_a_thread_waits_for_no_lock() {
+        let private = unsigned(libc::FUTEX_PRIVATE_FLAG);
+        let by_clock = unsigned(libc::FUTEX_CLOCK_REALTIME);
+        let bitset = unsigned(libc::FUTEX_WAIT_BITSET);
+        for (operation, value, expected) in [
+            (by_clock | bitset, 4711, true),
+            // Of older glibc.
+            (0, 4711, true),
+            (0, 2, false),
+            (private | bitset, 4711, false),
+            (unsigned(libc::FUTEX_LOCK_PI), 4711, false),
+        ] {
+            let found = is_wait_for_end(operation, value, |thread| thread == 4711);
+            assert_eq!(found, expected, "{operation:#x} {value}");
+        }
+    }
+
+    /// A thread of this process that is blocked in `pthread_join`, and one that waits for a mutex.
+    #[test]
+    fn the_kernel_shows_who_joins_and_where_a_lock_is_taken() {
+        let lock = &std::sync::Mutex::new(());
+        let mut places = WaitPlaces::new();
+        std::thread::scope(|scope| {
+            let held = lock.lock().unwrap();
+            let (send, waiting) = std::sync::mpsc::channel();
+            let waiter = scope.spawn(move || {
+                send.send(own_thread()).unwrap();
+                drop(lock.lock().unwrap());
+            });
+            let (send, joining) = std::sync::mpsc::channel();
+            scope.spawn(move || {
+                send.send(own_thread()).unwrap();
+                waiter.join().unwrap();
+            });
+            let joining = joining.recv().unwrap();
+            let (what, _) = look_until_blocked(joining, &mut places);
+            assert_eq!(what, BlockedIn::Thread);
+            let waiting = waiting.recv().unwrap();
+            let (what, place) = look_until_blocked(waiting, &mut places);
+            assert_eq!(what, BlockedIn::Mutex);
+            let place = place.unwrap();
+            assert!(place.contains("who_joins_and_where_a_lock"), "{place}");
+            drop(held);
+        });
+    }
+
+    fn own_thread() -> i32 {
+        let link = std::fs::read_link("/proc/thread-self").unwrap();
+        link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+    }
+
+    fn look_until_blocked(tid: i32, places: &mut WaitPlaces) -> (BlockedIn, Option<Box<str>>) {
+        let process = i32::try_from(std::process::id()).unwrap();
+        let found = ExistingThread { tid, process };
+        let path = format!("/proc/{process}/task/{tid}/syscall");
+        for _ in 0..1_000 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            let text = std::fs::read_to_string(&path).unwrap();
+            let what = read_call(found, 'S', Some(&text));
+            if let Some(what) = what.filter(|_| text.starts_with(&libc::SYS_futex.to_string())) {
+                let (place, what) = find_place(found, what, Some(&text), places);
+                return (what, place);
+            }
+        }
+        panic!("thread {tid} was never blocked");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::super::process_stat::ProcessStat;
+use super::super::stack::wait_places::WaitPlaces;
 use super::super::sys;
-use super::blocked::{is_blocked, read_call};
+use super::blocked::{find_place, is_blocked, read_call};
 use super::exits::LastFigures;
 use super::threads::{self, Counts, ExistingThread};
 use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
@@ -34,6 +35,21 @@ pub(super) struct Figures {
     name: Box<str>,
     /// Its last CPU.
     cpu: u32,
+}
+
+/// What the looks at all threads of a trace share.
+pub(super) struct LookState {
+    buffer: Vec<u8>,
+    places: WaitPlaces,
+}
+
+impl LookState {
+    pub(super) fn new() -> Self {
+        Self {
+            buffer: Vec::new(),
+            places: WaitPlaces::new(),
+        }
+    }
 }
 
 /// How much to read.
@@ -71,14 +87,14 @@ impl Figures {
         &mut self,
         look: Look,
         is_last: bool,
-        buffer: &mut Vec<u8>,
+        state: &mut LookState,
         emit: &mut dyn FnMut(EventKind),
     ) -> bool {
         let thread = self.found.tid;
         let Ok(mask) = sys::affinity_of(thread) else {
             return false;
         };
-        let Some(mut sample) = self.sample(look, buffer, emit) else {
+        let Some(mut sample) = self.sample(look, state, emit) else {
             return false;
         };
         sample.is_last |= is_last;
@@ -110,7 +126,7 @@ impl Figures {
     fn sample(
         &mut self,
         look: Look,
-        buffer: &mut Vec<u8>,
+        LookState { buffer, places }: &mut LookState,
         emit: &mut dyn FnMut(EventKind),
     ) -> Option<Sample> {
         let thread = self.found.tid;
@@ -132,12 +148,19 @@ impl Figures {
         {
             self.last_counts = threads::parse_counts(&text);
         }
-        let blocked_in = match self.asks_why && is_blocked(state) {
+        let (blocked_in, blocked_at) = match self.asks_why && is_blocked(state) {
             true => {
                 let text = read(&mut self.syscall, self.found, &["syscall"], buffer);
-                read_call(self.found, state, text.as_deref())
+                let what = read_call(self.found, state, text.as_deref());
+                match what {
+                    Some(what) => {
+                        let found = find_place(self.found, what, text.as_deref(), places);
+                        (Some(found.1), found.0)
+                    }
+                    None => (None, None),
+                }
             }
-            false => None,
+            false => (None, None),
         };
         let tick_ns = 1_000_000_000 / sys::ticks_per_second();
         Some(Sample {
@@ -145,6 +168,7 @@ impl Figures {
             cpu,
             is_runnable: state == 'R',
             blocked_in,
+            blocked_at,
             class,
             run_ns: times.map_or_else(
                 || user.saturating_add(system).saturating_mul(tick_ns),
@@ -167,6 +191,7 @@ impl Figures {
             cpu: self.cpu,
             is_runnable: false,
             blocked_in: None,
+            blocked_at: None,
             class: None,
             run_ns: last.run_ns,
             wait_ns: Some(last.wait_ns),

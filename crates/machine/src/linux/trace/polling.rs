@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::super::usage::{MIN_INTERVAL, Meter};
 use super::super::{daemon, sys, tree};
 use super::exits::Exits;
-use super::figures::{Figures, Look, introduce};
+use super::figures::{Figures, Look, LookState, introduce};
 use super::threads::{self, ExistingThread};
 use super::{Source, Target, nanoseconds};
 use pinwise_sched::{Event, EventKind, IDLE, Tid};
@@ -45,7 +45,7 @@ pub(super) struct Polling {
     /// Threads that are new from now on began during the trace.
     has_looked: bool,
     looks: u32,
-    buffer: Vec<u8>,
+    state: LookState,
     /// Threads whose files stay open.
     most_open: usize,
     was_cut: bool,
@@ -72,7 +72,7 @@ impl Polling {
             exits: Exits::open(),
             has_looked: false,
             looks: 0,
-            buffer: Vec::new(),
+            state: LookState::new(),
             most_open: descriptors / 2 / DESCRIPTORS_PER_THREAD,
             was_cut: false,
         }
@@ -135,7 +135,7 @@ impl Polling {
         for (index, (&thread, figures)) in self.threads.iter_mut().enumerate() {
             let is_first = figures.is_new();
             let look = if is_first { Look::Counts } else { look };
-            if !figures.look(look, is_last, &mut self.buffer, &mut teller(events, 0)) {
+            if !figures.look(look, is_last, &mut self.state, &mut teller(events, 0)) {
                 gone.push(thread);
             }
             if index >= self.most_open {

@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::super::capture::read_file;
-use super::files::{is_file, open_regular};
+use super::super::stack::files::{is_file, open_regular};
 use pinwise_code::demangle;
 use pinwise_profile::Symbol;
 

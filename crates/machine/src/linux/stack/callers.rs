@@ -10,9 +10,9 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::super::sys;
+use super::VDSO;
 use super::files::program_of;
 use super::maps::Maps;
-use super::symbols::VDSO;
 use pinwise_code::unwind::{
     CallFrames, Caller, ParseBudget, Registers, Rule, StackCopy, caller, caller_by_frame_pointer,
 };
@@ -34,11 +34,11 @@ const LARGEST_VDSO: usize = 64 << 10;
 
 /// A process when it was sampled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) pid: i32,
-    pub(super) generation: u32,
-    pub(super) maps: &'a Maps,
-    pub(super) modules: &'a [Module],
+pub(in crate::linux) struct Place<'a> {
+    pub(in crate::linux) pid: i32,
+    pub(in crate::linux) generation: u32,
+    pub(in crate::linux) maps: &'a Maps,
+    pub(in crate::linux) modules: &'a [Module],
 }
 
 /// Identifies a file, whatever its name: device, number, bytes, last change.
@@ -46,15 +46,15 @@ type Identity = (u64, u64, u64, i64);
 
 /// Callers by tables, including those that frame pointers skip.
 #[derive(Debug)]
-pub(super) struct PassedOver {
+pub(in crate::linux) struct PassedOver {
     /// Innermost first.
-    pub(super) callers: Vec<u64>,
-    pub(super) end: Lead,
+    pub(in crate::linux) callers: Vec<u64>,
+    pub(in crate::linux) end: Lead,
 }
 
 /// How to continue after some callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lead {
+pub(in crate::linux) enum Lead {
     /// Frame pointers, starting at this one of their frames.
     FramePointers(usize),
     /// It need not continue: a thread begins there.
@@ -64,7 +64,7 @@ pub(super) enum Lead {
 
 /// Finds callers.
 #[derive(Debug)]
-pub(super) struct Unwinder {
+pub(in crate::linux) struct Unwinder {
     work: ParseBudget,
     bytes: usize,
     tables: Vec<CallFrames>,
@@ -78,7 +78,7 @@ pub(super) struct Unwinder {
 }
 
 impl Unwinder {
-    pub(super) fn new() -> Self {
+    pub(in crate::linux) fn new() -> Self {
         Self {
             work: ParseBudget::new(MAX_WORK),
             bytes: 0,
@@ -92,7 +92,7 @@ impl Unwinder {
 
     /// The executed address and its callers, innermost first; and whether the stack ends before its
     /// outermost function.
-    pub(super) fn read_stack(
+    pub(in crate::linux) fn read_stack(
         &mut self,
         place: &Place<'_>,
         mut registers: Registers,
@@ -114,7 +114,7 @@ impl Unwinder {
 
     /// Callers up to two functions in a row that set up a frame. Frame pointers skip functions that
     /// have none, or have not set it up yet, and lead on from there.
-    pub(super) fn find_skipped_callers(
+    pub(in crate::linux) fn find_skipped_callers(
         &mut self,
         place: &Place<'_>,
         mut registers: Registers,
@@ -261,7 +261,7 @@ fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<us
 }
 
 /// The tables of a file.
-pub(super) fn read_tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> {
+pub(in crate::linux) fn read_tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> {
     let length = file.metadata().ok()?.len();
     let read = &mut |offset: u64, bytes: usize| {
         let end = offset.checked_add(bytes as u64)?;

@@ -17,13 +17,13 @@ const REMOVED: &str = " (deleted)";
 const ROOT: u32 = 0;
 
 /// Is this mapping's name that of a file? A removed file is gone, whatever has its name now.
-pub(super) fn is_file(path: &str) -> bool {
+pub(in crate::linux) fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.ends_with(REMOVED)
 }
 
 /// A file of a program as the process sees it, possibly in a container; as pinwise sees it if the
 /// process is gone.
-pub(super) fn program_of(pid: i32, path: &str) -> Option<File> {
+pub(in crate::linux) fn program_of(pid: i32, path: &str) -> Option<File> {
     if !is_file(path) {
         return None;
     }
@@ -36,7 +36,7 @@ pub(super) fn program_of(pid: i32, path: &str) -> Option<File> {
 ///
 /// # Errors
 /// If it does not exist, is not permitted, or not a regular file.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+pub(in crate::linux) fn open_regular(path: &Path) -> io::Result<File> {
     let found = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC)
@@ -55,7 +55,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
 
 /// The path of a file that only root and this user can have made, and that nobody else can replace
 /// or surround.
-pub(super) fn sheltered_path(file: &File) -> Option<PathBuf> {
+pub(in crate::linux) fn sheltered_path(file: &File) -> Option<PathBuf> {
     let path = path_of(file).ok()?;
     let (here, there) = (file.metadata().ok()?, path.symlink_metadata().ok()?);
     let is_same = (here.dev(), here.ino()) == (there.dev(), there.ino());

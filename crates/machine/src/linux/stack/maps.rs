@@ -6,22 +6,22 @@ use super::super::capture::read_file;
 
 /// Mapped code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mapping {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::linux) struct Mapping {
+    pub(in crate::linux) start: u64,
+    pub(in crate::linux) end: u64,
     /// Offset of the first address in the file, bytes.
-    pub(super) offset: u64,
+    pub(in crate::linux) offset: u64,
     /// Index of the file among all known ones.
-    pub(super) module: usize,
+    pub(in crate::linux) module: usize,
 }
 
 /// The executable mappings of one process, in order and without overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Maps(Vec<Mapping>);
+pub(in crate::linux) struct Maps(Vec<Mapping>);
 
 impl Maps {
     /// Adds a mapping, replacing what was there.
-    pub(super) fn insert(&mut self, new: Mapping) {
+    pub(in crate::linux) fn insert(&mut self, new: Mapping) {
         let mut kept = Vec::with_capacity(self.0.len() + 2);
         for old in self.0.drain(..) {
             if old.start < new.start {
@@ -46,12 +46,12 @@ impl Maps {
         self.0 = kept;
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::linux) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// The mapping that contains an address.
-    pub(super) fn find(&self, address: u64) -> Option<&Mapping> {
+    pub(in crate::linux) fn find(&self, address: u64) -> Option<&Mapping> {
         let after = self.0.partition_point(|mapping| mapping.start <= address);
         let mapping = self.0.get(after.checked_sub(1)?)?;
         (address < mapping.end).then_some(mapping)
@@ -60,17 +60,17 @@ impl Maps {
 
 /// A line of `/proc/PID/maps` that maps code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) offset: u64,
+pub(in crate::linux) struct Line {
+    pub(in crate::linux) start: u64,
+    pub(in crate::linux) end: u64,
+    pub(in crate::linux) offset: u64,
     /// Empty for memory without a file.
-    pub(super) path: String,
+    pub(in crate::linux) path: String,
 }
 
 /// Parses one line; `None` for memory that is not executable. In a path the kernel writes only a
 /// newline as an escape, `\012`.
-pub(super) fn parse_line(line: &str) -> Option<Line> {
+pub(in crate::linux) fn parse_line(line: &str) -> Option<Line> {
     let mut rest = line;
     let mut field = || {
         rest = rest.trim_start_matches(' ');
@@ -92,7 +92,7 @@ pub(super) fn parse_line(line: &str) -> Option<Line> {
 }
 
 /// `/proc/PID/maps`; empty if it cannot be read.
-pub(super) fn read(pid: i32) -> String {
+pub(in crate::linux) fn read(pid: i32) -> String {
     let bytes = read_file(Path::new(&format!("/proc/{pid}/maps"))).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
