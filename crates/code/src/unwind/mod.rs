@@ -5,8 +5,10 @@
 //! ends, and a value outside the copy of the stack is unknown. Nothing is guessed by scanning the
 //! stack.
 
+mod frame;
 mod tables;
 
+pub use frame::frame_bytes;
 pub use tables::{CallFrames, ParseBudget, Read, Rule};
 
 use gimli::{
@@ -70,6 +72,13 @@ impl Registers {
     #[must_use]
     pub fn frame_pointer(&self) -> Option<u64> {
         self.values[usize::from(frame_register(self.arch))]
+    }
+
+    /// The same with this frame pointer.
+    #[must_use]
+    pub fn with_frame_pointer(mut self, value: u64) -> Self {
+        self.set(gimli::Register(frame_register(self.arch)), Some(value));
+        self
     }
 
     fn value(&self, register: gimli::Register) -> Option<u64> {

@@ -160,7 +160,8 @@ impl Unwinder {
         PassedOver { callers, end }
     }
 
-    fn caller(
+    /// The caller of a frame.
+    pub(in crate::linux) fn caller(
         &mut self,
         place: &Place<'_>,
         registers: &Registers,

@@ -1,7 +1,8 @@
 //! Where a program waits: the innermost function that is its own on the stack of a blocked thread.
 //!
 //! The kernel shows a blocked thread's stack pointer and instruction, and no other register. That is
-//! enough to leave the C library, whose tables need no frame pointer. Names come from symbol tables
+//! enough to leave the C library, whose tables need no frame pointer; where one is needed, it follows
+//! from the beginning of the function. Names come from symbol tables
 //! alone: debug information takes long to read beside a measured program.
 
 use std::collections::BTreeMap;
@@ -17,12 +18,17 @@ use super::VDSO;
 use super::callers::{Place, Unwinder};
 use super::files::{program_of, sheltered_path};
 use super::maps::{self, Mapping, Maps};
-use pinwise_code::{Arch, demangle, unwind};
+use pinwise_code::unwind::{self, Caller};
+use pinwise_code::{Arch, demangle};
 use pinwise_profile::Module;
 use pinwise_sched::BlockedIn;
 
 /// Copied of a stack, bytes: a lock is a few calls away from the program.
 const STACK_BYTES: usize = 4096;
+/// Callers that are looked at: a few of a library, and one of the program.
+const MAX_CALLERS: usize = 16;
+/// Read of a function's beginning, bytes.
+const BEGINNING: usize = 64;
 /// Limits the processes and places that are remembered; further ones have no name.
 const MAX_PROCESSES: usize = 64;
 const MAX_PLACES: usize = 512;
@@ -69,7 +75,7 @@ pub(in crate::linux) struct BlockedCall {
 
 /// What a return address on the stack of a blocked thread belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Caller {
+enum Function {
     /// The program itself.
     Own(Box<str>),
     /// A library that waits on its behalf, and for what, if its name says so.
@@ -82,8 +88,10 @@ pub(in crate::linux) struct WaitPlaces {
     symbolizer: Symbolizer,
     programs: BTreeMap<i32, Program>,
     /// By process, program and return address.
-    functions: BTreeMap<(i32, u32, u64), Caller>,
+    functions: BTreeMap<(i32, u32, u64), Function>,
     words: BTreeMap<(i32, u64), Option<Box<str>>>,
+    /// By process, program and address: from the stack pointer to the frame pointer.
+    frames: BTreeMap<(i32, u32, u64), Option<u64>>,
 }
 
 /// What a process has mapped.
@@ -105,6 +113,7 @@ impl WaitPlaces {
             programs: BTreeMap::new(),
             functions: BTreeMap::new(),
             words: BTreeMap::new(),
+            frames: BTreeMap::new(),
         }
     }
 
@@ -118,8 +127,8 @@ impl WaitPlaces {
         let mut what = None;
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
-                Some(Caller::Own(name)) => return (Some(name), what),
-                Some(Caller::Runtime(kind)) => what = what.or(kind),
+                Some(Function::Own(name)) => return (Some(name), what),
+                Some(Function::Runtime(kind)) => what = what.or(kind),
                 None => break,
             }
         }
@@ -149,9 +158,32 @@ impl WaitPlaces {
             start: call.stack_pointer,
             bytes: copy.get(..length)?,
         };
-        let (mut frames, _) = self.unwinder.read_stack(&place, registers, &stack);
-        frames.remove(0);
-        Some(frames)
+        let mut registers = registers;
+        let mut callers = Vec::new();
+        while callers.len() < MAX_CALLERS {
+            let mut caller = self.unwinder.caller(&place, &registers, &stack);
+            if caller == Caller::Unknown && registers.frame_pointer().is_none() {
+                let key = (pid, program.generation, registers.address);
+                if self.frames.len() >= MAX_PLACES && !self.frames.contains_key(&key) {
+                    break;
+                }
+                let find = || program.find_frame(pid, &registers, &self.symbolizer);
+                let Some(bytes) = *self.frames.entry(key).or_insert_with(find) else {
+                    break;
+                };
+                let pointer = registers.stack_pointer()?.checked_add(bytes)?;
+                let known = registers.clone().with_frame_pointer(pointer);
+                caller = self.unwinder.caller(&place, &known, &stack);
+            }
+            match caller {
+                Caller::Frame(next) if program.maps.find(next.looked_up()).is_some() => {
+                    callers.push(next.address);
+                    registers = next;
+                }
+                _ => break,
+            }
+        }
+        Some(callers)
     }
 
     /// Reads what a process has mapped, again if it executes something else by now.
@@ -167,7 +199,7 @@ impl WaitPlaces {
         Some(())
     }
 
-    fn identify(&mut self, pid: i32, address: u64) -> Option<Caller> {
+    fn identify(&mut self, pid: i32, address: u64) -> Option<Function> {
         let program = self.programs.get(&pid)?;
         let key = (pid, program.generation, address);
         if let Some(known) = self.functions.get(&key) {
@@ -214,26 +246,52 @@ impl Program {
         }
     }
 
+    /// How far the frame pointer is above the stack pointer in a frame; `None` if its function does
+    /// not show it.
+    fn find_frame(
+        &self,
+        pid: i32,
+        registers: &unwind::Registers,
+        symbolizer: &Symbolizer,
+    ) -> Option<u64> {
+        if Arch::here() != Some(Arch::X86_64) {
+            return None;
+        }
+        let address = registers.looked_up();
+        let mapping = self.maps.find(address)?;
+        let path = &self.modules.get(mapping.module)?.path;
+        let offset = (address - mapping.start).saturating_add(mapping.offset);
+        let (_, within) = find_symbol(&program_of(pid, path)?, offset, symbolizer)?;
+        let mut code = [0; BEGINNING];
+        let wanted = usize::try_from(within).ok()?.min(BEGINNING);
+        let code = code.get_mut(..wanted)?;
+        let length = sys::read_memory(pid, address.checked_sub(within)?, code)?;
+        let bytes = unwind::frame_bytes(code.get(..length)?)?;
+        // At a call both are aligned.
+        bytes.is_multiple_of(16).then_some(bytes)
+    }
+
     /// The function that calls before this return address.
-    fn identify(&self, pid: i32, address: u64, symbolizer: &Symbolizer) -> Option<Caller> {
+    fn identify(&self, pid: i32, address: u64, symbolizer: &Symbolizer) -> Option<Function> {
         let call = address.saturating_sub(1);
         let mapping = self.maps.find(call)?;
         let path = &self.modules.get(mapping.module)?.path;
         let file_name = path.rsplit('/').next().unwrap_or(path);
         if path == VDSO || LIBRARIES.iter().any(|name| file_name.starts_with(name)) {
-            return Some(Caller::Runtime(None));
+            return Some(Function::Runtime(None));
         }
         let offset = (call - mapping.start).saturating_add(mapping.offset);
         let symbol = program_of(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
+        let symbol = symbol.map(|(name, _)| name);
         let name = match symbol {
             None => format!("{file_name}+{offset:#x}"),
             Some(symbol) if RUNTIME.iter().any(|name| symbol.starts_with(name)) => {
-                return Some(Caller::Runtime(kind_of(&symbol)));
+                return Some(Function::Runtime(kind_of(&symbol)));
             }
             Some(symbol) if *path == self.path => symbol,
             Some(symbol) => format!("{symbol} ({file_name})"),
         };
-        Some(Caller::Own(name.into()))
+        Some(Function::Own(name.into()))
     }
 }
 
@@ -247,14 +305,15 @@ fn kind_of(function: &str) -> Option<BlockedIn> {
     }
 }
 
-fn find_symbol(file: &File, offset: u64, symbolizer: &Symbolizer) -> Option<String> {
+/// The name of the function at an offset of a file, and how far it is into that.
+fn find_symbol(file: &File, offset: u64, symbolizer: &Symbolizer) -> Option<(String, u64)> {
     let path = sheltered_path(file);
     let path = path.unwrap_or_else(|| format!("/proc/self/fd/{}", file.as_raw_fd()).into());
     let mut elf = Elf::new(path);
     elf.debug_syms = false;
     let found = symbolizer.symbolize_single(&Source::from(elf), Input::FileOffset(offset));
     match found.ok()? {
-        Symbolized::Sym(found) => Some(demangle(&found.name)),
+        Symbolized::Sym(found) => Some((demangle(&found.name), found.offset as u64)),
         Symbolized::Unknown(_) => None,
     }
 }
@@ -279,7 +338,7 @@ fn describe_word(maps: &str, word: u64) -> Option<Box<str>> {
         .nth(5)
         .unwrap_or("anonymous memory");
     let name = name.rsplit('/').next().unwrap_or(name);
-    Some(format!("the futex at {word:#x} in {name}").into())
+    Some(format!("futex {word:#x} in {name}").into())
 }
 
 #[cfg(test)]
@@ -294,9 +353,9 @@ mod tests {
         let check = |word, expected: Option<&str>| {
             assert_eq!(describe_word(maps, word).as_deref(), expected, "{word:#x}");
         };
-        check(0x8010, Some("the futex at 0x8010 in [heap]"));
-        check(0x7f10, Some("the futex at 0x7f10 in a.so"));
-        check(0x9008, Some("the futex at 0x9008 in anonymous memory"));
+        check(0x8010, Some("futex 0x8010 in [heap]"));
+        check(0x7f10, Some("futex 0x7f10 in a.so"));
+        check(0x9008, Some("futex 0x9008 in anonymous memory"));
         check(0xa000, None);
     }
 }
