@@ -1,7 +1,7 @@
 //! Caveats on verdicts, as findings: load, order, time, tails, and figures that come in coarse
 //! steps.
 
-use super::findings::LoadChange;
+use super::load::LoadChange;
 use super::results::Results;
 use pinwise_format::percent;
 use pinwise_record::{

@@ -1,11 +1,12 @@
 //! What disturbed an experiment, and what its figures do not show by
 //! themselves. A check is a function from the record to a finding.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
 use super::companions;
+use super::load::{LoadChange, foreign_load};
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
@@ -13,17 +14,13 @@ use super::{cache_or_clock, caveats, steadiness, throttling};
 use pinwise_format::three_digits;
 use pinwise_machine::RunSetting;
 use pinwise_record::{
-    Arm, Comparison, ComparisonStudy, ContrastRecord, Finding, MetricRecord, Phase, RunRecord,
-    Severity, Stopped,
+    Arm, Comparison, ComparisonStudy, ContrastRecord, Finding, MetricRecord, RunRecord, Severity,
+    Stopped,
 };
-use pinwise_stats::describe::{median, quantile};
+use pinwise_stats::describe::quantile;
 use pinwise_stats::diagnose;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Others disturb if they use more than this share of the CPUs, and more than this many: every
-/// system has something to do now and then.
-const FOREIGN_SHARE: f64 = 0.05;
-const FOREIGN_CPUS: f64 = 0.25;
 /// Stolen time disturbs if it is more than this.
 const STEAL_SHARE: f64 = 0.01;
 /// Drift and order effects below this are not worth mentioning.
@@ -90,15 +87,6 @@ pub(super) fn all(
 
 pub(crate) fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
     record.arms.iter().flat_map(|arm| &arm.runs)
-}
-
-/// Runs without a companion, which is a load that was requested.
-pub(super) fn runs_alone(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
-    let alone = record
-        .arms
-        .iter()
-        .filter(|arm| arm.setting.beside.is_empty());
-    alone.flat_map(|arm| &arm.runs)
 }
 
 fn invalid_arms(record: &Comparison) -> Vec<Finding> {
@@ -279,82 +267,6 @@ fn check_granted_cpus(record: &Comparison) -> Option<Finding> {
     ))
 }
 
-/// CPUs that others used during a typical run; `None` if no run says.
-pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Option<f64> {
-    let shares: Vec<f64> = runs
-        .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
-        .collect();
-    median(&shares)
-}
-
-fn foreign_load(record: &Comparison) -> Option<Finding> {
-    let busy = foreign_cpus(runs_alone(record))?;
-    let places: BTreeSet<&str> = record
-        .arms
-        .iter()
-        .map(|arm| arm.placement.name.as_str())
-        .collect();
-    let (effect, advice) = match places.len() > 1 {
-        true => (
-            "slow placements on those CPUs",
-            "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
-        ),
-        false => (
-            "slow every arm, some runs more than others",
-            "See `pinwise doctor`; a quiet machine needs fewer runs.",
-        ),
-    };
-    find_load(busy, record.host.counts.cpus, effect, advice)
-}
-
-/// Other processes used this many of the machine's CPUs; `None` if few.
-pub(crate) fn find_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
-    let cpus = cpus.max(1) as f64;
-    (busy > FOREIGN_CPUS.max(FOREIGN_SHARE * cpus)).then(|| {
-        Finding::new(
-            "foreign_load",
-            Severity::Warning,
-            format!("Other processes used {busy:.1} of {cpus} CPUs meanwhile and {effect}."),
-            advice,
-        )
-        .with_evidence("foreign_cpus_median", busy)
-    })
-}
-
-/// CPUs that other processes used in the first and in the last third of the blocks, if they used
-/// clearly more in one of them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct LoadChange {
-    early: f64,
-    late: f64,
-    cpus: usize,
-}
-
-impl LoadChange {
-    pub(super) fn from_record(record: &Comparison) -> Option<Self> {
-        let third = record.blocks / 3;
-        let load = |is_in: &dyn Fn(usize) -> bool| {
-            let runs = runs_alone(record).filter(|run| run.phase == Phase::Confirmation);
-            foreign_cpus(runs.filter(|run| is_in(run.block)))
-        };
-        let early = load(&|block| block < third)?;
-        let late = load(&|block| block >= record.blocks - third)?;
-        let cpus = record.host.counts.cpus.max(1);
-        let is_change = (late - early).abs() > FOREIGN_CPUS.max(FOREIGN_SHARE * cpus as f64);
-        is_change.then_some(Self { early, late, cpus })
-    }
-
-    fn is_more(&self) -> bool {
-        self.late > self.early
-    }
-
-    /// `0.2 of 2 CPUs in the first third, 1.6 in the last`.
-    pub(super) fn words(&self) -> String {
-        let Self { early, late, cpus } = self;
-        format!("{early:.1} of {cpus} CPUs in the first third, {late:.1} in the last")
-    }
-}
-
 fn steal(record: &Comparison) -> Option<Finding> {
     let (stolen, wall) = all_runs(record)
         .filter_map(|run| Some((run.steal_s?, run.wall_s)))
@@ -418,8 +330,12 @@ fn medians_differ(record: &Comparison) -> Option<Finding> {
         let is_far = (of_medians.ln() - change).abs() > delta.max(FAR_MEDIANS * change.abs());
         let is_opposite = (of_medians > 1.0) != (change > 0.0)
             && record.metric.effect(contrast.ratio, None, None).value.abs() >= 0.05;
+        // An interval that has room for it says enough.
+        let is_within = contrast.low.is_some_and(|low| low <= of_medians)
+            && contrast.high.is_some_and(|high| of_medians <= high);
         let is_shown = contrast.is_decided() || is_large;
-        (is_shown && (is_far || is_opposite)).then(|| {
+        let is_contrary = is_opposite || is_far && (contrast.is_decided() || !is_within);
+        (is_shown && is_contrary).then(|| {
             let effect = record.metric.effect(of_medians, None, None);
             format!("{} {}", contrast.arm, effect.text)
         })
@@ -525,31 +441,6 @@ mod tests {
     fn example() -> Comparison {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         serde_json::from_str(text).unwrap()
-    }
-
-    #[test]
-    fn drift_that_goes_with_the_load_of_others_is_not_the_programs() {
-        let mut record = example();
-        assert_eq!(LoadChange::from_record(&record), None);
-        let blocks = record.blocks;
-        for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
-            let load = if run.block < blocks / 2 { 0.2 } else { 1.6 };
-            run.foreign_cpu_s = Some(load * run.wall_s);
-        }
-        let change = LoadChange::from_record(&record).unwrap();
-        assert!(change.is_more());
-        let cpus = record.host.counts.cpus;
-        let words = format!("0.2 of {cpus} CPUs in the first third, 1.6 in the last");
-        assert_eq!(change.words(), words);
-        record.contrasts[0].by_time = Some(pinwise_record::SplitRecord {
-            first: 1.03,
-            second: 1.2,
-        });
-        let found = caveats::list_contrast_caveats(&record.contrasts[0], &record);
-        let found = found.iter().find(|found| found.check == "depends_on_time");
-        let found = found.unwrap();
-        assert!(found.sentence.contains(&words), "{}", found.sentence);
-        assert!(!found.advice.contains("--warmup"), "{}", found.advice);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use pinwise_record::{
 use pinwise_stats::describe::median;
 
 use super::findings;
+use super::load;
 
 /// If others use more of the machine than this, a placement may fit them rather than the program.
 const BUSY_SHARE: f64 = 0.2;
@@ -40,7 +41,7 @@ pub(super) fn withheld(
         );
         return Some((NotRecommended::SmallGain, sentence));
     }
-    let runs = || findings::runs_alone(record);
+    let runs = || load::runs_alone(record);
     withheld_here(runs, &record.metric, record.host.counts.cpus)
         .or_else(|| quiet_only(record, arm, contrast?))
 }
@@ -77,7 +78,7 @@ pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
         return Some((NotRecommended::ShortRuns, sentence.to_owned()));
     }
     let cpus = cpus.max(1);
-    let busy = findings::foreign_cpus(runs()).filter(|busy| *busy > BUSY_SHARE * cpus as f64)?;
+    let busy = load::foreign_cpus(runs()).filter(|busy| *busy > BUSY_SHARE * cpus as f64)?;
     let sentence = format!(
         "No placement is recommended while other processes use {busy:.1} of {cpus} CPUs: measure again without them, or under the load that the program will face."
     );
