@@ -42,10 +42,10 @@ export function chart(
   const chosen = new Map<string, boolean>();
   const isHidden = (name: string): boolean =>
     chosen.get(name) ?? now.hidden?.includes(name) ?? false;
-  const stage = h('div', { class: 'stage', role: 'img', tabIndex: 0 });
+  const stage = h('div.stage', { role: 'img', tabIndex: 0 });
   const caption = h('figcaption');
-  const legend = h('div', { class: 'legend' });
-  const details = h('details', { class: 'figures' });
+  const legend = h('div.legend');
+  const details = h('details.figures');
   const pointer = pointAt(stage);
   const brush = brushOn(stage, (from, to) => now.select?.(from, to));
   let shown: { panels: readonly Panel[]; svgs: readonly SVGElement[] } = {
@@ -59,24 +59,24 @@ export function chart(
     measure: measureIn(stage),
   }));
   const element = h(
-    'figure',
-    { class: 'chart', data: { chart: plan.name } },
+    'figure.chart',
+    { data: { chart: plan.name } },
     caption,
     legend,
     stage,
     pointer.said,
-    h('div', { class: 'below' }, details, save),
+    h('div.below', details, save),
   );
 
   const figures = h('div');
-  details.append(h('summary', {}, 'The figures'), figures);
+  details.append(h('summary', 'The figures'), figures);
   const describe = (): void => {
     const [name, summary] = [visible(now.name), visible(now.summary)];
     stage.setAttribute('aria-label', `${name}. ${summary}`);
     caption.replaceChildren(
-      h('strong', {}, name),
+      h('strong', name),
       ' ',
-      h('span', { class: 'muted' }, visible(now.caption ?? summary)),
+      h('span.muted', visible(now.caption ?? summary)),
       anchor(now.name),
     );
     details.hidden = !now.table;
@@ -164,7 +164,7 @@ function legendIn(
                 onclick: () => toggle(name),
               },
               swatch(one),
-              h('span', {}, visible(name)),
+              h('span', visible(name)),
             ),
           );
         element.replaceChildren(...buttons.values());
@@ -193,15 +193,11 @@ function pointAt(stage: HTMLElement): {
   said: HTMLElement;
   show(drawing: Drawing): void;
 } {
-  const said = h('p', {
-    class: 'offscreen',
-    role: 'status',
-    aria: { live: 'polite' },
-  });
+  const said = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
   const [tip, row, ring] = [
-    h('div', { class: 'tip', hidden: true }),
-    h('div', { class: 'tip-row', hidden: true }),
-    h('div', { class: 'tip-ring', hidden: true }),
+    h('div.tip', { hidden: true }),
+    h('div.tip-row', { hidden: true }),
+    h('div.tip-ring', { hidden: true }),
   ];
   let stops: readonly Stop[] = [];
   let at: number | null = null;
@@ -272,7 +268,7 @@ function brushOn(
   stage: HTMLElement,
   select: (from: number, to: number) => void,
 ): { show(axis: Drawing['axis']): void } {
-  const mark = h('div', { class: 'brush', hidden: true });
+  const mark = h('div.brush', { hidden: true });
   let axis: Drawing['axis'] = null;
   let start: number | null = null;
   const along = (event: PointerEvent): number => {

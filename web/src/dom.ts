@@ -13,15 +13,28 @@ type Properties<T> = Partial<
   onclick?: (event: MouseEvent) => void;
 };
 
-/** An element with properties and children; `class`, `role`, `aria` and `data` become attributes. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  properties: Properties<HTMLElementTagNameMap[K]> = {},
+type Tags = HTMLElementTagNameMap;
+type Tag = keyof Tags;
+type ElementOf<S> = S extends `${infer T extends Tag}.${string}`
+  ? Tags[T]
+  : S extends Tag
+    ? Tags[S]
+    : never;
+
+/** An element, "div" or with classes "div.chart.wide", with properties, if any, and children;
+ * `class`, `role`, `aria` and `data` become attributes. */
+export function h<S extends Tag | `${Tag}.${string}`>(
+  selector: S,
+  first?: Properties<ElementOf<S>> | Child,
   ...children: Child[]
-): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
-  const { class: names, data, aria, role, ...rest } = properties;
-  if (names) element.className = names;
+): ElementOf<S> {
+  const [tag, ...names] = selector.split('.');
+  const element = document.createElement(tag!) as ElementOf<S>;
+  const hasProperties =
+    typeof first === 'object' && first !== null && !(first instanceof Node);
+  const { class: more, data, aria, role, ...rest } = hasProperties ? first : {};
+  if (more) names.push(more);
+  if (names.length > 0) element.className = names.join(' ');
   if (role) element.setAttribute('role', role);
   for (const [key, value] of Object.entries(data ?? {}))
     element.dataset[key] = value;
@@ -29,7 +42,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     element.setAttribute(`aria-${key}`, visible(value));
   Object.assign(element, rest);
   if (element.title) element.title = visible(element.title);
-  append(element, children);
+  append(element, hasProperties ? children : [first, ...children]);
   return element;
 }
 

@@ -13,17 +13,13 @@ export function headline(
   if (!figure?.change) return null;
   const of = ` ${visible(figure.of ?? '')}${figure.confidence ? `; ${visible(figure.confidence)}` : ''}`;
   return h(
-    'p',
-    { class: 'headline' },
-    h('strong', { class: 'big' }, visible(figure.change)),
+    'p.headline',
+    h('strong.big', visible(figure.change)),
     ' ',
     h(
       'span',
-      {},
-      figure.interval
-        ? h('span', { class: 'interval' }, visible(figure.interval))
-        : null,
-      h('span', { class: 'muted' }, of),
+      figure.interval ? h('span.interval', visible(figure.interval)) : null,
+      h('span.muted', of),
     ),
   );
 }
@@ -61,7 +57,7 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
         class: 'copy-panel',
         aria: { labelledby: `copy-${own}-${at}-tab` },
       },
-      h('p', { class: 'copy-what muted' }, what),
+      h('p.copy-what.muted', what),
       commandLine(command, `the command: ${what}`),
     ),
   );
@@ -89,8 +85,8 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
     });
   };
   const list = h(
-    'div',
-    { class: 'tabs', role: 'tablist', aria: { label: 'Copy the command' } },
+    'div.tabs',
+    { role: 'tablist', aria: { label: 'Copy the command' } },
     ...tabs,
   );
   list.addEventListener('keydown', (event) => {
@@ -107,12 +103,7 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
     tabs[goal]!.focus();
   });
   show(0);
-  return h(
-    'div',
-    { class: 'copy-block' },
-    all.length > 1 ? list : null,
-    ...panels,
-  );
+  return h('div.copy-block', all.length > 1 ? list : null, ...panels);
 }
 
 /** Blocks of the page: their parts need names of their own. */
@@ -122,10 +113,9 @@ let blocks = 0;
 export function commandList(all: readonly NamedCommand[]): HTMLElement | null {
   if (all.length === 0) return null;
   return h(
-    'div',
-    { class: 'commands' },
+    'div.commands',
     ...all.flatMap(([what, command]) => [
-      h('span', { class: 'muted' }, what),
+      h('span.muted', what),
       commandLine(command, `the command: ${what}`),
     ]),
   );

@@ -14,7 +14,7 @@ export function chartSlot(
   const element = h(
     'section',
     { aria: { label: title } },
-    h('h2', { class: 'offscreen' }, title),
+    h('h2.offscreen', title),
   );
   element.hidden = true;
   let held: ReturnType<typeof chart> | null = null;

@@ -21,11 +21,7 @@ import { fleetView } from './views/fleet/view';
 import { historyView } from './views/history/view';
 
 const main = h('main', { id: 'main', tabIndex: -1 });
-const live = h('p', {
-  class: 'offscreen',
-  role: 'status',
-  aria: { live: 'polite' },
-});
+const live = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
 let shown: { dispose(): void } | null = null;
 let turn = 0;
 
@@ -88,8 +84,7 @@ function header(source: Source): HTMLElement {
     chooseTheme(select.value as ThemeChoice),
   );
   return h(
-    'header',
-    { class: 'bar' },
+    'header.bar',
     h('a', { href: '#/', class: 'name' }, 'pinwise'),
     h(
       'nav',
@@ -101,7 +96,7 @@ function header(source: Source): HTMLElement {
       ),
       h('a', { href: '#/fleet' }, 'Fleet'),
     ),
-    h('label', { class: 'theme' }, 'Theme ', select),
+    h('label.theme', 'Theme ', select),
   );
 }
 
@@ -110,7 +105,7 @@ async function route(page: Page): Promise<void> {
   const own = (turn += 1);
   shown?.dispose();
   shown = null;
-  fill(main, h('p', { class: 'muted', aria: { busy: 'true' } }, 'Loading …'));
+  fill(main, h('p.muted', { aria: { busy: 'true' } }, 'Loading …'));
   markCurrent();
   let part: HTMLElement | null = null;
   try {
@@ -220,13 +215,11 @@ async function diffPage(
   document.title = 'Two records compared · pinwise';
   const element = h(
     'div',
-    {},
-    h('h1', {}, 'Two records compared'),
+    h('h1', 'Two records compared'),
     view.element,
     h(
       'footer',
-      {},
-      h('h2', {}, 'The same as text'),
+      h('h2', 'The same as text'),
       commandLine(`pinwise record diff ${shellWords([a, b])}`),
     ),
   );
@@ -277,7 +270,7 @@ async function recordPage(
   let now = record;
   let view: View = viewOf(record, page);
   body.append(view.element);
-  const state = h('p', { class: 'state', role: 'status' });
+  const state = h('p.state', { role: 'status' });
   const show = (next: AnyRecord): void => {
     now = next;
     if (view.update) {
@@ -304,10 +297,9 @@ async function recordPage(
   document.title = visible(`${entry?.title || id} · pinwise`);
   keepChoices(body, place);
   const element = h(
-    'div',
-    { class: 'record' },
-    h('h1', {}, visible(entry?.title || id)),
-    h('p', { class: 'muted' }, entry ? visible(originOf(entry)) : visible(id)),
+    'div.record',
+    h('h1', visible(entry?.title || id)),
+    h('p.muted', entry ? visible(originOf(entry)) : visible(id)),
     tools(id, () => now, entry, page),
     state,
     body,
@@ -376,8 +368,7 @@ function tools(
     }
   };
   return h(
-    'div',
-    { class: 'record-tools' },
+    'div.record-tools',
     copyButton(
       () => page.place.address('', page.place.params),
       'the address of this record',
@@ -409,17 +400,11 @@ function asText(record: AnyRecord, id: string): HTMLElement | null {
   if (known === undefined)
     return h(
       'footer',
-      {},
-      h(
-        'p',
-        { class: 'muted' },
-        'No store keeps this kind of record: keep its file.',
-      ),
+      h('p.muted', 'No store keeps this kind of record: keep its file.'),
     );
   return h(
     'footer',
-    {},
-    h('h2', {}, 'The same as text'),
+    h('h2', 'The same as text'),
     commandLine(`pinwise record show ${known}`),
   );
 }
@@ -443,14 +428,13 @@ function problem(error: unknown): HTMLElement {
           'It may be damaged. pinwise record show prints it as text.',
         );
   return h(
-    'div',
-    { class: 'problem', role: 'alert' },
-    h('h1', {}, 'Cannot be shown'),
-    h('p', {}, visible(reported.message)),
-    reported.hint ? h('p', { class: 'muted' }, visible(reported.hint)) : null,
+    'div.problem',
+    { role: 'alert' },
+    h('h1', 'Cannot be shown'),
+    h('p', visible(reported.message)),
+    reported.hint ? h('p.muted', visible(reported.hint)) : null,
     h(
       'p',
-      {},
       h('a', { href: '#/history' }, 'All records'),
       ' · ',
       h(

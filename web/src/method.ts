@@ -24,12 +24,7 @@ export const findingsPart = (
 /** What to do, below a verdict. */
 export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
   advice
-    ? h(
-        'p',
-        { class: 'advice-line' },
-        h('span', { aria: { hidden: 'true' } }, '→ '),
-        advice,
-      )
+    ? h('p.advice-line', h('span', { aria: { hidden: 'true' } }, '→ '), advice)
     : null;
 
 /** Why an experiment ended; older records have only a word for it. */

@@ -30,9 +30,8 @@ export function saveMenu(
   kinds: readonly (readonly [kind: string, act: () => void])[],
 ): HTMLElement {
   return h(
-    'details',
-    { class: 'save' },
-    h('summary', {}, 'Save'),
+    'details.save',
+    h('summary', 'Save'),
     ...kinds.map(([kind, act]) =>
       h(
         'button',

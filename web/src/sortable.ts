@@ -73,7 +73,7 @@ export function sortableTable(first: SortableTable): {
     placeholder: 'Filter',
     aria: { label: `Narrow: ${first.caption}` },
   });
-  const status = h('span', { class: 'muted', role: 'status' });
+  const status = h('span.muted', { role: 'status' });
   const body = h('tbody');
   const more = h(
     'button',
@@ -98,7 +98,6 @@ export function sortableTable(first: SortableTable): {
       ...drawn.map((row) =>
         h(
           'tr',
-          {},
           ...row.map((cell, at) =>
             cellElement(cell, at, table.columns[at]?.isNumber ?? false),
           ),
@@ -124,22 +123,15 @@ export function sortableTable(first: SortableTable): {
   });
   draw();
   const element = h(
-    'div',
-    { class: 'sortable' },
-    h('p', { class: 'narrow' }, filter, ' ', status),
+    'div.sortable',
+    h('p.narrow', filter, ' ', status),
     h(
-      'div',
-      {
-        class: 'scroll',
-        role: 'region',
-        tabIndex: 0,
-        aria: { label: first.caption },
-      },
+      'div.scroll',
+      { role: 'region', tabIndex: 0, aria: { label: first.caption } },
       h(
         'table',
-        {},
-        h('caption', {}, first.caption),
-        h('thead', {}, h('tr', {}, ...heads)),
+        h('caption', first.caption),
+        h('thead', h('tr', ...heads)),
         body,
       ),
     ),

@@ -47,29 +47,21 @@ export function tableElement(table: Table): HTMLElement {
       : h('td', { class: align(at) }, ...content);
   };
   return h(
-    'div',
-    {
-      class: 'scroll',
-      role: 'region',
-      tabIndex: 0,
-      aria: { label: table.caption },
-    },
+    'div.scroll',
+    { role: 'region', tabIndex: 0, aria: { label: table.caption } },
     h(
       'table',
-      {},
-      h('caption', {}, table.caption),
+      h('caption', table.caption),
       h(
         'thead',
-        {},
         h(
           'tr',
-          {},
           ...table.columns.map((c, at) =>
             h('th', { scope: 'col', class: align(at) }, c.name),
           ),
         ),
       ),
-      h('tbody', {}, ...table.rows.map((row) => h('tr', {}, ...row.map(cell)))),
+      h('tbody', ...table.rows.map((row) => h('tr', ...row.map(cell)))),
     ),
   );
 }

@@ -22,7 +22,7 @@ export function copyButton(
     },
     label,
   );
-  const status = h('span', { class: 'status', role: 'status' });
+  const status = h('span.status', { role: 'status' });
   button.addEventListener('click', () => {
     void copy(typeof text === 'string' ? text : text()).then((done) => {
       status.textContent = done
@@ -31,7 +31,7 @@ export function copyButton(
       setTimeout(() => (status.textContent = ''), 3000);
     });
   });
-  return h('span', { class: 'copier' }, button, status);
+  return h('span.copier', button, status);
 }
 
 /** Puts text on the clipboard; false if that is not allowed. */
@@ -56,12 +56,7 @@ export async function copy(text: string): Promise<boolean> {
 
 /** A command line with a copy button. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
-  return h(
-    'div',
-    { class: 'command' },
-    h('code', {}, visible(text)),
-    copyButton(text, what),
-  );
+  return h('div.command', h('code', visible(text)), copyButton(text, what));
 }
 
 /** Findings as a list, gravest first as the record has them. */
@@ -69,20 +64,17 @@ export function findingList(
   findings: readonly Finding[] | null | undefined,
   empty: string,
 ): HTMLElement {
-  if (!findings?.length) return h('p', { class: 'muted' }, empty);
+  if (!findings?.length) return h('p.muted', empty);
   return h(
-    'ul',
-    { class: 'findings' },
+    'ul.findings',
     ...findings.map((finding) =>
       h(
         'li',
         { class: finding.severity ?? '' },
-        h('span', { class: 'severity' }, finding.severity),
+        h('span.severity', finding.severity),
         ' ',
         visible(finding.sentence ?? finding.check ?? ''),
-        finding.advice
-          ? h('span', { class: 'advice' }, ` ${visible(finding.advice)}`)
-          : null,
+        finding.advice ? h('span.advice', ` ${visible(finding.advice)}`) : null,
       ),
     ),
   );
@@ -105,11 +97,10 @@ export function facts(
       pair[1] === 0 || Boolean(pair[1]),
   );
   return h(
-    'dl',
-    { class: 'facts' },
+    'dl.facts',
     ...rows.flatMap(([name, value]) => [
-      h('dt', {}, name),
-      h('dd', {}, typeof value === 'string' ? visible(value) : value),
+      h('dt', name),
+      h('dd', typeof value === 'string' ? visible(value) : value),
     ]),
   );
 }
@@ -122,7 +113,7 @@ export function section(
   return h(
     'section',
     { aria: { label: title } },
-    h('h2', {}, title, anchor(title)),
+    h('h2', title, anchor(title)),
     ...children,
   );
 }

@@ -35,8 +35,7 @@ export function benchView(record: AnyRecord, page: Page): View {
   const smt = yieldPlan({ ...bench, kernels });
   return stack('article', '', [
     h(
-      'p',
-      { class: 'verdict' },
+      'p.verdict',
       visible(
         conclusions[0] ??
           (bench.stopped
@@ -53,13 +52,12 @@ export function benchView(record: AnyRecord, page: Page): View {
         .map((kernel): Part => chart(scalingPlan(kernel))),
     ),
     conclusions.length > 1
-      ? h('ul', {}, ...conclusions.slice(1).map((c) => h('li', {}, visible(c))))
+      ? h('ul', ...conclusions.slice(1).map((c) => h('li', visible(c))))
       : null,
     bench.smt?.sentence
       ? h(
           'p',
-          {},
-          h('strong', {}, 'SMT: '),
+          h('strong', 'SMT: '),
           visible(`${bench.smt.sentence} ${bench.smt.advice ?? ''}`),
         )
       : null,
@@ -281,7 +279,6 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
     kernel.comparison && page.source.kind === 'site'
       ? h(
           'p',
-          {},
           h(
             'a',
             { href: `#/record/${encodeURIComponent(kernel.comparison)}` },
@@ -291,10 +288,8 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
       : null;
   return h(
     'details',
-    {},
     h(
       'summary',
-      {},
       visible(
         `${kernel.kernel} (${questionText(kernel.question)}), ${kernel.blocks ?? 0} blocks`,
       ),

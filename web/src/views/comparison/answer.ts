@@ -31,13 +31,11 @@ export function adviceList(
   const groups = adviceGroups(record, lines);
   if (groups.length === 0 || lines.length < 2) return null;
   return h(
-    'dl',
-    { class: 'advised' },
+    'dl.advised',
     ...groups.flatMap(({ word, standing, arms }) => [
       h('dt', { class: standing }, word),
       h(
         'dd',
-        {},
         ...arms.slice(0, MAX_NAMED).map((line) => armButton(line, choose)),
         arms.length > MAX_NAMED ? `and ${arms.length - MAX_NAMED} more` : null,
       ),
@@ -56,13 +54,9 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
       data: { arm: name },
       onclick: () => choose(name),
     },
-    h('span', { class: 'arm-name' }, name),
+    h('span.arm-name', name),
     contrast?.effect?.text
-      ? h(
-          'span',
-          { class: 'muted number' },
-          ` ${visible(contrast.effect.text)}`,
-        )
+      ? h('span.muted.number', ` ${visible(contrast.effect.text)}`)
       : null,
   );
 }
@@ -73,7 +67,7 @@ export function placePart(page: Page): {
   show(record: Comparison, lines: readonly ArmLine[]): void;
   choose(name: string): void;
 } {
-  const element = h('div', { class: 'where' });
+  const element = h('div.where');
   let machine: Machine | null = null;
   let asked = false;
   let shown: { record: Comparison; lines: readonly ArmLine[] } | null = null;
@@ -149,12 +143,11 @@ function placeNodes(
   return [
     h(
       'p',
-      {},
-      h('strong', {}, visible(name)),
+      h('strong', visible(name)),
       used.length > 0 ? visible(` on CPUs ${formatCpus(used)}`) : null,
     ),
     (machine && smallMachine(machine, used, WIDTH)) ??
       cpuStrip(arm.cpus ?? '', allowed || (arm.cpus ?? '')),
-    words ? h('p', { class: 'muted' }, words) : null,
+    words ? h('p.muted', words) : null,
   ];
 }

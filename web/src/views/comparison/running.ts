@@ -84,8 +84,7 @@ export function runningBar(record: Comparison): HTMLElement {
   const { elapsed, left } = now;
   const words = runningWords(now);
   return h(
-    'p',
-    { class: 'running' },
+    'p.running',
     left === null
       ? null
       : h('progress', {
@@ -93,7 +92,7 @@ export function runningBar(record: Comparison): HTMLElement {
           value: elapsed + left > 0 ? elapsed / (elapsed + left) : 0,
           aria: { label: 'Share of the budget used' },
         }),
-    h('span', {}, words),
+    h('span', words),
   );
 }
 

@@ -55,19 +55,10 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     keyedSlot(),
   ];
   const element = h(
-    'article',
-    { class: 'comparison' },
+    'article.comparison',
     h(
-      'div',
-      { class: 'answer' },
-      h(
-        'div',
-        {},
-        top.element,
-        progress.element,
-        narrows.element,
-        ratio.element,
-      ),
+      'div.answer',
+      h('div', top.element, progress.element, narrows.element, ratio.element),
       where.element,
     ),
     programs.element,
@@ -153,8 +144,7 @@ function armChoice(changed: () => void): {
 } {
   const select = h('select', { id: 'highlighted', name: 'highlight' });
   const element = h(
-    'p',
-    { class: 'highlight' },
+    'p.highlight',
     h('label', { htmlFor: 'highlighted' }, 'Over time, highlight the runs of '),
     select,
   );
@@ -186,7 +176,7 @@ function topPart(
   const said = head(record);
   const verdict = record.verdict;
   return [
-    h('p', { class: 'verdict' }, visible(said.sentence)),
+    h('p.verdict', visible(said.sentence)),
     headline(said.figure),
     adviceLine(said.isEnded ? verdict?.advice : null),
     adviceList(record, lines, choose),
@@ -201,10 +191,10 @@ function copyPart(record: Comparison): (Node | null)[] {
   const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
   return [
     copyBlock(recordCommands(commands, isReplaced ? null : record.again)),
-    verdict?.steadiness ? h('p', {}, visible(verdict.steadiness)) : null,
-    verdict?.beside ? h('p', {}, visible(verdict.beside)) : null,
+    verdict?.steadiness ? h('p', visible(verdict.steadiness)) : null,
+    verdict?.beside ? h('p', visible(verdict.beside)) : null,
     head(record).isEnded && verdict?.condition
-      ? h('p', { class: 'muted' }, visible(verdict.condition))
+      ? h('p.muted', visible(verdict.condition))
       : null,
   ];
 }

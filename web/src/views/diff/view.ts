@@ -30,13 +30,9 @@ export function diffView(record: AnyRecord, _page: Page): View {
   const plot: Part | null = rows.length > 0 ? chart(plan(rows)) : null;
   const caveats = diff.caveats ?? [];
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(diff.sentence ?? '')),
+    h('p.verdict', visible(diff.sentence ?? '')),
     caveats.length > 0
-      ? h(
-          'ul',
-          { class: 'caveats' },
-          ...caveats.map((c) => h('li', {}, visible(c))),
-        )
+      ? h('ul.caveats', ...caveats.map((c) => h('li', visible(c))))
       : null,
     sides(diff),
     machineChanges(diff),
@@ -70,10 +66,7 @@ function sides(diff: DiffRecord): HTMLElement {
 function machineChanges(diff: DiffRecord): HTMLElement {
   const changes = diff.machine_changes ?? [];
   if (changes.length === 0)
-    return section(
-      'Machine',
-      h('p', {}, 'Both records name the same machine.'),
-    );
+    return section('Machine', h('p', 'Both records name the same machine.'));
   return section(
     'Machine',
     tableElement({
@@ -87,7 +80,7 @@ function machineChanges(diff: DiffRecord): HTMLElement {
 function figureTable(diff: DiffRecord): HTMLElement {
   const rows = figureRows(diff);
   if (rows.length === 0)
-    return h('p', { class: 'muted' }, 'The two have no figure in common.');
+    return h('p.muted', 'The two have no figure in common.');
   return tableElement({
     caption: 'Figures of both, with 95 % intervals where they are known',
     columns: [

@@ -17,33 +17,24 @@ export function doctorView(record: AnyRecord): View {
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
     h(
-      'p',
-      { class: 'verdict' },
+      'p.verdict',
       visible(worst?.sentence ?? 'Nothing here distorts measurements.'),
     ),
-    worst?.advice
-      ? h('p', { class: 'advice-line' }, `→ ${visible(worst.advice)}`)
-      : null,
+    worst?.advice ? h('p.advice-line', `→ ${visible(worst.advice)}`) : null,
     others.length > 0
       ? section('Further findings', findingList(others, ''))
       : null,
     passed?.length
       ? h(
           'details',
-          {},
-          h('summary', {}, `${count(passed.length, 'check')} passed`),
-          h('p', {}, passed.map(words).join(', ')),
+          h('summary', `${count(passed.length, 'check')} passed`),
+          h('p', passed.map(words).join(', ')),
         )
       : null,
     unchecked.length > 0
       ? h(
           'details',
-          {},
-          h(
-            'summary',
-            {},
-            `${count(unchecked.length, 'check')} not possible here`,
-          ),
+          h('summary', `${count(unchecked.length, 'check')} not possible here`),
           facts(unchecked.map(([check, reason]) => [words(check), reason])),
         )
       : null,

@@ -27,15 +27,9 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
   const figures = largestFirst(diff.figures);
   const element = h(
     'article',
-    {},
+    h('p.verdict', visible(diff.sentence || 'This record has no conclusion.')),
     h(
       'p',
-      { class: 'verdict' },
-      visible(diff.sentence || 'This record has no conclusion.'),
-    ),
-    h(
-      'p',
-      {},
       visible(
         `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
       ),
@@ -52,11 +46,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     diff.onlyOne.length > 0
       ? section(
           'Figures that only one of them has',
-          h(
-            'ul',
-            {},
-            ...diff.onlyOne.map((name) => h('li', {}, visible(name))),
-          ),
+          h('ul', ...diff.onlyOne.map((name) => h('li', visible(name)))),
         )
       : null,
   );
@@ -71,8 +61,7 @@ function drawing(figures: readonly FigureChange[]): HTMLElement {
     figures.flatMap((figure) => [figure.ratio, figure.low, figure.high]),
   );
   return h(
-    'div',
-    { class: 'strips' },
+    'div.strips',
     stripAxis(range, 'ratio'),
     ...figures.map((figure) => ratioRow(figure, range)),
   );
@@ -85,7 +74,7 @@ function ratioRow(figure: FigureChange, range: Range): HTMLElement {
     figure.low !== null && figure.high !== null && figure.low > 0;
   const drawn =
     ratio === null
-      ? h('span', { class: 'muted' }, 'No ratio is known.')
+      ? h('span.muted', 'No ratio is known.')
       : svg(
           'svg',
           {
@@ -112,11 +101,10 @@ function ratioRow(figure: FigureChange, range: Range): HTMLElement {
           }),
         );
   return h(
-    'div',
-    { class: 'strip' },
-    h('span', { class: 'strip-name' }, visible(figure.label)),
+    'div.strip',
+    h('span.strip-name', visible(figure.label)),
     drawn,
-    h('span', { class: 'number' }, ratio === null ? '–' : timesMark(ratio)),
+    h('span.number', ratio === null ? '–' : timesMark(ratio)),
   );
 }
 
@@ -166,7 +154,7 @@ function settings(diff: FleetDiff): HTMLElement {
   return section(
     'Settings that differ',
     diff.settings.length === 0
-      ? h('p', { class: 'muted' }, 'None that both report.')
+      ? h('p.muted', 'None that both report.')
       : tableElement({
           caption: 'What most nodes of each have',
           columns: [{ name: 'Setting' }, { name: 'First' }, { name: 'Second' }],

@@ -48,11 +48,7 @@ function draw(
   const outliers = report ? outliersOf(node, report) : [];
   fill(
     element,
-    h(
-      'p',
-      { class: 'verdict' },
-      visible(`${node.node || 'A node'}: ${stepWords(node)}`),
-    ),
+    h('p.verdict', visible(`${node.node || 'A node'}: ${stepWords(node)}`)),
     outlierList(outliers, report, group),
     links(node, page, report),
     section('What ran', stepTable(node, page)),
@@ -71,20 +67,14 @@ function outlierList(
   if (outliers.length === 0)
     return h(
       'p',
-      {},
       group === null
         ? 'The report of its fleet names no anomaly on this node.'
         : visible(`It does not differ from its group (${group.name}).`),
     );
   return h(
-    'ul',
-    { class: 'findings' },
+    'ul.findings',
     ...outliers.map((outlier) =>
-      h(
-        'li',
-        { class: 'warning' },
-        visible(outlier.sentence || outlier.figure),
-      ),
+      h('li.warning', visible(outlier.sentence || outlier.figure)),
     ),
   );
 }
@@ -97,7 +87,6 @@ function links(
   if (report)
     return h(
       'p',
-      {},
       h(
         'a',
         { href: `#/record/${encodeURIComponent(report.id)}` },
@@ -110,8 +99,7 @@ function links(
 }
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
-  if (node.steps.length === 0)
-    return h('p', { class: 'muted' }, 'Nothing was asked of it.');
+  if (node.steps.length === 0) return h('p.muted', 'Nothing was asked of it.');
   return tableElement({
     caption: 'Steps',
     columns: [
@@ -178,7 +166,7 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
         const most = typical.get(name);
         const here =
           most !== undefined && most !== value
-            ? h('strong', {}, visible(value))
+            ? h('strong', visible(value))
             : value;
         return [name, here, ...(group ? [most ?? null] : [])];
       }),

@@ -39,8 +39,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
       report,
       h(
         'p',
-        {},
-        h('strong', {}, visible(read.sentence)),
+        h('strong', visible(read.sentence)),
         ' ',
         h(
           'a',
@@ -60,10 +59,8 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
   });
   const element = h(
     'article',
-    {},
     h(
-      'p',
-      { class: 'verdict' },
+      'p.verdict',
       visible(
         `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
       ),
@@ -72,7 +69,6 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     page.source.kind === 'site' && plan.id
       ? h(
           'p',
-          {},
           h(
             'a',
             { href: addressOf({ tag: tagOf(plan.id) }) },
@@ -85,14 +81,14 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     plan.nodes.length > 0
       ? section(
           'Nodes asked by name',
-          h('p', {}, visible(joinNames(plan.nodes))),
+          h('p', visible(joinNames(plan.nodes))),
           nodeLists(() => plan.nodes, 'the nodes asked').element,
         )
       : null,
     plan.leftOut.length > 0
       ? section(
           'Nodes that were not asked',
-          h('ul', {}, ...plan.leftOut.map((why) => h('li', {}, visible(why)))),
+          h('ul', ...plan.leftOut.map((why) => h('li', visible(why)))),
         )
       : null,
     plan.jobs.length > 0 ? section('Jobs', jobs(plan)) : null,
@@ -123,8 +119,7 @@ const joinNames = (names: readonly string[]): string =>
     : '');
 
 function steps(plan: Plan): HTMLElement {
-  if (plan.steps.length === 0)
-    return h('p', { class: 'muted' }, 'No steps recorded.');
+  if (plan.steps.length === 0) return h('p.muted', 'No steps recorded.');
   return tableElement({
     caption: 'Steps, in this order',
     columns: [
@@ -134,7 +129,7 @@ function steps(plan: Plan): HTMLElement {
     ],
     rows: plan.steps.map((step) => [
       step.name,
-      h('code', {}, visible(`pinwise ${shellWords(step.words)}`)),
+      h('code', visible(`pinwise ${shellWords(step.words)}`)),
       step.timeoutS === null ? null : seconds(step.timeoutS),
     ]),
   });
@@ -180,7 +175,6 @@ function plantedPart(
     'What was planted',
     h(
       'p',
-      {},
       `This fleet is simulated: ${count(plan.planted.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${outlying ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(outlying.size - found, 'other')}.` : ''}`,
     ),
     sortableTable({

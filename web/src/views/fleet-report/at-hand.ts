@@ -38,8 +38,7 @@ export async function reportOf(
 export const missingReport = (fleet: string): HTMLElement =>
   h(
     'div',
-    {},
-    h('p', {}, 'Its nodes have not been compared yet:'),
+    h('p', 'Its nodes have not been compared yet:'),
     commandLine(
       `pinwise fleet report ${shellWords([fleet])}`,
       'the command that compares the nodes',

@@ -26,14 +26,13 @@ export function heatMap(
     chosen: { nodes: ReadonlySet<string>; figure: string | null },
   ): void;
 } {
-  const table = h('table', {
-    class: 'heat',
+  const table = h('table.heat', {
     aria: { label: 'Nodes that differ, by figure' },
   });
-  const note = h('p', { class: 'muted' });
-  const status = h('p', { class: 'status-line' });
+  const note = h('p.muted');
+  const status = h('p.status-line');
   const more = h('button', { type: 'button', class: 'more' });
-  const quiet = h('details', { class: 'figures' });
+  const quiet = h('details.figures');
   let most = AT_A_TIME;
   let shown: Parameters<ReturnType<typeof heatMap>['show']> | null = null;
   more.addEventListener('click', () => {
@@ -66,12 +65,8 @@ export function heatMap(
     const names = quietFigures(report, outliers);
     quiet.hidden = names.length === 0;
     quiet.replaceChildren(
-      h(
-        'summary',
-        {},
-        `${count(names.length, 'quiet figure')}: no node differs`,
-      ),
-      h('p', {}, visible(names.join(', '))),
+      h('summary', `${count(names.length, 'quiet figure')}: no node differs`),
+      h('p', visible(names.join(', '))),
     );
   };
   const say = (event: Event): void => {
@@ -82,13 +77,11 @@ export function heatMap(
   table.addEventListener('focusin', say);
   table.addEventListener('keydown', (event) => onKey(event, table));
   const element = h(
-    'div',
-    { class: 'heat-map' },
+    'div.heat-map',
     note,
     h(
-      'div',
+      'div.scroll',
       {
-        class: 'scroll',
         role: 'region',
         tabIndex: 0,
         aria: { label: 'Map of nodes and figures' },
@@ -109,10 +102,8 @@ function headOf(
 ): HTMLElement {
   return h(
     'thead',
-    {},
     h(
       'tr',
-      {},
       h('th', { scope: 'col' }, 'Node'),
       ...columns.map((figure) =>
         h(
@@ -149,10 +140,8 @@ function bodyOf(
       : 'All';
   return h(
     'tbody',
-    {},
     h(
-      'tr',
-      { class: 'cause' },
+      'tr.cause',
       h(
         'th',
         { scope: 'rowgroup', colSpan: columns + 1 },
@@ -202,8 +191,7 @@ function cellOf(outlier: Outlier | null): HTMLElement {
     },
     h('span', { aria: { hidden: 'true' } }, glyphOf(outlier)),
     h(
-      'span',
-      { class: 'words' },
+      'span.words',
       visible(outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
         (outlier.z === null ? '' : ` Robust z ${fixed(outlier.z, 1)}.`),
     ),

@@ -10,8 +10,8 @@ export function nodeLists(
   names: () => readonly string[],
   what: string,
 ): { element: HTMLElement; refresh(): void } {
-  const status = h('span', { class: 'muted' });
-  const list = h('code', { class: 'node-list' });
+  const status = h('span.muted');
+  const list = h('code.node-list');
   const refresh = (): void => {
     list.textContent = slurmList(names());
     const all = new Set(names());
@@ -25,8 +25,7 @@ export function nodeLists(
   refresh();
   return {
     element: h(
-      'div',
-      { class: 'lists' },
+      'div.lists',
       status,
       list,
       copyButton(

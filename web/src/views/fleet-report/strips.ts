@@ -34,17 +34,12 @@ export function stripChart(
   choose: Choose | null,
 ): HTMLElement {
   // Names of dots say the same to screen readers.
-  const tip = h('div', { class: 'strip-tip', aria: { hidden: 'true' } });
+  const tip = h('div.strip-tip', { aria: { hidden: 'true' } });
   const dots: Dot[] = [];
   const rows = strips.map((strip, row) =>
     stripRow(strip, row, range, dots, choose !== null),
   );
-  const drawing = h(
-    'div',
-    { class: 'strips' },
-    stripAxis(range, 'median'),
-    ...rows,
-  );
+  const drawing = h('div.strips', stripAxis(range, 'median'), ...rows);
   let focused = dots[0];
   focused?.element.setAttribute('tabindex', '0');
   const announce = (dot: Dot | undefined): void => {
@@ -136,11 +131,11 @@ export function stripAxis(range: Range, last: string): HTMLElement {
     ),
   );
   return h(
-    'div',
-    { class: 'strip axis', aria: { hidden: 'true' } },
+    'div.strip.axis',
+    { aria: { hidden: 'true' } },
     h('span'),
     box({ class: 'strip-axis' }, ...labels),
-    h('span', { class: 'number' }, last),
+    h('span.number', last),
   );
 }
 
@@ -156,24 +151,18 @@ function stripRow(
   const name = visible(figure.label);
   const drawn =
     ends === null
-      ? h('span', { class: 'muted' }, 'No ratio to its median can be drawn.')
+      ? h('span.muted', 'No ratio to its median can be drawn.')
       : box(
           { role: 'group', 'aria-label': `${name}: ${words}` },
           ...frame(ends, range),
           ...dotsOf(outliers, row, range, dots, isLink),
         );
   const median = h(
-    'span',
-    { class: 'number', title: words },
+    'span.number',
+    { title: words },
     quantity(figure.median, figure.unit),
   );
-  return h(
-    'div',
-    { class: 'strip' },
-    h('span', { class: 'strip-name' }, name),
-    drawn,
-    median,
-  );
+  return h('div.strip', h('span.strip-name', name), drawn, median);
 }
 
 const box = (

@@ -45,15 +45,11 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     page.source.has(id) ? `#/record/${encodeURIComponent(id)}` : undefined;
   const element = h(
     'article',
-    {},
     h(
-      'p',
-      { class: 'verdict' },
+      'p.verdict',
       visible(report.sentence || 'This report has no conclusion.'),
     ),
-    missingWords(report)
-      ? h('p', { class: 'state missing' }, missingWords(report))
-      : null,
+    missingWords(report) ? h('p.state.missing', missingWords(report)) : null,
     report.outliers.length > 0 ? outliers(report, link) : null,
     missing(report),
     relatedParts(report, page, link),
@@ -104,7 +100,7 @@ function relatedParts(
         )
       : null,
   ].filter((one) => one !== null);
-  return links.length > 0 ? h('p', { class: 'lists' }, ...links) : null;
+  return links.length > 0 ? h('p.lists', ...links) : null;
 }
 
 const NODE_COLUMNS = [
@@ -185,12 +181,7 @@ const foldTable = (
   isOpen: boolean,
   table: HTMLElement,
 ): HTMLElement =>
-  h(
-    'details',
-    { class: 'outliers', open: isOpen },
-    h('summary', {}, name),
-    table,
-  );
+  h('details.outliers', { open: isOpen }, h('summary', name), table);
 
 /** Adds names, or removes them if all are included. */
 function toggle(set: Set<string>, names: readonly string[]): void {
@@ -212,7 +203,6 @@ function choices(
     .sort((a, b) => a - b);
   const group = h(
     'select',
-    {},
     h('option', { value: '' }, 'all'),
     ...groups.map((at) =>
       h('option', { value: `${at}` }, visible(groupName(report.groups, at))),
@@ -221,7 +211,6 @@ function choices(
   const figures = figuresOf(report.outliers);
   const figure = h(
     'select',
-    {},
     h('option', { value: '' }, 'all'),
     ...figures.map(([name, times], at) =>
       h('option', { value: `${at}` }, visible(`${name} (${times})`)),
@@ -250,12 +239,9 @@ function choices(
   );
   return {
     element: h(
-      'div',
-      { class: 'controls' },
-      ...(groups.length > 1 ? [h('label', {}, 'Group ', group)] : []),
-      ...(figures.length > 1
-        ? [h('label', {}, 'Figure or setting ', figure)]
-        : []),
+      'div.controls',
+      ...(groups.length > 1 ? [h('label', 'Group ', group)] : []),
+      ...(figures.length > 1 ? [h('label', 'Figure or setting ', figure)] : []),
       all,
     ),
     sync: () => {
@@ -278,13 +264,10 @@ function commonPart(common: Common, report: Report): HTMLElement {
       : `${wholeNumber(common.outliersWith)} of ${wholeNumber(common.nodes.length)} outliers; ${wholeNumber(common.othersWith)} of ${wholeNumber(common.others)} others of the group`;
   return h(
     'div',
-    {},
     h(
       'p',
-      {},
       h(
         'strong',
-        {},
         visible(common.sentence || `${common.setting} = ${common.value}`),
       ),
     ),
@@ -326,12 +309,11 @@ function groupPart(
   const nodes = outlierNodes(own).length;
   const body = h('div');
   const details = h(
-    'details',
-    { class: 'group', open },
+    'details.group',
+    { open },
     h(
       'summary',
-      {},
-      h('strong', {}, visible(groupName(report.groups, at))),
+      h('strong', visible(groupName(report.groups, at))),
       visible(
         `: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'no outlier' : count(nodes, 'outlier')}`,
       ),
@@ -349,11 +331,9 @@ function groupPart(
 
 const identity = (group: Group): HTMLElement =>
   h(
-    'details',
-    { class: 'figures' },
+    'details.figures',
     h(
       'summary',
-      {},
       `What they are alike in: ${group.identity
         .map(([name]) => name)
         .slice(0, 4)
@@ -369,8 +349,7 @@ function strips(
   page: Page,
 ): HTMLElement {
   const all = stripsOf(group, own);
-  if (all.length === 0)
-    return h('p', { class: 'muted' }, 'This group has no figures.');
+  if (all.length === 0) return h('p.muted', 'This group has no figures.');
   const choose = own.some((outlier) =>
     page.source.has(nodeId(report, outlier.node)),
   )
@@ -379,10 +358,8 @@ function strips(
     : null;
   return h(
     'div',
-    {},
     h(
-      'p',
-      { class: 'muted' },
+      'p.muted',
       'Each figure as a ratio to its median: the box holds nodes from the 5th to the 95th percentile, the line reaches from the least to the greatest, dots are outliers.',
     ),
     stripChart(all, groupRange(group, own), choose),
@@ -395,7 +372,6 @@ function method(report: Report): HTMLElement {
     'How it was judged',
     h(
       'p',
-      {},
       `Each figure of a node is compared with those of its group.${rate === null ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
     ),
     facts([

@@ -63,32 +63,24 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   if (!newest) return null;
   const answer = newest.report
     ? h(
-        'p',
-        { class: 'verdict' },
+        'p.verdict',
         visible(`${newest.id}: ${newest.report.verdict} `),
         h('a', { href: address(newest.report) }, 'Its report'),
       )
     : h(
         'div',
-        {},
-        h(
-          'p',
-          { class: 'verdict' },
-          visible(`${newest.id}: ${newest.plan?.verdict ?? ''}`),
-        ),
+        h('p.verdict', visible(`${newest.id}: ${newest.plan?.verdict ?? ''}`)),
         missingReport(newest.id),
       );
   return h(
     'div',
-    {},
     answer,
     section(
       'Fleets',
       list(fleets.known, source),
       fleets.more > 0
         ? h(
-            'p',
-            { class: 'muted' },
+            'p.muted',
             h(
               'a',
               { href: addressOf({ schema: PLAN_SCHEMA }) },
@@ -104,7 +96,6 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
   const row = (fleet: KnownFleet): HTMLElement =>
     h(
       'tr',
-      {},
       h(
         'th',
         { scope: 'row' },
@@ -112,11 +103,10 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
           ? h('a', { href: address(fleet.plan) }, visible(fleet.id))
           : visible(fleet.id),
       ),
-      h('td', {}, minute(fleet.plan?.time ?? fleet.report?.time ?? '')),
-      h('td', {}, visible(fleet.plan?.verdict ?? '–')),
+      h('td', minute(fleet.plan?.time ?? fleet.report?.time ?? '')),
+      h('td', visible(fleet.plan?.verdict ?? '–')),
       h(
         'td',
-        {},
         fleet.report
           ? h(
               'a',
@@ -125,14 +115,12 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
             )
           : h(
               'code',
-              {},
               visible(`pinwise fleet report ${shellWords([fleet.id])}`),
             ),
       ),
       source.kind === 'site'
         ? h(
             'td',
-            {},
             h(
               'a',
               {
@@ -152,22 +140,15 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
     ...(source.kind === 'site' ? ['History'] : []),
   ];
   return h(
-    'div',
-    {
-      class: 'scroll',
-      role: 'region',
-      tabIndex: 0,
-      aria: { label: 'List of fleets' },
-    },
+    'div.scroll',
+    { role: 'region', tabIndex: 0, aria: { label: 'List of fleets' } },
     h(
       'table',
-      {},
       h(
         'thead',
-        {},
-        h('tr', {}, ...heads.map((head) => h('th', { scope: 'col' }, head))),
+        h('tr', ...heads.map((head) => h('th', { scope: 'col' }, head))),
       ),
-      h('tbody', {}, ...known.map(row)),
+      h('tbody', ...known.map(row)),
     ),
   );
 }

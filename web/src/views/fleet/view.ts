@@ -33,8 +33,7 @@ export async function fleetView(page: Page): Promise<Part> {
   const painted: (() => void)[] = [];
   const element = h(
     'div',
-    {},
-    h('h1', {}, 'Fleet'),
+    h('h1', 'Fleet'),
     part,
     ...hostParts(fleet, looked, part !== null, painted),
   );
@@ -56,17 +55,11 @@ function hostParts(
   const verdict = visible(verdictOf(fleet));
   return [
     hasFleets
-      ? h(
-          'section',
-          {},
-          h('h2', {}, "Each host's newest figures"),
-          h('p', {}, verdict),
-        )
-      : h('p', { class: 'verdict' }, verdict),
+      ? h('section', h('h2', "Each host's newest figures"), h('p', verdict))
+      : h('p.verdict', verdict),
     looked.left > 0
       ? h(
-          'p',
-          { class: 'muted' },
+          'p.muted',
           `Of each kind of record the newest ${MAX_RECORDS_PER_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`,
         )
       : null,
@@ -80,9 +73,8 @@ function hostParts(
       'Groups of similar hosts',
       h(
         'ul',
-        {},
         ...fleet.groups.map((group) =>
-          h('li', {}, visible(`${group.name}: ${count(group.nodes, 'node')}`)),
+          h('li', visible(`${group.name}: ${count(group.nodes, 'node')}`)),
         ),
       ),
     ),
@@ -124,19 +116,13 @@ async function newestOfAll(source: Source): Promise<Looked> {
 const tooFew = (fleet: Fleet): HTMLElement =>
   h(
     'div',
-    {},
     h(
       'p',
-      {},
       fleet.nodes.length < 2
         ? `${count(fleet.nodes.length, 'host')} so far: a comparison takes two or more.`
         : 'No figure was measured on two nodes: measure the same on each.',
     ),
-    h(
-      'p',
-      {},
-      'Measure each machine, export its record, and open them together:',
-    ),
+    h('p', 'Measure each machine, export its record, and open them together:'),
     commandLine(
       'pinwise topology --measure --format json > NODE.json',
       'the command that measures a node',
@@ -165,12 +151,10 @@ function findings(fleet: Fleet): HTMLElement {
   return section(
     'Outliers, worst first',
     h(
-      'ul',
-      { class: 'findings' },
+      'ul.findings',
       ...shown.map((finding) =>
         h(
-          'li',
-          { class: 'warning' },
+          'li.warning',
           visible(finding.sentence),
           ' ',
           h(
@@ -190,8 +174,7 @@ function findings(fleet: Fleet): HTMLElement {
     ),
     more > 0
       ? h(
-          'p',
-          { class: 'muted' },
+          'p.muted',
           `${count(more, 'more is', 'more are')} marked in the table.`,
         )
       : null,
@@ -205,8 +188,7 @@ const explanation = (fleet: Fleet): HTMLElement => {
       ? ` ${count(small, 'group has', 'groups have')} fewer than ${MIN_GROUP} nodes: only their ratio is shown.`
       : '';
   return h(
-    'p',
-    { class: 'muted' },
+    'p.muted',
     `Each figure and its ratio to the median of the node's group. ▲ and ▼ mark outliers above and below; colour is the ratio, from half to double.${said}`,
   );
 };
@@ -261,18 +243,15 @@ function figureTable(
 ): HTMLElement {
   const { body, more } = rowsOf(nodes, columns, painted);
   return h(
-    'div',
-    { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: caption } },
+    'div.scroll',
+    { role: 'region', tabIndex: 0, aria: { label: caption } },
     h(
-      'table',
-      { class: 'fleet' },
-      h('caption', {}, caption),
+      'table.fleet',
+      h('caption', caption),
       h(
         'thead',
-        {},
         h(
           'tr',
-          {},
           h('th', { scope: 'col' }, 'Node'),
           ...columns.map((column) =>
             h(
@@ -325,7 +304,6 @@ function row(
 ): HTMLElement {
   return h(
     'tr',
-    {},
     h(
       'th',
       { scope: 'row', title: visible(node.group) },
@@ -342,21 +320,20 @@ function figureCell(
   column: Column,
   painted: (() => void)[],
 ): HTMLElement {
-  if (!cell) return h('td', { class: 'number' }, '–');
+  if (!cell) return h('td.number', '–');
   const mark = cell.isOutlier
-    ? h('strong', {}, cell.value > cell.median ? '▲ ' : '▼ ')
+    ? h('strong', cell.value > cell.median ? '▲ ' : '▼ ')
     : null;
   const ratio =
     cell.ratio === null || cell.equals < 2
       ? 'no equals'
       : timesMark(cell.ratio);
   const element = h(
-    'td',
-    { class: 'number figure-cell' },
+    'td.number.figure-cell',
     mark,
     visible(quantity(cell.value, column.unit)),
     h('br'),
-    h('small', {}, ratio),
+    h('small', ratio),
   );
   painted.push(() => {
     // Half is one end of the scale, double the other.
@@ -383,7 +360,6 @@ function method(fleet: Fleet): HTMLElement {
     'How it is judged',
     h(
       'p',
-      {},
       `The newest complete record of each host and question. Peers have the same CPU model and shape. A node is an outlier if its modified z-score, from the median and the median absolute deviation of its group, is beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${MIN_GROUP} nodes or more.${chance}`,
     ),
   );

@@ -52,8 +52,7 @@ export function gateView(record: AnyRecord, page: Page): View {
   const table = benchmarkTable(record as GateRecord);
   const each = benchmarkList();
   const element = h(
-    'article',
-    { class: 'gate' },
+    'article.gate',
     top.element,
     changes.element,
     passed.element,
@@ -93,8 +92,7 @@ function topPart(record: GateRecord): (Node | null)[] {
   const { word, decision, sentence, advice } = head(record);
   return [
     h(
-      'p',
-      { class: 'verdict' },
+      'p.verdict',
       word ? h('strong', { class: `decision ${decision}` }, word) : null,
       word ? ' ' : null,
       sentence,
@@ -220,7 +218,7 @@ function foldedChart(
   title: string,
 ): Part & { show(name: string, plan: ChartPlan | null): void } {
   const [name, slot] = [h('summary'), chartSlot(title)];
-  const element = h('details', {}, name, slot.element);
+  const element = h('details', name, slot.element);
   return {
     element,
     show(words, plan) {
@@ -251,7 +249,7 @@ function benchmarkList(): {
 } {
   const [open, passed] = [h('div'), h('div')];
   const title = h('summary');
-  const fold = h('details', {}, title, passed);
+  const fold = h('details', title, passed);
   const element = section('Each benchmark', open, fold);
   const parts = new Map<string, Folded>();
   let order = '';
@@ -292,7 +290,7 @@ function foldedBenchmark(name: string): Folded {
   const summaryOf = h('summary');
   const words = keyedSlot();
   const pairs = chartSlot(`Pairs of ${name}`);
-  const element = h('details', {}, summaryOf, words.element, pairs.element);
+  const element = h('details', summaryOf, words.element, pairs.element);
   let draw = (): void => undefined;
   // A suite may have hundreds: only what is opened is drawn.
   element.addEventListener('toggle', () => draw());
@@ -305,7 +303,7 @@ function foldedBenchmark(name: string): Folded {
         const { benchmark: b } = line;
         const command = texts(b.command);
         words.show([b.sentence, command], () => [
-          h('p', {}, b.sentence),
+          h('p', b.sentence),
           command.length > 0
             ? commandLine(shellWords(command), `the command of ${name}`)
             : null,

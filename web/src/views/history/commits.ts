@@ -28,17 +28,16 @@ const rangeOf = ({ base, head }: CommitRange): string =>
 export function commitsPart(history: GateHistory): Part {
   const { benchmark, changes, sentence, method } = history;
   return stack('section', '', [
-    h('h2', {}, visible(`${benchmark} from commit to commit`)),
-    h('p', {}, sentence),
+    h('h2', visible(`${benchmark} from commit to commit`)),
+    h('p', sentence),
     h(
-      'ul',
-      { class: 'changes' },
+      'ul.changes',
       ...changes.map((change) =>
-        h('li', {}, visible(`${rangeOf(change)}: ${change.sentence}`)),
+        h('li', visible(`${rangeOf(change)}: ${change.sentence}`)),
       ),
     ),
     chart(planOf(history)),
-    h('p', { class: 'muted' }, visible(method)),
+    h('p.muted', visible(method)),
   ]);
 }
 
@@ -119,7 +118,6 @@ function planOf(history: GateHistory): ChartPlan {
         changes[partOf[at] ?? -1]?.sentence,
         h(
           'span',
-          {},
           ...step.records.flatMap((id) => [
             h('a', { href: `#/record/${encodeURIComponent(id)}` }, visible(id)),
             ' ',

@@ -36,14 +36,10 @@ export function overTimePart(
   const points = first.hosts.flatMap((host) => host.points).length;
   if (points === 0)
     return {
-      element: h(
-        'p',
-        { class: 'muted' },
-        'No record of this question has a figure.',
-      ),
+      element: h('p.muted', 'No record of this question has a figure.'),
       dispose: () => undefined,
     };
-  const changes = h('ul', { class: 'changes' });
+  const changes = h('ul.changes');
   const plan = (): ChartPlan => {
     const whole = overTime(listing.records, wanted);
     const data = within(whole, stretch);
@@ -51,7 +47,6 @@ export function overTimePart(
       ...data.changes.map((change) =>
         h(
           'li',
-          {},
           visible(
             `${minute(new Date(change.time).toISOString())}, ${change.host}: ${change.words}`,
           ),
@@ -76,7 +71,6 @@ export function overTimePart(
   const zooms = zoomControls(zoom);
   const select = h(
     'select',
-    {},
     ...first.figures.map((name) => h('option', { value: name }, visible(name))),
   );
   const drawn = chart(plan());
@@ -90,15 +84,13 @@ export function overTimePart(
   });
   const heading =
     changes.childElementCount > 0
-      ? h('p', {}, 'The machine or the program changed:')
+      ? h('p', 'The machine or the program changed:')
       : null;
   const element = h(
     'div',
-    {},
     h(
-      'div',
-      { class: 'controls' },
-      first.figures.length > 1 ? h('label', {}, 'Figure ', select) : null,
+      'div.controls',
+      first.figures.length > 1 ? h('label', 'Figure ', select) : null,
       zooms.element,
     ),
     drawn.element,
@@ -144,8 +136,7 @@ function commitsSlot(
             element,
             part?.element ??
               h(
-                'p',
-                { class: 'muted' },
+                'p.muted',
                 visible(
                   `No two gates with intervals of ${benchmark} follow each other from commit to commit.`,
                 ),
@@ -202,10 +193,9 @@ function zoomControls(zoom: (stretch: Stretch | null) => void): {
     Number.isFinite(time) ? new Date(time).toISOString().slice(0, 10) : '';
   return {
     element: h(
-      'span',
-      { class: 'zoom' },
-      h('label', {}, 'From ', from),
-      h('label', {}, 'to ', to),
+      'span.zoom',
+      h('label', 'From ', from),
+      h('label', 'to ', to),
       whole,
     ),
     show(stretch, span) {

@@ -34,29 +34,20 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
   return h(
     'section',
     { aria: { label: 'Questions over time' } },
-    h('h2', {}, 'Questions over time'),
+    h('h2', 'Questions over time'),
     h(
-      'div',
-      {
-        class: 'scroll',
-        role: 'region',
-        tabIndex: 0,
-        aria: { label: 'Figures of questions' },
-      },
+      'div.scroll',
+      { role: 'region', tabIndex: 0, aria: { label: 'Figures of questions' } },
       h(
-        'table',
-        { class: 'questions' },
+        'table.questions',
         h(
           'caption',
-          {},
           `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
         ),
         h(
           'thead',
-          {},
           h(
             'tr',
-            {},
             ...['Question', 'Host', 'Figure'].map((name) =>
               h('th', { scope: 'col' }, name),
             ),
@@ -66,7 +57,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
             ),
           ),
         ),
-        h('tbody', {}, ...all.slice(0, FEW).map(rowOf)),
+        h('tbody', ...all.slice(0, FEW).map(rowOf)),
         more,
       ),
     ),
@@ -88,18 +79,16 @@ function rowOf(question: Question): HTMLElement {
   const hasRatio = !isChange && before.figure.value !== 0;
   return h(
     'tr',
-    {},
     h(
       'th',
       { scope: 'row' },
       h('a', { href: addressOf({ subject, host }) }, visible(subject)),
     ),
-    h('td', {}, visible(host)),
-    h('td', {}, visible(figure)),
-    h('td', {}, sparkline(question)),
+    h('td', visible(host)),
+    h('td', visible(figure)),
+    h('td', sparkline(question)),
     h(
-      'td',
-      { class: 'number' },
+      'td.number',
       h(
         'a',
         {
@@ -112,12 +101,11 @@ function rowOf(question: Question): HTMLElement {
       ),
     ),
     h(
-      'td',
-      { class: 'number' },
+      'td.number',
       shown(before.figure.value),
       hasRatio ? ` (${change(value / before.figure.value)})` : null,
     ),
-    h('td', { class: 'number' }, points.length),
+    h('td.number', points.length),
   );
 }
 

@@ -61,8 +61,8 @@ export async function historyView(
     turn: 0,
     plotted: null,
     body: h('div'),
-    summary: h('p', { class: 'muted', role: 'status' }),
-    compare: h('div', { class: 'compare-bar' }),
+    summary: h('p.muted', { role: 'status' }),
+    compare: h('div.compare-bar'),
     plot: h('div'),
     questions: h('div'),
     stretch: stretchOf(query),
@@ -79,7 +79,7 @@ export async function historyView(
   held.controls.element.addEventListener('submit', (event) =>
     event.preventDefault(),
   );
-  const state = h('p', { class: 'state', role: 'status' });
+  const state = h('p.state', { role: 'status' });
   const stop = page.source.watchList(
     () => {
       clearTimeout(timer);
@@ -95,8 +95,7 @@ export async function historyView(
   await plot(held);
   const element = h(
     'div',
-    {},
-    h('h1', {}, title),
+    h('h1', title),
     state,
     held.controls.element,
     held.plot,
@@ -141,10 +140,10 @@ function filterControls(filter: Filter): Controls {
     name,
   }));
   const element = h(
-    'form',
-    { class: 'controls filters', role: 'search' },
-    h('label', {}, 'Words ', text),
-    ...selects.map(({ name, select }) => h('label', {}, `${name} `, select)),
+    'form.controls.filters',
+    { role: 'search' },
+    h('label', 'Words ', text),
+    ...selects.map(({ name, select }) => h('label', `${name} `, select)),
   );
   return {
     element,
@@ -263,7 +262,7 @@ function show(held: Held): void {
     fill(
       held.body,
       isFiltered
-        ? h('p', {}, h('a', { href: '#/history' }, 'Show all records'))
+        ? h('p', h('a', { href: '#/history' }, 'Show all records'))
         : firstSteps(held.page),
     );
     return;
@@ -290,10 +289,8 @@ function show(held: Held): void {
 const firstSteps = (page: Page): HTMLElement =>
   h(
     'div',
-    {},
     h(
       'p',
-      {},
       page.source.kind === 'site'
         ? 'No records yet. Make the first with one of these; it appears here:'
         : 'This report has no records. Make some with these:',
@@ -328,8 +325,8 @@ function tableOf(held: Held): HTMLElement {
     ...(tag === undefined ? [] : [othersRow(others, tag, heads.length)]),
   ]);
   return h(
-    'table',
-    { class: 'records', role: 'table' },
+    'table.records',
+    { role: 'table' },
     h(
       'thead',
       { role: 'rowgroup' },
@@ -403,11 +400,11 @@ function rowOf(
       'th',
       { scope: 'row', role: 'rowheader' },
       h(
-        'a',
-        { class: 'title', href: `#/record/${encodeURIComponent(entry.id)}` },
+        'a.title',
+        { href: `#/record/${encodeURIComponent(entry.id)}` },
         visible(entry.title || entry.id),
       ),
-      h('div', { class: 'muted' }, visible(verdictWords(entry))),
+      h('div.muted', visible(verdictWords(entry))),
     ),
     hasTags ? cell(...tags) : null,
   );
@@ -476,8 +473,7 @@ function showCompare(held: Held): void {
       { role: 'status' },
       link,
       h(
-        'span',
-        { class: 'muted' },
+        'span.muted',
         visible(
           `: ${minute(a.time)} ${a.host} with ${minute(b.time)} ${b.host}`,
         ),

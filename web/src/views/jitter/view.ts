@@ -18,7 +18,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const unknown = record.causes_unavailable;
   const others = (record.findings ?? []).slice(1);
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(verdict(record))),
+    h('p.verdict', visible(verdict(record))),
     adviceLine(record.findings?.[0]?.advice),
     section('CPUs', tableElement(cpuTable(record))),
     others.length > 0
@@ -27,7 +27,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
     section(
       'Causes',
       unknown
-        ? h('p', {}, visible(`Unknown: ${unknown}.`))
+        ? h('p', visible(`Unknown: ${unknown}.`))
         : tableElement(causeTable(record)),
     ),
     record.longest?.length ? chart(longestChart(record)) : null,
@@ -39,11 +39,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
         ['nohz_full', set.nohz_full],
         ['rcu_nocbs', set.rcu_nocbs],
       ]),
-      h(
-        'ul',
-        {},
-        ...(record.notes ?? []).map((note) => h('li', {}, visible(note))),
-      ),
+      h('ul', ...(record.notes ?? []).map((note) => h('li', visible(note)))),
     ),
   ]);
 }

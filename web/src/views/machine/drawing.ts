@@ -45,15 +45,11 @@ export function drawing(
     sides: hasSides ? ['reported', 'measured'] : ['reported'],
     focus: 0,
   };
-  const stage = h('div', { class: 'drawing' });
+  const stage = h('div.drawing');
   const legend = h('div');
   // Not live: the CPU that takes the focus is announced by its own name.
-  const status = h('p', { class: 'status-line' });
-  const figures = h(
-    'details',
-    { class: 'figures' },
-    h('summary', {}, 'The figures'),
-  );
+  const status = h('p.status-line');
+  const figures = h('details.figures', h('summary', 'The figures'));
   let spots: Spot[] = [];
   let now = colouring(machine, state.key, state.chosen);
 
@@ -131,7 +127,6 @@ export function drawing(
   if (hasSides) controls.element.append(sideControl(state, draw));
   const element = h(
     'div',
-    {},
     controls.element,
     legend,
     stage,
@@ -172,7 +167,7 @@ function explanations(machine: Machine): HTMLElement[] {
     caches.length > 0 ? `Caches: ${visible(caches.join(', '))}.` : '',
   ]
     .filter(Boolean)
-    .map((words) => h('p', { class: 'muted' }, words));
+    .map((words) => h('p.muted', words));
 }
 
 /** Calls back when an element's width is another one, until the returned function is called. */
@@ -216,9 +211,8 @@ function picture(
   for (const box of plan.boxes)
     drawBox(drawn, box, 0, 0, sizes, spots, differs);
   return h(
-    'div',
-    { class: 'side' },
-    hasSides ? h('h3', {}, `${words.trim().replace(/^a/, 'A')}`) : null,
+    'div.side',
+    hasSides ? h('h3', `${words.trim().replace(/^a/, 'A')}`) : null,
     drawn,
   );
 }
@@ -236,7 +230,7 @@ function sideControl(state: State, draw: () => void): HTMLElement {
     state.sides = select.value.split(' ') as Side[];
     draw();
   });
-  return h('label', {}, 'Units ', select);
+  return h('label', 'Units ', select);
 }
 
 interface State {
@@ -273,7 +267,7 @@ function colourControls(
       h('option', { value: `${number}` }, `CPU ${number}`),
     ),
   );
-  const label = h('label', {}, 'Chosen CPU ', cpu);
+  const label = h('label', 'Chosen CPU ', cpu);
   const show = (): void => {
     label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
     cpu.value = `${state.chosen}`;
@@ -289,12 +283,7 @@ function colourControls(
   });
   label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
   return {
-    element: h(
-      'div',
-      { class: 'controls' },
-      h('label', {}, 'Colour by ', figure),
-      label,
-    ),
+    element: h('div.controls', h('label', 'Colour by ', figure), label),
     choose: (number) => {
       if (label.hidden || !cpus.includes(number)) return;
       state.chosen = number;

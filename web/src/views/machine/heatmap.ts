@@ -68,10 +68,10 @@ export function heatmap(
     linked: null,
     isLog: true,
   };
-  const matrix = h('div', { class: 'matrix', tabIndex: 0, role: 'img' });
-  const frame = h('div', { class: 'matrix-frame' }, matrix);
+  const matrix = h('div.matrix', { tabIndex: 0, role: 'img' });
+  const frame = h('div.matrix-frame', matrix);
   const legend = h('div');
-  const status = h('p', { class: 'status-line', aria: { live: 'polite' } });
+  const status = h('p.status-line', { aria: { live: 'polite' } });
   const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns')} (CPUs ${ends.c} and ${ends.d}).`;
   matrix.setAttribute(
     'aria-label',
@@ -113,14 +113,13 @@ export function heatmap(
   size.observe(frame);
   const stops = [onTheme(draw), onPrint(draw)];
   const element = h(
-    'figure',
-    { class: 'chart', data: { chart: 'Latency between CPUs' } },
+    'figure.chart',
+    { data: { chart: 'Latency between CPUs' } },
     h(
       'figcaption',
-      {},
-      h('strong', {}, 'Latency between CPUs'),
+      h('strong', 'Latency between CPUs'),
       ' ',
-      h('span', { class: 'muted' }, summary),
+      h('span.muted', summary),
     ),
     controls(machine, shown, draw),
     legend,
@@ -152,8 +151,7 @@ export function heatmap(
 
 const outlineWords = (): HTMLElement =>
   h(
-    'p',
-    { class: 'muted' },
+    'p.muted',
     'Full lines: groups as measured. Dashed lines: groups as reported.',
   );
 
@@ -211,11 +209,10 @@ function controls(
     draw();
   });
   return h(
-    'div',
-    { class: 'controls' },
-    h('label', {}, 'CPUs in order ', order),
-    h('label', {}, 'Outline ', level),
-    h('label', {}, 'Scale ', scale),
+    'div.controls',
+    h('label', 'CPUs in order ', order),
+    h('label', 'Outline ', level),
+    h('label', 'Scale ', scale),
   );
 }
 
@@ -279,10 +276,5 @@ function matrixTable(measured: Measured): HTMLElement | null {
       }),
     ]),
   };
-  return h(
-    'details',
-    { class: 'figures' },
-    h('summary', {}, 'The figures'),
-    tableElement(table),
-  );
+  return h('details.figures', h('summary', 'The figures'), tableElement(table));
 }

@@ -33,13 +33,7 @@ export function scaleLegend(
       }),
     );
   }
-  return h(
-    'p',
-    { class: 'legend' },
-    h('span', {}, low),
-    strip,
-    h('span', {}, high),
-  );
+  return h('p.legend', h('span', low), strip, h('span', high));
 }
 
 /** The colour of a class; more classes than colours take them in turn, distinguished by their names. */
@@ -51,8 +45,7 @@ export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
   if (colouring.kind === 'scale') {
     if (colouring.values.size === 0)
       return h(
-        'p',
-        { class: 'legend muted' },
+        'p.legend.muted',
         'Not measured for this CPU: choose another one.',
       );
     return scaleLegend(
@@ -82,13 +75,12 @@ export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
           visible(name),
         ),
       );
-    return h('span', { class: 'class' }, swatch, ` ${visible(name)}`);
+    return h('span.class', swatch, ` ${visible(name)}`);
   });
   const more = colouring.names.length - shown.length;
   return h(
-    'p',
-    { class: 'legend' },
+    'p.legend',
     ...shown,
-    more > 0 ? h('span', { class: 'muted' }, `and ${more} more`) : null,
+    more > 0 ? h('span.muted', `and ${more} more`) : null,
   );
 }

@@ -31,7 +31,7 @@ export function machineView(record: AnyRecord): View {
   const machine = readMachine(record);
   const measured = machine.measured;
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(verdictOf(machine))),
+    h('p.verdict', visible(verdictOf(machine))),
     adviceLine(machine.contradictions[0]?.advice),
     sectionOf('The machine', ...linkedViews(machine)),
     contradictions(machine),
@@ -61,10 +61,7 @@ export function machineView(record: AnyRecord): View {
 /** The drawing beside the latency matrix: a CPU that is pointed at in one is marked in the other. */
 function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
   if (machine.cpus.length === 0)
-    return [
-      h('p', {}, 'The record names no CPUs.'),
-      heatmap(machine, () => {}),
-    ];
+    return [h('p', 'The record names no CPUs.'), heatmap(machine, () => {})];
   const drawn = drawing(machine, (cpu) => matrix?.mark(cpu));
   const matrix = heatmap(machine, (cpus) => drawn.mark(cpus));
   return [stack('div', matrix ? 'linked-views' : '', [drawn, matrix])];
@@ -85,27 +82,21 @@ function contradictions(machine: Machine): HTMLElement | null {
   if (machine.contradictions.length === 0) return null;
   return section(
     'What is misreported',
-    h(
-      'ul',
-      { class: 'findings' },
-      ...machine.contradictions.map(contradiction),
-    ),
+    h('ul.findings', ...machine.contradictions.map(contradiction)),
   );
 }
 
 function contradiction(shownAs: Verdict): HTMLElement {
   return h(
-    'li',
-    { class: 'problem' },
+    'li.problem',
     h(
-      'span',
-      { class: 'severity' },
+      'span.severity',
       `${visible(shownAs.level)} contradicted${shownAs.confidence === null ? '' : `, confidence ${percent(shownAs.confidence, 1)}`}`,
     ),
-    h('p', {}, h('strong', {}, 'Reported: '), visible(shownAs.claim)),
-    h('p', {}, h('strong', {}, 'Measured: '), visible(shownAs.measured)),
+    h('p', h('strong', 'Reported: '), visible(shownAs.claim)),
+    h('p', h('strong', 'Measured: '), visible(shownAs.measured)),
     shownAs.advice
-      ? h('p', {}, h('strong', {}, 'What to do: '), visible(shownAs.advice))
+      ? h('p', h('strong', 'What to do: '), visible(shownAs.advice))
       : null,
   );
 }
@@ -146,24 +137,18 @@ function groupsTable(machine: Machine): HTMLElement | null {
   const claims = other.map((v) =>
     h(
       'li',
-      {},
       h(
-        'span',
-        { class: 'severity' },
+        'span.severity',
         `${visible(v.level)}: ${VERDICTS[v.verdict] ?? visible(v.verdict)}`,
       ),
-      h('p', {}, visible(v.claim)),
-      h(
-        'p',
-        { class: 'muted' },
-        visible([v.measured, v.advice].filter(Boolean).join(' ')),
-      ),
+      h('p', visible(v.claim)),
+      h('p.muted', visible([v.measured, v.advice].filter(Boolean).join(' '))),
     ),
   );
   return section(
     'Reported against measured',
     levels.length > 0 ? tableElement(table) : null,
-    claims.length > 0 ? h('ul', { class: 'findings' }, ...claims) : null,
+    claims.length > 0 ? h('ul.findings', ...claims) : null,
   );
 }
 
@@ -173,13 +158,12 @@ function drift(measured: Measured): Part | null {
   const pairs = shownAs.pairs
     .filter((pair) => pair.samples.length > 0)
     .sort((a, b) => b.states.length - a.states.length || a.a - b.a);
-  const sentence = h('p', {}, visible(shownAs.sentence));
+  const sentence = h('p', visible(shownAs.sentence));
   const first = pairs[0];
   if (!first) return sectionOf('Over time', sentence);
   const drawn = chart(driftPlan(first));
   const select = h(
     'select',
-    {},
     ...pairs.map((pair, at) =>
       h(
         'option',
@@ -194,7 +178,7 @@ function drift(measured: Measured): Part | null {
   return sectionOf(
     'Over time',
     sentence,
-    h('div', { class: 'controls' }, h('label', {}, 'Pair ', select)),
+    h('div.controls', h('label', 'Pair ', select)),
     drawn,
   );
 }
@@ -232,9 +216,8 @@ function costs(measured: Measured): HTMLElement | null {
   const hint =
     measured.pause.length > 0
       ? h(
-          'details',
-          { class: 'figures' },
-          h('summary', {}, `Spin-wait hint: ${pauseWords(measured)}`),
+          'details.figures',
+          h('summary', `Spin-wait hint: ${pauseWords(measured)}`),
           tableElement(pause),
         )
       : null;
@@ -294,7 +277,7 @@ function devices(machine: Machine): HTMLElement | null {
   };
   const notes = machine.devices
     .filter((d) => d.note)
-    .map((d) => h('p', {}, visible(`${d.names || d.address}: ${d.note}`)));
+    .map((d) => h('p', visible(`${d.names || d.address}: ${d.note}`)));
   return section('Devices', tableElement(table), ...notes);
 }
 
@@ -304,11 +287,7 @@ function about(machine: Machine): HTMLElement {
     .join('; ');
   const warnings =
     machine.warnings.length > 0
-      ? h(
-          'ul',
-          {},
-          ...machine.warnings.map((warning) => h('li', {}, visible(warning))),
-        )
+      ? h('ul', ...machine.warnings.map((warning) => h('li', visible(warning))))
       : null;
   return section(
     'About the machine',
@@ -357,7 +336,7 @@ function effort(measured: Measured, started: string): HTMLElement {
       ['Started', started],
     ]),
     notes.length > 0
-      ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))
+      ? h('ul', ...notes.map((note) => h('li', visible(note))))
       : null,
   );
 }

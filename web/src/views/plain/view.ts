@@ -14,12 +14,7 @@ export function plainView(record: AnyRecord): View {
     text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const element = h(
     'article',
-    {},
-    h(
-      'p',
-      {},
-      'This kind of record has no view of its own; these are its fields.',
-    ),
+    h('p', 'This kind of record has no view of its own; these are its fields.'),
     section(
       'Fields',
       copyButton(text, 'the record'),

@@ -52,7 +52,7 @@ export const attributions = (
       ]
         .filter(Boolean)
         .join(' of '),
-      h('p', {}, visible(text(found.sentence))),
+      h('p', visible(text(found.sentence))),
       tableElement(attributionTable(found)),
     ),
   );

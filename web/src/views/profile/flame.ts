@@ -95,19 +95,11 @@ export function flameGraph(
     aria: { label: `${name}. ${summary}` },
   });
   const box = h(
-    'div',
-    {
-      class: 'flames',
-      role: 'region',
-      aria: { label: `Calls of the ${name.toLowerCase()}` },
-    },
+    'div.flames',
+    { role: 'region', aria: { label: `Calls of the ${name.toLowerCase()}` } },
     canvas,
   );
-  const place = h('p', {
-    class: 'place',
-    role: 'status',
-    aria: { live: 'polite' },
-  });
+  const place = h('p.place', { role: 'status', aria: { live: 'polite' } });
   const state: State = { focus: 0, cursor: 0, found: new Set(), boxes: [] };
   let request = 0;
   const draw = (): void => {
@@ -126,22 +118,15 @@ export function flameGraph(
   listen(handle);
   refresh();
   const element = h(
-    'figure',
-    { class: 'chart', data: { chart: name } },
-    h(
-      'figcaption',
-      {},
-      h('strong', {}, name),
-      ' ',
-      h('span', { class: 'muted' }, summary),
-    ),
+    'figure.chart',
+    { data: { chart: name } },
+    h('figcaption', h('strong', name), ' ', h('span.muted', summary)),
     tools(handle, invert, at),
     box,
     place,
     key(tree),
     h(
-      'p',
-      { class: 'muted' },
+      'p.muted',
       'Arrows go from call to call, Enter goes into one, Escape or Home back to all.',
     ),
     saveMenu(
@@ -174,7 +159,7 @@ function tools(handle: Handle, invert?: Invert, place?: Place): HTMLElement {
     aria: { label: 'Search calls' },
     placeholder: 'Search calls',
   });
-  const status = h('span', { class: 'status', role: 'status' });
+  const status = h('span.status', { role: 'status' });
   const look = (): void => {
     const { found, share } = search(handle.tree, input.value);
     state.found = found;
@@ -222,15 +207,8 @@ function tools(handle: Handle, invert?: Invert, place?: Place): HTMLElement {
       place.keep(PART, next);
     };
   }
-  const turned = h('label', {}, turn, ' Invert: callers below each function');
-  return h(
-    'div',
-    { class: 'tools' },
-    input,
-    back,
-    invert ? turned : null,
-    status,
-  );
+  const turned = h('label', turn, ' Invert: callers below each function');
+  return h('div.tools', input, back, invert ? turned : null, status);
 }
 
 function toAll(state: State): void {
@@ -253,9 +231,8 @@ function key(tree: Flame): HTMLElement {
     flat: 'Grey: negligible, or may be chance',
   };
   return h(
-    'ul',
-    { class: 'marks' },
-    ...kinds.map((kind) => h('li', {}, `${names[kind] ?? kind}.`)),
+    'ul.marks',
+    ...kinds.map((kind) => h('li', `${names[kind] ?? kind}.`)),
   );
 }
 

@@ -28,7 +28,7 @@ const noteList = (
   notes: readonly string[] | null | undefined,
 ): HTMLElement | null =>
   notes?.length
-    ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))
+    ? h('ul', ...notes.map((note) => h('li', visible(note))))
     : null;
 
 export function profileView(any: AnyRecord, page: Page): View {
@@ -46,8 +46,7 @@ export function profileView(any: AnyRecord, page: Page): View {
   const threads = shape.threadTable(record);
   const element = h(
     'article',
-    {},
-    h('p', { class: 'verdict' }, visible(record.sentence ?? '')),
+    h('p.verdict', visible(record.sentence ?? '')),
     adviceLine(nextStep(record)),
     graph ? section('Calls', graph.element) : null,
     section('Figures', facts(figures(record))),
@@ -147,16 +146,11 @@ function spotElement(
       'tr',
       { class: line.is_hint ? 'hint' : '' },
       h('th', { scope: 'row' }, line.address?.toString(16) ?? '–'),
-      h('td', {}, time > 0 ? bar(time / hottest) : ''),
+      h('td', time > 0 ? bar(time / hottest) : ''),
+      h('td.number', time > 0 ? percent(time / Math.max(whole, 1e-12)) : ''),
+      h('td', line.text),
       h(
         'td',
-        { class: 'number' },
-        time > 0 ? percent(time / Math.max(whole, 1e-12)) : '',
-      ),
-      h('td', {}, line.text),
-      h(
-        'td',
-        {},
         [line.is_hint ? 'spin hint' : '', line.waits ? 'waiting in it' : '']
           .filter(Boolean)
           .join(', '),
@@ -172,11 +166,10 @@ function spotElement(
   ].map((text) => h('th', { scope: 'col' }, text));
   const body =
     lines.length === 0
-      ? h('p', { class: 'muted' }, 'The code here could not be read.')
+      ? h('p.muted', 'The code here could not be read.')
       : h(
-          'div',
+          'div.scroll.code',
           {
-            class: 'scroll code',
             role: 'region',
             tabIndex: 0,
             aria: {
@@ -185,18 +178,12 @@ function spotElement(
           },
           h(
             'table',
-            {},
-            h('caption', {}, visible(shape.fileName(spot.module))),
-            h('thead', {}, h('tr', {}, ...heads)),
-            h('tbody', {}, ...rows),
+            h('caption', visible(shape.fileName(spot.module))),
+            h('thead', h('tr', ...heads)),
+            h('tbody', ...rows),
           ),
         );
-  return h(
-    'details',
-    { class: 'spot', open: isOpen },
-    h('summary', {}, title),
-    body,
-  );
+  return h('details.spot', { open: isOpen }, h('summary', title), body);
 }
 
 /** A bar for the eye, next to the figure. */
@@ -228,10 +215,9 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
   const table = shape.changeTable(diff, MAX_FUNCTIONS);
   const element = h(
     'article',
-    {},
-    h('p', { class: 'verdict' }, visible(diff.headline ?? '')),
-    ...(diff.sentences ?? []).map((sentence) => h('p', {}, visible(sentence))),
-    pausing ? h('p', {}, pausing) : null,
+    h('p.verdict', visible(diff.headline ?? '')),
+    ...(diff.sentences ?? []).map((sentence) => h('p', visible(sentence))),
+    pausing ? h('p', pausing) : null,
     graph ? section('Calls', graph.element) : null,
     section(
       'All together',

@@ -14,13 +14,12 @@ import { claimRows, VERDICTS } from './shape';
 export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(reproduction.sentence ?? '')),
+    h('p.verdict', visible(reproduction.sentence ?? '')),
     reproduction.interrupted
-      ? h('p', {}, 'Interrupted: what was finished is shown.')
+      ? h('p', 'Interrupted: what was finished is shown.')
       : null,
     h(
-      'p',
-      { class: 'muted' },
+      'p.muted',
       Object.entries(VERDICTS)
         .map(([, v]) => `${v.mark} ${v.word}: ${v.meaning}`)
         .join('; '),
@@ -80,20 +79,18 @@ function reportPart(report: ReportRecord): HTMLElement {
   const assumed = report.assumed ?? [];
   return section(
     visible(report.name ?? ''),
-    h('p', { class: 'muted' }, visible(report.machine ?? '')),
+    h('p.muted', visible(report.machine ?? '')),
     h(
       'ul',
-      {},
       ...(report.experiments ?? []).map((e) =>
-        h('li', {}, visible(`${e.name ?? ''}: ${e.question ?? ''}`)),
+        h('li', visible(`${e.name ?? ''}: ${e.question ?? ''}`)),
       ),
     ),
     assumed.length > 0
       ? h(
           'details',
-          {},
-          h('summary', {}, `Assumed, not in the report: ${assumed.length}`),
-          h('ul', {}, ...assumed.map((a) => h('li', {}, visible(a)))),
+          h('summary', `Assumed, not in the report: ${assumed.length}`),
+          h('ul', ...assumed.map((a) => h('li', visible(a)))),
         )
       : null,
   );

@@ -73,7 +73,6 @@ export function searchView(record: AnyRecord, _page: Page): View {
   update(record);
   const element = h(
     'article',
-    {},
     top.element,
     costs.element,
     section('Every candidate', candidates.element),
@@ -95,23 +94,22 @@ function topPart(record: SearchRecord): (Node | null)[] {
   const { verdict, least } = record;
   const isEnded = record.stopped !== null && record.stopped !== undefined;
   return [
-    h('p', { class: 'verdict' }, visible(verdict?.sentence ?? '')),
+    h('p.verdict', visible(verdict?.sentence ?? '')),
     headline(verdict?.headline),
     adviceLine(isEnded ? verdict?.advice : null),
     copyBlock(recordCommands(verdict?.commands, null)),
-    ...(verdict?.beside ?? []).map((more) => h('p', {}, visible(more))),
+    ...(verdict?.beside ?? []).map((more) => h('p', visible(more))),
     least?.sentence
       ? h(
           'p',
-          {},
-          h('strong', {}, 'Least resource: '),
+          h('strong', 'Least resource: '),
           visible(least.sentence),
           least.basis ? ` (${visible(least.basis)})` : null,
         )
       : null,
     copyBlock(recordCommands(least?.commands, null)),
     isEnded && verdict?.condition
-      ? h('p', { class: 'muted' }, visible(verdict.condition))
+      ? h('p.muted', visible(verdict.condition))
       : null,
   ];
 }

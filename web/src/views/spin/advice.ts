@@ -29,23 +29,19 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
   const plan = advicePlan(advice);
   return stack('article', '', [
     h(
-      'p',
-      { class: 'verdict' },
+      'p.verdict',
       `Spin at most ${ns(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
     ),
-    h('p', {}, visible(advice.rule ?? '')),
+    h('p', visible(advice.rule ?? '')),
     h(
-      'p',
-      { class: 'muted' },
+      'p.muted',
       visible(
         `${processorSentence(advice.processor)} A wake-up takes ${ns(advice.futex_wake_ns) ?? '–'}, a context switch ${ns(advice.context_switch_ns) ?? '–'}.`,
       ),
     ),
     plan ? chart(plan) : null,
     section('Settings', ...rows.map(settingPart)),
-    ...(advice.notes ?? []).map((note) =>
-      h('p', { class: 'muted' }, visible(note)),
-    ),
+    ...(advice.notes ?? []).map((note) => h('p.muted', visible(note))),
   ]);
 }
 
@@ -56,9 +52,8 @@ function settingPart(row: AdviceRecord): HTMLElement {
   ): string | null =>
     value ? `${value}${ns(time) ? `, spins ${ns(time)}` : ''}` : null;
   return h(
-    'div',
-    { class: 'place' },
-    h('h3', {}, visible(`${row.runtime ?? ''}: ${row.setting ?? ''}`)),
+    'div.place',
+    h('h3', visible(`${row.runtime ?? ''}: ${row.setting ?? ''}`)),
     facts([
       ['How', row.how],
       ['Usual', spins(row.usual, row.usual_ns)],
@@ -73,7 +68,7 @@ function settingPart(row: AdviceRecord): HTMLElement {
 export function spinScanView(record: AnyRecord, _page: Page): View {
   const scan = record as SpinScan;
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(scanSentence(scan))),
+    h('p.verdict', visible(scanSentence(scan))),
     adviceLine(
       'See whether a program that runs spends time in them: pinwise spin attach --pid PID.',
     ),

@@ -51,7 +51,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   );
   const findings = attach.findings ?? [];
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(sentence(attach))),
+    h('p.verdict', visible(sentence(attach))),
     adviceLine(
       findings[0]?.advice ||
         (places.length > 0
@@ -65,18 +65,15 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
         ? places.map(placePart)
         : [
             h(
-              'p',
-              { class: 'muted' },
+              'p.muted',
               'No place spins for half a per cent of the CPU time or more.',
             ),
           ]),
     ),
     threads(attach),
     findings.length > 0 ? section('Findings', findingList(findings, '')) : null,
-    h('p', { class: 'muted' }, visible(methodWords(attach))),
-    ...(attach.notes ?? []).map((note) =>
-      h('p', { class: 'muted' }, visible(note)),
-    ),
+    h('p.muted', visible(methodWords(attach))),
+    ...(attach.notes ?? []).map((note) => h('p.muted', visible(note))),
     section(
       'How it was measured',
       facts([
@@ -213,33 +210,28 @@ function placePart(place: SpinPlace): HTMLElement {
     .filter(Boolean);
   const code = place.code ?? [];
   return h(
-    'div',
-    { class: 'place' },
+    'div.place',
     h(
       'h3',
-      {},
       visible(
         `${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`,
       ),
     ),
     h(
       'p',
-      {},
-      h('span', { class: 'mono' }, visible(where)),
+      h('span.mono', visible(where)),
       ` · ${count(place.samples ?? 0, 'sample')}, ${count(place.threads ?? 0, 'thread')}`,
     ),
     typeof place.gap_hints === 'number'
       ? h(
           'p',
-          {},
           `${count(place.gap_hints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns')} there` : ''}.`,
         )
       : null,
     ...(place.algorithms ?? []).map((a) =>
       h(
         'p',
-        {},
-        h('strong', {}, `${a.strength ?? 'perhaps'}: `),
+        h('strong', `${a.strength ?? 'perhaps'}: `),
         visible(`${a.name ?? a.algorithm ?? ''}. ${a.why ?? ''}`),
         (a.tunables ?? []).length > 0
           ? visible(` Set by ${a.tunables!.join(', ')}.`)
@@ -247,17 +239,13 @@ function placePart(place: SpinPlace): HTMLElement {
       ),
     ),
     callers.length > 0
-      ? h(
-          'p',
-          { class: 'muted' },
-          visible(`Called by ${callers.slice(0, 3).join('; ')}`),
-        )
+      ? h('p.muted', visible(`Called by ${callers.slice(0, 3).join('; ')}`))
       : null,
     code.length > 0
       ? h(
           'details',
           { open: code.length <= 12 },
-          h('summary', {}, 'The loop'),
+          h('summary', 'The loop'),
           h('pre', { tabIndex: 0 }, visible(code.join('\n'))),
         )
       : null,

@@ -33,7 +33,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
       text ? [h('p', { class: look }, visible(text))] : [],
     );
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(costSentence(pause))),
+    h('p.verdict', visible(costSentence(pause))),
     ...paragraphs(texts, ''),
     adviceLine(
       check?.is_fine === false
@@ -46,8 +46,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
     ...paragraphs(notes, 'muted'),
     h(
       'details',
-      {},
-      h('summary', {}, 'Published figures, and how it was measured'),
+      h('summary', 'Published figures, and how it was measured'),
       chipTable(pause),
       section(
         'How it was measured',
@@ -164,8 +163,6 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
     ),
     ...[...sources]
       .filter(Boolean)
-      .map((source) =>
-        h('p', { class: 'muted' }, visible(`Published by ${source}.`)),
-      ),
+      .map((source) => h('p.muted', visible(`Published by ${source}.`))),
   );
 }

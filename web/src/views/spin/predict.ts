@@ -55,12 +55,10 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   drawCount(counts.at(-1) ?? 0);
   const element = h(
     'article',
-    {},
-    h('p', { class: 'verdict' }, visible(predictSentence(predicted))),
+    h('p.verdict', visible(predictSentence(predicted))),
     adviceLine('See which of them a program holds: pinwise spin scan PROGRAM.'),
     h(
       'p',
-      {},
       visible(
         [
           processorSentence(predicted.from),
@@ -112,8 +110,8 @@ function choice(
   const chosen = (): string[] =>
     boxes.filter((box) => box.checked).map((box) => box.value);
   const status = h(
-    'span',
-    { class: 'muted', role: 'status' },
+    'span.muted',
+    { role: 'status' },
     `${first.length} of ${names.length} shown`,
   );
   const changed = (): void => {
@@ -128,23 +126,20 @@ function choice(
     box.addEventListener('change', changed),
   );
   return h(
-    'details',
-    { class: 'choice' },
-    h('summary', {}, 'Choose algorithms: ', status),
+    'details.choice',
+    h('summary', 'Choose algorithms: ', status),
     record.from
       ? h(
           'fieldset',
-          {},
-          h('legend', {}, 'Chips'),
-          h('label', {}, from, ' ', visible(record.from.name ?? 'from')),
-          h('label', {}, to, ' ', visible(record.processor?.name ?? 'to')),
+          h('legend', 'Chips'),
+          h('label', from, ' ', visible(record.from.name ?? 'from')),
+          h('label', to, ' ', visible(record.processor?.name ?? 'to')),
         )
       : null,
     h(
       'fieldset',
-      {},
-      h('legend', {}, 'Algorithms that are drawn'),
-      ...boxes.map((box, at) => h('label', {}, box, ' ', visible(names[at]!))),
+      h('legend', 'Algorithms that are drawn'),
+      ...boxes.map((box, at) => h('label', box, ' ', visible(names[at]!))),
     ),
   );
 }
@@ -167,7 +162,6 @@ function countChoice(
   select.addEventListener('change', () => draw(Number(select.value)));
   return h(
     'p',
-    {},
     h(
       'label',
       { htmlFor: 'cpu-count' },

@@ -36,12 +36,10 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   const verdict = replaySentence(replay);
   const others = (replay.conclusions ?? []).filter((one) => one !== verdict);
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(verdict)),
+    h('p.verdict', visible(verdict)),
     ...plots,
-    ...(replay.notes ?? []).map((note) =>
-      h('p', { class: 'muted' }, visible(note)),
-    ),
-    ...others.map((sentence) => h('p', {}, visible(sentence))),
+    ...(replay.notes ?? []).map((note) => h('p.muted', visible(note))),
+    ...others.map((sentence) => h('p', visible(sentence))),
     section('How it was measured', method(replay)),
   ]);
 }
@@ -297,7 +295,6 @@ function method(record: SpinReplayRecord): HTMLElement {
   });
   return h(
     'div',
-    {},
     facts([
       ['Experiment', record.experiment],
       ['Chip', record.chip ?? 'this one'],

@@ -26,7 +26,7 @@ export function topView(record: AnyRecord, _page: Page): View {
   const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
   const sharing = top.smt_sharing;
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(sentence(top, cpus))),
+    h('p.verdict', visible(sentence(top, cpus))),
     adviceLine(
       'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
     ),
@@ -50,9 +50,7 @@ export function topView(record: AnyRecord, _page: Page): View {
         ],
         ['Threads not listed', top.threads_left_out],
       ]),
-      ...list(top.notes).map((note) =>
-        h('p', { class: 'muted' }, visible(note)),
-      ),
+      ...list(top.notes).map((note) => h('p.muted', visible(note))),
     ),
   ]);
 }

@@ -16,8 +16,7 @@ const MAX_THREADS = 6;
 
 const swatch = (colour: string, name: string): HTMLElement =>
   h(
-    'span',
-    { class: 'class' },
+    'span.class',
     svg(
       'svg',
       { width: 14, height: 14, 'aria-hidden': 'true' },
@@ -70,11 +69,10 @@ export function legend(
   if (entries.length === 0 && marks.length === 0) return null;
   const most = colourOf(state) === 'thread' ? MAX_THREADS : MAX_NAMED;
   return h(
-    'p',
-    { class: 'legend' },
+    'p.legend',
     ...entries.slice(0, most).map((entry) => swatch(...entry)),
     entries.length > most
-      ? h('span', { class: 'muted' }, `and ${entries.length - most} more`)
+      ? h('span.muted', `and ${entries.length - most} more`)
       : null,
     ...marks,
   );
@@ -82,7 +80,7 @@ export function legend(
 
 /** The marks that CPU rows of this trace have. */
 function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
-  const mark = (words: string): HTMLElement => h('span', {}, words);
+  const mark = (words: string): HTMLElement => h('span', words);
   return [
     scene.slices && colourOf(state) === 'thread'
       ? swatch(colours.series[0]!, 'share of time, where slices are too narrow')
@@ -98,7 +96,7 @@ function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
 /** What the marks mean. */
 export function marksKey(scene: Scene): HTMLElement {
   const list = (...lines: string[]): HTMLElement =>
-    h('ul', { class: 'marks' }, ...lines.map((line) => h('li', {}, line)));
+    h('ul.marks', ...lines.map((line) => h('li', line)));
   if (!scene.slices)
     return list(
       'Solid: share of time with traced threads.',

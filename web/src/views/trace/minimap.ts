@@ -55,8 +55,7 @@ export function minimap(handle: Handle): {
   draw(): void;
 } {
   const { scene, state } = handle;
-  const canvas = h('canvas', {
-    class: 'minimap',
+  const canvas = h('canvas.minimap', {
     tabIndex: 0,
     role: 'slider',
     aria: {

@@ -180,8 +180,8 @@ function showTip(
   });
   fill(
     tip,
-    h('p', {}, visible(describe(scene, rows, cursor.row, cursor.time))),
-    stretch ? h('p', {}, visible(stretch)) : null,
+    h('p', visible(describe(scene, rows, cursor.row, cursor.time))),
+    stretch ? h('p', visible(stretch)) : null,
   );
   tip.hidden = false;
   const frame = tip.offsetParent?.getBoundingClientRect();

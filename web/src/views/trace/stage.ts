@@ -121,8 +121,7 @@ export class Stage {
 
 /** A bar below the rows that makes them higher or lower. */
 export function resizer(stage: Stage, handle: Handle): HTMLElement {
-  const grip = h('div', {
-    class: 'resizer',
+  const grip = h('div.resizer', {
     role: 'separator',
     tabIndex: 0,
     aria: {

@@ -114,8 +114,8 @@ export function timeline(
   restoreCursor(handle);
   handle.point();
   const element = h(
-    'figure',
-    { class: 'chart timeline', data: { chart: 'Timeline' } },
+    'figure.chart.timeline',
+    { data: { chart: 'Timeline' } },
     tools.element,
     parts.seen,
     parts.colours,
@@ -125,13 +125,12 @@ export function timeline(
     tip,
     parts.status,
     parts.selected,
-    h('figcaption', { class: 'muted' }, summary),
+    h('figcaption.muted', summary),
     h(
       'details',
-      {},
-      h('summary', {}, 'What marks and keys do'),
+      h('summary', 'What marks and keys do'),
       marksKey(scene),
-      h('p', { class: 'muted', id: 'timeline-keys' }, KEYS),
+      h('p.muted', { id: 'timeline-keys' }, KEYS),
     ),
   );
   return {
@@ -170,24 +169,16 @@ function elements() {
     canvas,
     spacer,
     scroller: h(
-      'div',
-      {
-        class: 'lanes',
-        role: 'region',
-        aria: { label: 'Rows of the timeline' },
-      },
+      'div.lanes',
+      { role: 'region', aria: { label: 'Rows of the timeline' } },
       canvas,
       spacer,
     ),
-    seen: h('p', { class: 'muted status' }),
-    status: h('p', {
-      class: 'place',
-      role: 'status',
-      aria: { live: 'polite' },
-    }),
-    tip: h('div', { class: 'tip', hidden: true, aria: { hidden: 'true' } }),
+    seen: h('p.muted.status'),
+    status: h('p.place', { role: 'status', aria: { live: 'polite' } }),
+    tip: h('div.tip', { hidden: true, aria: { hidden: 'true' } }),
     colours: h('div'),
-    selected: h('div', { class: 'selected' }),
+    selected: h('div.selected'),
   };
 }
 
@@ -271,7 +262,7 @@ function selectionOf(handle: Handle): HTMLElement | null {
   return h(
     'section',
     { aria: { label: 'Selection' } },
-    h('h3', {}, 'Selection'),
+    h('h3', 'Selection'),
     selectionTools(handle),
     sortableTable(totalsTable(scene, state.selection)).element,
   );

@@ -30,7 +30,6 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   const { scene, state } = handle;
   const rows = h(
     'select',
-    {},
     h('option', { value: 'cpus' }, 'CPUs'),
     h('option', { value: 'threads' }, 'threads'),
   );
@@ -46,7 +45,6 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   rows.addEventListener('change', () => chooseRows(rows.value as Rows));
   const colours = h(
     'select',
-    {},
     ...COLOURINGS.map((by) => h('option', { value: by }, COLOUR_WORDS[by])),
   );
   colours.addEventListener('change', () => {
@@ -71,12 +69,12 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   sync();
   return {
     element: h(
-      'div',
-      { class: 'tools', role: 'group', aria: { label: 'Timeline' } },
-      scene.slices ? h('label', {}, 'Rows ', rows) : null,
-      scene.slices ? h('label', {}, 'Colour by ', colours) : null,
+      'div.tools',
+      { role: 'group', aria: { label: 'Timeline' } },
+      scene.slices ? h('label', 'Rows ', rows) : null,
+      scene.slices ? h('label', 'Colour by ', colours) : null,
       scene.slices ? search.element : null,
-      h('span', { class: 'steps' }, ...steps(handle)),
+      h('span.steps', ...steps(handle)),
       link && copyButton(link, 'the address of what is shown', 'Copy link'),
     ),
     chooseRows,
@@ -127,7 +125,7 @@ function finder(handle: Handle): {
 } {
   const { scene, state } = handle;
   const input = h('input', { type: 'search', placeholder: 'name or number' });
-  const status = h('span', { class: 'muted status', role: 'status' });
+  const status = h('span.muted.status', { role: 'status' });
   const sync = (): void => {
     if (input.value !== state.find) input.value = state.find;
     const place =
@@ -154,13 +152,7 @@ function finder(handle: Handle): {
     handle.refresh();
   });
   return {
-    element: h(
-      'span',
-      { class: 'finder' },
-      h('label', {}, 'Find thread ', input),
-      ' ',
-      status,
-    ),
+    element: h('span.finder', h('label', 'Find thread ', input), ' ', status),
     focus: () => input.focus(),
     sync,
   };
@@ -172,8 +164,7 @@ export function selectionTools(handle: Handle): HTMLElement {
   const button = (name: string, act: () => void): HTMLElement =>
     h('button', { type: 'button', onclick: act }, name);
   return h(
-    'p',
-    { class: 'tools' },
+    'p.tools',
     button('Zoom to the selection', () => {
       zoomToSelection(handle);
       handle.refresh();

@@ -58,8 +58,7 @@ export function traceView(any: AnyRecord, page: Page): View {
   ];
   const element = h(
     'article',
-    {},
-    h('p', { class: 'verdict' }, visible(shape.verdict(record))),
+    h('p.verdict', visible(shape.verdict(record))),
     adviceLine(record.findings?.[0]?.advice),
     section('Timeline', slot),
     section('Findings', findingList(record.findings, 'No findings.')),
@@ -90,8 +89,8 @@ function readLater(
   show: (scene: Scene) => void,
 ): Work {
   const reading = h(
-    'p',
-    { class: 'muted reading', aria: { busy: 'true' } },
+    'p.muted.reading',
+    { aria: { busy: 'true' } },
     `Reading ${count(record.timeline?.packed?.count ?? 0, 'slice')} …`,
   );
   reading.style.setProperty('--rows', String(record.cpus?.length ?? 0));
@@ -159,7 +158,7 @@ function notes(record: TraceRecord): HTMLElement {
       `${count(lost.records, 'record')} were lost in ${count(lost.windows ?? 0, 'window')} of ${seconds(lost.seconds)}: nothing in them is counted.`,
     );
   const reported = all.filter((note): note is string => Boolean(note));
-  return h('ul', {}, ...reported.map((note) => h('li', {}, visible(note))));
+  return h('ul', ...reported.map((note) => h('li', visible(note))));
 }
 
 /** The longest waits, each with a button that goes there. */
@@ -213,8 +212,7 @@ function use(record: TraceRecord): HTMLElement | null {
 /** A table that sorts by the column whose heading is pressed. */
 function threadTable(record: TraceRecord): HTMLElement {
   const rows = record.threads ?? [];
-  if (rows.length === 0)
-    return h('p', { class: 'muted' }, 'No thread was seen.');
+  if (rows.length === 0) return h('p.muted', 'No thread was seen.');
   let by = 1;
   let isReversed = false;
   let shown = FEW_THREADS;
@@ -268,22 +266,10 @@ function threadTable(record: TraceRecord): HTMLElement {
   const caption = `Threads: press a heading to sort${left ? `; ${count(left, 'thread')} with less CPU time left out` : ''}`;
   return h(
     'div',
-    {},
     h(
-      'div',
-      {
-        class: 'scroll sortable',
-        role: 'region',
-        tabIndex: 0,
-        aria: { label: 'Table of threads' },
-      },
-      h(
-        'table',
-        {},
-        h('caption', {}, caption),
-        h('thead', {}, h('tr', {}, ...heads)),
-        body,
-      ),
+      'div.scroll.sortable',
+      { role: 'region', tabIndex: 0, aria: { label: 'Table of threads' } },
+      h('table', h('caption', caption), h('thead', h('tr', ...heads)), body),
     ),
     more,
   );
@@ -297,5 +283,5 @@ function threadRow(row: ThreadRecord): HTMLElement {
       ? h('th', { scope: 'row' }, text)
       : h('td', { class: names }, text);
   });
-  return h('tr', {}, ...cells);
+  return h('tr', ...cells);
 }
