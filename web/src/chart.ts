@@ -2,14 +2,14 @@
 // shows, tooltips by pointer and keyboard, and the same figures as a table.
 
 import { h, visible } from './dom';
-import type { Drawing, Stop } from './draw';
-import { drawPanels, swatch } from './draw';
-import type { Panel, Series } from './plot';
-import { isRows } from './plot';
+import { type Drawing, type Stop, drawPanels, swatch } from './draw';
+
+import { type Panel, type Series, isRows } from './plot';
+
 import { onPrint } from './print';
 import { chartMenu } from './save';
-import type { Table } from './table';
-import { tableElement } from './table';
+import { type Table, tableElement } from './table';
+
 import type { Part } from './view';
 import { anchor } from './words';
 
@@ -76,7 +76,7 @@ export function chart(
     caption.replaceChildren(
       h('strong', name),
       ' ',
-      h('span.muted', visible(now.caption ?? summary)),
+      h('span.muted', now.caption ?? summary),
       anchor(now.name),
     );
     details.hidden = !now.table;
@@ -156,15 +156,10 @@ function legendIn(
           buttons.set(
             name,
             h(
-              'button',
-              {
-                type: 'button',
-                class: 'key',
-                title: name,
-                onclick: () => toggle(name),
-              },
+              'button.key',
+              { title: name, onclick: () => toggle(name) },
               swatch(one),
-              h('span', visible(name)),
+              h('span', name),
             ),
           );
         element.replaceChildren(...buttons.values());

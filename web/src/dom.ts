@@ -22,7 +22,7 @@ type ElementOf<S> = S extends `${infer T extends Tag}.${string}`
     : never;
 
 /** An element, "div" or with classes "div.chart.wide", with properties, if any, and children;
- * `class`, `role`, `aria` and `data` become attributes. */
+ * `class`, `role`, `aria` and `data` become attributes. No button submits. */
 export function h<S extends Tag | `${Tag}.${string}`>(
   selector: S,
   first?: Properties<ElementOf<S>> | Child,
@@ -40,6 +40,8 @@ export function h<S extends Tag | `${Tag}.${string}`>(
     element.dataset[key] = value;
   for (const [key, value] of Object.entries(aria ?? {}))
     element.setAttribute(`aria-${key}`, visible(value));
+  if (tag === 'button')
+    (element as HTMLElement as HTMLButtonElement).type = 'button';
   Object.assign(element, rest);
   if (element.title) element.title = visible(element.title);
   append(element, hasProperties ? children : [first, ...children]);

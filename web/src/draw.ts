@@ -383,7 +383,7 @@ function stopsOf(
                 (y.apply(row + 0.5) as number) + top,
               ]
             : null,
-          tooltip: visible(p.tooltip),
+          tooltip: p.tooltip,
           ...(p.pick ? { pick: p.pick } : {}),
         },
       ];

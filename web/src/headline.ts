@@ -14,11 +14,11 @@ export function headline(
   const of = ` ${visible(figure.of ?? '')}${figure.confidence ? `; ${visible(figure.confidence)}` : ''}`;
   return h(
     'p.headline',
-    h('strong.big', visible(figure.change)),
+    h('strong.big', figure.change),
     ' ',
     h(
       'span',
-      figure.interval ? h('span.interval', visible(figure.interval)) : null,
+      figure.interval ? h('span.interval', figure.interval) : null,
       h('span.muted', of),
     ),
   );

@@ -1,8 +1,8 @@
 // Pieces of a view that grows: rebuilt only if what they show changed, and then without taking
 // focus, open details or a box's scrolling from the reader.
 
-import type { ChartPlan } from './chart';
-import { chart } from './chart';
+import { type ChartPlan, chart } from './chart';
+
 import { h } from './dom';
 import type { Part } from './view';
 

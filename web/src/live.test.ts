@@ -2,8 +2,14 @@
 
 import { expect, test } from 'vitest';
 
-import type { Events, World } from './live';
-import { NO_ANSWER, watchList, watchRecord } from './live';
+import {
+  type Events,
+  type World,
+  NO_ANSWER,
+  watchList,
+  watchRecord,
+} from './live';
+
 import type { Change } from './source';
 
 /** A site and a browser, controlled by hand. */

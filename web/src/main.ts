@@ -10,8 +10,9 @@ import { openSource } from './opening';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { PageError } from './source';
-import type { ThemeChoice } from './theme';
-import { chooseTheme } from './theme';
+
+import { type ThemeChoice, chooseTheme } from './theme';
+
 import type { Page, Place, View } from './view';
 import { viewOf } from './views';
 import { startPrinting } from './print';
@@ -298,8 +299,8 @@ async function recordPage(
   keepChoices(body, place);
   const element = h(
     'div.record',
-    h('h1', visible(entry?.title || id)),
-    h('p.muted', entry ? visible(originOf(entry)) : visible(id)),
+    h('h1', entry?.title || id),
+    h('p.muted', entry ? originOf(entry) : id),
     tools(id, () => now, entry, page),
     state,
     body,
@@ -431,17 +432,13 @@ function problem(error: unknown): HTMLElement {
     'div.problem',
     { role: 'alert' },
     h('h1', 'Cannot be shown'),
-    h('p', visible(reported.message)),
-    reported.hint ? h('p.muted', visible(reported.hint)) : null,
+    h('p', reported.message),
+    reported.hint ? h('p.muted', reported.hint) : null,
     h(
       'p',
       h('a', { href: '#/history' }, 'All records'),
       ' · ',
-      h(
-        'button',
-        { type: 'button', onclick: () => location.reload() },
-        'Reload',
-      ),
+      h('button', { onclick: () => location.reload() }, 'Reload'),
     ),
   );
 }

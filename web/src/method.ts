@@ -4,6 +4,7 @@ import { h } from './dom';
 import { number, text, texts } from './fields';
 import { seconds } from './format';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
+import type { Facts } from './words';
 import { findingList, hostFacts, section } from './words';
 
 /** The findings; before the end of an experiment there are none. */
@@ -30,25 +31,23 @@ export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
 /** Why an experiment ended; older records have only a word for it. */
 export const endFact = (
   record: Maybe<{ ended?: Maybe<string>; stopped?: Stopped | null }>,
-): [string, string] => [
-  'Ended',
-  text(record?.ended) || text(record?.stopped) || 'not yet, or cut off',
-];
+): Facts => ({
+  Ended: text(record?.ended) || text(record?.stopped) || 'not yet, or cut off',
+});
 
 /** The limits of an experiment: a number of something, and a time. */
 export const limitFact = (
   most: Maybe<number>,
   what: string,
   budget_s: Maybe<number>,
-): [string, string] => [
-  'Limits',
-  [
+): Facts => ({
+  Limits: [
     number(most) === null ? '' : `${most} ${what}`,
     number(budget_s) === null ? '' : seconds(budget_s),
   ]
     .filter(Boolean)
     .join(', '),
-];
+});
 
 /** Its seed, its duration, its machine, and the version of pinwise. */
 export function runFacts(record: {
@@ -58,18 +57,16 @@ export function runFacts(record: {
   host?: Maybe<HostRecord>;
   pinwise_version?: Maybe<string>;
   tags?: Maybe<string[]>;
-}): [string, Maybe<string>][] {
+}): Facts {
   const { seed, host } = record;
-  return [
-    ['Seed', number(seed) === null ? null : String(seed)],
-    [
-      'Took',
+  return {
+    Seed: number(seed) === null ? null : String(seed),
+    Took:
       record.stopped === null || number(record.elapsed_s) === null
         ? null
         : `${seconds(record.elapsed_s)}${host?.simulated ? ' of simulated time' : ''}`,
-    ],
     ...hostFacts(host),
-    ['pinwise', record.pinwise_version],
-    ['Tags', texts(record.tags).join(', ')],
-  ];
+    pinwise: record.pinwise_version,
+    Tags: texts(record.tags).join(', '),
+  };
 }

@@ -4,6 +4,12 @@
 export const finite = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
+/** What is made of a number; null if there is none. */
+export const given = <Made>(
+  value: unknown,
+  make: (value: number) => Made,
+): Made | null => (finite(value) ? make(value) : null);
+
 /** A number that a logarithmic axis can show. */
 export const positive = (value: unknown): value is number =>
   finite(value) && value > 0;

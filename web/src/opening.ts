@@ -14,6 +14,7 @@ import type {
   Source,
 } from './source';
 import { PageError } from './source';
+
 import { shellWords } from './words';
 
 interface Inlined {

@@ -2,8 +2,8 @@
 
 import { h, svg, visible } from './dom';
 import { swatch } from './draw';
-import type { Measure, Panel, Series } from './plot';
-import { isRows } from './plot';
+import { type Measure, type Panel, type Series, isRows } from './plot';
+
 import { partName } from './words';
 
 /** What of a chart is saved. */

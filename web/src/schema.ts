@@ -1,8 +1,7 @@
 // Messages about records whose schema this page does not know.
 
 import { SCHEMAS } from './records';
-import type { AnyRecord } from './source';
-import { PageError } from './source';
+import { type AnyRecord, PageError } from './source';
 
 /** Splits "pinwise.trace/1". */
 export function parseSchema(

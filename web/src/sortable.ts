@@ -2,8 +2,9 @@
 
 import './sortable.css';
 
-import type { Child } from './dom';
-import { h, visible } from './dom';
+import { type Child, h } from './dom';
+
+import { headOf, scrolling, type Column } from './table';
 import { wholeNumber } from './format';
 
 export interface Cell {
@@ -16,7 +17,7 @@ export interface Cell {
 
 export interface SortableTable {
   caption: string;
-  columns: readonly { name: string; isNumber?: boolean }[];
+  columns: readonly Column[];
   rows: readonly (readonly Cell[])[];
 }
 
@@ -75,19 +76,16 @@ export function sortableTable(first: SortableTable): {
   });
   const status = h('span.muted', { role: 'status' });
   const body = h('tbody');
-  const more = h(
-    'button',
-    { type: 'button', class: 'more' },
-    `Show ${AT_A_TIME} more`,
-  );
+  const more = h('button.more', `Show ${AT_A_TIME} more`);
   const heads = first.columns.map((c, at) => {
-    const button = h('button', { type: 'button', class: 'sort' }, c.name);
+    const { name, class: align } = headOf(c);
+    const button = h('button.sort', name);
     button.addEventListener('click', () => {
       isDescending = column === at && !isDescending;
       column = at;
       draw();
     });
-    return h('th', { scope: 'col', class: c.isNumber ? 'number' : '' }, button);
+    return h('th', { scope: 'col', class: align }, button);
   });
   const draw = (): void => {
     const rows = filterRows(table.rows, filter.value);
@@ -99,7 +97,7 @@ export function sortableTable(first: SortableTable): {
         h(
           'tr',
           ...row.map((cell, at) =>
-            cellElement(cell, at, table.columns[at]?.isNumber ?? false),
+            cellElement(cell, at, headOf(table.columns[at] ?? '').class),
           ),
         ),
       ),
@@ -125,16 +123,7 @@ export function sortableTable(first: SortableTable): {
   const element = h(
     'div.sortable',
     h('p.narrow', filter, ' ', status),
-    h(
-      'div.scroll',
-      { role: 'region', tabIndex: 0, aria: { label: first.caption } },
-      h(
-        'table',
-        h('caption', first.caption),
-        h('thead', h('tr', ...heads)),
-        body,
-      ),
-    ),
+    scrolling(first.caption, heads, body),
     more,
   );
   return {
@@ -146,13 +135,12 @@ export function sortableTable(first: SortableTable): {
   };
 }
 
-function cellElement(cell: Cell, at: number, isNumber: boolean): Child {
-  const className = isNumber ? 'number' : '';
+function cellElement(cell: Cell, at: number, align: string): Child {
   const content =
     cell.href === undefined
-      ? visible(cell.text)
-      : h('a', { href: cell.href }, visible(cell.text));
+      ? cell.text
+      : h('a', { href: cell.href }, cell.text);
   return at === 0
-    ? h('th', { scope: 'row', class: className }, content)
-    : h('td', { class: className }, content);
+    ? h('th', { scope: 'row', class: align }, content)
+    : h('td', { class: align }, content);
 }

@@ -1,14 +1,24 @@
 // Tables.
 
-import type { Child } from './dom';
-import { h, visible } from './dom';
+import { type Child, h } from './dom';
 
 /** A missing value is shown as a dash. */
 export type TableCell = string | number | Node | null | undefined;
 
+/** A column's name; figures stand at the right. */
+export type Column = string | { name: string; isNumber?: boolean };
+
+/** The head of a column. */
+export const headOf = (
+  column: Column,
+): { name: string; class: 'number' | '' } =>
+  typeof column === 'string'
+    ? { name: column, class: '' }
+    : { name: column.name, class: column.isNumber ? 'number' : '' };
+
 export interface Table {
   caption: string;
-  columns: readonly { name: string; isNumber?: boolean }[];
+  columns: readonly Column[];
   rows: readonly (readonly TableCell[])[];
 }
 
@@ -37,31 +47,32 @@ export function withoutEmpty(table: Table): Table {
 
 /** A table that scrolls sideways if it is wider than the page. */
 export function tableElement(table: Table): HTMLElement {
-  const align = (at: number): string =>
-    table.columns[at]?.isNumber ? 'number' : '';
+  const heads = table.columns.map(headOf);
   const cell = (value: TableCell, at: number): Child => {
     const content =
-      typeof value === 'string' ? foldable(visible(value)) : [value ?? '–'];
+      typeof value === 'string' ? foldable(value) : [value ?? '–'];
+    const name = heads[at]?.class ?? '';
     return at === 0
-      ? h('th', { scope: 'row', class: align(at) }, ...content)
-      : h('td', { class: align(at) }, ...content);
+      ? h('th', { scope: 'row', class: name }, ...content)
+      : h('td', { class: name }, ...content);
   };
-  return h(
-    'div.scroll',
-    { role: 'region', tabIndex: 0, aria: { label: table.caption } },
-    h(
-      'table',
-      h('caption', table.caption),
-      h(
-        'thead',
-        h(
-          'tr',
-          ...table.columns.map((c, at) =>
-            h('th', { scope: 'col', class: align(at) }, c.name),
-          ),
-        ),
-      ),
-      h('tbody', ...table.rows.map((row) => h('tr', ...row.map(cell)))),
+  return scrolling(
+    table.caption,
+    heads.map((head) =>
+      h('th', { scope: 'col', class: head.class }, head.name),
     ),
+    h('tbody', ...table.rows.map((row) => h('tr', ...row.map(cell)))),
   );
 }
+
+/** A table with a caption in a box that scrolls sideways. */
+export const scrolling = (
+  caption: string,
+  heads: readonly HTMLElement[],
+  ...bodies: HTMLElement[]
+): HTMLElement =>
+  h(
+    'div.scroll',
+    { role: 'region', tabIndex: 0, aria: { label: caption } },
+    h('table', h('caption', caption), h('thead', h('tr', ...heads)), ...bodies),
+  );

@@ -1,8 +1,8 @@
 // Pieces that most views have: copy buttons, findings, facts.
 
 import { count } from './format';
-import type { Child } from './dom';
-import { h, visible } from './dom';
+import { type Child, h } from './dom';
+
 import type { Finding, GapPartRecord, HostRecord } from './records';
 
 type Cause = Pick<GapPartRecord, 'kind' | 'name' | 'irq'>;
@@ -56,7 +56,7 @@ export async function copy(text: string): Promise<boolean> {
 
 /** A command line with a copy button. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
-  return h('div.command', h('code', visible(text)), copyButton(text, what));
+  return h('div.command', h('code', text), copyButton(text, what));
 }
 
 /** Findings as a list, gravest first as the record has them. */
@@ -73,8 +73,8 @@ export function findingList(
         { class: finding.severity ?? '' },
         h('span.severity', finding.severity),
         ' ',
-        visible(finding.sentence ?? finding.check ?? ''),
-        finding.advice ? h('span.advice', ` ${visible(finding.advice)}`) : null,
+        finding.sentence ?? finding.check ?? '',
+        finding.advice ? h('span.advice', ` ${finding.advice}`) : null,
       ),
     ),
   );
@@ -88,20 +88,18 @@ export function causeName({ kind, name, irq }: Cause): string {
     : `${kind} ${name}`.trim();
 }
 
+/** Names and values. */
+export type Facts = Readonly<Record<string, Child>>;
+
 /** Names and values; absent values are left out. */
-export function facts(
-  pairs: readonly (readonly [string, Child])[],
-): HTMLElement {
-  const rows = pairs.filter(
+export function facts(values: Facts): HTMLElement {
+  const rows = Object.entries(values).filter(
     (pair): pair is [string, string | number | Node] =>
       pair[1] === 0 || Boolean(pair[1]),
   );
   return h(
     'dl.facts',
-    ...rows.flatMap(([name, value]) => [
-      h('dt', name),
-      h('dd', typeof value === 'string' ? visible(value) : value),
-    ]),
+    ...rows.flatMap(([name, value]) => [h('dt', name), h('dd', value)]),
   );
 }
 
@@ -163,11 +161,9 @@ const UNITS: Readonly<Record<string, readonly [string, string]>> = {
   packages: ['package', 'packages'],
 };
 
-/** The machine of a record, as pairs for `facts`. */
-export function hostFacts(
-  host: HostRecord | null | undefined,
-): [string, string][] {
-  if (!host) return [];
+/** The machine of a record, for `facts`. */
+export function hostFacts(host: HostRecord | null | undefined): Facts {
+  if (!host) return {};
   const shape = Object.entries(host.counts ?? {})
     .filter((unit): unit is [string, number] => typeof unit[1] === 'number')
     .map(([name, number]) =>
@@ -175,16 +171,15 @@ export function hostFacts(
     )
     .join(', ');
   const text = (name: keyof HostRecord): string => String(host[name] ?? '');
-  return [
-    [
-      'Machine',
-      host.simulated ? `${text('machine_spec')} (simulated)` : text('hostname'),
-    ],
-    ['CPU', text('cpu_model')],
-    ['Shape', shape],
-    ['Allowed CPUs', text('allowed')],
-    ['Kernel', text('kernel')],
-    ['Hypervisor', text('hypervisor')],
-    ['Microcode', text('microcode')],
-  ];
+  return {
+    Machine: host.simulated
+      ? `${text('machine_spec')} (simulated)`
+      : text('hostname'),
+    CPU: text('cpu_model'),
+    Shape: shape,
+    'Allowed CPUs': text('allowed'),
+    Kernel: text('kernel'),
+    Hypervisor: text('hypervisor'),
+    Microcode: text('microcode'),
+  };
 }

@@ -1,7 +1,7 @@
 // What a bench's drawings show.
 
 import { bytes, count, fixed, percent, quantity } from '../../format';
-import { finite } from '../../numbers';
+import { finite, given } from '../../numbers';
 import type { Bench, BenchKernel, Estimate } from '../../records';
 
 export interface Speed {
@@ -115,7 +115,7 @@ export function cellRows(kernel: BenchKernel): (string | number | null)[][] {
     ),
     estimateText(cell.bytes_per_s, (v) => `${bytes(v)}/s`),
     estimateText(cell.speed_up, (v) => `×${fixed(v, 3)}`),
-    finite(cell.efficiency) ? percent(cell.efficiency, 0) : null,
+    given(cell.efficiency, (efficiency) => percent(efficiency, 0)),
   ]);
 }
 

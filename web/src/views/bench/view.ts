@@ -2,19 +2,19 @@
 
 import './style.css';
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { type ChartPlan, chart } from '../../chart';
+
+import { h } from '../../dom';
 import { count, fixed, percent, seconds } from '../../format';
-import type { Look, Panel } from '../../plot';
-import { COLOURS, look } from '../../plot';
+import { type Look, type Panel, COLOURS, look } from '../../plot';
+
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
 import { findingsPart, runFacts } from '../../method';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
-import type { Page, Part, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type Part, type View, stack } from '../../view';
+
 import { facts, section } from '../../words';
 import {
   cellRows,
@@ -24,6 +24,7 @@ import {
   speedSeries,
   hasScalingChart,
 } from './shape';
+import { given } from '../../numbers';
 
 /** Draws a `pinwise.bench/1`. */
 export function benchView(record: AnyRecord, page: Page): View {
@@ -36,12 +37,10 @@ export function benchView(record: AnyRecord, page: Page): View {
   return stack('article', '', [
     h(
       'p.verdict',
-      visible(
-        conclusions[0] ??
-          (bench.stopped
-            ? 'No conclusion was drawn.'
-            : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
-      ),
+      conclusions[0] ??
+        (bench.stopped
+          ? 'No conclusion was drawn.'
+          : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
     ),
     smt ? chart(smt) : null,
     stack(
@@ -52,13 +51,13 @@ export function benchView(record: AnyRecord, page: Page): View {
         .map((kernel): Part => chart(scalingPlan(kernel))),
     ),
     conclusions.length > 1
-      ? h('ul', ...conclusions.slice(1).map((c) => h('li', visible(c))))
+      ? h('ul', ...conclusions.slice(1).map((c) => h('li', c)))
       : null,
     bench.smt?.sentence
       ? h(
           'p',
           h('strong', 'SMT: '),
-          visible(`${bench.smt.sentence} ${bench.smt.advice ?? ''}`),
+          `${bench.smt.sentence} ${bench.smt.advice ?? ''}`,
         )
       : null,
     scores(bench),
@@ -66,30 +65,21 @@ export function benchView(record: AnyRecord, page: Page): View {
     findingsPart(bench.findings),
     section(
       'How it was measured',
-      facts([
-        ['Suite', bench.suite ?? 'kernels by name'],
-        [
-          'Comparisons',
-          `${kernels.length} of ${bench.planned ?? kernels.length} planned, each in random blocks`,
-        ],
-        [
-          'Time allowed',
-          typeof bench.budget_s === 'number' ? seconds(bench.budget_s) : null,
-        ],
-        [
-          'Same within',
-          typeof bench.min_effect === 'number'
-            ? `±${percent(bench.min_effect)}`
-            : null,
-        ],
-        [
-          'Intervals',
-          typeof kernels[0]?.confidence === 'number'
-            ? `${percent(kernels[0].confidence, 0)} for all cells of a comparison together`
-            : null,
-        ],
+      facts({
+        Suite: bench.suite ?? 'kernels by name',
+        Comparisons: `${kernels.length} of ${bench.planned ?? kernels.length} planned, each in random blocks`,
+        'Time allowed': given(bench.budget_s, seconds),
+        'Same within': given(
+          bench.min_effect,
+          (minEffect) => `±${percent(minEffect)}`,
+        ),
+        Intervals: given(
+          kernels[0]?.confidence,
+          (confidence) =>
+            `${percent(confidence, 0)} for all cells of a comparison together`,
+        ),
         ...runFacts(bench),
-      ]),
+      }),
     ),
   ]);
 }
@@ -142,10 +132,7 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
 function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
   return {
     caption: `Speed-up of ${kernel.kernel} over ${kernel.baseline ?? 'its baseline'}`,
-    columns: [
-      { name: 'Placement' },
-      ...numberColumns('Threads', 'Speed-up', 'Interval'),
-    ],
+    columns: ['Placement', ...numberColumns('Threads', 'Speed-up', 'Interval')],
     rows: speedSeries(kernel).flatMap((c) =>
       c.points.map((p) => [
         c.family,
@@ -221,7 +208,7 @@ function yieldTable(
 ): NonNullable<ChartPlan['table']> {
   return {
     caption: 'SMT yield',
-    columns: [{ name: 'Kernel' }, ...numberColumns('Adds', 'Interval')],
+    columns: ['Kernel', ...numberColumns('Adds', 'Interval')],
     rows: rows.map((r) => [
       r.kernel,
       percent(r.value),
@@ -240,12 +227,12 @@ function scores(record: Bench): HTMLElement | null {
     tableElement({
       caption: 'Geometric means of speed-ups over the kernels of a group',
       columns: [
-        { name: 'Group' },
-        { name: 'Question' },
-        { name: 'Cell' },
-        { name: 'Over' },
+        'Group',
+        'Question',
+        'Cell',
+        'Over',
         { name: 'Score', isNumber: true },
-        { name: 'Kernels' },
+        'Kernels',
       ],
       rows: rows.map((s) => [
         s.group,
@@ -263,8 +250,8 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
   const rows = tableElement({
     caption: `${kernel.kernel}: ${questionText(kernel.question)}${kernel.cache_fit ? `; ${kernel.cache_fit}` : ''}`,
     columns: [
-      { name: 'Cell' },
-      { name: 'CPUs' },
+      'Cell',
+      'CPUs',
       ...numberColumns(
         'Time',
         `${kernel.operation ?? 'operations'} per second`,
@@ -290,9 +277,7 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
     'details',
     h(
       'summary',
-      visible(
-        `${kernel.kernel} (${questionText(kernel.question)}), ${kernel.blocks ?? 0} blocks`,
-      ),
+      `${kernel.kernel} (${questionText(kernel.question)}), ${kernel.blocks ?? 0} blocks`,
     ),
     rows,
     link,

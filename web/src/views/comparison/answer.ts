@@ -4,18 +4,17 @@
 import './answer.css';
 
 import { formatCpus, parseCpus } from '../../cpus';
-import { fill, h, visible } from '../../dom';
+import { fill, h } from '../../dom';
 import { count } from '../../format';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import type { Page } from '../../view';
 import { topologyOf } from '../machine/at-hand';
-import type { Machine } from '../machine/record';
-import { readMachine } from '../machine/record';
+import { type Machine, readMachine } from '../machine/record';
+
 import { smallMachine } from '../machine/small';
-import type { ArmLine } from './shape';
-import { adviceGroups } from './shape';
+import { type ArmLine, adviceGroups } from './shape';
 
 /** Arms named in a line; the drawing below has all. */
 const MAX_NAMED = 8;
@@ -46,17 +45,15 @@ export function adviceList(
 function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
   const { name, contrast } = line;
   return h(
-    'button',
+    'button.arm',
     {
-      type: 'button',
-      class: 'arm',
       title: `Show where ${name} runs`,
       data: { arm: name },
       onclick: () => choose(name),
     },
     h('span.arm-name', name),
     contrast?.effect?.text
-      ? h('span.muted.number', ` ${visible(contrast.effect.text)}`)
+      ? h('span.muted.number', ` ${contrast.effect.text}`)
       : null,
   );
 }
@@ -143,8 +140,8 @@ function placeNodes(
   return [
     h(
       'p',
-      h('strong', visible(name)),
-      used.length > 0 ? visible(` on CPUs ${formatCpus(used)}`) : null,
+      h('strong', name),
+      used.length > 0 ? ` on CPUs ${formatCpus(used)}` : null,
     ),
     (machine && smallMachine(machine, used, WIDTH)) ??
       cpuStrip(arm.cpus ?? '', allowed || (arm.cpus ?? '')),

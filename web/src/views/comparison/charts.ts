@@ -5,6 +5,7 @@ import { fixed, quantity } from '../../format';
 import { finite } from '../../numbers';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
+
 import type { Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns, withoutEmpty } from '../../table';
@@ -90,11 +91,7 @@ export function ratioPlan(
     ],
     table: {
       caption: `${label} against ${baseline}`,
-      columns: [
-        { name: 'Arm' },
-        ...numberColumns('Change', 'Interval'),
-        { name: 'Verdict' },
-      ],
+      columns: ['Arm', ...numberColumns('Change', 'Interval'), 'Verdict'],
       rows: rows.map((r) => [r.name, r.change, r.interval || null, r.word]),
     },
   };
@@ -108,9 +105,9 @@ export const contrastTable = (
     caption:
       'Arms against the baseline; intervals and p-values hold for all arms and looks together',
     columns: [
-      { name: 'Arm' },
+      'Arm',
       { name: 'Typical', isNumber: true },
-      { name: 'Verdict' },
+      'Verdict',
       ...numberColumns(
         'p, adjusted',
         'CPU time',
@@ -121,7 +118,7 @@ export const contrastTable = (
         'Spread',
         'From light to heavy load',
       ),
-      { name: 'Depends on' },
+      'Depends on',
     ],
     rows: contrastRows(lines),
   });

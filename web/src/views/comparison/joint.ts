@@ -5,6 +5,7 @@ import type { Comparison, JointProgramRecord } from '../../records';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import { section } from '../../words';
+import { given } from '../../numbers';
 
 export function jointPart(record: Comparison): HTMLElement | null {
   const programs = record.joint?.programs ?? [];
@@ -15,11 +16,11 @@ export function jointPart(record: Comparison): HTMLElement | null {
     tableElement({
       caption: `Medians of the fresh rounds; ${record.joint?.plans ?? 0} joint placements were searched in ${record.joint?.rounds ?? 0} rounds`,
       columns: [
-        { name: 'Program' },
-        { name: 'Placement' },
-        { name: 'CPUs' },
+        'Program',
+        'Placement',
+        'CPUs',
         ...numberColumns('os-default', 'Placed', 'Change'),
-        { name: 'Limit' },
+        'Limit',
       ],
       rows: programs.map((program) => [
         program.name,
@@ -38,9 +39,7 @@ function valueOf(
   program: JointProgramRecord,
   value: number | null | undefined,
 ): string | null {
-  return typeof value === 'number'
-    ? quantity(value, program.metric?.unit ?? '')
-    : null;
+  return given(value, (value) => quantity(value, program.metric?.unit ?? ''));
 }
 
 /** `≤ 20 ms: held`. */

@@ -4,6 +4,7 @@ import type { ChartPlan } from '../../chart';
 import { change, fixed, percent, quantity } from '../../format';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
+
 import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
 import { along, armColour, metricName } from './charts';
@@ -42,7 +43,7 @@ export function timePlan(
       caption: 'Runs in time order, the first 500',
       columns: [
         { name: 'At', isNumber: true },
-        { name: 'Arm' },
+        'Arm',
         ...numberColumns(
           'Block',
           'Over the median',

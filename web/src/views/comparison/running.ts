@@ -4,7 +4,7 @@
 import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
 import { change, count, seconds } from '../../format';
-import { ascending, finite, median } from '../../numbers';
+import { ascending, finite, median, given } from '../../numbers';
 import { COLOURS, look, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';
@@ -49,7 +49,7 @@ export function runningOf(record: Comparison): Running {
   ).size;
   const { budget_s: budget, max_runs: most } = record.plan ?? {};
   const limits = [
-    finite(budget) ? budget - elapsed : null,
+    given(budget, (budget) => budget - elapsed),
     finite(most) && blocks > 0 ? ((most - blocks) * elapsed) / blocks : null,
   ].filter(finite);
   return {
@@ -57,7 +57,7 @@ export function runningOf(record: Comparison): Running {
     blocks,
     runs,
     elapsed,
-    budget: finite(budget) ? budget : null,
+    budget: budget ?? null,
     left: limits.length > 0 ? Math.max(0, Math.min(...limits)) : null,
   };
 }
@@ -221,10 +221,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
     ],
     table: {
       caption: `After the blocks so far; 95 % intervals of each arm alone`,
-      columns: [
-        { name: 'Arm' },
-        ...numberColumns('Blocks', 'Change (interval)'),
-      ],
+      columns: ['Arm', ...numberColumns('Blocks', 'Change (interval)')],
       rows: lines.map(({ name, steps }) => [
         name,
         steps.at(-1)!.block,

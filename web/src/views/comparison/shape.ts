@@ -1,7 +1,7 @@
 // The data of a comparison's drawings, computed from the record.
 
 import { change, count, fixed, percent, quantity } from '../../format';
-import { ascending, finite, median, quantile } from '../../numbers';
+import { ascending, finite, median, quantile, given } from '../../numbers';
 import type {
   Arm,
   Comparison,
@@ -386,7 +386,7 @@ export function cumulativeSteps(values: readonly number[]): [number, number][] {
 }
 
 export const QUANTILE_COLUMNS = [
-  { name: 'Arm' },
+  'Arm',
   ...['Runs', 'least', '10 %', 'median', '90 %', '99 %', 'most'].map(
     (name) => ({ name, isNumber: true }),
   ),
@@ -448,15 +448,17 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             name,
             words(c.effect),
             word,
-            finite(c.p_adjusted) ? pText(c.p_adjusted) : null,
+            given(c.p_adjusted, pText),
             words(c.cpu_time?.effect),
             words(c.ready_per_cpu_time?.effect),
             words(c.wall_per_ready_time?.effect),
             judgedWords(c, 'mean') ?? (c.totals?.mean || null),
             judgedWords(c, 'p90') ?? (c.totals?.p90 || null),
-            finite(c.spread_ratio)
-              ? `${times(c.spread_ratio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`
-              : null,
+            given(
+              c.spread_ratio,
+              (spreadRatio) =>
+                `${times(spreadRatio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`,
+            ),
             byLoad(c),
             dependences(c),
           ],
@@ -494,14 +496,10 @@ export function armRows(
     finite(line.low) && finite(line.high)
       ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}`
       : null,
-    finite(line.arm.spread?.cv) ? percent(line.arm.spread.cv) : null,
-    finite(line.arm.threads?.running)
-      ? fixed(line.arm.threads.running, 2)
-      : null,
-    finite(line.arm.threads?.queued) ? fixed(line.arm.threads.queued, 2) : null,
-    finite(line.arm.threads?.blocked)
-      ? percent(line.arm.threads.blocked)
-      : null,
+    given(line.arm.spread?.cv, percent),
+    given(line.arm.threads?.running, (running) => fixed(running, 2)),
+    given(line.arm.threads?.queued, (queued) => fixed(queued, 2)),
+    given(line.arm.threads?.blocked, percent),
     throttledText(line.arm),
     line.word +
       (line.isBest ? ', best' : '') +
@@ -519,15 +517,13 @@ export function traceRows(
     return [
       [
         name,
-        finite(trace.totals?.cpu_s) ? quantity(trace.totals.cpu_s, 's') : null,
+        given(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
         orNull(trace.totals?.switches),
         moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
-        finite(trace.waits?.total_s)
-          ? quantity(trace.waits.total_s, 's')
-          : null,
-        finite(trace.avoidable_smt_sharing?.percent)
-          ? percent(trace.avoidable_smt_sharing.percent / 100)
-          : null,
+        given(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
+        given(trace.avoidable_smt_sharing?.percent, (value) =>
+          percent(value / 100),
+        ),
         trace.sentence ?? null,
       ],
     ];

@@ -1,6 +1,6 @@
 // A comparison: the verdict first, then its basis.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { count, percent } from '../../format';
 import { chartSlot, keyedSlot } from '../../keep';
 import { copyBlock, headline, recordCommands } from '../../headline';
@@ -31,6 +31,7 @@ import {
   settingText,
   traceRows,
 } from './shape';
+import { given } from '../../numbers';
 
 /** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
 export function comparisonView(record: AnyRecord, page: Page): View {
@@ -161,7 +162,7 @@ function armChoice(changed: () => void): {
       names = [...next];
       select.replaceChildren(
         h('option', { value: '' }, 'all arms alike'),
-        ...names.map((name) => h('option', { value: name }, visible(name))),
+        ...names.map((name) => h('option', { value: name }, name)),
       );
     },
     chosen: () => select.value || null,
@@ -176,7 +177,7 @@ function topPart(
   const said = head(record);
   const verdict = record.verdict;
   return [
-    h('p.verdict', visible(said.sentence)),
+    h('p.verdict', said.sentence),
     headline(said.figure),
     adviceLine(said.isEnded ? verdict?.advice : null),
     adviceList(record, lines, choose),
@@ -191,10 +192,10 @@ function copyPart(record: Comparison): (Node | null)[] {
   const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
   return [
     copyBlock(recordCommands(commands, isReplaced ? null : record.again)),
-    verdict?.steadiness ? h('p', visible(verdict.steadiness)) : null,
-    verdict?.beside ? h('p', visible(verdict.beside)) : null,
+    verdict?.steadiness ? h('p', verdict.steadiness) : null,
+    verdict?.beside ? h('p', verdict.beside) : null,
     head(record).isEnded && verdict?.condition
-      ? h('p.muted', visible(verdict.condition))
+      ? h('p.muted', verdict.condition)
       : null,
   ];
 }
@@ -208,7 +209,7 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
       withoutEmpty({
         caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first`,
         columns: [
-          { name: 'Arm' },
+          'Arm',
           ...numberColumns(
             'Runs',
             'Median',
@@ -219,7 +220,7 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
             'All blocked',
             'Throttled',
           ),
-          { name: 'Standing' },
+          'Standing',
         ],
         rows: armRows(lines, unit),
       }),
@@ -241,7 +242,7 @@ function schedulerPart(lines: readonly ArmLine[]): Node | null {
     tableElement({
       caption: 'One traced run of each arm, after the experiment',
       columns: [
-        { name: 'Arm' },
+        'Arm',
         ...numberColumns(
           'CPU time',
           'Switches',
@@ -249,7 +250,7 @@ function schedulerPart(lines: readonly ArmLine[]): Node | null {
           'Queued',
           'Beside an SMT sibling while a core idled',
         ),
-        { name: 'In words' },
+        'In words',
       ],
       rows,
     }),
@@ -262,76 +263,53 @@ function methodPart(
 ): HTMLElement {
   const { plan } = record;
   const share = (value: number | null | undefined): string | null =>
-    typeof value === 'number' ? percent(value, value < 0.001 ? 2 : 1) : null;
+    given(value, (value) => percent(value, value < 0.001 ? 2 : 1));
   const allowed = record.host?.allowed ?? '';
   return section(
     'How it was measured',
-    facts([
-      [
-        'Figure',
-        [
-          ...new Set([
-            record.metric?.label || metricWord(record),
-            record.metric?.unit
-              ? `in ${record.metric.unit}`
-              : metricWord(record),
-          ]),
-        ].join(', '),
-      ],
-      [
-        'Design',
-        `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
-      ],
-      [
-        'Warm-up',
-        typeof plan?.warmup_blocks === 'number'
-          ? `${count(plan.warmup_blocks, 'block')}, not counted`
-          : null,
-      ],
-      [
-        'Error rate',
+    facts({
+      Figure: [
+        ...new Set([
+          record.metric?.label || metricWord(record),
+          record.metric?.unit ? `in ${record.metric.unit}` : metricWord(record),
+        ]),
+      ].join(', '),
+      Design: `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
+      'Warm-up': given(
+        plan?.warmup_blocks,
+        (warmupBlocks) => `${count(warmupBlocks, 'block')}, not counted`,
+      ),
+      'Error rate':
         record.verdict?.guarantee ??
-          (share(plan?.alpha)
-            ? `at most ${share(plan?.alpha)} over all arms and interim looks (α)`
-            : null),
-      ],
-      [
-        'Same within',
-        share(plan?.min_effect)
-          ? `±${share(plan?.min_effect)} (δ, the smallest effect of interest)`
-          : null,
-      ],
-      [
-        'Precision',
-        share(plan?.precision) ? `±${share(plan?.precision)} asked for` : null,
-      ],
-      limitFact(plan?.max_runs, 'runs an arm', plan?.budget_s),
-      ['Open-ended', plan?.open_ended ? 'on until the answer is known' : null],
-      [
-        'Judged',
+        (share(plan?.alpha)
+          ? `at most ${share(plan?.alpha)} over all arms and interim looks (α)`
+          : null),
+      'Same within': share(plan?.min_effect)
+        ? `±${share(plan?.min_effect)} (δ, the smallest effect of interest)`
+        : null,
+      Precision: share(plan?.precision)
+        ? `±${share(plan?.precision)} asked for`
+        : null,
+      ...limitFact(plan?.max_runs, 'runs an arm', plan?.budget_s),
+      'Open-ended': plan?.open_ended ? 'on until the answer is known' : null,
+      Judged:
         plan?.judge && plan.judge !== 'typical'
           ? plan.judge === 'mean'
             ? 'the mean'
             : `the ${plan.judge.slice(1)}th percentile`
           : 'the typical run',
-      ],
-      [
-        'Blocks count',
+      'Blocks count':
         plan?.score === 'rank'
           ? 'all alike'
           : plan?.score
             ? 'less where they ran under load'
             : null,
-      ],
-      [
-        'Screening',
-        plan?.screened_arms
-          ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks`
-          : null,
-      ],
-      endFact(record),
+      Screening: plan?.screened_arms
+        ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks`
+        : null,
+      ...endFact(record),
       ...runFacts(record),
-    ]),
+    }),
     placements(lines, allowed),
   );
 }
@@ -340,14 +318,14 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
   return tableElement({
     caption: 'Where each arm ran',
     columns: [
-      { name: 'Arm' },
-      { name: 'CPUs' },
-      { name: 'Of those allowed' },
+      'Arm',
+      'CPUs',
+      'Of those allowed',
       ...numberColumns('Cores', 'LLCs', 'Nodes', 'Packages'),
-      { name: 'Memory' },
-      { name: 'Setting' },
-      { name: 'Also known as' },
-      { name: 'Command' },
+      'Memory',
+      'Setting',
+      'Also known as',
+      'Command',
     ],
     rows: lines.map(({ name, arm }) => [
       name,

@@ -1,18 +1,18 @@
 // Two records compared: changes of the machine and of the figures.
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { type ChartPlan, chart } from '../../chart';
+
+import { h } from '../../dom';
 import { minute } from '../../format';
-import type { Look, Panel } from '../../plot';
-import { ratioAxis, seriesColour } from '../../plot';
+import { type Look, type Panel, ratioAxis, seriesColour } from '../../plot';
+
 import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
-import type { TableCell } from '../../table';
-import { tableElement, numberColumns } from '../../table';
-import type { Page, Part, View } from '../../view';
-import { stack } from '../../view';
+import { type TableCell, tableElement, numberColumns } from '../../table';
+
+import { type Page, type Part, type View, stack } from '../../view';
+
 import { section } from '../../words';
 import type { RatioRow } from './shape';
 import {
@@ -30,9 +30,9 @@ export function diffView(record: AnyRecord, _page: Page): View {
   const plot: Part | null = rows.length > 0 ? chart(plan(rows)) : null;
   const caveats = diff.caveats ?? [];
   return stack('article', '', [
-    h('p.verdict', visible(diff.sentence ?? '')),
+    h('p.verdict', diff.sentence ?? ''),
     caveats.length > 0
-      ? h('ul.caveats', ...caveats.map((c) => h('li', visible(c))))
+      ? h('ul.caveats', ...caveats.map((c) => h('li', c)))
       : null,
     sides(diff),
     machineChanges(diff),
@@ -52,7 +52,7 @@ function sides(diff: DiffRecord): HTMLElement {
   ): TableCell[] => [name, of(diff.a), of(diff.b)];
   return tableElement({
     caption: 'What is compared',
-    columns: [{ name: 'Side' }, { name: 'A' }, { name: 'B' }],
+    columns: ['Side', 'A', 'B'],
     rows: [
       both('Record', link),
       both('About', (s) => s?.title),
@@ -71,7 +71,7 @@ function machineChanges(diff: DiffRecord): HTMLElement {
     'Machine',
     tableElement({
       caption: `The machine changed in ${changes.length === 1 ? 'one thing' : `${changes.length} things`}`,
-      columns: [{ name: 'What' }, { name: 'A' }, { name: 'B' }],
+      columns: ['What', 'A', 'B'],
       rows: changes.map((c) => [c.what, c.a, c.b]),
     }),
   );
@@ -83,11 +83,7 @@ function figureTable(diff: DiffRecord): HTMLElement {
     return h('p.muted', 'The two have no figure in common.');
   return tableElement({
     caption: 'Figures of both, with 95 % intervals where they are known',
-    columns: [
-      { name: 'Figure' },
-      ...numberColumns('A', 'B', 'B over A'),
-      { name: 'Verdict' },
-    ],
+    columns: ['Figure', ...numberColumns('A', 'B', 'B over A'), 'Verdict'],
     rows,
   });
 }
@@ -137,11 +133,7 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
     ],
     table: {
       caption: 'B over A',
-      columns: [
-        { name: 'Figure' },
-        { name: 'Change', isNumber: true },
-        { name: 'Verdict' },
-      ],
+      columns: ['Figure', { name: 'Change', isNumber: true }, 'Verdict'],
       rows: rows.map((r) => [
         r.name,
         changeText(r),

@@ -4,8 +4,8 @@ import { h, visible } from '../../dom';
 import { count } from '../../format';
 import type { Doctor } from '../../records';
 import type { AnyRecord } from '../../source';
-import type { View } from '../../view';
-import { stack } from '../../view';
+import { type View, stack } from '../../view';
+
 import { facts, findingList, section } from '../../words';
 
 const words = (check: string): string => visible(check.replaceAll('_', ' '));
@@ -16,11 +16,8 @@ export function doctorView(record: AnyRecord): View {
   const [worst, ...others] = findings ?? [];
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
-    h(
-      'p.verdict',
-      visible(worst?.sentence ?? 'Nothing here distorts measurements.'),
-    ),
-    worst?.advice ? h('p.advice-line', `→ ${visible(worst.advice)}`) : null,
+    h('p.verdict', worst?.sentence ?? 'Nothing here distorts measurements.'),
+    worst?.advice ? h('p.advice-line', `→ ${worst.advice}`) : null,
     others.length > 0
       ? section('Further findings', findingList(others, ''))
       : null,
@@ -35,7 +32,11 @@ export function doctorView(record: AnyRecord): View {
       ? h(
           'details',
           h('summary', `${count(unchecked.length, 'check')} not possible here`),
-          facts(unchecked.map(([check, reason]) => [words(check), reason])),
+          facts(
+            Object.fromEntries(
+              unchecked.map(([check, reason]) => [words(check), reason]),
+            ),
+          ),
         )
       : null,
   ]);

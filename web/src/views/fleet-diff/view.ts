@@ -2,20 +2,21 @@
 
 import '../fleet-report/fleet.css';
 
-import { h, svg, visible } from '../../dom';
+import { h, svg } from '../../dom';
 import { count, quantity } from '../../format';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { section } from '../../words';
-import type { Range } from '../fleet-report/shape';
-import { place, rangeOf } from '../fleet-report/shape';
+import { type Range, place, rangeOf } from '../fleet-report/shape';
+
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
 import { attributions } from '../profile/attribution';
 import type { FigureChange, FleetDiff, Side } from './record';
 import { readFleetDiff } from './record';
+
 import { differs, largestFirst } from './shape';
 
 /** Maximum number of drawn figures; the table has all. */
@@ -27,12 +28,10 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
   const figures = largestFirst(diff.figures);
   const element = h(
     'article',
-    h('p.verdict', visible(diff.sentence || 'This record has no conclusion.')),
+    h('p.verdict', diff.sentence || 'This record has no conclusion.'),
     h(
       'p',
-      visible(
-        `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
-      ),
+      `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
     ),
     ...attributions(diff.attributions),
     figures.length > 0
@@ -46,7 +45,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     diff.onlyOne.length > 0
       ? section(
           'Figures that only one of them has',
-          h('ul', ...diff.onlyOne.map((name) => h('li', visible(name)))),
+          h('ul', ...diff.onlyOne.map((name) => h('li', name))),
         )
       : null,
   );
@@ -102,7 +101,7 @@ function ratioRow(figure: FigureChange, range: Range): HTMLElement {
         );
   return h(
     'div.strip',
-    h('span.strip-name', visible(figure.label)),
+    h('span.strip-name', figure.label),
     drawn,
     h('span.number', ratio === null ? '–' : timesMark(ratio)),
   );
@@ -127,9 +126,9 @@ const table = (figures: readonly FigureChange[]): HTMLElement =>
   sortableTable({
     caption: 'Medians of both, and their ratio',
     columns: [
-      { name: 'Figure' },
+      'Figure',
       ...numberColumns('First', 'Second', 'Ratio', 'Interval'),
-      { name: 'In words' },
+      'In words',
     ],
     rows: figures.map((figure) => [
       { text: figure.label },
@@ -157,7 +156,7 @@ function settings(diff: FleetDiff): HTMLElement {
       ? h('p.muted', 'None that both report.')
       : tableElement({
           caption: 'What most nodes of each have',
-          columns: [{ name: 'Setting' }, { name: 'First' }, { name: 'Second' }],
+          columns: ['Setting', 'First', 'Second'],
           rows: diff.settings.map((setting) => [
             setting.name,
             setting.a,

@@ -1,7 +1,7 @@
 // A node of a fleet: what ran on it and how that ended, its settings, and its figures beside those
 // of its peers if a report is at hand.
 
-import { fill, h, visible } from '../../dom';
+import { fill, h } from '../../dom';
 import { minute, seconds } from '../../format';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
@@ -10,9 +10,10 @@ import type { Page, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { readReport } from '../fleet-report/record';
+
 import { missingReport, reportOf } from '../fleet-report/at-hand';
-import type { FleetNode } from './record';
-import { readNode } from './record';
+import { type FleetNode, readNode } from './record';
+
 import {
   clockWords,
   outliersOf,
@@ -48,7 +49,7 @@ function draw(
   const outliers = report ? outliersOf(node, report) : [];
   fill(
     element,
-    h('p.verdict', visible(`${node.node || 'A node'}: ${stepWords(node)}`)),
+    h('p.verdict', `${node.node || 'A node'}: ${stepWords(node)}`),
     outlierList(outliers, report, group),
     links(node, page, report),
     section('What ran', stepTable(node, page)),
@@ -69,12 +70,12 @@ function outlierList(
       'p',
       group === null
         ? 'The report of its fleet names no anomaly on this node.'
-        : visible(`It does not differ from its group (${group.name}).`),
+        : `It does not differ from its group (${group.name}).`,
     );
   return h(
     'ul.findings',
     ...outliers.map((outlier) =>
-      h('li.warning', visible(outlier.sentence || outlier.figure)),
+      h('li.warning', outlier.sentence || outlier.figure),
     ),
   );
 }
@@ -103,11 +104,11 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
   return tableElement({
     caption: 'Steps',
     columns: [
-      { name: 'Step' },
-      { name: 'State' },
+      'Step',
+      'State',
       ...numberColumns('Attempt', 'Took'),
-      { name: 'Record' },
-      { name: 'Why' },
+      'Record',
+      'Why',
     ],
     rows: node.steps.map((step) => [
       step.name,
@@ -118,7 +119,7 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
         ? h(
             'a',
             { href: `#/record/${encodeURIComponent(step.record)}` },
-            visible(step.record),
+            step.record,
           )
         : step.record || null,
       step.why,
@@ -134,15 +135,14 @@ function figures(
   return section(
     'Figures',
     sortableTable({
-      caption: visible(
+      caption:
         group === null
           ? 'Figures of the node'
           : `Figures of the node, beside the medians of ${group.name}`,
-      ),
       columns: [
-        { name: 'Figure' },
+        'Figure',
         ...numberColumns('Value', 'Interval', 'Typical', 'Ratio'),
-        { name: 'Beside its group' },
+        'Beside its group',
       ],
       rows: figureRows(node, group, outliers),
     }).element,
@@ -157,17 +157,11 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
       caption: group
         ? `Settings, and what most of ${group.name} have`
         : 'Settings of the node',
-      columns: [
-        { name: 'Setting' },
-        { name: 'Here' },
-        ...(group ? [{ name: 'Most of its group' }] : []),
-      ],
+      columns: ['Setting', 'Here', ...(group ? ['Most of its group'] : [])],
       rows: node.settings.map(([name, value]) => {
         const most = typical.get(name);
         const here =
-          most !== undefined && most !== value
-            ? h('strong', visible(value))
-            : value;
+          most !== undefined && most !== value ? h('strong', value) : value;
         return [name, here, ...(group ? [most ?? null] : [])];
       }),
     }),
@@ -177,16 +171,13 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
 const machine = (node: FleetNode): HTMLElement =>
   section(
     'Machine',
-    facts([
+    facts({
       ...hostFacts(node.host),
-      ['Fleet', node.fleet],
-      [
-        'Began',
-        node.started && `${minute(node.started)} UTC, by its own clock`,
-      ],
-      ['Ended', node.ended ? `${minute(node.ended)} UTC` : 'steps are missing'],
-      ['Attempts', node.attempts],
-      ['Its clock', clockWords(node.clockAheadS)],
-      ['Tags', node.tags.join(', ')],
-    ]),
+      Fleet: node.fleet,
+      Began: node.started && `${minute(node.started)} UTC, by its own clock`,
+      Ended: node.ended ? `${minute(node.ended)} UTC` : 'steps are missing',
+      Attempts: node.attempts,
+      'Its clock': clockWords(node.clockAheadS),
+      Tags: node.tags.join(', '),
+    }),
   );

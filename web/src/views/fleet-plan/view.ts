@@ -1,7 +1,7 @@
 // The plan of a fleet: its studies, nodes and jobs; for a simulated one also its faults, and
 // whether the report names them.
 
-import { fill, h, visible } from '../../dom';
+import { fill, h } from '../../dom';
 import { count, minute, seconds } from '../../format';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
@@ -12,8 +12,7 @@ import { missingReport, reportOf, tagOf } from '../fleet-report/at-hand';
 import { nodeLists } from '../fleet-report/lists';
 import { readReport } from '../fleet-report/record';
 import { addressOf } from '../history/shape';
-import type { Plan } from './record';
-import { readPlan } from './record';
+import { type Plan, readPlan } from './record';
 
 /** Names that a sentence lists; the rest are only counted. */
 const MAX_NAMED = 40;
@@ -39,7 +38,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
       report,
       h(
         'p',
-        h('strong', visible(read.sentence)),
+        h('strong', read.sentence),
         ' ',
         h(
           'a',
@@ -61,9 +60,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     'article',
     h(
       'p.verdict',
-      visible(
-        `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
-      ),
+      `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
     ),
     report,
     page.source.kind === 'site' && plan.id
@@ -81,27 +78,27 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     plan.nodes.length > 0
       ? section(
           'Nodes asked by name',
-          h('p', visible(joinNames(plan.nodes))),
+          h('p', joinNames(plan.nodes)),
           nodeLists(() => plan.nodes, 'the nodes asked').element,
         )
       : null,
     plan.leftOut.length > 0
       ? section(
           'Nodes that were not asked',
-          h('ul', ...plan.leftOut.map((why) => h('li', visible(why)))),
+          h('ul', ...plan.leftOut.map((why) => h('li', why))),
         )
       : null,
     plan.jobs.length > 0 ? section('Jobs', jobs(plan)) : null,
     section(
       'How it was submitted',
-      facts([
-        ['Submitted', plan.started && `${minute(plan.started)} UTC`],
-        ['From', plan.host],
-        ['Launcher', plan.launcher],
-        ['Folder', plan.folder],
-        ['pinwise', plan.pinwise],
-        ['Tags', plan.tags.join(', ')],
-      ]),
+      facts({
+        Submitted: plan.started && `${minute(plan.started)} UTC`,
+        From: plan.host,
+        Launcher: plan.launcher,
+        Folder: plan.folder,
+        pinwise: plan.pinwise,
+        Tags: plan.tags.join(', '),
+      }),
     ),
   );
   return {
@@ -122,14 +119,10 @@ function steps(plan: Plan): HTMLElement {
   if (plan.steps.length === 0) return h('p.muted', 'No steps recorded.');
   return tableElement({
     caption: 'Steps, in this order',
-    columns: [
-      { name: 'Step' },
-      { name: 'Command' },
-      { name: 'Longest time', isNumber: true },
-    ],
+    columns: ['Step', 'Command', { name: 'Longest time', isNumber: true }],
     rows: plan.steps.map((step) => [
       step.name,
-      h('code', visible(`pinwise ${shellWords(step.words)}`)),
+      h('code', `pinwise ${shellWords(step.words)}`),
       step.timeoutS === null ? null : seconds(step.timeoutS),
     ]),
   });
@@ -138,7 +131,7 @@ function steps(plan: Plan): HTMLElement {
 const jobs = (plan: Plan): HTMLElement =>
   sortableTable({
     caption: 'Jobs, as the scheduler calls them',
-    columns: [{ name: 'Job' }, { name: 'Node' }, { name: 'Submitted, UTC' }],
+    columns: ['Job', 'Node', 'Submitted, UTC'],
     rows: plan.jobs.map((job) => [
       { text: job.id },
       { text: job.node || 'whichever is free' },
@@ -179,11 +172,7 @@ function plantedPart(
     ),
     sortableTable({
       caption: 'Planted faults',
-      columns: [
-        { name: 'Node' },
-        { name: 'Fault' },
-        ...(outlying ? [{ name: 'Named by the report' }] : []),
-      ],
+      columns: ['Node', 'Fault', ...(outlying ? ['Named by the report'] : [])],
       rows,
     }).element,
   );

@@ -1,9 +1,10 @@
 // The map of a fleet's outliers: nodes by figures, coloured by their distance.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
+
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
@@ -31,7 +32,7 @@ export function heatMap(
   });
   const note = h('p.muted');
   const status = h('p.status-line');
-  const more = h('button', { type: 'button', class: 'more' });
+  const more = h('button.more');
   const quiet = h('details.figures');
   let most = AT_A_TIME;
   let shown: Parameters<ReturnType<typeof heatMap>['show']> | null = null;
@@ -66,7 +67,7 @@ export function heatMap(
     quiet.hidden = names.length === 0;
     quiet.replaceChildren(
       h('summary', `${count(names.length, 'quiet figure')}: no node differs`),
-      h('p', visible(names.join(', '))),
+      h('p', names.join(', ')),
     );
   };
   const say = (event: Event): void => {
@@ -112,12 +113,11 @@ function headOf(
           h(
             'button',
             {
-              type: 'button',
               title: `Only nodes that differ in ${figure}`,
               aria: { pressed: String(figure === chosen) },
               onclick: () => picks.figure(figure),
             },
-            visible(figure),
+            figure,
           ),
         ),
       ),
@@ -148,11 +148,10 @@ function bodyOf(
         h(
           'button',
           {
-            type: 'button',
             title: 'Put these nodes into the list',
             onclick: () => picks.nodes(all.map((row) => row.node)),
           },
-          visible(`${what}: ${count(all.length, 'node')}`),
+          `${what}: ${count(all.length, 'node')}`,
         ),
       ),
     ),
@@ -166,12 +165,11 @@ function bodyOf(
           h(
             'button',
             {
-              type: 'button',
               title: 'Put this node into the list, or take it out',
               aria: { pressed: String(chosen.has(row.node)) },
               onclick: () => picks.nodes([row.node]),
             },
-            visible(row.node),
+            row.node,
           ),
         ),
         ...row.cells.map(cellOf),
@@ -192,7 +190,7 @@ function cellOf(outlier: Outlier | null): HTMLElement {
     h('span', { aria: { hidden: 'true' } }, glyphOf(outlier)),
     h(
       'span.words',
-      visible(outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
+      (outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
         (outlier.z === null ? '' : ` Robust z ${fixed(outlier.z, 1)}.`),
     ),
   );

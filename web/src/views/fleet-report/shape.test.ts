@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { glyphOf, heatOf, quietFigures, strengthOf } from './heat';
-import { readReport } from './record';
-import type { Outlier } from './record';
+import { readReport, type Outlier } from './record';
+
 import {
   chance,
   outlierNodes,

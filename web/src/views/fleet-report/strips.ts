@@ -1,8 +1,8 @@
 // Figures of a group as strips: the range of ordinary nodes, and the outliers, as ratios to each
 // figure's median on one scale.
 
-import type { Child } from '../../dom';
-import { fill, h, svg, visible } from '../../dom';
+import { type Child, fill, h, svg, visible } from '../../dom';
+
 import { quantity } from '../../format';
 import type { GroupFigure, Outlier } from './record';
 import type { Range, StripEnds } from './shape';

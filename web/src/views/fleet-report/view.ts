@@ -2,7 +2,7 @@
 
 import './fleet.css';
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import type { AnyRecord } from '../../source';
@@ -15,6 +15,7 @@ import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
+
 import type { Link, Narrowing } from './shape';
 import {
   chance,
@@ -30,6 +31,7 @@ import {
   passing,
   stripsOf,
 } from './shape';
+
 import { stripChart } from './strips';
 
 /** Groups whose strips are drawn at once; others when they are opened. */
@@ -45,10 +47,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     page.source.has(id) ? `#/record/${encodeURIComponent(id)}` : undefined;
   const element = h(
     'article',
-    h(
-      'p.verdict',
-      visible(report.sentence || 'This report has no conclusion.'),
-    ),
+    h('p.verdict', report.sentence || 'This report has no conclusion.'),
     missingWords(report) ? h('p.state.missing', missingWords(report)) : null,
     report.outliers.length > 0 ? outliers(report, link) : null,
     missing(report),
@@ -104,16 +103,16 @@ function relatedParts(
 }
 
 const NODE_COLUMNS = [
-  { name: 'Node' },
+  'Node',
   ...numberColumns('Group', 'Anomalies'),
-  { name: 'Which' },
-  { name: 'Largest' },
+  'Which',
+  'Largest',
 ];
 const COLUMNS = [
-  { name: 'Node' },
-  { name: 'Figure or setting' },
+  'Node',
+  'Figure or setting',
   ...numberColumns('Value', 'Typical', 'Ratio', 'q'),
-  { name: 'In words' },
+  'In words',
 ];
 
 /** A map of nodes and figures, the list of nodes, and both tables; one choice narrows all. */
@@ -205,7 +204,7 @@ function choices(
     'select',
     h('option', { value: '' }, 'all'),
     ...groups.map((at) =>
-      h('option', { value: `${at}` }, visible(groupName(report.groups, at))),
+      h('option', { value: `${at}` }, groupName(report.groups, at)),
     ),
   );
   const figures = figuresOf(report.outliers);
@@ -213,7 +212,7 @@ function choices(
     'select',
     h('option', { value: '' }, 'all'),
     ...figures.map(([name, times], at) =>
-      h('option', { value: `${at}` }, visible(`${name} (${times})`)),
+      h('option', { value: `${at}` }, `${name} (${times})`),
     ),
   );
   group.addEventListener('change', () => {
@@ -228,7 +227,6 @@ function choices(
   const all = h(
     'button',
     {
-      type: 'button',
       onclick: () => {
         narrowing.group = narrowing.figure = null;
         narrowing.nodes.clear();
@@ -266,27 +264,16 @@ function commonPart(common: Common, report: Report): HTMLElement {
     'div',
     h(
       'p',
-      h(
-        'strong',
-        visible(common.sentence || `${common.setting} = ${common.value}`),
-      ),
+      h('strong', common.sentence || `${common.setting} = ${common.value}`),
     ),
-    facts([
-      [
-        'Setting',
-        common.setting ? `${common.setting} = ${common.value}` : null,
-      ],
-      ['Found on', share],
-      ['Differ in', common.figures.join(', ')],
-      [
-        'Group',
+    facts({
+      Setting: common.setting ? `${common.setting} = ${common.value}` : null,
+      'Found on': share,
+      'Differ in': common.figures.join(', '),
+      Group:
         common.group === null ? null : groupName(report.groups, common.group),
-      ],
-      [
-        'Adjusted p',
-        common.adjustedP === null ? null : chance(common.adjustedP),
-      ],
-    ]),
+      'Adjusted p': common.adjustedP === null ? null : chance(common.adjustedP),
+    }),
     nodeLists(() => common.nodes, `the nodes with ${what}`).element,
   );
 }
@@ -313,10 +300,8 @@ function groupPart(
     { open },
     h(
       'summary',
-      h('strong', visible(groupName(report.groups, at))),
-      visible(
-        `: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'no outlier' : count(nodes, 'outlier')}`,
-      ),
+      h('strong', groupName(report.groups, at)),
+      `: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'no outlier' : count(nodes, 'outlier')}`,
     ),
     body,
   );
@@ -339,7 +324,7 @@ const identity = (group: Group): HTMLElement =>
         .slice(0, 4)
         .join(', ')}${group.identity.length > 4 ? ' …' : ''}`,
     ),
-    facts(group.identity),
+    facts(Object.fromEntries(group.identity)),
   );
 
 function strips(
@@ -374,24 +359,16 @@ function method(report: Report): HTMLElement {
       'p',
       `Each figure of a node is compared with those of its group.${rate === null ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
     ),
-    facts([
-      ['Fleet', report.fleet],
-      ['Submitted', report.submitted && `${minute(report.submitted)} UTC`],
-      ['Judged', report.started && `${minute(report.started)} UTC`],
-      ['On', report.host],
-      [
-        'Nodes',
-        `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
-      ],
-      [
-        'Figures judged',
+    facts({
+      Fleet: report.fleet,
+      Submitted: report.submitted && `${minute(report.submitted)} UTC`,
+      Judged: report.started && `${minute(report.started)} UTC`,
+      On: report.host,
+      Nodes: `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
+      'Figures judged':
         report.judged === null ? null : wholeNumber(report.judged),
-      ],
-      [
-        'Named',
-        `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
-      ],
-      ['Tags', report.tags.join(', ')],
-    ]),
+      Named: `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
+      Tags: report.tags.join(', '),
+    }),
   );
 }

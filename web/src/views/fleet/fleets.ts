@@ -1,6 +1,6 @@
 // Fleets in the store: the newest answer first, and how to get one that is missing.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
 import { section, shellWords } from '../../words';
@@ -64,12 +64,12 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const answer = newest.report
     ? h(
         'p.verdict',
-        visible(`${newest.id}: ${newest.report.verdict} `),
+        `${newest.id}: ${newest.report.verdict} `,
         h('a', { href: address(newest.report) }, 'Its report'),
       )
     : h(
         'div',
-        h('p.verdict', visible(`${newest.id}: ${newest.plan?.verdict ?? ''}`)),
+        h('p.verdict', `${newest.id}: ${newest.plan?.verdict ?? ''}`),
         missingReport(newest.id),
       );
   return h(
@@ -99,24 +99,19 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
       h(
         'th',
         { scope: 'row' },
-        fleet.plan
-          ? h('a', { href: address(fleet.plan) }, visible(fleet.id))
-          : visible(fleet.id),
+        fleet.plan ? h('a', { href: address(fleet.plan) }, fleet.id) : fleet.id,
       ),
       h('td', minute(fleet.plan?.time ?? fleet.report?.time ?? '')),
-      h('td', visible(fleet.plan?.verdict ?? '–')),
+      h('td', fleet.plan?.verdict ?? '–'),
       h(
         'td',
         fleet.report
           ? h(
               'a',
               { href: address(fleet.report) },
-              visible(fleet.report.verdict || 'Report'),
+              fleet.report.verdict || 'Report',
             )
-          : h(
-              'code',
-              visible(`pinwise fleet report ${shellWords([fleet.id])}`),
-            ),
+          : h('code', `pinwise fleet report ${shellWords([fleet.id])}`),
       ),
       source.kind === 'site'
         ? h(
@@ -125,7 +120,7 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
               'a',
               {
                 href: addressOf({ tag: `fleet:${fleet.id}` }),
-                aria: { label: visible(`Records of ${fleet.id}`) },
+                aria: { label: `Records of ${fleet.id}` },
               },
               'Records',
             ),

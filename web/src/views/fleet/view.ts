@@ -9,8 +9,8 @@ import { onTheme, theme } from '../../theme';
 import type { Page, Part } from '../../view';
 import { commandLine, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
-import { fleetsOf, fleetsPart } from './fleets';
 import { chancePercent, fleetOf, MIN_GROUP, timesMark, Z_LIMIT } from './shape';
+import { fleetsOf, fleetsPart } from './fleets';
 
 /** Newest records of each kind that are looked through; hosts beyond are requested one by one. */
 const MAX_RECORDS_PER_KIND = 1000;
@@ -74,7 +74,7 @@ function hostParts(
       h(
         'ul',
         ...fleet.groups.map((group) =>
-          h('li', visible(`${group.name}: ${count(group.nodes, 'node')}`)),
+          h('li', `${group.name}: ${count(group.nodes, 'node')}`),
         ),
       ),
     ),
@@ -155,16 +155,14 @@ function findings(fleet: Fleet): HTMLElement {
       ...shown.map((finding) =>
         h(
           'li.warning',
-          visible(finding.sentence),
+          finding.sentence,
           ' ',
           h(
             'a',
             {
               href: `#/record/${encodeURIComponent(finding.cell.record)}`,
               aria: {
-                label: visible(
-                  `The record of ${finding.host}, ${finding.column.name}`,
-                ),
+                label: `The record of ${finding.host}, ${finding.column.name}`,
               },
             },
             'Record',
@@ -257,9 +255,7 @@ function figureTable(
             h(
               'th',
               { scope: 'col' },
-              visible(
-                column.unit ? `${column.name}, ${column.unit}` : column.name,
-              ),
+              column.unit ? `${column.name}, ${column.unit}` : column.name,
             ),
           ),
         ),
@@ -277,7 +273,7 @@ function rowsOf(
   painted: (() => void)[],
 ): { body: HTMLElement; more: HTMLElement } {
   const body = h('tbody');
-  const more = h('button', { type: 'button', class: 'more' });
+  const more = h('button.more');
   const draw = (): void => {
     const at = body.childElementCount;
     const from = painted.length;
@@ -304,11 +300,7 @@ function row(
 ): HTMLElement {
   return h(
     'tr',
-    h(
-      'th',
-      { scope: 'row', title: visible(node.group) },
-      visible(node.host || 'unknown'),
-    ),
+    h('th', { scope: 'row', title: node.group }, node.host || 'unknown'),
     ...columns.map((column) =>
       figureCell(node.cells.get(column.key), column, painted),
     ),
@@ -331,7 +323,7 @@ function figureCell(
   const element = h(
     'td.number.figure-cell',
     mark,
-    visible(quantity(cell.value, column.unit)),
+    quantity(cell.value, column.unit),
     h('br'),
     h('small', ratio),
   );

@@ -14,13 +14,13 @@ import {
   limitFact,
   runFacts,
 } from '../../method';
-import type { Look } from '../../plot';
-import { COLOURS, ratioAxis } from '../../plot';
+import { type Look, COLOURS, ratioAxis } from '../../plot';
+
 import type { GateRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
-import type { SortableTable } from '../../sortable';
-import { sortableTable } from '../../sortable';
+import { type SortableTable, sortableTable } from '../../sortable';
+
 import { numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { commandLine, facts, section, shellWords } from '../../words';
@@ -38,6 +38,7 @@ import {
   splitPassed,
   summary,
 } from './shape';
+import { given } from '../../numbers';
 
 /** From this many rows on, they get lower. */
 const MANY = 30;
@@ -198,11 +199,11 @@ function benchmarkTable(record: GateRecord): {
     caption:
       'Medians of both builds. Intervals hold for all benchmarks and looks together; the limit (≤ or ≥) of one that passed holds for it alone',
     columns: [
-      { name: 'Benchmark' },
+      'Benchmark',
       { name: buildName(record.base, 'Base'), isNumber: true },
       { name: buildName(record.head, 'Head'), isNumber: true },
       ...numberColumns('Change', 'Interval', 'Pairs'),
-      { name: 'Verdict' },
+      'Verdict',
     ],
     rows: benchmarkRows(lines),
   });
@@ -375,29 +376,22 @@ function methodPart(record: GateRecord): HTMLElement {
   const { plan } = record;
   return section(
     'How it was measured',
-    facts([
-      ['Head', buildWords(record.head)],
-      ['Base', buildWords(record.base)],
-      [
-        'Suite',
+    facts({
+      Head: buildWords(record.head),
+      Base: buildWords(record.base),
+      Suite:
         record.suite &&
-          `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
-      ],
-      [
-        'Design',
-        `${count(pairsIn(record), 'pair')}: a run of each build, one right after the other, in random order`,
-      ],
-      [
-        'Error rate',
-        typeof plan?.alpha === 'number'
-          ? `at most ${percent(plan.alpha)} over the suite (α)`
-          : null,
-      ],
-      limitFact(plan?.max_pairs, 'pairs a benchmark', plan?.budget_s),
-      ['Open-ended', plan?.open_ended ? 'on until all is decided' : null],
-      endFact(record),
-      ['Command', shellWords(texts(record.argv))],
+        `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
+      Design: `${count(pairsIn(record), 'pair')}: a run of each build, one right after the other, in random order`,
+      'Error rate': given(
+        plan?.alpha,
+        (alpha) => `at most ${percent(alpha)} over the suite (α)`,
+      ),
+      ...limitFact(plan?.max_pairs, 'pairs a benchmark', plan?.budget_s),
+      'Open-ended': plan?.open_ended ? 'on until all is decided' : null,
+      ...endFact(record),
+      Command: shellWords(texts(record.argv)),
       ...runFacts(record),
-    ]),
+    }),
   );
 }

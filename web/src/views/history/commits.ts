@@ -1,15 +1,15 @@
 // A benchmark from commit to commit: what gates between them measured, chained,
 // with the changes that are sure.
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
+import { type ChartPlan, chart } from '../../chart';
+
 import { h, visible } from '../../dom';
 import { minute } from '../../format';
 import { COLOURS } from '../../plot';
 import { wholeTicks } from '../../scales';
 import type { CommitRange, GateHistory, GateStep } from '../../source';
-import type { Part } from '../../view';
-import { stack } from '../../view';
+import { type Part, stack } from '../../view';
+
 import { changesOfSteps } from './shape';
 
 /** Digits of a commit that are shown. */
@@ -28,16 +28,16 @@ const rangeOf = ({ base, head }: CommitRange): string =>
 export function commitsPart(history: GateHistory): Part {
   const { benchmark, changes, sentence, method } = history;
   return stack('section', '', [
-    h('h2', visible(`${benchmark} from commit to commit`)),
+    h('h2', `${benchmark} from commit to commit`),
     h('p', sentence),
     h(
       'ul.changes',
       ...changes.map((change) =>
-        h('li', visible(`${rangeOf(change)}: ${change.sentence}`)),
+        h('li', `${rangeOf(change)}: ${change.sentence}`),
       ),
     ),
     chart(planOf(history)),
-    h('p.muted', visible(method)),
+    h('p.muted', method),
   ]);
 }
 
@@ -57,7 +57,7 @@ function planOf(history: GateHistory): ChartPlan {
       : {};
   };
   return {
-    name: visible(`${benchmark} since ${short(first)}`),
+    name: `${benchmark} since ${short(first)}`,
     summary: `${sentence} ${CAPTION}`,
     caption: CAPTION,
     panels: () => [
@@ -101,13 +101,13 @@ function planOf(history: GateHistory): ChartPlan {
     table: {
       caption: 'Steps, oldest first',
       columns: [
-        { name: 'Commits' },
-        { name: 'Measured' },
-        { name: 'Change' },
-        { name: 'Interval' },
-        { name: 'Since the first' },
-        { name: 'Sure change' },
-        { name: 'Gates' },
+        'Commits',
+        'Measured',
+        'Change',
+        'Interval',
+        'Since the first',
+        'Sure change',
+        'Gates',
       ],
       rows: steps.map((step, at) => [
         rangeOf(step),
@@ -119,7 +119,7 @@ function planOf(history: GateHistory): ChartPlan {
         h(
           'span',
           ...step.records.flatMap((id) => [
-            h('a', { href: `#/record/${encodeURIComponent(id)}` }, visible(id)),
+            h('a', { href: `#/record/${encodeURIComponent(id)}` }, id),
             ' ',
           ]),
         ),

@@ -1,12 +1,12 @@
 // A question's figure over time: a series for each host, the machine's changes as lines, each point
 // a link to its record.
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
+import { type ChartPlan, chart } from '../../chart';
+
 import { fill, h, visible } from '../../dom';
 import { count, minute, quantity } from '../../format';
-import type { Panel } from '../../plot';
-import { look } from '../../plot';
+import { type Panel, look } from '../../plot';
+
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
@@ -47,9 +47,7 @@ export function overTimePart(
       ...data.changes.map((change) =>
         h(
           'li',
-          visible(
-            `${minute(new Date(change.time).toISOString())}, ${change.host}: ${change.words}`,
-          ),
+          `${minute(new Date(change.time).toISOString())}, ${change.host}: ${change.words}`,
         ),
       ),
     );
@@ -71,7 +69,7 @@ export function overTimePart(
   const zooms = zoomControls(zoom);
   const select = h(
     'select',
-    ...first.figures.map((name) => h('option', { value: name }, visible(name))),
+    ...first.figures.map((name) => h('option', { value: name }, name)),
   );
   const drawn = chart(plan());
   const commits = commitsSlot(subject, page);
@@ -137,9 +135,7 @@ function commitsSlot(
             part?.element ??
               h(
                 'p.muted',
-                visible(
-                  `No two gates with intervals of ${benchmark} follow each other from commit to commit.`,
-                ),
+                `No two gates with intervals of ${benchmark} follow each other from commit to commit.`,
               ),
           );
         },
@@ -177,11 +173,7 @@ function zoomControls(zoom: (stretch: Stretch | null) => void): {
   const day = (name: string): HTMLInputElement =>
     h('input', { type: 'date', aria: { label: `${name} (UTC)` } });
   const [from, to] = [day('From'), day('To')];
-  const whole = h(
-    'button',
-    { type: 'button', onclick: () => zoom(null) },
-    'All times',
-  );
+  const whole = h('button', { onclick: () => zoom(null) }, 'All times');
   const dates = (): void => {
     const start = Date.parse(`${from.value}T00:00:00Z`);
     const end = Date.parse(`${to.value}T23:59:59.999Z`);
@@ -229,8 +221,8 @@ function planOf(
   const all = data.hosts.flatMap((host) => host.points);
   const unit = all[0]?.figure.unit ?? '';
   return {
-    name: visible(`${figure} over time`),
-    summary: visible(`${summaryOf(data, total)} Question: ${subject}.`),
+    name: `${figure} over time`,
+    summary: `${summaryOf(data, total)} Question: ${subject}.`,
     panels: (): Panel[] => [
       {
         height: 240,
@@ -273,11 +265,11 @@ function planOf(
     table: {
       caption: 'Records, newest first',
       columns: [
-        { name: 'Time' },
-        { name: 'Host' },
+        'Time',
+        'Host',
         { name: figure, isNumber: true },
         ...numberColumns('From', 'To'),
-        { name: 'Verdict' },
+        'Verdict',
       ],
       rows: [...all]
         .sort((a, b) => b.time - a.time)

@@ -2,10 +2,10 @@
 
 import './history.css';
 
-import { h, svg, visible } from '../../dom';
+import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
-import { addressOf, questionsOf, verdictWords } from './shape';
-import type { Question } from './shape';
+import { addressOf, questionsOf, verdictWords, type Question } from './shape';
+
 import type { Entry } from '../../source';
 
 const WIDTH = 180;
@@ -23,7 +23,6 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
   const button = h(
     'button',
     {
-      type: 'button',
       onclick: () => {
         more.hidden = false;
         button.remove();
@@ -82,10 +81,10 @@ function rowOf(question: Question): HTMLElement {
     h(
       'th',
       { scope: 'row' },
-      h('a', { href: addressOf({ subject, host }) }, visible(subject)),
+      h('a', { href: addressOf({ subject, host }) }, subject),
     ),
-    h('td', visible(host)),
-    h('td', visible(figure)),
+    h('td', host),
+    h('td', figure),
     h('td', sparkline(question)),
     h(
       'td.number',
@@ -93,9 +92,7 @@ function rowOf(question: Question): HTMLElement {
         'a',
         {
           href: `#/record/${encodeURIComponent(newest.entry.id)}`,
-          title: visible(
-            `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
-          ),
+          title: `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
         },
         shown(value),
       ),

@@ -274,7 +274,7 @@ function show(held: Held): void {
       : count(listing.total, 'record');
   const button = h(
     'button',
-    { type: 'button', onclick: () => void more(held) },
+    { onclick: () => void more(held) },
     `Show ${Math.min(AT_A_TIME, listing.total - shown)} more`,
   );
   fill(held.body, tableOf(held), shown < listing.total ? button : null);
@@ -353,7 +353,7 @@ const othersRow = (others: number, tag: string, columns: number): HTMLElement =>
       h(
         'a',
         { href: addressOf({ tag }) },
-        visible(`and ${count(others, 'other part')} of ${tag}`),
+        `and ${count(others, 'other part')} of ${tag}`,
       ),
     ),
   );
@@ -374,9 +374,7 @@ function rowOf(
     checked: held.chosen.has(entry.id),
     data: { id: entry.id },
     aria: {
-      label: visible(
-        `Compare ${entry.title}, ${entry.host}, ${minute(entry.time)}`,
-      ),
+      label: `Compare ${entry.title}, ${entry.host}, ${minute(entry.time)}`,
     },
   });
   box.addEventListener('change', () => {
@@ -385,7 +383,7 @@ function rowOf(
     showCompare(held);
   });
   const tags = entry.tags.map((tag) =>
-    h('a', { href: addressOf({ tag }), class: 'tag' }, visible(tag)),
+    h('a', { href: addressOf({ tag }), class: 'tag' }, tag),
   );
   return h(
     'tr',
@@ -393,18 +391,16 @@ function rowOf(
     canCompare ? h('td', { role: 'cell', class: 'pick' }, box) : null,
     h('td', { role: 'cell', class: 'when' }, minute(entry.time)),
     cell(visible(kindWords(entry.schema))),
-    cell(
-      h('a', { href: addressOf({ host: entry.host }) }, visible(entry.host)),
-    ),
+    cell(h('a', { href: addressOf({ host: entry.host }) }, entry.host)),
     h(
       'th',
       { scope: 'row', role: 'rowheader' },
       h(
         'a.title',
         { href: `#/record/${encodeURIComponent(entry.id)}` },
-        visible(entry.title || entry.id),
+        entry.title || entry.id,
       ),
-      h('div.muted', visible(verdictWords(entry))),
+      h('div.muted', verdictWords(entry)),
     ),
     hasTags ? cell(...tags) : null,
   );
@@ -474,9 +470,7 @@ function showCompare(held: Held): void {
       link,
       h(
         'span.muted',
-        visible(
-          `: ${minute(a.time)} ${a.host} with ${minute(b.time)} ${b.host}`,
-        ),
+        `: ${minute(a.time)} ${a.host} with ${minute(b.time)} ${b.host}`,
       ),
     ),
   );

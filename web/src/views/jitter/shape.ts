@@ -1,11 +1,11 @@
 // Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
-import { visible } from '../../dom';
+
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type { JitterRecord, Maybe } from '../../records';
-import type { Table } from '../../table';
-import { numberColumns } from '../../table';
+import { type Table, numberColumns } from '../../table';
+
 import { look } from '../../plot';
 import { causeName } from '../../words';
 
@@ -30,9 +30,9 @@ export function verdict(record: JitterRecord): string {
 export const cpuTable = (record: JitterRecord): Table => ({
   caption: 'Each CPU',
   columns: [
-    { name: 'CPU' },
+    'CPU',
     ...numberColumns('Gaps', 'Median', '99 %', 'Longest', 'Time lost'),
-    { name: 'Mostly to' },
+    'Mostly to',
   ],
   rows: (record.cpus ?? []).map((cpu) => [
     `CPU ${cpu.cpu}`,
@@ -48,10 +48,10 @@ export const cpuTable = (record: JitterRecord): Table => ({
 export const causeTable = (record: JitterRecord): Table => ({
   caption: 'Causes of gaps, all CPUs together',
   columns: [
-    { name: 'Cause' },
+    'Cause',
     ...numberColumns('Gaps', 'Time', 'Longest'),
-    { name: 'CPUs' },
-    { name: 'Device' },
+    'CPUs',
+    'Device',
   ],
   rows: (record.causes ?? []).map((cause) => [
     causeName(cause),
@@ -94,18 +94,14 @@ export function longestChart(record: JitterRecord): ChartPlan {
             .map((gap) => ({
               x: gap.at,
               y: gap.length,
-              tooltip: visible(`${gap.cpu}, ${us(gap.length)}\n${gap.words}`),
+              tooltip: `${gap.cpu}, ${us(gap.length)}\n${gap.words}`,
             })),
         })),
       },
     ],
     table: {
       caption: 'The longest gaps',
-      columns: [
-        { name: 'CPU' },
-        ...numberColumns('At', 'Length'),
-        { name: 'Taken by' },
-      ],
+      columns: ['CPU', ...numberColumns('At', 'Length'), 'Taken by'],
       rows: gaps.map((gap) => [
         gap.cpu,
         seconds(gap.at),

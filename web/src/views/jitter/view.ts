@@ -1,13 +1,13 @@
 // Jitter: what took CPUs from a thread that only reads the clock.
 
 import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { adviceLine } from '../../method';
 import type { JitterRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
-import type { Page, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type View, stack } from '../../view';
+
 import { facts, findingList, hostFacts, section } from '../../words';
 import { causeTable, cpuTable, longestChart, verdict } from './shape';
 
@@ -18,7 +18,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const unknown = record.causes_unavailable;
   const others = (record.findings ?? []).slice(1);
   return stack('article', '', [
-    h('p.verdict', visible(verdict(record))),
+    h('p.verdict', verdict(record)),
     adviceLine(record.findings?.[0]?.advice),
     section('CPUs', tableElement(cpuTable(record))),
     others.length > 0
@@ -27,19 +27,19 @@ export function jitterView(any: AnyRecord, _page: Page): View {
     section(
       'Causes',
       unknown
-        ? h('p', visible(`Unknown: ${unknown}.`))
+        ? h('p', `Unknown: ${unknown}.`)
         : tableElement(causeTable(record)),
     ),
     record.longest?.length ? chart(longestChart(record)) : null,
     section(
       'How it was measured',
-      facts([
+      facts({
         ...hostFacts(record.host),
-        ['isolcpus', set.isolated],
-        ['nohz_full', set.nohz_full],
-        ['rcu_nocbs', set.rcu_nocbs],
-      ]),
-      h('ul', ...(record.notes ?? []).map((note) => h('li', visible(note)))),
+        isolcpus: set.isolated,
+        nohz_full: set.nohz_full,
+        rcu_nocbs: set.rcu_nocbs,
+      }),
+      h('ul', ...(record.notes ?? []).map((note) => h('li', note))),
     ),
   ]);
 }

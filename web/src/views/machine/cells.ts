@@ -2,8 +2,7 @@
 
 import { shareIn } from '../../colour-scale';
 import type { Machine, Measured } from './record';
-import type { Order } from './shape';
-import { reportedGroups, runsOf } from './shape';
+import { type Order, reportedGroups, runsOf } from './shape';
 
 /** What the matrix shows now. */
 export interface Shown {

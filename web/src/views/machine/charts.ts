@@ -6,6 +6,7 @@ import { visible } from '../../dom';
 import { bytes, digits, percent, quantity, seconds } from '../../format';
 import type { Axis, Panel, Point, Series } from '../../plot';
 import { look, seriesColour } from '../../plot';
+
 import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
@@ -27,7 +28,7 @@ export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
   const hint = ladder.hint ? ` The last cache looks ${ladder.hint}.` : '';
   return {
     name: 'Cache ladder',
-    summary: `Time of a load on CPU ${ladder.cpu ?? '–'} as its working set grows${steps.length > 0 ? `: ${steps.join(', ')}` : ''}.${visible(hint)}`,
+    summary: `Time of a load on CPU ${ladder.cpu ?? '–'} as its working set grows${steps.length > 0 ? `: ${steps.join(', ')}` : ''}.${hint}`,
     panels: () => [ladderPanel(ladder)],
     table: {
       caption: 'Load latency by working set',
@@ -133,7 +134,7 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
   const streams = [...new Set(rows.map((row) => row.stream))];
   return {
     name: 'Bandwidth of memory',
-    summary: `The most is ${digits(best.gbPerS.value)} GB/s (${visible(best.stream)}, CPUs ${visible(best.cpus)}); with 95 % intervals.`,
+    summary: `The most is ${digits(best.gbPerS.value)} GB/s (${best.stream}, CPUs ${best.cpus}); with 95 % intervals.`,
     panels: (): Panel[] => [
       {
         height: 28 * places.length,
@@ -159,9 +160,9 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
     table: {
       caption: 'Bandwidth, GB/s',
       columns: [
-        { name: 'CPUs' },
-        { name: 'Memory' },
-        { name: 'Stream' },
+        'CPUs',
+        'Memory',
+        'Stream',
         ...numberColumns('GB/s', 'From', 'To'),
       ],
       rows: rows.map((row) => [
@@ -208,7 +209,7 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
       caption: 'Latency of a load while others use the memory',
       columns: [
         { name: 'CPU', isNumber: true },
-        { name: 'Others' },
+        'Others',
         ...numberColumns('Their load, GB/s', 'One load'),
       ],
       rows: sorted.map((row) => [
@@ -267,7 +268,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
     table: {
       caption: `States of CPUs ${pair.a} and ${pair.b}`,
       columns: [
-        { name: 'State' },
+        'State',
         ...numberColumns('Latency', 'Share', 'Visits', 'Median stay'),
       ],
       rows: pair.states.map((s) => [

@@ -5,18 +5,19 @@
 import { fill, h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import { onPrint } from '../../print';
-import type { Captioned } from '../../save';
-import { picturesMenu } from '../../save';
-import type { Table } from '../../table';
-import { tableElement, numberColumns } from '../../table';
+import { type Captioned, picturesMenu } from '../../save';
+
+import { type Table, tableElement, numberColumns } from '../../table';
+
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import type { Colouring } from './figures';
 import { choices, colouring, cpuWords, firstChoice, stateOf } from './figures';
+
 import { layout, sizesFor } from './layout';
 import { legendOf } from './legend';
-import type { Spot } from './picture';
-import { drawBox, hatchPattern, paintCpu } from './picture';
+import { type Spot, drawBox, hatchPattern, paintCpu } from './picture';
+
 import type { Cpu, Machine } from './record';
 import { cacheWords } from './shape';
 import type { Side } from './sides';
@@ -340,8 +341,8 @@ function cpuTable(machine: Machine, now: Colouring): Table {
     caption: 'CPUs, their units and the figure that they are coloured by',
     columns: [
       ...numberColumns('CPU', 'Core', 'LLC', 'Node', 'Package'),
-      { name: 'State' },
-      { name: 'Figure' },
+      'State',
+      'Figure',
     ],
     rows: machine.cpus.map((cpu) => [
       cpu.cpu,

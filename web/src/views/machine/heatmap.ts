@@ -4,19 +4,19 @@
 
 import { fill, h } from '../../dom';
 import { fixed, quantity } from '../../format';
-import type { Table } from '../../table';
-import { tableElement } from '../../table';
+import { type Table, tableElement } from '../../table';
+
 import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
 import { picturesMenu } from '../../save';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
-import type { Cells, Shown } from './cells';
-import { cellsOf, MARGIN } from './cells';
+import { type Cells, type Shown, cellsOf, MARGIN } from './cells';
+
 import { overlay, picture } from './matrix';
 import type { Machine, Measured } from './record';
-import type { Order } from './shape';
-import { orderOf, reportedGroups } from './shape';
+import { type Order, orderOf, reportedGroups } from './shape';
+import { given } from '../../numbers';
 
 const MAX_TABLE_CPUS = 24;
 
@@ -265,14 +265,14 @@ function matrixTable(measured: Measured): HTMLElement | null {
   const table: Table = {
     caption: 'One-way times between CPUs, ns',
     columns: [
-      { name: 'CPU' },
+      'CPU',
       ...measured.cpus.map((cpu) => ({ name: `${cpu}`, isNumber: true })),
     ],
     rows: measured.cpus.map((cpu, i) => [
       `${cpu}`,
       ...measured.cpus.map((_, j) => {
         const ns = measured.latency[i]?.[j];
-        return typeof ns === 'number' ? fixed(ns, 1) : null;
+        return given(ns, (ns) => fixed(ns, 1));
       }),
     ]),
   };

@@ -1,6 +1,6 @@
 // Legends of colours: a scale with its ends in words, or classes by name.
 
-import { h, svg, visible } from '../../dom';
+import { h, svg } from '../../dom';
 import { quantity } from '../../format';
 import { colourAt, inkOn } from '../../colour-scale';
 import type { Theme } from '../../theme';
@@ -72,10 +72,10 @@ export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
             'font-size': 12,
             fill: inkOn(colour),
           },
-          visible(name),
+          name,
         ),
       );
-    return h('span.class', swatch, ` ${visible(name)}`);
+    return h('span.class', swatch, ` ${name}`);
   });
   const more = colouring.names.length - shown.length;
   return h(

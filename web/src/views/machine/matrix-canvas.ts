@@ -3,8 +3,7 @@
 
 import { rgbAt } from '../../colour-scale';
 import type { Theme } from '../../theme';
-import type { Cells } from './cells';
-import { MARGIN, numbered } from './cells';
+import { type Cells, MARGIN, numbered } from './cells';
 
 /** Colours that cells take. */
 const STEPS = 256;

@@ -8,8 +8,7 @@ import { bare } from '../../draw';
 import { fixed } from '../../format';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
-import type { Cells, Group } from './cells';
-import { MARGIN, numbered } from './cells';
+import { type Cells, type Group, MARGIN, numbered } from './cells';
 
 /** Narrower cells have no figures, pixels. */
 const ROOM_FOR_FIGURE = 26;

@@ -3,8 +3,8 @@
 
 import { svg } from '../../dom';
 import type { Theme } from '../../theme';
-import type { Cells, Shown } from './cells';
-import { MARGIN } from './cells';
+import { type Cells, type Shown, MARGIN } from './cells';
+
 import { canvasCells } from './matrix-canvas';
 import { plotCells } from './matrix-plot';
 

@@ -6,8 +6,8 @@ import { shareIn } from '../../colour-scale';
 import { choices, colouring, firstChoice, letters } from './figures';
 import { columnsFor, layout, sizesFor } from './layout';
 import { readMachine } from './record';
-import type { Unit } from './shape';
 import {
+  type Unit,
   cacheWords,
   comparedLevels,
   groupWords,
@@ -18,6 +18,7 @@ import {
   unitsOf,
   verdictOf,
 } from './shape';
+
 import {
   contradictedLevels,
   differenceWords,

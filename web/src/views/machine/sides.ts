@@ -4,8 +4,7 @@
 import { formatCpus } from '../../cpus';
 import { letters } from './figures';
 import type { Cpu, Machine } from './record';
-import type { Unit } from './shape';
-import { LEVELS, reportedGroups, unitsOf } from './shape';
+import { type Unit, LEVELS, reportedGroups, unitsOf } from './shape';
 
 export type Side = 'reported' | 'measured';
 

@@ -2,8 +2,8 @@
 
 import { formatCpus } from '../../cpus';
 import { svg } from '../../dom';
-import type { Box, Sizes } from './layout';
-import { layout } from './layout';
+import { type Box, type Sizes, layout } from './layout';
+
 import type { Machine } from './record';
 import { unitsOf } from './shape';
 

@@ -3,7 +3,7 @@
 import './machine.css';
 
 import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import {
   count,
   digits,
@@ -14,16 +14,18 @@ import {
 } from '../../format';
 import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
-import type { Table } from '../../table';
-import { tableElement, numberColumns } from '../../table';
-import type { Part, View } from '../../view';
-import { stack } from '../../view';
+import { type Table, tableElement, numberColumns } from '../../table';
+
+import { type Part, type View, stack } from '../../view';
+
+import type { Facts } from '../../words';
 import { facts, hostFacts, section } from '../../words';
 import { bandwidthPlan, driftPlan, ladderPlan, loadedPlan } from './charts';
 import { drawing } from './drawing';
 import { heatmap } from './heatmap';
 import type { Machine, Measure, Measured, Verdict } from './record';
 import { readMachine } from './record';
+
 import { comparedLevels, groupWords, memoryRows, verdictOf } from './shape';
 
 /** The view of a "pinwise.topology" record. */
@@ -31,7 +33,7 @@ export function machineView(record: AnyRecord): View {
   const machine = readMachine(record);
   const measured = machine.measured;
   return stack('article', '', [
-    h('p.verdict', visible(verdictOf(machine))),
+    h('p.verdict', verdictOf(machine)),
     adviceLine(machine.contradictions[0]?.advice),
     sectionOf('The machine', ...linkedViews(machine)),
     contradictions(machine),
@@ -91,13 +93,11 @@ function contradiction(shownAs: Verdict): HTMLElement {
     'li.problem',
     h(
       'span.severity',
-      `${visible(shownAs.level)} contradicted${shownAs.confidence === null ? '' : `, confidence ${percent(shownAs.confidence, 1)}`}`,
+      `${shownAs.level} contradicted${shownAs.confidence === null ? '' : `, confidence ${percent(shownAs.confidence, 1)}`}`,
     ),
-    h('p', h('strong', 'Reported: '), visible(shownAs.claim)),
-    h('p', h('strong', 'Measured: '), visible(shownAs.measured)),
-    shownAs.advice
-      ? h('p', h('strong', 'What to do: '), visible(shownAs.advice))
-      : null,
+    h('p', h('strong', 'Reported: '), shownAs.claim),
+    h('p', h('strong', 'Measured: '), shownAs.measured),
+    shownAs.advice ? h('p', h('strong', 'What to do: '), shownAs.advice) : null,
   );
 }
 
@@ -118,10 +118,10 @@ function groupsTable(machine: Machine): HTMLElement | null {
   const table: Table = {
     caption: 'Groups of allowed CPUs, level by level',
     columns: [
-      { name: 'CPUs that share a' },
-      { name: 'as reported' },
-      { name: 'as measured' },
-      { name: 'Verdict' },
+      'CPUs that share a',
+      'as reported',
+      'as measured',
+      'Verdict',
       ...numberColumns('Confidence', 'Within', 'To the nearest other'),
     ],
     rows: levels.map((row) => [
@@ -137,12 +137,9 @@ function groupsTable(machine: Machine): HTMLElement | null {
   const claims = other.map((v) =>
     h(
       'li',
-      h(
-        'span.severity',
-        `${visible(v.level)}: ${VERDICTS[v.verdict] ?? visible(v.verdict)}`,
-      ),
-      h('p', visible(v.claim)),
-      h('p.muted', visible([v.measured, v.advice].filter(Boolean).join(' '))),
+      h('span.severity', `${v.level}: ${VERDICTS[v.verdict] ?? v.verdict}`),
+      h('p', v.claim),
+      h('p.muted', [v.measured, v.advice].filter(Boolean).join(' ')),
     ),
   );
   return section(
@@ -158,7 +155,7 @@ function drift(measured: Measured): Part | null {
   const pairs = shownAs.pairs
     .filter((pair) => pair.samples.length > 0)
     .sort((a, b) => b.states.length - a.states.length || a.a - b.a);
-  const sentence = h('p', visible(shownAs.sentence));
+  const sentence = h('p', shownAs.sentence);
   const first = pairs[0];
   if (!first) return sectionOf('Over time', sentence);
   const drawn = chart(driftPlan(first));
@@ -195,7 +192,7 @@ const figure = (value: unknown, unit: string): string | null =>
 function costs(measured: Measured): HTMLElement | null {
   const pause: Table = {
     caption: 'Cost of the spin-wait hint',
-    columns: [...numberColumns('CPU', 'Time', 'Cycles'), { name: 'Odd' }],
+    columns: [...numberColumns('CPU', 'Time', 'Cycles'), 'Odd'],
     rows: measured.pause.map((p) => [
       p.cpu,
       shownAs(p.ns, 'ns'),
@@ -203,16 +200,16 @@ function costs(measured: Measured): HTMLElement | null {
       p.modes || null,
     ]),
   };
-  const pairs: [string, string | null][] = [
-    [
-      'Switch of threads on one CPU',
-      shownAs(measured.scheduling.contextSwitch, 'ns'),
-    ],
-    ['Wake-up on another CPU', shownAs(measured.scheduling.futexWake, 'ns')],
-    ['Core clock', figure(measured.clock.core_ghz, 'GHz')],
-    ['Time-stamp counter', figure(measured.clock.tick_ghz, 'GHz')],
-    ['Step of the clock', figure(measured.clock.step_ns, 'ns')],
-  ];
+  const pairs: Facts = {
+    'Switch of threads on one CPU': shownAs(
+      measured.scheduling.contextSwitch,
+      'ns',
+    ),
+    'Wake-up on another CPU': shownAs(measured.scheduling.futexWake, 'ns'),
+    'Core clock': figure(measured.clock.core_ghz, 'GHz'),
+    'Time-stamp counter': figure(measured.clock.tick_ghz, 'GHz'),
+    'Step of the clock': figure(measured.clock.step_ns, 'ns'),
+  };
   const hint =
     measured.pause.length > 0
       ? h(
@@ -221,7 +218,8 @@ function costs(measured: Measured): HTMLElement | null {
           tableElement(pause),
         )
       : null;
-  if (!hint && pairs.every(([, value]) => value === null)) return null;
+  if (!hint && Object.values(pairs).every((value) => value === null))
+    return null;
   return section('Scheduler and clock', facts(pairs), hint);
 }
 
@@ -239,9 +237,9 @@ function memories(machine: Machine): HTMLElement | null {
     caption: 'Memory of each NUMA node, as the firmware describes it',
     columns: [
       ...numberColumns('NUMA node'),
-      { name: 'CPUs' },
+      'CPUs',
       ...numberColumns('Memory'),
-      { name: 'Kind' },
+      'Kind',
       ...numberColumns('Bandwidth', 'Latency'),
     ],
     rows,
@@ -277,7 +275,7 @@ function devices(machine: Machine): HTMLElement | null {
   };
   const notes = machine.devices
     .filter((d) => d.note)
-    .map((d) => h('p', visible(`${d.names || d.address}: ${d.note}`)));
+    .map((d) => h('p', `${d.names || d.address}: ${d.note}`));
   return section('Devices', tableElement(table), ...notes);
 }
 
@@ -287,25 +285,23 @@ function about(machine: Machine): HTMLElement {
     .join('; ');
   const warnings =
     machine.warnings.length > 0
-      ? h('ul', ...machine.warnings.map((warning) => h('li', visible(warning))))
+      ? h('ul', ...machine.warnings.map((warning) => h('li', warning)))
       : null;
   return section(
     'About the machine',
-    facts([
+    facts({
       ...hostFacts({
         ...machine.host,
         machine_spec: machine.measured?.survey.machine_spec ?? null,
         counts: machine.counts,
         allowed: machine.allowed,
       }),
-      ['Restricted by', restrictions],
-      [
-        'Quota',
+      'Restricted by': restrictions,
+      Quota:
         machine.quota &&
-          `${digits(machine.quota.cpus)} CPUs (${machine.quota.source})`,
-      ],
-      ['Shape hash', machine.shapeHash],
-    ]),
+        `${digits(machine.quota.cpus)} CPUs (${machine.quota.source})`,
+      'Shape hash': machine.shapeHash,
+    }),
     warnings,
   );
 }
@@ -318,25 +314,15 @@ function effort(measured: Measured, started: string): HTMLElement {
   ];
   return section(
     'How it was measured',
-    facts([
-      ['Time', `${seconds(spent.spent_s)} of ${seconds(spent.budget_s)}`],
-      [
-        'Pairs',
-        `${spent.pairs_measured ?? '–'} measured, ${spent.pairs_skipped ?? '–'} skipped, ${spent.pairs_verified ?? '–'} verified of which ${spent.pairs_disagreed ?? '–'} disagreed; up to ${spent.parallel_pairs ?? '–'} at the same time`,
-      ],
-      [
-        'Batches',
-        `${wholeNumber(spent.batches)}; thrown away for a switch ${spent.batches_switched ?? '–'}, for steal ${spent.batches_stolen ?? '–'}`,
-      ],
-      [
-        'Steal',
+    facts({
+      Time: `${seconds(spent.spent_s)} of ${seconds(spent.budget_s)}`,
+      Pairs: `${spent.pairs_measured ?? '–'} measured, ${spent.pairs_skipped ?? '–'} skipped, ${spent.pairs_verified ?? '–'} verified of which ${spent.pairs_disagreed ?? '–'} disagreed; up to ${spent.parallel_pairs ?? '–'} at the same time`,
+      Batches: `${wholeNumber(spent.batches)}; thrown away for a switch ${spent.batches_switched ?? '–'}, for steal ${spent.batches_stolen ?? '–'}`,
+      Steal:
         typeof spent.steal_share === 'number' && percent(spent.steal_share),
-      ],
-      ['Seed', String(survey.seed ?? '')],
-      ['Started', started],
-    ]),
-    notes.length > 0
-      ? h('ul', ...notes.map((note) => h('li', visible(note))))
-      : null,
+      Seed: String(survey.seed ?? ''),
+      Started: started,
+    }),
+    notes.length > 0 ? h('ul', ...notes.map((note) => h('li', note))) : null,
   );
 }

@@ -1,6 +1,6 @@
 // Any record as its fields: for records that have no drawing of their own.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import type { AnyRecord } from '../../source';
 import type { View } from '../../view';
 import { copyButton, section } from '../../words';
@@ -18,7 +18,7 @@ export function plainView(record: AnyRecord): View {
     section(
       'Fields',
       copyButton(text, 'the record'),
-      h('pre', { tabIndex: 0 }, visible(text.slice(0, MAX_SHOWN)) + cut),
+      h('pre', { tabIndex: 0 }, text.slice(0, MAX_SHOWN) + cut),
     ),
   );
   return { element, dispose: () => undefined };

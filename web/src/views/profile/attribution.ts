@@ -1,11 +1,11 @@
 // A difference taken apart: which part of it comes from what.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { items, list, number, text } from '../../fields';
 import { percent } from '../../format';
 import type { AttributionRecord, FleetAttribution } from '../../records';
-import type { Table } from '../../table';
-import { tableElement } from '../../table';
+import { type Table, tableElement } from '../../table';
+
 import { section } from '../../words';
 import { signedTime } from './shape';
 
@@ -19,12 +19,12 @@ export function attributionTable(found: Attribution): Table {
         ? 'Elapsed per unit of work'
         : 'CPU time per unit of work',
     columns: [
-      { name: 'Part' },
+      'Part',
       ...['Change', 'Interval', 'Share'].map((name) => ({
         name,
         isNumber: true,
       })),
-      { name: 'Why' },
+      'Why',
     ],
     rows: items(found.parts).map((part) => {
       const time = part.delta_s;
@@ -52,7 +52,7 @@ export const attributions = (
       ]
         .filter(Boolean)
         .join(' of '),
-      h('p', visible(text(found.sentence))),
+      h('p', text(found.sentence)),
       tableElement(attributionTable(found)),
     ),
   );

@@ -4,9 +4,9 @@
 import { h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
 import { drawingKinds, HEADING, saveMenu, sheet } from '../../save';
-import type { Theme } from '../../theme';
+import { type Theme, onTheme, theme } from '../../theme';
 import { onPrint } from '../../print';
-import { onTheme, theme } from '../../theme';
+
 import type { Part, Place } from '../../view';
 import { inkOn } from '../../colour-scale';
 import type { Box, Flame } from './shape';
@@ -172,7 +172,6 @@ function tools(handle: Handle, invert?: Invert, place?: Place): HTMLElement {
   const back = h(
     'button',
     {
-      type: 'button',
       onclick: () => {
         toAll(state);
         refresh();
@@ -314,7 +313,7 @@ function drawingOf(
     return svg(
       'g',
       {},
-      svg('title', {}, `${visible(frame.name)}: ${frame.words}`),
+      svg('title', {}, `${frame.name}: ${frame.words}`),
       svg('rect', { x, y, width: wide, height: ROW - 1, fill }),
       svg('text', text, label(frame, wide)),
     );

@@ -16,8 +16,7 @@ import type {
   ProfileRecord,
   SpotRecord,
 } from '../../records';
-import type { Table } from '../../table';
-import { numberColumns } from '../../table';
+import { type Table, numberColumns } from '../../table';
 
 /** A call in a flame graph. */
 export interface Frame {
@@ -298,7 +297,7 @@ export function functionTable(
   return {
     caption: `Functions, the longest own time first${more}${beyond}`,
     columns: [
-      { name: 'Function' },
+      'Function',
       ...numberColumns(
         'Own',
         '± (1 s.e.)',
@@ -307,8 +306,8 @@ export function functionTable(
         'In spin hints',
         'Samples',
       ),
-      { name: 'Module' },
-      { name: 'Where' },
+      'Module',
+      'Where',
     ],
     rows: functions
       .slice(0, most)
@@ -332,7 +331,7 @@ export function threadTable(record: ProfileRecord): Table | null {
   return {
     caption: 'Threads, the busiest first',
     columns: [
-      { name: 'Thread' },
+      'Thread',
       ...numberColumns('Sampled', 'In spin hints', 'CPU time', 'Samples'),
     ],
     rows: threads.map((row) => [
@@ -377,7 +376,7 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
   return {
     caption: `Change of own CPU time per ${diff.unit}, the largest first${left ? `; ${count(left, 'function')} not shown` : ''}`,
     columns: [
-      { name: 'Function' },
+      'Function',
       ...numberColumns(
         'Change',
         '95 % interval',
@@ -385,8 +384,8 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
         'After',
         'In spin hints',
       ),
-      { name: 'Sure?' },
-      { name: 'Module' },
+      'Sure?',
+      'Module',
     ],
     rows: functions
       .slice(0, most)

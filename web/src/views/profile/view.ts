@@ -8,14 +8,16 @@ import { count, digits, percent, seconds, wholeNumber } from '../../format';
 import { adviceLine } from '../../method';
 import type { ProfileDiff, ProfileRecord, SpotRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import type { Table } from '../../table';
-import { tableElement } from '../../table';
+import { type Table, tableElement } from '../../table';
+
 import type { Page, Part, View } from '../../view';
+import type { Facts } from '../../words';
 import { facts, hostFacts, section } from '../../words';
 import { attributions } from './attribution';
 import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
+import { given } from '../../numbers';
 
 /** Functions listed in tables. */
 const MAX_FUNCTIONS = 60;
@@ -27,9 +29,7 @@ const optional = (table: Table | null): HTMLElement | null =>
 const noteList = (
   notes: readonly string[] | null | undefined,
 ): HTMLElement | null =>
-  notes?.length
-    ? h('ul', ...notes.map((note) => h('li', visible(note))))
-    : null;
+  notes?.length ? h('ul', ...notes.map((note) => h('li', note))) : null;
 
 export function profileView(any: AnyRecord, page: Page): View {
   const record = any as ProfileRecord;
@@ -46,7 +46,7 @@ export function profileView(any: AnyRecord, page: Page): View {
   const threads = shape.threadTable(record);
   const element = h(
     'article',
-    h('p.verdict', visible(record.sentence ?? '')),
+    h('p.verdict', record.sentence ?? ''),
     adviceLine(nextStep(record)),
     graph ? section('Calls', graph.element) : null,
     section('Figures', facts(figures(record))),
@@ -55,7 +55,7 @@ export function profileView(any: AnyRecord, page: Page): View {
     threads ? section('Threads', tableElement(threads)) : null,
     section(
       'How it was sampled',
-      facts([...hostFacts(record.host), ...sampling(record)]),
+      facts({ ...hostFacts(record.host), ...sampling(record) }),
       noteList(record.notes),
     ),
   );
@@ -80,42 +80,34 @@ function functions(table: Table | null): HTMLElement | null {
   return table ? section('Functions', tableElement(table)) : null;
 }
 
-function figures(record: ProfileRecord): [string, string | null][] {
+function figures(record: ProfileRecord): Facts {
   const { total, work, kernel, waits, pause } = record;
   const share = (cpu_s: number | null | undefined): string | null =>
     typeof cpu_s !== 'number'
       ? null
       : `${seconds(cpu_s)} (${percent(cpu_s / Math.max(total?.cpu_s ?? 0, 1e-12))})`;
   const each = total?.cpu_s_per_unit;
-  return [
-    ['CPU time', total ? seconds(total.cpu_s) : null],
-    [
-      `CPU time per ${work?.unit ?? 'unit'}`,
-      typeof each === 'number' ? seconds(each) : null,
-    ],
-    ['In the kernel', kernel ? share(kernel.cpu_s) : null],
-    ['Waiting in spin hints', waits ? share(waits.cpu_s) : null],
-    ['Broken stacks', record.stacks ? shape.stackWords(record) : null],
-    [
-      'A PAUSE takes',
-      pause ? `${digits(pause.ns)} ns on CPU ${pause.cpu}` : null,
-    ],
-    ['Runs', record.runs ? String(record.runs.length) : null],
-  ];
+  return {
+    'CPU time': total ? seconds(total.cpu_s) : null,
+    [`CPU time per ${work?.unit ?? 'unit'}`]: given(each, seconds),
+    'In the kernel': kernel ? share(kernel.cpu_s) : null,
+    'Waiting in spin hints': waits ? share(waits.cpu_s) : null,
+    'Broken stacks': record.stacks ? shape.stackWords(record) : null,
+    'A PAUSE takes': pause
+      ? `${digits(pause.ns)} ns on CPU ${pause.cpu}`
+      : null,
+    Runs: record.runs ? String(record.runs.length) : null,
+  };
 }
 
-function sampling(record: ProfileRecord): [string, string | null][] {
-  return [
-    [
-      'Samples by',
-      record.event ? `${record.event} at ${record.hz ?? '–'} Hz` : null,
-    ],
-    ['Lost samples', record.lost ? String(record.lost) : null],
-    [
-      'CPU time of pinwise itself',
-      typeof record.own_cpu_s === 'number' ? seconds(record.own_cpu_s) : null,
-    ],
-  ];
+function sampling(record: ProfileRecord): Facts {
+  return {
+    'Samples by': record.event
+      ? `${record.event} at ${record.hz ?? '–'} Hz`
+      : null,
+    'Lost samples': record.lost ? String(record.lost) : null,
+    'CPU time of pinwise itself': given(record.own_cpu_s, seconds),
+  };
 }
 
 /** The hottest instructions with the code around them. */
@@ -178,7 +170,7 @@ function spotElement(
           },
           h(
             'table',
-            h('caption', visible(shape.fileName(spot.module))),
+            h('caption', shape.fileName(spot.module)),
             h('thead', h('tr', ...heads)),
             h('tbody', ...rows),
           ),
@@ -215,16 +207,16 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
   const table = shape.changeTable(diff, MAX_FUNCTIONS);
   const element = h(
     'article',
-    h('p.verdict', visible(diff.headline ?? '')),
-    ...(diff.sentences ?? []).map((sentence) => h('p', visible(sentence))),
+    h('p.verdict', diff.headline ?? ''),
+    ...(diff.sentences ?? []).map((sentence) => h('p', sentence)),
     pausing ? h('p', pausing) : null,
     graph ? section('Calls', graph.element) : null,
     section(
       'All together',
-      facts([
-        ['CPU time', shape.changeWords(diff.total, diff.unit)],
-        ['Waiting in spin hints', shape.changeWords(diff.waits, diff.unit)],
-      ]),
+      facts({
+        'CPU time': shape.changeWords(diff.total, diff.unit),
+        'Waiting in spin hints': shape.changeWords(diff.waits, diff.unit),
+      }),
     ),
     ...attributions(diff.attributions),
     table ? section('Functions', tableElement(table)) : null,
@@ -241,10 +233,10 @@ function sides(diff: ProfileDiff): Table {
   return {
     caption: 'Before and after',
     columns: [
-      { name: 'Side' },
-      { name: 'Record' },
-      { name: 'About' },
-      { name: 'Host' },
+      'Side',
+      'Record',
+      'About',
+      'Host',
       ...['Units', 'Samples', 'CPU time', 'A PAUSE takes'].map((name) => ({
         name,
         isNumber: true,

@@ -1,20 +1,21 @@
 // Field reports: claims and results.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { seconds } from '../../format';
 import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import type { Page, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type View, stack } from '../../view';
+
 import { facts, section } from '../../words';
 import { claimRows, VERDICTS } from './shape';
+import { given } from '../../numbers';
 
 /** Draws a `pinwise.reproduction/1`. */
 export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
   return stack('article', '', [
-    h('p.verdict', visible(reproduction.sentence ?? '')),
+    h('p.verdict', reproduction.sentence ?? ''),
     reproduction.interrupted
       ? h('p', 'Interrupted: what was finished is shown.')
       : null,
@@ -28,29 +29,19 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
     ...(reproduction.reports ?? []).map(reportPart),
     section(
       'How it was done',
-      facts([
-        [
-          'Where',
-          reproduction.simulated
-            ? "on the reports' machines, simulated"
-            : 'on this machine',
-        ],
-        ['Host', reproduction.host],
-        [
-          'Seed',
-          typeof reproduction.seed === 'number'
-            ? String(reproduction.seed)
-            : null,
-        ],
-        [
-          'Took',
+      facts({
+        Where: reproduction.simulated
+          ? "on the reports' machines, simulated"
+          : 'on this machine',
+        Host: reproduction.host,
+        Seed: given(reproduction.seed, String),
+        Took:
           typeof reproduction.elapsed_s === 'number' &&
           reproduction.elapsed_s > 0
             ? seconds(reproduction.elapsed_s)
             : null,
-        ],
-        ['pinwise', reproduction.pinwise_version],
-      ]),
+        pinwise: reproduction.pinwise_version,
+      }),
     ),
   ]);
 }
@@ -62,13 +53,13 @@ function claims(record: Reproduction): HTMLElement {
     sortableTable({
       caption: 'What was reported, and what was measured here',
       columns: [
-        { name: 'Claim' },
-        { name: 'Reported' },
-        { name: 'Measured' },
-        { name: 'Verdict' },
-        { name: 'Why' },
-        { name: 'Experiment' },
-        { name: 'Report' },
+        'Claim',
+        'Reported',
+        'Measured',
+        'Verdict',
+        'Why',
+        'Experiment',
+        'Report',
       ],
       rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
     }).element,
@@ -78,19 +69,19 @@ function claims(record: Reproduction): HTMLElement {
 function reportPart(report: ReportRecord): HTMLElement {
   const assumed = report.assumed ?? [];
   return section(
-    visible(report.name ?? ''),
-    h('p.muted', visible(report.machine ?? '')),
+    report.name ?? '',
+    h('p.muted', report.machine ?? ''),
     h(
       'ul',
       ...(report.experiments ?? []).map((e) =>
-        h('li', visible(`${e.name ?? ''}: ${e.question ?? ''}`)),
+        h('li', `${e.name ?? ''}: ${e.question ?? ''}`),
       ),
     ),
     assumed.length > 0
       ? h(
           'details',
           h('summary', `Assumed, not in the report: ${assumed.length}`),
-          h('ul', ...assumed.map((a) => h('li', visible(a)))),
+          h('ul', ...assumed.map((a) => h('li', a))),
         )
       : null,
   );

@@ -5,6 +5,7 @@ import { change, count, percent, quantity } from '../../format';
 import { finite } from '../../numbers';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
+
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';
@@ -115,9 +116,9 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
     table: {
       caption: 'Predictions and what came',
       columns: [
-        { name: 'Placement' },
+        'Placement',
         ...numberColumns('Predicted', '90 % interval', 'Came', 'Off by'),
-        { name: 'What came is' },
+        'What came is',
       ],
       rows: all.map((p, at) => [
         p.arm,
@@ -188,7 +189,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
       caption: 'The leader after each block',
       columns: [
         { name: 'Runs', isNumber: true },
-        { name: 'Leader' },
+        'Leader',
         ...numberColumns(
           'Expected',
           '90 % interval',
@@ -325,10 +326,7 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
     ],
     table: {
       caption: `Change of ${label} from the candidate that has least of a feature to the one that has most`,
-      columns: [
-        { name: 'Feature' },
-        ...numberColumns('Change', '90 % interval'),
-      ],
+      columns: ['Feature', ...numberColumns('Change', '90 % interval')],
       rows: rows.map((r) => [r.meaning, r.change, r.interval]),
     },
   };

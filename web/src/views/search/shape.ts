@@ -82,7 +82,7 @@ export function checksSummary(found: Checks): string {
 }
 
 export const CANDIDATE_COLUMNS = [
-  { name: 'Placement' },
+  'Placement',
   ...numberColumns(
     'Threads',
     'CPUs',
@@ -97,7 +97,7 @@ export const CANDIDATE_COLUMNS = [
     'Beats the best',
     'Truth',
   ),
-  { name: 'As --place takes it' },
+  'As --place takes it',
 ];
 
 /** The cost's unit: the metric's, or none if costs are its inverse. */
@@ -175,7 +175,7 @@ export function candidateRows(record: SearchRecord): Cell[][] {
             sort: p.low,
           }
         : { text: '–', sort: null },
-      { text: p.change || '–', sort: finite(p.ratio) ? p.ratio : null },
+      { text: p.change || '–', sort: p.ratio ?? null },
       cell(p.beats_best, (share) => percent(share)),
       cost(p.truth),
       { text: arm.label && arm.label !== p.arm ? p.arm : '' },
@@ -213,13 +213,11 @@ export function progressSteps(record: SearchRecord): Step[] {
             runs: p.runs,
             leader: p.leader ?? '',
             predicted: p.predicted,
-            low: finite(p.low) ? p.low : null,
-            high: finite(p.high) ? p.high : null,
-            better: finite(p.probability_of_better)
-              ? p.probability_of_better
-              : null,
-            loss: finite(p.expected_loss) ? p.expected_loss : null,
-            regret: finite(p.true_regret) ? p.true_regret : null,
+            low: p.low ?? null,
+            high: p.high ?? null,
+            better: p.probability_of_better ?? null,
+            loss: p.expected_loss ?? null,
+            regret: p.true_regret ?? null,
           },
         ]
       : [],

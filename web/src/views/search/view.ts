@@ -1,7 +1,7 @@
 // A search: what is best and what is nearly as good with less, how well the
 // model predicted it, and every candidate.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { count, fixed, percent, quantity } from '../../format';
 import {
   commandList,
@@ -24,6 +24,7 @@ import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
+import { given } from '../../numbers';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
@@ -94,23 +95,21 @@ function topPart(record: SearchRecord): (Node | null)[] {
   const { verdict, least } = record;
   const isEnded = record.stopped !== null && record.stopped !== undefined;
   return [
-    h('p.verdict', visible(verdict?.sentence ?? '')),
+    h('p.verdict', verdict?.sentence ?? ''),
     headline(verdict?.headline),
     adviceLine(isEnded ? verdict?.advice : null),
     copyBlock(recordCommands(verdict?.commands, null)),
-    ...(verdict?.beside ?? []).map((more) => h('p', visible(more))),
+    ...(verdict?.beside ?? []).map((more) => h('p', more)),
     least?.sentence
       ? h(
           'p',
           h('strong', 'Least resource: '),
-          visible(least.sentence),
-          least.basis ? ` (${visible(least.basis)})` : null,
+          least.sentence,
+          least.basis ? ` (${least.basis})` : null,
         )
       : null,
     copyBlock(recordCommands(least?.commands, null)),
-    isEnded && verdict?.condition
-      ? h('p.muted', visible(verdict.condition))
-      : null,
+    isEnded && verdict?.condition ? h('p.muted', verdict.condition) : null,
   ];
 }
 
@@ -120,37 +119,27 @@ function truthPart(record: SearchRecord): Node | null {
   const unit = costUnit(record);
   return section(
     'Against the true costs of the simulated machine',
-    facts([
-      ['Truly best', truth.best],
-      [
-        'Its cost',
-        typeof truth.cost === 'number' ? quantity(truth.cost, unit) : null,
-      ],
-      [
-        'What was found costs',
-        typeof record.true_regret === 'number'
-          ? `${percent(record.true_regret, 2)} more than that`
-          : null,
-      ],
-      [
-        'os-default',
-        typeof truth.default_ratio === 'number'
-          ? `${fixed(truth.default_ratio, 3)} of the best cost`
-          : null,
-      ],
-      [
-        'Arms that never ran',
+    facts({
+      'Truly best': truth.best,
+      'Its cost': given(truth.cost, (cost) => quantity(cost, unit)),
+      'What was found costs': given(
+        record.true_regret,
+        (trueRegret) => `${percent(trueRegret, 2)} more than that`,
+      ),
+      'os-default': given(
+        truth.default_ratio,
+        (defaultRatio) => `${fixed(defaultRatio, 3)} of the best cost`,
+      ),
+      'Arms that never ran':
         typeof truth.prediction_error === 'number'
           ? `predictions off by ${percent(truth.prediction_error)} (median)`
           : 'all ran',
-      ],
-      [
-        'Coverage',
-        typeof truth.coverage === 'number'
-          ? `${percent(truth.coverage)} of true costs lie in their 90 % intervals`
-          : null,
-      ],
-    ]),
+      Coverage: given(
+        truth.coverage,
+        (coverage) =>
+          `${percent(coverage)} of true costs lie in their 90 % intervals`,
+      ),
+    }),
   );
 }
 
@@ -164,7 +153,7 @@ const MODEL_WORDS: Readonly<Record<string, string>> = {
 function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
   const share = (value: number | null | undefined): string | null =>
-    typeof value === 'number' ? percent(value) : null;
+    given(value, percent);
   const space = (record.space ?? []).flatMap((s) =>
     s.threads && s.shapes && s.placements
       ? [
@@ -174,48 +163,35 @@ function methodPart(record: SearchRecord): HTMLElement {
   );
   return section(
     'How it was searched',
-    facts([
-      ['Command', shellWords(record.command ?? [])],
-      [
-        'Figure',
+    facts({
+      Command: shellWords(record.command ?? []),
+      Figure:
         record.metric?.better === 'higher'
           ? `${record.metric.name}; costs are its inverse`
           : (record.metric?.name ?? null),
-      ],
-      ['Space', space.join('; ')],
-      [
-        'Better by less than',
-        share(plan?.within) ? `${share(plan?.within)} need not be found` : null,
-      ],
-      ['Allowed probability of a better arm', share(plan?.error)],
-      [
-        'Least resource',
-        share(plan?.least_within)
-          ? `may be ${share(plan?.least_within)} worse than the best`
-          : null,
-      ],
-      [
-        'Runs',
-        typeof record.runs_used === 'number'
-          ? `${record.runs_used} to search, ${record.runs?.length ?? 0} in all`
-          : null,
-      ],
-      limitFact(plan?.max_runs, 'runs', plan?.budget_s),
-      [
-        'Model',
-        model?.judgement
-          ? `${MODEL_WORDS[model.judgement] ?? model.judgement}${typeof model.prediction_error === 'number' ? `; first runs missed their predictions by ${percent(model.prediction_error)} (median)` : ''}`
-          : null,
-      ],
-      [
-        'Noise',
-        share(model?.noise_sd)
-          ? `${share(model?.noise_sd)} from run to run`
-          : null,
-      ],
-      endFact(record),
+      Space: space.join('; '),
+      'Better by less than': share(plan?.within)
+        ? `${share(plan?.within)} need not be found`
+        : null,
+      'Allowed probability of a better arm': share(plan?.error),
+      'Least resource': share(plan?.least_within)
+        ? `may be ${share(plan?.least_within)} worse than the best`
+        : null,
+      Runs: given(
+        record.runs_used,
+        (runsUsed) =>
+          `${runsUsed} to search, ${record.runs?.length ?? 0} in all`,
+      ),
+      ...limitFact(plan?.max_runs, 'runs', plan?.budget_s),
+      Model: model?.judgement
+        ? `${MODEL_WORDS[model.judgement] ?? model.judgement}${typeof model.prediction_error === 'number' ? `; first runs missed their predictions by ${percent(model.prediction_error)} (median)` : ''}`
+        : null,
+      Noise: share(model?.noise_sd)
+        ? `${share(model?.noise_sd)} from run to run`
+        : null,
+      ...endFact(record),
       ...runFacts(record),
-    ]),
+    }),
     commandList(recordCommands([], record.again)),
   );
 }

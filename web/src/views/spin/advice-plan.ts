@@ -3,8 +3,8 @@
 import type { ChartPlan } from '../../chart';
 import { count, seconds } from '../../format';
 import { positive } from '../../numbers';
-import type { Panel, Series } from '../../plot';
-import { seriesColour } from '../../plot';
+import { type Panel, type Series, seriesColour } from '../../plot';
+
 import type { AdviceRecord, SpinAdviceRecord } from '../../records';
 
 /** How long each setting spins at present, beside what fits; null if no time is known. */

@@ -3,24 +3,25 @@
 import './style.css';
 
 import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { list } from '../../fields';
 import { quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
 import type { AdviceRecord, SpinAdviceRecord, SpinScan } from '../../records';
-import type { Cell } from '../../sortable';
-import { sortableTable } from '../../sortable';
+import { type Cell, sortableTable } from '../../sortable';
+
 import type { AnyRecord } from '../../source';
-import type { Page, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type View, stack } from '../../view';
+
 import { facts, section } from '../../words';
 import { advicePlan } from './advice-plan';
 import { equalLoops, scanSentence } from './scan';
 import { processorSentence } from './shape';
+import { given } from '../../numbers';
 
 const ns = (value: number | null | undefined): string | null =>
-  typeof value === 'number' ? quantity(value, 'ns') : null;
+  given(value, (value) => quantity(value, 'ns'));
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
@@ -32,16 +33,14 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
       'p.verdict',
       `Spin at most ${ns(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
     ),
-    h('p', visible(advice.rule ?? '')),
+    h('p', advice.rule ?? ''),
     h(
       'p.muted',
-      visible(
-        `${processorSentence(advice.processor)} A wake-up takes ${ns(advice.futex_wake_ns) ?? '–'}, a context switch ${ns(advice.context_switch_ns) ?? '–'}.`,
-      ),
+      `${processorSentence(advice.processor)} A wake-up takes ${ns(advice.futex_wake_ns) ?? '–'}, a context switch ${ns(advice.context_switch_ns) ?? '–'}.`,
     ),
     plan ? chart(plan) : null,
     section('Settings', ...rows.map(settingPart)),
-    ...(advice.notes ?? []).map((note) => h('p.muted', visible(note))),
+    ...(advice.notes ?? []).map((note) => h('p.muted', note)),
   ]);
 }
 
@@ -53,13 +52,13 @@ function settingPart(row: AdviceRecord): HTMLElement {
     value ? `${value}${ns(time) ? `, spins ${ns(time)}` : ''}` : null;
   return h(
     'div.place',
-    h('h3', visible(`${row.runtime ?? ''}: ${row.setting ?? ''}`)),
-    facts([
-      ['How', row.how],
-      ['Usual', spins(row.usual, row.usual_ns)],
-      ['Suggested', spins(row.suggested, row.suggested_ns) ?? 'nothing'],
-      ['Why', row.reasoning],
-    ]),
+    h('h3', `${row.runtime ?? ''}: ${row.setting ?? ''}`),
+    facts({
+      How: row.how,
+      Usual: spins(row.usual, row.usual_ns),
+      Suggested: spins(row.suggested, row.suggested_ns) ?? 'nothing',
+      Why: row.reasoning,
+    }),
     row.verify ? commandList([['Verify', row.verify]]) : null,
   );
 }
@@ -68,7 +67,7 @@ function settingPart(row: AdviceRecord): HTMLElement {
 export function spinScanView(record: AnyRecord, _page: Page): View {
   const scan = record as SpinScan;
   return stack('article', '', [
-    h('p.verdict', visible(scanSentence(scan))),
+    h('p.verdict', scanSentence(scan)),
     adviceLine(
       'See whether a program that runs spends time in them: pinwise spin attach --pid PID.',
     ),
@@ -91,14 +90,14 @@ function loopTable(scan: SpinScan): HTMLElement {
     caption:
       'Loops with spin hints, and the longest time between two checks on known chips; equal loops share a row',
     columns: [
-      { name: 'Function' },
-      { name: 'Kind' },
+      'Function',
+      'Kind',
       { name: 'Loops', isNumber: true },
       { name: 'Hints between checks', isNumber: true },
       ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
-      { name: 'Algorithm' },
-      { name: 'Address' },
-      ...(hasBinaries ? [{ name: 'Binary' }] : []),
+      'Algorithm',
+      'Address',
+      ...(hasBinaries ? ['Binary'] : []),
     ],
     rows: equalLoops(scan).map(([loop, ...others]) => [
       { text: loop.function ?? '–' },

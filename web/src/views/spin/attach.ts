@@ -2,18 +2,18 @@
 
 import './style.css';
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { type ChartPlan, chart } from '../../chart';
+
+import { h } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
-import type { Panel } from '../../plot';
-import { COLOURS, seriesColour } from '../../plot';
+import { type Panel, COLOURS, seriesColour } from '../../plot';
+
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
-import type { Page, Part, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type Part, type View, stack } from '../../view';
+
 import {
   facts,
   findingList,
@@ -22,6 +22,7 @@ import {
   shellWords,
 } from '../../words';
 import { numberColumns } from '../../table';
+import { given } from '../../numbers';
 
 /** A place is shown from this share of CPU time on. */
 const MIN_SHARE = 0.005;
@@ -51,7 +52,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   );
   const findings = attach.findings ?? [];
   return stack('article', '', [
-    h('p.verdict', visible(sentence(attach))),
+    h('p.verdict', sentence(attach)),
     adviceLine(
       findings[0]?.advice ||
         (places.length > 0
@@ -72,42 +73,29 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
     ),
     threads(attach),
     findings.length > 0 ? section('Findings', findingList(findings, '')) : null,
-    h('p.muted', visible(methodWords(attach))),
-    ...(attach.notes ?? []).map((note) => h('p.muted', visible(note))),
+    h('p.muted', methodWords(attach)),
+    ...(attach.notes ?? []).map((note) => h('p.muted', note)),
     section(
       'How it was measured',
-      facts([
-        [
-          'Program',
+      facts({
+        Program:
           source && 'command' in source
             ? shellWords(source.command ?? [])
             : source && 'name' in source && source.name,
-        ],
-        ['Placement', source && 'placement' in source && source.placement],
-        [
-          'Samples',
-          `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
-        ],
-        ['Lost', attach.lost],
-        [
-          'Took',
-          typeof attach.wall_s === 'number' ? seconds(attach.wall_s) : null,
-        ],
-        [
-          'pinwise itself',
-          typeof attach.own_cpu_s === 'number'
-            ? `${seconds(attach.own_cpu_s)} of CPU time`
-            : null,
-        ],
-        [
-          'A PAUSE here',
-          typeof attach.pause_ns === 'number'
-            ? quantity(attach.pause_ns, 'ns')
-            : null,
-        ],
+        Placement: source && 'placement' in source && source.placement,
+        Samples: `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
+        Lost: attach.lost,
+        Took: given(attach.wall_s, seconds),
+        'pinwise itself': given(
+          attach.own_cpu_s,
+          (ownCpuS) => `${seconds(ownCpuS)} of CPU time`,
+        ),
+        'A PAUSE here': given(attach.pause_ns, (pauseNs) =>
+          quantity(pauseNs, 'ns'),
+        ),
         ...hostFacts(attach.host),
-        ['Tags', (attach.tags ?? []).join(', ')],
-      ]),
+        Tags: (attach.tags ?? []).join(', '),
+      }),
     ),
   ]);
 }
@@ -189,9 +177,9 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
     table: {
       caption: 'CPU time by kind',
       columns: [
-        { name: 'Kind' },
+        'Kind',
         ...numberColumns('CPU time', 'Share'),
-        { name: 'What its loops do' },
+        'What its loops do',
       ],
       rows: rows.map((r) => [
         r.name,
@@ -213,40 +201,38 @@ function placePart(place: SpinPlace): HTMLElement {
     'div.place',
     h(
       'h3',
-      visible(
-        `${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`,
-      ),
+      `${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`,
     ),
     h(
       'p',
-      h('span.mono', visible(where)),
+      h('span.mono', where),
       ` · ${count(place.samples ?? 0, 'sample')}, ${count(place.threads ?? 0, 'thread')}`,
     ),
-    typeof place.gap_hints === 'number'
-      ? h(
-          'p',
-          `${count(place.gap_hints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns')} there` : ''}.`,
-        )
-      : null,
+    given(place.gap_hints, (gapHints) =>
+      h(
+        'p',
+        `${count(gapHints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns')} there` : ''}.`,
+      ),
+    ),
     ...(place.algorithms ?? []).map((a) =>
       h(
         'p',
         h('strong', `${a.strength ?? 'perhaps'}: `),
-        visible(`${a.name ?? a.algorithm ?? ''}. ${a.why ?? ''}`),
+        `${a.name ?? a.algorithm ?? ''}. ${a.why ?? ''}`,
         (a.tunables ?? []).length > 0
-          ? visible(` Set by ${a.tunables!.join(', ')}.`)
+          ? ` Set by ${a.tunables!.join(', ')}.`
           : '',
       ),
     ),
     callers.length > 0
-      ? h('p.muted', visible(`Called by ${callers.slice(0, 3).join('; ')}`))
+      ? h('p.muted', `Called by ${callers.slice(0, 3).join('; ')}`)
       : null,
     code.length > 0
       ? h(
           'details',
           { open: code.length <= 12 },
           h('summary', 'The loop'),
-          h('pre', { tabIndex: 0 }, visible(code.join('\n'))),
+          h('pre', { tabIndex: 0 }, code.join('\n')),
         )
       : null,
   );
@@ -265,7 +251,7 @@ function threads(record: SpinAttachRecord): HTMLElement {
       caption: 'CPU time of each thread, and of that spun',
       columns: [
         ...numberColumns('Thread', 'Process'),
-        { name: 'Name' },
+        'Name',
         ...numberColumns('CPU time', 'Spun'),
       ],
       rows: (record.threads ?? []).map((t) => [

@@ -5,6 +5,7 @@ import { colourAt, shareOf } from '../../colour-scale';
 import { count, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, look, seriesColour } from '../../plot';
+
 import { wholeTicks } from '../../scales';
 import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
@@ -75,7 +76,7 @@ export function curvePlan(
     table: {
       caption: `${FIGURES[figure]} of the chosen algorithms`,
       columns: [
-        { name: 'Algorithm' },
+        'Algorithm',
         ...counts
           .filter(isShown(counts))
           .map((n) => ({ name: count(n, 'CPU'), isNumber: true })),
@@ -129,11 +130,7 @@ export function mapPlan(record: Predicted): ChartPlan | null {
     table: {
       caption:
         'Cliffs: numbers of CPUs from which an algorithm spins longer at once',
-      columns: [
-        { name: 'Algorithm' },
-        { name: 'From CPUs' },
-        { name: 'Times as long' },
-      ],
+      columns: ['Algorithm', 'From CPUs', 'Times as long'],
       rows: [...marks].map(([name, at]) => [
         name,
         at.map((m) => m.cpus).join(', '),

@@ -1,14 +1,15 @@
 // What the spin-wait hint costs: a sentence, and a table of the CPUs.
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { count, fixed, percent, quantity } from '../../format';
 import { adviceLine } from '../../method';
 import type { LevelRecord, SpinPauseRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { numberColumns, tableElement, withoutEmpty } from '../../table';
-import type { Page, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type View, stack } from '../../view';
+
 import { facts, hostFacts, section } from '../../words';
+import { given } from '../../numbers';
 
 type Maybe = number | null | undefined;
 
@@ -29,11 +30,9 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
     all: readonly (string | null | undefined)[],
     look: string,
   ): HTMLElement[] =>
-    all.flatMap((text) =>
-      text ? [h('p', { class: look }, visible(text))] : [],
-    );
+    all.flatMap((text) => (text ? [h('p', { class: look }, text)] : []));
   return stack('article', '', [
-    h('p.verdict', visible(costSentence(pause))),
+    h('p.verdict', costSentence(pause)),
     ...paragraphs(texts, ''),
     adviceLine(
       check?.is_fine === false
@@ -50,15 +49,10 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
       chipTable(pause),
       section(
         'How it was measured',
-        facts([
-          [
-            'Took',
-            typeof pause.spent_s === 'number'
-              ? quantity(pause.spent_s, 's')
-              : null,
-          ],
+        facts({
+          Took: given(pause.spent_s, (spentS) => quantity(spentS, 's')),
           ...hostFacts(pause.host),
-        ]),
+        }),
       ),
     ),
   ]);
@@ -103,16 +97,16 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
         'Medians with 95 % intervals; two levels are what a neighbour on the core makes',
       columns: [
         ...numberColumns('CPU', 'Time', '95 %', 'Cycles', '95 %', 'Clock'),
-        { name: 'Two levels' },
-        { name: 'Other hints' },
+        'Two levels',
+        'Other hints',
       ],
       rows: (record.cpus ?? []).map((c) => [
         c.cpu,
-        typeof c.pause_ns === 'number' ? nanoseconds(c.pause_ns) : null,
+        given(c.pause_ns, nanoseconds),
         range(c.pause_ns_low, c.pause_ns_high, nanoseconds),
-        typeof c.pause_cycles === 'number' ? cycles(c.pause_cycles) : null,
+        given(c.pause_cycles, cycles),
         range(c.pause_cycles_low, c.pause_cycles_high, cycles),
-        typeof c.ghz === 'number' ? `${fixed(c.ghz, 2)} GHz` : null,
+        given(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
         (c.levels ?? [])
           .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
           .join(', '),
@@ -141,28 +135,29 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
       withoutEmpty({
         caption: 'Published cost of the chip that this seems to be',
         columns: [
-          { name: 'Chip' },
-          { name: 'CPUs' },
+          'Chip',
+          'CPUs',
           ...numberColumns('Published, cycles', 'Measured'),
-          { name: 'Agrees' },
-          { name: 'Chips with a cheaper one' },
+          'Agrees',
+          'Chips with a cheaper one',
         ],
         rows: chips.map((c) => [
           c.name,
           c.cpus,
           range(c.published_low, c.published_high, String),
-          typeof c.measured_cycles === 'number'
-            ? fixed(c.measured_cycles, 1)
-            : null,
+          given(c.measured_cycles, (measuredCycles) =>
+            fixed(measuredCycles, 1),
+          ),
           answer(c.agrees),
-          typeof c.cheaper_chips === 'number'
-            ? `${c.cheaper_chips} of ${c.known_chips ?? '?'}`
-            : null,
+          given(
+            c.cheaper_chips,
+            (cheaperChips) => `${cheaperChips} of ${c.known_chips ?? '?'}`,
+          ),
         ]),
       }),
     ),
     ...[...sources]
       .filter(Boolean)
-      .map((source) => h('p.muted', visible(`Published by ${source}.`))),
+      .map((source) => h('p.muted', `Published by ${source}.`)),
   );
 }

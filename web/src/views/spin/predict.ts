@@ -3,19 +3,20 @@
 
 import './style.css';
 
-import { h, visible } from '../../dom';
+import { h } from '../../dom';
 import { change, fixed, seconds } from '../../format';
 import { chartSlot } from '../../keep';
 import { adviceLine } from '../../method';
 import type { ProcessorRecord, SpinPredictRecord } from '../../records';
-import type { Cell, SortableTable } from '../../sortable';
-import { sortableTable } from '../../sortable';
+import { type Cell, type SortableTable, sortableTable } from '../../sortable';
+
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { facts, section } from '../../words';
+import type { Facts } from '../../words';
 import { numberColumns } from '../../table';
-import type { Chips } from './charts';
-import { curvePlan, ladderPlan, mapPlan } from './charts';
+import { type Chips, curvePlan, ladderPlan, mapPlan } from './charts';
+
 import type { Predicted } from './shape';
 import {
   algorithms,
@@ -55,18 +56,16 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   drawCount(counts.at(-1) ?? 0);
   const element = h(
     'article',
-    h('p.verdict', visible(predictSentence(predicted))),
+    h('p.verdict', predictSentence(predicted)),
     adviceLine('See which of them a program holds: pinwise spin scan PROGRAM.'),
     h(
       'p',
-      visible(
-        [
-          processorSentence(predicted.from),
-          processorSentence(predicted.processor),
-        ]
-          .filter(Boolean)
-          .join(' '),
-      ),
+      [
+        processorSentence(predicted.from),
+        processorSentence(predicted.processor),
+      ]
+        .filter(Boolean)
+        .join(' '),
     ),
     counts.length > 1 ? choice(predicted, first, drawCurves) : null,
     total.element,
@@ -77,10 +76,10 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     section('Every algorithm', table.element),
     section(
       'Where the figures are from',
-      facts([
+      facts({
         ...provenance('', predicted.processor),
         ...provenance('From: ', predicted.from),
-      ]),
+      }),
     ),
   );
   return {
@@ -132,14 +131,14 @@ function choice(
       ? h(
           'fieldset',
           h('legend', 'Chips'),
-          h('label', from, ' ', visible(record.from.name ?? 'from')),
-          h('label', to, ' ', visible(record.processor?.name ?? 'to')),
+          h('label', from, ' ', record.from.name ?? 'from'),
+          h('label', to, ' ', record.processor?.name ?? 'to'),
         )
       : null,
     h(
       'fieldset',
       h('legend', 'Algorithms that are drawn'),
-      ...boxes.map((box, at) => h('label', box, ' ', visible(names[at]!))),
+      ...boxes.map((box, at) => h('label', box, ' ', names[at]!)),
     ),
   );
 }
@@ -191,15 +190,15 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
     caption:
       'Spins: before it gives up. Blind gap: longest without a look. Wasted: CPU time burnt where all CPUs but one wait in full',
     columns: [
-      { name: 'Algorithm' },
-      { name: 'Of' },
+      'Algorithm',
+      'Of',
       ...numberColumns('CPUs', 'PAUSEs', 'Spins', 'Blind gap', 'Wasted'),
       ...(isMove
         ? [...numberColumns(`On ${record.from?.name ?? 'the first'}`, 'Change')]
         : []),
-      { name: 'PAUSE matters' },
-      { name: 'Then' },
-      { name: 'Settings' },
+      'PAUSE matters',
+      'Then',
+      'Settings',
     ],
     rows: of.map((p) => {
       const move = before.get(p.algorithm);
@@ -240,14 +239,12 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
 function provenance(
   prefix: string,
   processor: ProcessorRecord | null | undefined,
-): [string, string | null | undefined][] {
-  if (!processor) return [];
-  return [
-    [`${prefix}PAUSE`, processor.pause_from],
-    [
-      `${prefix}clock`,
+): Facts {
+  if (!processor) return {};
+  return {
+    [`${prefix}PAUSE`]: processor.pause_from,
+    [`${prefix}clock`]:
       processor.ghz_from ??
-        (processor.ghz ? `${fixed(processor.ghz, 2)} GHz` : null),
-    ],
-  ];
+      (processor.ghz ? `${fixed(processor.ghz, 2)} GHz` : null),
+  };
 }

@@ -1,11 +1,11 @@
 // A replay: what was predicted beside what was measured, and what contention did.
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { type ChartPlan, chart } from '../../chart';
+
+import { h } from '../../dom';
 import { count, fixed, percent, quantity, seconds } from '../../format';
-import type { Axis, Panel, Series } from '../../plot';
-import { seriesColour } from '../../plot';
+import { type Axis, type Panel, type Series, seriesColour } from '../../plot';
+
 import type {
   ContentionCell,
   Having,
@@ -15,11 +15,11 @@ import type {
 import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
-import type { Page, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type View, stack } from '../../view';
+
 import { facts, hostFacts, section } from '../../words';
-import type { ReplayPoint } from './shape';
-import { replayPoints, replaySentence } from './shape';
+import { type ReplayPoint, replayPoints, replaySentence } from './shape';
+import { given } from '../../numbers';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
@@ -36,10 +36,10 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   const verdict = replaySentence(replay);
   const others = (replay.conclusions ?? []).filter((one) => one !== verdict);
   return stack('article', '', [
-    h('p.verdict', visible(verdict)),
+    h('p.verdict', verdict),
     ...plots,
-    ...(replay.notes ?? []).map((note) => h('p.muted', visible(note))),
-    ...others.map((sentence) => h('p', visible(sentence))),
+    ...(replay.notes ?? []).map((note) => h('p.muted', note)),
+    ...others.map((sentence) => h('p', sentence)),
     section('How it was measured', method(replay)),
   ]);
 }
@@ -87,10 +87,10 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
     table: {
       caption: 'Lateness predicted and measured',
       columns: [
-        { name: 'Algorithm' },
+        'Algorithm',
         { name: isHandoff ? 'Held' : 'Delay', isNumber: true },
         ...numberColumns('Predicted', 'Measured', 'Quartiles', 'Error'),
-        { name: 'Stable' },
+        'Stable',
       ],
       rows: known.flatMap(({ of, points }) =>
         points.map((p) => [
@@ -189,7 +189,7 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
     table: {
       caption: 'Under contention',
       columns: [
-        { name: 'Algorithm' },
+        'Algorithm',
         ...numberColumns(
           'Threads',
           'Million per CPU second',
@@ -202,14 +202,12 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
         cells.map((c) => [
           name,
           c.threads,
-          typeof c.operations_per_cpu_s === 'number'
-            ? (c.operations_per_cpu_s / 1e6).toFixed(2)
-            : null,
+          given(c.operations_per_cpu_s, (operationsPerCpuS) =>
+            (operationsPerCpuS / 1e6).toFixed(2),
+          ),
           percent(c.spinning_share, 0),
-          typeof c.longest_ms === 'number' ? seconds(c.longest_ms / 1e3) : null,
-          typeof c.parks_per_1000 === 'number'
-            ? fixed(c.parks_per_1000, 2)
-            : null,
+          given(c.longest_ms, (longestMs) => seconds(longestMs / 1e3)),
+          given(c.parks_per_1000, (parksPer1000) => fixed(parksPer1000, 2)),
         ]),
       ),
     },
@@ -249,9 +247,10 @@ function contentionPanels(
       y: { title: 'million operations per CPU second', hasZero: true },
       series: series(
         (c) =>
-          typeof c.operations_per_cpu_s === 'number'
-            ? c.operations_per_cpu_s / 1e6
-            : null,
+          given(
+            c.operations_per_cpu_s,
+            (operationsPerCpuS) => operationsPerCpuS / 1e6,
+          ),
         (y) => `${fixed(y, 2)} million operations per CPU second`,
         true,
       ),
@@ -276,14 +275,14 @@ function contentionPanels(
 function method(record: SpinReplayRecord): HTMLElement {
   const { hint } = record;
   const ns = (value: number | null | undefined): string | null =>
-    typeof value === 'number' ? quantity(value, 'ns') : null;
+    given(value, (value) => quantity(value, 'ns'));
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
     columns: [
-      { name: 'Algorithm' },
-      { name: 'Of' },
+      'Algorithm',
+      'Of',
       ...numberColumns('Hints before it ends', 'Hints without a look'),
-      { name: 'Then' },
+      'Then',
     ],
     rows: (record.algorithms ?? []).map((a) => [
       a.algorithm,
@@ -295,30 +294,22 @@ function method(record: SpinReplayRecord): HTMLElement {
   });
   return h(
     'div',
-    facts([
-      ['Experiment', record.experiment],
-      ['Chip', record.chip ?? 'this one'],
-      [
-        'Hint',
-        ns(hint?.wanted_ns)
-          ? `${ns(hint?.wanted_ns)}${hint?.made ? `, ${hint.made}` : ''}; achieved ${ns(hint?.achieved_ns) ?? 'unknown'}; own ${ns(hint?.own_ns) ?? 'unknown'}`
-          : null,
-      ],
-      ['CPUs assumed', record.cpus_assumed],
-      [
-        'Lock held for',
-        typeof record.hold_ms === 'number' ? `${record.hold_ms} ms` : null,
-      ],
-      ['Wake-up', ns(record.wake_ns)],
-      [
-        'Items',
-        typeof record.items === 'number'
-          ? `${record.items}, ${record.repeats ?? 1} times`
-          : null,
-      ],
-      ['Priority', record.realtime ? 'real-time' : 'usual'],
+    facts({
+      Experiment: record.experiment,
+      Chip: record.chip ?? 'this one',
+      Hint: ns(hint?.wanted_ns)
+        ? `${ns(hint?.wanted_ns)}${hint?.made ? `, ${hint.made}` : ''}; achieved ${ns(hint?.achieved_ns) ?? 'unknown'}; own ${ns(hint?.own_ns) ?? 'unknown'}`
+        : null,
+      'CPUs assumed': record.cpus_assumed,
+      'Lock held for': given(record.hold_ms, (holdMs) => `${holdMs} ms`),
+      'Wake-up': ns(record.wake_ns),
+      Items: given(
+        record.items,
+        (items) => `${items}, ${record.repeats ?? 1} times`,
+      ),
+      Priority: record.realtime ? 'real-time' : 'usual',
       ...hostFacts(record.host),
-    ]),
+    }),
     algorithms,
   );
 }

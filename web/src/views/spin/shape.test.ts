@@ -6,8 +6,8 @@ import type { CpuPauseRecord } from '../../records';
 import { advicePlan } from './advice-plan';
 import { costSentence } from './pause';
 import { equalLoops, scanSentence } from './scan';
-import type { Predicted } from './shape';
 import {
+  type Predicted,
   algorithms,
   cliffMarks,
   cpuCounts,

@@ -1,18 +1,18 @@
 // A moment of the live view: how busy the CPUs are, and which threads keep them so.
 
-import type { ChartPlan } from '../../chart';
-import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { type ChartPlan, chart } from '../../chart';
+
+import { h } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
-import { finite } from '../../numbers';
+import { finite, given } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
-import type { Cell } from '../../sortable';
-import { sortableTable } from '../../sortable';
+import { type Cell, sortableTable } from '../../sortable';
+
 import type { AnyRecord } from '../../source';
-import type { Page, View } from '../../view';
-import { stack } from '../../view';
+import { type Page, type View, stack } from '../../view';
+
 import { facts, section } from '../../words';
 
 const share = (value: Maybe<number>): Cell =>
@@ -26,7 +26,7 @@ export function topView(record: AnyRecord, _page: Page): View {
   const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
   const sharing = top.smt_sharing;
   return stack('article', '', [
-    h('p.verdict', visible(sentence(top, cpus))),
+    h('p.verdict', sentence(top, cpus)),
     adviceLine(
       'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
     ),
@@ -34,23 +34,21 @@ export function topView(record: AnyRecord, _page: Page): View {
     section('Threads', threadTable(list(top.threads))),
     section(
       'How it was watched',
-      facts([
-        ['Host', top.host],
-        ['Over', finite(top.interval_s) ? seconds(top.interval_s) : null],
-        ['By', top.tier],
-        [
-          'Overhead per context switch',
-          finite(top.cost_ns_per_switch)
-            ? quantity(top.cost_ns_per_switch, 'ns')
-            : null,
-        ],
-        [
-          'Cores shared by SMT siblings while others idled',
-          finite(sharing?.avoidable) ? sharing.avoidable.toFixed(1) : null,
-        ],
-        ['Threads not listed', top.threads_left_out],
-      ]),
-      ...list(top.notes).map((note) => h('p.muted', visible(note))),
+      facts({
+        Host: top.host,
+        Over: given(top.interval_s, seconds),
+        By: top.tier,
+        'Overhead per context switch': given(
+          top.cost_ns_per_switch,
+          (costNsPerSwitch) => quantity(costNsPerSwitch, 'ns'),
+        ),
+        'Cores shared by SMT siblings while others idled': given(
+          sharing?.avoidable,
+          (avoidable) => avoidable.toFixed(1),
+        ),
+        'Threads not listed': top.threads_left_out,
+      }),
+      ...list(top.notes).map((note) => h('p.muted', note)),
     ),
   ]);
 }
@@ -107,15 +105,15 @@ const threadTable = (threads: readonly TopThread[]): HTMLElement =>
   sortableTable({
     caption: 'Threads; shares are of one CPU over the interval',
     columns: [
-      { name: 'Name' },
+      'Name',
       { name: 'Thread', isNumber: true },
-      { name: 'State' },
+      'State',
       { name: 'CPU', isNumber: true },
       { name: 'CPU time', isNumber: true },
       { name: 'Queued', isNumber: true },
       { name: 'Migrations/s', isNumber: true },
       { name: 'Switches/s', isNumber: true },
-      { name: 'Allowed CPUs' },
+      'Allowed CPUs',
     ],
     rows: threads.map((thread) => {
       const figure = (value: Maybe<number>, digits = 0): Cell =>

@@ -1,11 +1,10 @@
 // The timeline's state in the address: a link shows what its sender saw. What is missing, or makes
 // no sense for this trace, has its initial value.
 
-import type { ColourBy } from './colours';
-import { COLOURINGS } from './colours';
+import { type ColourBy, COLOURINGS } from './colours';
+
 import type { Rows } from './lanes';
-import type { Window } from './scene';
-import { within } from './scene';
+import { type Window, within } from './scene';
 
 /** What a link to the timeline keeps. */
 export interface Shown {

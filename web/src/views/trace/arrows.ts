@@ -2,8 +2,8 @@
 // which it was queued. Records do not keep who woke it, nor wake-ups after which it waited less
 // than the shortest wait kept.
 
-import type { Lanes } from './lanes';
-import { firstAfter } from './lanes';
+import { type Lanes, firstAfter } from './lanes';
+
 import type { Scene, Window } from './scene';
 
 export interface Arrow {

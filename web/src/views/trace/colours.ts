@@ -3,9 +3,9 @@
 // first cue only; names in slices, the tooltip and the search are the second.
 
 import type { Theme } from '../../theme';
-import { CAUSES } from './lanes';
+import { CAUSES, type Rows } from './lanes';
 import { pixel } from './raster';
-import type { Rows } from './lanes';
+
 import type { Scene } from './scene';
 
 export const COLOURINGS = ['thread', 'cpu', 'llc', 'cause'] as const;

@@ -2,11 +2,10 @@
 
 import { visible } from '../../dom';
 import { count, percent, seconds } from '../../format';
-import type { Lanes, Rows } from './lanes';
-import { firstAfter, sliceAt, Summer } from './lanes';
+import { type Lanes, type Rows, firstAfter, sliceAt, Summer } from './lanes';
+
 import { sharesAt, spansOfRow } from './others';
-import type { Scene, Window } from './scene';
-import { moveOf, queuedOn, rowName } from './scene';
+import { type Scene, type Window, moveOf, queuedOn, rowName } from './scene';
 
 /** What a place of the timeline shows, as one sentence. */
 export function describe(

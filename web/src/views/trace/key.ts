@@ -1,14 +1,13 @@
 // What colours and marks of the timeline mean, and what keys do.
 
-import { h, svg, visible } from '../../dom';
+import { h, svg } from '../../dom';
 import { count, seconds } from '../../format';
 import type { Theme } from '../../theme';
 import { causeColour, Palette } from './colours';
 import { CAUSE_WORDS } from './describe';
 import { knowsOthers } from './others';
 import type { Scene } from './scene';
-import type { State } from './state';
-import { colourOf } from './state';
+import { type State, colourOf } from './state';
 
 /** CPUs and caches named at most, and threads, whose names are longer. */
 const MAX_NAMED = 16;
@@ -22,7 +21,7 @@ const swatch = (colour: string, name: string): HTMLElement =>
       { width: 14, height: 14, 'aria-hidden': 'true' },
       svg('rect', { width: 14, height: 14, rx: 3, fill: colour }),
     ),
-    ` ${visible(name)}`,
+    ` ${name}`,
   );
 
 /** A colour and its meaning. */

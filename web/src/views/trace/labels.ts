@@ -2,8 +2,8 @@
 
 import { inkOn } from '../../colour-scale';
 import type { Palette } from './colours';
-import type { Frame } from './frame';
-import { AXIS, rowsSeen, scaleOf } from './frame';
+import { type Frame, AXIS, rowsSeen, scaleOf } from './frame';
+
 import { firstAfter, firstFrom } from './lanes';
 import { moveOf } from './scene';
 

@@ -3,16 +3,15 @@
 
 import { h } from '../../dom';
 import { percent } from '../../format';
-import type { Theme } from '../../theme';
-import { theme } from '../../theme';
+import { type Theme, theme } from '../../theme';
+
 import { Depth, sumWaits } from './depth';
 import { moment } from './describe';
 import { Summer } from './lanes';
 import { gutterOf, timeOf } from './pointer';
-import type { Scene } from './scene';
-import { within } from './scene';
-import type { Handle } from './state';
-import { press } from './state';
+import { type Scene, within } from './scene';
+
+import { type Handle, press } from './state';
 
 const HEIGHT = 34;
 

@@ -1,11 +1,11 @@
 // One frame of the timeline, on a canvas.
 
 import { seconds } from '../../format';
-import type { Arrow } from './arrows';
-import { arrowsOf } from './arrows';
+import { type Arrow, arrowsOf } from './arrows';
+
 import { Palette } from './colours';
-import type { Frame } from './frame';
-import { AXIS, rowsSeen, scaleOf } from './frame';
+import { type Frame, AXIS, rowsSeen, scaleOf } from './frame';
+
 import { fitText, names } from './labels';
 import { Raster } from './raster';
 import { RowPainter } from './rows';

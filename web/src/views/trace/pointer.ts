@@ -1,13 +1,12 @@
 // The pointer on the timeline: a drag selects, with Shift or by touch it moves;
 // a click follows a thread; the wheel zooms; a tooltip says what is below.
 
-import { fill, h, visible } from '../../dom';
+import { fill, h } from '../../dom';
 import { describe, stretchWords } from './describe';
 import { AXIS, rowCount } from './frame';
-import type { Window } from './scene';
-import { panWindow, zoomWindow } from './scene';
-import type { Handle } from './state';
-import { press, reveal, selectionOf, toggleFollow } from './state';
+import { type Window, panWindow, zoomWindow } from './scene';
+
+import { type Handle, press, reveal, selectionOf, toggleFollow } from './state';
 
 /** Width of the rows' names. */
 export const gutterOf = (width: number): number => (width < 500 ? 84 : 150);
@@ -180,8 +179,8 @@ function showTip(
   });
   fill(
     tip,
-    h('p', visible(describe(scene, rows, cursor.row, cursor.time))),
-    stretch ? h('p', visible(stretch)) : null,
+    h('p', describe(scene, rows, cursor.row, cursor.time)),
+    stretch ? h('p', stretch) : null,
   );
   tip.hidden = false;
   const frame = tip.offsetParent?.getBoundingClientRect();

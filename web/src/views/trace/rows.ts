@@ -1,16 +1,16 @@
 // The rows of a frame, as pixels: how busy, who queues, who migrates, and single slices with
 // borders if there is room for them.
 
-import type { Frame } from './frame';
-import { rowsSeen } from './frame';
+import { type Frame, rowsSeen } from './frame';
+
 import type { Columns, Lanes } from './lanes';
 import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
-import type { Palette } from './colours';
-import { causeColour, mix } from './colours';
+
+import { type Palette, causeColour, mix } from './colours';
+
 import { Depth, sumWaits } from './depth';
 import { shareOfRest, sharesAt, spansOfRow } from './others';
-import type { Raster } from './raster';
-import { pixel } from './raster';
+import { type Raster, pixel } from './raster';
 
 /** A row shows single slices if it has at most one for this many pixels. */
 const PIXELS_PER_SLICE = 3;

@@ -4,13 +4,14 @@ import { parseCpus } from '../../cpus';
 import { visible } from '../../dom';
 import type { Slices, Spans } from './decode';
 import { sharingOf, slicesOf, waitsOf } from './decode';
+
 import { finite } from '../../numbers';
 import type { CpuSpans, TraceRecord } from '../../records';
 import type { Columns, Keys, Lanes, Ordered, Rows } from './lanes';
 import { byCpu, byThread, keysFor, Summer } from './lanes';
+
 import { causesBefore, previousCpus, timeOrder } from './order';
-import type { Steps } from './steps';
-import { finish, lazily } from './steps';
+import { type Steps, finish, lazily } from './steps';
 
 /** Everything that the timeline needs, ns since the trace's first moment. */
 export interface Scene {

@@ -1,12 +1,13 @@
 // A trace's timeline and figures, without a canvas.
 
 import { describe as group, expect, test } from 'vitest';
+import { headOf } from '../../table';
 
 import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
-import type { Slices } from './decode';
-import { slicesOf, waitsOf } from './decode';
-import type { Ordered } from './lanes';
-import { byCpu, byThread, sliceAt, Summer } from './lanes';
+import { type Slices, slicesOf, waitsOf } from './decode';
+
+import { type Ordered, byCpu, byThread, sliceAt, Summer } from './lanes';
+
 import type { LowerBound, TraceRecord } from '../../records';
 import { describe } from './describe';
 import { previousCpus, timeOrder } from './order';
@@ -250,27 +251,24 @@ group('places in words', () => {
 
 group('figures', () => {
   test('leave out what is not known', () => {
-    const shown = Object.fromEntries(
-      shape.headline({ elapsed_s: 2, totals: { cpu_s: 1, switches: null } }),
-    );
+    const shown = shape.headline({
+      elapsed_s: 2,
+      totals: { cpu_s: 1, switches: null },
+    });
     expect(shown['Elapsed']).toBe('2.00 s');
     expect(shown['Switches']).toBeNull();
-    const bounded = Object.fromEntries(
-      shape.headline({
-        totals: { cpu_s: 1 },
-        waits: { total_s: 3 },
-        lower_bounds: ['queued'],
-      }),
-    );
+    const bounded = shape.headline({
+      totals: { cpu_s: 1 },
+      waits: { total_s: 3 },
+      lower_bounds: ['queued'],
+    });
     expect(bounded['Waited in run queues']).toBe('at least 3.00 s');
     expect(bounded['CPU time']).toBe('1.00 s');
     const queued = (lower_bounds: LowerBound[]): unknown =>
-      Object.fromEntries(
-        shape.headline({
-          waits: { total_s: 3, is_upper_bound: true },
-          lower_bounds,
-        }),
-      )['Waited in run queues'];
+      shape.headline({
+        waits: { total_s: 3, is_upper_bound: true },
+        lower_bounds,
+      })['Waited in run queues'];
     expect(queued([])).toBe('at most 3.00 s');
     expect(queued(['queued'])).toBe('about 3.00 s');
     expect(shape.migrationTable({})).toBeNull();
@@ -387,7 +385,9 @@ test('a column shows what is unknown of CPUs, where it is', () => {
   const named = (unknown_s: number | null): (string | number | null)[] => {
     const cpus = [{ cpu: 0, own_s: 25e-6, unknown_s }];
     const table = shape.cpuTable({ ...SMALL, cpus });
-    const at = table!.columns.findIndex(({ name }) => name === 'Unknown');
+    const at = table!.columns.findIndex(
+      (column) => headOf(column).name === 'Unknown',
+    );
     return table!.rows.map((row) => (at < 0 ? null : (row[at] as string)));
   };
   expect(named(50e-6)).toEqual(['50.0 %']);

@@ -10,10 +10,11 @@ import type {
   TraceRecord,
   WaitCauses,
 } from '../../records';
-import type { Table } from '../../table';
-import { numberColumns } from '../../table';
+import { type Table, numberColumns } from '../../table';
+
+import type { Facts } from '../../words';
 import { causeName } from '../../words';
-import { finite } from '../../numbers';
+import { finite, given } from '../../numbers';
 import type { Spans } from './decode';
 import { CAUSE_WORDS } from './describe';
 
@@ -47,13 +48,8 @@ export function verdict(record: TraceRecord): string {
 }
 
 /** Figures at a glance; those that the source did not report are left out. */
-export function headline(record: TraceRecord): [string, Maybe<string>][] {
+export function headline(record: TraceRecord): Facts {
   const totals = record.totals ?? {};
-  const known = (
-    value: Maybe<number>,
-    words: (value: number) => string,
-  ): string | null =>
-    value === null || value === undefined ? null : words(value);
   const bounded = (figure: LowerBound, text: string): string => {
     const isLower = record.lower_bounds?.includes(figure);
     const isUpper =
@@ -64,70 +60,48 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
   };
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
-  return [
-    ['Elapsed', known(record.elapsed_s, seconds)],
-    [
-      'CPU time',
-      known(totals.cpu_s, (value) => bounded('cpu_time', seconds(value))),
-    ],
-    [
-      'Threads',
-      known(totals.threads, (value) =>
-        bounded(
-          'threads',
-          `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`,
-        ),
+  return {
+    Elapsed: given(record.elapsed_s, seconds),
+    'CPU time': given(totals.cpu_s, (value) =>
+      bounded('cpu_time', seconds(value)),
+    ),
+    Threads: given(totals.threads, (value) =>
+      bounded(
+        'threads',
+        `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`,
       ),
-    ],
-    [
-      'Switches',
-      known(totals.switches, (value) =>
-        bounded(
-          'switches',
-          `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
-        ),
+    ),
+    Switches: given(totals.switches, (value) =>
+      bounded(
+        'switches',
+        `${value.toLocaleString('en-US')}${given(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
       ),
-    ],
-    [
-      'Moves between CPUs',
-      known(allMigrations(totals.migrations), (value) =>
-        bounded('migrations', value.toLocaleString('en-US')),
+    ),
+    'Moves between CPUs': given(allMigrations(totals.migrations), (value) =>
+      bounded('migrations', value.toLocaleString('en-US')),
+    ),
+    'Waited in run queues': given(record.waits?.total_s, (value) =>
+      bounded(
+        'queued',
+        `${seconds(value)}${given(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
       ),
-    ],
-    [
-      'Waited in run queues',
-      known(record.waits?.total_s, (value) =>
-        bounded(
-          'queued',
-          `${seconds(value)}${known(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
-        ),
-      ),
-    ],
-    [
-      'Avoidable SMT sharing',
-      known(
-        sharing?.seconds,
-        (value) =>
-          `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`,
-      ),
-    ],
-    [
-      'Queued while a CPU idled',
-      known(
-        idle?.seconds,
-        (value) =>
-          `${seconds(value)}${known(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
-      ),
-    ],
-    ['Tier', record.tier],
-    [
-      'Cost of tracing',
-      known(
-        record.cost?.percent_of_cpu,
-        (value) => `about ${percent(value / 100, 2)} of CPU time`,
-      ),
-    ],
-  ];
+    ),
+    'Avoidable SMT sharing': given(
+      sharing?.seconds,
+      (value) =>
+        `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`,
+    ),
+    'Queued while a CPU idled': given(
+      idle?.seconds,
+      (value) =>
+        `${seconds(value)}${given(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
+    ),
+    Tier: record.tier,
+    'Cost of tracing': given(
+      record.cost?.percent_of_cpu,
+      (value) => `about ${percent(value / 100, 2)} of CPU time`,
+    ),
+  };
 }
 
 /** Moves by the boundary that was crossed; null if there were none. */
@@ -144,7 +118,7 @@ export function migrationTable(record: TraceRecord): Table | null {
   );
   return {
     caption: 'Moves between CPUs, by the outermost boundary crossed',
-    columns: [{ name: 'Boundary' }, ...numberColumns('Moves', 'Share')],
+    columns: ['Boundary', ...numberColumns('Moves', 'Share')],
     rows,
   };
 }
@@ -171,7 +145,7 @@ function parts(
     ]);
   return {
     caption,
-    columns: [{ name: what }, ...numberColumns('Time', 'Share')],
+    columns: [what, ...numberColumns('Time', 'Share')],
     rows,
   };
 }
@@ -216,8 +190,8 @@ export function blockedTable({ blocked }: TraceRecord): Table | null {
   return {
     caption: 'What threads waited for when a look found them blocked',
     columns: [
-      { name: 'Process' },
-      { name: 'Waiting for' },
+      'Process',
+      'Waiting for',
       ...numberColumns('Looks', 'Share of its looks'),
     ],
     rows,
@@ -243,7 +217,7 @@ export function memoryTable({ memory }: TraceRecord): Table | null {
   return {
     caption: `Memory: ${bytes(all)} on average over ${count(memory.looks ?? 0, 'look')}, ${share(memory.huge_percent)} in huge pages${local ? `; local ${share(local.percent)} (${share(local.low)} to ${share(local.high)}) if all threads use all pages alike` : ''}`,
     columns: [
-      { name: 'NUMA node' },
+      'NUMA node',
       ...numberColumns('Pages', 'Share', 'At the last look', 'CPU time'),
     ],
     rows: nodes.map((node) => [
@@ -263,9 +237,9 @@ export function interruptTable({ interrupts }: TraceRecord): Table | null {
   return {
     caption: `Interrupts and softirqs: ${seconds(interrupts.stolen_s)} while the program had the CPU${finite(share) ? `, ${percent(share / 100)} of its CPU time` : ''}`,
     columns: [
-      { name: 'Cause' },
+      'Cause',
       ...numberColumns('Count', 'Time', 'From the program'),
-      { name: 'Of CPUs’ time' },
+      'Of CPUs’ time',
     ],
     rows: (interrupts.causes ?? []).map((cause) => [
       causeName(cause),
@@ -395,7 +369,7 @@ export function cpuTable(record: TraceRecord): Table | null {
   return {
     caption: 'Each CPU: shares of the time of the trace',
     columns: [
-      { name: 'CPU' },
+      'CPU',
       ...numberColumns(
         'Traced threads',
         'Others',
@@ -423,8 +397,8 @@ export function coreTable(record: TraceRecord): Table | null {
   return {
     caption: 'Each core that was used',
     columns: [
-      { name: 'Core' },
-      { name: 'CPUs' },
+      'Core',
+      'CPUs',
       ...numberColumns(
         'CPU time of traced threads',
         'Busy',

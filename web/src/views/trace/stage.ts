@@ -3,13 +3,12 @@
 
 import { h } from '../../dom';
 import { theme } from '../../theme';
-import type { Frame } from './frame';
-import { AXIS, rowCount, rowHeight } from './frame';
+import { type Frame, AXIS, rowCount, rowHeight } from './frame';
+
 import { Painter } from './paint';
 import { gutterOf } from './pointer';
 import type { Scene } from './scene';
-import type { Handle, State } from './state';
-import { colourOf, markedOf } from './state';
+import { type Handle, type State, colourOf, markedOf } from './state';
 
 /** Maximum share of the window's height for rows. */
 const SHARE = 0.7;

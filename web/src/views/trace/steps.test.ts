@@ -1,7 +1,6 @@
 import { expect, test, vi } from 'vitest';
 
-import type { Steps } from './steps';
-import { finish, inPieces, lazily } from './steps';
+import { type Steps, finish, inPieces, lazily } from './steps';
 
 /** Steps that count themselves. */
 function* counted(done: number[], many: number): Steps<string> {

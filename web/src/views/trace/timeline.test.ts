@@ -2,15 +2,16 @@
 // arrows, colours, the queue. No canvas.
 
 import { describe as group, expect, test, vi } from 'vitest';
+import { headOf } from '../../table';
 
 import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
 import type { CpuSpans, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
-import type { Shown } from './address';
-import { fromParams, toParams } from './address';
+import { type Shown, fromParams, toParams } from './address';
+
 import { arrowsOf } from './arrows';
-import type { ColourBy } from './colours';
-import { hashedColour, mix, Palette } from './colours';
+import { type ColourBy, hashedColour, mix, Palette } from './colours';
+
 import { Depth, sumWaits } from './depth';
 import { describe } from './describe';
 import { AXIS, rowHeight } from './frame';
@@ -21,11 +22,18 @@ import { causesBefore, previousCpus, timeOrder } from './order';
 import { knowsOthers, shareOfRest } from './others';
 import { rowAt, timeOf } from './pointer';
 import { pixel } from './raster';
-import type { Scene } from './scene';
-import { sceneOf, threadsNamed } from './scene';
+import { type Scene, sceneOf, threadsNamed } from './scene';
+
 import { finish } from './steps';
-import type { Handle, State } from './state';
-import { markedOf, nextFound, press, selectionOf } from './state';
+import {
+  type Handle,
+  type State,
+  markedOf,
+  nextFound,
+  press,
+  selectionOf,
+} from './state';
+
 import { totalsOf, totalsTable } from './totals';
 
 // Themes ask the browser what the system prefers.
@@ -154,7 +162,7 @@ group('a selection', () => {
   test('is given as a table that says which waits it counts', () => {
     const table = totalsTable(scene, { from: 0, to: 100_000 });
     expect(table.caption).toContain('2 threads; waits of 10.0 ns and more');
-    const names = table.columns.map((column) => column.name);
+    const names = table.columns.map((column) => headOf(column).name);
     expect(names.filter((name) => name.startsWith('Waiting:'))).toHaveLength(2);
     const row = table.rows.find((cells) => cells[0]!.text.endsWith('7'))!;
     expect(row.map((cell) => cell.text)).toEqual([

@@ -3,8 +3,8 @@
 import { h, visible } from '../../dom';
 import { count } from '../../format';
 import { copyButton } from '../../words';
-import type { ColourBy } from './colours';
-import { COLOURINGS } from './colours';
+import { type ColourBy, COLOURINGS } from './colours';
+
 import { AXIS } from './frame';
 import type { Rows } from './lanes';
 import { panWindow, threadsNamed, zoomWindow } from './scene';
@@ -89,7 +89,6 @@ function steps(handle: Handle): HTMLElement[] {
     h(
       'button',
       {
-        type: 'button',
         onclick: () => {
           act();
           handle.refresh();
@@ -162,7 +161,7 @@ function finder(handle: Handle): {
 export function selectionTools(handle: Handle): HTMLElement {
   const { state } = handle;
   const button = (name: string, act: () => void): HTMLElement =>
-    h('button', { type: 'button', onclick: act }, name);
+    h('button', { onclick: act }, name);
   return h(
     'p.tools',
     button('Zoom to the selection', () => {

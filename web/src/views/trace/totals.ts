@@ -96,7 +96,7 @@ export function totalsTable(scene: Scene, span: Window): SortableTable {
   if (!scene.slices)
     return {
       caption: `Selected: ${where}; each CPU, as far as the record's spans show`,
-      columns: [{ name: 'CPU' }, number('Traced threads'), number('Others')],
+      columns: ['CPU', number('Traced threads'), number('Others')],
       rows: spanRows(scene, span),
     };
   const totals = totalsOf(scene, span);
@@ -114,7 +114,7 @@ export function totalsTable(scene: Scene, span: Window): SortableTable {
   return {
     caption: `Selected: ${where}; ${count(totals.length, 'thread')}${kept}`,
     columns: [
-      { name: 'Thread' },
+      'Thread',
       number('Running'),
       number('Of the span'),
       ...(scene.waits ? [number('Waiting')] : []),

@@ -7,8 +7,8 @@ import { count, seconds } from '../../format';
 import { finite } from '../../numbers';
 import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import type { Table } from '../../table';
-import { tableElement, numberColumns } from '../../table';
+import { type Table, tableElement, numberColumns } from '../../table';
+
 import { adviceLine } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
@@ -16,13 +16,12 @@ import { facts, findingList, hostFacts, section } from '../../words';
 import { topologyOf } from '../machine/at-hand';
 import { CAUSE_WORDS, moment } from './describe';
 import { fromParams } from './address';
-import type { Scene } from './scene';
-import { sceneInSteps, sceneOf } from './scene';
+import { type Scene, sceneInSteps, sceneOf } from './scene';
+
 import * as shape from './shape';
-import type { Steps, Work } from './steps';
-import { inPieces } from './steps';
-import type { Timeline } from './timeline';
-import { timeline } from './timeline';
+import { type Steps, type Work, inPieces } from './steps';
+
+import { type Timeline, timeline } from './timeline';
 
 /** Waits listed in the table. */
 const MAX_WAITS = 50;
@@ -58,7 +57,7 @@ export function traceView(any: AnyRecord, page: Page): View {
   ];
   const element = h(
     'article',
-    h('p.verdict', visible(shape.verdict(record))),
+    h('p.verdict', shape.verdict(record)),
     adviceLine(record.findings?.[0]?.advice),
     section('Timeline', slot),
     section('Findings', findingList(record.findings, 'No findings.')),
@@ -101,7 +100,7 @@ function readLater(
       h(
         'p',
         { role: 'note' },
-        `The timeline cannot be drawn: ${visible(error instanceof Error ? error.message : String(error))}.`,
+        `The timeline cannot be drawn: ${error instanceof Error ? error.message : String(error)}.`,
       ),
     ),
   );
@@ -158,7 +157,7 @@ function notes(record: TraceRecord): HTMLElement {
       `${count(lost.records, 'record')} were lost in ${count(lost.windows ?? 0, 'window')} of ${seconds(lost.seconds)}: nothing in them is counted.`,
     );
   const reported = all.filter((note): note is string => Boolean(note));
-  return h('ul', ...reported.map((note) => h('li', visible(note))));
+  return h('ul', ...reported.map((note) => h('li', note)));
 }
 
 /** The longest waits, each with a button that goes there. */
@@ -220,7 +219,6 @@ function threadTable(record: TraceRecord): HTMLElement {
   const more = h(
     'button',
     {
-      type: 'button',
       onclick: () => {
         shown = rows.length;
         fill();
@@ -232,7 +230,6 @@ function threadTable(record: TraceRecord): HTMLElement {
     const press = h(
       'button',
       {
-        type: 'button',
         onclick: () => {
           isReversed = at === by && !isReversed;
           by = at;
