@@ -3,7 +3,7 @@
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { chromium, firefox } from 'playwright-core';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 
 let browser: Browser;
 
@@ -32,8 +32,6 @@ export function useBrowser(launch = inChromium): void {
 
 export interface Opened {
   page: Page;
-  /** Errors of scripts, of the console, and of the content policy. */
-  errors: string[];
   /** Requested addresses, the page's own among them. */
   requests: string[];
   close(): Promise<void>;
@@ -47,9 +45,15 @@ export interface Look {
   before?: () => void;
   /** Lets a checker's script into the page; what the policy forbids is then not seen. */
   bypassCSP?: boolean;
+  /** Lets the page report errors. */
+  canFail?: boolean;
 }
 
-/** Opens a file or an address. */
+/** What a report or the local site asks for: itself, and what it holds. */
+const OWN = /^(file|data|blob):|^http:\/\/127\.0\.0\.1:/;
+
+/** Opens a file or an address until the end of the test, which fails if scripts, the console or the
+ * content policy report an error, or anything else is asked for. */
 export async function open(place: string, look: Look = {}): Promise<Opened> {
   const context = await browser.newContext({
     viewport: { width: look.width ?? 1100, height: look.height ?? 800 },
@@ -73,6 +77,11 @@ export async function open(place: string, look: Look = {}): Promise<Opened> {
     errors.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
+  onTestFinished(async () => {
+    await context.close();
+    if (!look.canFail) expect(errors).toEqual([]);
+    expect(requests.filter((address) => !OWN.test(address))).toEqual([]);
+  });
   await page.goto(place.includes('://') ? place : pathToFileURL(place).href);
-  return { page, errors, requests, close: () => context.close() };
+  return { page, requests, close: () => context.close() };
 }

@@ -1,7 +1,6 @@
 // How long the report of a large comparison takes to be seen; `npm run bench`,
 // by `cargo lab page`, which measures how long it takes to write.
 
-import path from 'node:path';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
@@ -35,32 +34,13 @@ test('a comparison of 10 arms and 100 runs each', async () => {
   const bench = new Bench();
   bench.file('ten.toml', MACHINE);
   bench.run(
-    '-q',
-    '--machine',
-    'sim:ten.toml',
-    'compare',
-    '--seed',
-    '1',
-    '--max-runs',
-    '100',
-    '--precision',
-    '0.01%',
+    '-q --machine sim:ten.toml compare --seed 1 --max-runs 100 --precision 0.01%',
     ...PLACES.flatMap((place) => ['--place', place]),
     '--',
     'prog',
   );
-  const { id } = (
-    JSON.parse(bench.run('record', 'history', '--format', 'json')) as {
-      records: { id: string }[];
-    }
-  ).records[0]!;
-  const record = JSON.parse(
-    bench.run('record', 'show', '--format', 'json', id),
-  ) as {
-    arms: { runs: unknown[] }[];
-  };
-  const report = path.join(bench.folder, 'report.html');
-  bench.run('record', 'report', id, '-o', report);
+  const record = bench.newest<{ arms: { runs: unknown[] }[] }>();
+  const report = bench.report(record.id);
   const views: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {
     const { page, close } = await open(report);

@@ -32,8 +32,8 @@ test.for(KINDS)(
     if (record === null)
       return console.log(`SKIPPED: this machine makes no ${kind}`);
     const file = recordBench().file('shown.json', JSON.stringify(record));
-    const shown = new Set(numbers(recordBench().run('record', 'show', file)));
-    const { page, close } = await open(reportOf([record]));
+    const shown = new Set(numbers(recordBench().run('record show', file)));
+    const { page } = await open(reportOf([record]));
     await page.locator('main h1').first().waitFor();
     const [columns, most] = RICHER[kind] ?? [/^/, Infinity];
     const headline = await page.evaluate(
@@ -45,7 +45,6 @@ test.for(KINDS)(
         [...row.cells].map((cell) => cell.innerText),
       );
     });
-    await close();
     const heads = table[0] ?? [];
     const compared = table
       .slice(1, 1 + Math.min(most, table.length))

@@ -3,13 +3,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import {
-  HOSTILE,
-  expectHarmless,
-  expectNoErrorsNorRequests,
-  settle,
-  expectWellBehaved,
-} from './conduct';
+import { HOSTILE, expectHarmless, settle, expectWellBehaved } from './conduct';
 import { fakeNode, fakePlan, fakeReport } from './fake-fleet';
 import type { Fields } from './records';
 import { replaceValues, reportOf } from './records';
@@ -76,7 +70,7 @@ describe('a fleet', () => {
       ...fakeReport(),
       outliers: [...outliers, { ...outliers[0], node: '$(reboot)' }],
     };
-    const { page, close } = await open(reportOf([report]));
+    const { page } = await open(reportOf([report]));
     await page
       .context()
       .grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -97,7 +91,6 @@ describe('a fleet', () => {
     expect(await copied('Copy n[1-3]: names of the outliers')).toBe(
       'n[00003,00017]',
     );
-    await close();
   });
 
   test('its map fills the list of nodes by cause, node and figure', async () => {
@@ -105,8 +98,7 @@ describe('a fleet', () => {
     const [common] = made['common'] as { group: unknown; nodes: string[] }[];
     common!.group = null;
     common!.nodes = common!.nodes.slice(0, 2);
-    const opened = await open(reportOf([made]));
-    const { page } = opened;
+    const { page } = await open(reportOf([made]));
     await settle(page);
     const map = page.locator('.heat');
     const list = page.locator('.node-list').first();
@@ -140,12 +132,10 @@ describe('a fleet', () => {
     const first = await status.textContent();
     await page.keyboard.press('ArrowDown');
     expect(await status.textContent()).not.toBe(first);
-    expectNoErrorsNorRequests(opened);
-    await opened.close();
   });
 
   test('is narrowed by figure and words, and sorted', async () => {
-    const { page, close } = await open(reportOf([fakeReport()]));
+    const { page } = await open(reportOf([fakeReport()]));
     const rows = page.locator('.outliers').nth(1).locator('tbody tr');
     expect(await rows.count()).toBe(9);
     await page
@@ -168,11 +158,10 @@ describe('a fleet', () => {
       .filter((text) => text !== '–')
       .map((text) => Number(text.slice(1)));
     expect(ratios).toEqual([...ratios].sort((a, b) => a - b));
-    await close();
   });
 
   test('hundreds of nodes come in portions', async () => {
-    const { page, close } = await open(
+    const { page } = await open(
       reportOf([
         fakeReport({
           groups: 1,
@@ -199,14 +188,12 @@ describe('a fleet', () => {
     expect(
       await nodes.getByRole('button', { name: 'Show 50 more' }).isVisible(),
     ).toBe(false);
-    await close();
   });
 
   test('its dots have names, and arrow keys go from one to the next', async () => {
-    const opened = await open(
+    const { page } = await open(
       `file://${reportOf([fakeReport(), fakeNode()])}#/record/made.report`,
     );
-    const { page } = opened;
     await settle(page);
     const group = page.locator('details.group').first();
     expect(await group.locator('.dot').count()).toBe(4);
@@ -230,7 +217,5 @@ describe('a fleet', () => {
     await page.waitForFunction(() =>
       location.hash.startsWith('#/record/made.n'),
     );
-    expect(opened.errors).toEqual([]);
-    await opened.close();
   });
 });

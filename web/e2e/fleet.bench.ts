@@ -52,7 +52,7 @@ test('the report of a fleet: 50 figures of 3 groups, 400 outliers in 8 figures e
 
 test('the site of a store with ten thousand nodes', async () => {
   const bench = new Bench();
-  bench.run('fleet', 'simulate', '--nodes', `${NODES}`, '--seed', '1');
+  bench.run('fleet simulate --nodes', `${NODES}`, '--seed', '1');
   const site = await Site.start(bench);
   tell(
     'view of all fleets',

@@ -3,18 +3,17 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { fleet, expectNoErrorsNorRequests, settle } from './conduct';
+import { fleet, settle } from './conduct';
 import { recordOf, reportOf } from './records';
 
 useBrowser();
 
 describe('on a phone', () => {
   test('the first column of a table stays while the others move', async () => {
-    const opened = await open(reportOf([recordOf('comparison')!]), {
+    const { page } = await open(reportOf([recordOf('comparison')!]), {
       width: 390,
       height: 800,
     });
-    const { page } = opened;
     await settle(page);
     const table = page.locator('.scroll', { hasText: 'Spread (cv)' }).first();
     const [first, last] = [
@@ -30,14 +29,12 @@ describe('on a phone', () => {
     expect(
       await table.evaluate((one) => getComputedStyle(one).backgroundImage),
     ).toContain('linear-gradient');
-    expectNoErrorsNorRequests(opened);
-    await opened.close();
   });
 });
 
 describe('the keyboard', () => {
   test('reaches all that can be used, and what has the focus is seen', async () => {
-    const { page, close } = await open(reportOf([recordOf('topology')!]));
+    const { page } = await open(reportOf([recordOf('topology')!]));
     await settle(page);
     const visited: string[] = [];
     for (let step = 0; step < 60; step += 1) {
@@ -76,11 +73,10 @@ describe('the keyboard', () => {
     }
     // One stop for all CPUs: arrow keys go from one to the next.
     expect(visited.filter((name) => name.startsWith('g.cpu'))).toHaveLength(1);
-    await close();
   });
 
   test('goes from CPU to CPU and from pair to pair', async () => {
-    const { page, close } = await open(reportOf([recordOf('topology')!]));
+    const { page } = await open(reportOf([recordOf('topology')!]));
     await settle(page);
     await page.locator('.drawing .cpu[tabindex="0"]').focus();
     const status = page.locator('.drawing + .status-line');
@@ -94,20 +90,18 @@ describe('the keyboard', () => {
     expect(
       await page.locator('.matrix-frame + .status-line').textContent(),
     ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
-    await close();
   });
 
   test('skips to the content', async () => {
-    const { page, close } = await open(reportOf([recordOf('comparison')!]));
+    const { page } = await open(reportOf([recordOf('comparison')!]));
     await settle(page);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
-    await close();
   });
 
   test('is at the new heading after a step, and the step is announced', async () => {
-    const { page, close } = await open(reportOf(fleet()));
+    const { page } = await open(reportOf(fleet()));
     await settle(page);
     await page.getByRole('link', { name: 'Fleet' }).click();
     await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
@@ -123,6 +117,5 @@ describe('the keyboard', () => {
         .getByRole('link', { name: 'Fleet' })
         .getAttribute('aria-current'),
     ).toBe('page');
-    await close();
   });
 });

@@ -1,8 +1,6 @@
 // A synthetic trace record of any size, from a seed: as many slices as a benchmark asks for, packed
 // as pinwise packs them.
 
-import { readFileSync, writeFileSync } from 'node:fs';
-
 import type { PackedSlicesRecord } from '../src/records';
 
 const SMALLEST_WAIT_NS = 10_000;
@@ -224,38 +222,4 @@ function packedSharing(
     causes: ['scheduler', 'mask', 'other_processes'],
     bytes: bytes.base64(),
   };
-}
-
-/** Writes a record into the page, as `pinwise record report` does. */
-export function writeReport(
-  page: string,
-  file: string,
-  record: Record<string, unknown>,
-): void {
-  const entry = {
-    id: record['id'],
-    schema: record['schema'],
-    time: record['started'],
-    host: 'made',
-    title: 'trace of the machine',
-    verdict: '',
-    complete: true,
-    tags: [],
-    subject: null,
-    machine: null,
-    figures: [],
-  };
-  const data = JSON.stringify({
-    from: 'file',
-    pinwise_version: '0',
-    records: [{ entry, record }],
-  }).replaceAll('<', '\\u003c');
-  const place =
-    '<script type="application/json" id="pinwise-data">{"from":"site","packed":"columns"}</script>';
-  const [before, after] = readFileSync(page, 'utf8').split(place);
-  if (after === undefined) throw new Error(`${page} has no place for data`);
-  writeFileSync(
-    file,
-    `${before}<script type="application/json" id="pinwise-data">${data}</script>${after}`,
-  );
 }

@@ -35,9 +35,12 @@ export class Bench {
     path.join(process.env['PINWISE_E2E'] ?? tmpdir(), 'bench-'),
   );
   readonly store = path.join(this.folder, 'store.db');
+  private reports = 0;
 
-  /** Runs pinwise in the folder and returns what it prints. */
-  run(...words: string[]): string {
+  /** Runs pinwise in the folder and returns what it prints; `line` is split at spaces, `last` is
+   * not. */
+  run(line: string, ...last: string[]): string {
+    const words = [...line.split(' '), ...last];
     return execFileSync(PINWISE, ['--store', this.store, ...words], {
       cwd: this.folder,
       encoding: 'utf8',
@@ -53,19 +56,37 @@ export class Bench {
     return file;
   }
 
+  /** What it prints as JSON. */
+  json<T>(line: string, ...last: string[]): T {
+    return JSON.parse(this.run(`${line} --format json`, ...last)) as T;
+  }
+
+  /** The stored records, newest first. */
+  history(): { id: string; verdict: string }[] {
+    return this.json<{ records: { id: string; verdict: string }[] }>(
+      'record history',
+    ).records;
+  }
+
+  /** The newest record. */
+  newest<T>(): T & { id: string } {
+    return this.json('record show', this.history()[0]!.id);
+  }
+
+  /** A report of stored or exported records. */
+  report(...records: string[]): string {
+    this.reports += 1;
+    const report = path.join(this.folder, `report-${this.reports}.html`);
+    this.run('record report', ...records, '-o', report);
+    return report;
+  }
+
   /** A comparison on the machine above; its report's path. */
   comparison(...words: string[]): string {
     this.file('share.toml', SHARE);
     const report = path.join(this.folder, 'comparison.html');
     this.run(
-      '--machine',
-      'sim:share.toml',
-      'compare',
-      '--seed',
-      '1',
-      '--max-runs',
-      '60',
-      '--report',
+      '--machine sim:share.toml compare --seed 1 --max-runs 60 --report',
       report,
       ...words,
       '--',

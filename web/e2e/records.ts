@@ -177,7 +177,7 @@ function make(kind: string, maker: Made): Fields | null {
 /** What the program prints as JSON, if it ends with that status. */
 function printJson(words: readonly string[], status = 0): string {
   try {
-    return recordBench().run('-q', '--format', 'json', ...words);
+    return recordBench().run('-q --format json', ...words);
   } catch (error) {
     const ended = error as { status?: unknown; stdout?: unknown };
     if (status === 0 || ended.status !== status) throw error;
@@ -211,9 +211,7 @@ export function reportOf(records: readonly Fields[]): string {
   const inputs = records.map((record, at) =>
     own.file(`record-${files}-${at}.json`, JSON.stringify(record)),
   );
-  const report = path.join(own.folder, `report-${files}.html`);
-  own.run('record', 'report', ...inputs, '-o', report);
-  return report;
+  return own.report(...inputs);
 }
 
 const PAGE = path.join(
@@ -234,6 +232,30 @@ export function pageWith(data: string): string {
       () =>
         `<script type="application/json" id="pinwise-data">${text}</script>`,
     ),
+  );
+}
+
+/** A page with a record that no program checks. */
+export function pageOf(record: Record<string, unknown>): string {
+  const entry = {
+    id: record['id'] ?? 'a',
+    schema: record['schema'],
+    time: record['started'] ?? '',
+    host: 'made',
+    title: 'made',
+    verdict: '',
+    complete: true,
+    tags: [],
+    subject: null,
+    machine: null,
+    figures: [],
+  };
+  return pageWith(
+    JSON.stringify({
+      from: 'file',
+      pinwise_version: '0',
+      records: [{ entry, record }],
+    }),
   );
 }
 

@@ -1,20 +1,16 @@
 // Traces and profiles, as the program writes them, in a browser.
 
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { madeTrace, writeReport } from './made-trace';
+import { madeTrace } from './made-trace';
 import { Bench } from './pinwise';
+import { pageOf } from './records';
 
 useBrowser();
-
-const PAGE =
-  process.env['PINWISE_PAGE'] ??
-  path.join(path.dirname(fileURLToPath(import.meta.url)), '../dist/page.html');
 
 /** A ftrace text: two threads take turns on CPU 0, one moves to CPU 1. */
 function ftrace(): string {
@@ -49,17 +45,8 @@ function ftrace(): string {
 function tracePage(): string {
   const bench = new Bench();
   const file = bench.file('small.txt', ftrace());
-  const report = path.join(bench.folder, 'trace.html');
-  const shown = bench.run(
-    '--machine',
-    'sim:package:1 core:2 pu:1',
-    'trace',
-    'import',
-    file,
-  );
-  const id = /Record (\S+)\./.exec(shown)![1]!;
-  bench.run('record', 'report', id, '-o', report);
-  return report;
+  bench.run('--machine', 'sim:package:1 core:2 pu:1', 'trace', 'import', file);
+  return bench.report('last');
 }
 
 const place = (page: Page): Promise<string> =>
@@ -68,7 +55,7 @@ const seen = (page: Page): Promise<string> =>
   page.locator('figure[data-chart="Timeline"] > .status').innerText();
 
 test('a trace is zoomed by keyboard, wheel and selection, and says what is seen', async () => {
-  const { page, errors, requests, close } = await open(tracePage());
+  const { page } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   await canvas.focus();
@@ -97,19 +84,11 @@ test('a trace is zoomed by keyboard, wheel and selection, and says what is seen'
   await page.mouse.up();
   await page.getByRole('button', { name: 'Zoom to the selection' }).click();
   await expect.poll(() => seen(page)).not.toBe(whole);
-  expect(errors).toEqual([]);
-  expect(requests.filter((address) => !address.startsWith('file:'))).toEqual(
-    [],
-  );
-  await close();
 });
 
 /** A report of many slices on 64 CPUs; each width and theme draws the same. */
-function packedPage(cpus = 8): string {
-  const report = path.join(new Bench().folder, 'packed.html');
-  writeReport(PAGE, report, madeTrace({ slices: 30_000, cpus, threads: 24 }));
-  return report;
-}
+const packedPage = (cpus = 8): string =>
+  pageOf(madeTrace({ slices: 30_000, cpus, threads: 24 }));
 
 /** Text of the table of the selection: the caption, and the first row. */
 const selected = (page: Page): Promise<string> =>
@@ -117,7 +96,7 @@ const selected = (page: Page): Promise<string> =>
 
 test('the timeline is directly below the headline and takes 70 % of the height', async () => {
   for (const height of [800, 1080]) {
-    const { page, close } = await open(packedPage(64), { width: 1280, height });
+    const { page } = await open(packedPage(64), { width: 1280, height });
     const canvas = page.locator('canvas[data-frames]');
     await canvas.waitFor();
     const box = (await canvas.boundingBox())!;
@@ -135,12 +114,11 @@ test('the timeline is directly below the headline and takes 70 % of the height',
     await expect
       .poll(async () => (await canvas.boundingBox())!.height)
       .toBeCloseTo(box.height + 40, 0);
-    await close();
   }
 });
 
 test('a span is selected by drag, by keyboard and by button, with totals of its threads', async () => {
-  const { page, errors, close } = await open(tracePage());
+  const { page } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   await page.getByRole('button', { name: 'Select what is seen' }).click();
@@ -169,12 +147,10 @@ test('a span is selected by drag, by keyboard and by button, with totals of its 
   expect(await selected(page)).toContain('1 thread');
   await page.keyboard.press('z');
   await expect.poll(() => seen(page)).toMatch(/: 196 µs of 4\.90 ms/);
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test('a click follows the thread below it, and no longer at the next', async () => {
-  const { page, errors, close } = await open(tracePage());
+  const { page } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   const box = (await canvas.boundingBox())!;
@@ -189,8 +165,6 @@ test('a click follows the thread below it, and no longer at the next', async () 
   await page.mouse.click(second[0], box.y + box.height * 0.4);
   expect(await place(page)).toContain('no traced thread');
   expect(await shown.innerText()).toBe('');
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test('what is shown stands in the address, and comes back from it', async () => {
@@ -224,8 +198,6 @@ test('what is shown stands in the address, and comes back from it', async () => 
   expect(await first.page.locator('body').getAttribute('data-copied')).toBe(
     address,
   );
-  expect(first.errors).toEqual([]);
-  await first.close();
   const again = await open(address);
   await again.page.locator('canvas[data-frames]').waitFor();
   expect(await seen(again.page)).toBe(window);
@@ -233,24 +205,20 @@ test('what is shown stands in the address, and comes back from it', async () => 
   expect(await again.page.locator('.finder .status').innerText()).toBe(
     '1 of 2 threads, following alpha 11',
   );
-  expect(again.errors).toEqual([]);
-  await again.close();
 });
 
 test('a damaged address shows the whole trace', async () => {
   const report = packedPage();
-  const { page, errors, close } = await open(
+  const { page } = await open(
     `${pathToFileURL(report).href}#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2`,
   );
   await page.locator('canvas[data-frames]').waitFor();
   expect(await seen(page)).toMatch(/^0 s to /);
   expect(await page.locator('.finder .status').innerText()).toBe('');
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test('a thread is followed, and pixels tell it from the others', async () => {
-  const { page, errors, close } = await open(packedPage());
+  const { page } = await open(packedPage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   /** How many strong colours the rows have: faded ones are near the background. */
@@ -287,8 +255,6 @@ test('a thread is followed, and pixels tell it from the others', async () => {
     .toContain(await place(page));
   await page.mouse.move(box.x - 20, box.y - 20);
   expect(await page.locator('.tip').isVisible()).toBe(false);
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test('other programs are hatched where no traced thread ran', async () => {
@@ -298,9 +264,7 @@ test('other programs are hatched where no traced thread ran', async () => {
     const timeline = record['timeline'] as Record<string, unknown>;
     timeline['span_s'] = record['elapsed_s'];
     timeline['spans'] = [0, 1].map((cpu) => ({ cpu, own: [0], foreign }));
-    const report = path.join(new Bench().folder, 'others.html');
-    writeReport(PAGE, report, record);
-    const { page, errors, close } = await open(report);
+    const { page } = await open(pageOf(record));
     const canvas = page.locator('canvas[data-frames]');
     await canvas.waitFor();
     const legend = await page.locator('.timeline .legend').innerText();
@@ -315,8 +279,6 @@ test('other programs are hatched where no traced thread ran', async () => {
           count += 1;
       return count;
     });
-    expect(errors).toEqual([]);
-    await close();
     return many;
   };
   const [whole, half] = [await hatched([1]), await hatched([0.5])];
@@ -326,7 +288,7 @@ test('other programs are hatched where no traced thread ran', async () => {
 });
 
 test('the strip of the whole trace moves what is seen, by pointer and keyboard', async () => {
-  const { page, errors, close } = await open(packedPage());
+  const { page } = await open(packedPage());
   await page.locator('canvas[data-frames]').waitFor();
   const strip = page.getByRole('slider', { name: 'Part of the trace' });
   await page.getByRole('button', { name: 'Zoom in' }).click();
@@ -338,8 +300,6 @@ test('the strip of the whole trace moves what is seen, by pointer and keyboard',
   const box = (await strip.boundingBox())!;
   await page.mouse.click(box.x + box.width - 5, box.y + 10);
   await expect.poll(() => strip.getAttribute('aria-valuenow')).toBe('75');
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test.each([
@@ -347,7 +307,7 @@ test.each([
   ['thread', 'and 18 more'],
   ['cpu', 'queued'],
 ] as const)('colours by %s are kept and explained', async (by, words) => {
-  const { page, errors, close } = await open(packedPage());
+  const { page } = await open(packedPage());
   await page.locator('canvas[data-frames]').waitFor();
   await page.getByLabel('Colour by').selectOption(by);
   await expect.poll(() => page.url()).toContain(`colour=${by}`);
@@ -359,36 +319,26 @@ test.each([
       .locator('option[value=llc]')
       .getAttribute('disabled'),
   ).not.toBeNull();
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test('last-level caches colour where a topology of the same machine is at hand', async () => {
   const bench = new Bench();
-  const report = path.join(bench.folder, 'both.html');
-  const machine = ['--machine', 'sim:package:1 l3:2 core:1 pu:1'];
+  const machine = 'sim:package:1 l3:2 core:1 pu:1';
   const file = bench.file('small.txt', ftrace());
-  bench.run(...machine, 'topology', '--measure', '--seed', '1');
-  bench.run(...machine, 'trace', 'import', file);
-  const ids = [
-    ...bench
-      .run('record', 'history', '--format', 'json')
-      .matchAll(/"id":\s*"([^"]+)"/g),
-  ].map((match) => match[1]!);
-  bench.run('record', 'report', ...ids, '-o', report);
-  const { page, errors, close } = await open(report);
+  bench.run('topology --measure --seed 1 --machine', machine);
+  bench.run('trace import', file, '--machine', machine);
+  const ids = bench.history().map(({ id }) => id);
+  const { page } = await open(bench.report(...ids));
   await page.getByRole('link', { name: /trace/ }).first().click();
   await page.locator('canvas[data-frames]').waitFor();
   await page.getByLabel('Colour by').selectOption('llc');
   expect(await page.locator('.timeline .legend').innerText()).toMatch(
     /last-level cache 0\s+last-level cache 1/,
   );
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test('thread rows tell where a thread came from, and the table of threads sorts', async () => {
-  const { page, errors, close } = await open(tracePage());
+  const { page } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   const legend = page.locator('.timeline .legend');
@@ -429,8 +379,6 @@ test('thread rows tell where a thread came from, and the table of threads sorts'
     .getByRole('button', { name: 'Thread' })
     .click();
   expect(await names()).toEqual([...up].reverse());
-  expect(errors).toEqual([]);
-  await close();
 });
 
 test.each([
@@ -440,7 +388,7 @@ test.each([
 ] as const)(
   'a packed trace fits %i pixels, %s, and waits are found',
   async (width, colorScheme) => {
-    const { page, errors, close } = await open(packedPage(), {
+    const { page } = await open(packedPage(), {
       width,
       colorScheme,
     });
@@ -460,24 +408,16 @@ test.each([
     await expect.poll(() => place(page)).toContain(`queued on CPU`);
     expect(await place(page)).toContain(name);
     expect(await place(page)).toContain(waited);
-    expect(errors).toEqual([]);
-    await close();
   },
 );
 
 test('a flame graph is searched, inverted and walked by keyboard', async () => {
   const bench = new Bench();
-  const report = path.join(bench.folder, 'profile.html');
-  const shown = bench.run(
-    'profile',
-    '--',
-    'sh',
-    '-c',
+  bench.run(
+    'profile -- sh -c',
     'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done',
   );
-  const id = /Record (\S+)\./.exec(shown)![1]!;
-  bench.run('record', 'report', id, '-o', report);
-  const { page, errors, close } = await open(report, { width: 360 });
+  const { page } = await open(bench.report('last'), { width: 360 });
   const figure = page.locator('figure[data-chart="Flame graph"]');
   const canvas = figure.locator('canvas');
   await canvas.focus();
@@ -526,6 +466,4 @@ test('a flame graph is searched, inverted and walked by keyboard', async () => {
   expect(
     await page.evaluate(() => document.documentElement.scrollWidth),
   ).toBeLessThanOrEqual(360);
-  expect(errors).toEqual([]);
-  await close();
 });
