@@ -4,7 +4,7 @@
 import { h, visible } from './dom';
 import { type Drawing, type Stop, drawPanels, swatch } from './draw';
 
-import { type Panel, type Series, isRows } from './plot';
+import { type Panel, type Series, isRows, panelsOf } from './plot';
 
 import { onPrint } from './print';
 import { chartMenu } from './save';
@@ -20,8 +20,9 @@ export interface ChartPlan {
   summary: string;
   /** A caption in place of the name, if the drawing says the rest at a glance. */
   caption?: string;
-  /** What is drawn below each other in this many pixels. */
-  panels: (width: number) => readonly Panel[];
+  /** What is drawn; or, for a width in pixels, below each other. */
+  panel?: Panel;
+  panels?: (width: number) => readonly Panel[];
   /** Series of the legend that are not drawn at first. */
   hidden?: readonly string[];
   /** The figures in words. */
@@ -85,7 +86,7 @@ export function chart(
   };
   const draw = (pixels = width): void => {
     if (pixels === 0) return;
-    const all = now.panels(pixels);
+    const all = panelsOf(now, pixels);
     keys.show(all.flatMap((panel) => panel.series));
     const panels = all.map((panel) => ({
       ...panel,

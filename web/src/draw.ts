@@ -85,7 +85,9 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
   if (isRows(panel.y)) {
     const { names, words = [] } = panel.y;
     const wordsAt = width > 560 ? 0 : 1;
-    const shown = words.map((word) => word[wordsAt]);
+    const shown = words.map((word) =>
+      typeof word === 'string' ? word : word[wordsAt],
+    );
     return {
       panel,
       x,

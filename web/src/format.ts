@@ -58,12 +58,32 @@ export function nanoseconds(value: Maybe): string {
 }
 
 /** A quantity of any unit; seconds and bytes get a fitting prefix, others a letter. */
-export function quantity(value: Maybe, unit: string): string {
+export function quantity(value: Maybe, unit: string | null = ''): string {
   if (!isNumber(value)) return NONE;
   if (unit === 's') return seconds(value);
   if (unit === 'ns') return nanoseconds(value);
   if (unit === 'bytes' || unit === 'B') return bytes(value);
   return unit ? `${scale(value)} ${unit}` : digits(value);
+}
+
+/** "27.5 ns to 27.7 ns"; null if an end is missing. */
+export const span = (
+  low: Maybe,
+  high: Maybe,
+  text: (value: number) => string,
+): string | null =>
+  isNumber(low) && isNumber(high) ? `${text(low)} to ${text(high)}` : null;
+
+/** "27.6 ns (27.5 ns to 27.7 ns)", a figure with its interval; null without a figure. */
+export function withSpan(
+  value: Maybe,
+  low: Maybe,
+  high: Maybe,
+  text: (value: number) => string,
+): string | null {
+  if (!isNumber(value)) return null;
+  const ends = span(low, high, text);
+  return ends === null ? text(value) : `${text(value)} (${ends})`;
 }
 
 const LETTERS: readonly [number, string][] = [

@@ -10,9 +10,23 @@ export const given = <Made>(
   make: (value: number) => Made,
 ): Made | null => (finite(value) ? make(value) : null);
 
+/** What is made of each item, without nulls. */
+export const filterMap = <Item, Made>(
+  items: Iterable<Item>,
+  make: (item: Item, at: number) => Made | null,
+): Made[] => Array.from(items, make).filter((made) => made !== null);
+
 /** A number that a logarithmic axis can show. */
 export const positive = (value: unknown): value is number =>
   finite(value) && value > 0;
+
+/** The ends of an interval, if both are known and `is` takes them. */
+export const ends = (
+  low: unknown,
+  high: unknown,
+  is = positive,
+): { low: number | null; high: number | null } =>
+  is(low) && is(high) ? { low, high } : { low: null, high: null };
 
 /** The value below which that share of sorted values lies, interpolated linearly. */
 export function quantile(

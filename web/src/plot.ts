@@ -92,7 +92,7 @@ export interface Rows {
   title: string;
   names: readonly string[];
   /** Words at the right of each row; short ones if there is little room. */
-  words?: readonly (readonly [long: string, short: string])[];
+  words?: readonly (string | readonly [long: string, short: string])[];
 }
 
 export interface Rule {
@@ -112,6 +112,12 @@ export interface Panel {
   /** A stretch of x in which differences do not matter. */
   band?: readonly [number, number];
 }
+
+/** The panels of a plan in this many pixels. */
+export const panelsOf = (
+  plan: { panel?: Panel; panels?: (width: number) => readonly Panel[] },
+  width: number,
+): readonly Panel[] => plan.panels?.(width) ?? (plan.panel ? [plan.panel] : []);
 
 /** How wide a text is, pixels. */
 export type Measure = (text: string) => number;

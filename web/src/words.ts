@@ -103,6 +103,13 @@ export function facts(values: Facts): HTMLElement {
   );
 }
 
+/** The address of a record's page. */
+export const recordHref = (id: string): string =>
+  `#/record/${encodeURIComponent(id)}`;
+
+export const recordLink = (id: string, words: Child): HTMLElement =>
+  h('a', { href: recordHref(id) }, words);
+
 /** A section with a heading. */
 export function section(
   title: string,

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import type { BenchKernel } from '../../records';
 import {
   cellRows,
-  estimateText,
   scalingSummary,
   smtYields,
   speedSeries,
@@ -81,8 +80,6 @@ test('half an interval is none', () => {
       kernels: [{ ...KERNEL, question: 'smt_machine' }],
     })[0]!.kernel,
   ).toBe('pi, all cores');
-  expect(estimateText({ value: 1, low: null, high: 2 }, String)).toBe('1');
-  expect(estimateText(null, String)).toBeNull();
 });
 
 test('what is unknown stays empty', () => {

@@ -1,8 +1,8 @@
 // What a bench's drawings show.
 
-import { bytes, count, fixed, percent, quantity } from '../../format';
-import { finite, given } from '../../numbers';
-import type { Bench, BenchKernel, Estimate } from '../../records';
+import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
+import { finite, given, ends } from '../../numbers';
+import type { Bench, BenchKernel, Estimate, Maybe } from '../../records';
 
 export interface Speed {
   threads: number;
@@ -25,15 +25,12 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
     const value = cell.name === kernel.baseline ? 1 : cell.speed_up?.value;
     if (!finite(value) || !finite(cell.threads) || cell.invalid) continue;
     const family = cell.family ?? cell.placement ?? '';
-    const [low, high] = [cell.speed_up?.low, cell.speed_up?.high];
-    const known = finite(low) && finite(high);
     found.set(family, [
       ...(found.get(family) ?? []),
       {
         threads: cell.threads,
         value,
-        low: known ? low : null,
-        high: known ? high : null,
+        ...ends(cell.speed_up?.low, cell.speed_up?.high, finite),
         cell: cell.name,
       },
     ]);
@@ -56,11 +53,9 @@ export function scalingSummary(kernel: BenchKernel): string {
   }));
   const best = [...last].sort((a, b) => b.end.value - a.end.value)[0];
   if (!best) return '';
-  const interval =
-    best.end.low !== null
-      ? ` (${fixed(best.end.low, 2)} to ${fixed(best.end.high!, 2)})`
-      : '';
-  return `${count(best.end.threads, 'thread')} at ${best.family} do ${fixed(best.end.value, 2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
+  const { threads, value, low, high } = best.end;
+  const times = withSpan(value, low, high, (v) => fixed(v, 2));
+  return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
 }
 
 /** What SMT adds, for each kernel where it was measured. */
@@ -73,7 +68,6 @@ export function smtYields(record: Bench): {
   return (record.kernels ?? []).flatMap((k) => {
     const y = k.smt_yield;
     if (!finite(y?.value)) return [];
-    const known = finite(y.low) && finite(y.high);
     return [
       {
         kernel:
@@ -83,24 +77,17 @@ export function smtYields(record: Bench): {
               ? `${k.kernel}, one core`
               : (k.kernel ?? ''),
         value: y.value,
-        low: known ? y.low! : null,
-        high: known ? y.high! : null,
+        ...ends(y.low, y.high, finite),
       },
     ];
   });
 }
 
-/** "1.23 s (1.20 s to 1.25 s)". */
-export function estimateText(
-  estimate: Estimate | null | undefined,
+const estimateText = (
+  estimate: Maybe<Estimate>,
   text: (value: number) => string,
-): string | null {
-  if (!finite(estimate?.value)) return null;
-  const { value, low, high } = estimate;
-  return finite(low) && finite(high)
-    ? `${text(value)} (${text(low)} to ${text(high)})`
-    : text(value);
-}
+): string | null =>
+  withSpan(estimate?.value, estimate?.low, estimate?.high, text);
 
 /** The rows of a kernel's table. */
 export function cellRows(kernel: BenchKernel): (string | number | null)[][] {

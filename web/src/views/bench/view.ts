@@ -5,8 +5,8 @@ import './style.css';
 import { type ChartPlan, chart } from '../../chart';
 
 import { h } from '../../dom';
-import { count, fixed, percent, seconds } from '../../format';
-import { type Look, type Panel, COLOURS, look } from '../../plot';
+import { count, fixed, percent, seconds, span } from '../../format';
+import { type Look, COLOURS, look } from '../../plot';
 
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
@@ -15,7 +15,7 @@ import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type Part, type View, stack } from '../../view';
 
-import { facts, section } from '../../words';
+import { facts, section, recordLink } from '../../words';
 import {
   cellRows,
   questionText,
@@ -90,41 +90,39 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
   return {
     name: `Scaling of ${kernel.kernel}`,
     summary: scalingSummary(kernel),
-    panels: (): Panel[] => [
-      {
-        height: 240,
-        x: { title: 'threads', ends: [0, most * 1.04], ticks: wholeTicks },
-        y: { title: 'speed-up', hasZero: true, label: (y) => `×${y}` },
-        series: [
-          {
-            name: 'ideal',
-            line: 'straight',
-            dash: '4 3',
-            width: 1,
-            size: 0,
-            colour: COLOURS.muted,
-            points: [
-              { x: 0, y: 0 },
-              { x: most, y: most },
-            ],
-          },
-          ...all.map((c, at) => ({
-            name: c.family,
-            ...look(at),
-            line: 'straight' as const,
-            interval: 'y' as const,
-            thickness: 1.5,
-            points: c.points.map((p) => ({
-              x: p.threads,
-              y: p.value,
-              low: p.low,
-              high: p.high,
-              tooltip: `${c.family}\n${count(p.threads, 'thread')}: ×${fixed(p.value, 2)}`,
-            })),
+    panel: {
+      height: 240,
+      x: { title: 'threads', ends: [0, most * 1.04], ticks: wholeTicks },
+      y: { title: 'speed-up', hasZero: true, label: (y) => `×${y}` },
+      series: [
+        {
+          name: 'ideal',
+          line: 'straight',
+          dash: '4 3',
+          width: 1,
+          size: 0,
+          colour: COLOURS.muted,
+          points: [
+            { x: 0, y: 0 },
+            { x: most, y: most },
+          ],
+        },
+        ...all.map((c, at) => ({
+          name: c.family,
+          ...look(at),
+          line: 'straight' as const,
+          interval: 'y' as const,
+          thickness: 1.5,
+          points: c.points.map((p) => ({
+            x: p.threads,
+            y: p.value,
+            low: p.low,
+            high: p.high,
+            tooltip: `${c.family}\n${count(p.threads, 'thread')}: ×${fixed(p.value, 2)}`,
           })),
-        ],
-      },
-    ],
+        })),
+      ],
+    },
     table: scalingTable(kernel),
   };
 }
@@ -138,9 +136,7 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
         c.family,
         p.threads,
         `×${fixed(p.value, 2)}`,
-        p.low !== null && p.high !== null
-          ? `×${fixed(p.low, 2)} to ×${fixed(p.high, 2)}`
-          : null,
+        span(p.low, p.high, (times) => `×${fixed(times, 2)}`),
       ]),
     ),
   };
@@ -155,38 +151,36 @@ function yieldPlan(record: Bench): ChartPlan | null {
       .slice(0, 4)
       .map((r) => `${r.kernel} ${percent(r.value, 0)}`)
       .join(', ')}${rows.length > 4 ? ' …' : '.'} Right of the line it adds.`,
-    panels: (): Panel[] => [
-      {
-        height: 28 * rows.length,
-        x: {
-          title: 'throughput added by SMT siblings',
-          hasZero: true,
-          label: (x) => percent(x, 0),
-        },
-        y: {
-          title: 'Kernel',
-          names: rows.map((r) => r.kernel),
-          words: rows.map((r) => {
-            const { word } = yieldLook(r);
-            return [word, word];
-          }),
-        },
-        rules: [{ x: 0 }],
-        series: [
-          {
-            interval: 'x',
-            points: rows.map((r, y) => ({
-              ...yieldLook(r).look,
-              x: r.value,
-              y,
-              low: r.low,
-              high: r.high,
-              tooltip: `${r.kernel}\n${percent(r.value)}`,
-            })),
-          },
-        ],
+    panel: {
+      height: 28 * rows.length,
+      x: {
+        title: 'throughput added by SMT siblings',
+        hasZero: true,
+        label: (x) => percent(x, 0),
       },
-    ],
+      y: {
+        title: 'Kernel',
+        names: rows.map((r) => r.kernel),
+        words: rows.map((r) => {
+          const { word } = yieldLook(r);
+          return word;
+        }),
+      },
+      rules: [{ x: 0 }],
+      series: [
+        {
+          interval: 'x',
+          points: rows.map((r, y) => ({
+            ...yieldLook(r).look,
+            x: r.value,
+            y,
+            low: r.low,
+            high: r.high,
+            tooltip: `${r.kernel}\n${percent(r.value)}`,
+          })),
+        },
+      ],
+    },
     table: yieldTable(rows),
   };
 }
@@ -212,9 +206,7 @@ function yieldTable(
     rows: rows.map((r) => [
       r.kernel,
       percent(r.value),
-      r.low !== null && r.high !== null
-        ? `${percent(r.low)} to ${percent(r.high)}`
-        : null,
+      span(r.low, r.high, percent),
     ]),
   };
 }
@@ -264,14 +256,7 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
   });
   const link =
     kernel.comparison && page.source.kind === 'site'
-      ? h(
-          'p',
-          h(
-            'a',
-            { href: `#/record/${encodeURIComponent(kernel.comparison)}` },
-            'Its comparison, with every run',
-          ),
-        )
+      ? h('p', recordLink(kernel.comparison, 'Its comparison, with every run'))
       : null;
   return h(
     'details',

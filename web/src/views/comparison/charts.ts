@@ -70,25 +70,23 @@ export function ratioPlan(
     summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` ${band}` : ''}`,
     // The rows say the rest.
     caption: effect > 0 ? band : '',
-    panels: () => [
-      {
-        height: 30 * rows.length,
-        x: ratioAxis(
-          isUp
-            ? `← worse      ${label}      better →`
-            : `← better      ${label}      worse →`,
-          ends,
-        ),
-        y: {
-          title: 'Arm',
-          names: rows.map((r) => starred(r)),
-          words: rows.map((r) => [`${r.change}  ${r.word}`, r.word]),
-        },
-        series: [ratioSeries(rows, isUp)],
-        rules: [{ x: 1, label: baseline }],
-        ...(effect > 0 ? { band: [1 / (1 + effect), 1 + effect] } : {}),
+    panel: {
+      height: 30 * rows.length,
+      x: ratioAxis(
+        isUp
+          ? `← worse      ${label}      better →`
+          : `← better      ${label}      worse →`,
+        ends,
+      ),
+      y: {
+        title: 'Arm',
+        names: rows.map((r) => starred(r)),
+        words: rows.map((r) => [`${r.change}  ${r.word}`, r.word]),
       },
-    ],
+      series: [ratioSeries(rows, isUp)],
+      rules: [{ x: 1, label: baseline }],
+      ...(effect > 0 ? { band: [1 / (1 + effect), 1 + effect] } : {}),
+    },
     table: {
       caption: `${label} against ${baseline}`,
       columns: ['Arm', ...numberColumns('Change', 'Interval'), 'Verdict'],
@@ -216,7 +214,7 @@ export function dotsPlan(
             const way = (median ?? from) < from ? '◂' : '▸';
             const said =
               median === null || isOn(median) ? word : `${way} ${word}`;
-            return [said, said];
+            return said;
           }),
         },
         series: [

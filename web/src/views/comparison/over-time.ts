@@ -197,31 +197,29 @@ export function spreadPlan(
       `The share of runs up to a value: every run is a step, so that tails show as they are. ${lines.length > MAX_CURVES ? `${MAX_CURVES} arms are shown, the legend shows others.` : ''}`.trim(),
     hidden: hidden(lines),
     // The axis fits the arms that are shown.
-    panels: (): Panel[] => [
-      {
-        height: 240,
-        x,
-        y: {
-          title: 'share of runs',
-          ends: [0, 1.02],
-          label: (share) => percent(share, 0),
-        },
-        series: lines.map((line, at) => ({
-          name: line.name,
-          ...look(at),
-          colour: armColour(line),
-          line: 'step',
-          size: line.dots.length <= 40 ? 2 : 0,
-          points: cumulativeSteps(line.dots.map((d) => d.value)).map(
-            ([x, y]) => ({
-              x,
-              y,
-              tooltip: `${line.name}\n${percent(y, 0)} up to ${quantity(x, unit)}`,
-            }),
-          ),
-        })),
+    panel: {
+      height: 240,
+      x,
+      y: {
+        title: 'share of runs',
+        ends: [0, 1.02],
+        label: (share) => percent(share, 0),
       },
-    ],
+      series: lines.map((line, at) => ({
+        name: line.name,
+        ...look(at),
+        colour: armColour(line),
+        line: 'step',
+        size: line.dots.length <= 40 ? 2 : 0,
+        points: cumulativeSteps(line.dots.map((d) => d.value)).map(
+          ([x, y]) => ({
+            x,
+            y,
+            tooltip: `${line.name}\n${percent(y, 0)} up to ${quantity(x, unit)}`,
+          }),
+        ),
+      })),
+    },
     table: {
       caption: 'Quantiles of each arm',
       columns: QUANTILE_COLUMNS,

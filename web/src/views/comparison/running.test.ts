@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { Comparison, PlanRecord, RunRecord } from '../../records';
 import { narrowing, narrowingPlan, runningOf, runningWords } from './running';
+import { panelsOf } from '../../plot';
 
 const run = (value: number, block: number, at: number): RunRecord => ({
   phase: 'confirmation',
@@ -62,7 +63,7 @@ test('the interval of a median comes with the sixth block, and narrows', () => {
 
 test('the plan has a line for each arm but the baseline', () => {
   const plan = narrowingPlan(record({}))!;
-  const [panel] = plan.panels(600);
+  const [panel] = panelsOf(plan, 600);
   expect(panel!.series.map((one) => one.name)).toEqual(['b']);
   expect(plan.table!.rows).toEqual([['b', 8, '−10.0 % (−10.0 % to −10.0 %)']]);
   expect(narrowingPlan(record({}, 0))).toBe(null);

@@ -3,7 +3,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
-import { change, count, seconds } from '../../format';
+import { change, count, seconds, withSpan } from '../../format';
 import { ascending, finite, median, given } from '../../numbers';
 import { COLOURS, look, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
@@ -170,10 +170,9 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
     return steps.length > 0 ? [{ name: arm.name ?? '', steps }] : [];
   });
   if (lines.length === 0) return null;
-  const last = (steps: readonly Narrowing[]): string => {
-    const { ratio, low, high } = steps.at(-1)!;
-    return `${change(ratio)}${low === null ? '' : ` (${change(low)} to ${change(high)})`}`;
-  };
+  const said = ({ ratio, low, high }: Narrowing): string =>
+    withSpan(ratio, low, high, change)!;
+  const last = (steps: readonly Narrowing[]): string => said(steps.at(-1)!);
   const colours = new Map(armLines(record).map((l) => [l.name, armColour(l)]));
   const axis = `change against ${record.baseline}`;
   const ends = ratioRange(
@@ -194,31 +193,30 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
       .map(({ name, steps }) => `${name} ${last(steps)}`)
       .join(', ')}.`,
     hidden: lines.slice(MAX_ARMS).map(({ name }) => name),
-    panels: () => [
-      {
-        height: 180,
-        x: { title: 'blocks' },
-        y: ratioAxis(axis, ends),
-        rules: [{ y: 1 }],
-        series: lines.map(({ name, steps }, at) => ({
-          name,
-          ...look(at),
-          colour: colours.get(name) ?? COLOURS.neutral,
-          line: 'straight' as const,
-          width: 1.5,
-          size: 2.5,
-          interval: 'y' as const,
-          thickness: 1,
-          points: steps.map(({ block, ratio, low, high }) => ({
-            x: block,
-            y: inside(ratio),
-            low: low === null ? null : inside(low),
-            high: high === null ? null : inside(high),
-            tooltip: `${name}, ${count(block, 'block')}\n${change(ratio)}${low === null ? '' : ` (${change(low)} to ${change(high)})`}`,
-          })),
+    panel: {
+      height: 180,
+      x: { title: 'blocks' },
+      y: ratioAxis(axis, ends),
+      rules: [{ y: 1 }],
+      series: lines.map(({ name, steps }, at) => ({
+        name,
+        ...look(at),
+        colour: colours.get(name) ?? COLOURS.neutral,
+        line: 'straight' as const,
+        width: 1.5,
+        size: 2.5,
+        interval: 'y' as const,
+        thickness: 1,
+        points: steps.map((step) => ({
+          x: step.block,
+          y: inside(step.ratio),
+          low: given(step.low, inside),
+          high: given(step.high, inside),
+          tooltip: `${name}, ${count(step.block, 'block')}
+${said(step)}`,
         })),
-      },
-    ],
+      })),
+    },
     table: {
       caption: `After the blocks so far; 95 % intervals of each arm alone`,
       columns: ['Arm', ...numberColumns('Blocks', 'Change (interval)')],

@@ -1,6 +1,14 @@
 // The data of a comparison's drawings, computed from the record.
 
-import { change, count, fixed, percent, quantity } from '../../format';
+import {
+  change,
+  count,
+  fixed,
+  percent,
+  quantity,
+  span,
+  withSpan,
+} from '../../format';
 import { ascending, finite, median, quantile, given } from '../../numbers';
 import type {
   Arm,
@@ -454,11 +462,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             words(c.wall_per_ready_time?.effect),
             judgedWords(c, 'mean') ?? (c.totals?.mean || null),
             judgedWords(c, 'p90') ?? (c.totals?.p90 || null),
-            given(
-              c.spread_ratio,
-              (spreadRatio) =>
-                `${times(spreadRatio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`,
-            ),
+            withSpan(c.spread_ratio, c.spread_low, c.spread_high, times),
             byLoad(c),
             dependences(c),
           ],
@@ -493,9 +497,7 @@ export function armRows(
     line.name,
     line.dots.length,
     line.median === null ? null : quantity(line.median, unit),
-    finite(line.low) && finite(line.high)
-      ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}`
-      : null,
+    span(line.low, line.high, (end) => quantity(end, unit)),
     given(line.arm.spread?.cv, percent),
     given(line.arm.threads?.running, (running) => fixed(running, 2)),
     given(line.arm.threads?.queued, (queued) => fixed(queued, 2)),

@@ -1,7 +1,7 @@
 // Two records side by side: which figures can be drawn as ratios, and in words.
 
-import { change, quantity } from '../../format';
-import { positive } from '../../numbers';
+import { change, quantity, withSpan } from '../../format';
+import { positive, ends } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
@@ -31,12 +31,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
           {
             name: title(figure),
             ratio: figure.ratio,
-            low:
-              positive(figure.low) && positive(figure.high) ? figure.low : null,
-            high:
-              positive(figure.low) && positive(figure.high)
-                ? figure.high
-                : null,
+            ...ends(figure.low, figure.high),
             verdict: figure.verdict ?? 'cannot_tell',
           },
         ]
@@ -44,38 +39,20 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
   );
 }
 
-/** "12.3 ms (12.1 ms to 12.6 ms)". */
-export function figureText(
-  value: number | null | undefined,
-  low: number | null | undefined,
-  high: number | null | undefined,
-  unit: string,
-): string | null {
-  if (value === null || value === undefined) return null;
-  const known =
-    low !== null && low !== undefined && high !== null && high !== undefined;
-  return known
-    ? `${quantity(value, unit)} (${quantity(low, unit)} to ${quantity(high, unit)})`
-    : quantity(value, unit);
-}
-
 /** A change with its interval: "−5.0 % (−7.0 % to −3.0 %)". */
 export function changeText(
   figure: Pick<FigureChange, 'ratio' | 'low' | 'high'>,
 ): string | null {
-  if (!positive(figure.ratio)) return null;
-  const { low, high } = figure;
-  return positive(low) && positive(high)
-    ? `${change(figure.ratio)} (${change(low)} to ${change(high)})`
-    : change(figure.ratio);
+  const { ratio, low, high } = figure;
+  return positive(ratio) ? withSpan(ratio, low, high, change) : null;
 }
 
 /** The rows of the table of figures. */
 export function figureRows(record: DiffRecord): (string | null)[][] {
   return (record.figures ?? []).map((f) => [
     title(f),
-    figureText(f.a, f.a_low, f.a_high, f.unit ?? ''),
-    figureText(f.b, f.b_low, f.b_high, f.unit ?? ''),
+    withSpan(f.a, f.a_low, f.a_high, (v) => quantity(v, f.unit)),
+    withSpan(f.b, f.b_low, f.b_high, (v) => quantity(v, f.unit)),
     changeText(f),
     VERDICTS[f.verdict ?? ''] ?? f.verdict ?? null,
   ]);

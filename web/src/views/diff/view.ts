@@ -4,7 +4,7 @@ import { type ChartPlan, chart } from '../../chart';
 
 import { h } from '../../dom';
 import { minute } from '../../format';
-import { type Look, type Panel, ratioAxis, seriesColour } from '../../plot';
+import { type Look, ratioAxis, seriesColour } from '../../plot';
 
 import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
@@ -13,7 +13,7 @@ import { type TableCell, tableElement, numberColumns } from '../../table';
 
 import { type Page, type Part, type View, stack } from '../../view';
 
-import { section } from '../../words';
+import { section, recordLink } from '../../words';
 import type { RatioRow } from './shape';
 import {
   changeText,
@@ -43,9 +43,7 @@ export function diffView(record: AnyRecord, _page: Page): View {
 
 function sides(diff: DiffRecord): HTMLElement {
   const link = (side: DiffRecord['a']): TableCell =>
-    side?.id
-      ? h('a', { href: `#/record/${encodeURIComponent(side.id)}` }, side.id)
-      : null;
+    side?.id ? recordLink(side.id, side.id) : null;
   const both = (
     name: string,
     of: (side: DiffRecord['a']) => TableCell,
@@ -102,35 +100,30 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
   return {
     name: 'B over A',
     summary: ratioSummary(rows),
-    panels: (): Panel[] => [
-      {
-        height: 28 * rows.length,
-        x: ratioAxis('change from A to B', ends),
-        y: {
-          title: 'Figure',
-          names: rows.map((r) => r.name),
-          words: rows.map((r) => {
-            const word = VERDICTS[r.verdict] ?? r.verdict;
-            return [word, word];
-          }),
-        },
-        rules: [{ x: 1 }],
-        series: [
-          {
-            interval: 'x',
-            size: 5,
-            points: rows.map((r, y) => ({
-              ...(LOOKS[r.verdict] ?? { isHollow: true }),
-              x: r.ratio,
-              y,
-              low: r.low,
-              high: r.high,
-              tooltip: `${r.name}\n${changeText(r) ?? ''}: ${VERDICTS[r.verdict] ?? r.verdict}`,
-            })),
-          },
-        ],
+    panel: {
+      height: 28 * rows.length,
+      x: ratioAxis('change from A to B', ends),
+      y: {
+        title: 'Figure',
+        names: rows.map((r) => r.name),
+        words: rows.map((r) => VERDICTS[r.verdict] ?? r.verdict),
       },
-    ],
+      rules: [{ x: 1 }],
+      series: [
+        {
+          interval: 'x',
+          size: 5,
+          points: rows.map((r, y) => ({
+            ...(LOOKS[r.verdict] ?? { isHollow: true }),
+            x: r.ratio,
+            y,
+            low: r.low,
+            high: r.high,
+            tooltip: `${r.name}\n${changeText(r) ?? ''}: ${VERDICTS[r.verdict] ?? r.verdict}`,
+          })),
+        },
+      ],
+    },
     table: {
       caption: 'B over A',
       columns: ['Figure', { name: 'Change', isNumber: true }, 'Verdict'],

@@ -3,30 +3,28 @@
 import { expect, test } from 'vitest';
 
 import { attributionTable } from '../profile/attribution';
-import { readFleetDiff } from './record';
+import type { FleetAttribution, FleetFigureChange } from '../../records';
+import { labelled } from '../fleet-report/record';
 import { differs, largestFirst } from './shape';
 
-const diff = readFleetDiff({
-  schema: 'pinwise.fleet-diff/1',
-  a: { fleet: 'f', nodes: 3 },
-  b: null,
-  figures: [
+const figures = labelled<FleetFigureChange>(
+  [
     [1.2, 1.1, 1.3],
     [0.4, 0.3, 0.5],
     [null, null, null],
     [1.01, 0.9, 1.1],
     [2, null, null],
-  ].map(([ratio, low, high], at) => ({
+  ].map(([ratio = null, low = null, high = null], at) => ({
     step: '',
     name: `${at}`,
     ratio,
     low,
     high,
   })),
-});
+);
 
 test('the largest ratio is first, up or down; what is unknown is last', () => {
-  expect(largestFirst(diff.figures).map((figure) => figure.label)).toEqual([
+  expect(largestFirst(figures).map((figure) => figure.label)).toEqual([
     '1',
     '4',
     '0',
@@ -36,30 +34,24 @@ test('the largest ratio is first, up or down; what is unknown is last', () => {
 });
 
 test('a figure differs where its interval leaves 1 out', () => {
-  expect(diff.figures.map(differs)).toEqual([true, true, null, false, null]);
-  expect(diff.b).toEqual({ fleet: '', group: '', nodes: null });
+  expect(figures.map(differs)).toEqual([true, true, null, false, null]);
 });
 
 test('a difference is taken apart part by part', () => {
-  const [found] = readFleetDiff({
-    schema: 'pinwise.fleet-diff/1',
-    attributions: [
+  const found: FleetAttribution = {
+    step: 'service',
+    of: 'wall',
+    parts: [
       {
-        step: 'service',
-        of: 'wall',
-        parts: [
-          {
-            name: 'longer spin-waits',
-            delta_s: { value: 0.012, low: 0.01, high: 0.014 },
-            share: { value: 0.6, low: 0.5, high: 0.7 },
-            detail: 'a PAUSE takes 40 ns, not 10',
-          },
-          { name: 'memory', delta_s: null, detail: 'no counters' },
-        ],
+        name: 'longer spin-waits',
+        delta_s: { value: 0.012, low: 0.01, high: 0.014 },
+        share: { value: 0.6, low: 0.5, high: 0.7 },
+        detail: 'a PAUSE takes 40 ns, not 10',
       },
+      { name: 'memory', delta_s: null, detail: 'no counters' },
     ],
-  }).attributions;
-  expect(attributionTable(found!)).toMatchObject({
+  };
+  expect(attributionTable(found)).toMatchObject({
     caption: 'Elapsed per unit of work',
     rows: [
       [

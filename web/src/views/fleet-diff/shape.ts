@@ -1,17 +1,20 @@
 // Two groups of machines: which figures changed most.
 
-import type { FigureChange } from './record';
+import { finite, positive } from '../../numbers';
+import type { Maybe, FleetFigureChange as FigureChange } from '../../records';
 
 /** Largest ratios first, up or down alike; unknown ones last. */
-export function largestFirst(figures: readonly FigureChange[]): FigureChange[] {
+export function largestFirst<T extends FigureChange>(
+  figures: readonly T[],
+): T[] {
   return [...figures].sort((a, b) => size(b.ratio) - size(a.ratio));
 }
 
-const size = (ratio: number | null): number =>
-  ratio === null || !(ratio > 0) ? -1 : Math.abs(Math.log(ratio));
+const size = (ratio: Maybe<number>): number =>
+  positive(ratio) ? Math.abs(Math.log(ratio)) : -1;
 
 /** Does the interval exclude 1? `null` if there is none. */
 export function differs(figure: FigureChange): boolean | null {
-  if (figure.low === null || figure.high === null) return null;
-  return figure.low > 1 || figure.high < 1;
+  const { low, high } = figure;
+  return finite(low) && finite(high) ? low > 1 || high < 1 : null;
 }

@@ -4,6 +4,14 @@ import '../fleet-report/fleet.css';
 
 import { h, svg } from '../../dom';
 import { count, quantity } from '../../format';
+import { items, texts } from '../../fields';
+import { finite, given, positive } from '../../numbers';
+import type {
+  FleetDiff,
+  FleetFigureChange,
+  FleetSide,
+  Maybe,
+} from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
@@ -14,18 +22,20 @@ import { type Range, place, rangeOf } from '../fleet-report/shape';
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
 import { attributions } from '../profile/attribution';
-import type { FigureChange, FleetDiff, Side } from './record';
-import { readFleetDiff } from './record';
+import { labelled } from '../fleet-report/record';
 
 import { differs, largestFirst } from './shape';
+
+type Figure = FleetFigureChange & { label: string };
 
 /** Maximum number of drawn figures; the table has all. */
 const MAX_DRAWN_FIGURES = 30;
 
 /** Draws a `pinwise.fleet-diff/1`. */
 export function fleetDiffView(record: AnyRecord, _page: Page): View {
-  const diff = readFleetDiff(record);
-  const figures = largestFirst(diff.figures);
+  const diff = record as FleetDiff;
+  const figures = largestFirst(labelled(diff.figures));
+  const onlyOne = texts(diff.only_one);
   const element = h(
     'article',
     h('p.verdict', diff.sentence || 'This record has no conclusion.'),
@@ -42,22 +52,22 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
         )
       : null,
     settings(diff),
-    diff.onlyOne.length > 0
+    onlyOne.length > 0
       ? section(
           'Figures that only one of them has',
-          h('ul', ...diff.onlyOne.map((name) => h('li', name))),
+          h('ul', ...onlyOne.map((name) => h('li', name))),
         )
       : null,
   );
   return { element, dispose: () => undefined };
 }
 
-const sideWords = (side: Side): string =>
-  `${[side.fleet, side.group].filter(Boolean).join(' / ') || 'one'} (${count(side.nodes, 'node')})`;
+const sideWords = (side: Maybe<FleetSide>): string =>
+  `${[side?.fleet, side?.group].filter(Boolean).join(' / ') || 'one'} (${count(side?.nodes, 'node')})`;
 
-function drawing(figures: readonly FigureChange[]): HTMLElement {
+function drawing(figures: readonly Figure[]): HTMLElement {
   const range = rangeOf(
-    figures.flatMap((figure) => [figure.ratio, figure.low, figure.high]),
+    figures.flatMap(({ ratio, low, high }) => [ratio, low, high]),
   );
   return h(
     'div.strips',
@@ -66,11 +76,10 @@ function drawing(figures: readonly FigureChange[]): HTMLElement {
   );
 }
 
-function ratioRow(figure: FigureChange, range: Range): HTMLElement {
-  const ratio = figure.ratio !== null && figure.ratio > 0 ? figure.ratio : null;
+function ratioRow(figure: Figure, range: Range): HTMLElement {
+  const { low, high } = figure;
+  const ratio = positive(figure.ratio) ? figure.ratio : null;
   const at = (value: number): string => `${place(value, range).at}%`;
-  const hasInterval =
-    figure.low !== null && figure.high !== null && figure.low > 0;
   const drawn =
     ratio === null
       ? h('span.muted', 'No ratio is known.')
@@ -83,11 +92,11 @@ function ratioRow(figure: FigureChange, range: Range): HTMLElement {
             'aria-label': `${figure.label}: ${ratioWords(figure)}`,
           },
           svg('line', { class: 'reach', x1: at(1), x2: at(1), y1: 0, y2: 22 }),
-          hasInterval
+          positive(low) && finite(high)
             ? svg('line', {
                 class: 'median',
-                x1: at(figure.low!),
-                x2: at(figure.high!),
+                x1: at(low),
+                x2: at(high),
                 y1: 11,
                 y2: 11,
               })
@@ -107,14 +116,15 @@ function ratioRow(figure: FigureChange, range: Range): HTMLElement {
   );
 }
 
-function ratioWords(figure: FigureChange): string {
-  if (figure.ratio === null) return '–';
-  const interval =
-    figure.low === null || figure.high === null
-      ? 'too few nodes for an interval'
-      : `${timesMark(figure.low)} to ${timesMark(figure.high)}`;
-  return `${timesMark(figure.ratio)}, ${interval}`;
-}
+const intervalWords = ({ low, high }: Figure): string | null =>
+  finite(low) && finite(high)
+    ? `${timesMark(low)} to ${timesMark(high)}`
+    : null;
+
+const ratioWords = (figure: Figure): string =>
+  finite(figure.ratio)
+    ? `${timesMark(figure.ratio)}, ${intervalWords(figure) ?? 'too few nodes for an interval'}`
+    : '–';
 
 const STATES = new Map([
   [true, 'differs'],
@@ -122,7 +132,7 @@ const STATES = new Map([
   [null, 'too few nodes'],
 ]);
 
-const table = (figures: readonly FigureChange[]): HTMLElement =>
+const table = (figures: readonly Figure[]): HTMLElement =>
   sortableTable({
     caption: 'Medians of both, and their ratio',
     columns: [
@@ -132,36 +142,27 @@ const table = (figures: readonly FigureChange[]): HTMLElement =>
     ],
     rows: figures.map((figure) => [
       { text: figure.label },
-      { text: quantity(figure.a, figure.unit), sort: figure.a },
-      { text: quantity(figure.b, figure.unit), sort: figure.b },
+      { text: quantity(figure.a, figure.unit), sort: figure.a ?? null },
+      { text: quantity(figure.b, figure.unit), sort: figure.b ?? null },
       {
-        text: figure.ratio === null ? '–' : timesMark(figure.ratio),
-        sort: figure.ratio,
+        text: given(figure.ratio, timesMark) ?? '–',
+        sort: figure.ratio ?? null,
       },
-      {
-        text:
-          figure.low === null || figure.high === null
-            ? '–'
-            : `${timesMark(figure.low)} to ${timesMark(figure.high)}`,
-        sort: figure.low,
-      },
+      { text: intervalWords(figure) ?? '–', sort: figure.low ?? null },
       { text: STATES.get(differs(figure)) ?? '' },
     ]),
   }).element;
 
 function settings(diff: FleetDiff): HTMLElement {
+  const rows = items(diff.settings).map(({ name, a, b }) => [name, a, b]);
   return section(
     'Settings that differ',
-    diff.settings.length === 0
+    rows.length === 0
       ? h('p.muted', 'None that both report.')
       : tableElement({
           caption: 'What most nodes of each have',
           columns: ['Setting', 'First', 'Second'],
-          rows: diff.settings.map((setting) => [
-            setting.name,
-            setting.a,
-            setting.b,
-          ]),
+          rows,
         }),
   );
 }

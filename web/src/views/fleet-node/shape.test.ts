@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { readReport } from '../fleet-report/record';
-import { readNode } from './record';
+import type { FleetNode } from '../../records';
 import {
   clockWords,
   outliersOf,
@@ -12,33 +12,32 @@ import {
   stepWords,
 } from './shape';
 
-const node = (more: Record<string, unknown> = {}) =>
-  readNode({
-    schema: 'pinwise.fleet-node/1',
-    id: 'f.n1',
-    fleet: 'f',
-    node: 'n1',
-    host: { cpu_model: 'EPYC', kernel: '6.1' },
-    settings: { bios: '2.1', smt: 'off' },
-    steps: [
-      { name: 'a', state: 'done' },
-      { name: 'b', state: 'failed' },
-      { name: 'c', state: 'missing' },
-    ],
-    figures: [
-      {
-        step: 'a',
-        name: 'latency',
-        unit: 'ns',
-        value: 180,
-        low: 170,
-        high: 190,
-      },
-      { step: 'a', name: 'other', unit: '', value: 2, low: null, high: null },
-      { step: 'a', name: 'no figure', unit: '', value: null },
-    ],
-    ...more,
-  });
+const node = (more: Partial<FleetNode> = {}): FleetNode => ({
+  schema: 'pinwise.fleet-node/1',
+  id: 'f.n1',
+  fleet: 'f',
+  node: 'n1',
+  host: { cpu_model: 'EPYC', kernel: '6.1' },
+  settings: { bios: '2.1', smt: 'off' },
+  steps: [
+    { name: 'a', state: 'done' },
+    { name: 'b', state: 'failed' },
+    { name: 'c', state: 'missing' },
+  ],
+  figures: [
+    {
+      step: 'a',
+      name: 'latency',
+      unit: 'ns',
+      value: 180,
+      low: 170,
+      high: 190,
+    },
+    { step: 'a', name: 'other', unit: '', value: 2, low: null, high: null },
+    { step: 'a', name: 'no figure', unit: '', value: null },
+  ],
+  ...more,
+});
 
 const group = (
   name: string,

@@ -1,11 +1,14 @@
 // A node beside its peers: which group of a report it is of, and its figures
 // and settings beside what is typical there.
 
-import { quantity } from '../../format';
+import { quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
-import type { FleetNode } from './record';
+import { items } from '../../fields';
+import { finite, given } from '../../numbers';
+import type { FleetNode, Maybe } from '../../records';
+import { labelled, pairs } from '../fleet-report/record';
 
 /** Names in reports for fields of the host that they group by. */
 const HOST_TRAITS = [
@@ -23,7 +26,7 @@ function traits(node: FleetNode): Map<string, string> {
   const own = HOST_TRAITS.flatMap(([name, field]): [string, string][] =>
     typeof node.host?.[field] === 'string' ? [[name, node.host[field]]] : [],
   );
-  return new Map([...own, ...node.settings]);
+  return new Map([...own, ...pairs(node.settings)]);
 }
 
 /** The node's group: the report names it with its anomalies, else the one that it agrees with
@@ -35,11 +38,11 @@ export function groupOfNode(node: FleetNode, report: Report): Group | null {
   if (named !== undefined && named !== null)
     return report.groups[named] ?? null;
   const known = traits(node);
-  const shares = report.groups.map(
-    ({ identity }) =>
-      identity.filter(([name, value]) => known.get(name) === value).length /
-      Math.max(1, identity.length),
-  );
+  const shares = report.groups.map((group) => {
+    const own = group.identity;
+    const same = own.filter(([name, value]) => known.get(name) === value);
+    return same.length / Math.max(1, own.length);
+  });
   const best = Math.max(0, ...shares);
   // Two groups that fit alike decide nothing.
   return best > 0 && shares.filter((share) => share === best).length === 1
@@ -49,12 +52,13 @@ export function groupOfNode(node: FleetNode, report: Report): Group | null {
 
 /** "3 of 4 steps done; failed: wiring; missing: kernels." */
 export function stepWords(node: FleetNode): string {
+  const steps = items(node.steps);
   const of = (state: string): string[] =>
-    node.steps.filter((step) => step.state === state).map((step) => step.name);
+    steps.flatMap((step) => (step.state === state ? [step.name ?? ''] : []));
   const failed = of('failed');
   const missing = of('missing');
   return [
-    `${of('done').length} of ${node.steps.length} steps done`,
+    `${of('done').length} of ${steps.length} steps done`,
     failed.length > 0 ? `failed: ${failed.join(', ')}` : '',
     missing.length > 0 ? `missing: ${missing.join(', ')}` : '',
   ]
@@ -67,17 +71,6 @@ export function stepWords(node: FleetNode): string {
 export const outliersOf = (node: FleetNode, report: Report): Outlier[] =>
   report.outliers.filter((outlier) => outlier.node === node.node);
 
-/** "90 to 93 ns" */
-function intervalWords(
-  low: number | null,
-  high: number | null,
-  unit: string,
-): string {
-  return low === null || high === null
-    ? '–'
-    : `${quantity(low, unit)} to ${quantity(high, unit)}`;
-}
-
 /** Figures beside the group's median; outliers are marked. */
 export function figureRows(
   node: FleetNode,
@@ -88,23 +81,24 @@ export function figureRows(
     group?.figures.map((figure) => [figure.label, figure.median]),
   );
   const outlying = new Set(outliers.map((outlier) => outlier.figure));
-  return node.figures.map((figure) => {
-    const middle = typical.get(figure.label) ?? null;
-    const ratio =
-      middle === null || middle === 0 ? null : figure.value / middle;
-    return [
-      { text: figure.label },
-      { text: quantity(figure.value, figure.unit), sort: figure.value },
-      { text: intervalWords(figure.low, figure.high, figure.unit) },
-      { text: quantity(middle, figure.unit), sort: middle },
-      { text: ratio === null ? '–' : timesMark(ratio), sort: ratio },
-      { text: outlying.has(figure.label) ? 'outlier' : '' },
+  return labelled(node.figures).flatMap(({ label, unit, value, low, high }) => {
+    if (!finite(value)) return [];
+    const middle = typical.get(label) ?? null;
+    const ratio = middle ? value / middle : null;
+    const row = [
+      { text: label },
+      { text: quantity(value, unit), sort: value },
+      { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
+      { text: quantity(middle, unit), sort: middle },
+      { text: given(ratio, timesMark) ?? '–', sort: ratio },
+      { text: outlying.has(label) ? 'outlier' : '' },
     ];
+    return [row];
   });
 }
 
 /** "3.2 s ahead"; empty if clocks agree, or are unknown. */
-export function clockWords(ahead: number | null): string {
-  if (ahead === null || Math.abs(ahead) < 1) return '';
+export function clockWords(ahead: Maybe<number>): string {
+  if (!finite(ahead) || Math.abs(ahead) < 1) return '';
   return `${quantity(Math.abs(ahead), 's')} ${ahead > 0 ? 'ahead' : 'behind'}`;
 }

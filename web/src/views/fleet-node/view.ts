@@ -3,16 +3,18 @@
 
 import { fill, h } from '../../dom';
 import { minute, seconds } from '../../format';
+import { items, text, texts } from '../../fields';
+import { pairs } from '../fleet-report/record';
+import type { FleetNode } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
-import { facts, hostFacts, section } from '../../words';
+import { facts, hostFacts, section, recordLink } from '../../words';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { readReport } from '../fleet-report/record';
 
 import { missingReport, reportOf } from '../fleet-report/at-hand';
-import { type FleetNode, readNode } from './record';
 
 import {
   clockWords,
@@ -24,11 +26,11 @@ import {
 
 /** Draws a `pinwise.fleet-node/1`; a report's findings on it are added once it has loaded. */
 export function fleetNodeView(record: AnyRecord, page: Page): View {
-  const node = readNode(record);
+  const node = record as FleetNode;
   const element = h('article');
   let isGone = false;
   draw(element, node, page, null);
-  void reportOf(node.fleet, page.source).then((found) => {
+  void reportOf(text(node.fleet), page.source).then((found) => {
     if (!isGone && found) draw(element, node, page, readReport(found));
   });
   return {
@@ -53,8 +55,8 @@ function draw(
     outlierList(outliers, report, group),
     links(node, page, report),
     section('What ran', stepTable(node, page)),
-    node.figures.length > 0 ? figures(node, group, outliers) : null,
-    node.settings.length > 0 ? settings(node, group) : null,
+    figures(node, group, outliers),
+    pairs(node.settings).length > 0 ? settings(node, group) : null,
     machine(node),
   );
 }
@@ -86,21 +88,14 @@ function links(
   report: Report | null,
 ): HTMLElement | null {
   if (report)
-    return h(
-      'p',
-      h(
-        'a',
-        { href: `#/record/${encodeURIComponent(report.id)}` },
-        'The report of its fleet',
-      ),
-    );
+    return h('p', recordLink(text(report.id), 'The report of its fleet'));
   return page.source.kind === 'site' && node.fleet
     ? missingReport(node.fleet)
     : null;
 }
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
-  if (node.steps.length === 0) return h('p.muted', 'Nothing was asked of it.');
+  if (!node.steps?.length) return h('p.muted', 'Nothing was asked of it.');
   return tableElement({
     caption: 'Steps',
     columns: [
@@ -110,19 +105,15 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
       'Record',
       'Why',
     ],
-    rows: node.steps.map((step) => [
+    rows: items(node.steps).map((step) => [
       step.name,
       step.state,
       step.attempt,
-      seconds(step.elapsedS),
+      seconds(step.elapsed_s),
       step.record && page.source.has(step.record)
-        ? h(
-            'a',
-            { href: `#/record/${encodeURIComponent(step.record)}` },
-            step.record,
-          )
+        ? recordLink(step.record, step.record)
         : step.record || null,
-      step.why,
+      step.why ?? '',
     ]),
   });
 }
@@ -131,7 +122,9 @@ function figures(
   node: FleetNode,
   group: Group | null,
   outliers: readonly Outlier[],
-): HTMLElement {
+): HTMLElement | null {
+  const rows = figureRows(node, group, outliers);
+  if (rows.length === 0) return null;
   return section(
     'Figures',
     sortableTable({
@@ -144,7 +137,7 @@ function figures(
         ...numberColumns('Value', 'Interval', 'Typical', 'Ratio'),
         'Beside its group',
       ],
-      rows: figureRows(node, group, outliers),
+      rows,
     }).element,
   );
 }
@@ -158,7 +151,7 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
         ? `Settings, and what most of ${group.name} have`
         : 'Settings of the node',
       columns: ['Setting', 'Here', ...(group ? ['Most of its group'] : [])],
-      rows: node.settings.map(([name, value]) => {
+      rows: pairs(node.settings).map(([name, value]) => {
         const most = typical.get(name);
         const here =
           most !== undefined && most !== value ? h('strong', value) : value;
@@ -177,7 +170,7 @@ const machine = (node: FleetNode): HTMLElement =>
       Began: node.started && `${minute(node.started)} UTC, by its own clock`,
       Ended: node.ended ? `${minute(node.ended)} UTC` : 'steps are missing',
       Attempts: node.attempts,
-      'Its clock': clockWords(node.clockAheadS),
-      Tags: node.tags.join(', '),
+      'Its clock': clockWords(node.clock_ahead_s),
+      Tags: texts(node.tags).join(', '),
     }),
   );

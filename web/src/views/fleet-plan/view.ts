@@ -3,34 +3,42 @@
 
 import { fill, h } from '../../dom';
 import { count, minute, seconds } from '../../format';
+import { items, list, text, texts } from '../../fields';
+import { given } from '../../numbers';
+import type { FleetRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement } from '../../table';
 import type { Page, View } from '../../view';
-import { facts, section, shellWords } from '../../words';
+import {
+  facts,
+  section,
+  shellWords,
+  recordLink,
+  recordHref,
+} from '../../words';
 import { missingReport, reportOf, tagOf } from '../fleet-report/at-hand';
 import { nodeLists } from '../fleet-report/lists';
 import { readReport } from '../fleet-report/record';
 import { addressOf } from '../history/shape';
-import { type Plan, readPlan } from './record';
 
 /** Names that a sentence lists; the rest are only counted. */
 const MAX_NAMED = 40;
 
 /** Draws a `pinwise.fleet/1`. */
 export function fleetPlanView(record: AnyRecord, page: Page): View {
-  const plan = readPlan(record);
+  const plan = record as FleetRecord;
+  const id = plan.id ?? '';
+  const [nodes, leftOut] = [texts(plan.nodes), texts(plan.left_out)];
+  const isOnSite = page.source.kind === 'site' && id !== '';
   const report = h('div');
   const planted = h('div');
   let isGone = false;
   fill(planted, plantedPart(plan, null, page));
-  void reportOf(plan.id, page.source).then((found) => {
+  void reportOf(id, page.source).then((found) => {
     if (isGone) return;
     if (!found) {
-      fill(
-        report,
-        page.source.kind === 'site' && plan.id ? missingReport(plan.id) : null,
-      );
+      fill(report, isOnSite ? missingReport(id) : null);
       return;
     }
     const read = readReport(found);
@@ -40,11 +48,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
         'p',
         h('strong', read.sentence),
         ' ',
-        h(
-          'a',
-          { href: `#/record/${encodeURIComponent(read.id)}` },
-          'The report',
-        ),
+        recordLink(read.id ?? '', 'The report'),
       ),
     );
     fill(
@@ -63,32 +67,32 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
       `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
     ),
     report,
-    page.source.kind === 'site' && plan.id
+    isOnSite
       ? h(
           'p',
           h(
             'a',
-            { href: addressOf({ tag: tagOf(plan.id) }) },
+            { href: addressOf({ tag: tagOf(id) }) },
             'All records of this fleet',
           ),
         )
       : null,
     section('What every node runs', steps(plan)),
     planted,
-    plan.nodes.length > 0
+    nodes.length > 0
       ? section(
           'Nodes asked by name',
-          h('p', joinNames(plan.nodes)),
-          nodeLists(() => plan.nodes, 'the nodes asked').element,
+          h('p', joinNames(nodes)),
+          nodeLists(() => nodes, 'the nodes asked').element,
         )
       : null,
-    plan.leftOut.length > 0
+    leftOut.length > 0
       ? section(
           'Nodes that were not asked',
-          h('ul', ...plan.leftOut.map((why) => h('li', why))),
+          h('ul', ...leftOut.map((why) => h('li', why))),
         )
       : null,
-    plan.jobs.length > 0 ? section('Jobs', jobs(plan)) : null,
+    list(plan.jobs).length > 0 ? section('Jobs', jobs(plan)) : null,
     section(
       'How it was submitted',
       facts({
@@ -96,8 +100,8 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
         From: plan.host,
         Launcher: plan.launcher,
         Folder: plan.folder,
-        pinwise: plan.pinwise,
-        Tags: plan.tags.join(', '),
+        pinwise: plan.pinwise_version,
+        Tags: texts(plan.tags).join(', '),
       }),
     ),
   );
@@ -115,60 +119,60 @@ const joinNames = (names: readonly string[]): string =>
     ? ` and ${(names.length - MAX_NAMED).toLocaleString('en-US')} more`
     : '');
 
-function steps(plan: Plan): HTMLElement {
-  if (plan.steps.length === 0) return h('p.muted', 'No steps recorded.');
+function steps(plan: FleetRecord): HTMLElement {
+  if (list(plan.steps).length === 0) return h('p.muted', 'No steps recorded.');
   return tableElement({
     caption: 'Steps, in this order',
     columns: ['Step', 'Command', { name: 'Longest time', isNumber: true }],
-    rows: plan.steps.map((step) => [
+    rows: items(plan.steps).map((step) => [
       step.name,
-      h('code', `pinwise ${shellWords(step.words)}`),
-      step.timeoutS === null ? null : seconds(step.timeoutS),
+      h('code', `pinwise ${shellWords(texts(step.arguments))}`),
+      given(step.timeout_s, seconds),
     ]),
   });
 }
 
-const jobs = (plan: Plan): HTMLElement =>
+const jobs = (plan: FleetRecord): HTMLElement =>
   sortableTable({
     caption: 'Jobs, as the scheduler calls them',
     columns: ['Job', 'Node', 'Submitted, UTC'],
-    rows: plan.jobs.map((job) => [
-      { text: job.id },
+    rows: items(plan.jobs).map((job) => [
+      { text: job.id ?? '' },
       { text: job.node || 'whichever is free' },
-      { text: minute(job.submitted) },
+      { text: minute(job.submitted ?? '') },
     ]),
   }).element;
 
 /** Faults of a simulated fleet, and whether the nodes that have them are named. */
 function plantedPart(
-  plan: Plan,
+  plan: FleetRecord,
   outlying: ReadonlySet<string> | null,
   page: Page,
 ): HTMLElement | null {
-  if (plan.planted.length === 0) return null;
-  const nodes = new Set(plan.planted.map((fault) => fault.node));
+  const faults = items(plan.planted);
+  if (faults.length === 0) return null;
+  const nodes = new Set(faults.map((fault) => text(fault.node)));
   const found =
     outlying === null
       ? 0
       : [...nodes].filter((node) => outlying.has(node)).length;
-  const rows = plan.planted.map(({ node, fault }) => {
-    const id = `${plan.id}.${node}`;
+  const rows = faults.map(({ node, fault }) => {
+    const name = text(node);
+    const id = `${plan.id}.${name}`;
     return [
       {
-        text: node,
-        href: page.source.has(id)
-          ? `#/record/${encodeURIComponent(id)}`
-          : undefined,
+        text: name,
+        href: page.source.has(id) ? recordHref(id) : undefined,
       },
-      { text: fault },
-      ...(outlying ? [{ text: outlying.has(node) ? 'yes' : 'no' }] : []),
+      { text: text(fault) },
+      ...(outlying ? [{ text: outlying.has(name) ? 'yes' : 'no' }] : []),
     ];
   });
   return section(
     'What was planted',
     h(
       'p',
-      `This fleet is simulated: ${count(plan.planted.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${outlying ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(outlying.size - found, 'other')}.` : ''}`,
+      `This fleet is simulated: ${count(faults.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${outlying ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(outlying.size - found, 'other')}.` : ''}`,
     ),
     sortableTable({
       caption: 'Planted faults',

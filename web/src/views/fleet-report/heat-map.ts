@@ -5,6 +5,7 @@ import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
 
+import { given } from '../../numbers';
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
@@ -191,7 +192,7 @@ function cellOf(outlier: Outlier | null): HTMLElement {
     h(
       'span.words',
       (outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
-        (outlier.z === null ? '' : ` Robust z ${fixed(outlier.z, 1)}.`),
+        (given(outlier.z, (z) => ` Robust z ${fixed(z, 1)}.`) ?? ''),
     ),
   );
   if (strength !== null)

@@ -1,7 +1,9 @@
 // Which nodes differ in which figures, and how far, ordered by what the nodes
 // have in common.
 
-import type { Common, Outlier, Report } from './record';
+import { given } from '../../numbers';
+import type { Maybe } from '../../records';
+import { type Common, type Outlier, type Report, isSetting } from './record';
 import { figuresOf, outlierNodes } from './shape';
 
 /** Columns drawn; the tables below have all figures. */
@@ -11,7 +13,7 @@ export const FULL = 12;
 
 export interface HeatRow {
   node: string;
-  group: number | null;
+  group: Maybe<number>;
   /** By column; null if the node is not named for it. */
   cells: (Outlier | null)[];
 }
@@ -74,11 +76,11 @@ const firstCell = (row: HeatRow): number =>
 
 /** How strong a cell's colour is, −1 to 1; null if no distance is known. */
 export const strengthOf = ({ z }: Outlier): number | null =>
-  z === null ? null : Math.max(-1, Math.min(1, z / FULL));
+  given(z, (far) => Math.max(-1, Math.min(1, far / FULL)));
 
 /** ▲ above its group, ▼ below it, ≠ for a setting. */
 export const glyphOf = (outlier: Outlier): string =>
-  outlier.isSetting
+  isSetting(outlier)
     ? '≠'
     : (outlier.ratio ?? (outlier.z ?? 0) + 1) >= 1
       ? '▲'

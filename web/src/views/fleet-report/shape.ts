@@ -1,20 +1,28 @@
 // What is shown of a fleet's report: what is missing, nodes with their anomalies, rows of tables,
 // and positions of figures on a strip.
 
-import { digits, percent, quantity } from '../../format';
+import { digits, percent, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import { timesMark } from '../fleet/shape';
-import type { Group, GroupFigure, Outlier, Report } from './record';
+import { finite, positive } from '../../numbers';
+import type { Maybe } from '../../records';
+import {
+  type Group,
+  type GroupFigure,
+  type Outlier,
+  type Report,
+  isSetting,
+} from './record';
 
 /** "12 of 4,000 nodes have no record; 3 lack steps."; empty if nothing is missing. */
 export function missingWords(report: Report): string {
   const { asked, nodes, complete } = report;
   const parts: string[] = [];
-  if (asked !== null && nodes !== null && asked > nodes)
+  if (finite(asked) && finite(nodes) && asked > nodes)
     parts.push(
       `${many(asked - nodes)} of the ${many(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`,
     );
-  if (nodes !== null && complete !== null && nodes > complete)
+  if (finite(nodes) && finite(complete) && nodes > complete)
     parts.push(
       `${many(nodes - complete)} of ${many(nodes)} nodes ${nodes - complete === 1 ? 'lacks' : 'lack'} steps`,
     );
@@ -54,7 +62,7 @@ export function figuresOf(
 
 export interface OutlierNode {
   node: string;
-  group: number | null;
+  group: Maybe<number>;
   outliers: Outlier[];
 }
 
@@ -75,23 +83,23 @@ export function outlierNodes(outliers: readonly Outlier[]): OutlierNode[] {
 }
 
 /** "0.012", "< 0.0001". */
-export function chance(p: number | null): string {
-  if (p === null) return '–';
+export function chance(p: Maybe<number>): string {
+  if (!finite(p)) return '–';
   return p < 1e-4 ? '< 0.0001' : digits(p, 2);
 }
 
 /** "×0.55 (−45 %)" is too wide for a table: the ratio alone. */
-const ratioCell = (ratio: number | null): Cell => ({
-  text: ratio === null ? '–' : timesMark(ratio),
-  sort: ratio,
+const ratioCell = (ratio: Maybe<number>): Cell => ({
+  text: finite(ratio) ? timesMark(ratio) : '–',
+  sort: ratio ?? null,
 });
 
 /** "Group 2: EPYC"; commands take the number, too. */
 export const groupName = (
   groups: readonly Group[],
-  group: number | null,
+  group: Maybe<number>,
 ): string =>
-  group === null
+  !finite(group)
     ? '–'
     : `Group ${group + 1}${groups[group]?.name ? `: ${groups[group].name}` : ''}`;
 
@@ -105,10 +113,10 @@ export function outlierRow(
   link: Link,
 ): Cell[] {
   const node = nodeId(report, outlier.node);
-  const shown = (value: number | null, setting: string | null): Cell =>
-    outlier.isSetting
+  const shown = (value: Maybe<number>, setting: Maybe<string>): Cell =>
+    isSetting(outlier)
       ? { text: setting ?? '–' }
-      : { text: quantity(value, outlier.unit), sort: value };
+      : { text: quantity(value, outlier.unit), sort: value ?? null };
   return [
     { text: outlier.node, href: link(node) },
     {
@@ -119,10 +127,10 @@ export function outlierRow(
           : undefined,
     },
     shown(outlier.value, outlier.setting),
-    shown(outlier.typical, outlier.typicalSetting),
+    shown(outlier.typical, outlier.typical_setting),
     ratioCell(outlier.ratio),
-    { text: chance(outlier.adjustedP), sort: outlier.adjustedP },
-    { text: outlier.sentence },
+    { text: chance(outlier.adjusted_p), sort: outlier.adjusted_p ?? null },
+    { text: outlier.sentence ?? '' },
   ];
 }
 
@@ -137,15 +145,18 @@ export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
   const more = node.outliers.length - named.length;
   return [
     { text: node.node, href: link(nodeId(report, node.node)) },
-    { text: node.group === null ? '–' : `${node.group + 1}`, sort: node.group },
+    {
+      text: finite(node.group) ? `${node.group + 1}` : '–',
+      sort: node.group ?? null,
+    },
     { text: `${node.outliers.length}`, sort: node.outliers.length },
     { text: named.join(', ') + (more > 0 ? ` and ${more} more` : '') },
-    { text: node.outliers[0]!.sentence },
+    { text: node.outliers[0]!.sentence ?? '' },
   ];
 }
 
 /** The id of a node's record. */
-export const nodeId = (report: { fleet: string }, node: string): string =>
+export const nodeId = (report: Pick<Report, 'fleet'>, node: string): string =>
   `${report.fleet}.${node}`;
 
 /** The largest ratio to the median on a strip: beyond it, an arrow at the edge. */
@@ -155,16 +166,14 @@ const NEAREST = 1.1;
 /** From the least to the greatest ratio that a group's strips show. */
 export type Range = readonly [low: number, high: number];
 
-const ratioTo = (median: number | null, value: number | null): number | null =>
-  median !== null && value !== null && median > 0 && value > 0
-    ? value / median
-    : null;
+const ratioTo = (median: Maybe<number>, value: Maybe<number>): number | null =>
+  positive(median) && positive(value) ? value / median : null;
 
 /** A range of ratios that holds the figures, equal ratios equally far apart. */
-export function rangeOf(ratios: readonly (number | null)[]): Range {
+export function rangeOf(ratios: readonly Maybe<number>[]): Range {
   let [low, high] = [1 / NEAREST, NEAREST];
   for (const ratio of ratios) {
-    if (ratio === null || !(ratio > 0)) continue;
+    if (!positive(ratio)) continue;
     low = Math.min(low, ratio);
     high = Math.max(high, ratio);
   }
@@ -225,10 +234,10 @@ export interface StripEnds {
 
 /** A figure's strip; `null` if ratios to its median mean nothing. */
 export function stripOf(figure: GroupFigure): StripEnds | null {
-  if (figure.median === null || !(figure.median > 0)) return null;
+  if (!positive(figure.median)) return null;
   const both = (
-    low: number | null,
-    high: number | null,
+    low: Maybe<number>,
+    high: Maybe<number>,
   ): readonly [number, number] | null => {
     const [from, to] = [
       ratioTo(figure.median, low),
@@ -248,7 +257,7 @@ export function openGroups(report: Report, most: number): Set<number> {
     .map((_, at) => at)
     .filter((at) =>
       report.outliers.some(
-        (outlier) => outlier.group === at && !outlier.isSetting,
+        (outlier) => outlier.group === at && !isSetting(outlier),
       ),
     );
   return new Set((withOutliers.length > 0 ? withOutliers : [0]).slice(0, most));
@@ -261,7 +270,7 @@ export function stripsOf(
 ): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
   const ofFigure = new Map<string, Outlier[]>();
   for (const outlier of outliers) {
-    if (outlier.isSetting) continue;
+    if (isSetting(outlier)) continue;
     const known = ofFigure.get(outlier.figure);
     if (known) known.push(outlier);
     else ofFigure.set(outlier.figure, [outlier]);
@@ -270,18 +279,8 @@ export function stripsOf(
   const others = [...ofFigure]
     .filter(([label]) => !known.has(label))
     .map(([label, own]): GroupFigure => {
-      const { unit, typical } = own[0]!;
-      return {
-        label,
-        unit,
-        nodes: null,
-        median: typical,
-        spread: null,
-        p5: null,
-        p95: null,
-        least: null,
-        greatest: null,
-      };
+      const { unit = '', typical = null } = own[0]!;
+      return { label, unit, median: typical };
     });
   return [...group.figures, ...others].map((figure) => ({
     figure,
@@ -291,19 +290,16 @@ export function stripsOf(
 
 /** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 outliers". */
 export function stripWords(figure: GroupFigure, outliers: number): string {
-  const of = (value: number | null): string => quantity(value, figure.unit);
-  const spread =
-    figure.spread === null
-      ? ''
-      : `, ordinary nodes within about ${percent(figure.spread)} of it`;
-  const box =
-    figure.p5 === null || figure.p95 === null
-      ? ''
-      : `, 5th to 95th percentile ${of(figure.p5)} to ${of(figure.p95)}`;
+  const of = (value: Maybe<number>): string => quantity(value, figure.unit);
+  const spread = finite(figure.spread)
+    ? `, ordinary nodes within about ${percent(figure.spread)} of it`
+    : '';
+  const ordinary = span(figure.p5, figure.p95, of);
+  const box = ordinary ? `, 5th to 95th percentile ${ordinary}` : '';
   const reach =
-    figure.least === null || figure.greatest === null
-      ? ''
-      : `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`;
+    finite(figure.least) && finite(figure.greatest)
+      ? `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`
+      : '';
   const who =
     outliers === 0
       ? 'no outlier'

@@ -4,6 +4,7 @@
 import { type Child, fill, h, svg, visible } from '../../dom';
 
 import { quantity } from '../../format';
+import { positive } from '../../numbers';
 import type { GroupFigure, Outlier } from './record';
 import type { Range, StripEnds } from './shape';
 import { place, stripOf, stripWords, ticks } from './shape';
@@ -215,7 +216,7 @@ function dotsOf(
   isLink: boolean,
 ): SVGElement[] {
   const own: Dot[] = outliers.flatMap((outlier) => {
-    if (outlier.ratio === null || !(outlier.ratio > 0)) return [];
+    if (!positive(outlier.ratio)) return [];
     const { at, beyond } = place(outlier.ratio, range);
     const mark =
       beyond === 0

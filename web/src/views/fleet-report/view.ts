@@ -2,13 +2,22 @@
 
 import './fleet.css';
 
+import { choice } from '../../controls';
 import { h } from '../../dom';
 import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
+import { texts } from '../../fields';
+import { finite, given } from '../../numbers';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
-import { facts, findingList, section, shellWords } from '../../words';
+import {
+  facts,
+  findingList,
+  section,
+  shellWords,
+  recordHref,
+} from '../../words';
 import { numberColumns } from '../../table';
 import { addressOf } from '../history/shape';
 import { heatMap } from './heat-map';
@@ -43,8 +52,7 @@ const MAX_OPEN_TABLES = 10;
 /** Draws a `pinwise.fleet-report/1`. */
 export function fleetReportView(record: AnyRecord, page: Page): View {
   const report = readReport(record);
-  const link: Link = (id) =>
-    page.source.has(id) ? `#/record/${encodeURIComponent(id)}` : undefined;
+  const link: Link = (id) => (page.source.has(id) ? recordHref(id) : undefined);
   const element = h(
     'article',
     h('p.verdict', report.sentence || 'This report has no conclusion.'),
@@ -198,32 +206,30 @@ function choices(
   show: () => void,
 ): { element: HTMLElement; sync(): void } {
   const groups = [...new Set(report.outliers.map((outlier) => outlier.group))]
-    .filter((group) => group !== null)
+    .filter(finite)
     .sort((a, b) => a - b);
-  const group = h(
-    'select',
-    h('option', { value: '' }, 'all'),
-    ...groups.map((at) =>
-      h('option', { value: `${at}` }, groupName(report.groups, at)),
-    ),
+  const group = choice(
+    [
+      ['', 'all'],
+      ...groups.map((at) => option(at, groupName(report.groups, at))),
+    ],
+    (value) => {
+      narrowing.group = value === '' ? null : Number(value);
+      show();
+    },
   );
   const figures = figuresOf(report.outliers);
-  const figure = h(
-    'select',
-    h('option', { value: '' }, 'all'),
-    ...figures.map(([name, times], at) =>
-      h('option', { value: `${at}` }, `${name} (${times})`),
-    ),
+  const figure = choice(
+    [
+      ['', 'all'],
+      ...figures.map(([name, times], at) => option(at, `${name} (${times})`)),
+    ],
+    (value) => {
+      narrowing.figure =
+        value === '' ? null : (figures[Number(value)]?.[0] ?? null);
+      show();
+    },
   );
-  group.addEventListener('change', () => {
-    narrowing.group = group.value === '' ? null : Number(group.value);
-    show();
-  });
-  figure.addEventListener('change', () => {
-    narrowing.figure =
-      figure.value === '' ? null : (figures[Number(figure.value)]?.[0] ?? null);
-    show();
-  });
   const all = h(
     'button',
     {
@@ -254,12 +260,13 @@ function choices(
   };
 }
 
+const option = (at: number, name: string): [string, string] => [`${at}`, name];
+
 function commonPart(common: Common, report: Report): HTMLElement {
   const what = common.setting || 'this setting';
-  const share =
-    common.outliersWith === null
-      ? null
-      : `${wholeNumber(common.outliersWith)} of ${wholeNumber(common.nodes.length)} outliers; ${wholeNumber(common.othersWith)} of ${wholeNumber(common.others)} others of the group`;
+  const share = !finite(common.outliers_with)
+    ? null
+    : `${wholeNumber(common.outliers_with)} of ${wholeNumber(common.nodes.length)} outliers; ${wholeNumber(common.others_with)} of ${wholeNumber(common.others)} others of the group`;
   return h(
     'div',
     h(
@@ -270,9 +277,8 @@ function commonPart(common: Common, report: Report): HTMLElement {
       Setting: common.setting ? `${common.setting} = ${common.value}` : null,
       'Found on': share,
       'Differ in': common.figures.join(', '),
-      Group:
-        common.group === null ? null : groupName(report.groups, common.group),
-      'Adjusted p': common.adjustedP === null ? null : chance(common.adjustedP),
+      Group: given(common.group, (group) => groupName(report.groups, group)),
+      'Adjusted p': given(common.adjusted_p, chance),
     }),
     nodeLists(() => common.nodes, `the nodes with ${what}`).element,
   );
@@ -339,7 +345,7 @@ function strips(
     page.source.has(nodeId(report, outlier.node)),
   )
     ? (outlier: Outlier): void =>
-        page.go(`#/record/${encodeURIComponent(nodeId(report, outlier.node))}`)
+        page.go(recordHref(nodeId(report, outlier.node)))
     : null;
   return h(
     'div',
@@ -352,12 +358,12 @@ function strips(
 }
 
 function method(report: Report): HTMLElement {
-  const rate = report.falseDiscoveryRate;
+  const rate = report.false_discovery_rate;
   return section(
     'How it was judged',
     h(
       'p',
-      `Each figure of a node is compared with those of its group.${rate === null ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
+      `Each figure of a node is compared with those of its group.${!finite(rate) ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
     ),
     facts({
       Fleet: report.fleet,
@@ -365,10 +371,9 @@ function method(report: Report): HTMLElement {
       Judged: report.started && `${minute(report.started)} UTC`,
       On: report.host,
       Nodes: `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
-      'Figures judged':
-        report.judged === null ? null : wholeNumber(report.judged),
+      'Figures judged': given(report.judged, wholeNumber),
       Named: `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
-      Tags: report.tags.join(', '),
+      Tags: texts(report.tags).join(', '),
     }),
   );
 }

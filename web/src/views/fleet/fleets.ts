@@ -3,7 +3,7 @@
 import { h } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
-import { section, shellWords } from '../../words';
+import { section, shellWords, recordHref } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { addressOf } from '../history/shape';
 
@@ -54,8 +54,7 @@ export async function fleetsOf(source: Source): Promise<Fleets> {
   };
 }
 
-const address = (entry: Entry): string =>
-  `#/record/${encodeURIComponent(entry.id)}`;
+const address = (entry: Entry): string => recordHref(entry.id);
 
 /** The newest fleet's answer, and all fleets as a list; nothing if there are none. */
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {

@@ -7,7 +7,7 @@ import { colourAt, inkOn } from '../../colour-scale';
 import type { Entry, Source } from '../../source';
 import { onTheme, theme } from '../../theme';
 import type { Page, Part } from '../../view';
-import { commandLine, section } from '../../words';
+import { commandLine, section, recordHref } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
 import { chancePercent, fleetOf, MIN_GROUP, timesMark, Z_LIMIT } from './shape';
 import { fleetsOf, fleetsPart } from './fleets';
@@ -160,7 +160,7 @@ function findings(fleet: Fleet): HTMLElement {
           h(
             'a',
             {
-              href: `#/record/${encodeURIComponent(finding.cell.record)}`,
+              href: recordHref(finding.cell.record),
               aria: {
                 label: `The record of ${finding.host}, ${finding.column.name}`,
               },

@@ -129,53 +129,51 @@ function changePlan(
     name: `Change against ${base}`,
     summary: `${summary(lines)} ${caption}`,
     caption,
-    panels: () => [
-      {
-        height: (lines.length > MANY ? 22 : 30) * lines.length,
-        x: ratioAxis('← better      change      worse →', ends),
-        y: {
-          title: 'Benchmark',
-          names: lines.map((l) => l.name),
-          words: lines.map((l) => [`${l.change}  ${l.word}`.trim(), l.word]),
-        },
-        rules: [{ x: 1, label: base }],
-        series: [
-          {
-            line: 'straight',
-            dash: '4 4',
-            size: 0,
-            colour: COLOURS.text,
-            points: lines.flatMap(({ limit }, y) =>
-              limit === null
-                ? []
-                : [y - 0.42, y + 0.42, null].map((end) => ({
-                    x: limit,
-                    y: end,
-                  })),
-            ),
-          },
-          // A row without an estimate has nothing to draw, and words all the same.
-          ...[true, false].map((isDrawn) => ({
-            ...(isDrawn ? ({ interval: 'x', size: 6 } as const) : { size: 0 }),
-            points: lines.flatMap((l, y) =>
-              (l.ratio !== null) === isDrawn
-                ? [
-                    {
-                      ...LOOKS[l.mark],
-                      x: l.ratio ?? 1,
-                      y,
-                      low: l.low,
-                      high: l.high,
-                      tooltip: tooltip(l),
-                      pick: () => pick(l.name),
-                    },
-                  ]
-                : [],
-            ),
-          })),
-        ],
+    panel: {
+      height: (lines.length > MANY ? 22 : 30) * lines.length,
+      x: ratioAxis('← better      change      worse →', ends),
+      y: {
+        title: 'Benchmark',
+        names: lines.map((l) => l.name),
+        words: lines.map((l) => [`${l.change}  ${l.word}`.trim(), l.word]),
       },
-    ],
+      rules: [{ x: 1, label: base }],
+      series: [
+        {
+          line: 'straight',
+          dash: '4 4',
+          size: 0,
+          colour: COLOURS.text,
+          points: lines.flatMap(({ limit }, y) =>
+            limit === null
+              ? []
+              : [y - 0.42, y + 0.42, null].map((end) => ({
+                  x: limit,
+                  y: end,
+                })),
+          ),
+        },
+        // A row without an estimate has nothing to draw, and words all the same.
+        ...[true, false].map((isDrawn) => ({
+          ...(isDrawn ? ({ interval: 'x', size: 6 } as const) : { size: 0 }),
+          points: lines.flatMap((l, y) =>
+            (l.ratio !== null) === isDrawn
+              ? [
+                  {
+                    ...LOOKS[l.mark],
+                    x: l.ratio ?? 1,
+                    y,
+                    low: l.low,
+                    high: l.high,
+                    tooltip: tooltip(l),
+                    pick: () => pick(l.name),
+                  },
+                ]
+              : [],
+          ),
+        })),
+      ],
+    },
   };
 }
 
@@ -327,36 +325,34 @@ function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
   return {
     name: `Pairs of ${line.name}`,
     summary: `${count(dots.length, 'pair')} in time order, the head against ${base} in each; up is worse.`,
-    panels: () => [
-      {
-        height: 160,
-        x: START,
-        y: ratioAxis(
-          'change in a pair',
-          ratioRange(
-            dots.map((d) => d.ratio),
-            0.02,
-          ),
+    panel: {
+      height: 160,
+      x: START,
+      y: ratioAxis(
+        'change in a pair',
+        ratioRange(
+          dots.map((d) => d.ratio),
+          0.02,
         ),
-        rules: [
-          { y: 1 },
-          ...(line.limit
-            ? [{ y: line.limit, label: 'smallest effect', dash: '4 3' }]
-            : []),
-        ],
-        series: [false, true].map((isHeadFirst) => ({
-          name: isHeadFirst ? 'head ran first' : 'base ran first',
-          isHollow: isHeadFirst,
-          points: dots
-            .filter((d) => d.isHeadFirst === isHeadFirst)
-            .map((d) => ({
-              x: d.at,
-              y: d.ratio,
-              tooltip: `${seconds(d.at)}: ${change(d.ratio)}\n${figure(d.base)}, then ${figure(d.head)}`,
-            })),
-        })),
-      },
-    ],
+      ),
+      rules: [
+        { y: 1 },
+        ...(line.limit
+          ? [{ y: line.limit, label: 'smallest effect', dash: '4 3' }]
+          : []),
+      ],
+      series: [false, true].map((isHeadFirst) => ({
+        name: isHeadFirst ? 'head ran first' : 'base ran first',
+        isHollow: isHeadFirst,
+        points: dots
+          .filter((d) => d.isHeadFirst === isHeadFirst)
+          .map((d) => ({
+            x: d.at,
+            y: d.ratio,
+            tooltip: `${seconds(d.at)}: ${change(d.ratio)}\n${figure(d.base)}, then ${figure(d.head)}`,
+          })),
+      })),
+    },
     table: {
       caption: `Pairs of ${line.name}, the first ${MAX_PAIRS}`,
       columns: numberColumns('At', 'Base', 'Head', 'Change'),

@@ -11,6 +11,7 @@ import type { CommitRange, GateHistory, GateStep } from '../../source';
 import { type Part, stack } from '../../view';
 
 import { changesOfSteps } from './shape';
+import { recordLink } from '../../words';
 
 /** Digits of a commit that are shown. */
 const DIGITS = 10;
@@ -60,44 +61,42 @@ function planOf(history: GateHistory): ChartPlan {
     name: `${benchmark} since ${short(first)}`,
     summary: `${sentence} ${CAPTION}`,
     caption: CAPTION,
-    panels: () => [
-      {
-        height: 220,
-        x: {
-          title: 'commit',
-          ticks: wholeTicks,
-          label: (at) => short(commits[at] ?? ''),
-        },
-        y: {
-          title: `change since ${short(first)}`,
-          label: (percent) => `${percent} %`,
-        },
-        rules: changes.flatMap((change, at) => {
-          const x = partOf.lastIndexOf(at) + 1;
-          const label = changes.length <= MAX_LABELS ? change.effect.text : '';
-          return x > 0 ? [{ x, dash: '4 3', label: label ?? '' }] : [];
-        }),
-        series: [
-          {
-            line: 'straight',
-            width: 1,
-            interval: 'y',
-            thickness: 1.5,
-            points: [
-              { x: 0, y: 0 },
-              ...steps.map((step, at) => ({
-                x: at + 1,
-                y: step.since_first.value ?? null,
-                low: step.since_first.low ?? null,
-                high: step.since_first.high ?? null,
-                tooltip: stepWords(step, changes[partOf[at] ?? -1]?.sentence),
-                ...look(at),
-              })),
-            ],
-          },
-        ],
+    panel: {
+      height: 220,
+      x: {
+        title: 'commit',
+        ticks: wholeTicks,
+        label: (at) => short(commits[at] ?? ''),
       },
-    ],
+      y: {
+        title: `change since ${short(first)}`,
+        label: (percent) => `${percent} %`,
+      },
+      rules: changes.flatMap((change, at) => {
+        const x = partOf.lastIndexOf(at) + 1;
+        const label = changes.length <= MAX_LABELS ? change.effect.text : '';
+        return x > 0 ? [{ x, dash: '4 3', label: label ?? '' }] : [];
+      }),
+      series: [
+        {
+          line: 'straight',
+          width: 1,
+          interval: 'y',
+          thickness: 1.5,
+          points: [
+            { x: 0, y: 0 },
+            ...steps.map((step, at) => ({
+              x: at + 1,
+              y: step.since_first.value ?? null,
+              low: step.since_first.low ?? null,
+              high: step.since_first.high ?? null,
+              tooltip: stepWords(step, changes[partOf[at] ?? -1]?.sentence),
+              ...look(at),
+            })),
+          ],
+        },
+      ],
+    },
     table: {
       caption: 'Steps, oldest first',
       columns: [
@@ -116,13 +115,7 @@ function planOf(history: GateHistory): ChartPlan {
         step.effect.interval,
         step.since_first.text,
         changes[partOf[at] ?? -1]?.sentence,
-        h(
-          'span',
-          ...step.records.flatMap((id) => [
-            h('a', { href: `#/record/${encodeURIComponent(id)}` }, id),
-            ' ',
-          ]),
-        ),
+        h('span', ...step.records.flatMap((id) => [recordLink(id, id), ' '])),
       ]),
     },
   };

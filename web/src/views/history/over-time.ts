@@ -3,9 +3,10 @@
 
 import { type ChartPlan, chart } from '../../chart';
 
+import { choice } from '../../controls';
 import { fill, h, visible } from '../../dom';
-import { count, minute, quantity } from '../../format';
-import { type Panel, look } from '../../plot';
+import { count, minute, quantity, withSpan } from '../../format';
+import { look } from '../../plot';
 
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
@@ -13,6 +14,7 @@ import { numberColumns } from '../../table';
 import { commitsPart } from './commits';
 import type { Change, OverTime, Point, Stretch } from './shape';
 import { overTime, signOf, verdictWords, within } from './shape';
+import { recordLink, recordHref } from '../../words';
 
 /** Records asked for at most: the newest of them. */
 export const MAX_POINTS = 2000;
@@ -67,19 +69,18 @@ export function overTimePart(
     drawn.redraw(plan());
   };
   const zooms = zoomControls(zoom);
-  const select = h(
-    'select',
-    ...first.figures.map((name) => h('option', { value: name }, name)),
+  const select = choice(
+    first.figures.map((name) => [name, name]),
+    (value) => {
+      wanted = value;
+      drawn.redraw(plan());
+      commits.show(wanted);
+    },
   );
   const drawn = chart(plan());
   const commits = commitsSlot(subject, page);
   commits.show(first.figures[0]!);
   zooms.show(stretch, spanOf(first));
-  select.addEventListener('change', () => {
-    wanted = select.value;
-    drawn.redraw(plan());
-    commits.show(wanted);
-  });
   const heading =
     changes.childElementCount > 0
       ? h('p', 'The machine or the program changed:')
@@ -223,44 +224,41 @@ function planOf(
   return {
     name: `${figure} over time`,
     summary: `${summaryOf(data, total)} Question: ${subject}.`,
-    panels: (): Panel[] => [
-      {
-        height: 240,
-        x: {
-          title: 'time (UTC); drag to zoom',
-          type: 'utc',
-          ...(stretch ? { ends: stretch } : {}),
-        },
-        y: { title: figure, label: (value) => quantity(value, unit) },
-        rules: data.changes.map((change) => ({
-          x: change.time,
-          dash: '4 3',
-          ...(data.changes.length <= MAX_LABELS && !isRepeated(change, data)
-            ? { label: change.words.slice(0, 40) }
-            : {}),
-        })),
-        series: data.hosts.map((host, at) => ({
-          name: host.host,
-          ...look(at),
-          line: 'straight' as const,
-          width: 1,
-          interval: 'y' as const,
-          thickness: 1.5,
-          isBand: host.points.length > MAX_BARS,
-          size: host.points.length > MAX_BARS ? 2 : 4.5,
-          points: host.points.map((point) => ({
-            x: point.time,
-            y: point.figure.value,
-            low: point.figure.low,
-            high: point.figure.high,
-            sign: all.length <= MAX_VERDICT_SIGNS ? signOf(point.entry) : '',
-            tooltip: pointWords(point),
-            pick: () =>
-              page.go(`#/record/${encodeURIComponent(point.entry.id)}`),
-          })),
-        })),
+    panel: {
+      height: 240,
+      x: {
+        title: 'time (UTC); drag to zoom',
+        type: 'utc',
+        ...(stretch ? { ends: stretch } : {}),
       },
-    ],
+      y: { title: figure, label: (value) => quantity(value, unit) },
+      rules: data.changes.map((change) => ({
+        x: change.time,
+        dash: '4 3',
+        ...(data.changes.length <= MAX_LABELS && !isRepeated(change, data)
+          ? { label: change.words.slice(0, 40) }
+          : {}),
+      })),
+      series: data.hosts.map((host, at) => ({
+        name: host.host,
+        ...look(at),
+        line: 'straight' as const,
+        width: 1,
+        interval: 'y' as const,
+        thickness: 1.5,
+        isBand: host.points.length > MAX_BARS,
+        size: host.points.length > MAX_BARS ? 2 : 4.5,
+        points: host.points.map((point) => ({
+          x: point.time,
+          y: point.figure.value,
+          low: point.figure.low,
+          high: point.figure.high,
+          sign: all.length <= MAX_VERDICT_SIGNS ? signOf(point.entry) : '',
+          tooltip: pointWords(point),
+          pick: () => page.go(recordHref(point.entry.id)),
+        })),
+      })),
+    },
     select: (from, to) => zoom([from, to]),
     table: {
       caption: 'Records, newest first',
@@ -286,13 +284,10 @@ function planOf(
 }
 
 const link = (entry: Entry): HTMLElement =>
-  h(
-    'a',
-    { href: `#/record/${encodeURIComponent(entry.id)}` },
-    minute(entry.time),
-  );
+  recordLink(entry.id, minute(entry.time));
 
-const pointWords = (point: Point): string =>
-  visible(
-    `${point.entry.host}, ${minute(point.entry.time)}\n${quantity(point.figure.value, point.figure.unit)}${point.figure.low === null || point.figure.high === null ? '' : ` (${quantity(point.figure.low, point.figure.unit)} to ${quantity(point.figure.high, point.figure.unit)})`}\n${verdictWords(point.entry)}`.trim(),
-  );
+function pointWords({ entry, figure }: Point): string {
+  const { value, low, high, unit } = figure;
+  const said = withSpan(value, low, high, (v) => quantity(v, unit));
+  return `${entry.host}, ${minute(entry.time)}\n${said}\n${verdictWords(entry)}`.trim();
+}

@@ -7,6 +7,7 @@ import { change, count, minute, quantity } from '../../format';
 import { addressOf, questionsOf, verdictWords, type Question } from './shape';
 
 import type { Entry } from '../../source';
+import { recordHref } from '../../words';
 
 const WIDTH = 180;
 const HEIGHT = 32;
@@ -91,7 +92,7 @@ function rowOf(question: Question): HTMLElement {
       h(
         'a',
         {
-          href: `#/record/${encodeURIComponent(newest.entry.id)}`,
+          href: recordHref(newest.entry.id),
           title: `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
         },
         shown(value),

@@ -5,7 +5,7 @@ import { fill, h, visible } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Filter, Listing } from '../../source';
 import type { Page, Part } from '../../view';
-import { commandLine } from '../../words';
+import { commandLine, recordHref } from '../../words';
 import { MAX_POINTS, overTimePart } from './over-time';
 import { questionTable } from './questions';
 import type { Stretch } from './shape';
@@ -395,11 +395,7 @@ function rowOf(
     h(
       'th',
       { scope: 'row', role: 'rowheader' },
-      h(
-        'a.title',
-        { href: `#/record/${encodeURIComponent(entry.id)}` },
-        entry.title || entry.id,
-      ),
+      h('a.title', { href: recordHref(entry.id) }, entry.title || entry.id),
       h('div.muted', verdictWords(entry)),
     ),
     hasTags ? cell(...tags) : null,

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { JitterRecord } from '../../records';
 import { causeTable, cpuTable, longestChart, verdict } from './shape';
+import { panelsOf } from '../../plot';
 
 const timer = { kind: 'cpu-interrupt', name: 'local_timer' } as const;
 const card = { kind: 'interrupt', name: 'eth0-rx-1', irq: 38 } as const;
@@ -62,7 +63,7 @@ test('causes have names', () => {
 
 test('the longest gaps are points by their main cause', () => {
   const plan = longestChart(RECORD);
-  const [panel] = plan.panels(600);
+  const [panel] = panelsOf(plan, 600);
   expect(panel?.series.map(({ name }) => name)).toEqual([
     'interrupt',
     'cpu-interrupt',

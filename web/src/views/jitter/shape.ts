@@ -81,24 +81,22 @@ export function longestChart(record: JitterRecord): ChartPlan {
   return {
     name: 'Longest gaps',
     summary: `The ${count(gaps.length, 'longest gap', 'longest gaps')} by start time.`,
-    panels: () => [
-      {
-        height: 200,
-        x: { title: 'time since the start', label: (s) => seconds(s) },
-        y: { title: 'length of the gap', hasZero: true, label: us },
-        series: kinds.map((name, at) => ({
-          name,
-          ...look(at),
-          points: gaps
-            .filter(({ kind }) => kind === name)
-            .map((gap) => ({
-              x: gap.at,
-              y: gap.length,
-              tooltip: `${gap.cpu}, ${us(gap.length)}\n${gap.words}`,
-            })),
-        })),
-      },
-    ],
+    panel: {
+      height: 200,
+      x: { title: 'time since the start', label: (s) => seconds(s) },
+      y: { title: 'length of the gap', hasZero: true, label: us },
+      series: kinds.map((name, at) => ({
+        name,
+        ...look(at),
+        points: gaps
+          .filter(({ kind }) => kind === name)
+          .map((gap) => ({
+            x: gap.at,
+            y: gap.length,
+            tooltip: `${gap.cpu}, ${us(gap.length)}\n${gap.words}`,
+          })),
+      })),
+    },
     table: {
       caption: 'The longest gaps',
       columns: ['CPU', ...numberColumns('At', 'Length'), 'Taken by'],

@@ -3,7 +3,14 @@
 
 import type { ChartPlan } from '../../chart';
 import { visible } from '../../dom';
-import { bytes, digits, percent, quantity, seconds } from '../../format';
+import {
+  bytes,
+  digits,
+  percent,
+  quantity,
+  seconds,
+  withSpan,
+} from '../../format';
 import type { Axis, Panel, Point, Series } from '../../plot';
 import { look, seriesColour } from '../../plot';
 
@@ -11,10 +18,10 @@ import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
 
-const intervalWords = (measure: Measure, unit: string): string =>
-  measure.low === null || measure.high === null
-    ? quantity(measure.value, unit)
-    : `${quantity(measure.value, unit)} (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`;
+export const intervalWords = (
+  { value, low, high }: Measure,
+  unit: string,
+): string => withSpan(value, low, high, (v) => quantity(v, unit))!;
 
 const levelName = (level: number | null): string =>
   level === null ? 'memory' : `L${level}`;
@@ -29,7 +36,7 @@ export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
   return {
     name: 'Cache ladder',
     summary: `Time of a load on CPU ${ladder.cpu ?? '–'} as its working set grows${steps.length > 0 ? `: ${steps.join(', ')}` : ''}.${hint}`,
-    panels: () => [ladderPanel(ladder)],
+    panel: ladderPanel(ladder),
     table: {
       caption: 'Load latency by working set',
       columns: [...numberColumns('Working set', 'One load', 'From', 'To')],
@@ -135,28 +142,26 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
   return {
     name: 'Bandwidth of memory',
     summary: `The most is ${digits(best.gbPerS.value)} GB/s (${best.stream}, CPUs ${best.cpus}); with 95 % intervals.`,
-    panels: (): Panel[] => [
-      {
-        height: 28 * places.length,
-        x: { title: 'GB/s', hasZero: true },
-        y: { title: 'CPUs that ask', names: places },
-        series: streams.map((stream, at): Series => ({
-          name: stream,
-          ...look(at),
-          interval: 'x',
-          size: 5,
-          points: rows
-            .filter((row) => row.stream === stream)
-            .map((row) => ({
-              x: row.gbPerS.value,
-              y: places.indexOf(whereOf(row)),
-              low: row.gbPerS.low,
-              high: row.gbPerS.high,
-              tooltip: `${stream}, ${whereOf(row)}: ${digits(row.gbPerS.value)} GB/s`,
-            })),
-        })),
-      },
-    ],
+    panel: {
+      height: 28 * places.length,
+      x: { title: 'GB/s', hasZero: true },
+      y: { title: 'CPUs that ask', names: places },
+      series: streams.map((stream, at): Series => ({
+        name: stream,
+        ...look(at),
+        interval: 'x',
+        size: 5,
+        points: rows
+          .filter((row) => row.stream === stream)
+          .map((row) => ({
+            x: row.gbPerS.value,
+            y: places.indexOf(whereOf(row)),
+            low: row.gbPerS.low,
+            high: row.gbPerS.high,
+            tooltip: `${stream}, ${whereOf(row)}: ${digits(row.gbPerS.value)} GB/s`,
+          })),
+      })),
+    },
     table: {
       caption: 'Bandwidth, GB/s',
       columns: [
@@ -184,27 +189,25 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
   return {
     name: 'Latency of memory under load',
     summary: `A load takes ${quantity(least.ns.value, 'ns')} beside ${digits(least.background)} GB/s of others and ${quantity(most.ns.value, 'ns')} beside ${digits(most.background)} GB/s.`,
-    panels: (): Panel[] => [
-      {
-        height: 180,
-        x: { title: 'GB/s of others' },
-        y: { ...nsAxis('time of a load'), hasZero: true },
-        series: [
-          {
-            interval: 'y',
-            thickness: 1.5,
-            colour: seriesColour(0),
-            points: sorted.map((row) => ({
-              x: row.background,
-              y: row.ns.value,
-              low: row.ns.low,
-              high: row.ns.high,
-              tooltip: loadedWords(row),
-            })),
-          },
-        ],
-      },
-    ],
+    panel: {
+      height: 180,
+      x: { title: 'GB/s of others' },
+      y: { ...nsAxis('time of a load'), hasZero: true },
+      series: [
+        {
+          interval: 'y',
+          thickness: 1.5,
+          colour: seriesColour(0),
+          points: sorted.map((row) => ({
+            x: row.background,
+            y: row.ns.value,
+            low: row.ns.low,
+            high: row.ns.high,
+            tooltip: loadedWords(row),
+          })),
+        },
+      ],
+    },
     table: {
       caption: 'Latency of a load while others use the memory',
       columns: [
@@ -246,25 +249,23 @@ export function driftPlan(pair: DriftPair): ChartPlan {
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
     summary: `${states.join(', ') || 'No distinct states were found'}.`,
-    panels: (): Panel[] => [
-      {
-        height: 180,
-        x: { title: 'time', label: (s) => seconds(s) },
-        y: { ...nsAxis('latency'), type: 'log' },
-        series: pair.states.map((state, at): Series => ({
-          name: stateWords(state.kind),
-          ...look(at),
-          size: 3,
-          points: pair.samples
-            .filter((sample) => sample[2] === at && sample[1] > 0)
-            .map(([x, y]) => ({
-              x,
-              y,
-              tooltip: `${digits(x)} s: ${quantity(y, 'ns')}`,
-            })),
-        })),
-      },
-    ],
+    panel: {
+      height: 180,
+      x: { title: 'time', label: (s) => seconds(s) },
+      y: { ...nsAxis('latency'), type: 'log' },
+      series: pair.states.map((state, at): Series => ({
+        name: stateWords(state.kind),
+        ...look(at),
+        size: 3,
+        points: pair.samples
+          .filter((sample) => sample[2] === at && sample[1] > 0)
+          .map(([x, y]) => ({
+            x,
+            y,
+            tooltip: `${digits(x)} s: ${quantity(y, 'ns')}`,
+          })),
+      })),
+    },
     table: {
       caption: `States of CPUs ${pair.a} and ${pair.b}`,
       columns: [

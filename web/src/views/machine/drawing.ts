@@ -2,6 +2,7 @@
 // if report and measurement differ. One CPU takes the keyboard's focus, arrow keys go to its
 // neighbours.
 
+import { choice } from '../../controls';
 import { fill, h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import { onPrint } from '../../print';
@@ -220,17 +221,18 @@ function picture(
 
 /** Which sides are drawn. */
 function sideControl(state: State, draw: () => void): HTMLElement {
-  const select = h(
-    'select',
+  const select = choice(
+    [
+      ['reported measured', 'as reported and as measured'],
+      ['reported', SIDE_WORDS.reported],
+      ['measured', SIDE_WORDS.measured],
+    ],
+    (value) => {
+      state.sides = value.split(' ') as Side[];
+      draw();
+    },
     { name: 'units' },
-    h('option', { value: 'reported measured' }, 'as reported and as measured'),
-    h('option', { value: 'reported' }, SIDE_WORDS.reported),
-    h('option', { value: 'measured' }, SIDE_WORDS.measured),
   );
-  select.addEventListener('change', () => {
-    state.sides = select.value.split(' ') as Side[];
-    draw();
-  });
   return h('label', 'Units ', select);
 }
 
@@ -249,24 +251,22 @@ function colourControls(
   paint: () => void,
 ): { element: HTMLElement; choose(cpu: number): void } {
   const all = choices(machine);
-  const figure = h(
-    'select',
-    { name: 'colour' },
-    ...all.map((choice) =>
-      h(
-        'option',
-        { value: choice.key, selected: choice.key === state.key },
-        choice.name,
-      ),
-    ),
+  const figure = choice(
+    all.map(({ key, name }) => [key, name]),
+    (key) => {
+      state.key = key;
+      show();
+    },
+    { name: 'colour', value: state.key },
   );
   const cpus = machine.measured?.cpus ?? [];
-  const cpu = h(
-    'select',
+  const cpu = choice(
+    cpus.map((number) => [`${number}`, `CPU ${number}`]),
+    (value) => {
+      state.chosen = Number(value);
+      show();
+    },
     { name: 'cpu' },
-    ...cpus.map((number) =>
-      h('option', { value: `${number}` }, `CPU ${number}`),
-    ),
   );
   const label = h('label', 'Chosen CPU ', cpu);
   const show = (): void => {
@@ -274,14 +274,6 @@ function colourControls(
     cpu.value = `${state.chosen}`;
     paint();
   };
-  figure.addEventListener('change', () => {
-    state.key = figure.value;
-    show();
-  });
-  cpu.addEventListener('change', () => {
-    state.chosen = Number(cpu.value);
-    show();
-  });
   label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
   return {
     element: h('div.controls', h('label', 'Colour by ', figure), label),

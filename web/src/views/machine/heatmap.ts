@@ -2,6 +2,7 @@
 // reported outlined with dashes, as measured with full lines. A cursor that
 // the keyboard moves describes each pair in words.
 
+import { choice } from '../../controls';
 import { fill, h } from '../../dom';
 import { fixed, quantity } from '../../format';
 import { type Table, tableElement } from '../../table';
@@ -172,42 +173,43 @@ function controls(
   shown: Shown,
   draw: () => void,
 ): HTMLElement {
-  const option = (value: string, name: string, now: string): HTMLElement =>
-    h('option', { value, selected: value === now }, name);
-  const order = h(
-    'select',
-    { name: 'order' },
-    option('measured', 'as measured', shown.order),
-    option('reported', 'as reported', shown.order),
-    option('number', 'by number', shown.order),
+  const order = choice(
+    [
+      ['measured', 'as measured'],
+      ['reported', 'as reported'],
+      ['number', 'by number'],
+    ],
+    (value) => {
+      shown.order = value as Order;
+      shown.places = orderOf(machine, shown.order);
+      draw();
+    },
+    { name: 'order', value: shown.order },
   );
-  const level = h(
-    'select',
-    { name: 'outline' },
-    option('smt', 'cores', shown.level),
-    option('llc', 'last-level caches', shown.level),
-    option('package', 'packages', shown.level),
-    option('', 'none', shown.level),
+  const level = choice(
+    [
+      ['smt', 'cores'],
+      ['llc', 'last-level caches'],
+      ['package', 'packages'],
+      ['', 'none'],
+    ],
+    (value) => {
+      shown.level = value;
+      draw();
+    },
+    { name: 'outline', value: shown.level },
   );
-  order.addEventListener('change', () => {
-    shown.order = order.value as Order;
-    shown.places = orderOf(machine, shown.order);
-    draw();
-  });
-  level.addEventListener('change', () => {
-    shown.level = level.value;
-    draw();
-  });
-  const scale = h(
-    'select',
-    { name: 'scale' },
-    option('log', 'logarithmic', shown.isLog ? 'log' : 'linear'),
-    option('linear', 'linear', shown.isLog ? 'log' : 'linear'),
+  const scale = choice(
+    [
+      ['log', 'logarithmic'],
+      ['linear', 'linear'],
+    ],
+    (value) => {
+      shown.isLog = value === 'log';
+      draw();
+    },
+    { name: 'scale', value: 'log' },
   );
-  scale.addEventListener('change', () => {
-    shown.isLog = scale.value === 'log';
-    draw();
-  });
   return h(
     'div.controls',
     h('label', 'CPUs in order ', order),

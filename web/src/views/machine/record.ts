@@ -237,7 +237,6 @@ function readMeasured(raw: MeasuredRecord) {
     ),
     pairs: each(raw.pairs, readPair),
     levels: items(raw.levels).map(readLevel),
-    cannotTell: text(raw.cannot_tell),
     answer: text(raw.answer),
     notes: texts(raw.notes),
     verdicts: items(raw.verdicts).map(readVerdict),

@@ -3,6 +3,7 @@
 import './machine.css';
 
 import { chart } from '../../chart';
+import { choice } from '../../controls';
 import { h } from '../../dom';
 import {
   count,
@@ -20,13 +21,20 @@ import { type Part, type View, stack } from '../../view';
 
 import type { Facts } from '../../words';
 import { facts, hostFacts, section } from '../../words';
-import { bandwidthPlan, driftPlan, ladderPlan, loadedPlan } from './charts';
+import {
+  bandwidthPlan,
+  driftPlan,
+  ladderPlan,
+  loadedPlan,
+  intervalWords,
+} from './charts';
 import { drawing } from './drawing';
 import { heatmap } from './heatmap';
 import type { Machine, Measure, Measured, Verdict } from './record';
 import { readMachine } from './record';
 
 import { comparedLevels, groupWords, memoryRows, verdictOf } from './shape';
+import { given } from '../../numbers';
 
 /** The view of a "pinwise.topology" record. */
 export function machineView(record: AnyRecord): View {
@@ -159,18 +167,12 @@ function drift(measured: Measured): Part | null {
   const first = pairs[0];
   if (!first) return sectionOf('Over time', sentence);
   const drawn = chart(driftPlan(first));
-  const select = h(
-    'select',
-    ...pairs.map((pair, at) =>
-      h(
-        'option',
-        { value: `${at}` },
-        `CPUs ${pair.a} and ${pair.b} (${count(pair.states.length, 'state')})`,
-      ),
-    ),
-  );
-  select.addEventListener('change', () =>
-    drawn.redraw(driftPlan(pairs[Number(select.value)] ?? first)),
+  const select = choice(
+    pairs.map((pair, at) => [
+      `${at}`,
+      `CPUs ${pair.a} and ${pair.b} (${count(pair.states.length, 'state')})`,
+    ]),
+    (value) => drawn.redraw(driftPlan(pairs[Number(value)] ?? first)),
   );
   return sectionOf(
     'Over time',
@@ -181,13 +183,10 @@ function drift(measured: Measured): Part | null {
 }
 
 const shownAs = (measure: Measure | null, unit: string): string | null =>
-  measure &&
-  `${quantity(measure.value, unit)}${measure.low === null || measure.high === null ? '' : ` (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`}`;
+  measure && intervalWords(measure, unit);
 
 const figure = (value: unknown, unit: string): string | null =>
-  typeof value === 'number' && Number.isFinite(value)
-    ? `${digits(value)} ${unit}`
-    : null;
+  given(value, (known) => `${digits(known)} ${unit}`);
 
 function costs(measured: Measured): HTMLElement | null {
   const pause: Table = {

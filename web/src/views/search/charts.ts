@@ -1,8 +1,8 @@
 // The drawings of a search.
 
 import type { ChartPlan } from '../../chart';
-import { change, count, percent, quantity } from '../../format';
-import { finite } from '../../numbers';
+import { change, count, percent, quantity, span, withSpan } from '../../format';
+import { finite, given } from '../../numbers';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 
@@ -33,39 +33,34 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
   return {
     name: 'Candidates',
     summary: `Expected cost with its 90 % interval; left is better. ★ the best, ☆ the least resource that is nearly as good.${all.length > rows.length ? ` The best ${rows.length} of ${all.length}.` : ''}`,
-    panels: (): Panel[] => [
-      {
-        height: 28 * rows.length,
-        x: costAxis(
-          Math.min(...ends) * 0.98,
-          Math.max(...ends) * 1.02,
-          unit,
-          'expected cost',
-        ),
-        y: {
-          title: 'Placement',
-          names: rows.map((p) => p.name),
-          words: rows.map((p) => {
-            const cost = quantity(p.predicted, unit);
-            return [cost, cost];
-          }),
-        },
-        series: [
-          {
-            interval: 'x',
-            points: rows.map((p, y) => ({
-              x: p.predicted,
-              y,
-              low: p.low,
-              high: p.high,
-              isHollow: p.runs === 0,
-              colour: p.isBest ? COLOURS.better : COLOURS.neutral,
-              tooltip: `${p.name}\n${quantity(p.predicted, unit)}, ${count(p.runs, 'run')}`,
-            })),
-          },
-        ],
+    panel: {
+      height: 28 * rows.length,
+      x: costAxis(
+        Math.min(...ends) * 0.98,
+        Math.max(...ends) * 1.02,
+        unit,
+        'expected cost',
+      ),
+      y: {
+        title: 'Placement',
+        names: rows.map((p) => p.name),
+        words: rows.map((p) => quantity(p.predicted, unit)),
       },
-    ],
+      series: [
+        {
+          interval: 'x',
+          points: rows.map((p, y) => ({
+            x: p.predicted,
+            y,
+            low: p.low,
+            high: p.high,
+            isHollow: p.runs === 0,
+            colour: p.isBest ? COLOURS.better : COLOURS.neutral,
+            tooltip: `${p.name}\n${quantity(p.predicted, unit)}, ${count(p.runs, 'run')}`,
+          })),
+        },
+      ],
+    },
   };
 }
 
@@ -85,34 +80,32 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
   return {
     name: 'Predicted against measured',
     summary: `${checksSummary(found)} On the diagonal a prediction is exact.`,
-    panels: (): Panel[] => [
-      {
-        height: 320,
-        x: costAxis(low, high, unit, 'predicted cost'),
-        y: costAxis(low, high, unit, 'measured cost'),
-        series: [
-          {
-            line: 'straight',
-            dash: '4 3',
-            width: 1,
-            size: 0,
-            colour: COLOURS.muted,
-            points: [
-              { x: low, y: low },
-              { x: high, y: high },
-            ],
-          },
-          cloud('first runs', found.first, unit, {
-            colour: seriesColour(0),
-          }),
-          cloud('truth of arms that never ran', found.unseen, unit, {
-            colour: seriesColour(1),
-            shape: 'diamond',
-            isHollow: true,
-          }),
-        ],
-      },
-    ],
+    panel: {
+      height: 320,
+      x: costAxis(low, high, unit, 'predicted cost'),
+      y: costAxis(low, high, unit, 'measured cost'),
+      series: [
+        {
+          line: 'straight',
+          dash: '4 3',
+          width: 1,
+          size: 0,
+          colour: COLOURS.muted,
+          points: [
+            { x: low, y: low },
+            { x: high, y: high },
+          ],
+        },
+        cloud('first runs', found.first, unit, {
+          colour: seriesColour(0),
+        }),
+        cloud('truth of arms that never ran', found.unseen, unit, {
+          colour: seriesColour(1),
+          shape: 'diamond',
+          isHollow: true,
+        }),
+      ],
+    },
     table: {
       caption: 'Predictions and what came',
       columns: [
@@ -123,9 +116,7 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       rows: all.map((p, at) => [
         p.arm,
         quantity(p.predicted, unit),
-        p.low !== null && p.high !== null
-          ? `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`
-          : null,
+        span(p.low, p.high, (end) => quantity(end, unit)),
         quantity(p.came, unit),
         change(p.predicted / p.came),
         at < found.first.length ? 'its first run' : 'the truth',
@@ -168,11 +159,10 @@ const cloud = (
 });
 
 function againstTooltip(p: Against, unit: string): string {
-  const interval =
-    p.low !== null && p.high !== null
-      ? ` (${quantity(p.low, unit)} to ${quantity(p.high, unit)})`
-      : '';
-  return `${p.arm}\npredicted ${quantity(p.predicted, unit)}${interval}\ncame ${quantity(p.came, unit)}`;
+  const cost = (value: number): string => quantity(value, unit);
+  return `${p.arm}
+predicted ${withSpan(p.predicted, p.low, p.high, cost)}
+came ${cost(p.came)}`;
 }
 
 /** The leader's expected cost, and what it may lose to the best, over runs: the search goes on while that is more than it may be. */
@@ -201,11 +191,9 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         s.runs,
         s.leader,
         quantity(s.predicted, unit),
-        s.low !== null && s.high !== null
-          ? `${quantity(s.low, unit)} to ${quantity(s.high, unit)}`
-          : null,
-        s.better === null ? null : percent(s.better),
-        s.regret === null ? null : percent(s.regret),
+        span(s.low, s.high, (end) => quantity(end, unit)),
+        given(s.better, percent),
+        given(s.regret, percent),
       ]),
     },
   };
@@ -303,27 +291,25 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
       sure.length > 0
         ? `Over the range of the candidates ${label} changes clearly with ${sure.map((r) => `${r.meaning} (${r.change})`).join('; ')}. Lines are 90 % intervals.`
         : `${label} changes clearly with nothing that candidates differ in. Lines are 90 % intervals.`,
-    panels: (): Panel[] => [
-      {
-        height: 26 * rows.length,
-        x: ratioAxis(`change of ${label}`, ends),
-        y: { title: 'Feature', names: rows.map((r) => r.name) },
-        rules: [{ x: 1 }],
-        series: [
-          {
-            interval: 'x',
-            points: rows.map((r, y) => ({
-              ...(r.isClear ? { colour: seriesColour(0) } : { isHollow: true }),
-              x: r.ratio,
-              y,
-              low: r.low,
-              high: r.high,
-              tooltip: `${r.meaning}\n${r.change} (${r.interval})`,
-            })),
-          },
-        ],
-      },
-    ],
+    panel: {
+      height: 26 * rows.length,
+      x: ratioAxis(`change of ${label}`, ends),
+      y: { title: 'Feature', names: rows.map((r) => r.name) },
+      rules: [{ x: 1 }],
+      series: [
+        {
+          interval: 'x',
+          points: rows.map((r, y) => ({
+            ...(r.isClear ? { colour: seriesColour(0) } : { isHollow: true }),
+            x: r.ratio,
+            y,
+            low: r.low,
+            high: r.high,
+            tooltip: `${r.meaning}\n${r.change} (${r.interval})`,
+          })),
+        },
+      ],
+    },
     table: {
       caption: `Change of ${label} from the candidate that has least of a feature to the one that has most`,
       columns: ['Feature', ...numberColumns('Change', '90 % interval')],

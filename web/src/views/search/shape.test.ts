@@ -12,6 +12,7 @@ import {
   effects,
   progressSteps,
 } from './shape';
+import { panelsOf } from '../../plot';
 
 const SEARCH: SearchRecord = {
   schema: 'pinwise.search/1',
@@ -110,7 +111,7 @@ test('the limit is drawn against what ends the search', () => {
       },
     ],
   });
-  const panel = plan?.panels(600)[1];
+  const panel = panelsOf(plan!, 600)[1];
   const losses = panel?.series[0]?.points.map((p) => p.y);
   expect(losses).toEqual([0.1, 0.015]);
   expect(panel?.rules?.[0]?.y).toBe(0.02);

@@ -1,7 +1,7 @@
 // What a search's drawings show, worked out of the record.
 
 import { count, percent, quantity } from '../../format';
-import { finite, positive } from '../../numbers';
+import { finite, positive, ends } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
 import type { Cell } from '../../sortable';
 import { numberColumns } from '../../table';
@@ -25,8 +25,6 @@ export interface Checks {
 /** Predictions that can be compared with results that they had not seen. */
 export function checks(record: SearchRecord): Checks {
   const found: Checks = { first: [], unseen: [] };
-  const ends = (low: unknown, high: unknown): Pick<Against, 'low' | 'high'> =>
-    positive(low) && positive(high) ? { low, high } : { low: null, high: null };
   for (const p of record.predictions ?? []) {
     const before = p.first_prediction;
     if (positive(before?.predicted) && positive(before.measured)) {
@@ -123,13 +121,11 @@ export function candidates(record: SearchRecord): Candidate[] {
   return (record.predictions ?? [])
     .flatMap((p): Candidate[] => {
       if (typeof p.arm !== 'string' || !positive(p.predicted)) return [];
-      const isKnown = positive(p.low) && positive(p.high);
       return [
         {
           name: markOf(record, p.arm) + labelOf(record, p.arm),
           predicted: p.predicted,
-          low: isKnown ? p.low! : null,
-          high: isKnown ? p.high! : null,
+          ...ends(p.low, p.high),
           runs: p.runs ?? 0,
           isBest: p.arm === recommendedArm(record),
         },

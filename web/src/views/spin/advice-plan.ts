@@ -3,7 +3,7 @@
 import type { ChartPlan } from '../../chart';
 import { count, seconds } from '../../format';
 import { positive } from '../../numbers';
-import { type Panel, type Series, seriesColour } from '../../plot';
+import { type Series, seriesColour } from '../../plot';
 
 import type { AdviceRecord, SpinAdviceRecord } from '../../records';
 
@@ -38,24 +38,22 @@ export function advicePlan(record: SpinAdviceRecord): ChartPlan | null {
   return {
     name: 'How long they spin',
     summary: `${longer} of ${count(rows.length, 'setting')} ${longer === 1 ? 'spins' : 'spin'} more than twice as long as parking and waking takes (the line).`,
-    panels: (): Panel[] => [
-      {
-        height: 24 * rows.length,
-        x: { title: 'time before it parks', type: 'log', label: seconds },
-        y: {
-          title: 'Setting',
-          names: rows.map((row) => row.setting ?? row.runtime ?? ''),
-        },
-        rules: [{ x: budget / 1e9, label: 'parking and waking' }],
-        series: [
-          series(
-            'suggested',
-            { isHollow: true, colour: seriesColour(0) },
-            (row) => row.suggested_ns,
-          ),
-          series('usual', { colour: seriesColour(1) }, (row) => row.usual_ns),
-        ].filter((one) => one.points.length > 0),
+    panel: {
+      height: 24 * rows.length,
+      x: { title: 'time before it parks', type: 'log', label: seconds },
+      y: {
+        title: 'Setting',
+        names: rows.map((row) => row.setting ?? row.runtime ?? ''),
       },
-    ],
+      rules: [{ x: budget / 1e9, label: 'parking and waking' }],
+      series: [
+        series(
+          'suggested',
+          { isHollow: true, colour: seriesColour(0) },
+          (row) => row.suggested_ns,
+        ),
+        series('usual', { colour: seriesColour(1) }, (row) => row.usual_ns),
+      ].filter((one) => one.points.length > 0),
+    },
   };
 }

@@ -7,7 +7,7 @@ import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
-import { type Panel, COLOURS, seriesColour } from '../../plot';
+import { COLOURS, seriesColour } from '../../plot';
 
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
 import { sortableTable } from '../../sortable';
@@ -138,42 +138,37 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
         .filter((r) => r.time)
         .map((r) => `${r.name} ${percent(r.time! / cpu)}`)
         .join(', ') + '.',
-    panels: (): Panel[] => [
-      {
-        height: 28 * rows.length,
-        x: {
-          title: 'share of the CPU time',
-          ends: [0, 1],
-          label: (share) => percent(share, 0),
-        },
-        y: {
-          title: 'Kind',
-          names: rows.map((r) => r.name),
-          words: rows.map((r) => {
-            const share = r.time === null ? '–' : percent(r.time / cpu);
-            return [share, share];
-          }),
-        },
-        series: [
-          {
-            box: 'bar',
-            points: rows.flatMap((r, y) =>
-              r.time === null
-                ? []
-                : [
-                    {
-                      x: r.time / cpu,
-                      y,
-                      colour:
-                        r.name === 'work' ? COLOURS.neutral : seriesColour(1),
-                      tooltip: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
-                    },
-                  ],
-            ),
-          },
-        ],
+    panel: {
+      height: 28 * rows.length,
+      x: {
+        title: 'share of the CPU time',
+        ends: [0, 1],
+        label: (share) => percent(share, 0),
       },
-    ],
+      y: {
+        title: 'Kind',
+        names: rows.map((r) => r.name),
+        words: rows.map((r) => (r.time === null ? '–' : percent(r.time / cpu))),
+      },
+      series: [
+        {
+          box: 'bar',
+          points: rows.flatMap((r, y) =>
+            r.time === null
+              ? []
+              : [
+                  {
+                    x: r.time / cpu,
+                    y,
+                    colour:
+                      r.name === 'work' ? COLOURS.neutral : seriesColour(1),
+                    tooltip: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
+                  },
+                ],
+          ),
+        },
+      ],
+    },
     table: {
       caption: 'CPU time by kind',
       columns: [

@@ -45,34 +45,32 @@ export function curvePlan(
   return {
     name: `${FIGURES[figure]} over the number of CPUs`,
     summary: curveSummary(drawn, figure),
-    panels: (): Panel[] => [
-      {
-        height: 260,
-        x: {
-          title: 'CPUs',
-          type: 'log',
-          label: (cpus) => String(Math.round(cpus)),
-        },
-        y: timeAxis(FIGURES[figure].toLowerCase()),
-        series: drawn.map((c): Series => {
-          const { colour, dash } = look(chosen.indexOf(c.algorithm));
-          return {
-            name: name(c),
-            colour,
-            line: 'step',
-            dash: c.isFrom ? '2 4' : dash,
-            width: c.isFrom ? 1.5 : 2.5,
-            isHollow: c.isFrom,
-            size: c.points.length < 20 ? 3 : 0,
-            points: c.points.map(([x, y]) => ({
-              x,
-              y,
-              tooltip: `${name(c)}\n${count(x, 'CPU')}: ${ms(y)}`,
-            })),
-          };
-        }),
+    panel: {
+      height: 260,
+      x: {
+        title: 'CPUs',
+        type: 'log',
+        label: (cpus) => String(Math.round(cpus)),
       },
-    ],
+      y: timeAxis(FIGURES[figure].toLowerCase()),
+      series: drawn.map((c): Series => {
+        const { colour, dash } = look(chosen.indexOf(c.algorithm));
+        return {
+          name: name(c),
+          colour,
+          line: 'step',
+          dash: c.isFrom ? '2 4' : dash,
+          width: c.isFrom ? 1.5 : 2.5,
+          isHollow: c.isFrom,
+          size: c.points.length < 20 ? 3 : 0,
+          points: c.points.map(([x, y]) => ({
+            x,
+            y,
+            tooltip: `${name(c)}\n${count(x, 'CPU')}: ${ms(y)}`,
+          })),
+        };
+      }),
+    },
     table: {
       caption: `${FIGURES[figure]} of the chosen algorithms`,
       columns: [
@@ -270,13 +268,11 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
   return {
     name: `Every algorithm with ${count(cpus, 'CPU')}`,
     summary: `${names[0]} spins longest, ${ms(rows[0]!.total_ms!)}.`,
-    panels: (): Panel[] => [
-      {
-        height: 20 * names.length,
-        x: timeAxis('spin'),
-        y: { title: 'Algorithm', names },
-        series: drawn,
-      },
-    ],
+    panel: {
+      height: 20 * names.length,
+      x: timeAxis('spin'),
+      y: { title: 'Algorithm', names },
+      series: drawn,
+    },
   };
 }

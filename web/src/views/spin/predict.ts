@@ -3,6 +3,7 @@
 
 import './style.css';
 
+import { choice } from '../../controls';
 import { h } from '../../dom';
 import { change, fixed, seconds } from '../../format';
 import { chartSlot } from '../../keep';
@@ -67,7 +68,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
         .filter(Boolean)
         .join(' '),
     ),
-    counts.length > 1 ? choice(predicted, first, drawCurves) : null,
+    counts.length > 1 ? algorithmChoice(predicted, first, drawCurves) : null,
     total.element,
     gap.element,
     map.element,
@@ -89,7 +90,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
 }
 
 /** Boxes to choose algorithms by. */
-function choice(
+function algorithmChoice(
   record: Predicted,
   first: readonly string[],
   draw: (chosen: readonly string[], chips: Chips) => void,
@@ -147,18 +148,12 @@ function countChoice(
   counts: readonly number[],
   draw: (cpus: number) => void,
 ): HTMLElement {
-  const select = h(
-    'select',
-    { id: 'cpu-count', name: 'cpus' },
-    ...counts.map((n) =>
-      h(
-        'option',
-        { value: String(n), selected: n === counts.at(-1) },
-        String(n),
-      ),
-    ),
+  const select = choice(
+    counts.map((n) => [String(n), String(n)]),
+    (value) => draw(Number(value)),
+    { name: 'cpus', value: String(counts.at(-1)) },
   );
-  select.addEventListener('change', () => draw(Number(select.value)));
+  select.id = 'cpu-count';
   return h(
     'p',
     h(

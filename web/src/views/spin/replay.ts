@@ -3,7 +3,7 @@
 import { type ChartPlan, chart } from '../../chart';
 
 import { h } from '../../dom';
-import { count, fixed, percent, quantity, seconds } from '../../format';
+import { count, fixed, percent, quantity, seconds, span } from '../../format';
 import { type Axis, type Panel, type Series, seriesColour } from '../../plot';
 
 import type {
@@ -70,20 +70,18 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   return {
     name: 'How late the waiter gets the free lock',
     summary: `Dots are measured, with quartiles; lines are predicted.${isUnstable ? ' Hollow: a look falls close to the release, so that little decides which one sees it.' : ''}`,
-    panels: (): Panel[] => [
-      {
-        height: 240,
-        x: {
-          title: isHandoff ? 'lock held for' : 'waiter comes after',
-          label: ms,
-          ...(isWhole ? { ticks: wholeTicks } : {}),
-        },
-        y: { title: 'lateness', type: 'log', label: us },
-        series: known.flatMap(({ of, points }, at) =>
-          latenessSeries(of.algorithm ?? '', points, seriesColour(at)),
-        ),
+    panel: {
+      height: 240,
+      x: {
+        title: isHandoff ? 'lock held for' : 'waiter comes after',
+        label: ms,
+        ...(isWhole ? { ticks: wholeTicks } : {}),
       },
-    ],
+      y: { title: 'lateness', type: 'log', label: us },
+      series: known.flatMap(({ of, points }, at) =>
+        latenessSeries(of.algorithm ?? '', points, seriesColour(at)),
+      ),
+    },
     table: {
       caption: 'Lateness predicted and measured',
       columns: [
@@ -96,11 +94,9 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
         points.map((p) => [
           of.algorithm ?? '',
           ms(p.at_ms),
-          p.predicted === null ? null : us(p.predicted),
-          p.measured === null ? null : us(p.measured),
-          p.low !== null && p.high !== null
-            ? `${us(p.low)} to ${us(p.high)}`
-            : null,
+          given(p.predicted, us),
+          given(p.measured, us),
+          span(p.low, p.high, us),
           p.error === null
             ? null
             : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,

@@ -19,6 +19,7 @@ import {
   replayPoints,
   replaySentence,
 } from './shape';
+import { panelsOf } from '../../plot';
 
 const at = (
   algorithm: string,
@@ -216,7 +217,7 @@ test('settings are drawn against what parking and waking costs', () => {
   expect(plan?.summary).toBe(
     '1 of 2 settings spins more than twice as long as parking and waking takes (the line).',
   );
-  const panel = plan?.panels(600)[0];
+  const panel = panelsOf(plan!, 600)[0];
   expect(panel?.rules?.[0]?.x).toBe(0.00002);
   expect(panel?.series.map((one) => one.points.map(({ x }) => x))).toEqual([
     [0.00002],

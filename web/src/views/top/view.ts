@@ -73,31 +73,29 @@ function busyPlan(cpus: readonly TopCpu[]): ChartPlan {
   return {
     name: 'How busy the CPUs were',
     summary: 'At the right: the thread that ran there longest.',
-    panels: () => [
-      {
-        height: 22 * cpus.length,
-        x: {
-          title: 'share of the time',
-          ends: [0, 1],
-          label: (value) => percent(value, 0),
-        },
-        y: {
-          title: 'CPU',
-          names: cpus.map((cpu) => String(cpu.cpu ?? '–')),
-          words: cpus.map((cpu) => [words(cpu), words(cpu)]),
-        },
-        series: [
-          {
-            box: 'bar',
-            points: cpus.map((cpu, y) => ({
-              x: cpu.busy_percent! / 100,
-              y,
-              tooltip: `CPU ${cpu.cpu}: ${words(cpu)}`,
-            })),
-          },
-        ],
+    panel: {
+      height: 22 * cpus.length,
+      x: {
+        title: 'share of the time',
+        ends: [0, 1],
+        label: (value) => percent(value, 0),
       },
-    ],
+      y: {
+        title: 'CPU',
+        names: cpus.map((cpu) => String(cpu.cpu ?? '–')),
+        words: cpus.map((cpu) => words(cpu)),
+      },
+      series: [
+        {
+          box: 'bar',
+          points: cpus.map((cpu, y) => ({
+            x: cpu.busy_percent! / 100,
+            y,
+            tooltip: `CPU ${cpu.cpu}: ${words(cpu)}`,
+          })),
+        },
+      ],
+    },
   };
 }
 

@@ -1,0 +1,20 @@
+// Choices of what is shown.
+
+import { h } from './dom';
+
+/** A select of values by their names; `act` hears what is chosen. */
+export function choice(
+  options: readonly (readonly [value: string, name: string])[],
+  act: (value: string) => void,
+  { name = '', value = '' } = {},
+): HTMLSelectElement {
+  const select = h(
+    'select',
+    name ? { name } : null,
+    ...options.map(([own, words]) =>
+      h('option', { value: own, selected: own === value }, words),
+    ),
+  );
+  select.addEventListener('change', () => act(select.value));
+  return select;
+}
