@@ -1,7 +1,6 @@
 // Links to a part of a record and to what is shown of it, and the record as files.
 
 import { readFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
@@ -16,7 +15,7 @@ async function openTimeline(
   hash = '',
 ): Promise<Awaited<ReturnType<typeof open>>> {
   const file = reportOf([recordOf('comparison')!, recordOf('topology')!]);
-  return open(`${pathToFileURL(file).href}${hash}`);
+  return open(file, { hash });
 }
 
 const comparisonId = (): string => String(recordOf('comparison')!['id']);

@@ -38,6 +38,8 @@ export interface Opened {
 }
 
 export interface Look {
+  /** The part of the page, "#/history". */
+  hash?: string;
   width?: number;
   height?: number;
   colorScheme?: 'light' | 'dark';
@@ -82,6 +84,7 @@ export async function open(place: string, look: Look = {}): Promise<Opened> {
     if (!look.canFail) expect(errors).toEqual([]);
     expect(requests.filter((address) => !OWN.test(address))).toEqual([]);
   });
-  await page.goto(place.includes('://') ? place : pathToFileURL(place).href);
+  const url = place.includes('://') ? place : pathToFileURL(place).href;
+  await page.goto(url + (look.hash ?? ''));
   return { page, requests, close: () => context.close() };
 }

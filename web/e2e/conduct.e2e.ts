@@ -11,7 +11,7 @@ import {
   openAll,
   settle,
   expectWellBehaved,
-  width,
+  pageWidth,
 } from './conduct';
 import type { Fields } from './records';
 import { KINDS, recordOf, replaceValues, reportOf } from './records';
@@ -19,15 +19,18 @@ import { KINDS, recordOf, replaceValues, reportOf } from './records';
 useBrowser();
 
 describe.each(KINDS)('a record of kind %s', (kind) => {
-  test('is accessible, fits 360 px, and prints', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
+  const check = (claim: string, act: (record: Fields) => Promise<void>) =>
+    test(claim, async (context) => {
+      const record = recordOf(kind);
+      if (!record) return context.skip('this machine cannot make one');
+      await act(record);
+    });
+
+  check('is accessible, fits 360 px, and prints', async (record) => {
     await expectWellBehaved(reportOf([record]), '');
   });
 
-  test('shows hostile strings as they are', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
+  check('shows hostile strings as they are', async (record) => {
     await expectHarmless(
       reportOf([
         replaceValues(
@@ -40,15 +43,11 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     );
   });
 
-  test('is shown with hostile CPU lists', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
+  check('is shown with hostile CPU lists', async (record) => {
     await expectDrawn(reportOf([withCpuLists(record) as Fields]));
   });
 
-  test('fits 360 px with long words in every field', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
+  check('fits 360 px with long words in every field', async (record) => {
     // Words of a small fixed set, and lists of CPUs, stay.
     const long = replaceValues(
       record,
@@ -61,22 +60,21 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     const opened = await open(reportOf([long]), { width: 360, height: 700 });
     await settle(opened.page);
     await openAll(opened.page);
-    expect(await width(opened.page)).toBeLessThanOrEqual(360);
+    expect(await pageWidth(opened.page)).toBeLessThanOrEqual(360);
   });
 
-  test('shows what a pointer is at on every row of its charts', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
-    const opened = await open(reportOf([record]));
-    await settle(opened.page);
-    const { visited, missed } = await missedRows(opened.page);
-    expect(missed).toEqual([]);
-    if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
-  });
+  check(
+    'shows what a pointer is at on every row of its charts',
+    async (record) => {
+      const opened = await open(reportOf([record]));
+      await settle(opened.page);
+      const { visited, missed } = await missedRows(opened.page);
+      expect(missed).toEqual([]);
+      if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
+    },
+  );
 
-  test('is shown without its numbers', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
+  check('is shown without its numbers', async (record) => {
     await expectDrawn(
       reportOf([
         replaceValues(
@@ -88,9 +86,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     );
   });
 
-  test('is shown without all of its fields', async (context) => {
-    const record = recordOf(kind);
-    if (!record) return context.skip('this machine cannot make one');
+  check('is shown without all of its fields', async (record) => {
     await expectDrawn(reportOf([{ schema: record.schema }]));
   });
 });

@@ -76,7 +76,7 @@ async function violations(page: Page): Promise<string[]> {
 }
 
 /** Width of the page with all its contents, pixels. */
-export const width = (page: Page): Promise<number> =>
+export const pageWidth = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth);
 
 /** Everything that readers with any need meet in one view. */
@@ -84,9 +84,7 @@ export async function expectWellBehaved(
   file: string,
   hash: string,
 ): Promise<void> {
-  const { page } = await open(`${new URL(`file://${file}`).href}${hash}`, {
-    bypassCSP: true,
-  });
+  const { page } = await open(file, { hash, bypassCSP: true });
   await settle(page);
   await openAll(page);
   expect(await violations(page), 'light').toEqual([]);
@@ -95,7 +93,7 @@ export async function expectWellBehaved(
   expect(await violations(page), 'dark').toEqual([]);
   await page.setViewportSize({ width: 360, height: 700 });
   await settle(page);
-  expect(await width(page), 'width at 360 px').toBeLessThanOrEqual(360);
+  expect(await pageWidth(page), 'width at 360 px').toBeLessThanOrEqual(360);
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   await settle(page);
   expect(
@@ -130,7 +128,7 @@ export async function expectHarmless(
   file: string,
   hash: string,
 ): Promise<void> {
-  const { page } = await open(`${new URL(`file://${file}`).href}${hash}`);
+  const { page } = await open(file, { hash });
   await settle(page);
   await openAll(page);
   expect(await page.locator('main div.problem').allTextContents()).toEqual([]);

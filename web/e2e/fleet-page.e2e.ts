@@ -191,9 +191,9 @@ describe('a fleet', () => {
   });
 
   test('its dots have names, and arrow keys go from one to the next', async () => {
-    const { page } = await open(
-      `file://${reportOf([fakeReport(), fakeNode()])}#/record/made.report`,
-    );
+    const { page } = await open(reportOf([fakeReport(), fakeNode()]), {
+      hash: '#/record/made.report',
+    });
     await settle(page);
     const group = page.locator('details.group').first();
     expect(await group.locator('.dot').count()).toBe(4);

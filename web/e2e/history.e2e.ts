@@ -54,9 +54,7 @@ describe('views of many records', () => {
   });
 
   test('the fleet names the node that stands out', async () => {
-    const { page } = await open(
-      `${new URL(`file://${reportOf(fleet())}`).href}#/fleet`,
-    );
+    const { page } = await open(reportOf(fleet()), { hash: '#/fleet' });
     await settle(page);
     expect(await page.locator('.findings li').first().textContent()).toMatch(
       /^node5: .* 1\.[78]\d times the median of its group of 6/,
@@ -68,9 +66,7 @@ describe('views of many records', () => {
       ...record,
       host: { ...(record['host'] as object), hostname: 'node' },
     }));
-    const { page } = await open(
-      `${new URL(`file://${reportOf(records)}`).href}#/history`,
-    );
+    const { page } = await open(reportOf(records), { hash: '#/history' });
     await settle(page);
     expect(await page.locator('.questions .sparkline').count()).toBe(1);
     await page.locator('.questions th a').click();
@@ -104,9 +100,7 @@ describe('views of many records', () => {
       host: { ...host, simulated: false, hostname },
     }));
     const records = [...comparisons, recordOf('topology')!];
-    const { page } = await open(
-      `${new URL(`file://${reportOf(records)}`).href}#/history`,
-    );
+    const { page } = await open(reportOf(records), { hash: '#/history' });
     await settle(page);
     const boxes = page.locator('.pick input');
     expect(await boxes.count()).toBe(3);
@@ -129,9 +123,7 @@ describe('views of many records', () => {
   });
 
   test('the list is narrowed by words, which stand in the address', async () => {
-    const { page } = await open(
-      `${new URL(`file://${reportOf(fleet())}`).href}#/history`,
-    );
+    const { page } = await open(reportOf(fleet()), { hash: '#/history' });
     await settle(page);
     expect(await page.locator('tbody tr').count()).toBe(6);
     await page.getByLabel('Words').fill('NODE3');

@@ -1,6 +1,5 @@
 // Traces with so many slices that the rest of the page is shown before them.
 
-import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
@@ -89,8 +88,9 @@ test('a print waits for the timeline', async () => {
 });
 
 test('a link to a part of a long trace shows that part', async () => {
-  const address = `${pathToFileURL(longPage()).href}#/record/made/timeline?from=0.01&to=0.02&thread=1003&rows=threads`;
-  const { page } = await open(address);
+  const { page } = await open(longPage(), {
+    hash: '#/record/made/timeline?from=0.01&to=0.02&thread=1003&rows=threads',
+  });
   await page.locator('canvas[data-frames]').waitFor();
   const seen = page.locator('figure[data-chart="Timeline"] > .status');
   expect(await seen.innerText()).toContain('10.0000 ms to 20.0000 ms');

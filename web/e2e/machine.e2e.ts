@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
+import { pageWidth } from './conduct';
 import { Bench, OUTPUT } from './pinwise';
 import { recordOf, reportOf } from './records';
 
@@ -43,9 +44,7 @@ test.each([
     const matrix = (await page.locator('.matrix').boundingBox())!;
     expect(matrix.x > drawn.x + drawn.width - 1).toBe(isBeside);
     expect(matrix.y > drawn.y + drawn.height).toBe(!isBeside);
-    expect(
-      await page.evaluate(() => document.documentElement.scrollWidth),
-    ).toBeLessThanOrEqual(width);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(width);
   },
 );
 

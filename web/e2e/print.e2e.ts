@@ -111,7 +111,8 @@ const spoilt = (page: Page): Promise<string[]> =>
 
 async function printPage(file: string, hash = ''): Promise<void> {
   for (const width of [1900, 390]) {
-    const { page } = await open(`${new URL(`file://${file}`).href}${hash}`, {
+    const { page } = await open(file, {
+      hash,
       width,
       colorScheme: 'dark',
       before: deafObservers,

@@ -25,7 +25,7 @@ describe('what cannot be shown', () => {
     ['#/nowhere', "no 'nowhere'", 'history', trace],
   ])('at %s: %s, with what to do', async (hash, message, hint, given) => {
     const file = typeof given === 'string' ? pageWith(given) : pageOf(given);
-    const opened = await open(`${new URL(`file://${file}`).href}${hash}`);
+    const opened = await open(file, { hash });
     const problem = opened.page.locator('div.problem');
     await problem.waitFor();
     expect(await problem.getAttribute('role')).toBe('alert');

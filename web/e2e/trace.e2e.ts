@@ -1,11 +1,11 @@
 // Traces and profiles, as the program writes them, in a browser.
 
 import { readFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
-import { open, useBrowser } from './browser';
+import { type Look, open, useBrowser } from './browser';
+import { pageWidth } from './conduct';
 import { madeTrace } from './made-trace';
 import { Bench } from './pinwise';
 import { pageOf } from './records';
@@ -55,9 +55,7 @@ const seen = (page: Page): Promise<string> =>
   page.locator('figure[data-chart="Timeline"] > .status').innerText();
 
 test('a trace is zoomed by keyboard, wheel and selection, and says what is seen', async () => {
-  const { page } = await open(tracePage());
-  const canvas = page.locator('canvas[data-frames]');
-  await canvas.waitFor();
+  const { page, canvas } = await openTrace(tracePage());
   await canvas.focus();
   const whole = await seen(page);
   await page.keyboard.press('+');
@@ -90,15 +88,24 @@ test('a trace is zoomed by keyboard, wheel and selection, and says what is seen'
 const packedPage = (cpus = 8): string =>
   pageOf(madeTrace({ slices: 30_000, cpus, threads: 24 }));
 
+/** A page once its timeline is drawn. */
+async function openTrace(file: string, look: Look = {}) {
+  const { page } = await open(file, look);
+  const canvas = page.locator('canvas[data-frames]');
+  await canvas.waitFor();
+  return { page, canvas };
+}
+
 /** Text of the table of the selection: the caption, and the first row. */
 const selected = (page: Page): Promise<string> =>
   page.getByRole('region', { name: 'Selection' }).first().innerText();
 
 test('the timeline is directly below the headline and takes 70 % of the height', async () => {
   for (const height of [800, 1080]) {
-    const { page } = await open(packedPage(64), { width: 1280, height });
-    const canvas = page.locator('canvas[data-frames]');
-    await canvas.waitFor();
+    const { page, canvas } = await openTrace(packedPage(64), {
+      width: 1280,
+      height,
+    });
     const box = (await canvas.boundingBox())!;
     expect(box.height / height).toBeCloseTo(0.7, 1);
     expect(box.y).toBeLessThan(480);
@@ -118,9 +125,7 @@ test('the timeline is directly below the headline and takes 70 % of the height',
 });
 
 test('a span is selected by drag, by keyboard and by button, with totals of its threads', async () => {
-  const { page } = await open(tracePage());
-  const canvas = page.locator('canvas[data-frames]');
-  await canvas.waitFor();
+  const { page, canvas } = await openTrace(tracePage());
   await page.getByRole('button', { name: 'Select what is seen' }).click();
   const all = await selected(page);
   expect(all).toContain('2 threads');
@@ -150,9 +155,7 @@ test('a span is selected by drag, by keyboard and by button, with totals of its 
 });
 
 test('a click follows the thread below it, and no longer at the next', async () => {
-  const { page } = await open(tracePage());
-  const canvas = page.locator('canvas[data-frames]');
-  await canvas.waitFor();
+  const { page, canvas } = await openTrace(tracePage());
   const box = (await canvas.boundingBox())!;
   const shown = page.locator('.finder .status');
   // Alpha is on CPU 1, the second row, from the first fifth on.
@@ -169,8 +172,7 @@ test('a click follows the thread below it, and no longer at the next', async () 
 
 test('what is shown stands in the address, and comes back from it', async () => {
   const report = tracePage();
-  const first = await open(report);
-  await first.page.locator('canvas[data-frames]').waitFor();
+  const first = await openTrace(report);
   expect(new URL(first.page.url()).hash).toBe('');
   await first.page.getByLabel('Find thread').fill('alph');
   await first.page.getByLabel('Find thread').press('Enter');
@@ -198,8 +200,7 @@ test('what is shown stands in the address, and comes back from it', async () => 
   expect(await first.page.locator('body').getAttribute('data-copied')).toBe(
     address,
   );
-  const again = await open(address);
-  await again.page.locator('canvas[data-frames]').waitFor();
+  const again = await openTrace(address);
   expect(await seen(again.page)).toBe(window);
   expect(await selected(again.page)).toBe(table);
   expect(await again.page.locator('.finder .status').innerText()).toBe(
@@ -209,18 +210,15 @@ test('what is shown stands in the address, and comes back from it', async () => 
 
 test('a damaged address shows the whole trace', async () => {
   const report = packedPage();
-  const { page } = await open(
-    `${pathToFileURL(report).href}#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2`,
-  );
-  await page.locator('canvas[data-frames]').waitFor();
+  const { page } = await openTrace(report, {
+    hash: '#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2',
+  });
   expect(await seen(page)).toMatch(/^0 s to /);
   expect(await page.locator('.finder .status').innerText()).toBe('');
 });
 
 test('a thread is followed, and pixels tell it from the others', async () => {
-  const { page } = await open(packedPage());
-  const canvas = page.locator('canvas[data-frames]');
-  await canvas.waitFor();
+  const { page, canvas } = await openTrace(packedPage());
   /** How many strong colours the rows have: faded ones are near the background. */
   const strong = (): Promise<number> =>
     canvas.evaluate((element) => {
@@ -264,9 +262,7 @@ test('other programs are hatched where no traced thread ran', async () => {
     const timeline = record['timeline'] as Record<string, unknown>;
     timeline['span_s'] = record['elapsed_s'];
     timeline['spans'] = [0, 1].map((cpu) => ({ cpu, own: [0], foreign }));
-    const { page } = await open(pageOf(record));
-    const canvas = page.locator('canvas[data-frames]');
-    await canvas.waitFor();
+    const { page, canvas } = await openTrace(pageOf(record));
     const legend = await page.locator('.timeline .legend').innerText();
     expect(legend.includes('other programs')).toBe(foreign.length > 0);
     const many = await canvas.evaluate((element) => {
@@ -288,8 +284,7 @@ test('other programs are hatched where no traced thread ran', async () => {
 });
 
 test('the strip of the whole trace moves what is seen, by pointer and keyboard', async () => {
-  const { page } = await open(packedPage());
-  await page.locator('canvas[data-frames]').waitFor();
+  const { page } = await openTrace(packedPage());
   const strip = page.getByRole('slider', { name: 'Part of the trace' });
   await page.getByRole('button', { name: 'Zoom in' }).click();
   const middle = await seen(page);
@@ -307,8 +302,7 @@ test.each([
   ['thread', 'and 18 more'],
   ['cpu', 'queued'],
 ] as const)('colours by %s are kept and explained', async (by, words) => {
-  const { page } = await open(packedPage());
-  await page.locator('canvas[data-frames]').waitFor();
+  const { page } = await openTrace(packedPage());
   await page.getByLabel('Colour by').selectOption(by);
   await expect.poll(() => page.url()).toContain(`colour=${by}`);
   const legend = page.locator('.timeline .legend');
@@ -338,9 +332,7 @@ test('last-level caches colour where a topology of the same machine is at hand',
 });
 
 test('thread rows tell where a thread came from, and the table of threads sorts', async () => {
-  const { page } = await open(tracePage());
-  const canvas = page.locator('canvas[data-frames]');
-  await canvas.waitFor();
+  const { page, canvas } = await openTrace(tracePage());
   const legend = page.locator('.timeline .legend');
   expect(await legend.innerText()).toContain('alpha 11');
   await page
@@ -388,14 +380,11 @@ test.each([
 ] as const)(
   'a packed trace fits %i pixels, %s, and waits are found',
   async (width, colorScheme) => {
-    const { page } = await open(packedPage(), {
+    const { page } = await openTrace(packedPage(), {
       width,
       colorScheme,
     });
-    await page.locator('canvas[data-frames]').waitFor();
-    expect(
-      await page.evaluate(() => document.documentElement.scrollWidth),
-    ).toBeLessThanOrEqual(width);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(width);
     const row = page
       .getByRole('region', { name: /longest of|Waits, the longest/ })
       .locator('tbody tr')
@@ -463,7 +452,5 @@ test('a flame graph is searched, inverted and walked by keyboard', async () => {
   expect(drawing).toContain('<title>Flame graph</title>');
   expect(drawing).toContain(`<title>${name}: `);
   await save.locator('summary').click();
-  expect(
-    await page.evaluate(() => document.documentElement.scrollWidth),
-  ).toBeLessThanOrEqual(360);
+  expect(await pageWidth(page)).toBeLessThanOrEqual(360);
 });

@@ -1,7 +1,9 @@
 // Elements. Strings from records become text nodes and nothing else: no
 // function here takes markup, and none lets a character hide.
 
-export type Child = Node | string | number | null | undefined | false;
+/** What is not there. */
+export type Absent = null | undefined | false | '';
+export type Child = Node | string | number | Absent;
 
 type Properties<T> = Partial<
   Omit<T, 'style' | 'children' | 'dataset' | 'classList'>

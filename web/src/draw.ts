@@ -17,7 +17,7 @@ import {
 } from '@observablehq/plot';
 
 import { visible } from './dom';
-import { finite } from './numbers';
+import { finite, filterMap } from './numbers';
 import type { Measure, Panel, Point, Rule, Series } from './plot';
 import {
   COLOURS,
@@ -371,24 +371,22 @@ function stopsOf(
   const [x, y] = [made.scale('x')!, made.scale('y')!];
   const rows = isRows(panel.y);
   const stops = panel.series.flatMap((series) =>
-    series.points.flatMap((p): (Stop & { at: number })[] => {
-      if (p.tooltip === undefined || !finite(p.x) || !finite(p.y)) return [];
+    filterMap(series.points, (p): (Stop & { at: number }) | null => {
+      if (p.tooltip === undefined || !finite(p.x) || !finite(p.y)) return null;
       const row = Math.round(p.y);
-      return [
-        {
-          at: rows ? row : 0,
-          x: x.apply(p.x) as number,
-          y: (y.apply(p.y) as number) + top,
-          row: rows
-            ? [
-                (y.apply(row - 0.5) as number) + top,
-                (y.apply(row + 0.5) as number) + top,
-              ]
-            : null,
-          tooltip: p.tooltip,
-          ...(p.pick ? { pick: p.pick } : {}),
-        },
-      ];
+      return {
+        at: rows ? row : 0,
+        x: x.apply(p.x) as number,
+        y: (y.apply(p.y) as number) + top,
+        row: rows
+          ? [
+              (y.apply(row - 0.5) as number) + top,
+              (y.apply(row + 0.5) as number) + top,
+            ]
+          : null,
+        tooltip: p.tooltip,
+        ...(p.pick ? { pick: p.pick } : {}),
+      };
     }),
   );
   return stops.sort((a, b) => a.at - b.at || (rows ? a.x - b.x : 0));

@@ -18,7 +18,7 @@ export function headline(
     ' ',
     h(
       'span',
-      figure.interval ? h('span.interval', figure.interval) : null,
+      figure.interval && h('span.interval', figure.interval),
       h('span.muted', of),
     ),
   );
@@ -103,7 +103,7 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
     tabs[goal]!.focus();
   });
   show(0);
-  return h('div.copy-block', all.length > 1 ? list : null, ...panels);
+  return h('div.copy-block', all.length > 1 && list, ...panels);
 }
 
 /** Blocks of the page: their parts need names of their own. */

@@ -433,7 +433,7 @@ function problem(error: unknown): HTMLElement {
     { role: 'alert' },
     h('h1', 'Cannot be shown'),
     h('p', reported.message),
-    reported.hint ? h('p.muted', reported.hint) : null,
+    reported.hint && h('p.muted', reported.hint),
     h(
       'p',
       h('a', { href: '#/history' }, 'All records'),

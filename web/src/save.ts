@@ -5,6 +5,7 @@ import { swatch } from './draw';
 import { type Measure, type Panel, type Series, isRows } from './plot';
 
 import { partName } from './words';
+import { filterMap } from './numbers';
 
 /** What of a chart is saved. */
 export interface Saved {
@@ -127,24 +128,22 @@ export function download(blob: Blob, name: string): void {
 export function csvOf(panels: readonly Panel[]): string {
   const lines = panels.flatMap(({ x, y, series }) =>
     series.flatMap((one) =>
-      one.points.flatMap((p) => {
+      filterMap(one.points, (p) => {
         if (p.y === null || (one.name === undefined && p.tooltip === undefined))
-          return [];
+          return null;
         return [
-          [
-            x.title,
-            x.type === 'utc'
-              ? new Date(p.x).toISOString()
-              : one.box === 'cell'
-                ? (x.label?.(p.x) ?? p.x)
-                : p.x,
-            y.title,
-            isRows(y) ? (y.names[Math.round(p.y)] ?? '') : p.y,
-            one.name ?? '',
-            p.low ?? '',
-            p.high ?? '',
-            p.value ?? '',
-          ],
+          x.title,
+          x.type === 'utc'
+            ? new Date(p.x).toISOString()
+            : one.box === 'cell'
+              ? (x.label?.(p.x) ?? p.x)
+              : p.x,
+          y.title,
+          isRows(y) ? (y.names[Math.round(p.y)] ?? '') : p.y,
+          one.name ?? '',
+          p.low ?? '',
+          p.high ?? '',
+          p.value ?? '',
         ];
       }),
     ),

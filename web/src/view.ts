@@ -1,5 +1,6 @@
 // What a view is.
 
+import type { Absent } from './dom';
 import type { AnyRecord, Source } from './source';
 
 /** A piece of the page that may hold resources. */
@@ -40,13 +41,13 @@ export interface Page {
 export function stack(
   tag: 'div' | 'section' | 'article',
   names: string,
-  parts: (Part | HTMLElement | null)[],
+  parts: (Part | HTMLElement | Absent)[],
 ): Part {
   const element = document.createElement(tag);
   if (names) element.className = names;
   const held: Part[] = [];
   for (const part of parts) {
-    if (part === null) continue;
+    if (!part) continue;
     if ('dispose' in part) {
       held.push(part);
       element.append(part.element);

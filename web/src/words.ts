@@ -1,7 +1,7 @@
 // Pieces that most views have: copy buttons, findings, facts.
 
 import { count } from './format';
-import { type Child, h } from './dom';
+import { type Absent, type Child, h } from './dom';
 
 import type { Finding, GapPartRecord, HostRecord } from './records';
 
@@ -74,7 +74,7 @@ export function findingList(
         h('span.severity', finding.severity),
         ' ',
         finding.sentence ?? finding.check ?? '',
-        finding.advice ? h('span.advice', ` ${finding.advice}`) : null,
+        finding.advice && h('span.advice', ` ${finding.advice}`),
       ),
     ),
   );
@@ -113,7 +113,7 @@ export const recordLink = (id: string, words: Child): HTMLElement =>
 /** A section with a heading. */
 export function section(
   title: string,
-  ...children: (Node | null)[]
+  ...children: (Node | Absent)[]
 ): HTMLElement {
   return h(
     'section',

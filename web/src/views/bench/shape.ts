@@ -1,7 +1,7 @@
 // What a bench's drawings show.
 
 import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
-import { finite, given, ends } from '../../numbers';
+import { finite, given, ends, filterMap } from '../../numbers';
 import type { Bench, BenchKernel, Estimate, Maybe } from '../../records';
 
 export interface Speed {
@@ -65,21 +65,19 @@ export function smtYields(record: Bench): {
   low: number | null;
   high: number | null;
 }[] {
-  return (record.kernels ?? []).flatMap((k) => {
+  return filterMap(record.kernels ?? [], (k) => {
     const y = k.smt_yield;
-    if (!finite(y?.value)) return [];
-    return [
-      {
-        kernel:
-          k.question === 'smt_machine'
-            ? `${k.kernel}, all cores`
-            : k.question === 'smt_core'
-              ? `${k.kernel}, one core`
-              : (k.kernel ?? ''),
-        value: y.value,
-        ...ends(y.low, y.high, finite),
-      },
-    ];
+    if (!finite(y?.value)) return null;
+    return {
+      kernel:
+        k.question === 'smt_machine'
+          ? `${k.kernel}, all cores`
+          : k.question === 'smt_core'
+            ? `${k.kernel}, one core`
+            : (k.kernel ?? ''),
+      value: y.value,
+      ...ends(y.low, y.high, finite),
+    };
   });
 }
 

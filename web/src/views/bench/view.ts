@@ -42,7 +42,7 @@ export function benchView(record: AnyRecord, page: Page): View {
           ? 'No conclusion was drawn.'
           : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
     ),
-    smt ? chart(smt) : null,
+    smt && chart(smt),
     stack(
       'div',
       'chart-grid',
@@ -50,16 +50,14 @@ export function benchView(record: AnyRecord, page: Page): View {
         .filter(hasScalingChart)
         .map((kernel): Part => chart(scalingPlan(kernel))),
     ),
-    conclusions.length > 1
-      ? h('ul', ...conclusions.slice(1).map((c) => h('li', c)))
-      : null,
-    bench.smt?.sentence
-      ? h(
-          'p',
-          h('strong', 'SMT: '),
-          `${bench.smt.sentence} ${bench.smt.advice ?? ''}`,
-        )
-      : null,
+    conclusions.length > 1 &&
+      h('ul', ...conclusions.slice(1).map((c) => h('li', c))),
+    bench.smt?.sentence &&
+      h(
+        'p',
+        h('strong', 'SMT: '),
+        `${bench.smt.sentence} ${bench.smt.advice ?? ''}`,
+      ),
     scores(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
     findingsPart(bench.findings),

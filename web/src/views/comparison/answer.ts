@@ -15,6 +15,7 @@ import { type Machine, readMachine } from '../machine/record';
 
 import { smallMachine } from '../machine/small';
 import { type ArmLine, adviceGroups } from './shape';
+import { filterMap } from '../../numbers';
 
 /** Arms named in a line; the drawing below has all. */
 const MAX_NAMED = 8;
@@ -36,7 +37,7 @@ export function adviceList(
       h(
         'dd',
         ...arms.slice(0, MAX_NAMED).map((line) => armButton(line, choose)),
-        arms.length > MAX_NAMED ? `and ${arms.length - MAX_NAMED} more` : null,
+        arms.length > MAX_NAMED && `and ${arms.length - MAX_NAMED} more`,
       ),
     ]),
   );
@@ -52,9 +53,8 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
       onclick: () => choose(name),
     },
     h('span.arm-name', name),
-    contrast?.effect?.text
-      ? h('span.muted.number', ` ${contrast.effect.text}`)
-      : null,
+    contrast?.effect?.text &&
+      h('span.muted.number', ` ${contrast.effect.text}`),
   );
 }
 
@@ -134,14 +134,14 @@ function placeNodes(
     [placement?.numa_nodes, 'NUMA node'],
     [placement?.packages, 'package'],
   ] as const;
-  const words = units
-    .flatMap(([number, unit]) => (number ? [count(number, unit)] : []))
-    .join(', ');
+  const words = filterMap(units, ([number, unit]) =>
+    number ? count(number, unit) : null,
+  ).join(', ');
   return [
     h(
       'p',
       h('strong', name),
-      used.length > 0 ? ` on CPUs ${formatCpus(used)}` : null,
+      used.length > 0 && ` on CPUs ${formatCpus(used)}`,
     ),
     (machine && smallMachine(machine, used, WIDTH)) ??
       cpuStrip(arm.cpus ?? '', allowed || (arm.cpus ?? '')),

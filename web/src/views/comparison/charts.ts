@@ -2,7 +2,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { fixed, quantity } from '../../format';
-import { finite } from '../../numbers';
+import { finite, filterMap } from '../../numbers';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 
@@ -282,16 +282,14 @@ const middles = (lines: readonly ArmLine[]): Series => ({
   size: 5,
   shape: 'diamond',
   colour: COLOURS.text,
-  points: lines.flatMap((line, row) =>
+  points: filterMap(lines, (line, row) =>
     line.median === null
-      ? []
-      : [
-          {
-            x: line.median,
-            y: row + 0.5 - BELOW / 2,
-            low: line.low,
-            high: line.high,
-          },
-        ],
+      ? null
+      : {
+          x: line.median,
+          y: row + 0.5 - BELOW / 2,
+          low: line.low,
+          high: line.high,
+        },
   ),
 });

@@ -2,7 +2,7 @@
 
 import { list } from '../../fields';
 import { change } from '../../format';
-import { finite } from '../../numbers';
+import { finite, filterMap } from '../../numbers';
 import type { ContrastRecord, EffectRecord, Maybe } from '../../records';
 
 /** What is drawn of an arm, as far as it is changed here. */
@@ -65,17 +65,17 @@ export function disagreeing<Line extends Row>(
     interval: '',
   });
   // Costs over the baseline's; of a rate the figure is the inverse.
-  const halves = splitOf(contrast).flatMap(([what, cost]) => {
-    if (!finite(cost) || cost <= 0) return [];
+  const halves = filterMap(splitOf(contrast), ([what, cost]) => {
+    if (!finite(cost) || cost <= 0) return null;
     const ratio = isRate ? 1 / cost : cost;
-    return [{ ...row(what), ratio, change: change(ratio) }];
+    return { ...row(what), ratio, change: change(ratio) };
   });
   if (halves.length > 0 || !contrast.depends_on_tail) return halves;
-  return list(contrast.others).flatMap(({ judge, effect }) => {
+  return filterMap(list(contrast.others), ({ judge, effect }) => {
     const ratios = ratiosOf(effect);
-    if (!ratios) return [];
+    if (!ratios) return null;
     const of = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
-    return [{ ...of, ...ratios, ...wordsOf(effect) }];
+    return { ...of, ...ratios, ...wordsOf(effect) };
   });
 }
 

@@ -18,6 +18,7 @@ import {
   runsInTime,
   timeSummary,
 } from './shape';
+import { filterMap } from '../../numbers';
 
 /** Curves of the distribution shown at first; others are a click away. */
 const MAX_CURVES = 6;
@@ -143,10 +144,10 @@ function cloud(
   return {
     ...(isLeftOut(line.standing) ? {} : { name: line.name }),
     ...cloudLook(line, arm, highlighted),
-    points: all.flatMap((m) =>
+    points: filterMap(all, (m) =>
       m.arm === arm
-        ? [{ x: m.at, y: m.ratio, tooltip: momentTooltip(m, line.name) }]
-        : [],
+        ? { x: m.at, y: m.ratio, tooltip: momentTooltip(m, line.name) }
+        : null,
     ),
   };
 }
@@ -164,9 +165,9 @@ const load = (
   line: 'step',
   width: 1.5,
   size: 0,
-  points: all.flatMap((m) => {
+  points: filterMap(all, (m) => {
     const y = of(m);
-    return y === null ? [] : [{ x: m.at, y }];
+    return y === null ? null : { x: m.at, y };
   }),
 });
 

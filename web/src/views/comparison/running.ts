@@ -4,7 +4,7 @@
 import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
 import { change, count, seconds, withSpan } from '../../format';
-import { ascending, finite, median, given } from '../../numbers';
+import { ascending, finite, median, given, filterMap } from '../../numbers';
 import { COLOURS, look, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';
@@ -42,8 +42,8 @@ export function runningOf(record: Comparison): Running {
   const runs = arms.reduce((sum, arm) => sum + (arm.runs?.length ?? 0), 0);
   const blocks = new Set(
     arms.flatMap((arm) =>
-      (arm.runs ?? []).flatMap((run) =>
-        run.phase === phase && finite(run.block) ? [run.block] : [],
+      filterMap(arm.runs ?? [], (run) =>
+        run.phase === phase && finite(run.block) ? run.block : null,
       ),
     ),
   ).size;
@@ -114,19 +114,20 @@ export interface Narrowing {
 function ratiosOf(arm: Arm, baseline: Arm): number[] {
   const of = (one: Arm): Map<number, number> =>
     new Map(
-      (one.runs ?? []).flatMap(({ phase, block, metric }) =>
+      filterMap(one.runs ?? [], ({ phase, block, metric }) =>
         phase !== 'screening' && finite(block) && finite(metric?.value)
-          ? [[block, metric.value] as const]
-          : [],
+          ? ([block, metric.value] as const)
+          : null,
       ),
     );
   const base = of(baseline);
-  return [...of(arm)]
-    .sort(([a], [b]) => a - b)
-    .flatMap(([block, value]) => {
+  return filterMap(
+    [...of(arm)].sort(([a], [b]) => a - b),
+    ([block, value]) => {
       const ratio = value / (base.get(block) ?? 0);
-      return finite(ratio) && ratio > 0 ? [ratio] : [];
-    });
+      return finite(ratio) && ratio > 0 ? ratio : null;
+    },
+  );
 }
 
 /** The median of the first ratios and its interval, at some of the blocks. */
@@ -165,9 +166,9 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
   const arms = record.arms ?? [];
   const baseline = arms.find((arm) => arm.name === record.baseline);
   if (!baseline) return null;
-  const lines = arms.flatMap((arm) => {
+  const lines = filterMap(arms, (arm) => {
     const steps = arm === baseline ? [] : narrowing(ratiosOf(arm, baseline));
-    return steps.length > 0 ? [{ name: arm.name ?? '', steps }] : [];
+    return steps.length > 0 ? { name: arm.name ?? '', steps } : null;
   });
   if (lines.length === 0) return null;
   const said = ({ ratio, low, high }: Narrowing): string =>

@@ -9,7 +9,14 @@ import {
   span,
   withSpan,
 } from '../../format';
-import { ascending, finite, median, quantile, given } from '../../numbers';
+import {
+  ascending,
+  finite,
+  median,
+  quantile,
+  given,
+  filterMap,
+} from '../../numbers';
 import type {
   Arm,
   Comparison,
@@ -63,24 +70,22 @@ const orNull = (value: unknown): number | null =>
   finite(value) ? value : null;
 
 function dotsOf(arm: Arm): Dot[] {
-  return (arm.runs ?? []).flatMap((run) => {
+  return filterMap(arm.runs ?? [], (run) => {
     const value = run.metric?.value;
-    if (!finite(value)) return [];
+    if (!finite(value)) return null;
     const perSecond = (time: unknown): number | null =>
       finite(time) && finite(run.wall_s) && run.wall_s > 0
         ? time / run.wall_s
         : null;
-    return [
-      {
-        value,
-        cost: finite(run.metric?.cost) ? run.metric.cost : value,
-        at_s: orNull(run.at_s),
-        block: orNull(run.block),
-        isScreening: run.phase === 'screening',
-        foreign: perSecond(run.foreign_cpu_s),
-        steal: perSecond(run.steal_s),
-      },
-    ];
+    return {
+      value,
+      cost: finite(run.metric?.cost) ? run.metric.cost : value,
+      at_s: orNull(run.at_s),
+      block: orNull(run.block),
+      isScreening: run.phase === 'screening',
+      foreign: perSecond(run.foreign_cpu_s),
+      steal: perSecond(run.steal_s),
+    };
   });
 }
 
@@ -105,30 +110,28 @@ export const isLeftOut = (standing: Standing): boolean =>
 export function armLines(record: Comparison): ArmLine[] {
   const contrasts = new Map((record.contrasts ?? []).map((c) => [c.arm, c]));
   let places = 0;
-  const lines = (record.arms ?? []).flatMap((arm): ArmLine[] => {
+  const lines = filterMap(record.arms ?? [], (arm): ArmLine | null => {
     const { name } = arm;
-    if (typeof name !== 'string') return [];
+    if (typeof name !== 'string') return null;
     const dots = dotsOf(arm);
     const contrast = contrasts.get(name);
     const standing = standingOf(arm, record, contrast);
     // In the record's order, which a growing record keeps.
     const colour =
       standing === 'baseline' || isLeftOut(standing) ? null : places++;
-    return [
-      {
-        name,
-        arm,
-        standing,
-        word: arm.standing || 'no verdict',
-        isBest: name === record.best && !record.verdict?.not_recommended,
-        colour,
-        dots,
-        median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
-        low: orNull(arm.estimate?.low),
-        high: orNull(arm.estimate?.high),
-        contrast: contrast ?? null,
-      },
-    ];
+    return {
+      name,
+      arm,
+      standing,
+      word: arm.standing || 'no verdict',
+      isBest: name === record.best && !record.verdict?.not_recommended,
+      colour,
+      dots,
+      median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
+      low: orNull(arm.estimate?.low),
+      high: orNull(arm.estimate?.high),
+      contrast: contrast ?? null,
+    };
   });
   const cost = (line: ArmLine): number =>
     median(line.dots.map((d) => d.cost)) ?? Infinity;
@@ -259,14 +262,16 @@ export function ratioLines(
   lines: readonly ArmLine[],
   isRate: boolean,
 ): RatioLine[] {
-  return lines
-    .flatMap(({ name, standing, word, isBest, colour, contrast }) => {
+  return filterMap(
+    lines,
+    ({ name, standing, word, isBest, colour, contrast }) => {
       const ratios = ratiosOf(contrast?.effect);
-      if (!ratios) return [];
+      if (!ratios) return null;
       const of = { name, standing, word, isBest, colour };
       const line = { ...of, ...ratios, ...wordsOf(contrast?.effect) };
-      return [{ line, contrast }];
-    })
+      return { line, contrast };
+    },
+  )
     .sort(({ line: a }, { line: b }) =>
       isRate ? b.ratio - a.ratio : a.ratio - b.ratio,
     )
@@ -338,20 +343,18 @@ export function runsInTime(lines: readonly ArmLine[]): Moment[] {
   const all = lines.flatMap((line, arm) => {
     const middle = median(line.dots.map((d) => d.cost));
     if (!middle) return [];
-    return line.dots.flatMap((d) =>
+    return filterMap(line.dots, (d) =>
       d.at_s === null || d.cost <= 0
-        ? []
-        : [
-            {
-              at: d.at_s,
-              ratio: d.cost / middle,
-              value: d.value,
-              arm,
-              block: d.block,
-              foreign: d.foreign,
-              steal: d.steal,
-            },
-          ],
+        ? null
+        : {
+            at: d.at_s,
+            ratio: d.cost / middle,
+            value: d.value,
+            arm,
+            block: d.block,
+            foreign: d.foreign,
+            steal: d.steal,
+          },
     );
   });
   return all.sort((a, b) => a.at - b.at);
@@ -436,7 +439,7 @@ function dependences(contrast: ContrastRecord): string {
     [contrast.depends_on_order, 'order of runs'],
     [contrast.depends_on_time, 'time'],
   ];
-  const named = all.flatMap(([is, word]) => (is ? [word] : []));
+  const named = filterMap(all, ([is, word]) => (is ? word : null));
   return named.length > 0 ? named.join(', ') : '–';
 }
 
@@ -449,25 +452,23 @@ function byLoad({ load_levels: levels }: ContrastRecord): string | null {
 
 /** Rows of the table of contrasts. */
 export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
-  return lines.flatMap(({ contrast: c, word, name }) =>
+  return filterMap(lines, ({ contrast: c, word, name }) =>
     c
       ? [
-          [
-            name,
-            words(c.effect),
-            word,
-            given(c.p_adjusted, pText),
-            words(c.cpu_time?.effect),
-            words(c.ready_per_cpu_time?.effect),
-            words(c.wall_per_ready_time?.effect),
-            judgedWords(c, 'mean') ?? (c.totals?.mean || null),
-            judgedWords(c, 'p90') ?? (c.totals?.p90 || null),
-            withSpan(c.spread_ratio, c.spread_low, c.spread_high, times),
-            byLoad(c),
-            dependences(c),
-          ],
+          name,
+          words(c.effect),
+          word,
+          given(c.p_adjusted, pText),
+          words(c.cpu_time?.effect),
+          words(c.ready_per_cpu_time?.effect),
+          words(c.wall_per_ready_time?.effect),
+          judgedWords(c, 'mean') ?? (c.totals?.mean || null),
+          judgedWords(c, 'p90') ?? (c.totals?.p90 || null),
+          withSpan(c.spread_ratio, c.spread_low, c.spread_high, times),
+          byLoad(c),
+          dependences(c),
         ]
-      : [],
+      : null,
   );
 }
 
@@ -513,21 +514,19 @@ export function armRows(
 export function traceRows(
   lines: readonly ArmLine[],
 ): (string | number | null)[][] {
-  return lines.flatMap(({ name, arm: { trace } }) => {
-    if (!trace) return [];
+  return filterMap(lines, ({ name, arm: { trace } }) => {
+    if (!trace) return null;
     const moves = Object.values(trace.totals?.migrations ?? {}).filter(finite);
     return [
-      [
-        name,
-        given(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
-        orNull(trace.totals?.switches),
-        moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
-        given(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
-        given(trace.avoidable_smt_sharing?.percent, (value) =>
-          percent(value / 100),
-        ),
-        trace.sentence ?? null,
-      ],
+      name,
+      given(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
+      orNull(trace.totals?.switches),
+      moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
+      given(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
+      given(trace.avoidable_smt_sharing?.percent, (value) =>
+        percent(value / 100),
+      ),
+      trace.sentence ?? null,
     ];
   });
 }

@@ -225,7 +225,7 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
         rows: armRows(lines, unit),
       }),
     ),
-    contrasts.rows.length > 0 ? tableElement(contrasts) : null,
+    contrasts.rows.length > 0 && tableElement(contrasts),
   );
 }
 
@@ -291,7 +291,7 @@ function methodPart(
         ? `±${share(plan?.precision)} asked for`
         : null,
       ...limitFact(plan?.max_runs, 'runs an arm', plan?.budget_s),
-      'Open-ended': plan?.open_ended ? 'on until the answer is known' : null,
+      'Open-ended': plan?.open_ended && 'on until the answer is known',
       Judged:
         plan?.judge && plan.judge !== 'typical'
           ? plan.judge === 'mean'

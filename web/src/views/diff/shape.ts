@@ -1,7 +1,7 @@
 // Two records side by side: which figures can be drawn as ratios, and in words.
 
 import { change, quantity, withSpan } from '../../format';
-import { positive, ends } from '../../numbers';
+import { positive, ends, filterMap } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
@@ -25,17 +25,15 @@ export interface RatioRow {
 
 /** Figures with a ratio, in the record's order. */
 export function ratioRows(record: DiffRecord): RatioRow[] {
-  return (record.figures ?? []).flatMap((figure) =>
+  return filterMap(record.figures ?? [], (figure) =>
     positive(figure.ratio)
-      ? [
-          {
-            name: title(figure),
-            ratio: figure.ratio,
-            ...ends(figure.low, figure.high),
-            verdict: figure.verdict ?? 'cannot_tell',
-          },
-        ]
-      : [],
+      ? {
+          name: title(figure),
+          ratio: figure.ratio,
+          ...ends(figure.low, figure.high),
+          verdict: figure.verdict ?? 'cannot_tell',
+        }
+      : null,
   );
 }
 

@@ -31,9 +31,7 @@ export function diffView(record: AnyRecord, _page: Page): View {
   const caveats = diff.caveats ?? [];
   return stack('article', '', [
     h('p.verdict', diff.sentence ?? ''),
-    caveats.length > 0
-      ? h('ul.caveats', ...caveats.map((c) => h('li', c)))
-      : null,
+    caveats.length > 0 && h('ul.caveats', ...caveats.map((c) => h('li', c))),
     sides(diff),
     machineChanges(diff),
     plot,

@@ -17,10 +17,8 @@ export function doctorView(record: AnyRecord): View {
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
     h('p.verdict', worst?.sentence ?? 'Nothing here distorts measurements.'),
-    worst?.advice ? h('p.advice-line', `→ ${worst.advice}`) : null,
-    others.length > 0
-      ? section('Further findings', findingList(others, ''))
-      : null,
+    worst?.advice && h('p.advice-line', `→ ${worst.advice}`),
+    others.length > 0 && section('Further findings', findingList(others, '')),
     passed?.length
       ? h(
           'details',
@@ -28,16 +26,15 @@ export function doctorView(record: AnyRecord): View {
           h('p', passed.map(words).join(', ')),
         )
       : null,
-    unchecked.length > 0
-      ? h(
-          'details',
-          h('summary', `${count(unchecked.length, 'check')} not possible here`),
-          facts(
-            Object.fromEntries(
-              unchecked.map(([check, reason]) => [words(check), reason]),
-            ),
+    unchecked.length > 0 &&
+      h(
+        'details',
+        h('summary', `${count(unchecked.length, 'check')} not possible here`),
+        facts(
+          Object.fromEntries(
+            unchecked.map(([check, reason]) => [words(check), reason]),
           ),
-        )
-      : null,
+        ),
+      ),
   ]);
 }

@@ -44,20 +44,18 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
       `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
     ),
     ...attributions(diff.attributions),
-    figures.length > 0
-      ? section(
-          'Figures, largest change first',
-          drawing(figures.slice(0, MAX_DRAWN_FIGURES)),
-          table(figures),
-        )
-      : null,
+    figures.length > 0 &&
+      section(
+        'Figures, largest change first',
+        drawing(figures.slice(0, MAX_DRAWN_FIGURES)),
+        table(figures),
+      ),
     settings(diff),
-    onlyOne.length > 0
-      ? section(
-          'Figures that only one of them has',
-          h('ul', ...onlyOne.map((name) => h('li', name))),
-        )
-      : null,
+    onlyOne.length > 0 &&
+      section(
+        'Figures that only one of them has',
+        h('ul', ...onlyOne.map((name) => h('li', name))),
+      ),
   );
   return { element, dispose: () => undefined };
 }

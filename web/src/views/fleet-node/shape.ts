@@ -6,7 +6,7 @@ import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
 import { items } from '../../fields';
-import { finite, given } from '../../numbers';
+import { finite, given, filterMap } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
 import { labelled, pairs } from '../fleet-report/record';
 
@@ -23,8 +23,10 @@ const HOST_TRAITS = [
 
 /** Properties and settings of a node, by the names in reports. */
 function traits(node: FleetNode): Map<string, string> {
-  const own = HOST_TRAITS.flatMap(([name, field]): [string, string][] =>
-    typeof node.host?.[field] === 'string' ? [[name, node.host[field]]] : [],
+  const own = filterMap(
+    HOST_TRAITS,
+    ([name, field]): [string, string] | null =>
+      typeof node.host?.[field] === 'string' ? [name, node.host[field]] : null,
   );
   return new Map([...own, ...pairs(node.settings)]);
 }
@@ -54,7 +56,9 @@ export function groupOfNode(node: FleetNode, report: Report): Group | null {
 export function stepWords(node: FleetNode): string {
   const steps = items(node.steps);
   const of = (state: string): string[] =>
-    steps.flatMap((step) => (step.state === state ? [step.name ?? ''] : []));
+    filterMap(steps, (step) =>
+      step.state === state ? (step.name ?? '') : null,
+    );
   const failed = of('failed');
   const missing = of('missing');
   return [
@@ -81,20 +85,23 @@ export function figureRows(
     group?.figures.map((figure) => [figure.label, figure.median]),
   );
   const outlying = new Set(outliers.map((outlier) => outlier.figure));
-  return labelled(node.figures).flatMap(({ label, unit, value, low, high }) => {
-    if (!finite(value)) return [];
-    const middle = typical.get(label) ?? null;
-    const ratio = middle ? value / middle : null;
-    const row = [
-      { text: label },
-      { text: quantity(value, unit), sort: value },
-      { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
-      { text: quantity(middle, unit), sort: middle },
-      { text: given(ratio, timesMark) ?? '–', sort: ratio },
-      { text: outlying.has(label) ? 'outlier' : '' },
-    ];
-    return [row];
-  });
+  return filterMap(
+    labelled(node.figures),
+    ({ label, unit, value, low, high }) => {
+      if (!finite(value)) return null;
+      const middle = typical.get(label) ?? null;
+      const ratio = middle ? value / middle : null;
+      const row = [
+        { text: label },
+        { text: quantity(value, unit), sort: value },
+        { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
+        { text: quantity(middle, unit), sort: middle },
+        { text: given(ratio, timesMark) ?? '–', sort: ratio },
+        { text: outlying.has(label) ? 'outlier' : '' },
+      ];
+      return row;
+    },
+  );
 }
 
 /** "3.2 s ahead"; empty if clocks agree, or are unknown. */

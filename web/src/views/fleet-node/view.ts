@@ -56,7 +56,7 @@ function draw(
     links(node, page, report),
     section('What ran', stepTable(node, page)),
     figures(node, group, outliers),
-    pairs(node.settings).length > 0 ? settings(node, group) : null,
+    pairs(node.settings).length > 0 && settings(node, group),
     machine(node),
   );
 }

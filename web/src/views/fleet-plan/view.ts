@@ -38,7 +38,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
   void reportOf(id, page.source).then((found) => {
     if (isGone) return;
     if (!found) {
-      fill(report, isOnSite ? missingReport(id) : null);
+      fill(report, isOnSite && missingReport(id));
       return;
     }
     const read = readReport(found);
@@ -67,32 +67,29 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
       `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
     ),
     report,
-    isOnSite
-      ? h(
-          'p',
-          h(
-            'a',
-            { href: addressOf({ tag: tagOf(id) }) },
-            'All records of this fleet',
-          ),
-        )
-      : null,
+    isOnSite &&
+      h(
+        'p',
+        h(
+          'a',
+          { href: addressOf({ tag: tagOf(id) }) },
+          'All records of this fleet',
+        ),
+      ),
     section('What every node runs', steps(plan)),
     planted,
-    nodes.length > 0
-      ? section(
-          'Nodes asked by name',
-          h('p', joinNames(nodes)),
-          nodeLists(() => nodes, 'the nodes asked').element,
-        )
-      : null,
-    leftOut.length > 0
-      ? section(
-          'Nodes that were not asked',
-          h('ul', ...leftOut.map((why) => h('li', why))),
-        )
-      : null,
-    list(plan.jobs).length > 0 ? section('Jobs', jobs(plan)) : null,
+    nodes.length > 0 &&
+      section(
+        'Nodes asked by name',
+        h('p', joinNames(nodes)),
+        nodeLists(() => nodes, 'the nodes asked').element,
+      ),
+    leftOut.length > 0 &&
+      section(
+        'Nodes that were not asked',
+        h('ul', ...leftOut.map((why) => h('li', why))),
+      ),
+    list(plan.jobs).length > 0 && section('Jobs', jobs(plan)),
     section(
       'How it was submitted',
       facts({

@@ -4,7 +4,7 @@
 import { type Child, fill, h, svg, visible } from '../../dom';
 
 import { quantity } from '../../format';
-import { positive } from '../../numbers';
+import { positive, filterMap } from '../../numbers';
 import type { GroupFigure, Outlier } from './record';
 import type { Range, StripEnds } from './shape';
 import { place, stripOf, stripWords, ticks } from './shape';
@@ -215,8 +215,8 @@ function dotsOf(
   dots: Dot[],
   isLink: boolean,
 ): SVGElement[] {
-  const own: Dot[] = outliers.flatMap((outlier) => {
-    if (!positive(outlier.ratio)) return [];
+  const own: Dot[] = filterMap(outliers, (outlier) => {
+    if (!positive(outlier.ratio)) return null;
     const { at, beyond } = place(outlier.ratio, range);
     const mark =
       beyond === 0
@@ -240,7 +240,7 @@ function dotsOf(
       },
       mark,
     );
-    return [{ element, outlier, row, at }];
+    return { element, outlier, row, at };
   });
   own.sort((a, b) => a.at - b.at);
   dots.push(...own);

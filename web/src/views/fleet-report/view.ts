@@ -56,16 +56,15 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
   const element = h(
     'article',
     h('p.verdict', report.sentence || 'This report has no conclusion.'),
-    missingWords(report) ? h('p.state.missing', missingWords(report)) : null,
-    report.outliers.length > 0 ? outliers(report, link) : null,
+    missingWords(report) && h('p.state.missing', missingWords(report)),
+    report.outliers.length > 0 && outliers(report, link),
     missing(report),
     relatedParts(report, page, link),
-    report.common.length > 0
-      ? section(
-          'What they have in common',
-          ...report.common.map((common) => commonPart(common, report)),
-        )
-      : null,
+    report.common.length > 0 &&
+      section(
+        'What they have in common',
+        ...report.common.map((common) => commonPart(common, report)),
+      ),
     section('Groups of similar nodes', ...groupParts(report, page)),
     section(
       'Findings',
@@ -274,7 +273,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
       h('strong', common.sentence || `${common.setting} = ${common.value}`),
     ),
     facts({
-      Setting: common.setting ? `${common.setting} = ${common.value}` : null,
+      Setting: common.setting && `${common.setting} = ${common.value}`,
       'Found on': share,
       'Differ in': common.figures.join(', '),
       Group: given(common.group, (group) => groupName(report.groups, group)),

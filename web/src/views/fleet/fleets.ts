@@ -77,16 +77,15 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
     section(
       'Fleets',
       list(fleets.known, source),
-      fleets.more > 0
-        ? h(
-            'p.muted',
-            h(
-              'a',
-              { href: addressOf({ schema: PLAN_SCHEMA }) },
-              `${count(fleets.more, 'more fleet')}`,
-            ),
-          )
-        : null,
+      fleets.more > 0 &&
+        h(
+          'p.muted',
+          h(
+            'a',
+            { href: addressOf({ schema: PLAN_SCHEMA }) },
+            `${count(fleets.more, 'more fleet')}`,
+          ),
+        ),
     ),
   );
 }
@@ -112,19 +111,18 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
             )
           : h('code', `pinwise fleet report ${shellWords([fleet.id])}`),
       ),
-      source.kind === 'site'
-        ? h(
-            'td',
-            h(
-              'a',
-              {
-                href: addressOf({ tag: `fleet:${fleet.id}` }),
-                aria: { label: `Records of ${fleet.id}` },
-              },
-              'Records',
-            ),
-          )
-        : null,
+      source.kind === 'site' &&
+        h(
+          'td',
+          h(
+            'a',
+            {
+              href: addressOf({ tag: `fleet:${fleet.id}` }),
+              aria: { label: `Records of ${fleet.id}` },
+            },
+            'Records',
+          ),
+        ),
     );
   const heads = [
     'Fleet',

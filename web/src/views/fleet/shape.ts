@@ -5,7 +5,7 @@
 // Detect and Handle Outliers"): 0.6745 · (x − median) / MAD beyond 3.5.
 
 import { digits, quantity, ratio } from '../../format';
-import { median } from '../../numbers';
+import { median, filterMap } from '../../numbers';
 import type { Entry } from '../../source';
 import { kindWords, machineParts } from '../history/shape';
 
@@ -221,17 +221,15 @@ const worst = (node: Node): number =>
   Math.max(0, ...[...node.cells.values()].map(outlierZ));
 
 function findingsOf(node: Node, columns: readonly Column[]): Finding[] {
-  return columns.flatMap((column) => {
+  return filterMap(columns, (column) => {
     const cell = node.cells.get(column.key);
-    if (!cell?.isOutlier) return [];
-    return [
-      {
-        host: node.host,
-        column,
-        cell,
-        sentence: sentenceOf(node.host, column, cell),
-      },
-    ];
+    if (!cell?.isOutlier) return null;
+    return {
+      host: node.host,
+      column,
+      cell,
+      sentence: sentenceOf(node.host, column, cell),
+    };
   });
 }
 

@@ -170,12 +170,11 @@ function findings(fleet: Fleet): HTMLElement {
         ),
       ),
     ),
-    more > 0
-      ? h(
-          'p.muted',
-          `${count(more, 'more is', 'more are')} marked in the table.`,
-        )
-      : null,
+    more > 0 &&
+      h(
+        'p.muted',
+        `${count(more, 'more is', 'more are')} marked in the table.`,
+      ),
   );
 }
 

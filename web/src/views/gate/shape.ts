@@ -2,7 +2,7 @@
 
 import { items, list, number, text } from '../../fields';
 import { count, quantity, wholeNumber } from '../../format';
-import { median, positive } from '../../numbers';
+import { median, positive, filterMap } from '../../numbers';
 import type {
   BuildRecord,
   GateBenchmark,
@@ -199,19 +199,17 @@ export interface PairDot {
 
 /** The pairs of a benchmark that have a ratio. */
 export function pairDots(line: GateLine): PairDot[] {
-  return items(line.benchmark.pairs).flatMap((pair) => {
+  return filterMap(items(line.benchmark.pairs), (pair) => {
     const { at_s, base, head: figure } = pair;
     if (number(at_s) === null || !positive(base) || !positive(figure))
-      return [];
-    return [
-      {
-        at: at_s!,
-        ratio: isRate(line) ? base / figure : figure / base,
-        base,
-        head: figure,
-        isHeadFirst: pair.head_first === true,
-      },
-    ];
+      return null;
+    return {
+      at: at_s!,
+      ratio: isRate(line) ? base / figure : figure / base,
+      base,
+      head: figure,
+      isHeadFirst: pair.head_first === true,
+    };
   });
 }
 

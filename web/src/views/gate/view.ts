@@ -38,7 +38,7 @@ import {
   splitPassed,
   summary,
 } from './shape';
-import { given } from '../../numbers';
+import { given, filterMap } from '../../numbers';
 
 /** From this many rows on, they get lower. */
 const MANY = 30;
@@ -156,20 +156,18 @@ function changePlan(
         // A row without an estimate has nothing to draw, and words all the same.
         ...[true, false].map((isDrawn) => ({
           ...(isDrawn ? ({ interval: 'x', size: 6 } as const) : { size: 0 }),
-          points: lines.flatMap((l, y) =>
+          points: filterMap(lines, (l, y) =>
             (l.ratio !== null) === isDrawn
-              ? [
-                  {
-                    ...LOOKS[l.mark],
-                    x: l.ratio ?? 1,
-                    y,
-                    low: l.low,
-                    high: l.high,
-                    tooltip: tooltip(l),
-                    pick: () => pick(l.name),
-                  },
-                ]
-              : [],
+              ? {
+                  ...LOOKS[l.mark],
+                  x: l.ratio ?? 1,
+                  y,
+                  low: l.low,
+                  high: l.high,
+                  tooltip: tooltip(l),
+                  pick: () => pick(l.name),
+                }
+              : null,
           ),
         })),
       ],
@@ -384,7 +382,7 @@ function methodPart(record: GateRecord): HTMLElement {
         (alpha) => `at most ${percent(alpha)} over the suite (α)`,
       ),
       ...limitFact(plan?.max_pairs, 'pairs a benchmark', plan?.budget_s),
-      'Open-ended': plan?.open_ended ? 'on until all is decided' : null,
+      'Open-ended': plan?.open_ended && 'on until all is decided',
       ...endFact(record),
       Command: shellWords(texts(record.argv)),
       ...runFacts(record),

@@ -12,6 +12,7 @@ import { type Part, stack } from '../../view';
 
 import { changesOfSteps } from './shape';
 import { recordLink } from '../../words';
+import { filterMap } from '../../numbers';
 
 /** Digits of a commit that are shown. */
 const DIGITS = 10;
@@ -72,10 +73,10 @@ function planOf(history: GateHistory): ChartPlan {
         title: `change since ${short(first)}`,
         label: (percent) => `${percent} %`,
       },
-      rules: changes.flatMap((change, at) => {
+      rules: filterMap(changes, (change, at) => {
         const x = partOf.lastIndexOf(at) + 1;
         const label = changes.length <= MAX_LABELS ? change.effect.text : '';
-        return x > 0 ? [{ x, dash: '4 3', label: label ?? '' }] : [];
+        return x > 0 ? { x, dash: '4 3', label: label ?? '' } : null;
       }),
       series: [
         {

@@ -89,7 +89,7 @@ export function overTimePart(
     'div',
     h(
       'div.controls',
-      first.figures.length > 1 ? h('label', 'Figure ', select) : null,
+      first.figures.length > 1 && h('label', 'Figure ', select),
       zooms.element,
     ),
     drawn.element,

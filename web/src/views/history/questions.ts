@@ -61,7 +61,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
         more,
       ),
     ),
-    rest.length > 0 ? button : null,
+    rest.length > 0 && button,
   );
 }
 
@@ -101,7 +101,7 @@ function rowOf(question: Question): HTMLElement {
     h(
       'td.number',
       shown(before.figure.value),
-      hasRatio ? ` (${change(value / before.figure.value)})` : null,
+      hasRatio && ` (${change(value / before.figure.value)})`,
     ),
     h('td.number', points.length),
   );

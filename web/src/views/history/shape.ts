@@ -2,6 +2,7 @@
 // question's figures over time with the machine's changes.
 
 import type { Entry, Figure, Filter, GateHistory } from '../../source';
+import { filterMap } from '../../numbers';
 
 /** Records asked for at a time. */
 export const AT_A_TIME = 100;
@@ -104,14 +105,14 @@ export function foldParts(
   for (const tag of entries.map(foldedTag))
     if (tag !== undefined) parts.set(tag, (parts.get(tag) ?? 0) + 1);
   const seen = new Set<string>();
-  return entries.flatMap((entry): Folded[] => {
+  return filterMap(entries, (entry): Folded | null => {
     const tag = foldedTag(entry);
     const all = tag === undefined ? 0 : (parts.get(tag) ?? 0);
     if (tag === undefined || all < MIN_FOLDED_PARTS)
-      return [{ entry, others: 0, tag: undefined }];
-    if (seen.has(tag)) return [];
+      return { entry, others: 0, tag: undefined };
+    if (seen.has(tag)) return null;
     seen.add(tag);
-    return [{ entry, others: all - 1, tag }];
+    return { entry, others: all - 1, tag };
   });
 }
 

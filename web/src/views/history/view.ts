@@ -277,7 +277,7 @@ function show(held: Held): void {
     { onclick: () => void more(held) },
     `Show ${Math.min(AT_A_TIME, listing.total - shown)} more`,
   );
-  fill(held.body, tableOf(held), shown < listing.total ? button : null);
+  fill(held.body, tableOf(held), shown < listing.total && button);
   fill(
     held.questions,
     held.filter.subject ? null : questionTable(listing.records),
@@ -388,7 +388,7 @@ function rowOf(
   return h(
     'tr',
     { role: 'row', class: entry.complete ? '' : 'unfinished' },
-    canCompare ? h('td', { role: 'cell', class: 'pick' }, box) : null,
+    canCompare && h('td', { role: 'cell', class: 'pick' }, box),
     h('td', { role: 'cell', class: 'when' }, minute(entry.time)),
     cell(visible(kindWords(entry.schema))),
     cell(h('a', { href: addressOf({ host: entry.host }) }, entry.host)),
@@ -398,7 +398,7 @@ function rowOf(
       h('a.title', { href: recordHref(entry.id) }, entry.title || entry.id),
       h('div.muted', verdictWords(entry)),
     ),
-    hasTags ? cell(...tags) : null,
+    hasTags && cell(...tags),
   );
 }
 

@@ -21,9 +21,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
     h('p.verdict', verdict(record)),
     adviceLine(record.findings?.[0]?.advice),
     section('CPUs', tableElement(cpuTable(record))),
-    others.length > 0
-      ? section('Further findings', findingList(others, ''))
-      : null,
+    others.length > 0 && section('Further findings', findingList(others, '')),
     section(
       'Causes',
       unknown

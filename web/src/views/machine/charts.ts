@@ -17,6 +17,7 @@ import { look, seriesColour } from '../../plot';
 import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
+import { filterMap } from '../../numbers';
 
 export const intervalWords = (
   { value, low, high }: Measure,
@@ -89,16 +90,14 @@ function ladderPanel(ladder: NonNullable<Measured['ladder']>): Panel {
       label: sizeWords,
     },
     y: { ...nsAxis('time of a load'), type: 'log' },
-    rules: ladder.plateaus.flatMap((p) =>
+    rules: filterMap(ladder.plateaus, (p) =>
       p.reported === null
-        ? []
-        : [
-            {
-              x: p.reported,
-              dash: '2 3',
-              label: `${levelName(p.level)} reported ${sizeWords(p.reported)}`,
-            },
-          ],
+        ? null
+        : {
+            x: p.reported,
+            dash: '2 3',
+            label: `${levelName(p.level)} reported ${sizeWords(p.reported)}`,
+          },
     ),
     series: [
       {

@@ -214,7 +214,7 @@ function picture(
     drawBox(drawn, box, 0, 0, sizes, spots, differs);
   return h(
     'div.side',
-    hasSides ? h('h3', `${words.trim().replace(/^a/, 'A')}`) : null,
+    hasSides && h('h3', `${words.trim().replace(/^a/, 'A')}`),
     drawn,
   );
 }

@@ -81,6 +81,6 @@ export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
   return h(
     'p.legend',
     ...shown,
-    more > 0 ? h('span.muted', `and ${more} more`) : null,
+    more > 0 && h('span.muted', `and ${more} more`),
   );
 }

@@ -9,6 +9,7 @@ import { fixed } from '../../format';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
 import { type Cells, type Group, MARGIN, numbered } from './cells';
+import { filterMap } from '../../numbers';
 
 /** Narrower cells have no figures, pixels. */
 const ROOM_FOR_FIGURE = 26;
@@ -22,9 +23,9 @@ interface Cell {
 export function plotCells(cells: Cells): SVGElement {
   const { cpus, side } = cells;
   const known = cpus.flatMap((_, row) =>
-    cpus.flatMap((_, column): Cell[] => {
+    filterMap(cpus, (_, column): Cell | null => {
       const ns = cells.time(row, column);
-      return ns === null ? [] : [{ row, column, ns }];
+      return ns === null ? null : { row, column, ns };
     }),
   );
   const axis = {

@@ -30,6 +30,7 @@ import type {
   TopologyRecord,
 } from '../../records';
 import type { AnyRecord } from '../../source';
+import { filterMap } from '../../numbers';
 
 export type Machine = ReturnType<typeof readMachine>;
 export type Measured = ReturnType<typeof readMeasured>;
@@ -174,12 +175,13 @@ function readDriftPair(pair: DriftPairRecord) {
     visits: number(s.visits),
     dwellS: number(s.median_dwell_s),
   }));
-  const samples = list(pair.samples).flatMap(
-    (sample): [second: number, ns: number, state: number][] => {
+  const samples = filterMap(
+    list(pair.samples),
+    (sample): [second: number, ns: number, state: number] | null => {
       const [second, ns, , state] = list(sample).map(number);
       return typeof second === 'number' && typeof ns === 'number'
-        ? [[second, ns, state ?? 0]]
-        : [];
+        ? [second, ns, state ?? 0]
+        : null;
     },
   );
   return { a, b, states, samples };

@@ -4,6 +4,7 @@
 import { formatCpus } from '../../cpus';
 import { bytes, count, quantity } from '../../format';
 import type { Cache, Cpu, Level, Machine } from './record';
+import { filterMap } from '../../numbers';
 
 /** A unit of the drawing; a CPU is one without children. */
 export interface Unit {
@@ -344,8 +345,9 @@ export function runsOf(
 }
 
 const shapeWords = (machine: Machine): string =>
-  (['packages', 'numa_nodes', 'llcs', 'cores', 'cpus'] as const)
-    .flatMap((name) => {
+  filterMap(
+    ['packages', 'numa_nodes', 'llcs', 'cores', 'cpus'] as const,
+    (name) => {
       const number = machine.counts[name];
       const one = {
         packages: 'package',
@@ -354,9 +356,9 @@ const shapeWords = (machine: Machine): string =>
         cores: 'core',
         cpus: 'CPU',
       }[name];
-      return typeof number === 'number' ? [count(number, one)] : [];
-    })
-    .join(', ');
+      return typeof number === 'number' ? count(number, one) : null;
+    },
+  ).join(', ');
 
 /** What the record says, as one sentence. */
 export function verdictOf(machine: Machine): string {

@@ -4,7 +4,7 @@ import './machine.css';
 
 import { chart } from '../../chart';
 import { choice } from '../../controls';
-import { h } from '../../dom';
+import { type Absent, h } from '../../dom';
 import {
   count,
   digits,
@@ -54,10 +54,9 @@ export function machineView(record: AnyRecord): View {
     measured &&
       sectionOf(
         'Memory',
-        measured.bandwidth.length > 0
-          ? chart(bandwidthPlan(measured.bandwidth))
-          : null,
-        measured.loaded.length > 0 ? chart(loadedPlan(measured.loaded)) : null,
+        measured.bandwidth.length > 0 &&
+          chart(bandwidthPlan(measured.bandwidth)),
+        measured.loaded.length > 0 && chart(loadedPlan(measured.loaded)),
       ),
     measured && drift(measured),
     measured && costs(measured),
@@ -80,11 +79,10 @@ function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
 /** A section of parts; null if it has none. */
 function sectionOf(
   title: string,
-  ...parts: (Part | HTMLElement | null)[]
+  ...parts: (Part | HTMLElement | Absent)[]
 ): Part | null {
-  const there = parts.filter((part) => part !== null);
-  if (there.length === 0) return null;
-  const body = stack('div', '', there);
+  if (!parts.some(Boolean)) return null;
+  const body = stack('div', '', parts);
   return { element: section(title, body.element), dispose: body.dispose };
 }
 
@@ -105,7 +103,7 @@ function contradiction(shownAs: Verdict): HTMLElement {
     ),
     h('p', h('strong', 'Reported: '), shownAs.claim),
     h('p', h('strong', 'Measured: '), shownAs.measured),
-    shownAs.advice ? h('p', h('strong', 'What to do: '), shownAs.advice) : null,
+    shownAs.advice && h('p', h('strong', 'What to do: '), shownAs.advice),
   );
 }
 
@@ -152,8 +150,8 @@ function groupsTable(machine: Machine): HTMLElement | null {
   );
   return section(
     'Reported against measured',
-    levels.length > 0 ? tableElement(table) : null,
-    claims.length > 0 ? h('ul.findings', ...claims) : null,
+    levels.length > 0 && tableElement(table),
+    claims.length > 0 && h('ul.findings', ...claims),
   );
 }
 
@@ -322,6 +320,6 @@ function effort(measured: Measured, started: string): HTMLElement {
       Seed: String(survey.seed ?? ''),
       Started: started,
     }),
-    notes.length > 0 ? h('ul', ...notes.map((note) => h('li', note))) : null,
+    notes.length > 0 && h('ul', ...notes.map((note) => h('li', note))),
   );
 }

@@ -17,7 +17,7 @@ import { attributions } from './attribution';
 import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
-import { given } from '../../numbers';
+import { given, filterMap } from '../../numbers';
 
 /** Functions listed in tables. */
 const MAX_FUNCTIONS = 60;
@@ -48,11 +48,11 @@ export function profileView(any: AnyRecord, page: Page): View {
     'article',
     h('p.verdict', record.sentence ?? ''),
     adviceLine(nextStep(record)),
-    graph ? section('Calls', graph.element) : null,
+    graph && section('Calls', graph.element),
     section('Figures', facts(figures(record))),
     functions(shape.functionTable(record, MAX_FUNCTIONS)),
     spots(record),
-    threads ? section('Threads', tableElement(threads)) : null,
+    threads && section('Threads', tableElement(threads)),
     section(
       'How it was sampled',
       facts({ ...hostFacts(record.host), ...sampling(record) }),
@@ -209,8 +209,8 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
     'article',
     h('p.verdict', diff.headline ?? ''),
     ...(diff.sentences ?? []).map((sentence) => h('p', sentence)),
-    pausing ? h('p', pausing) : null,
-    graph ? section('Calls', graph.element) : null,
+    pausing && h('p', pausing),
+    graph && section('Calls', graph.element),
     section(
       'All together',
       facts({
@@ -219,7 +219,7 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
       }),
     ),
     ...attributions(diff.attributions),
-    table ? section('Functions', tableElement(table)) : null,
+    table && section('Functions', tableElement(table)),
     section('The two profiles', optional(sides(diff)), noteList(diff.notes)),
   );
   return view(element, graph);
@@ -242,21 +242,19 @@ function sides(diff: ProfileDiff): Table {
         isNumber: true,
       })),
     ],
-    rows: pair.flatMap(([name, side]) =>
+    rows: filterMap(pair, ([name, side]) =>
       side
         ? [
-            [
-              name,
-              side.id,
-              side.title,
-              side.host,
-              digits(side.units),
-              wholeNumber(side.samples),
-              seconds(side.cpu_s),
-              side.pause_ns ? `${digits(side.pause_ns)} ns` : '–',
-            ],
+            name,
+            side.id,
+            side.title,
+            side.host,
+            digits(side.units),
+            wholeNumber(side.samples),
+            seconds(side.cpu_s),
+            side.pause_ns ? `${digits(side.pause_ns)} ns` : '–',
           ]
-        : [],
+        : null,
     ),
   };
 }

@@ -16,9 +16,8 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
   return stack('article', '', [
     h('p.verdict', reproduction.sentence ?? ''),
-    reproduction.interrupted
-      ? h('p', 'Interrupted: what was finished is shown.')
-      : null,
+    reproduction.interrupted &&
+      h('p', 'Interrupted: what was finished is shown.'),
     h(
       'p.muted',
       Object.entries(VERDICTS)
@@ -37,9 +36,8 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
         Seed: given(reproduction.seed, String),
         Took:
           typeof reproduction.elapsed_s === 'number' &&
-          reproduction.elapsed_s > 0
-            ? seconds(reproduction.elapsed_s)
-            : null,
+          reproduction.elapsed_s > 0 &&
+          seconds(reproduction.elapsed_s),
         pinwise: reproduction.pinwise_version,
       }),
     ),
@@ -77,12 +75,11 @@ function reportPart(report: ReportRecord): HTMLElement {
         h('li', `${e.name ?? ''}: ${e.question ?? ''}`),
       ),
     ),
-    assumed.length > 0
-      ? h(
-          'details',
-          h('summary', `Assumed, not in the report: ${assumed.length}`),
-          h('ul', ...assumed.map((a) => h('li', a))),
-        )
-      : null,
+    assumed.length > 0 &&
+      h(
+        'details',
+        h('summary', `Assumed, not in the report: ${assumed.length}`),
+        h('ul', ...assumed.map((a) => h('li', a))),
+      ),
   );
 }

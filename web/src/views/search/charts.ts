@@ -2,7 +2,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { change, count, percent, quantity, span, withSpan } from '../../format';
-import { finite, given } from '../../numbers';
+import { finite, given, filterMap } from '../../numbers';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 
@@ -205,7 +205,7 @@ function progressPanels(
   unit: string,
 ): Panel[] {
   const x: Axis = { title: 'runs', hasZero: true, ticks: wholeTicks };
-  const losses = steps.flatMap((s) => (s.loss === null ? [] : [s.loss]));
+  const losses = filterMap(steps, (s) => (s.loss === null ? null : s.loss));
   return [
     {
       height: 170,

@@ -1,7 +1,7 @@
 // What a search's drawings show, worked out of the record.
 
 import { count, percent, quantity } from '../../format';
-import { finite, positive, ends } from '../../numbers';
+import { finite, positive, ends, filterMap } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
 import type { Cell } from '../../sortable';
 import { numberColumns } from '../../table';
@@ -118,20 +118,16 @@ export interface Candidate {
 
 /** The candidates that have an expected cost, the least first. */
 export function candidates(record: SearchRecord): Candidate[] {
-  return (record.predictions ?? [])
-    .flatMap((p): Candidate[] => {
-      if (typeof p.arm !== 'string' || !positive(p.predicted)) return [];
-      return [
-        {
-          name: markOf(record, p.arm) + labelOf(record, p.arm),
-          predicted: p.predicted,
-          ...ends(p.low, p.high),
-          runs: p.runs ?? 0,
-          isBest: p.arm === recommendedArm(record),
-        },
-      ];
-    })
-    .sort((a, b) => a.predicted - b.predicted);
+  return filterMap(record.predictions ?? [], (p): Candidate | null => {
+    if (typeof p.arm !== 'string' || !positive(p.predicted)) return null;
+    return {
+      name: markOf(record, p.arm) + labelOf(record, p.arm),
+      predicted: p.predicted,
+      ...ends(p.low, p.high),
+      runs: p.runs ?? 0,
+      isBest: p.arm === recommendedArm(record),
+    };
+  }).sort((a, b) => a.predicted - b.predicted);
 }
 
 /** Every candidate, the least expected cost first. */
@@ -202,21 +198,19 @@ export interface Step {
 
 /** The leader after each block. */
 export function progressSteps(record: SearchRecord): Step[] {
-  return (record.progress ?? []).flatMap((p) =>
+  return filterMap(record.progress ?? [], (p) =>
     finite(p.runs) && positive(p.predicted)
-      ? [
-          {
-            runs: p.runs,
-            leader: p.leader ?? '',
-            predicted: p.predicted,
-            low: p.low ?? null,
-            high: p.high ?? null,
-            better: p.probability_of_better ?? null,
-            loss: p.expected_loss ?? null,
-            regret: p.true_regret ?? null,
-          },
-        ]
-      : [],
+      ? {
+          runs: p.runs,
+          leader: p.leader ?? '',
+          predicted: p.predicted,
+          low: p.low ?? null,
+          high: p.high ?? null,
+          better: p.probability_of_better ?? null,
+          loss: p.expected_loss ?? null,
+          regret: p.true_regret ?? null,
+        }
+      : null,
   );
 }
 
@@ -245,28 +239,19 @@ export interface Effect {
 /** Features with what they change over the range of the candidates, the largest first. */
 export function effects(record: SearchRecord): Effect[] {
   const ratio = (percent: number): number => 1 + percent / 100;
-  return (record.model?.features ?? [])
-    .flatMap((f) => {
-      const c = f.change;
-      if (
-        !finite(c?.value) ||
-        !finite(c.low) ||
-        !finite(c.high) ||
-        c.low <= -100
-      )
-        return [];
-      return [
-        {
-          name: f.name ?? '',
-          meaning: f.meaning ?? f.name ?? '',
-          ratio: ratio(c.value),
-          low: ratio(c.low),
-          high: ratio(c.high),
-          change: c.text ?? '',
-          interval: c.interval ?? '',
-          isClear: f.is_clear === true,
-        },
-      ];
-    })
-    .sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
+  return filterMap(record.model?.features ?? [], (f) => {
+    const c = f.change;
+    if (!finite(c?.value) || !finite(c.low) || !finite(c.high) || c.low <= -100)
+      return null;
+    return {
+      name: f.name ?? '',
+      meaning: f.meaning ?? f.name ?? '',
+      ratio: ratio(c.value),
+      low: ratio(c.low),
+      high: ratio(c.high),
+      change: c.text ?? '',
+      interval: c.interval ?? '',
+      isClear: f.is_clear === true,
+    };
+  }).sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
 }

@@ -24,7 +24,7 @@ import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
-import { given } from '../../numbers';
+import { given, filterMap } from '../../numbers';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
@@ -154,12 +154,10 @@ function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
   const share = (value: number | null | undefined): string | null =>
     given(value, percent);
-  const space = (record.space ?? []).flatMap((s) =>
+  const space = filterMap(record.space ?? [], (s) =>
     s.threads && s.shapes && s.placements
-      ? [
-          `${count(s.threads, 'thread')}: ${count(s.shapes, 'shape')} of ${count(Number(s.placements), 'placement')}`,
-        ]
-      : [],
+      ? `${count(s.threads, 'thread')}: ${count(s.shapes, 'shape')} of ${count(Number(s.placements), 'placement')}`
+      : null,
   );
   return section(
     'How it was searched',

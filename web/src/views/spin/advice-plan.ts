@@ -2,7 +2,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { count, seconds } from '../../format';
-import { positive } from '../../numbers';
+import { positive, filterMap } from '../../numbers';
 import { type Series, seriesColour } from '../../plot';
 
 import type { AdviceRecord, SpinAdviceRecord } from '../../records';
@@ -21,17 +21,15 @@ export function advicePlan(record: SpinAdviceRecord): ChartPlan | null {
   ): Series => ({
     name,
     ...style,
-    points: rows.flatMap((row, y) => {
+    points: filterMap(rows, (row, y) => {
       const ns = value(row);
       return positive(ns)
-        ? [
-            {
-              x: ns / 1e9,
-              y,
-              tooltip: `${row.setting ?? ''}\n${name}: ${seconds(ns / 1e9)}`,
-            },
-          ]
-        : [];
+        ? {
+            x: ns / 1e9,
+            y,
+            tooltip: `${row.setting ?? ''}\n${name}: ${seconds(ns / 1e9)}`,
+          }
+        : null;
     }),
   });
   const longer = rows.filter((row) => (row.usual_ns ?? 0) > 2 * budget).length;

@@ -38,7 +38,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
       'p.muted',
       `${processorSentence(advice.processor)} A wake-up takes ${ns(advice.futex_wake_ns) ?? '–'}, a context switch ${ns(advice.context_switch_ns) ?? '–'}.`,
     ),
-    plan ? chart(plan) : null,
+    plan && chart(plan),
     section('Settings', ...rows.map(settingPart)),
     ...(advice.notes ?? []).map((note) => h('p.muted', note)),
   ]);
@@ -59,7 +59,7 @@ function settingPart(row: AdviceRecord): HTMLElement {
       Suggested: spins(row.suggested, row.suggested_ns) ?? 'nothing',
       Why: row.reasoning,
     }),
-    row.verify ? commandList([['Verify', row.verify]]) : null,
+    row.verify && commandList([['Verify', row.verify]]),
   );
 }
 

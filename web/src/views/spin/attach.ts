@@ -22,7 +22,7 @@ import {
   shellWords,
 } from '../../words';
 import { numberColumns } from '../../table';
-import { given } from '../../numbers';
+import { given, filterMap } from '../../numbers';
 
 /** A place is shown from this share of CPU time on. */
 const MIN_SHARE = 0.005;
@@ -72,7 +72,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
           ]),
     ),
     threads(attach),
-    findings.length > 0 ? section('Findings', findingList(findings, '')) : null,
+    findings.length > 0 && section('Findings', findingList(findings, '')),
     h('p.muted', methodWords(attach)),
     ...(attach.notes ?? []).map((note) => h('p.muted', note)),
     section(
@@ -153,18 +153,15 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
       series: [
         {
           box: 'bar',
-          points: rows.flatMap((r, y) =>
+          points: filterMap(rows, (r, y) =>
             r.time === null
-              ? []
-              : [
-                  {
-                    x: r.time / cpu,
-                    y,
-                    colour:
-                      r.name === 'work' ? COLOURS.neutral : seriesColour(1),
-                    tooltip: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
-                  },
-                ],
+              ? null
+              : {
+                  x: r.time / cpu,
+                  y,
+                  colour: r.name === 'work' ? COLOURS.neutral : seriesColour(1),
+                  tooltip: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
+                },
           ),
         },
       ],
@@ -219,17 +216,15 @@ function placePart(place: SpinPlace): HTMLElement {
           : '',
       ),
     ),
-    callers.length > 0
-      ? h('p.muted', `Called by ${callers.slice(0, 3).join('; ')}`)
-      : null,
-    code.length > 0
-      ? h(
-          'details',
-          { open: code.length <= 12 },
-          h('summary', 'The loop'),
-          h('pre', { tabIndex: 0 }, code.join('\n')),
-        )
-      : null,
+    callers.length > 0 &&
+      h('p.muted', `Called by ${callers.slice(0, 3).join('; ')}`),
+    code.length > 0 &&
+      h(
+        'details',
+        { open: code.length <= 12 },
+        h('summary', 'The loop'),
+        h('pre', { tabIndex: 0 }, code.join('\n')),
+      ),
   );
 }
 

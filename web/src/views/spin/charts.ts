@@ -10,6 +10,7 @@ import { wholeTicks } from '../../scales';
 import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
 import { algorithms, cliffMarks, cpuCounts, curves, FIGURES } from './shape';
+import { filterMap } from '../../numbers';
 
 const ms = (value: number): string => seconds(value / 1e3);
 
@@ -148,12 +149,12 @@ function mapPanels(
   counts: readonly number[],
   marks: ReturnType<typeof cliffMarks>,
 ): Panel[] {
-  const cells = record.predictions.flatMap((p) => {
+  const cells = filterMap(record.predictions, (p) => {
     const y = known.indexOf(p.algorithm);
     const spin = p.total_ms ?? 0;
     return y >= 0 && spin > 0
-      ? [{ x: counts.indexOf(p.cpus), y, spin, cpus: p.cpus }]
-      : [];
+      ? { x: counts.indexOf(p.cpus), y, spin, cpus: p.cpus }
+      : null;
   });
   const spins = cells.map((cell) => cell.spin);
   const [low, high] = [Math.min(...spins), Math.max(...spins)];
@@ -239,11 +240,11 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
   ): Series => ({
     name,
     ...style,
-    points: names.flatMap((algorithm, y) => {
+    points: filterMap(names, (algorithm, y) => {
       const x = value(y);
       return x && x > 0
-        ? [{ x, y, tooltip: `${algorithm}\n${name}: ${ms(x)}` }]
-        : [];
+        ? { x, y, tooltip: `${algorithm}\n${name}: ${ms(x)}` }
+        : null;
     }),
   });
   const drawn = [

@@ -9,7 +9,7 @@ import { numberColumns, tableElement, withoutEmpty } from '../../table';
 import { type Page, type View, stack } from '../../view';
 
 import { facts, hostFacts, section } from '../../words';
-import { given } from '../../numbers';
+import { given, filterMap } from '../../numbers';
 
 type Maybe = number | null | undefined;
 
@@ -30,7 +30,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
     all: readonly (string | null | undefined)[],
     look: string,
   ): HTMLElement[] =>
-    all.flatMap((text) => (text ? [h('p', { class: look }, text)] : []));
+    filterMap(all, (text) => (text ? h('p', { class: look }, text) : null));
   return stack('article', '', [
     h('p.verdict', costSentence(pause)),
     ...paragraphs(texts, ''),
@@ -70,8 +70,8 @@ export function costSentence(record: SpinPauseRecord): string {
     cpus.map((c) => c.pause_ns!),
     (ns) => quantity(ns, 'ns'),
   );
-  const cycles = cpus.flatMap(({ pause_cycles: cycles }) =>
-    typeof cycles === 'number' ? [cycles] : [],
+  const cycles = filterMap(cpus, ({ pause_cycles: cycles }) =>
+    typeof cycles === 'number' ? cycles : null,
   );
   const counted =
     cycles.length > 0 ? ` (${ends(cycles, (c) => fixed(c, 0))} cycles)` : '';

@@ -68,11 +68,11 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
         .filter(Boolean)
         .join(' '),
     ),
-    counts.length > 1 ? algorithmChoice(predicted, first, drawCurves) : null,
+    counts.length > 1 && algorithmChoice(predicted, first, drawCurves),
     total.element,
     gap.element,
     map.element,
-    counts.length > 1 ? countChoice(counts, drawCount) : null,
+    counts.length > 1 && countChoice(counts, drawCount),
     ladder.element,
     section('Every algorithm', table.element),
     section(

@@ -19,7 +19,7 @@ import { type Page, type View, stack } from '../../view';
 
 import { facts, hostFacts, section } from '../../words';
 import { type ReplayPoint, replayPoints, replaySentence } from './shape';
-import { given } from '../../numbers';
+import { given, filterMap } from '../../numbers';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
@@ -119,19 +119,17 @@ function latenessSeries(
     size: 5,
     colour,
     ...style,
-    points: points.flatMap((p) =>
+    points: filterMap(points, (p) =>
       p.isUnstable === isUnstable && p.measured !== null && p.measured > 0
-        ? [
-            {
-              x: p.at_ms,
-              y: p.measured,
-              ...(p.low !== null && p.low > 0
-                ? { low: p.low, high: p.high }
-                : {}),
-              tooltip: pointTooltip(name, p),
-            },
-          ]
-        : [],
+        ? {
+            x: p.at_ms,
+            y: p.measured,
+            ...(p.low !== null && p.low > 0
+              ? { low: p.low, high: p.high }
+              : {}),
+            tooltip: pointTooltip(name, p),
+          }
+        : null,
     ),
   });
   return [
@@ -143,10 +141,10 @@ function latenessSeries(
       shape: 'square' as const,
       size: 3,
       colour,
-      points: points.flatMap((p) =>
+      points: filterMap(points, (p) =>
         p.predicted !== null && p.predicted > 0
-          ? [{ x: p.at_ms, y: p.predicted, tooltip: pointTooltip(name, p) }]
-          : [],
+          ? { x: p.at_ms, y: p.predicted, tooltip: pointTooltip(name, p) }
+          : null,
       ),
     },
     measured(false, { name: `${name}, measured` }),
@@ -223,17 +221,15 @@ function contentionPanels(
       line: 'straight',
       colour: seriesColour(at),
       ...(isNamed ? { name } : {}),
-      points: cells.flatMap((c) => {
+      points: filterMap(cells, (c) => {
         const y = of(c);
         return typeof y === 'number'
-          ? [
-              {
-                x: c.threads,
-                y,
-                tooltip: `${name}\n${count(c.threads, 'thread')}\n${words(y)}`,
-              },
-            ]
-          : [];
+          ? {
+              x: c.threads,
+              y,
+              tooltip: `${name}\n${count(c.threads, 'thread')}\n${words(y)}`,
+            }
+          : null;
       }),
     }));
   return [

@@ -2,15 +2,15 @@
 
 import { list } from '../../fields';
 import { count, quantity } from '../../format';
-import { finite } from '../../numbers';
+import { finite, filterMap } from '../../numbers';
 import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];
 
 /** The longest time between two checks on any chip, and where. */
 function longest(loop: Loop): { ns: number; chip: string } | null {
-  const gaps = list(loop.gaps).flatMap(({ ns, chip }) =>
-    finite(ns) ? [{ ns, chip: chip ?? '' }] : [],
+  const gaps = filterMap(list(loop.gaps), ({ ns, chip }) =>
+    finite(ns) ? { ns, chip: chip ?? '' } : null,
   );
   return gaps.sort((a, b) => b.ns - a.ns)[0] ?? null;
 }

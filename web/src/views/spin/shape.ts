@@ -1,7 +1,7 @@
 // What the drawings of spin predictions and replays show.
 
 import { count, fixed, quantity, seconds } from '../../format';
-import { positive } from '../../numbers';
+import { positive, filterMap } from '../../numbers';
 import type {
   Having,
   MoveRecord,
@@ -139,7 +139,7 @@ export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
   const found = new Map<string, Cliff[]>();
   for (const { algorithm, changes_at: changes } of record.cliffs ?? []) {
     if (!algorithm || !changes || changes.length > span / 4) continue;
-    const marks = counts.slice(1).flatMap((shownAt, at) => {
+    const marks = filterMap(counts.slice(1), (shownAt, at) => {
       const cpus = changes.find(
         (change) => change > counts[at]! && change <= shownAt,
       );
@@ -152,7 +152,7 @@ export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
         positive(before) &&
         positive(after) &&
         after / before >= CLIFF;
-      return isCliff ? [{ cpus, shownAt, ratio: after / before }] : [];
+      return isCliff ? { cpus, shownAt, ratio: after / before } : null;
     });
     if (marks.length > 0) found.set(algorithm, marks);
   }
@@ -217,10 +217,10 @@ export interface ReplayPoint {
 export function replaySentence(record: SpinReplayRecord): string {
   const all = record.algorithms ?? [];
   const worst = all.flatMap((of) => {
-    const late = replayPoints(of, record.experiment).flatMap((p) => {
+    const late = filterMap(replayPoints(of, record.experiment), (p) => {
       const us = p.measured ?? p.predicted;
       const how = p.measured === null ? 'predicted' : 'measured';
-      return us === null ? [] : [{ name: of.algorithm, us, how, at: p.at_ms }];
+      return us === null ? null : { name: of.algorithm, us, how, at: p.at_ms };
     });
     return late.sort((a, b) => b.us - a.us).slice(0, 1);
   });
@@ -244,22 +244,18 @@ export function replayPoints(
     typeof value === 'number' && Number.isFinite(value) ? value : null;
   const at = (cell: ReplayCell): number | null =>
     number(experiment === 'handoff' ? cell.hold_ms : cell.delay_ms);
-  return (of.cells ?? [])
-    .flatMap((cell) => {
-      const at_ms = at(cell);
-      if (at_ms === null) return [];
-      return [
-        {
-          at_ms,
-          predicted: number(cell.predicted?.lateness_us),
-          measured: number(cell.measured?.lateness_us),
-          low: number(cell.measured?.lateness_low_us),
-          high: number(cell.measured?.lateness_high_us),
-          error: number(cell.error_percent),
-          cliff: number(cell.cliff_percent),
-          isUnstable: cell.unstable === true,
-        },
-      ];
-    })
-    .sort((a, b) => a.at_ms - b.at_ms);
+  return filterMap(of.cells ?? [], (cell) => {
+    const at_ms = at(cell);
+    if (at_ms === null) return null;
+    return {
+      at_ms,
+      predicted: number(cell.predicted?.lateness_us),
+      measured: number(cell.measured?.lateness_us),
+      low: number(cell.measured?.lateness_low_us),
+      high: number(cell.measured?.lateness_high_us),
+      error: number(cell.error_percent),
+      cliff: number(cell.cliff_percent),
+      isUnstable: cell.unstable === true,
+    };
+  }).sort((a, b) => a.at_ms - b.at_ms);
 }

@@ -30,7 +30,7 @@ export function topView(record: AnyRecord, _page: Page): View {
     adviceLine(
       'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
     ),
-    cpus.length > 0 ? chart(busyPlan(cpus)) : null,
+    cpus.length > 0 && chart(busyPlan(cpus)),
     section('Threads', threadTable(list(top.threads))),
     section(
       'How it was watched',

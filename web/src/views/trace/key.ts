@@ -70,9 +70,8 @@ export function legend(
   return h(
     'p.legend',
     ...entries.slice(0, most).map((entry) => swatch(...entry)),
-    entries.length > most
-      ? h('span.muted', `and ${entries.length - most} more`)
-      : null,
+    entries.length > most &&
+      h('span.muted', `and ${entries.length - most} more`),
     ...marks,
   );
 }

@@ -11,6 +11,7 @@ import { type Palette, causeColour, mix } from './colours';
 import { Depth, sumWaits } from './depth';
 import { shareOfRest, sharesAt, spansOfRow } from './others';
 import { type Raster, pixel } from './raster';
+import { filterMap } from '../../numbers';
 
 /** A row shows single slices if it has at most one for this many pixels. */
 const PIXELS_PER_SLICE = 3;
@@ -267,16 +268,14 @@ function overlay(
 ): void {
   const { scene, window, marked } = frame;
   const lanes = marked ? scene.lanes('threads') : null;
-  const ranges = scene.threads.flatMap((thread, own) =>
+  const ranges = filterMap(scene.threads, (thread, own) =>
     lanes && marked?.has(thread)
-      ? [
-          {
-            thread,
-            first: firstAfter(lanes, own, window.from),
-            last: firstFrom(lanes, own, window.to),
-          },
-        ]
-      : [],
+      ? {
+          thread,
+          first: firstAfter(lanes, own, window.from),
+          last: firstFrom(lanes, own, window.to),
+        }
+      : null,
   );
   const many = ranges.reduce((sum, { first, last }) => sum + last - first, 0);
   if (!lanes || many === 0 || many > MAX_MARKED_SLICES) return;

@@ -4,7 +4,7 @@ import './trace.css';
 
 import { fill, h, visible } from '../../dom';
 import { count, seconds } from '../../format';
-import { finite } from '../../numbers';
+import { finite, filterMap } from '../../numbers';
 import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
@@ -136,8 +136,8 @@ async function cachesOf(
 ): Promise<ReadonlyMap<number, number>> {
   const topology = await topologyOf(record.host, source);
   return new Map(
-    (topology?.cpus ?? []).flatMap(({ cpu, llc }) =>
-      finite(cpu) && finite(llc) ? [[cpu, llc] as const] : [],
+    filterMap(topology?.cpus ?? [], ({ cpu, llc }) =>
+      finite(cpu) && finite(llc) ? ([cpu, llc] as const) : null,
     ),
   );
 }
