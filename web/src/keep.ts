@@ -3,8 +3,9 @@
 
 import { type ChartPlan, chart } from './chart';
 
-import { h } from './dom';
-import type { Part } from './view';
+import { type Absent, h } from './dom';
+import type { AnyRecord } from './source';
+import type { Page, Part, View } from './view';
 
 /** A place for a chart that may come later, while the record grows. */
 export function chartSlot(
@@ -30,26 +31,76 @@ export function chartSlot(
   };
 }
 
-/** A place whose content depends on a key alone. */
-export function keyedSlot(): {
+/** A piece of a view of what grows. */
+export interface Growing<Now> {
   element: HTMLElement;
-  show(key: unknown, build: () => readonly (Node | null)[]): void;
-} {
-  const element = document.createElement('div');
+  show(now: Now): void;
+  dispose?(): void;
+}
+
+type Build<Now> = (now: Now) => readonly (Node | Absent)[];
+
+/** A place that is filled anew if what it would show has changed, or its key, if it has one. */
+export function keyed<Now>(
+  build: Build<Now>,
+  keyOf?: (now: Now) => unknown,
+): Growing<Now> {
+  const element = h('div');
   let shown: string | null = null;
   return {
     element,
-    show(key, build) {
-      const next = JSON.stringify(key) ?? '';
-      if (next === shown) return;
-      shown = next;
+    show(now) {
+      const key = keyOf && (JSON.stringify(keyOf(now)) ?? '');
+      if (key !== undefined && key === shown) return;
+      const next = h('div', ...build(now));
+      if ((key ?? next.innerHTML) === shown) return;
+      shown = key ?? next.innerHTML;
       const before = stateOf(element);
-      element.replaceChildren(
-        ...build().filter((node): node is Node => node !== null),
-      );
+      element.replaceChildren(...next.childNodes);
       restore(element, before);
     },
   };
+}
+
+/** A chart that may come later. */
+export function plotted<Now>(
+  title: string,
+  plan: (now: Now) => ChartPlan | null,
+): Growing<Now> {
+  const slot = chartSlot(title);
+  return { ...slot, show: (now) => slot.show(plan(now)) };
+}
+
+/** Pieces within an element. */
+export function group<Now>(
+  selector: Parameters<typeof h>[0],
+  parts: readonly Growing<Now>[],
+): Growing<Now> {
+  return {
+    element: h(selector, ...parts.map((part) => part.element)),
+    show: (now) => parts.forEach((part) => part.show(now)),
+    dispose: () => parts.forEach((part) => part.dispose?.()),
+  };
+}
+
+/** The view of a record that grows; `ended` is what to announce at its end, null before. */
+export function growing<Now>(
+  record: AnyRecord,
+  { element, show, dispose }: Growing<Now>,
+  read: (record: AnyRecord) => Now,
+  ended: (now: Now) => string | null = () => null,
+  page?: Page,
+): View & { update(record: AnyRecord): void } {
+  let before: string | null = '';
+  const update = (next: AnyRecord): void => {
+    const now = read(next);
+    show(now);
+    const words = ended(now);
+    if (before === null && words !== null) page?.announce(words);
+    before = words;
+  };
+  update(record);
+  return { element, update, dispose: () => dispose?.() };
 }
 
 interface State {

@@ -3,23 +3,12 @@
 import { expect, test } from 'vitest';
 
 import { markdownOf } from './markdown';
-import type { Entry } from './source';
+import { madeEntry } from './made-entry';
 
-const entry: Entry = {
-  id: '20260101-000000-00000000',
-  schema: 'pinwise.comparison/1',
-  time: '2026-01-01T00:00:00Z',
+const entry = madeEntry('20260101-000000-00000000', {
   host: 'node_7',
   title: 'prog',
-  verdict: '',
-  complete: true,
-  tags: [],
-  subject: null,
-  machine: null,
-  program: null,
-  outcome: null,
-  figures: [],
-};
+});
 
 test('title, verdict, arms, commands, findings', () => {
   const record = {

@@ -6,6 +6,7 @@ import './answer.css';
 import { formatCpus, parseCpus } from '../../cpus';
 import { fill, h } from '../../dom';
 import { count } from '../../format';
+import type { Growing } from '../../keep';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
@@ -58,16 +59,19 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
   );
 }
 
+interface Shown {
+  record: Comparison;
+  lines: readonly ArmLine[];
+}
+
 /** An arm's CPUs, drawn on the machine if its topology is at hand, else by number. */
-export function placePart(page: Page): {
-  element: HTMLElement;
-  show(record: Comparison, lines: readonly ArmLine[]): void;
-  choose(name: string): void;
-} {
+export function placePart(
+  page: Page,
+): Growing<Shown> & { choose(name: string): void } {
   const element = h('div.where');
   let machine: Machine | null = null;
   let asked = false;
-  let shown: { record: Comparison; lines: readonly ArmLine[] } | null = null;
+  let shown: Shown | null = null;
   let chosen = page.place?.params.get('arm') ?? null;
   const draw = (): void => {
     if (!shown) return;
@@ -89,12 +93,12 @@ export function placePart(page: Page): {
   };
   return {
     element,
-    show(record, lines) {
-      shown = { record, lines };
+    show(now) {
+      shown = now;
       draw();
       if (asked) return;
       asked = true;
-      void topologyOf(record.host, page.source).then(
+      void topologyOf(now.record.host, page.source).then(
         (found) => {
           if (!found) return;
           machine = readMachine(found as unknown as AnyRecord);

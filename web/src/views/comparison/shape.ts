@@ -16,6 +16,7 @@ import {
   quantile,
   given,
   filterMap,
+  groupBy,
 } from '../../numbers';
 import type {
   Arm,
@@ -195,13 +196,13 @@ export function adviceGroups(
         return ['Undecided', 'open'];
     }
   };
-  const groups = new Map<string, AdviceGroup>();
-  for (const line of lines) {
-    const [word, standing] = groupOf(line);
-    const known = groups.get(word);
-    if (known) known.arms.push(line);
-    else groups.set(word, { word, standing, arms: [line] });
-  }
+  const groups = [...groupBy(lines, (line) => groupOf(line)[0])].map(
+    ([word, arms]): AdviceGroup => ({
+      word,
+      standing: groupOf(arms[0])[1],
+      arms,
+    }),
+  );
   const order = [
     'Use',
     'Not recommended',
@@ -213,7 +214,7 @@ export function adviceGroups(
     'Screened out',
   ];
   const place = (word: string): number => order.indexOf(word);
-  return [...groups.values()].sort((a, b) => place(a.word) - place(b.word));
+  return groups.sort((a, b) => place(a.word) - place(b.word));
 }
 
 /** The arm that the verdict is for: the best, or the baseline if nothing beats it. */

@@ -2,7 +2,7 @@
 
 import { h } from '../../dom';
 import { count, percent } from '../../format';
-import { chartSlot, keyedSlot } from '../../keep';
+import { type Growing, group, growing, keyed, plotted } from '../../keep';
 import { copyBlock, headline, recordCommands } from '../../headline';
 import {
   adviceLine,
@@ -33,116 +33,77 @@ import {
 } from './shape';
 import { given } from '../../numbers';
 
+/** A comparison as it is now. */
+interface Now {
+  record: Comparison;
+  lines: ArmLine[];
+  isRunning: boolean;
+}
+
 /** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
 export function comparisonView(record: AnyRecord, page: Page): View {
-  const [top, copy] = [keyedSlot(), keyedSlot()];
-  const where = placePart(page);
-  const progress = keyedSlot();
-  const narrows = chartSlot('Narrowing');
   let isGrowing = false;
-  const ratio = chartSlot('Against the baseline');
-  const dots = chartSlot('Every run');
-  const time = chartSlot('Over time');
-  const spread = chartSlot('Spread');
-  let shown: ArmLine[] = [];
-  const highlight = armChoice(() =>
-    time.show(timePlan(shown, highlight.chosen())),
-  );
-  const [programs, contrasts, findings, scheduler, method] = [
-    keyedSlot(),
-    keyedSlot(),
-    keyedSlot(),
-    keyedSlot(),
-    keyedSlot(),
-  ];
-  const element = h(
-    'article.comparison',
-    h(
-      'div.answer',
-      h('div', top.element, progress.element, narrows.element, ratio.element),
-      where.element,
-    ),
-    programs.element,
-    copy.element,
-    dots.element,
-    contrasts.element,
-    highlight.element,
-    time.element,
-    spread.element,
-    findings.element,
-    scheduler.element,
-    method.element,
-  );
-  let wasEnded: boolean | null = null;
-
-  const update = (next: AnyRecord): void => {
-    const now = next as Comparison;
-    const lines = armLines(now);
-    const said = head(now);
-    const runs = isGrowing && !said.isEnded;
-    progress.show(runs && now.arms, () => (runs ? [runningBar(now)] : []));
-    narrows.show(runs ? narrowingPlan(now) : null);
-    top.show(
-      [
-        said,
-        now.verdict,
-        now.best,
-        lines.map(({ name, word }) => [name, word]),
-      ],
-      () => topPart(now, lines, where.choose),
-    );
-    ratio.show(ratioPlan(now, lines));
-    where.show(now, lines);
-    copy.show([said.isEnded, now.verdict, now.again], () => copyPart(now));
-    programs.show(now.joint, () => [jointPart(now)]);
-    dots.show(dotsPlan(now, lines));
-    shown = lines;
-    highlight.show(lines.map((line) => line.name));
-    time.show(timePlan(lines, highlight.chosen()));
-    spread.show(spreadPlan(now, lines));
-    contrasts.show(
-      [armRows(lines, now.metric?.unit ?? ''), now.contrasts],
-      () => [tables(now, lines)],
-    );
-    findings.show([now.findings, now.stopped], () => [
-      findingsPart(now.findings, Boolean(now.stopped)),
-    ]);
-    scheduler.show(traceRows(lines), () => [schedulerPart(lines)]);
-    method.show(
-      [
-        now.plan,
-        now.host,
-        now.stopped,
-        now.blocks,
-        now.elapsed_s,
-        now.arms?.map((a) => [a.cpus, a.placement, a.same_as]),
-      ],
-      () => [methodPart(now, lines)],
-    );
-    if (wasEnded === false && said.isEnded) page.announce(said.sentence);
-    wasEnded = said.isEnded;
-  };
   let last = record;
-  update(record);
+  const read = (next: AnyRecord): Now => {
+    last = next;
+    const now = next as Comparison;
+    const isRunning = isGrowing && !head(now).isEnded;
+    return { record: now, lines: armLines(now), isRunning };
+  };
+  const where = placePart(page);
+  const time = plotted<Now>('Over time', ({ lines }) =>
+    timePlan(lines, highlight.chosen()),
+  );
+  const highlight = armChoice(() => time.show(read(last)));
+  const all = group<Now>('article.comparison', [
+    group('div.answer', [
+      group('div', [
+        keyed((now) => topPart(now.record, now.lines, where.choose)),
+        keyed((now) => [now.isRunning && runningBar(now.record)]),
+        plotted('Narrowing', (now) =>
+          now.isRunning ? narrowingPlan(now.record) : null,
+        ),
+        plotted('Against the baseline', (now) =>
+          ratioPlan(now.record, now.lines),
+        ),
+      ]),
+      where,
+    ]),
+    keyed((now) => [jointPart(now.record)]),
+    keyed(
+      (now) => copyPart(now.record),
+      ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
+    ),
+    plotted('Every run', (now) => dotsPlan(now.record, now.lines)),
+    keyed((now) => [tables(now.record, now.lines)]),
+    highlight,
+    time,
+    plotted('Spread', (now) => spreadPlan(now.record, now.lines)),
+    keyed(({ record: { findings, stopped } }) => [
+      findingsPart(findings, Boolean(stopped)),
+    ]),
+    keyed((now) => [schedulerPart(now.lines)]),
+    keyed((now) => [methodPart(now.record, now.lines)]),
+  ]);
+  const ended = ({ record: now }: Now): string | null => {
+    const { isEnded, sentence } = head(now);
+    return isEnded ? sentence : null;
+  };
+  const view = growing(record, all, read, ended, page);
   return {
-    element,
-    update: (next) => update((last = next)),
+    ...view,
     grows(now) {
       if (now === isGrowing) return;
       isGrowing = now;
-      update(last);
+      view.update(last);
     },
-    dispose: () =>
-      [narrows, ratio, dots, time, spread].forEach((part) => part.dispose()),
   };
 }
 
 /** A choice of the arm whose runs are highlighted over time. */
-function armChoice(changed: () => void): {
-  element: HTMLElement;
-  show(names: readonly string[]): void;
-  chosen(): string | null;
-} {
+function armChoice(
+  changed: () => void,
+): Growing<Now> & { chosen(): string | null } {
   const select = h('select', { id: 'highlighted', name: 'highlight' });
   const element = h(
     'p.highlight',
@@ -153,7 +114,8 @@ function armChoice(changed: () => void): {
   select.addEventListener('change', changed);
   return {
     element,
-    show(next) {
+    show({ lines }) {
+      const next = lines.map((line) => line.name);
       element.hidden = next.length < 2;
       if (
         JSON.stringify([...next].sort()) === JSON.stringify([...names].sort())

@@ -4,7 +4,7 @@
 import { digits, percent, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import { timesMark } from '../fleet/shape';
-import { finite, positive } from '../../numbers';
+import { finite, positive, groupBy, tally } from '../../numbers';
 import type { Maybe } from '../../records';
 import {
   type Group,
@@ -54,10 +54,9 @@ export const passing = (
 export function figuresOf(
   outliers: readonly Outlier[],
 ): [figure: string, times: number][] {
-  const counted = new Map<string, number>();
-  for (const { figure } of outliers)
-    counted.set(figure, (counted.get(figure) ?? 0) + 1);
-  return [...counted].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
+  return tally(outliers.map(({ figure }) => figure)).sort(
+    (a, b) => b[1] - a[1] || a[0].localeCompare(b[0]),
+  );
 }
 
 export interface OutlierNode {
@@ -68,18 +67,11 @@ export interface OutlierNode {
 
 /** Nodes in the order of the record: those that differ most first. */
 export function outlierNodes(outliers: readonly Outlier[]): OutlierNode[] {
-  const nodes = new Map<string, OutlierNode>();
-  for (const outlier of outliers) {
-    const known = nodes.get(outlier.node);
-    if (known) known.outliers.push(outlier);
-    else
-      nodes.set(outlier.node, {
-        node: outlier.node,
-        group: outlier.group,
-        outliers: [outlier],
-      });
-  }
-  return [...nodes.values()];
+  return [...groupBy(outliers, ({ node }) => node)].map(([node, own]) => ({
+    node,
+    group: own[0].group,
+    outliers: own,
+  }));
 }
 
 /** "0.012", "< 0.0001". */
@@ -268,18 +260,15 @@ export function stripsOf(
   group: Group,
   outliers: readonly Outlier[],
 ): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
-  const ofFigure = new Map<string, Outlier[]>();
-  for (const outlier of outliers) {
-    if (isSetting(outlier)) continue;
-    const known = ofFigure.get(outlier.figure);
-    if (known) known.push(outlier);
-    else ofFigure.set(outlier.figure, [outlier]);
-  }
+  const ofFigure = groupBy(
+    outliers.filter((outlier) => !isSetting(outlier)),
+    ({ figure }) => figure,
+  );
   const known = new Set(group.figures.map((figure) => figure.label));
   const others = [...ofFigure]
     .filter(([label]) => !known.has(label))
     .map(([label, own]): GroupFigure => {
-      const { unit = '', typical = null } = own[0]!;
+      const { unit = '', typical = null } = own[0];
       return { label, unit, median: typical };
     });
   return [...group.figures, ...others].map((figure) => ({

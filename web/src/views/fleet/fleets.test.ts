@@ -2,24 +2,12 @@
 
 import { describe, expect, test } from 'vitest';
 
+import { madeEntry } from '../../made-entry';
 import type { Entry, Filter, Source } from '../../source';
 import { fleetsOf, together } from './fleets';
 
-const entry = (id: string, kind: string, time: string): Entry => ({
-  id,
-  schema: `pinwise.${kind}/1`,
-  time,
-  host: 'head',
-  title: '',
-  verdict: `of ${id}`,
-  complete: true,
-  tags: [],
-  subject: null,
-  machine: null,
-  program: null,
-  outcome: null,
-  figures: [],
-});
+const entry = (id: string, kind: string, time: string): Entry =>
+  madeEntry(id, { schema: `pinwise.${kind}/1`, time });
 
 describe('fleets', () => {
   test('are plans with their reports, newest first', () => {

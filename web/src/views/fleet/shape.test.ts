@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
+import { madeEntry } from '../../made-entry';
 import type { Entry } from '../../source';
 import {
   chancePercent,
@@ -13,28 +14,17 @@ import {
 } from './shape';
 import { median } from '../../numbers';
 
-const node = (
-  host: string,
-  value: number,
-  more: Partial<Entry> = {},
-): Entry => ({
-  id: `${host}-${value}`,
-  schema: 'pinwise.topology/1',
-  time: '2026-01-01T00:00:00Z',
-  host,
-  title: '',
-  verdict: '',
-  complete: true,
-  tags: [],
-  subject: 'topology',
-  machine: 'EPYC, shape ab, kernel 6.1',
-  program: null,
-  outcome: null,
-  figures: [
-    { name: 'memory latency', unit: 'ns', value, low: null, high: null },
-  ],
-  ...more,
-});
+const node = (host: string, value: number, more: Partial<Entry> = {}): Entry =>
+  madeEntry(`${host}-${value}`, {
+    schema: 'pinwise.topology/1',
+    host,
+    subject: 'topology',
+    machine: 'EPYC, shape ab, kernel 6.1',
+    figures: [
+      { name: 'memory latency', unit: 'ns', value, low: null, high: null },
+    ],
+    ...more,
+  });
 
 const steady = [88, 89, 90, 91, 92].map((value, at) => node(`n${at}`, value));
 

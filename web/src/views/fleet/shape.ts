@@ -5,7 +5,7 @@
 // Detect and Handle Outliers"): 0.6745 · (x − median) / MAD beyond 3.5.
 
 import { digits, quantity, ratio } from '../../format';
-import { median, filterMap } from '../../numbers';
+import { median, filterMap, groupBy, tally } from '../../numbers';
 import type { Entry } from '../../source';
 import { kindWords, machineParts } from '../history/shape';
 
@@ -150,20 +150,6 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
   };
 }
 
-/** Things by what they have in common, in their order. */
-function groupBy<T>(
-  all: readonly T[],
-  key: (one: T) => string,
-): Map<string, T[]> {
-  const found = new Map<string, T[]>();
-  for (const one of all) {
-    const known = found.get(key(one));
-    if (known) known.push(one);
-    else found.set(key(one), [one]);
-  }
-  return found;
-}
-
 function fillColumn(
   column: Column,
   found: readonly Reading[],
@@ -192,10 +178,7 @@ function fillColumn(
 }
 
 function groupsOf(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
-  const counted = new Map<string, number>();
-  for (const node of nodes.values())
-    counted.set(node.group, (counted.get(node.group) ?? 0) + 1);
-  return [...counted]
+  return tally([...nodes.values()].map((node) => node.group))
     .map(([name, number]) => ({ name, nodes: number }))
     .sort((a, b) => b.nodes - a.nodes || a.name.localeCompare(b.name));
 }

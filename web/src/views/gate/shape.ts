@@ -2,7 +2,7 @@
 
 import { items, list, number, text } from '../../fields';
 import { count, quantity, wholeNumber } from '../../format';
-import { median, positive, filterMap } from '../../numbers';
+import { median, positive, filterMap, groupBy } from '../../numbers';
 import type {
   BuildRecord,
   GateBenchmark,
@@ -215,7 +215,6 @@ export function pairDots(line: GateLine): PairDot[] {
 
 /** The chart of benchmarks in a sentence. */
 export function summary(lines: readonly GateLine[]): string {
-  const words = new Map<string, number>();
-  for (const { word } of lines) words.set(word, (words.get(word) ?? 0) + 1);
-  return `${count(lines.length, 'benchmark')}: ${[...words].map(([word, many]) => `${many} ${word}`).join(', ')}.`;
+  const words = groupBy(lines, ({ word }) => word);
+  return `${count(lines.length, 'benchmark')}: ${[...words].map(([word, all]) => `${all.length} ${word}`).join(', ')}.`;
 }

@@ -6,7 +6,14 @@ import type { ChartPlan } from '../../chart';
 import { h, visible } from '../../dom';
 import { list, texts } from '../../fields';
 import { change, count, percent, quantity, seconds } from '../../format';
-import { chartSlot, keyedSlot } from '../../keep';
+import {
+  type Growing,
+  chartSlot,
+  group,
+  growing,
+  keyed,
+  plotted,
+} from '../../keep';
 import {
   adviceLine,
   endFact,
@@ -45,48 +52,38 @@ const MANY = 30;
 /** Pairs in the table of a chart. */
 const MAX_PAIRS = 500;
 
+/** A gate as it is now, and its benchmarks. */
+interface Now {
+  record: GateRecord;
+  lines: readonly GateLine[];
+  shown: readonly GateLine[];
+  folded: readonly GateLine[];
+}
+
+function read(any: AnyRecord): Now {
+  const record = any as GateRecord;
+  const lines = gateLines(record);
+  const [shown, folded] = splitPassed(lines);
+  return { record, lines, shown, folded };
+}
+
 /** Draws a `pinwise.gate/1`; a record that grew is drawn in place. */
 export function gateView(record: AnyRecord, page: Page): View {
-  const [top, findings, method] = [keyedSlot(), keyedSlot(), keyedSlot()];
-  const changes = chartSlot('Changes');
-  const passed = foldedChart('Changes of those that passed');
-  const table = benchmarkTable(record as GateRecord);
   const each = benchmarkList();
-  const element = h(
-    'article.gate',
-    top.element,
-    changes.element,
-    passed.element,
-    table.element,
-    each.element,
-    findings.element,
-    method.element,
-  );
-  let wasEnded: boolean | null = null;
-  const update = (next: AnyRecord): void => {
-    const now = next as GateRecord;
-    const lines = gateLines(now);
-    top.show(head(now), () => topPart(now));
-    const [shown, folded] = splitPassed(lines);
-    changes.show(changePlan(now, shown, each.open));
-    passed.show(passedWords(folded), changePlan(now, folded, each.open));
-    table.show(lines);
-    each.show(now, lines);
-    findings.show([now.findings, now.stopped], () => [
-      findingsPart(now.findings, Boolean(now.stopped)),
-    ]);
-    method.show([pairsIn(now), now.stopped, now.elapsed_s, now.head], () => [
-      methodPart(now),
-    ]);
-    if (wasEnded === false && now.stopped) page.announce(head(now).sentence);
-    wasEnded = Boolean(now.stopped);
-  };
-  update(record);
-  return {
-    element,
-    update,
-    dispose: () => [changes, passed, each].forEach((part) => part.dispose()),
-  };
+  const all = group<Now>('article.gate', [
+    keyed((now) => topPart(now.record)),
+    plotted('Changes', (now) => changePlan(now.record, now.shown, each.open)),
+    foldedChart('Changes of those that passed', each.open),
+    benchmarkTable(record as GateRecord),
+    each,
+    keyed(({ record: { findings, stopped } }) => [
+      findingsPart(findings, Boolean(stopped)),
+    ]),
+    keyed((now) => [methodPart(now.record)]),
+  ]);
+  const ended = ({ record: now }: Now): string | null =>
+    now.stopped ? head(now).sentence : null;
+  return growing(record, all, read, ended, page);
 }
 
 function topPart(record: GateRecord): (Node | null)[] {
@@ -187,10 +184,7 @@ function tooltip(line: GateLine): string {
 }
 
 /** The table of all benchmarks, by which columns a reader likes. */
-function benchmarkTable(record: GateRecord): {
-  element: HTMLElement;
-  show(lines: readonly GateLine[]): void;
-} {
+function benchmarkTable(record: GateRecord): Growing<Now> {
   const own = (lines: readonly GateLine[]): SortableTable => ({
     caption:
       'Medians of both builds. Intervals hold for all benchmarks and looks together; the limit (≤ or ≥) of one that passed holds for it alone',
@@ -206,24 +200,28 @@ function benchmarkTable(record: GateRecord): {
   const table = sortableTable(own([]));
   return {
     element: section('Benchmarks', table.element),
-    show: (lines) => table.show(own(lines)),
+    show: ({ lines }) => table.show(own(lines)),
   };
 }
 
 /** A chart under a line that opens it. */
 function foldedChart(
   title: string,
-): Part & { show(name: string, plan: ChartPlan | null): void } {
-  const [name, slot] = [h('summary'), chartSlot(title)];
-  const element = h('details', name, slot.element);
+  pick: (name: string) => void,
+): Growing<Now> {
+  const name = h('summary');
+  const chart = plotted<Now>(title, ({ record, folded }) =>
+    changePlan(record, folded, pick),
+  );
+  const element = h('details', name, chart.element);
   return {
+    ...chart,
     element,
-    show(words, plan) {
-      element.hidden = plan === null;
-      name.textContent = words;
-      slot.show(plan);
+    show(now) {
+      element.hidden = now.folded.length === 0;
+      name.textContent = passedWords(now.folded);
+      chart.show(now);
     },
-    dispose: () => slot.dispose(),
   };
 }
 
@@ -238,12 +236,7 @@ interface Folded extends Part {
 }
 
 /** Each benchmark folded: its sentence, its command, its pairs. */
-function benchmarkList(): {
-  element: HTMLElement;
-  show(record: GateRecord, lines: readonly GateLine[]): void;
-  open(name: string): void;
-  dispose(): void;
-} {
+function benchmarkList(): Growing<Now> & { open(name: string): void } {
   const [open, passed] = [h('div'), h('div')];
   const title = h('summary');
   const fold = h('details', title, passed);
@@ -252,14 +245,13 @@ function benchmarkList(): {
   let order = '';
   return {
     element,
-    show(record, lines) {
+    show({ record, lines, shown, folded }) {
       element.hidden = lines.length === 0;
       for (const line of lines) {
         const part = parts.get(line.name) ?? foldedBenchmark(line.name);
         parts.set(line.name, part);
         part.show(record, line);
       }
-      const [shown, folded] = splitPassed(lines);
       const next = JSON.stringify(
         [shown, folded].map((all) => all.map(nameOf)),
       );
@@ -285,7 +277,11 @@ function benchmarkList(): {
 
 function foldedBenchmark(name: string): Folded {
   const summaryOf = h('summary');
-  const words = keyedSlot();
+  const words = keyed<GateLine>(({ benchmark: { sentence, command } }) => [
+    h('p', sentence),
+    Boolean(command?.length) &&
+      commandLine(shellWords(texts(command)), `the command of ${name}`),
+  ]);
   const pairs = chartSlot(`Pairs of ${name}`);
   const element = h('details', summaryOf, words.element, pairs.element);
   let draw = (): void => undefined;
@@ -297,14 +293,7 @@ function foldedBenchmark(name: string): Folded {
       summaryOf.textContent = visible(`${name}: ${line.word}`);
       draw = () => {
         if (!element.open) return;
-        const { benchmark: b } = line;
-        const command = texts(b.command);
-        words.show([b.sentence, command], () => [
-          h('p', b.sentence),
-          command.length > 0
-            ? commandLine(shellWords(command), `the command of ${name}`)
-            : null,
-        ]);
+        words.show(line);
         pairs.show(pairPlan(record, line));
       };
       draw();

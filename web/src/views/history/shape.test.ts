@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
+import { madeEntry } from '../../made-entry';
 import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
   addressOf,
@@ -21,24 +22,23 @@ import {
   within,
 } from './shape';
 
-const entry = (id: string, more: Partial<Entry> = {}): Entry => ({
-  id,
-  schema: 'pinwise.comparison/1',
-  time: `2026-01-${id.padStart(2, '0')}T00:00:00Z`,
-  host: 'a',
-  title: 'xz',
-  verdict: '',
-  complete: true,
-  tags: [],
-  subject: 'comparison · xz',
-  machine: 'EPYC, shape ab, kernel 6.1',
-  program: null,
-  outcome: null,
-  figures: [
-    { name: 'os-default', unit: 's', value: Number(id), low: null, high: null },
-  ],
-  ...more,
-});
+const entry = (id: string, more: Partial<Entry> = {}): Entry =>
+  madeEntry(id, {
+    time: `2026-01-${id.padStart(2, '0')}T00:00:00Z`,
+    title: 'xz',
+    subject: 'comparison · xz',
+    machine: 'EPYC, shape ab, kernel 6.1',
+    figures: [
+      {
+        name: 'os-default',
+        unit: 's',
+        value: Number(id),
+        low: null,
+        high: null,
+      },
+    ],
+    ...more,
+  });
 
 describe('filters', () => {
   test('an address holds them, and gives them back', () => {

@@ -2,7 +2,7 @@
 // question's figures over time with the machine's changes.
 
 import type { Entry, Figure, Filter, GateHistory } from '../../source';
-import { filterMap } from '../../numbers';
+import { filterMap, groupBy, tally } from '../../numbers';
 
 /** Records asked for at a time. */
 export const AT_A_TIME = 100;
@@ -97,13 +97,11 @@ export function foldParts(
   entries: readonly Entry[],
   asked: string | undefined,
 ): Folded[] {
-  const parts = new Map<string, number>();
   const foldedTag = (entry: Entry): string | undefined => {
     const tag = tagOfWhole(entry);
     return tag === asked ? undefined : tag;
   };
-  for (const tag of entries.map(foldedTag))
-    if (tag !== undefined) parts.set(tag, (parts.get(tag) ?? 0) + 1);
+  const parts = new Map(tally(entries.map(foldedTag)));
   const seen = new Set<string>();
   return filterMap(entries, (entry): Folded | null => {
     const tag = foldedTag(entry);
@@ -147,23 +145,17 @@ export function overTime(
   const dated = entries
     .filter((entry) => Number.isFinite(timeOf(entry)))
     .sort((a, b) => timeOf(a) - timeOf(b));
-  const counted = new Map<string, number>();
-  for (const entry of dated)
-    for (const figure of entry.figures)
-      counted.set(figure.name, (counted.get(figure.name) ?? 0) + 1);
-  const figures = [...counted]
-    .sort((a, b) => b[1] - a[1])
-    .map(([name]) => name);
-  const name = wanted !== null && counted.has(wanted) ? wanted : figures[0];
-  const hosts = new Map<string, Point[]>();
-  for (const entry of dated) {
+  const names = dated.flatMap(({ figures }) => figures.map(({ name }) => name));
+  const figures = tally(names).map(([name]) => name);
+  const name =
+    wanted !== null && figures.includes(wanted) ? wanted : figures[0];
+  const points = filterMap(dated, (entry): Point | null => {
     const figure = entry.figures.find((f) => f.name === name);
-    if (!figure || typeof figure.value !== 'number') continue;
-    hosts.set(entry.host, [
-      ...(hosts.get(entry.host) ?? []),
-      { entry, time: timeOf(entry), figure },
-    ]);
-  }
+    return figure && typeof figure.value === 'number'
+      ? { entry, time: timeOf(entry), figure }
+      : null;
+  });
+  const hosts = groupBy(points, ({ entry }) => entry.host);
   return {
     figures,
     hosts: [...hosts].map(([host, points]) => ({ host, points })),
@@ -304,12 +296,8 @@ export function changeWords(before: string, after: string): string {
 
 /** Questions that several of the records ask, most frequent first. */
 export function subjectsOf(entries: readonly Entry[]): string[] {
-  const counted = new Map<string, number>();
-  for (const entry of entries) {
-    if (entry.subject !== null && entry.figures.length > 0)
-      counted.set(entry.subject, (counted.get(entry.subject) ?? 0) + 1);
-  }
-  return [...counted]
+  const asked = entries.filter(({ figures }) => figures.length > 0);
+  return tally(filterMap(asked, ({ subject }) => subject))
     .filter(([, times]) => times > 1)
     .sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))
     .map(([subject]) => subject);

@@ -243,7 +243,7 @@ export const stateWords = (kind: string): string =>
 export function driftPlan(pair: DriftPair): ChartPlan {
   const states = pair.states.map(
     (s) =>
-      `${stateWords(s.kind)} ${percent(s.share, 0)} of the time (${quantity(s.latencyNs, 'ns')})`,
+      `${stateWords(s.kind ?? '')} ${percent(s.share, 0)} of the time (${quantity(s.latency_ns, 'ns')})`,
   );
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
@@ -253,7 +253,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
       x: { title: 'time', label: (s) => seconds(s) },
       y: { ...nsAxis('latency'), type: 'log' },
       series: pair.states.map((state, at): Series => ({
-        name: stateWords(state.kind),
+        name: stateWords(state.kind ?? ''),
         ...look(at),
         size: 3,
         points: pair.samples
@@ -272,11 +272,11 @@ export function driftPlan(pair: DriftPair): ChartPlan {
         ...numberColumns('Latency', 'Share', 'Visits', 'Median stay'),
       ],
       rows: pair.states.map((s) => [
-        stateWords(s.kind),
-        quantity(s.latencyNs, 'ns'),
+        stateWords(s.kind ?? ''),
+        quantity(s.latency_ns, 'ns'),
         percent(s.share, 0),
         s.visits,
-        seconds(s.dwellS),
+        seconds(s.median_dwell_s),
       ]),
     },
   };

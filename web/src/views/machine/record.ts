@@ -39,7 +39,7 @@ export type Measure = NonNullable<ReturnType<typeof measure>>;
 export type Cpu = NonNullable<ReturnType<typeof readCpu>>;
 export type Cache = NonNullable<ReturnType<typeof readCache>>;
 export type Level = ReturnType<typeof readLevel>;
-export type Verdict = ReturnType<typeof readVerdict>;
+export type Verdict = Contradiction & { level: string };
 export type DriftPair = NonNullable<ReturnType<typeof readDriftPair>>;
 
 function measure(value: Median | null | undefined) {
@@ -59,10 +59,7 @@ export function readMachine(any: AnyRecord) {
     host: fields(record.machine),
     counts: fields(record.counts),
     allowed: text(record.allowed),
-    restrictions: each(record.restrictions, (r) => ({
-      by: text(r.by),
-      leaves: text(r.leaves),
-    })),
+    restrictions: items(record.restrictions),
     quota:
       quotaCpus === null
         ? null
@@ -74,17 +71,7 @@ export function readMachine(any: AnyRecord) {
       name: text(k.name),
       cpus: parseCpus(text(k.cpus)),
     })),
-    devices: each(record.devices, (d) => ({
-      names: texts(d.names).join(' '),
-      type: text(d.type),
-      node: number(d.numa_node),
-      cpus: text(d.cpus) || '?',
-      interrupts: text(d.interrupted_cpus),
-      ways: text(d.ways),
-      note: text(d.note),
-      address: text(d.address),
-      model: text(d.model) || text(d.ids),
-    })),
+    devices: items(record.devices),
     shapeHash: text(record.shape_hash),
     contradictions: each(record.contradictions, readVerdict),
     warnings: texts(record.warnings),
@@ -134,13 +121,9 @@ function readNode(raw: NodeRecord) {
   };
 }
 
-const readVerdict = (raw: LevelVerdict | Contradiction) => ({
+const readVerdict = <T extends LevelVerdict | Contradiction>(raw: T) => ({
+  ...raw,
   level: text(raw.level),
-  verdict: ('verdict' in raw && text(raw.verdict)) || 'contradicted',
-  claim: text(raw.claim),
-  measured: text(raw.measured),
-  confidence: number(raw.confidence),
-  advice: text(raw.advice),
 });
 
 const readLevel = (raw: MeasuredLevel) => ({
@@ -168,13 +151,7 @@ function readDriftPair(pair: DriftPairRecord) {
   const a = number(pair.a);
   const b = number(pair.b);
   if (a === null || b === null) return null;
-  const states = items(pair.states).map((s) => ({
-    kind: text(s.kind),
-    latencyNs: number(s.latency_ns),
-    share: number(s.share),
-    visits: number(s.visits),
-    dwellS: number(s.median_dwell_s),
-  }));
+  const states = items(pair.states);
   const samples = filterMap(
     list(pair.samples),
     (sample): [second: number, ns: number, state: number] | null => {

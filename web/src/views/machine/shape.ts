@@ -4,7 +4,7 @@
 import { formatCpus } from '../../cpus';
 import { bytes, count, quantity } from '../../format';
 import type { Cache, Cpu, Level, Machine } from './record';
-import { filterMap } from '../../numbers';
+import { filterMap, groupBy } from '../../numbers';
 
 /** A unit of the drawing; a CPU is one without children. */
 export interface Unit {
@@ -143,15 +143,9 @@ function divide(cpus: readonly Cpu[], levels: readonly Ring[]): Unit[] {
       children: [],
       cpu,
     }));
-  const groups = new Map<number | null, Cpu[]>();
-  for (const cpu of cpus) {
-    const key = ring.of(cpu);
-    const group = groups.get(key);
-    if (group) group.push(cpu);
-    else groups.set(key, [cpu]);
-  }
+  const groups = groupBy(cpus, ring.of);
   const listed = [...groups.entries()].filter(
-    (entry): entry is [number, Cpu[]] => entry[0] !== null,
+    (entry): entry is [number, [Cpu, ...Cpu[]]] => entry[0] !== null,
   );
   const units: Unit[] = listed
     .sort((a, b) => a[0] - b[0])
@@ -169,16 +163,15 @@ const divideRest = (cpus: Cpu[] | undefined, inner: readonly Ring[]): Unit[] =>
 
 /** What each core and cache of the machine is, in words: "L2 512 KiB for each 2 CPUs". */
 export function cacheWords(machine: Machine): string[] {
-  const counted = new Map<string, number>();
-  for (const cache of [...machine.caches].sort(
+  const sorted = [...machine.caches].sort(
     (a, b) => a.level - b.level || a.type.localeCompare(b.type),
-  )) {
+  );
+  const words = sorted.map((cache) => {
     const size = cache.bytes === null ? '' : ` ${sizeWords(cache.bytes)}`;
-    const words = `${cacheName(cache)}${size} for ${cache.cpus.length === 1 ? 'each CPU' : `${cache.cpus.length} CPUs`}`;
-    counted.set(words, (counted.get(words) ?? 0) + 1);
-  }
-  return [...counted].map(([words, times]) =>
-    times > 1 ? `${times} × ${words}` : words,
+    return `${cacheName(cache)}${size} for ${cache.cpus.length === 1 ? 'each CPU' : `${cache.cpus.length} CPUs`}`;
+  });
+  return [...groupBy(words, (one) => one)].map(([one, all]) =>
+    all.length > 1 ? `${all.length} × ${one}` : one,
   );
 }
 
@@ -218,15 +211,12 @@ export const LEVELS: readonly {
 export function reportedGroups(machine: Machine, level: string): number[][] {
   const of = LEVELS.find((known) => known.level === level)?.of;
   if (!of) return [];
-  const groups = new Map<number, number[]>();
-  for (const cpu of machine.cpus) {
-    const unit = of(cpu);
-    if (unit === null || !cpu.online || !cpu.allowed) continue;
-    groups.set(unit, [...(groups.get(unit) ?? []), cpu.cpu]);
-  }
-  return [...groups.entries()]
+  const used = machine.cpus.filter(
+    (cpu) => of(cpu) !== null && cpu.online && cpu.allowed,
+  );
+  return [...groupBy(used, (cpu) => of(cpu)!)]
     .sort((a, b) => a[0] - b[0])
-    .map(([, cpus]) => cpus);
+    .map(([, cpus]) => cpus.map(({ cpu }) => cpu));
 }
 
 /** Groups in words, the first of them: "{0-3} {4-7} … (8 in all)"; groups of one CPU are named as such. */

@@ -13,6 +13,7 @@ import {
   seconds,
   wholeNumber,
 } from '../../format';
+import { texts } from '../../fields';
 import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
@@ -99,7 +100,7 @@ function contradiction(shownAs: Verdict): HTMLElement {
     'li.problem',
     h(
       'span.severity',
-      `${shownAs.level} contradicted${shownAs.confidence === null ? '' : `, confidence ${percent(shownAs.confidence, 1)}`}`,
+      `${shownAs.level} contradicted${given(shownAs.confidence, (sure) => `, confidence ${percent(sure, 1)}`) ?? ''}`,
     ),
     h('p', h('strong', 'Reported: '), shownAs.claim),
     h('p', h('strong', 'Measured: '), shownAs.measured),
@@ -118,7 +119,7 @@ function groupsTable(machine: Machine): HTMLElement | null {
   const levels = comparedLevels(machine);
   const measured = machine.measured!;
   const other = measured.verdicts.filter(
-    (v) => v.verdict !== 'contradicted' && v.claim !== '',
+    (v) => v.verdict !== 'contradicted' && v.claim,
   );
   if (levels.length === 0 && other.length === 0) return null;
   const table: Table = {
@@ -143,7 +144,10 @@ function groupsTable(machine: Machine): HTMLElement | null {
   const claims = other.map((v) =>
     h(
       'li',
-      h('span.severity', `${v.level}: ${VERDICTS[v.verdict] ?? v.verdict}`),
+      h(
+        'span.severity',
+        `${v.level}: ${VERDICTS[v.verdict ?? ''] ?? v.verdict}`,
+      ),
       h('p', v.claim),
       h('p.muted', [v.measured, v.advice].filter(Boolean).join(' ')),
     ),
@@ -260,19 +264,19 @@ function devices(machine: Machine): HTMLElement | null {
       'Ways to others',
     ].map((name) => ({ name })),
     rows: machine.devices.map((d) => [
-      d.names,
-      d.type,
-      d.node ?? '?',
-      d.cpus,
-      d.interrupts,
-      d.address,
-      d.model,
-      d.ways,
+      texts(d.names).join(' '),
+      d.type ?? '',
+      d.numa_node ?? '?',
+      d.cpus || '?',
+      d.interrupted_cpus ?? '',
+      d.address ?? '',
+      d.model || d.ids || '',
+      d.ways ?? '',
     ]),
   };
   const notes = machine.devices
     .filter((d) => d.note)
-    .map((d) => h('p', `${d.names || d.address}: ${d.note}`));
+    .map((d) => h('p', `${texts(d.names).join(' ') || d.address}: ${d.note}`));
   return section('Devices', tableElement(table), ...notes);
 }
 

@@ -9,9 +9,9 @@ import {
   headline,
   recordCommands,
 } from '../../headline';
-import { chartSlot, keyedSlot } from '../../keep';
+import { group, growing, keyed, plotted } from '../../keep';
 import type { SearchRecord } from '../../records';
-import { sortableTable } from '../../sortable';
+import { type SortableTable, sortableTable } from '../../sortable';
 import {
   adviceLine,
   endFact,
@@ -26,69 +26,30 @@ import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 import { given, filterMap } from '../../numbers';
 
+const candidateTable = (now: SearchRecord): SortableTable => ({
+  caption:
+    'Every candidate: ★ the best, ☆ the least resource that is nearly as good',
+  columns: CANDIDATE_COLUMNS,
+  rows: candidateRows(now),
+});
+
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
-  const [top, findings, method] = [keyedSlot(), keyedSlot(), keyedSlot()];
-  const costs = chartSlot('Candidates');
-  const against = chartSlot('Predicted against measured');
-  const progress = chartSlot('Progress');
-  const model = chartSlot('The model');
-  const table = (now: SearchRecord): Parameters<typeof sortableTable>[0] => ({
-    caption:
-      'Every candidate: ★ the best, ☆ the least resource that is nearly as good',
-    columns: CANDIDATE_COLUMNS,
-    rows: candidateRows(now),
-  });
-  const candidates = sortableTable(table(record as SearchRecord));
-  const update = (next: AnyRecord): void => {
-    const now = next as SearchRecord;
-    top.show(
-      [
-        now.verdict,
-        now.stopped,
-        now.best,
-        now.least,
-        now.confirmation,
-        now.runs?.length,
-      ],
-      () => topPart(now),
-    );
-    costs.show(candidatePlan(now));
-    against.show(againstPlan(now));
-    progress.show(progressPlan(now));
-    model.show(effectPlan(now));
-    candidates.show(table(now));
-    findings.show(now.findings, () => [findingsPart(now.findings)]);
-    method.show(
-      [
-        now.plan,
-        now.stopped,
-        now.elapsed_s,
-        now.truth,
-        now.runs_used,
-        now.model,
-      ],
-      () => [truthPart(now), methodPart(now)],
-    );
-  };
-  update(record);
-  const element = h(
-    'article',
-    top.element,
-    costs.element,
-    section('Every candidate', candidates.element),
-    progress.element,
-    model.element,
-    against.element,
-    findings.element,
-    method.element,
-  );
-  return {
-    element,
-    update,
-    dispose: () =>
-      [costs, against, progress, model].forEach((part) => part.dispose()),
-  };
+  const candidates = sortableTable(candidateTable(record as SearchRecord));
+  const all = group<SearchRecord>('article', [
+    keyed(topPart, ({ verdict, stopped, least }) => [verdict, stopped, least]),
+    plotted('Candidates', candidatePlan),
+    {
+      element: section('Every candidate', candidates.element),
+      show: (now) => candidates.show(candidateTable(now)),
+    },
+    plotted('Progress', progressPlan),
+    plotted('The model', effectPlan),
+    plotted('Predicted against measured', againstPlan),
+    keyed((now) => [findingsPart(now.findings)]),
+    keyed((now) => [truthPart(now), methodPart(now)]),
+  ]);
+  return growing(record, all, (next) => next as SearchRecord);
 }
 
 function topPart(record: SearchRecord): (Node | null)[] {

@@ -2,7 +2,7 @@
 
 import { list } from '../../fields';
 import { count, quantity } from '../../format';
-import { finite, filterMap } from '../../numbers';
+import { finite, filterMap, groupBy } from '../../numbers';
 import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];
@@ -45,21 +45,13 @@ export function scanSentence(scan: SpinScan): string {
 
 /** Loops that differ by nothing but their address, together; those that check least often first. */
 export function equalLoops(scan: SpinScan): [Loop, ...Loop[]][] {
-  const groups = new Map<string, [Loop, ...Loop[]]>();
-  for (const loop of [...list(scan.loops)].sort(byGap)) {
-    const { function: name, kind, gap_hints, gaps, algorithms, binary } = loop;
-    const key = JSON.stringify([
-      name,
-      kind,
-      gap_hints,
-      gaps,
-      algorithms,
-      binary,
-      loop.fails,
+  const groups = groupBy([...list(scan.loops)].sort(byGap), (loop) => {
+    const { function: name, kind, gap_hints, gaps, algorithms } = loop;
+    const { binary, fails } = loop;
+    return JSON.stringify([
+      ...[name, kind, gap_hints, gaps, algorithms],
+      ...[binary, fails],
     ]);
-    const group = groups.get(key);
-    if (group) group.push(loop);
-    else groups.set(key, [loop]);
-  }
+  });
   return [...groups.values()];
 }
