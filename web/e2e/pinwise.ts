@@ -58,7 +58,7 @@ export class Bench {
 
   /** What it prints as JSON. */
   json<T>(line: string, ...last: string[]): T {
-    return JSON.parse(this.run(`${line} --format json`, ...last)) as T;
+    return JSON.parse(this.run(`--format json ${line}`, ...last)) as T;
   }
 
   /** The stored records, newest first. */

@@ -3,13 +3,10 @@
 
 import { h, visible } from './dom';
 import { type Drawing, type Stop, drawPanels, swatch } from './draw';
-
 import { type Panel, type Series, isRows, panelsOf } from './plot';
-
 import { onPrint } from './print';
 import { chartMenu } from './save';
 import { type Table, tableElement } from './table';
-
 import type { Part } from './view';
 import { anchor } from './words';
 

@@ -17,7 +17,8 @@ import {
 } from '@observablehq/plot';
 
 import { visible } from './dom';
-import { finite, filterMap } from './numbers';
+import { filterMap } from './lists';
+import { finite } from './numbers';
 import type { Measure, Panel, Point, Rule, Series } from './plot';
 import {
   COLOURS,

@@ -2,7 +2,6 @@
 // focus, open details or a box's scrolling from the reader.
 
 import { type ChartPlan, chart } from './chart';
-
 import { type Absent, h } from './dom';
 import type { AnyRecord } from './source';
 import type { Page, Part, View } from './view';

@@ -9,7 +9,6 @@ import {
   watchList,
   watchRecord,
 } from './live';
-
 import type { Change } from './source';
 
 /** A site and a browser, controlled by hand. */

@@ -10,9 +10,7 @@ import { openSource } from './opening';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { PageError } from './source';
-
 import { type ThemeChoice, chooseTheme } from './theme';
-
 import type { Page, Place, View } from './view';
 import { viewOf } from './views';
 import { startPrinting } from './print';

@@ -4,8 +4,7 @@ import { h } from './dom';
 import { number, text, texts } from './fields';
 import { seconds } from './format';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
-import type { Facts } from './words';
-import { findingList, hostFacts, section } from './words';
+import { type Facts, findingList, hostFacts, section } from './words';
 
 /** The findings; before the end of an experiment there are none. */
 export const findingsPart = (

@@ -14,7 +14,6 @@ import type {
   Source,
 } from './source';
 import { PageError } from './source';
-
 import { shellWords } from './words';
 
 interface Inlined {

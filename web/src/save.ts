@@ -3,9 +3,8 @@
 import { h, svg, visible } from './dom';
 import { swatch } from './draw';
 import { type Measure, type Panel, type Series, isRows } from './plot';
-
 import { partName } from './words';
-import { filterMap } from './numbers';
+import { filterMap } from './lists';
 
 /** What of a chart is saved. */
 export interface Saved {

@@ -3,9 +3,9 @@
 import './sortable.css';
 
 import { type Child, h } from './dom';
-
 import { headOf, scrolling, type Column } from './table';
 import { wholeNumber } from './format';
+import { finite } from './numbers';
 
 export interface Cell {
   text: string;
@@ -14,6 +14,15 @@ export interface Cell {
   /** An address of this page. */
   href?: string | undefined;
 }
+
+/** The cell of a figure; a dash if there is none. */
+export const figureCell = (
+  value: unknown,
+  text: (value: number) => string,
+): Cell =>
+  finite(value)
+    ? { text: text(value), sort: value }
+    : { text: '–', sort: null };
 
 export interface SortableTable {
   caption: string;

@@ -2,7 +2,6 @@
 
 import { count } from './format';
 import { type Absent, type Child, h } from './dom';
-
 import type { Finding, GapPartRecord, HostRecord } from './records';
 
 type Cause = Pick<GapPartRecord, 'kind' | 'name' | 'irq'>;

@@ -1,7 +1,8 @@
 // What a bench's drawings show.
 
 import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
-import { finite, given, ends, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { finite, given, ends } from '../../numbers';
 import type { Bench, BenchKernel, Estimate, Maybe } from '../../records';
 
 export interface Speed {

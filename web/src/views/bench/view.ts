@@ -3,18 +3,15 @@
 import './style.css';
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { h } from '../../dom';
 import { count, fixed, percent, seconds, span } from '../../format';
 import { type Look, COLOURS, look } from '../../plot';
-
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
 import { findingsPart, runFacts } from '../../method';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type Part, type View, stack } from '../../view';
-
 import { facts, section, recordLink } from '../../words';
 import {
   cellRows,

@@ -13,10 +13,9 @@ import { cpuStrip } from '../../strip';
 import type { Page } from '../../view';
 import { topologyOf } from '../machine/at-hand';
 import { type Machine, readMachine } from '../machine/record';
-
 import { smallMachine } from '../machine/small';
 import { type ArmLine, adviceGroups } from './shape';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 /** Arms named in a line; the drawing below has all. */
 const MAX_NAMED = 8;

@@ -2,10 +2,10 @@
 
 import type { ChartPlan } from '../../chart';
 import { fixed, quantity } from '../../format';
-import { finite, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { finite } from '../../numbers';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
-
 import type { Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns, withoutEmpty } from '../../table';

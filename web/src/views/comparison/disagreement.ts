@@ -2,7 +2,8 @@
 
 import { list } from '../../fields';
 import { change } from '../../format';
-import { finite, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { finite } from '../../numbers';
 import type { ContrastRecord, EffectRecord, Maybe } from '../../records';
 
 /** What is drawn of an arm, as far as it is changed here. */

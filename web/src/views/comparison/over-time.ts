@@ -4,7 +4,6 @@ import type { ChartPlan } from '../../chart';
 import { change, fixed, percent, quantity } from '../../format';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
-
 import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
 import { along, armColour, metricName } from './charts';
@@ -18,7 +17,7 @@ import {
   runsInTime,
   timeSummary,
 } from './shape';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 /** Curves of the distribution shown at first; others are a click away. */
 const MAX_CURVES = 6;

@@ -4,7 +4,8 @@
 import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
 import { change, count, seconds, withSpan } from '../../format';
-import { ascending, finite, median, given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { ascending, finite, median, given } from '../../numbers';
 import { COLOURS, look, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';

@@ -9,15 +9,8 @@ import {
   span,
   withSpan,
 } from '../../format';
-import {
-  ascending,
-  finite,
-  median,
-  quantile,
-  given,
-  filterMap,
-  groupBy,
-} from '../../numbers';
+import { filterMap, groupBy } from '../../lists';
+import { ascending, finite, median, quantile, given } from '../../numbers';
 import type {
   Arm,
   Comparison,

@@ -1,7 +1,8 @@
 // Two records side by side: which figures can be drawn as ratios, and in words.
 
 import { change, quantity, withSpan } from '../../format';
-import { positive, ends, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { positive, ends } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
 
 export const VERDICTS: Readonly<Record<string, string>> = {

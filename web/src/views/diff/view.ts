@@ -1,18 +1,14 @@
 // Two records compared: changes of the machine and of the figures.
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { h } from '../../dom';
 import { minute } from '../../format';
 import { type Look, ratioAxis, seriesColour } from '../../plot';
-
 import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { type TableCell, tableElement, numberColumns } from '../../table';
-
 import { type Page, type Part, type View, stack } from '../../view';
-
 import { section, recordLink } from '../../words';
 import type { RatioRow } from './shape';
 import {

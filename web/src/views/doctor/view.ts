@@ -5,7 +5,6 @@ import { count } from '../../format';
 import type { Doctor } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type View, stack } from '../../view';
-
 import { facts, findingList, section } from '../../words';
 
 const words = (check: string): string => visible(check.replaceAll('_', ' '));

@@ -18,12 +18,10 @@ import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { section } from '../../words';
 import { type Range, place, rangeOf } from '../fleet-report/shape';
-
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
 import { attributions } from '../profile/attribution';
 import { labelled } from '../fleet-report/record';
-
 import { differs, largestFirst } from './shape';
 
 type Figure = FleetFigureChange & { label: string };

@@ -4,11 +4,12 @@
 import { quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
+import { labelled, pairs } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
 import { items } from '../../fields';
-import { finite, given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { finite, given } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
-import { labelled, pairs } from '../fleet-report/record';
 
 /** Names in reports for fields of the host that they group by. */
 const HOST_TRAITS = [

@@ -4,18 +4,15 @@
 import { fill, h } from '../../dom';
 import { minute, seconds } from '../../format';
 import { items, text, texts } from '../../fields';
-import { pairs } from '../fleet-report/record';
+import type { Group, Outlier, Report } from '../fleet-report/record';
+import { pairs, readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, hostFacts, section, recordLink } from '../../words';
-import type { Group, Outlier, Report } from '../fleet-report/record';
-import { readReport } from '../fleet-report/record';
-
 import { missingReport, reportOf } from '../fleet-report/at-hand';
-
 import {
   clockWords,
   outliersOf,

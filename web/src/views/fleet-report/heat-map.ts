@@ -4,7 +4,6 @@ import { h } from '../../dom';
 import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
-
 import { given } from '../../numbers';
 import type { Outlier, Report } from './record';
 

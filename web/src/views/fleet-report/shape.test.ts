@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 
 import { glyphOf, heatOf, quietFigures, strengthOf } from './heat';
 import { readReport, type Outlier } from './record';
-
 import {
   chance,
   outlierNodes,

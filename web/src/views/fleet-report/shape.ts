@@ -4,15 +4,11 @@
 import { digits, percent, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import { timesMark } from '../fleet/shape';
-import { finite, positive, groupBy, tally } from '../../numbers';
+import { groupBy, tally } from '../../lists';
+import { finite, positive } from '../../numbers';
 import type { Maybe } from '../../records';
-import {
-  type Group,
-  type GroupFigure,
-  type Outlier,
-  type Report,
-  isSetting,
-} from './record';
+import type { Group, GroupFigure, Outlier, Report } from './record';
+import { isSetting } from './record';
 
 /** "12 of 4,000 nodes have no record; 3 lack steps."; empty if nothing is missing. */
 export function missingWords(report: Report): string {

@@ -2,9 +2,9 @@
 // figure's median on one scale.
 
 import { type Child, fill, h, svg, visible } from '../../dom';
-
 import { quantity } from '../../format';
-import { positive, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { positive } from '../../numbers';
 import type { GroupFigure, Outlier } from './record';
 import type { Range, StripEnds } from './shape';
 import { place, stripOf, stripWords, ticks } from './shape';

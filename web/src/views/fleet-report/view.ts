@@ -24,7 +24,6 @@ import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
-
 import type { Link, Narrowing } from './shape';
 import {
   chance,
@@ -40,7 +39,6 @@ import {
   passing,
   stripsOf,
 } from './shape';
-
 import { stripChart } from './strips';
 
 /** Groups whose strips are drawn at once; others when they are opened. */

@@ -5,7 +5,8 @@
 // Detect and Handle Outliers"): 0.6745 · (x − median) / MAD beyond 3.5.
 
 import { digits, quantity, ratio } from '../../format';
-import { median, filterMap, groupBy, tally } from '../../numbers';
+import { filterMap, groupBy, tally } from '../../lists';
+import { median } from '../../numbers';
 import type { Entry } from '../../source';
 import { kindWords, machineParts } from '../history/shape';
 

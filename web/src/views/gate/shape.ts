@@ -2,7 +2,8 @@
 
 import { items, list, number, text } from '../../fields';
 import { count, quantity, wholeNumber } from '../../format';
-import { median, positive, filterMap, groupBy } from '../../numbers';
+import { filterMap, groupBy } from '../../lists';
+import { median, positive } from '../../numbers';
 import type {
   BuildRecord,
   GateBenchmark,

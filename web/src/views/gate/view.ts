@@ -6,14 +6,8 @@ import type { ChartPlan } from '../../chart';
 import { h, visible } from '../../dom';
 import { list, texts } from '../../fields';
 import { change, count, percent, quantity, seconds } from '../../format';
-import {
-  type Growing,
-  chartSlot,
-  group,
-  growing,
-  keyed,
-  plotted,
-} from '../../keep';
+import type { Growing } from '../../keep';
+import { chartSlot, group, growing, keyed, plotted } from '../../keep';
 import {
   adviceLine,
   endFact,
@@ -22,12 +16,10 @@ import {
   runFacts,
 } from '../../method';
 import { type Look, COLOURS, ratioAxis } from '../../plot';
-
 import type { GateRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { type SortableTable, sortableTable } from '../../sortable';
-
 import { numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { commandLine, facts, section, shellWords } from '../../words';
@@ -45,7 +37,8 @@ import {
   splitPassed,
   summary,
 } from './shape';
-import { given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { given } from '../../numbers';
 
 /** From this many rows on, they get lower. */
 const MANY = 30;

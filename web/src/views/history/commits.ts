@@ -2,17 +2,15 @@
 // with the changes that are sure.
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { h, visible } from '../../dom';
 import { minute } from '../../format';
 import { COLOURS } from '../../plot';
 import { wholeTicks } from '../../scales';
 import type { CommitRange, GateHistory, GateStep } from '../../source';
 import { type Part, stack } from '../../view';
-
 import { changesOfSteps } from './shape';
 import { recordLink } from '../../words';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 /** Digits of a commit that are shown. */
 const DIGITS = 10;

@@ -2,12 +2,10 @@
 // a link to its record.
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { choice } from '../../controls';
 import { fill, h, visible } from '../../dom';
 import { count, minute, quantity, withSpan } from '../../format';
 import { look } from '../../plot';
-
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';

@@ -5,7 +5,6 @@ import './history.css';
 import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
 import { addressOf, questionsOf, verdictWords, type Question } from './shape';
-
 import type { Entry } from '../../source';
 import { recordHref } from '../../words';
 

@@ -2,7 +2,7 @@
 // question's figures over time with the machine's changes.
 
 import type { Entry, Figure, Filter, GateHistory } from '../../source';
-import { filterMap, groupBy, tally } from '../../numbers';
+import { filterMap, groupBy, tally } from '../../lists';
 
 /** Records asked for at a time. */
 export const AT_A_TIME = 100;

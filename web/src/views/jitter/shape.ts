@@ -1,11 +1,9 @@
 // Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
-
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type { JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
-
 import { look } from '../../plot';
 import { causeName } from '../../words';
 

@@ -7,7 +7,6 @@ import type { JitterRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
-
 import { facts, findingList, hostFacts, section } from '../../words';
 import { causeTable, cpuTable, longestChart, verdict } from './shape';
 

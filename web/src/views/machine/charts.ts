@@ -13,11 +13,10 @@ import {
 } from '../../format';
 import type { Axis, Panel, Point, Series } from '../../plot';
 import { look, seriesColour } from '../../plot';
-
 import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 export const intervalWords = (
   { value, low, high }: Measure,

@@ -7,18 +7,14 @@ import { fill, h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import { onPrint } from '../../print';
 import { type Captioned, picturesMenu } from '../../save';
-
 import { type Table, tableElement, numberColumns } from '../../table';
-
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import type { Colouring } from './figures';
 import { choices, colouring, cpuWords, firstChoice, stateOf } from './figures';
-
 import { layout, sizesFor } from './layout';
 import { legendOf } from './legend';
 import { type Spot, drawBox, hatchPattern, paintCpu } from './picture';
-
 import type { Cpu, Machine } from './record';
 import { cacheWords } from './shape';
 import type { Side } from './sides';

@@ -6,14 +6,12 @@ import { choice } from '../../controls';
 import { fill, h } from '../../dom';
 import { fixed, quantity } from '../../format';
 import { type Table, tableElement } from '../../table';
-
 import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
 import { picturesMenu } from '../../save';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
 import { type Cells, type Shown, cellsOf, MARGIN } from './cells';
-
 import { overlay, picture } from './matrix';
 import type { Machine, Measured } from './record';
 import { type Order, orderOf, reportedGroups } from './shape';

@@ -9,7 +9,7 @@ import { fixed } from '../../format';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
 import { type Cells, type Group, MARGIN, numbered } from './cells';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 /** Narrower cells have no figures, pixels. */
 const ROOM_FOR_FIGURE = 26;

@@ -4,7 +4,6 @@
 import { svg } from '../../dom';
 import type { Theme } from '../../theme';
 import { type Cells, type Shown, MARGIN } from './cells';
-
 import { canvasCells } from './matrix-canvas';
 import { plotCells } from './matrix-plot';
 

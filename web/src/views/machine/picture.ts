@@ -4,9 +4,7 @@ import { colourAt, inkOn, shareOf } from '../../colour-scale';
 import { svg, visible } from '../../dom';
 import { theme } from '../../theme';
 import { type Colouring, short, stateOf } from './figures';
-
 import { type Box, type Sizes, FONT } from './layout';
-
 import { classColour } from './legend';
 import type { Cpu } from './record';
 import type { Unit } from './shape';

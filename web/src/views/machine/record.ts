@@ -30,7 +30,7 @@ import type {
   TopologyRecord,
 } from '../../records';
 import type { AnyRecord } from '../../source';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 export type Machine = ReturnType<typeof readMachine>;
 export type Measured = ReturnType<typeof readMeasured>;

@@ -18,7 +18,6 @@ import {
   unitsOf,
   verdictOf,
 } from './shape';
-
 import {
   contradictedLevels,
   differenceWords,

@@ -4,7 +4,7 @@
 import { formatCpus } from '../../cpus';
 import { bytes, count, quantity } from '../../format';
 import type { Cache, Cpu, Level, Machine } from './record';
-import { filterMap, groupBy } from '../../numbers';
+import { filterMap, groupBy } from '../../lists';
 
 /** A unit of the drawing; a CPU is one without children. */
 export interface Unit {

@@ -3,7 +3,6 @@
 import { formatCpus } from '../../cpus';
 import { svg } from '../../dom';
 import { type Box, type Sizes, layout } from './layout';
-
 import type { Machine } from './record';
 import { unitsOf } from './shape';
 

@@ -17,11 +17,8 @@ import { texts } from '../../fields';
 import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
-
 import { type Part, type View, stack } from '../../view';
-
-import type { Facts } from '../../words';
-import { facts, hostFacts, section } from '../../words';
+import { type Facts, facts, hostFacts, section } from '../../words';
 import {
   bandwidthPlan,
   driftPlan,
@@ -33,7 +30,6 @@ import { drawing } from './drawing';
 import { heatmap } from './heatmap';
 import type { Machine, Measure, Measured, Verdict } from './record';
 import { readMachine } from './record';
-
 import { comparedLevels, groupWords, memoryRows, verdictOf } from './shape';
 import { given } from '../../numbers';
 

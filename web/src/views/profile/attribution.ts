@@ -5,7 +5,6 @@ import { items, list, number, text } from '../../fields';
 import { percent } from '../../format';
 import type { AttributionRecord, FleetAttribution } from '../../records';
 import { type Table, tableElement } from '../../table';
-
 import { section } from '../../words';
 import { signedTime } from './shape';
 

@@ -6,7 +6,6 @@ import { count, percent } from '../../format';
 import { drawingKinds, HEADING, saveMenu, sheet } from '../../save';
 import { type Theme, onTheme, theme } from '../../theme';
 import { onPrint } from '../../print';
-
 import type { Part, Place } from '../../view';
 import { inkOn } from '../../colour-scale';
 import type { Box, Flame } from './shape';

@@ -9,15 +9,14 @@ import { adviceLine } from '../../method';
 import type { ProfileDiff, ProfileRecord, SpotRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement } from '../../table';
-
 import type { Page, Part, View } from '../../view';
-import type { Facts } from '../../words';
-import { facts, hostFacts, section } from '../../words';
+import { type Facts, facts, hostFacts, section } from '../../words';
 import { attributions } from './attribution';
 import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
-import { given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { given } from '../../numbers';
 
 /** Functions listed in tables. */
 const MAX_FUNCTIONS = 60;

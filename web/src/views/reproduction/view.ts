@@ -6,7 +6,6 @@ import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
-
 import { facts, section } from '../../words';
 import { claimRows, VERDICTS } from './shape';
 import { given } from '../../numbers';

@@ -2,10 +2,10 @@
 
 import type { ChartPlan } from '../../chart';
 import { change, count, percent, quantity, span, withSpan } from '../../format';
-import { finite, given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { finite, given } from '../../numbers';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
-
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';

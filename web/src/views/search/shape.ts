@@ -1,9 +1,10 @@
 // What a search's drawings show, worked out of the record.
 
-import { count, percent, quantity } from '../../format';
-import { finite, positive, ends, filterMap } from '../../numbers';
+import { count, percent, quantity, span } from '../../format';
+import { filterMap } from '../../lists';
+import { finite, positive, ends } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
-import type { Cell } from '../../sortable';
+import { type Cell, figureCell } from '../../sortable';
 import { numberColumns } from '../../table';
 
 /** A prediction with its 90 % interval, and the result. */
@@ -134,12 +135,9 @@ export function candidates(record: SearchRecord): Candidate[] {
 export function candidateRows(record: SearchRecord): Cell[][] {
   const arms = new Map((record.arms ?? []).map((arm) => [arm.name, arm]));
   const unit = costUnit(record);
-  const cell = (value: unknown, text: (value: number) => string): Cell =>
-    finite(value)
-      ? { text: text(value), sort: value }
-      : { text: '–', sort: null };
-  const whole = (value: unknown): Cell => cell(value, String);
-  const cost = (value: unknown): Cell => cell(value, (v) => quantity(v, unit));
+  const whole = (value: unknown): Cell => figureCell(value, String);
+  const cost = (value: unknown): Cell =>
+    figureCell(value, (v) => quantity(v, unit));
   const sorted = (record.predictions ?? [])
     .filter((p): p is Having<PredictedArm, 'arm'> => typeof p.arm === 'string')
     .sort((a, b) => (a.predicted ?? Infinity) - (b.predicted ?? Infinity));
@@ -161,14 +159,12 @@ export function candidateRows(record: SearchRecord): Cell[][] {
       whole(p.runs),
       cost(p.measured?.value),
       cost(p.predicted),
-      finite(p.low) && finite(p.high)
-        ? {
-            text: `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`,
-            sort: p.low,
-          }
-        : { text: '–', sort: null },
+      {
+        text: span(p.low, p.high, (end) => quantity(end, unit)) ?? '–',
+        sort: p.low ?? null,
+      },
       { text: p.change || '–', sort: p.ratio ?? null },
-      cell(p.beats_best, (share) => percent(share)),
+      figureCell(p.beats_best, (share) => percent(share)),
       cost(p.truth),
       { text: arm.label && arm.label !== p.arm ? p.arm : '' },
     ];

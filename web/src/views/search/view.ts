@@ -24,7 +24,8 @@ import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
-import { given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { given } from '../../numbers';
 
 const candidateTable = (now: SearchRecord): SortableTable => ({
   caption:

@@ -2,9 +2,9 @@
 
 import type { ChartPlan } from '../../chart';
 import { count, seconds } from '../../format';
-import { positive, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { positive } from '../../numbers';
 import { type Series, seriesColour } from '../../plot';
-
 import type { AdviceRecord, SpinAdviceRecord } from '../../records';
 
 /** How long each setting spins at present, beside what fits; null if no time is known. */

@@ -8,12 +8,15 @@ import { list } from '../../fields';
 import { quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { adviceLine } from '../../method';
-import type { AdviceRecord, SpinAdviceRecord, SpinScan } from '../../records';
-import { type Cell, sortableTable } from '../../sortable';
-
+import type {
+  AdviceRecord,
+  SpinAdviceRecord,
+  SpinScan,
+  Maybe,
+} from '../../records';
+import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
-
 import { facts, section } from '../../words';
 import { advicePlan } from './advice-plan';
 import { equalLoops, scanSentence } from './scan';
@@ -78,10 +81,8 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
 function loopTable(scan: SpinScan): HTMLElement {
   const chips = list(scan.chips);
   const hasBinaries = list(scan.binaries).length > 1;
-  const gap = (value: number | null | undefined): Cell =>
-    typeof value === 'number'
-      ? { text: quantity(value, 'ns'), sort: value }
-      : { text: '–', sort: null };
+  const gap = (value: Maybe<number>): Cell =>
+    figureCell(value, (one) => quantity(one, 'ns'));
   const hints = (value: number | null | undefined): Cell =>
     typeof value === 'number'
       ? { text: value.toLocaleString('en-US'), sort: value }

@@ -3,17 +3,14 @@
 import './style.css';
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { h } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
 import { COLOURS, seriesColour } from '../../plot';
-
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
-import { sortableTable } from '../../sortable';
+import { sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type Part, type View, stack } from '../../view';
-
 import {
   facts,
   findingList,
@@ -22,7 +19,8 @@ import {
   shellWords,
 } from '../../words';
 import { numberColumns } from '../../table';
-import { given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { given } from '../../numbers';
 
 /** A place is shown from this share of CPU time on. */
 const MIN_SHARE = 0.005;
@@ -229,12 +227,6 @@ function placePart(place: SpinPlace): HTMLElement {
 }
 
 function threads(record: SpinAttachRecord): HTMLElement {
-  const cell = (
-    value: number | null | undefined,
-  ): { text: string; sort: number | null } =>
-    typeof value === 'number'
-      ? { text: seconds(value), sort: value }
-      : { text: '–', sort: null };
   return section(
     'Threads',
     sortableTable({
@@ -245,11 +237,11 @@ function threads(record: SpinAttachRecord): HTMLElement {
         ...numberColumns('CPU time', 'Spun'),
       ],
       rows: (record.threads ?? []).map((t) => [
-        { text: String(t.tid ?? '–'), sort: t.tid ?? null },
-        { text: String(t.pid ?? '–'), sort: t.pid ?? null },
+        figureCell(t.tid, String),
+        figureCell(t.pid, String),
         { text: t.name ?? '' },
-        cell(t.cpu_s),
-        cell(t.spin_s),
+        figureCell(t.cpu_s, seconds),
+        figureCell(t.spin_s, seconds),
       ]),
     }).element,
   );

@@ -5,12 +5,11 @@ import { colourAt, shareOf } from '../../colour-scale';
 import { count, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, look, seriesColour } from '../../plot';
-
 import { wholeTicks } from '../../scales';
 import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
 import { algorithms, cliffMarks, cpuCounts, curves, FIGURES } from './shape';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 const ms = (value: number): string => seconds(value / 1e3);
 

@@ -7,9 +7,9 @@ import type { LevelRecord, SpinPauseRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { numberColumns, tableElement, withoutEmpty } from '../../table';
 import { type Page, type View, stack } from '../../view';
-
 import { facts, hostFacts, section } from '../../words';
-import { given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { given } from '../../numbers';
 
 type Maybe = number | null | undefined;
 

@@ -5,19 +5,17 @@ import './style.css';
 
 import { choice } from '../../controls';
 import { h } from '../../dom';
-import { change, fixed, seconds } from '../../format';
+import { change, fixed, seconds, wholeNumber } from '../../format';
 import { chartSlot } from '../../keep';
 import { adviceLine } from '../../method';
-import type { ProcessorRecord, SpinPredictRecord } from '../../records';
-import { type Cell, type SortableTable, sortableTable } from '../../sortable';
-
+import type { ProcessorRecord, SpinPredictRecord, Maybe } from '../../records';
+import type { Cell, SortableTable } from '../../sortable';
+import { sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
-import { facts, section } from '../../words';
-import type { Facts } from '../../words';
+import { facts, section, type Facts } from '../../words';
 import { numberColumns } from '../../table';
 import { type Chips, curvePlan, ladderPlan, mapPlan } from './charts';
-
 import type { Predicted } from './shape';
 import {
   algorithms,
@@ -170,14 +168,9 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
   const before = new Map(
     record.moves.filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]),
   );
-  const time = (value: number | null | undefined): Cell =>
-    typeof value === 'number'
-      ? { text: seconds(value / 1e3), sort: value }
-      : { text: '–', sort: null };
-  const whole = (value: number | null | undefined): Cell =>
-    typeof value === 'number'
-      ? { text: value.toLocaleString('en-US'), sort: value }
-      : { text: '–', sort: null };
+  const time = (value: Maybe<number>): Cell =>
+    figureCell(value, (ms) => seconds(ms / 1e3));
+  const whole = (value: Maybe<number>): Cell => figureCell(value, wholeNumber);
   const of = record.predictions
     .filter((p) => p.cpus === cpus)
     .sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
@@ -208,15 +201,9 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
         ...(isMove
           ? [
               time(move?.from_ms),
-              typeof move?.ratio === 'number'
-                ? {
-                    text:
-                      move.ratio >= 3
-                        ? `×${fixed(move.ratio, 1)}`
-                        : change(move.ratio),
-                    sort: move.ratio,
-                  }
-                : { text: '–', sort: null },
+              figureCell(move?.ratio, (ratio) =>
+                ratio >= 3 ? `×${fixed(ratio, 1)}` : change(ratio),
+              ),
             ]
           : []),
         { text: remark(p) || 'yes' },

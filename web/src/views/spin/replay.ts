@@ -1,11 +1,9 @@
 // A replay: what was predicted beside what was measured, and what contention did.
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { h } from '../../dom';
 import { count, fixed, percent, quantity, seconds, span } from '../../format';
 import { type Axis, type Panel, type Series, seriesColour } from '../../plot';
-
 import type {
   ContentionCell,
   Having,
@@ -16,10 +14,10 @@ import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
-
 import { facts, hostFacts, section } from '../../words';
 import { type ReplayPoint, replayPoints, replaySentence } from './shape';
-import { given, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { given } from '../../numbers';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {

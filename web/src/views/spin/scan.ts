@@ -2,7 +2,8 @@
 
 import { list } from '../../fields';
 import { count, quantity } from '../../format';
-import { finite, filterMap, groupBy } from '../../numbers';
+import { filterMap, groupBy } from '../../lists';
+import { finite } from '../../numbers';
 import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];

@@ -1,7 +1,8 @@
 // What the drawings of spin predictions and replays show.
 
 import { count, fixed, quantity, seconds } from '../../format';
-import { positive, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { positive } from '../../numbers';
 import type {
   Having,
   MoveRecord,

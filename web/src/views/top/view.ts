@@ -1,24 +1,19 @@
 // A moment of the live view: how busy the CPUs are, and which threads keep them so.
 
 import { type ChartPlan, chart } from '../../chart';
-
 import { h } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
 import { finite, given } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
-import { type Cell, sortableTable } from '../../sortable';
-
+import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
-
 import { facts, section } from '../../words';
 
 const share = (value: Maybe<number>): Cell =>
-  finite(value)
-    ? { text: percent(value / 100), sort: value }
-    : { text: '–', sort: null };
+  figureCell(value, (own) => percent(own / 100));
 
 /** Draws a `pinwise.top/1`. */
 export function topView(record: AnyRecord, _page: Page): View {
@@ -115,9 +110,7 @@ const threadTable = (threads: readonly TopThread[]): HTMLElement =>
     ],
     rows: threads.map((thread) => {
       const figure = (value: Maybe<number>, digits = 0): Cell =>
-        finite(value)
-          ? { text: value.toFixed(digits), sort: value }
-          : { text: '–', sort: null };
+        figureCell(value, (own) => own.toFixed(digits));
       return [
         { text: thread.name ?? '–' },
         figure(thread.thread),

@@ -2,7 +2,6 @@
 // no sense for this trace, has its initial value.
 
 import { type ColourBy, COLOURINGS } from './colours';
-
 import type { Rows } from './lanes';
 import { type Window, within } from './scene';
 

@@ -3,7 +3,6 @@
 // than the shortest wait kept.
 
 import { type Lanes, firstAfter } from './lanes';
-
 import type { Scene, Window } from './scene';
 
 export interface Arrow {

@@ -5,7 +5,6 @@
 import type { Theme } from '../../theme';
 import { CAUSES, type Rows } from './lanes';
 import { pixel } from './raster';
-
 import type { Scene } from './scene';
 
 export const COLOURINGS = ['thread', 'cpu', 'llc', 'cause'] as const;

@@ -3,7 +3,6 @@
 import { visible } from '../../dom';
 import { count, percent, seconds } from '../../format';
 import { type Lanes, type Rows, firstAfter, sliceAt, Summer } from './lanes';
-
 import { sharesAt, spansOfRow } from './others';
 import { type Scene, type Window, moveOf, queuedOn, rowName } from './scene';
 

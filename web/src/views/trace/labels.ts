@@ -3,7 +3,6 @@
 import { inkOn } from '../../colour-scale';
 import type { Palette } from './colours';
 import { type Frame, AXIS, rowsSeen, scaleOf } from './frame';
-
 import { firstAfter, firstFrom } from './lanes';
 import { moveOf } from './scene';
 

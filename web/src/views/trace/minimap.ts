@@ -4,13 +4,11 @@
 import { h } from '../../dom';
 import { percent } from '../../format';
 import { type Theme, theme } from '../../theme';
-
 import { Depth, sumWaits } from './depth';
 import { moment } from './describe';
 import { Summer } from './lanes';
 import { gutterOf, timeOf } from './pointer';
 import { type Scene, within } from './scene';
-
 import { type Handle, press } from './state';
 
 const HEIGHT = 34;

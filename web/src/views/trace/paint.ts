@@ -2,10 +2,8 @@
 
 import { seconds } from '../../format';
 import { type Arrow, arrowsOf } from './arrows';
-
 import { Palette } from './colours';
 import { type Frame, AXIS, rowsSeen, scaleOf } from './frame';
-
 import { fitText, names } from './labels';
 import { Raster } from './raster';
 import { RowPainter } from './rows';

@@ -5,7 +5,6 @@ import { fill, h } from '../../dom';
 import { describe, stretchWords } from './describe';
 import { AXIS, rowCount } from './frame';
 import { type Window, panWindow, zoomWindow } from './scene';
-
 import { type Handle, press, reveal, selectionOf, toggleFollow } from './state';
 
 /** Width of the rows' names. */

@@ -2,16 +2,13 @@
 // borders if there is room for them.
 
 import { type Frame, rowsSeen } from './frame';
-
 import type { Columns, Lanes } from './lanes';
 import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
-
 import { type Palette, causeColour, mix } from './colours';
-
 import { Depth, sumWaits } from './depth';
 import { shareOfRest, sharesAt, spansOfRow } from './others';
 import { type Raster, pixel } from './raster';
-import { filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
 
 /** A row shows single slices if it has at most one for this many pixels. */
 const PIXELS_PER_SLICE = 3;

@@ -4,12 +4,10 @@ import { parseCpus } from '../../cpus';
 import { visible } from '../../dom';
 import type { Slices, Spans } from './decode';
 import { sharingOf, slicesOf, waitsOf } from './decode';
-
 import { finite } from '../../numbers';
 import type { CpuSpans, TraceRecord } from '../../records';
 import type { Columns, Keys, Lanes, Ordered, Rows } from './lanes';
 import { byCpu, byThread, keysFor, Summer } from './lanes';
-
 import { causesBefore, previousCpus, timeOrder } from './order';
 import { type Steps, finish, lazily } from './steps';
 

@@ -1,13 +1,11 @@
 // A trace's timeline and figures, without a canvas.
 
 import { describe as group, expect, test } from 'vitest';
-import { headOf } from '../../table';
 
+import { headOf } from '../../table';
 import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
 import { type Slices, slicesOf, waitsOf } from './decode';
-
 import { type Ordered, byCpu, byThread, sliceAt, Summer } from './lanes';
-
 import type { LowerBound, TraceRecord } from '../../records';
 import { describe } from './describe';
 import { previousCpus, timeOrder } from './order';

@@ -11,9 +11,7 @@ import type {
   WaitCauses,
 } from '../../records';
 import { type Table, numberColumns } from '../../table';
-
-import type { Facts } from '../../words';
-import { causeName } from '../../words';
+import { type Facts, causeName } from '../../words';
 import { finite, given } from '../../numbers';
 import type { Spans } from './decode';
 import { CAUSE_WORDS } from './describe';

@@ -4,7 +4,6 @@
 import { h } from '../../dom';
 import { theme } from '../../theme';
 import { type Frame, AXIS, rowCount, rowHeight } from './frame';
-
 import { Painter } from './paint';
 import { gutterOf } from './pointer';
 import type { Scene } from './scene';

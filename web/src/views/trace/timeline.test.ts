@@ -2,16 +2,14 @@
 // arrows, colours, the queue. No canvas.
 
 import { describe as group, expect, test, vi } from 'vitest';
-import { headOf } from '../../table';
 
+import { headOf } from '../../table';
 import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
 import type { CpuSpans, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
 import { type Shown, fromParams, toParams } from './address';
-
 import { arrowsOf } from './arrows';
 import { type ColourBy, hashedColour, mix, Palette } from './colours';
-
 import { Depth, sumWaits } from './depth';
 import { describe } from './describe';
 import { AXIS, rowHeight } from './frame';
@@ -23,7 +21,6 @@ import { knowsOthers, shareOfRest } from './others';
 import { rowAt, timeOf } from './pointer';
 import { pixel } from './raster';
 import { type Scene, sceneOf, threadsNamed } from './scene';
-
 import { finish } from './steps';
 import {
   type Handle,
@@ -33,7 +30,6 @@ import {
   press,
   selectionOf,
 } from './state';
-
 import { totalsOf, totalsTable } from './totals';
 
 // Themes ask the browser what the system prefers.

@@ -15,14 +15,10 @@ import { minimap } from './minimap';
 import { listen } from './pointer';
 import type { Rows } from './lanes';
 import { type Scene, within } from './scene';
-
 import { resizer, Stage } from './stage';
 import { type Handle, type State, goToThread, reveal } from './state';
-
 import { type Work, inPieces } from './steps';
-
 import { type Toolbar, selectionTools, toolbar } from './toolbar';
-
 import { totalsTable } from './totals';
 
 /** The address follows when nothing has moved for this long, ms: browsers limit how often it may change. */

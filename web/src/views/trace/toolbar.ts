@@ -4,7 +4,6 @@ import { h, visible } from '../../dom';
 import { count } from '../../format';
 import { copyButton } from '../../words';
 import { type ColourBy, COLOURINGS } from './colours';
-
 import { AXIS } from './frame';
 import type { Rows } from './lanes';
 import { panWindow, threadsNamed, zoomWindow } from './scene';

@@ -4,11 +4,11 @@ import './trace.css';
 
 import { fill, h, visible } from '../../dom';
 import { count, seconds } from '../../format';
-import { finite, filterMap } from '../../numbers';
+import { filterMap } from '../../lists';
+import { finite } from '../../numbers';
 import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
-
 import { adviceLine } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
@@ -17,10 +17,8 @@ import { topologyOf } from '../machine/at-hand';
 import { CAUSE_WORDS, moment } from './describe';
 import { fromParams } from './address';
 import { type Scene, sceneInSteps, sceneOf } from './scene';
-
 import * as shape from './shape';
 import { type Steps, type Work, inPieces } from './steps';
-
 import { type Timeline, timeline } from './timeline';
 
 /** Waits listed in the table. */
