@@ -11,6 +11,9 @@ const FAULTS: [&str; 3] = [
     "before-restore:kill:2",
 ];
 
+/// How often it is killed at a moment of chance, while CPUs are isolated and interrupts moved.
+const RANDOM_KILLS: usize = 20;
+
 /// Arms in the midst of which it is killed.
 const ARMS: [&str; 2] = ["--limit 0.5", "--isolate cpu:2"];
 
@@ -64,6 +67,18 @@ fn script() -> String {
              groups; sed 's/^/# /' /tmp/out\n"
         ));
     }
+    text.push_str(&format!(
+        "echo '@@ random kills'; k=0; most=0\n\
+         changed() {{ [ -n \"$(groups)\" ] || ! partition | cmp -s - /tmp/before \
+          || ! interrupts | cmp -s - /tmp/interrupts; }}\n\
+         while [ $k -lt {RANDOM_KILLS} ]; do\n\
+         \"$0\" -q compare --isolate cpu:2 --max-runs 999 --shell=sh 'sleep 1' >/tmp/out 2>&1 & p=$!\n\
+         sleep $((RANDOM % 8)).$((RANDOM % 10))$((RANDOM % 10)); changed && most=$((most+1))\n\
+         kill -9 $p; wait $p; echo \"status $?\"; n=0\n\
+         while changed && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done\n\
+         k=$((k+1)); changed && {{ echo \"left by kill $k\"; groups; partition; break; }}; done\n\
+         echo \"$k kills, $most amid changes\"\n"
+    ));
     text
 }
 
@@ -121,4 +136,11 @@ fn limits_of_cgroups_of_version_2() {
     for (fault, arm) in list_kills() {
         says(&format!("{arm} {fault}"), &["status 137"]);
     }
+    let kills = part("random kills");
+    let amid = kills.split_once(" kills, ").expect(kills).1;
+    let amid: usize = amid.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(kills.matches("status 137").count(), RANDOM_KILLS, "{kills}");
+    assert!(!kills.contains("left by kill"), "{kills}");
+    // Else nothing was tried.
+    assert!(amid >= 3, "{kills}");
 }
