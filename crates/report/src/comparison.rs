@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = 26;
 const CPUS_WIDTH: usize = 9;
 
 /// Notes that answer what was asked, by companions and limits as arms.
-const ASKED: [&str; 4] = [
+pub(super) const ASKED: [&str; 4] = [
     "beside",
     "cost_to_companion",
     "arm_throttled",

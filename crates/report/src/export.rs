@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::comparison::{effect, or_dash, traced_markdown, typical};
+use super::comparison::{ASKED, effect, or_dash, traced_markdown, typical};
 use super::style::{markdown_cell as cell, visible};
 use super::table::{Cell, Table};
 use pinwise_record::{Comparison, RunRecord};
@@ -87,6 +87,10 @@ pub fn markdown(record: &Comparison) -> String {
     }
     if let Some(beside) = &record.verdict.beside {
         text.push_str(&format!("\n{}\n", visible(beside)));
+    }
+    let findings = record.findings.iter();
+    for asked in findings.filter(|finding| ASKED.contains(&finding.check.as_str())) {
+        text.push_str(&format!("\n{}\n", visible(&asked.sentence)));
     }
     text.push_str(&traced_markdown(record));
     text

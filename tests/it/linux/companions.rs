@@ -151,6 +151,13 @@ fn a_companion_with_a_figure_says_what_the_program_costs_it() {
         "{record}"
     );
     assert_eq!(companion["alone"][0]["metric"]["value"], 1000.0, "{record}");
+    let markdown = trial.run(&["record", "show", "last", "--format", "markdown"]);
+    assert!(
+        markdown.out.contains(said),
+        "{}{}",
+        markdown.out,
+        markdown.err
+    );
     let run = |arm: usize| &record["arms"][arm]["runs"][0]["companion"];
     assert!(run(0).is_null(), "{record}");
     assert_eq!(run(1)["value"], 600.0, "{record}");
