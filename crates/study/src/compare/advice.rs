@@ -199,9 +199,24 @@ pub(super) fn budget(needed_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pinwise_placement::Placement;
     use pinwise_record::{ComponentRecord, ContrastVerdict};
 
     use super::*;
+
+    #[test]
+    fn an_arm_with_a_cgroup_has_its_pod() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        let topology = Topology::from_synthetic("package:1 l3:2 core:4 pu:2").unwrap();
+        let placement: Placement = "compact*2".parse().unwrap();
+        let place = placement.realise(&topology).unwrap();
+        let last = |record: &Comparison| commands(record, 0, &place, &topology).pop();
+        let is_pod = |command: &CommandRecord| command.line.ends_with(" --as kubernetes");
+        assert!(!last(&record).is_some_and(|command| is_pod(&command)));
+        record.arms[0].setting.is_exclusive = true;
+        assert!(last(&record).is_some_and(|command| is_pod(&command)));
+    }
 
     #[test]
     fn cpu_time_is_advised_where_it_is_known() {
