@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rand::RngExt;
 
-use super::{CompareError, Engine};
+use super::Engine;
+use crate::error::StudyError;
 use crate::compare::outcome::{Moment, Trial};
 use pinwise_machine::{Output, RunSetting};
 use pinwise_record::{AloneRecord, MetricReading, Phase};
@@ -56,7 +57,7 @@ impl Engine<'_> {
     }
 
     /// Runs those companions alone whose turn is before this run of the block.
-    pub(super) fn run_companions_alone(&mut self, slot: usize) -> Result<(), CompareError> {
+    pub(super) fn run_companions_alone(&mut self, slot: usize) -> Result<(), StudyError> {
         for number in 0..self.companions.present.len() {
             if self.companions.present[number].0 == slot && !self.companions.failed[number] {
                 self.companions.present[number].1 = self.run_alone(number)?;
@@ -67,7 +68,7 @@ impl Engine<'_> {
 
     /// One companion for as long as a run of the program, of which nothing but a sleeping process
     /// is there.
-    fn run_alone(&mut self, number: usize) -> Result<Option<MetricReading>, CompareError> {
+    fn run_alone(&mut self, number: usize) -> Result<Option<MetricReading>, StudyError> {
         let plan = self.plan;
         let metric = &plan.companions[number];
         let mut arms = plan.arms.iter();
