@@ -71,7 +71,7 @@ pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
     format!("\n{painted}\n{advice}")
 }
 
-/// Contradictions and doubts first: they are the reason to measure.
+/// Contradictions first, and what is confirmed in part: they are the reason to measure.
 fn verdicts(found: &Measured, palette: Palette) -> String {
     let mut text = heading("Reported versus measured", palette);
     let of_kind = |wanted: Agreement| found.verdicts.iter().filter(move |v| v.verdict == wanted);
@@ -83,12 +83,17 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
         of_kind(wanted).find(|other| other.level == verdict.level)
     };
     for verdict in of_kind(Agreement::CannotTell) {
-        let confirmed = same_level(verdict, Agreement::Agrees);
-        text.push_str(&show_verdict(verdict, confirmed, palette));
+        if let Some(confirmed) = same_level(verdict, Agreement::Agrees) {
+            text.push_str(&show_verdict(verdict, Some(confirmed), palette));
+        }
     }
-    let whole = of_kind(Agreement::Agrees);
-    let whole = whole.filter(|verdict| same_level(verdict, Agreement::CannotTell).is_none());
-    text.extend(whole.map(|verdict| show_verdict(verdict, None, palette)));
+    for (wanted, other) in [
+        (Agreement::Agrees, Agreement::CannotTell),
+        (Agreement::CannotTell, Agreement::Agrees),
+    ] {
+        let whole = of_kind(wanted).filter(|verdict| same_level(verdict, other).is_none());
+        text.extend(whole.map(|verdict| show_verdict(verdict, None, palette)));
+    }
     if found.verdicts.is_empty() {
         text.push_str("  Nothing could be compared.\n");
     }
