@@ -161,9 +161,9 @@ pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
         say(reason);
     }
     if found.flat {
-        say("No CPUs are closer to each other than to the rest: all are equally far apart.");
+        say("No groups: all CPUs are equally far apart.");
     } else if found.levels.is_empty() && found.cannot_tell.is_none() {
-        say("No groups of CPUs that are closer to each other than to the rest.");
+        say("No groups of CPUs are closer to each other than to the rest.");
     }
     for level in found.levels {
         write_level(level, &mut say);

@@ -14,8 +14,8 @@ use super::{cache_or_clock, caveats, steadiness, throttling};
 use pinwise_format::three_digits;
 use pinwise_machine::RunSetting;
 use pinwise_record::{
-    Arm, Comparison, ComparisonStudy, ContrastRecord, Finding, MetricRecord, RunRecord, Severity,
-    Stopped,
+    Arm, Comparison, ComparisonStudy, ContrastRecord, Direction, Finding, MetricRecord, RunRecord,
+    Severity, Stopped,
 };
 use pinwise_stats::describe::quantile;
 use pinwise_stats::diagnose;
@@ -354,14 +354,19 @@ fn medians_differ(record: &Comparison) -> Option<Finding> {
     })
 }
 
-/// The median of an arm's runs over that of the baseline's; `None` if the table shows them alike.
-pub(super) fn ratio_of_medians(contrast: &ContrastRecord, record: &Comparison) -> Option<f64> {
+/// What the median of an arm's runs costs over that of the baseline's; `None` if the table shows them
+/// alike.
+fn ratio_of_medians(contrast: &ContrastRecord, record: &Comparison) -> Option<f64> {
     let median = |name: &String| {
         let arm = record.arms.iter().find(|arm| arm.name == *name)?;
         Some(arm.estimate.as_ref()?.value)
     };
     let (arm, baseline) = median(&contrast.arm).zip(median(&contrast.baseline))?;
-    (three_digits(arm) != three_digits(baseline)).then_some(arm / baseline)
+    let ratio = match record.metric.better {
+        Direction::Higher => baseline / arm,
+        _ => arm / baseline,
+    };
+    (three_digits(arm) != three_digits(baseline)).then_some(ratio)
 }
 
 fn position(results: &Results) -> Option<Finding> {
