@@ -217,6 +217,7 @@ function readMeasured(raw: MeasuredRecord) {
     pairs: each(raw.pairs, readPair),
     levels: items(raw.levels).map(readLevel),
     answer: text(raw.answer),
+    cannotTell: text(raw.cannot_tell),
     notes: texts(raw.notes),
     verdicts: items(raw.verdicts).map(readVerdict),
     pause: each(raw.pause, (p) => {

@@ -251,9 +251,12 @@ describe('groups', () => {
     expect(verdictOf(machine)).toBe('The kernel is right.');
   });
 
-  test('what is contradicted is what the drawing shows first', () => {
+  test('what is contradicted is what the drawing shows first, and the verdict says it', () => {
     const machine = crossed();
     expect(firstChoice(machine)).toBe('level:0');
+    expect(verdictOf(machine)).toContain(
+      'The system misreports last-level caches: ',
+    );
     const groups = colouring(machine, 'level:0', 0);
     expect(machine.cpus.map((c) => groups.words(c).slice(0, 7))).toEqual([
       'group A',

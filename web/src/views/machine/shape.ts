@@ -350,11 +350,27 @@ const shapeWords = (machine: Machine): string =>
     },
   ).join(', ');
 
-/** What the record says, as one sentence. */
+const REPORTED: Readonly<Record<string, string>> = {
+  smt: 'SMT siblings',
+  llc: 'last-level caches',
+  numa: 'NUMA nodes',
+  package: 'packages',
+};
+
+/** What the record says, as one sentence; older records have none of their own. */
 export function verdictOf(machine: Machine): string {
   const shape = shapeWords(machine) || count(machine.cpus.length, 'CPU');
   const measured = machine.measured;
   if (!measured)
     return `The system reports ${shape}. Nothing was measured: check with pinwise topology --measure.`;
-  return measured.answer || `Measured: ${shape}.`;
+  if (measured.answer) return measured.answer;
+  const levels = machine.contradictions.map(
+    (c) => REPORTED[c.level] ?? c.level,
+  );
+  if (levels.length > 0)
+    return `The system misreports ${levels.join(', ')}: measurement contradicts its ${shape}.`;
+  if (measured.cannotTell)
+    return `The system reports ${shape}; the measurement is inconclusive: ${measured.cannotTell}`;
+  const agreed = measured.verdicts.filter((v) => v.verdict === 'agrees').length;
+  return `The system's report holds (${shape}): ${count(agreed, 'level agrees', 'levels agree')} with the measurement.`;
 }
