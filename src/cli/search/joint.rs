@@ -32,7 +32,7 @@ pub(super) fn search(
     file: &Path,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if global.machine != "local" {
+    if !global.machine.is_local() {
         bail!(
             "--joint runs real programs on this host: omit --machine {}",
             global.machine

@@ -1,9 +1,9 @@
 //! Finds where several programs that share a machine should run, in few rounds.
 //!
-//! A round runs all programs together and gives a figure of each ([`rounds`]). Some rounds teach a
-//! model of every program what it loses to the others ([`model`]); blocks of the leader and its most
-//! promising challengers follow, and of their neighbours ([`engine`]). The winner is then compared with no placement in fresh
-//! rounds by [`compare`](crate::compare), whose record it is: the search claims nothing itself.
+//! A round runs all programs together and gives a figure of each (`rounds`). Some rounds teach a
+//! model of every program what it loses to the others (`model`); blocks of the leader and its most
+//! promising challengers follow, and of their neighbours (`engine`). The winner is then compared with no placement in fresh
+//! rounds by [`compare`], whose record it is: the search claims nothing itself.
 //! The joint cost is the weighted geometric mean of the programs' costs.
 
 mod conclusion;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::Engine;
-use crate::error::StudyError;
 use crate::compare::outcome::{Moment, Trial};
+use crate::error::StudyError;
 use pinwise_machine::{Output, RunSetting};
 use pinwise_record::{AloneRecord, MetricReading, Phase};
 use pinwise_workload::{Command, Metric, Workload};
