@@ -44,8 +44,11 @@ use settings::{
 /// How much a pod's cgroup matters beside other findings.
 const POD: u8 = 5;
 
+/// What one of the checks makes of the host.
+type Check = fn(&Examined) -> CheckOutcome;
+
 /// The checks, and how much the cause of each distorts, 0 to 10.
-const CHECKS: [(fn(&Examined) -> CheckOutcome, u8); 21] = [
+const CHECKS: [(Check, u8); 21] = [
     (load, 10),
     (steal, 8),
     (virtual_machine, 7),

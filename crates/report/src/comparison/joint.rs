@@ -4,6 +4,7 @@ use super::super::style::{quantity, shorten, table_without, visible};
 use super::{CPUS_WIDTH, NAME_WIDTH, or_dash};
 use pinwise_format::count;
 use pinwise_record::{Direction, JointProgramRecord, JointRecord};
+use std::cmp::Ordering;
 
 const HEADER: [&str; 7] = [
     "program",
@@ -45,9 +46,12 @@ fn row(program: &JointProgramRecord) -> [String; 7] {
     let value = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
     // Programs of one plan may have figures of either direction.
     let is_higher_better = program.metric.better == Direction::Higher;
-    let direction = match program.default_value.zip(program.placed_value) {
-        Some((before, now)) if now != before && (now > before) == is_higher_better => " better",
-        Some((before, now)) if now != before => " worse",
+    let both = program.default_value.zip(program.placed_value);
+    let order = both.and_then(|(before, now)| now.partial_cmp(&before));
+    let direction = match order {
+        Some(Ordering::Greater) if is_higher_better => " better",
+        Some(Ordering::Less) if !is_higher_better => " better",
+        Some(Ordering::Greater | Ordering::Less) => " worse",
         _ => "",
     };
     let sign = match program.metric.better {
