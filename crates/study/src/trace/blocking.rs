@@ -1,7 +1,7 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
-use super::findings::{describe_time, severity_of};
+use super::shares::{describe_time, severity_of};
 use super::waiters;
 use pinwise_format::{grouped, percent, seconds, shell};
 use pinwise_record::{

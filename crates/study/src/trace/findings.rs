@@ -2,6 +2,7 @@
 
 use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
 use super::memory::find_far_memory;
+use super::shares::{describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
     Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, WaitCauses,
@@ -11,11 +12,6 @@ use pinwise_topology::CpuSet;
 
 /// A smaller share of the CPU time is not worth mentioning, per cent.
 const WORTH_PERCENT: f64 = 1.0;
-/// A smaller share of the threads' time is not worth mentioning.
-const WORTH: f64 = 0.01;
-/// From this share of the threads' time on, it is what to look at first. Less cannot be why a
-/// program is slow.
-const MUCH: f64 = 0.1;
 /// Throttled time is a mean over the trace: a difference of less than this part of it cannot be
 /// blamed on others.
 const REST_OF_THROTTLING: f64 = 0.1;
@@ -24,7 +20,7 @@ const TOO_CONTRADICTORY: f64 = 1e-3;
 /// From this share of them on, a figure may be so wrong that a warning is due.
 const MISLEADING: f64 = 1e-2;
 /// Moves that cross a cache or more, a second of CPU time: each costs up to 0.1 ms (1 MiB of cached
-/// data, at 10 GB/s), so that these may cost [`MUCH`] of it.
+/// data, at 10 GB/s), so that these may cost a tenth of it.
 const MANY_FAR_MOVES: f64 = 1_000.0;
 
 /// Findings that the scheduler could have avoided, however small.
@@ -84,21 +80,6 @@ fn sort(record: &mut TraceRecord) {
 fn share_of(finding: &Finding) -> f64 {
     let share = finding.evidence.get("share");
     share.and_then(serde_json::Value::as_f64).unwrap_or(0.0)
-}
-
-/// A time as people judge it: `150 ms (15.0 % of their time)`.
-pub(super) fn describe_time(figures: &TraceFigures, time_s: f64) -> String {
-    let share = figures.share_of_threads(time_s);
-    format!("{} ({} of their time)", seconds(time_s), percent(share))
-}
-
-/// How much a time matters; `None` if that is hardly worth a word.
-pub(super) fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severity> {
-    match figures.share_of_threads(time_s) {
-        share if share >= MUCH => Some(Severity::Warning),
-        share if share >= WORTH => Some(Severity::Note),
-        _ => None,
-    }
 }
 
 fn find_lost_events(figures: &TraceFigures, source: &TraceSource) -> Option<Finding> {

@@ -7,6 +7,7 @@ mod interrupts;
 mod memory;
 mod reconcile;
 mod recorder;
+mod shares;
 mod timeline;
 mod waiters;
 
