@@ -321,7 +321,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     // What the names stood for then.
     let [base, head] = ["HEAD~2", "HEAD~1"].map(|name| {
         let commit = git(&folder, &["rev-parse", name]);
-        format!("{name} ({})", &commit[..8])
+        format!("{name} ({})", &commit[..7])
     });
     check(
         &stage.run_in_project("record list"),

@@ -64,10 +64,10 @@ pub struct BuildRecord {
 }
 
 /// Digits of a commit that are shown.
-const COMMIT_DIGITS: usize = 8;
+const COMMIT_DIGITS: usize = 7;
 
 impl BuildRecord {
-    /// Its name, with the commit that it stood for: `HEAD (1a2b3c4d)`.
+    /// Its name, with the commit that it stood for: `HEAD (1a2b3c4)`.
     #[must_use]
     pub fn label(&self) -> String {
         let commit = self.commit.as_deref().filter(|commit| {
