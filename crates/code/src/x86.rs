@@ -338,7 +338,7 @@ fn scalar_move(one: &Instruction) -> Option<Step> {
     })
 }
 
-/// LEA as a sum, or as a product if base and index are one register.
+/// LEA as a sum, or as a product if it has an index alone or base and index are one register.
 fn lea(one: &Instruction, bits: u32) -> Option<Step> {
     let to = place(one, 0);
     let at = |register| {
@@ -382,7 +382,7 @@ fn operand(one: &Instruction, index: u32, bits: u32) -> Operand {
     place(one, index).map_or(Operand::Unknown, Operand::At)
 }
 
-/// A general register of 32 or 64 bits, or a slot of the stack of that size.
+/// A general register of 32 or 64 bits, or a slot of the stack of whatever size, which callers check.
 fn place(one: &Instruction, index: u32) -> Option<Place> {
     match one.op_kind(index) {
         OpKind::Register => {

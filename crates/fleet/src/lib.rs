@@ -39,7 +39,7 @@ pub mod trust;
 /// Longest id of a fleet: with its prefix it must fit into a tag.
 const LONGEST_ID: usize = 50;
 
-/// Checks the id of a fleet: letters, digits, `-` and `_`. In ids of records, a dot separates fleet
+/// Checks the id of a fleet: at most 50 letters, digits, `-` (not first) and `_`, and not `last`. In ids of records, a dot separates fleet
 /// and node.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn check_id(id: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let is_taken = id == "last";
     if id.is_empty() || id.starts_with('-') || is_taken || !id.chars().all(is_plain) {
-        let reason = "the id of a fleet has letters, digits, - and _, and is not 'last'";
+        let reason = "the id of a fleet has letters, digits, - and _, does not begin with -, and is not 'last'";
         return Err(format!("'{id}': {reason}"));
     }
     if id.len() > LONGEST_ID {

@@ -1,5 +1,5 @@
-//! Numbers for people: the only place that gives them digits, units,
-//! signs and plurals. The page has the same functions (`web/src/format.ts`);
+//! Numbers for people: gives them digits, units, signs and plurals.
+//! The page has the same functions (`web/src/format.ts`);
 //! both are tested on `tests/data/formats.json`. Nothing is rounded before it
 //! comes here.
 //!
@@ -221,7 +221,7 @@ pub fn round_percent(share: f64) -> String {
     format!("{} %", strip_zeros(&percent_digits(share)))
 }
 
-/// A share with its sign, as `+1.3 %`, `−20.0 %`; no sign if it rounds to zero.
+/// A share with its sign, as `+1.3 %`, `−20.0 %`; `±` if it rounds to zero.
 #[must_use]
 pub fn signed_percent(share: f64) -> String {
     if !share.is_finite() {

@@ -89,8 +89,9 @@ pub struct SystemCounter {
     pub count: u64,
 }
 
-/// How a system is configured to keep CPUs free of interrupts and other threads; `None` and empty
-/// if not configured.
+/// How a system is configured to keep CPUs free of interrupts and other threads. Sets of CPUs kept
+/// free are empty if none are; `kernel_threads`, `irq_default` and `irq_cpus` are what is set now,
+/// empty or `None` if that cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
     /// CPUs on which the scheduler balances nothing (`isolcpus`).

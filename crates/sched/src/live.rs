@@ -45,7 +45,7 @@ pub struct Live {
     threads: HashMap<Tid, Thread>,
     moves: Migrations,
     lost: u64,
-    /// First moment of the interval; `None` before the first scheduler event.
+    /// First moment of the interval; `None` before one is known.
     since_ns: Option<u64>,
 }
 
@@ -64,7 +64,8 @@ impl Live {
         }
     }
 
-    /// Sets the first moment that counts; without it, the first event does.
+    /// Sets the first moment that counts, if none is set; else the first switch, arrival, departure or
+    /// sample does, or the first frame.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
             self.since_ns = Some(now_ns);

@@ -135,7 +135,7 @@ fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Opt
     })
 }
 
-/// The rounds that begin below a limit.
+/// The lengths below a limit, up to the first that does not grow: there the cap is reached.
 fn strictly_growing(lengths: impl Iterator<Item = u64>, limit: u64) -> Vec<u64> {
     let mut last = None;
     lengths
@@ -156,7 +156,7 @@ fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64
             hints,
         }];
     }
-    /// More doublings than a number has bits change nothing.
+    /// 64 doublings reach any cap; squares only one up to 4096.
     const GROWING: u64 = 64;
     let growing = usize::try_from(count.min(GROWING)).unwrap_or(usize::MAX);
     let mut made = merge_equal(lengths.by_ref().take(growing));
@@ -169,7 +169,8 @@ fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64
     made
 }
 
-/// Runs while their sum stays below a budget; in the longest case, random parts fill it up.
+/// Runs while their sum stays below a budget; in the longest case, a last shorter run uses up the
+/// rest.
 fn fill_budget(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<Runs> {
     let most = below.saturating_sub(1);
     let mut sum = 0u64;
@@ -272,8 +273,8 @@ impl Wait {
             })
     }
 
-    /// When a waiter sees a lock that becomes free `free_after` it began to wait; `None` if it has
-    /// parked by then.
+    /// How long after it began to wait a waiter sees a lock that became free after `free_after`; `None`
+    /// if it has parked by then.
     #[must_use]
     pub fn notices_release_after(&self, hint_ns: f64, free_after: Duration) -> Option<Duration> {
         if free_after.is_zero() {

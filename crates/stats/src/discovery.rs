@@ -36,9 +36,8 @@ pub fn adjust_p_values(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The figures' p-values of a selected member, adjusted for its selection
-/// among `members` of which `selected` were: named at a rate of `q` are those
-/// at most `q` (Benjamini and Bogomolov 2014).
+/// p-values of one selected member's figures, adjusted for `selected` of `members` having been
+/// selected: at a rate of `q`, name those of at most `q` (Benjamini and Bogomolov 2014). NaN becomes 1.
 #[must_use]
 pub fn adjusted_within(p: &[f64], selected: usize, members: usize) -> Vec<f64> {
     let factor = members as f64 / selected.max(1) as f64;

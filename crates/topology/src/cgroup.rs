@@ -64,7 +64,8 @@ pub fn wanted_files(capture: &Capture) -> Vec<String> {
     files
 }
 
-/// A folder that may hold this process's cpuset, and the names of its files.
+/// The folders of one mount that may hold this process's cpuset, the most specific first, and the
+/// names of their files.
 struct Candidate {
     folders: Vec<String>,
     cpus: Vec<&'static str>,
@@ -79,7 +80,7 @@ impl Candidate {
     }
 }
 
-/// Version 1 shrinks `cpus` itself when a CPU goes offline; its later `effective_*` files are
+/// Where each mount may have this process's cpuset. Version 1 shrinks `cpus` itself when a CPU goes offline; its later `effective_*` files are
 /// second choice.
 fn candidates(capture: &Capture) -> Vec<Candidate> {
     captured_mounts(capture)
@@ -211,7 +212,7 @@ impl Mount {
     }
 }
 
-/// The file systems of cgroups in the text of `/proc/mounts`.
+/// The file systems of cgroups in the text of `/proc/mounts`, at most `MAX_MOUNTS` of them.
 pub fn mounts(table: &str) -> impl Iterator<Item = Mount> {
     let mounts = table.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);

@@ -2,9 +2,9 @@
 //!
 //! Levels do not nest in one fixed order on every machine (a NUMA node may be
 //! smaller or larger than a last-level cache), so the tree is built by set
-//! inclusion. Two machines have the same hash exactly when their trees are
-//! equal up to the order of children (the canonical form of Aho, Hopcroft and
-//! Ullman, 1974, section 3.2).
+//! inclusion. Machines whose trees are equal up to the order of children have
+//! the same hash (the canonical form of Aho, Hopcroft and Ullman, 1974, section
+//! 3.2); others have different ones, but for collisions.
 
 use std::cmp::Reverse;
 
@@ -71,8 +71,8 @@ impl<K> Node<K> {
     }
 
     /// Nests sets of CPUs below a root that holds all of `within`: a set goes below the smallest
-    /// that holds it, of equal ones the later below the earlier. A set is left out if it overlaps
-    /// another without nesting, is empty, or reaches beyond `within`.
+    /// that holds it, of equal ones the later below the earlier. A set is left out if it overlaps a
+    /// larger one, or an earlier one of its size, without nesting, is empty, or reaches beyond `within`.
     #[must_use]
     pub fn nest(root: K, within: CpuSet, mut units: Vec<(K, CpuSet)>) -> Self {
         units.retain(|(_, set)| !set.is_empty() && set.is_subset(&within));

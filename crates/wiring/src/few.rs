@@ -3,7 +3,7 @@
 //!
 //! The answer is "inconclusive" if published ranges overlap; `relation` has them.
 
-use super::relation::{EDGES_NS, LLC_TO_NS, Relation, relation};
+use super::relation::{APART_FROM_NS, EDGES_NS, LLC_FROM_NS, LLC_TO_NS, Relation, relation};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};
 use pinwise_topology::CpuSet;
 
@@ -138,8 +138,8 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
     }
 }
 
-/// Neighbouring published ranges: two agreeing witnesses give 0.95, latency alone 0.5 at the edge
-/// of a range and 0.8 in its middle.
+/// Published ranges lie close together: with contention, which then agrees, 0.95; latency alone 0.5
+/// at the edge of a range, up to 0.8 away from it.
 fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
     pairs
         .iter()
@@ -179,11 +179,14 @@ impl Pair {
         if !ns.is_finite() {
             return format!("The pair of CPUs {a} and {b} was not measured.");
         }
-        let between = if ns < LLC_TO_NS {
-            "SMT siblings and cores with one last-level cache"
-        } else {
-            "cores with one last-level cache and with two"
+        let what = match self.ratio {
+            _ if relation(ns, None) == Relation::Stacked => "as if they took turns on one CPU",
+            _ if ns < LLC_FROM_NS => "between SMT siblings and cores with one last-level cache",
+            _ if (LLC_TO_NS..APART_FROM_NS).contains(&ns) => {
+                "between cores with one last-level cache and with two"
+            }
+            _ => "and latency and contention contradict each other",
         };
-        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, between {between}.")
+        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {what}.")
     }
 }

@@ -16,9 +16,9 @@ pub const NO_CONTENTION: f64 = 1.15;
 /// cache: 15 to 57. Another complex of the same
 /// package: 68 to 150. Another package: 97 (two-socket Ice Lake) to 320.
 const CORE_TO_NS: f64 = 14.0;
-const LLC_FROM_NS: f64 = 20.0;
+pub(super) const LLC_FROM_NS: f64 = 20.0;
 pub(super) const LLC_TO_NS: f64 = 60.0;
-const APART_FROM_NS: f64 = 70.0;
+pub(super) const APART_FROM_NS: f64 = 70.0;
 const PACKAGE_FROM_NS: f64 = 160.0;
 /// Edges of the ranges that show whether a cache is shared.
 pub(super) const EDGES_NS: [f64; 4] = [CORE_TO_NS, LLC_FROM_NS, LLC_TO_NS, APART_FROM_NS];

@@ -60,7 +60,7 @@ impl Line {
     }
 
     /// The leader's first part of a batch, numbered from 1: returns once the follower has answered
-    /// `LEAD_IN` times; false if it does not.
+    /// `LEAD_IN` times; false if it does not. `patience`: ticks of `clock` that one swap may take.
     pub fn begin(&self, batch: u64, clock: &Clock, patience: u64) -> bool {
         let first = batch * BATCH;
         self.0.store(first, Ordering::Release);

@@ -61,7 +61,8 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_here()).collect()
     }
 
-    /// The compiled version of this level: `native` is the newest there is.
+    /// The compiled version of this level: `native` is the newest there is. Check [`Isa::is_here`]
+    /// first: this does not.
     #[must_use]
     pub fn version(self) -> Version {
         match self {

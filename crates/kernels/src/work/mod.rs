@@ -205,7 +205,7 @@ pub trait Worker {
 /// What is wrong with a result, as the end of "NAME computed a wrong result: …".
 pub type Wrong = &'static str;
 
-/// Why a workload could not be run.
+/// Why a workload could not be run, or failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
     /// A result is wrong.
@@ -272,6 +272,7 @@ impl Random {
     /// The stream of a unit.
     #[must_use]
     pub const fn for_unit(unit: u64) -> Self {
+        // "pinwise" in ASCII, which keeps this stream apart from digests.
         Self(bind_digest(unit, 0x70_69_6e_77_69_73_65))
     }
 

@@ -2,12 +2,14 @@
 //!
 //! Each counter is opened once on pinwise itself, disabled and inheritable: a child's copy switches
 //! on when the child executes, its children inherit it, and every ended process adds to the total
-//! that pinwise reads. Nothing is opened or attached per run.
+//! that pinwise reads. Nothing is opened or attached per counted run; traced and sampled runs close
+//! the counters and open them again afterwards.
 //!
 //! Hardware counters of a task cost up to half a millisecond per context switch in virtual machines
 //! (measured: 63, 235 and 518 µs for 1, 2 and 4 counters). They are probed first and used only if
 //! cheap or requested. Even the cheapest counter costs 15 to 30 µs per process, for which the
-//! kernel makes a copy: commands shorter than [`SHORT`] are not counted.
+//! kernel makes a copy: if the first run is shorter than [`SHORT`], later ones are not counted, unless
+//! counting was requested.
 
 #![expect(unsafe_code, reason = "perf_event_open and fork have no safe form")]
 
@@ -200,6 +202,11 @@ fn time_switches() -> io::Result<Duration> {
         // SAFETY: ends the child.
         unsafe { libc::_exit(0) };
     }
+    if let Err(error) = sys::check(child) {
+        sys::set_affinity(&before)?;
+        return Err(error);
+    }
+    drop((ping_read, pong_write));
     let start = sys::monotonic();
     for _ in 0..PROBE_SWITCHES / 2 {
         write_byte(&ping_write);
@@ -211,7 +218,7 @@ fn time_switches() -> io::Result<Duration> {
     // SAFETY: the pointer is valid; the child ends when its pipe closes.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     sys::set_affinity(&before)?;
-    sys::check(child).map(|_| took)
+    Ok(took)
 }
 
 fn pass(from: &OwnedFd, to: &OwnedFd) -> bool {

@@ -148,7 +148,7 @@ pub struct UnknownChip {
 /// The chip of a name; case, hyphens, underscores and blanks do not matter.
 ///
 /// # Errors
-/// [`UnknownChip`], with the nearest one.
+/// [`UnknownChip`], with the most similar one, if one is similar.
 pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
     let wanted = plain(name);
     let is_called = |chip: &&Chip| {

@@ -17,7 +17,7 @@ use pinwise_code::{Arch, Code, Flow, Operation, Owner, operation_at};
 /// The kind of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoopKind {
-    /// Reads memory or the clock, with hints between looks.
+    /// Hints between looks at memory or the clock, or between calls of functions that may look.
     Polling,
     /// Hints without looking; also by the clock, if a loop around it reads memory.
     BlindDelay,
@@ -59,14 +59,15 @@ pub struct SpinLoop {
     pub calls: Vec<u64>,
     /// Calls of functions not named in the code, such as those through a table.
     pub computed_calls: u32,
-    /// Addresses of its hints, sorted.
+    /// Addresses of its hints, and of its calls of functions that only hint, sorted.
     pub hinting: Vec<u64>,
     /// Does one of its hints last until a deadline?
     pub has_deadline: bool,
     /// Hints executed from one look to the next if the code determines it: a polling loop's own, or
     /// the counted inner delay of a loop that looks.
     pub gap: Option<u64>,
-    /// Constants that it and the code before it count, compare and multiply with, sorted.
+    /// Immediate operands and factors of LEA of all loops around the address and of the code before
+    /// each, sorted; the same for every loop of a nest.
     pub constants: Vec<u64>,
 }
 
@@ -184,7 +185,8 @@ fn hint_of_function(code: &Code, address: u64) -> Option<Operation> {
 
 fn hint_ending_at(code: &Code, address: u64) -> Option<Operation> {
     let lengths: &[u64] = match code.arch {
-        Arch::X86_64 => &[2, 4],
+        // PAUSE; TPAUSE and UMWAIT, without and with a REX prefix.
+        Arch::X86_64 => &[2, 4, 5],
         Arch::Aarch64 => &[4],
     };
     lengths.iter().find_map(|length| {

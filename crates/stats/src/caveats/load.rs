@@ -60,6 +60,7 @@ fn load_of(differences: &[f64], around: &Circumstances) -> Option<Vec<f64>> {
 }
 
 impl JudgedContrast {
+    /// How the difference changes from light to heavy load; `None` if no test shows that it does.
     pub(super) fn load(
         &self,
         differences: &[f64],

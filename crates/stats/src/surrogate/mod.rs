@@ -43,7 +43,8 @@ const SMOOTH_SD: f64 = 0.6;
 /// Points of the grid with less than this of the best one's weight count for
 /// nothing.
 const MIN_WEIGHT: f64 = 1e-2;
-/// The whole grid is looked at again after this many more readings, as a share.
+/// The whole grid is looked at again once there are this many times as many readings as at the last
+/// time.
 const LOOK_AGAIN: f64 = 1.25;
 
 /// The prior knowledge about arms.
@@ -258,12 +259,12 @@ impl Surrogate {
             part.add(project(cross), &candidate.whitened, own, mean);
         }
         for feature in 0..effects {
-            let prior = self.effect_variance(&scales, feature);
+            let variance = self.effect_variance(&scales, feature);
             let cross: Vec<f64> = readings
                 .iter()
-                .map(|reading| prior * self.arms.features[reading.arm][feature])
+                .map(|reading| variance * self.arms.features[reading.arm][feature])
                 .collect();
-            part.add(project(cross), &candidate.whitened, prior, 0.0);
+            part.add(project(cross), &candidate.whitened, variance, 0.0);
         }
         part
     }

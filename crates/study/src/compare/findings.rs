@@ -11,7 +11,7 @@ use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
 use super::{cache_or_clock, caveats, steadiness, throttling};
-use pinwise_format::three_digits;
+use pinwise_format::{percent, three_digits};
 use pinwise_machine::RunSetting;
 use pinwise_record::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, Direction, Finding, MetricRecord, RunRecord,
@@ -30,6 +30,8 @@ const POSITION: f64 = 0.01;
 pub(super) const MEDIANS: &str = "medians_differ";
 /// Medians that differ from the change by more than this part of it look like another result.
 const FAR_MEDIANS: f64 = 0.3;
+/// A smaller change, per cent, shows as 0.0 %.
+const VISIBLE_PERCENT: f64 = 0.05;
 /// A smaller share of the CPU time on the requested CPUs is not that placement.
 const COVERED: f64 = 0.99;
 /// Runs shorter than this are mostly process start.
@@ -141,7 +143,8 @@ fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
             "placebo_differs",
             Severity::Problem,
             format!(
-                "The placebo differed from {baseline}, although it is the same: a false alarm, expected in at most 1 of 20 comparisons."
+                "The placebo differed from {baseline}, although it is the same: a false alarm, expected in at most {} of comparisons.",
+                percent(record.plan.alpha)
             ),
             "Run again; if it happens again, something depends on the order of runs.",
         ));
@@ -329,7 +332,7 @@ fn medians_differ(record: &Comparison) -> Option<Finding> {
         let is_large = of_medians.ln().abs() >= delta;
         let is_far = (of_medians.ln() - change).abs() > delta.max(FAR_MEDIANS * change.abs());
         let is_opposite = (of_medians > 1.0) != (change > 0.0)
-            && record.metric.effect(contrast.ratio, None, None).value.abs() >= 0.05;
+            && record.metric.effect(contrast.ratio, None, None).value.abs() >= VISIBLE_PERCENT;
         // An interval that has room for it says enough.
         let is_within = contrast.low.is_some_and(|low| low <= of_medians)
             && contrast.high.is_some_and(|high| of_medians <= high);
@@ -414,7 +417,7 @@ fn outliers(record: &Comparison) -> Option<Finding> {
     })
 }
 
-/// Wall-clock time of a typical run, seconds, if that is mostly process start-up.
+/// Wall-clock time of a typical run, seconds, if that is mostly process start-up and what is judged.
 pub(super) fn short_run_s<'r>(
     runs: impl Iterator<Item = &'r RunRecord>,
     metric: &MetricRecord,

@@ -18,7 +18,7 @@ const NEIGHBOUR_COST: f64 = 0.1;
 /// CPUs that others must use before a gain counts as seen beside them.
 const LOADED_CPUS: f64 = 0.5;
 
-/// Why the best arm's placement is not recommended, and that as sentences; `None` if it is, or if
+/// Why the best arm's placement is not recommended, and the text that says so; `None` if it is, or if
 /// there is none to apply.
 pub(super) fn withheld(
     record: &Comparison,
@@ -72,7 +72,7 @@ pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
     metric: &MetricRecord,
     cpus: usize,
 ) -> Option<(NotRecommended, String)> {
-    // They measure how near to its parent it starts, which changes from one minute to the next.
+    // Short runs mostly measure how near to its parent a process starts, which changes from one minute to the next.
     if findings::short_run_s(runs(), metric).is_some() {
         let sentence = "No placement is recommended for runs that are mostly process startup: give the command more work per run.";
         return Some((NotRecommended::ShortRuns, sentence.to_owned()));

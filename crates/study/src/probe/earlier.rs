@@ -79,7 +79,7 @@ fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> 
     }
     let agree = all.iter().filter(|s| **s == Says::AsReported).count();
     let listed = match (agree, all.len() - agree) {
-        (0, others) => format!("all {others} contradict the report, each differently"),
+        (0, others) => format!("all {others} contradict the report, but not in the same way"),
         (1, 1) => "1 agrees with the report and 1 contradicts it".to_owned(),
         (1, others) => format!("1 agrees with the report and {others} contradict it"),
         (some, 1) => format!("{some} agree with the report and 1 contradicts it"),
@@ -169,7 +169,7 @@ fn agreement(newest: &Measured, earlier: &[&Measured]) -> Option<String> {
         let is_mixed = !sure.is_empty() && !open.is_empty();
         is_mixed.then(|| {
             format!(
-                "Of {} of this boot {} could judge the {}, the others not: they may come and go.",
+                "Of {} of this boot {} could judge the {}, the others could not: the finding may hold only at times.",
                 count(sure.len() + open.len(), "map"),
                 sure.len(),
                 level.noun()
@@ -255,7 +255,7 @@ mod tests {
         let (listed, contradicted) =
             consult_earlier(map(Agreement::Contradicted, &HALVES), &[others]);
         assert!(
-            listed.contains("all 2 contradict the report, each differently"),
+            listed.contains("all 2 contradict the report, but not in the same way"),
             "{listed}"
         );
         assert_eq!(contradicted, [LevelName::Placement]);
@@ -271,7 +271,7 @@ mod tests {
         let [sure, open] = [Agreement::Agrees, Agreement::CannotTell].map(|v| map(v, &[]));
         assert_eq!(
             note(&[open.clone(), sure.clone(), open]),
-            "Of 4 maps of this boot 2 could judge the last-level caches, the others not: they may come and go."
+            "Of 4 maps of this boot 2 could judge the last-level caches, the others could not: the finding may hold only at times."
         );
         assert_eq!(
             note(&[sure.clone(), sure]),

@@ -18,11 +18,11 @@ const AS_UNKNOWN: f64 = 1.0;
 /// Rivals whose joint distribution is drawn: the most dangerous ones. The others hardly matter, and
 /// the cost grows with the square.
 const MAX_RIVALS: usize = 80;
-/// The expected loss may be this share of the indifference zone, and with the allowed error the
-/// loss may exceed this many times the zone. (Expected opportunity cost as a stopping rule: Chick
+/// The expected loss may be this many times the indifference zone, and the probability that the loss
+/// exceeds the second many times the zone may be the allowed error. (Expected opportunity cost as a stopping rule: Chick
 /// and Inoue, Oper. Res. 2001; Branke, Chick and Schmidt 2007. Half the zone costs a fifth more
 /// runs and saves no regret.)
-const EXPECTED: f64 = 1.0;
+const MAX_EXPECTED_LOSS: f64 = 1.0;
 pub(super) const LARGE_LOSS_FACTOR: f64 = 3.0;
 /// Residuals of arms above this many times the zone are worth a look at each arm.
 const UNEXPLAINED_FACTOR: f64 = 8.0;
@@ -39,7 +39,7 @@ pub(super) struct Standing {
     pub(super) loss: Loss,
     /// For every arm, the expected gain over the leader, with worse outcomes counted as none.
     pub(super) promise: Vec<f64>,
-    /// And the probability that it does by more than the zone.
+    /// For every arm, the probability that it beats the leader by more than the zone.
     pub(super) beats: Vec<f64>,
     /// Is the question answered?
     pub(super) is_settled: bool,
@@ -106,7 +106,7 @@ fn compare_with_leader(belief: &Belief, leader: usize, open: &[usize], rule: &Ru
     let loss = belief.loss(leader, &rivals, bounds, rule.widening, &mut chance);
     Standing {
         leader,
-        is_settled: loss.expected <= EXPECTED * rule.zone && loss.exceeds[1] <= rule.error,
+        is_settled: loss.expected <= MAX_EXPECTED_LOSS * rule.zone && loss.exceeds[1] <= rule.error,
         loss,
         promise,
         beats,
@@ -149,7 +149,7 @@ pub(super) fn unmeasured_block(
     let is_blind = own > UNEXPLAINED_FACTOR * rule.zone && own > belief.explained_sd();
     let never_ran = |arm: &usize| is_blind && runs[*arm] == 0 && *arm != DEFAULT;
     let arms = open.iter().copied().filter(never_ran).collect();
-    add_default_arm(arms, &|arm| standing.promise[arm])
+    block_of_most(arms, &|arm| standing.promise[arm])
 }
 
 /// The arm that never ran and is farthest in its features from all that did.
@@ -184,7 +184,8 @@ pub(super) enum Matters {
 pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
     // The surest of some dozens of arms exceeds 0.99 by chance once in twenty times.
     const SURE: f64 = 0.998;
-    const HARDLY: f64 = 2.5;
+    /// Placements that typically differ by no more than this many zones hardly matter.
+    const INDIFFERENT_ZONES: f64 = 2.5;
     let others: Vec<usize> = open.iter().copied().filter(|&arm| arm != DEFAULT).collect();
     let slower = |arm: usize| {
         1.0 - probability_below(&belief.difference(arm, DEFAULT), rule.zone, rule.widening)
@@ -198,7 +199,7 @@ pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
     }
     let squares: f64 = others.iter().map(|&arm| square(belief, arm)).sum();
     let typical = (squares / others.len().max(1) as f64).sqrt();
-    if typical <= HARDLY * rule.zone {
+    if typical <= INDIFFERENT_ZONES * rule.zone {
         Matters::No(typical)
     } else {
         Matters::Unknown
@@ -209,11 +210,11 @@ pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
 /// differ most from `os-default`.
 pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
     let others = open.iter().copied().filter(|&arm| arm != DEFAULT);
-    add_default_arm(others.collect(), &|arm| square(belief, arm))
+    block_of_most(others.collect(), &|arm| square(belief, arm))
 }
 
-/// A block of `os-default` and those arms that have most of something.
-fn add_default_arm(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
+/// A block of `os-default` and at most [`MAX_CHALLENGERS`] arms that have most of something.
+fn block_of_most(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
     arms.sort_by(|&a, &b| most_of(b).total_cmp(&most_of(a)));
     arms.truncate(MAX_CHALLENGERS);
     std::iter::once(DEFAULT).chain(arms).collect()

@@ -24,8 +24,8 @@ const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
 const MAX_BLOCKING_SHARE: f64 = 0.05;
 /// Fewer say too little.
 const MIN_YIELDS: u64 = 1_000;
-/// Running or queued for this share of the trace, and blocked less often than that a second,
-/// is never blocked: a thread's first and last moments are.
+/// A thread that ran or was queued for at least this share of the trace, and blocked less often than
+/// that a second, counts as never blocked: beginning and ending block, too.
 const AWAKE: f64 = 0.9;
 const RARE_PER_SECOND: f64 = 5.0;
 /// In a shorter trace every thread may be one.
@@ -116,7 +116,8 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     )
 }
 
-/// A loop around `sched_yield` looks like nothing else.
+/// The busiest thread that keeps giving up its CPU and hardly blocks: only a loop around `sched_yield`
+/// looks like that.
 pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     let rate = |thread: &ThreadRecord| {
         let (switches, preemptions) = thread.switches.zip(thread.preemptions)?;

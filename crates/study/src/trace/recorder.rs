@@ -21,13 +21,13 @@ pub struct TraceRecorder {
     has_smt: bool,
 }
 
-/// CPU time that exceeds the kernel's figure by more than this time and this part
-/// of it is flagged: polls and events do not fall on the same moments.
+/// CPU time that exceeds the kernel's figure by more than this time and one part in this many of it
+/// (3 %) is flagged: polls and events do not fall on the same moments.
 const DOUBTFUL_NS: u64 = 2_000_000;
-const DOUBTFUL_SHARE: u64 = 33;
-/// Time in which the activity of a CPU is unknown is noted from this part of the
-/// whole on.
-const MIN_UNKNOWN_SHARE: u64 = 200;
+const DOUBTFUL_DIVISOR: u64 = 33;
+/// Time in which the activity of a CPU is unknown is noted from one part in this many of the whole on
+/// (0.5 %).
+const UNKNOWN_DIVISOR: u64 = 200;
 
 /// What a record says beside its figures.
 #[derive(Debug, Clone)]
@@ -153,7 +153,7 @@ fn lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec<Lowe
 fn misses_ends(summary: &Summary, scope: Scope) -> bool {
     let ends = summary.unknown.ended_threads;
     let is_by_perf_alone = scope.has_switches && !scope.has_wakeups;
-    is_by_perf_alone && ends.saturating_mul(NOTABLE) > summary.switches.unwrap_or(0)
+    is_by_perf_alone && ends.saturating_mul(SWITCHES_PER_END) > summary.switches.unwrap_or(0)
 }
 
 /// Seen on Linux 6.18, which calls no tracepoint while certain threads are on a CPU.
@@ -173,7 +173,8 @@ fn describe_hidden_threads(summary: &Summary) -> String {
     )
 }
 
-fn share(part: f64, whole: f64) -> f64 {
+/// Per cent, at most 100; 0 of nothing.
+fn percent_of(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         (100.0 * part / whole).min(100.0)
     } else {
@@ -203,7 +204,7 @@ fn totals(summary: &Summary) -> TraceTotals {
         migrations: migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
         cpu_is_upper_bound: summary.unknown.doubtful_cpu_ns
-            > DOUBTFUL_NS.max(summary.cpu_ns / DOUBTFUL_SHARE),
+            > DOUBTFUL_NS.max(summary.cpu_ns / DOUBTFUL_DIVISOR),
         foreign_cpu_s: summary.foreign_ns.map(seconds),
         idle_s: summary.idle_ns.map(seconds),
         all_switches: summary.all_switches,
@@ -247,11 +248,13 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
 /// for threads that only switch, 1 µs if a wake-up preempts, measured on AMD Zen 5 beside
 /// `schedstat`; 2.5 µs for a shell that forks all the time, in a virtual machine on an Intel Xeon.
 const EVENT_DELAY_NS: u64 = 3_000;
-/// A larger share of the queued time matters, and a shorter time never does.
-const NOTABLE: u64 = 33;
+/// More than one part in this many of the queued time matters (3 %), and a shorter time never does.
+const NOTABLE_DIVISOR: u64 = 33;
+/// Threads that ended matter if there is more than one for this many switches.
+const SWITCHES_PER_END: u64 = 33;
 const MIN_NOTABLE_NS: u64 = 1_000_000;
 
-/// May that time be a considerable part of it?
+/// Could the delay of events be a notable part of the time queued?
 fn may_be_long(waits: &Waits) -> bool {
     if waits.is_from_kernel {
         return false;
@@ -261,7 +264,7 @@ fn may_be_long(waits: &Waits) -> bool {
         return true;
     }
     let late_ns = waits.count.unwrap_or(0).saturating_mul(EVENT_DELAY_NS);
-    late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE).max(MIN_NOTABLE_NS)
+    late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE_DIVISOR).max(MIN_NOTABLE_NS)
 }
 
 /// The share of waits behind none of the program's own threads that a quota caused: that of the
@@ -292,9 +295,9 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
     let avoidable_s = avoidable.map(|causes| seconds(causes.total()));
     SmtSharingRecord {
         shared_s,
-        shared_percent: shared_s.map(|shared| share(shared, cpu_s)),
+        shared_percent: shared_s.map(|shared| percent_of(shared, cpu_s)),
         seconds: avoidable_s,
-        percent: avoidable_s.map(|avoidable| share(avoidable, cpu_s)),
+        percent: avoidable_s.map(|avoidable| percent_of(avoidable, cpu_s)),
         by: avoidable.map(|causes| SharingCauses {
             scheduler_s: seconds(causes.scheduler),
             mask_s: seconds(causes.mask),
@@ -320,7 +323,7 @@ fn idle_waiting(summary: &Summary, scope: Scope, held_back: f64) -> IdleWaitingR
     let note = "only waits after preemption are seen";
     IdleWaitingRecord {
         seconds: Some(total_s),
-        percent: waits_s.map(|waits| share(total_s, seconds(waits))),
+        percent: waits_s.map(|waits| percent_of(total_s, seconds(waits))),
         episodes: is_whole.then_some(listed.episodes),
         longest_s: is_whole.then_some(seconds(listed.longest)),
         scheduler_s: Some(rest(listed.scheduler)),
@@ -380,7 +383,7 @@ fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
 fn unknown_ns(cpu: &pinwise_sched::CpuSummary, all_ns: u64) -> Option<u64> {
     let known_ns = cpu.own_ns + cpu.foreign_ns? + cpu.idle_ns?;
     let unknown_ns = all_ns.saturating_sub(known_ns);
-    let is_much = unknown_ns.saturating_mul(MIN_UNKNOWN_SHARE) >= all_ns;
+    let is_much = unknown_ns.saturating_mul(UNKNOWN_DIVISOR) >= all_ns;
     Some(if is_much { unknown_ns } else { 0 })
 }
 

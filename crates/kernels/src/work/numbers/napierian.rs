@@ -44,7 +44,7 @@ const KNOWN: [(u64, u16); 5] = [
     (100_000, 1658),
 ];
 
-/// Enough terms to make the remainder smaller than ten to the minus digits + 20.
+/// Terms after which the remainder is below 10^−(digits + 20).
 fn places(digits: u64) -> usize {
     let (mut place, mut decimals) = (2u32, 0.0);
     while decimals < digits as f64 + 20.0 {
@@ -96,7 +96,7 @@ impl Worker for Spigot {
             self.groups.get(at - 1).is_none_or(|&found| found == group)
         };
         if !KNOWN.iter().all(is_known) {
-            return Err("a known group of digits of e is another");
+            return Err("four digits of e at a known place are wrong");
         }
         let groups = self.groups.iter();
         Ok(groups.fold(0, |digest, &group| fold_digest(digest, u64::from(group))))

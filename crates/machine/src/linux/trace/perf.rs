@@ -270,7 +270,8 @@ impl PerfSource {
     }
 }
 
-/// Events with buffers; the inner error concerns memory. The kernel wakes the reader when a quarter
+/// Events with buffers; the outer error is from opening an event, the inner one from mapping its
+/// buffer. The kernel wakes the reader when a quarter
 /// of a buffer is full.
 fn open_rings(
     wish: &Wish,

@@ -60,7 +60,7 @@ impl Fault {
     }
 }
 
-/// What a fault does. Figures are changes of logarithms; 0 is none.
+/// What a fault does. Figures are changes of logarithms, of which 0 is none, except `width`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Effect {
     /// Clock of one busy core, and of all.
@@ -80,7 +80,7 @@ pub(super) struct Effect {
     pub(super) cores: f64,
     /// Switching and waking threads.
     pub(super) switching: f64,
-    /// Times wider intervals.
+    /// Factor by which intervals are wider; 1 is none.
     pub(super) width: f64,
     /// Does it affect every figure of work differently?
     pub(super) is_unsteady: bool,

@@ -4,7 +4,7 @@
 use super::fault::Effect;
 use super::generation::Generation;
 
-/// Share of the bandwidth in theory that a sweep over memory reaches, about
+/// Share of the theoretical bandwidth that a sweep over memory reaches, about
 /// what STREAM does.
 const REACHED: f64 = 0.8;
 
@@ -49,7 +49,7 @@ enum Of {
     Chase,
     /// A kernel in last-level caches.
     CacheSweep,
-    /// Threads that write the same line.
+    /// Threads that write the same line: operations per transfer between packages.
     Contended(f64),
 }
 

@@ -1,6 +1,6 @@
 //! Products of long decimal numbers by Fourier transforms.
 //!
-//! A number is a row of limbs of four decimal digits, the largest first. Two rows are multiplied as
+//! A number is a row of limbs of four decimal digits, the most significant first. Two rows are multiplied as
 //! polynomials: with half of each row as imaginary part and the transform taken at the roots of zᴹ
 //! = i, M complex points carry 2M real coefficients (Crandall and Fagin's right-angle convolution,
 //! 1994). Limbs are balanced around zero first, which keeps rounding errors small; the distance of
@@ -32,7 +32,8 @@ struct Transform {
 /// all threads.
 pub(super) struct Transforms(Vec<Transform>);
 
-/// Lengths M that avoid computing a much longer product than needed.
+/// Lengths M: 1, 9/8 and 3/2 of each power of two from 8 on, so that none is half as long again as
+/// needed.
 fn lengths(limbs: usize) -> impl Iterator<Item = usize> {
     let octaves = (3..usize::BITS - 4).map(|power| 1usize << power);
     let all = octaves.flat_map(|octave| [octave, octave / 8 * 9, octave / 2 * 3]);
@@ -69,7 +70,8 @@ impl Transforms {
 
     /// Buffers of a thread.
     pub(super) fn multiplier(&self) -> Multiplier<'_> {
-        let zeros = |length: usize| vec![Complex::new(1.0, 1.0); length];
+        // Not zeros, whose pages would be mapped when they are first written.
+        let touched = |length: usize| vec![Complex::new(1.0, 1.0); length];
         let longest = self.0.last().map_or(0, |last| last.twist.len());
         let scratch = self.0.iter().map(|transform| {
             let there = transform.there.get_inplace_scratch_len();
@@ -77,9 +79,9 @@ impl Transforms {
         });
         Multiplier {
             transforms: &self.0,
-            left: zeros(longest),
-            right: zeros(longest),
-            scratch: zeros(scratch.max().unwrap_or(0)),
+            left: touched(longest),
+            right: touched(longest),
+            scratch: touched(scratch.max().unwrap_or(0)),
             worst_error: 0.0,
         }
     }
