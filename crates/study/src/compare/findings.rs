@@ -11,7 +11,7 @@ use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
 use super::{cache_or_clock, caveats, steadiness, throttling};
-use pinwise_format::{percent, three_digits};
+use pinwise_format::{round_percent, three_digits};
 use pinwise_machine::RunSetting;
 use pinwise_record::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, Direction, Finding, MetricRecord, RunRecord,
@@ -144,7 +144,7 @@ fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
             Severity::Problem,
             format!(
                 "The placebo differed from {baseline}, although it is the same: a false alarm, expected in at most {} of comparisons.",
-                percent(record.plan.alpha)
+                round_percent(record.plan.alpha)
             ),
             "Run again; if it happens again, something depends on the order of runs.",
         ));
