@@ -320,7 +320,8 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
 
 /// Arms whose median in the table differs visibly from the change: on the other side of the
 /// baseline's, or by much more or less. Equal arms differ in this by chance, so nothing is said of an
-/// arm that is not shown to differ, unless its median differs by the smallest effect.
+/// arm that is not shown to differ, unless its median differs by the smallest effect and lies outside
+/// the interval of the change.
 fn medians_differ(record: &Comparison) -> Option<Finding> {
     if record.plan.judge != "typical" {
         return None;
@@ -333,11 +334,11 @@ fn medians_differ(record: &Comparison) -> Option<Finding> {
         let is_far = (of_medians.ln() - change).abs() > delta.max(FAR_MEDIANS * change.abs());
         let is_opposite = (of_medians > 1.0) != (change > 0.0)
             && record.metric.effect(contrast.ratio, None, None).value.abs() >= VISIBLE_PERCENT;
-        // An interval that has room for it says enough.
-        let is_within = contrast.low.is_some_and(|low| low <= of_medians)
-            && contrast.high.is_some_and(|high| of_medians <= high);
-        let is_shown = contrast.is_decided() || is_large;
-        let is_contrary = is_opposite || is_far && (contrast.is_decided() || !is_within);
+        // An interval that has room for it, or none at all, says enough.
+        let is_within = contrast.low.is_none_or(|low| low <= of_medians)
+            && contrast.high.is_none_or(|high| of_medians <= high);
+        let is_shown = contrast.is_decided() || is_large && !is_within;
+        let is_contrary = is_opposite || is_far;
         (is_shown && is_contrary).then(|| {
             let effect = record.metric.effect(of_medians, None, None);
             format!("{} {}", contrast.arm, effect.text)
@@ -473,6 +474,11 @@ mod tests {
             contrast.verdict = pinwise_record::ContrastVerdict::Undecided;
         }
         assert!(medians_differ(&record).is_some());
+        let mut without_intervals = record.clone();
+        for contrast in &mut without_intervals.contrasts {
+            (contrast.low, contrast.high) = (None, None);
+        }
+        assert_eq!(medians_differ(&without_intervals), None);
         let of_baseline = set(&mut record, &baseline, 1.0);
         set(&mut record, &baseline, of_baseline);
         set(&mut record, "one-per-core", 1.005 * of_baseline);
