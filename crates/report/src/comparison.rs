@@ -18,8 +18,9 @@ const NAME_WIDTH: usize = 26;
 const CPUS_WIDTH: usize = 9;
 
 /// Notes that answer what was asked, by companions and limits as arms.
-pub(super) const ASKED: [&str; 4] = [
+pub(super) const ASKED: [&str; 5] = [
     "beside",
+    "cgroups",
     "cost_to_companion",
     "arm_throttled",
     "limit_not_reached",

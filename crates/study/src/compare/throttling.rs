@@ -66,7 +66,8 @@ pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
         round_percent(share),
     );
     let mut advice = fitting(limit);
-    if stopped < runs && record.plan.judge == "typical" {
+    // A figure of the program's own may be of the tail already.
+    if stopped < runs && record.plan.judge == "typical" && record.metric.is_wall() {
         advice.push_str(
             " A limit that stops some runs lengthens the tail: --judge p90 or p99 compares it.",
         );

@@ -38,7 +38,7 @@ pub(super) fn conclude(record: &mut Comparison) {
     });
     let (label, value) = (&record.metric.label, figure(estimate.value));
     record.verdict.sentence = format!(
-        "The typical {label} at {} is {value}{}.",
+        "Typically, {label} at {} is {value}{}.",
         arm.name,
         interval.unwrap_or_default()
     );
