@@ -14,7 +14,7 @@
 /// Hints in one call of [`pause`].
 pub const PAUSES: u32 = 256;
 
-/// Additions in one call of [`chain`]: that many core cycles, on every CPU of
+/// Additions in one call of [`run_chain`]: that many core cycles, on every CPU of
 /// the x86-64 rows of `InstLatx64` and on arm64's cores.
 pub const CHAIN: u32 = 16_384;
 
