@@ -67,6 +67,16 @@ export interface Series extends Look {
   box?: 'bar' | 'cell';
 }
 
+/** Where both coordinates are equal, dashed. */
+export const diagonal = (from: number, to: number): Series => ({
+  line: 'straight',
+  dash: '4 3',
+  width: 1,
+  size: 0,
+  colour: COLOURS.muted,
+  points: [from, to].map((at) => ({ x: at, y: at })),
+});
+
 export interface Axis {
   /** What it measures, with its unit if labels have none. */
   title: string;

@@ -53,7 +53,7 @@ pub(super) fn list_contrast_caveats(
     };
     [
         labelled.depends_on_order(),
-        labelled.depends_on_time(LoadChange::from_record(record)),
+        labelled.depends_on_time(record),
         labelled.depends_on_load(),
         labelled.depends_on_tail(),
         labelled
@@ -125,10 +125,10 @@ impl LabelledContrast<'_> {
     ))
     }
 
-    fn depends_on_time(&self, load: Option<LoadChange>) -> Option<Finding> {
+    fn depends_on_time(&self, record: &Comparison) -> Option<Finding> {
         let split = self.contrast.by_time?;
         let (early, late) = (self.change(split.first), self.change(split.second));
-        let (cause, advice) = match load {
+        let (cause, advice) = match LoadChange::from_record(record) {
             Some(load) => (
                 format!(", as the load of other processes does: {}", load.words()),
                 "Compare again on a quiet machine or under a steady load; CPU time hardly notices it (--metric cpu).",

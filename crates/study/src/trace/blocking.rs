@@ -99,14 +99,15 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     }
     let lock_s = blocked_s * at_lock as f64 / all as f64;
     let severity = severity_of(figures, lock_s)?;
-    let sentence = format!(
+    let mut sentence = format!(
         "Threads waited about {} for a lock (mutex){}: {}.",
         describe_time(figures, lock_s),
         waiters::name_places(&record.blocked, &BlockedIn::Mutex),
         waiters::name_waiters(&record.blocked, &BlockedIn::Mutex),
     );
-    let wakers = waiters::describe_wakers(&record.blocked, &record.threads);
-    let sentence = wakers.map_or(sentence.clone(), |wakers| format!("{sentence} {wakers}"));
+    if let Some(wakers) = waiters::describe_wakers(&record.blocked, &record.threads) {
+        sentence = format!("{sentence} {wakers}");
+    }
     let advice = "Hold it for less, or split it: no placement shortens that.";
     let finding = Finding::new("lock_waits", severity, sentence, advice).with_weight(9);
     Some(

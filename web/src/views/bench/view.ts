@@ -5,7 +5,7 @@ import './style.css';
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, fixed, percent, seconds, span } from '../../format';
-import { type Look, COLOURS, look } from '../../plot';
+import { type Look, COLOURS, diagonal, look } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
 import { findingsPart, runFacts } from '../../method';
@@ -90,18 +90,7 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
       x: { title: 'threads', ends: [0, most * 1.04], ticks: wholeTicks },
       y: { title: 'speed-up', hasZero: true, label: (y) => `×${y}` },
       series: [
-        {
-          name: 'ideal',
-          line: 'straight',
-          dash: '4 3',
-          width: 1,
-          size: 0,
-          colour: COLOURS.muted,
-          points: [
-            { x: 0, y: 0 },
-            { x: most, y: most },
-          ],
-        },
+        { name: 'ideal', ...diagonal(0, most) },
         ...all.map((c, at) => ({
           name: c.family,
           ...look(at),

@@ -5,7 +5,7 @@ import { change, count, percent, quantity, span, withSpan } from '../../format';
 import { filterMap } from '../../lists';
 import { finite, given } from '../../numbers';
 import type { Axis, Panel, Series } from '../../plot';
-import { COLOURS, ratioAxis, seriesColour } from '../../plot';
+import { COLOURS, diagonal, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';
@@ -85,17 +85,7 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       x: costAxis(low, high, unit, 'predicted cost'),
       y: costAxis(low, high, unit, 'measured cost'),
       series: [
-        {
-          line: 'straight',
-          dash: '4 3',
-          width: 1,
-          size: 0,
-          colour: COLOURS.muted,
-          points: [
-            { x: low, y: low },
-            { x: high, y: high },
-          ],
-        },
+        diagonal(low, high),
         cloud('first runs', found.first, unit, {
           colour: seriesColour(0),
         }),

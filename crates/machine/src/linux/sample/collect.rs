@@ -124,7 +124,7 @@ impl Collector {
         if self.processes.contains_key(&pid) {
             return;
         }
-        for line in text.lines().filter_map(maps::parse_line) {
+        for line in text.lines().filter_map(maps::parse_code) {
             let path = if line.path.is_empty() {
                 ANONYMOUS
             } else {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::super::sys;
 
 /// The kernel's suffix for the path of a removed file.
-const REMOVED: &str = " (deleted)";
+pub(super) const REMOVED: &str = " (deleted)";
 const ROOT: u32 = 0;
 
 /// Is this mapping's name that of a file? A removed file is gone, whatever has its name now.

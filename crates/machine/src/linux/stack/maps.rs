@@ -58,18 +58,24 @@ impl Maps {
     }
 }
 
-/// A line of `/proc/PID/maps` that maps code.
+/// A line of `/proc/PID/maps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::linux) struct Line {
     pub(in crate::linux) start: u64,
     pub(in crate::linux) end: u64,
     pub(in crate::linux) offset: u64,
+    /// May it be executed?
+    pub(in crate::linux) is_code: bool,
     /// Empty for memory without a file.
     pub(in crate::linux) path: String,
 }
 
-/// Parses one line; `None` for memory that is not executable. In a path the kernel writes only a
-/// newline as an escape, `\012`.
+/// Parses a line that maps code; `None` for memory that is not executable.
+pub(in crate::linux) fn parse_code(line: &str) -> Option<Line> {
+    parse_line(line).filter(|line| line.is_code)
+}
+
+/// Parses a line of any memory. In a path the kernel writes only a newline as an escape, `\012`.
 pub(in crate::linux) fn parse_line(line: &str) -> Option<Line> {
     let mut rest = line;
     let mut field = || {
@@ -83,10 +89,11 @@ pub(in crate::linux) fn parse_line(line: &str) -> Option<Line> {
     let offset = field();
     let (_device, _inode) = (field(), field());
     let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
-    rights.contains('x').then_some(Line {
+    Some(Line {
         start: hexadecimal(start)?,
         end: hexadecimal(end)?,
         offset: hexadecimal(offset)?,
+        is_code: rights.contains('x'),
         path: rest.trim_start_matches(' ').replace("\\012", "\n"),
     })
 }
@@ -113,22 +120,22 @@ mod tests {
     #[test]
     fn lines_that_map_code_are_parsed() {
         let line = "7f10-7f20 r-xp 00000400 fe:00 1234       /usr/lib/a b.so (deleted)";
-        let found = parse_line(line).unwrap();
+        let found = parse_code(line).unwrap();
         assert_eq!(
             (found.start, found.end, found.offset),
             (0x7f10, 0x7f20, 0x400)
         );
         assert_eq!(found.path, "/usr/lib/a b.so (deleted)");
-        let newline = parse_line("7f10-7f20 r-xp 0 fe:00 9 /srv/a\\012b").unwrap();
+        let newline = parse_code("7f10-7f20 r-xp 0 fe:00 9 /srv/a\\012b").unwrap();
         assert_eq!(newline.path, "/srv/a\nb");
-        assert_eq!(parse_line("7f10-7f20 rwxp 0 00:00 0").unwrap().path, "");
+        assert_eq!(parse_code("7f10-7f20 rwxp 0 00:00 0").unwrap().path, "");
         for other in [
             "",
             "7f10-7f20 r--p 0 00:00 0",
             "x-y r-xp 0 0 0",
             "7f10 r-xp",
         ] {
-            assert_eq!(parse_line(other), None, "{other}");
+            assert_eq!(parse_code(other), None, "{other}");
         }
     }
 

@@ -16,7 +16,7 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use super::super::sys;
 use super::VDSO;
 use super::callers::{Place, Unwinder};
-use super::files::{program_of, sheltered_path};
+use super::files::{REMOVED, program_of, sheltered_path};
 use super::maps::{self, Mapping, Maps};
 use pinwise_code::unwind::{self, Caller};
 use pinwise_code::{Arch, demangle};
@@ -145,7 +145,7 @@ impl WaitPlaces {
         let mut copy = vec![0; STACK_BYTES];
         let length = sys::read_memory(pid, call.stack_pointer, &mut copy)?;
         let known = [(stack_register, call.stack_pointer)];
-        let registers = unwind::Registers::new(arch, call.instruction, known);
+        let mut registers = unwind::Registers::new(arch, call.instruction, known);
         self.read_program(pid, call.instruction)?;
         let program = self.programs.get(&pid)?;
         let place = Place {
@@ -158,7 +158,6 @@ impl WaitPlaces {
             start: call.stack_pointer,
             bytes: copy.get(..length)?,
         };
-        let mut registers = registers;
         let mut callers = Vec::new();
         while callers.len() < MAX_CALLERS {
             let mut caller = self.unwinder.caller(&place, &registers, &stack);
@@ -235,7 +234,7 @@ impl Program {
         self.maps.clear();
         self.modules.clear();
         let text = maps::read(pid);
-        for (module, line) in text.lines().filter_map(maps::parse_line).enumerate() {
+        for (module, line) in text.lines().filter_map(maps::parse_code).enumerate() {
             self.maps.insert(Mapping {
                 start: line.start,
                 end: line.end,
@@ -320,24 +319,13 @@ fn find_symbol(file: &File, offset: u64, symbolizer: &Symbolizer) -> Option<(Str
 
 /// A word in memory, by the mapping that has it.
 fn describe_word(maps: &str, word: u64) -> Option<Box<str>> {
-    let contains = |line: &&str| {
-        let range = line
-            .split(' ')
-            .next()
-            .and_then(|range| range.split_once('-'));
-        range.is_some_and(|(start, end)| {
-            let number = |text| u64::from_str_radix(text, 16);
-            number(start).is_ok_and(|start| start <= word)
-                && number(end).is_ok_and(|end| word < end)
-        })
+    let mut lines = maps.lines().filter_map(maps::parse_line);
+    let line = lines.find(|line| (line.start..line.end).contains(&word))?;
+    let path = line.path.strip_suffix(REMOVED).unwrap_or(&line.path);
+    let name = match path.rsplit('/').next() {
+        Some("") | None => "anonymous memory",
+        Some(name) => name,
     };
-    let line = maps.lines().find(contains)?;
-    // An address, rights, an offset, a device and a file's number precede the name.
-    let name = line
-        .split_ascii_whitespace()
-        .nth(5)
-        .unwrap_or("anonymous memory");
-    let name = name.rsplit('/').next().unwrap_or(name);
     Some(format!("futex {word:#x} in {name}").into())
 }
 
