@@ -7,9 +7,9 @@
 mod builds;
 mod cells;
 mod change;
-#[path = "../../../tests/it/replay.rs"]
+#[path = "../../tests/it/replay.rs"]
 mod replay;
-#[path = "../../../tests/it/sessions.rs"]
+#[path = "../../tests/it/sessions.rs"]
 mod sessions;
 mod sweeps;
 mod unlike;

@@ -26,12 +26,12 @@ mod tests {
 
     #[test]
     fn source_and_object_are_those_that_belong_together() {
-        let noted = include_str!("sched.bpf.hash");
+        let noted = include_str!("bpf/sched.bpf.hash");
         let note = |key: &str| noted.lines().find_map(|line| line.strip_prefix(key));
         let advice = "run `cargo xtask bpf` and commit what it writes";
-        let source = fnv(include_bytes!("sched.bpf.c"));
+        let source = fnv(include_bytes!("bpf/sched.bpf.c"));
         assert_eq!(note("source "), Some(source.as_str()), "{advice}");
-        let object = fnv(include_bytes!("sched.bpf.o"));
+        let object = fnv(include_bytes!("bpf/sched.bpf.o"));
         assert_eq!(note("object "), Some(object.as_str()), "{advice}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::nearest_name;
 
 static ROWS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
-    let lines = include_str!("rows.txt").lines();
+    let lines = include_str!("chips/rows.txt").lines();
     lines.filter_map(Chip::from_row).collect()
 });
 

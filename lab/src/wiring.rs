@@ -10,7 +10,7 @@
     reason = "a benchmark may fail by panicking"
 )]
 
-#[path = "../../../tests/it/wiring/corpus.rs"]
+#[path = "../../tests/it/wiring/corpus.rs"]
 mod corpus;
 mod reliability;
 mod validation;

@@ -41,10 +41,13 @@ use pinwise_record::FleetJob;
 
 /// Built-in templates: name and text.
 pub const BUILT_IN: [(&str, &str); 4] = [
-    ("local", include_str!("builtin/local.toml")),
-    ("ssh", include_str!("builtin/ssh.toml")),
-    ("pbs", include_str!("builtin/pbs.toml")),
-    ("kubernetes", include_str!("builtin/kubernetes.toml")),
+    ("local", include_str!("template/builtin/local.toml")),
+    ("ssh", include_str!("template/builtin/ssh.toml")),
+    ("pbs", include_str!("template/builtin/pbs.toml")),
+    (
+        "kubernetes",
+        include_str!("template/builtin/kubernetes.toml"),
+    ),
 ];
 
 /// The text of a built-in template.

@@ -8,9 +8,9 @@
 
 mod beyond;
 mod contest;
-#[path = "../../../tests/it/rivals.rs"]
+#[path = "../../tests/it/rivals.rs"]
 mod rivals;
-#[path = "../../../tests/it/search_worlds.rs"]
+#[path = "../../tests/it/search_worlds.rs"]
 mod search_worlds;
 mod table;
 mod worlds;
