@@ -19,9 +19,9 @@ use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
 use pinwise_record::{Arm, Comparison, ComparisonStudy, GateOutcome, Stopped, VerdictKind};
 use pinwise_study::bench::builds;
+use pinwise_study::compare::noise;
 use pinwise_study::compare::{self, ComparePlan};
 use pinwise_study::is_interrupt;
-use pinwise_study::noise;
 use pinwise_topology::Topology;
 
 /// The warning for `--real`.

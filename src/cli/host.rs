@@ -10,10 +10,10 @@ use super::args::{Global, RunArgs};
 use super::bound;
 use super::ranks;
 use super::terminal::Terminal;
+use pinwise_doctor::{Examined, diagnose};
 use pinwise_machine::linux::{self, BoundPlace, HostFacts, read_host_facts};
 use pinwise_machine::{Binding, Coverage, MachineError};
 use pinwise_placement::Placement;
-use pinwise_study::doctor::{Examined, diagnose};
 use pinwise_study::load;
 use pinwise_workload::Command;
 

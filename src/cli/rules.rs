@@ -15,7 +15,7 @@ use pinwise_machine::linux::{
     self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, user_id, writable_by_others,
 };
 use pinwise_record::RuleChange;
-use pinwise_study::rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
+use pinwise_rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
 use pinwise_workload::{Position, TomlError};
 
 pub(super) fn rules(

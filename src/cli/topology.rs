@@ -13,12 +13,12 @@ use super::args::{Format, Global, TopologyAction, TopologyArgs};
 use super::terminal::Terminal;
 use super::values::MachineSpec;
 use super::{Exit, files};
+use pinwise_doctor::describe_pod;
 use pinwise_machine::Host;
 use pinwise_machine::linux::{self, capture_folder, capture_host};
 use pinwise_placement::{Placement, equivalents};
 use pinwise_record::TopologyRecord;
 use pinwise_sim::SimulatedMachine;
-use pinwise_study::doctor::describe_pod;
 use pinwise_topology::{Capture, Topology, Warning};
 
 pub(super) fn topology(

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// Crates that must not touch the world, and what would.
-const CORE: [&str; 12] = [
+const CORE: [&str; 13] = [
     "code",
     "format",
+    "nodes",
     "placement",
     "profile",
     "record",

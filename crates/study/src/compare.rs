@@ -19,6 +19,7 @@ mod engine;
 mod findings;
 mod limit;
 mod load;
+pub mod noise;
 mod outcome;
 mod parts;
 mod plan;

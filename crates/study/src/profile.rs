@@ -310,4 +310,6 @@ const NOTHING: Bounds = Bounds {
 };
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod fleet_tests;
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! What `record diff` and `fleet diff` claim when nothing changed.
 
 use anyhow::Result;
-use pinwise_study::fleet::simulate::{SimulatedFleet, SimulationPlan};
-use pinwise_study::fleet::{Nodes, Side, diff, groups};
+use pinwise_nodes::simulate::{SimulatedFleet, SimulationPlan};
+use pinwise_nodes::{Nodes, Side, diff, groups};
 
 use super::{Arguments, Noise, sessions};
 use crate::share::percent_of;

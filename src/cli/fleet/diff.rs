@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
-use pinwise_study::fleet::{Group, Side, diff as compare, groups};
+use pinwise_nodes::{Group, Side, diff as compare, groups};
 
 /// Groups named in an error.
 const MAX_NAMES: usize = 8;

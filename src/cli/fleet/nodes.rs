@@ -7,9 +7,9 @@ use anyhow::bail;
 use super::found::{FoundFleet, LAST, fleet_record, folder_of, unknown};
 use crate::cli::args::Global;
 use crate::cli::opening::needed_store;
+use pinwise_nodes::Nodes;
 use pinwise_record::{FleetNode, FleetRecord, Kind, read};
 use pinwise_store::{Filter, Store};
-use pinwise_study::fleet::Nodes;
 
 /// A fleet and its nodes.
 pub(super) struct FleetWithNodes {

@@ -12,8 +12,8 @@ use crate::cli::report::render_page;
 use crate::cli::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, time_of_day};
+use pinwise_nodes::{ReportContext, report as compare};
 use pinwise_record::{FleetReport, OutlierKind};
-use pinwise_study::fleet::{ReportContext, report as compare};
 
 pub(super) fn report(
     global: &Global,

@@ -12,9 +12,9 @@ use crate::cli::terminal::Terminal;
 use pinwise_fleet::check_id;
 use pinwise_format::count;
 use pinwise_machine::linux::{effective_user, time_of_day};
+use pinwise_nodes::simulate::{FIGURES_PER_NODE, Fault, SimulatedFleet, SimulationPlan};
 use pinwise_record::FleetRecord;
 use pinwise_store::Store;
-use pinwise_study::fleet::simulate::{FIGURES_PER_NODE, Fault, SimulatedFleet, SimulationPlan};
 
 /// Larger fleets than any.
 const MAX_NODES: usize = 1_000_000;

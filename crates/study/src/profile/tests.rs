@@ -15,14 +15,14 @@ const RUNS: usize = 5;
 
 /// A machine, and how long its program sleeps in a run.
 #[derive(Clone, Copy)]
-pub(crate) struct Truth {
-    pub(crate) pause_ns: f64,
-    pub(crate) ghz: f64,
-    pub(crate) memory_ns: f64,
-    pub(crate) sleeps_s: f64,
+pub(super) struct Truth {
+    pub(super) pause_ns: f64,
+    pub(super) ghz: f64,
+    pub(super) memory_ns: f64,
+    pub(super) sleeps_s: f64,
 }
 
-pub(crate) const A: Truth = Truth {
+pub(super) const A: Truth = Truth {
     pause_ns: 3.6,
     ghz: 2.5,
     memory_ns: 90.0,
@@ -31,13 +31,13 @@ pub(crate) const A: Truth = Truth {
 
 impl Truth {
     /// Times of 10 million loads from memory, 5e9 cycles, 50 million hints and sleep, s.
-    pub(crate) fn times(self) -> [f64; 4] {
+    pub(super) fn times(self) -> [f64; 4] {
         let loads_s = 0.01 * self.memory_ns;
         [loads_s, 5.0 / self.ghz, 0.05 * self.pause_ns, self.sleeps_s]
     }
 }
 
-pub(crate) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
+pub(super) fn simulate_profile(truth: Truth, seed: u64) -> ProfileRecord {
     let text = format!(
         "topology = \"l3:1(size=32MB) core:2 pu:1\"\n[wiring]\npause_ns = {:?}\nghz = {:?}\nmemory_ns = {:?}\n",
         truth.pause_ns, truth.ghz, truth.memory_ns

@@ -6,19 +6,19 @@ use std::collections::HashMap;
 use pinwise_record::FleetNode;
 
 /// No value.
-pub(super) const ABSENT: u32 = u32::MAX;
+pub(crate) const ABSENT: u32 = u32::MAX;
 
 /// What a machine is, whatever its settings: nodes that differ here are never equals.
-pub(super) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
+pub(crate) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
 
 /// Other hardware: many nodes that differ here are no equals, however few they are. Versions and
 /// tunings must be distinguished from that.
-pub(super) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
+pub(crate) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
 
 /// The shape of the machine as the system reports it; follows from other settings if those differ.
-pub(super) const SHAPE: &str = "topology";
+pub(crate) const SHAPE: &str = "topology";
 /// Settings that change the shape.
-pub(super) const SHAPING: [&str; 5] = [
+pub(crate) const SHAPING: [&str; 5] = [
     "smt",
     "numa-nodes-per-package",
     "packages",
@@ -28,18 +28,18 @@ pub(super) const SHAPING: [&str; 5] = [
 
 /// Attributes of all nodes, by column.
 #[derive(Debug, Default)]
-pub(super) struct Attributes {
-    pub(super) columns: Vec<Attribute>,
+pub(crate) struct Attributes {
+    pub(crate) columns: Vec<Attribute>,
     places: HashMap<String, usize>,
     nodes: usize,
 }
 
 /// An attribute of all nodes.
 #[derive(Debug, Default)]
-pub(super) struct Attribute {
-    pub(super) name: String,
+pub(crate) struct Attribute {
+    pub(crate) name: String,
     /// Its values, each once.
-    pub(super) values: Vec<String>,
+    pub(crate) values: Vec<String>,
     /// Index into `values` for each node; [`ABSENT`] if it has none.
     of_nodes: Vec<u32>,
     places: HashMap<String, u32>,
@@ -47,7 +47,7 @@ pub(super) struct Attribute {
 
 impl Attributes {
     /// The next node's.
-    pub(super) fn add(&mut self, all: Vec<(String, String)>) {
+    pub(crate) fn add(&mut self, all: Vec<(String, String)>) {
         for (name, value) in all {
             let place = match self.places.get(&name) {
                 Some(place) => *place,
@@ -65,26 +65,26 @@ impl Attributes {
         self.nodes += 1;
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Attribute> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Attribute> {
         self.places.get(name).map(|place| &self.columns[*place])
     }
 }
 
 impl Attribute {
     /// A node's value.
-    pub(super) fn value_of(&self, node: usize) -> u32 {
+    pub(crate) fn value_of(&self, node: usize) -> u32 {
         self.of_nodes.get(node).copied().unwrap_or(ABSENT)
     }
 
     /// The value as text.
-    pub(super) fn text(&self, value: u32) -> Option<&str> {
+    pub(crate) fn text(&self, value: u32) -> Option<&str> {
         let at = usize::try_from(value).ok()?;
         self.values.get(at).map(String::as_str)
     }
 
     /// How many of some nodes have each value, the most frequent first, of
     /// equals the one met first.
-    pub(super) fn count_values(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
+    pub(crate) fn count_values(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
         let mut counts = vec![0usize; self.values.len()];
         for node in nodes {
             let count = usize::try_from(self.value_of(*node)).ok();
@@ -110,7 +110,7 @@ impl Attribute {
 
 /// Everything that a node is and how it is set. Its name and addresses are not included: they
 /// differ by design.
-pub(super) fn list_attributes(node: &FleetNode) -> Vec<(String, String)> {
+pub(crate) fn list_attributes(node: &FleetNode) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     let mut push = |name: &str, value: Option<String>| {
         if let Some(value) = value {

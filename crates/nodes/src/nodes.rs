@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::attributes::{Attributes, list_attributes};
+use crate::attributes::{Attributes, list_attributes};
 use pinwise_record::{FleetNode, StepState};
 
 /// A record that could not be used, and why.
@@ -18,43 +18,43 @@ pub struct Skipped {
 /// The nodes of a fleet.
 #[derive(Debug, Default)]
 pub struct Nodes {
-    pub(super) names: Vec<String>,
-    pub(super) records: Vec<String>,
-    pub(super) attributes: Attributes,
-    pub(super) figures: Vec<Figure>,
-    pub(super) simulated: usize,
-    pub(super) complete: usize,
+    pub(crate) names: Vec<String>,
+    pub(crate) records: Vec<String>,
+    pub(crate) attributes: Attributes,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) simulated: usize,
+    pub(crate) complete: usize,
     /// Seconds that each node's clock was ahead; NaN if unknown.
-    pub(super) clocks: Vec<f64>,
+    pub(crate) clocks: Vec<f64>,
     /// Nodes that lack a step, by step and reason.
-    pub(super) lacking: BTreeMap<(String, String), Vec<usize>>,
+    pub(crate) lacking: BTreeMap<(String, String), Vec<usize>>,
     /// Nodes that were begun more than once.
-    pub(super) begun_again: Vec<usize>,
+    pub(crate) begun_again: Vec<usize>,
     /// Figures that are no numbers, and were left out.
-    pub(super) not_numbers: usize,
-    pub(super) skipped: Vec<Skipped>,
+    pub(crate) not_numbers: usize,
+    pub(crate) skipped: Vec<Skipped>,
     /// Steps of all nodes, in the order in which they were met.
-    pub(super) steps: Vec<String>,
+    pub(crate) steps: Vec<String>,
     known: BTreeSet<String>,
     places: HashMap<String, usize>,
 }
 
 /// A figure of all nodes.
 #[derive(Debug, Clone)]
-pub(super) struct Figure {
-    pub(super) step: String,
-    pub(super) name: String,
-    pub(super) unit: String,
+pub(crate) struct Figure {
+    pub(crate) step: String,
+    pub(crate) name: String,
+    pub(crate) unit: String,
     /// NaN if a node has none.
-    pub(super) values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     /// Ends of the intervals; NaN if there is none.
-    pub(super) lows: Vec<f64>,
-    pub(super) highs: Vec<f64>,
+    pub(crate) lows: Vec<f64>,
+    pub(crate) highs: Vec<f64>,
 }
 
 impl Figure {
     /// As reports name it.
-    pub(super) fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("{} · {}", self.step, self.name)
     }
 }
@@ -158,7 +158,7 @@ impl Nodes {
     }
 
     /// Steps that have figures, each once.
-    pub(super) fn steps_with_figures(&self) -> Vec<String> {
+    pub(crate) fn steps_with_figures(&self) -> Vec<String> {
         let mut steps: Vec<String> = Vec::new();
         for figure in &self.figures {
             if !steps.contains(&figure.step) {
@@ -169,7 +169,7 @@ impl Nodes {
     }
 
     /// A figure of some nodes, in their order.
-    pub(super) fn select<'a>(
+    pub(crate) fn select<'a>(
         column: &'a [f64],
         nodes: &'a [usize],
     ) -> impl Iterator<Item = f64> + 'a {
@@ -177,7 +177,7 @@ impl Nodes {
         nodes.iter().map(value)
     }
 
-    pub(super) fn has(&self, node: &str) -> bool {
+    pub(crate) fn has(&self, node: &str) -> bool {
         self.known.contains(node)
     }
 }

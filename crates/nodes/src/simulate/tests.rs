@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::fleet::{Nodes, ReportContext, report};
+use crate::{Nodes, ReportContext, report};
 use pinwise_spin::chips;
 
 fn plan(nodes: usize, seed: u64) -> SimulationPlan {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::findings::findings;
-use super::groups::{Group, groups};
-use super::in_common::common;
-use super::judgement::{JudgedGroup, judge};
-use super::nodes::{Figure, Nodes};
-use super::population::{Criterion, median};
-use super::words::describe_ratio;
+use crate::findings::findings;
+use crate::groups::{Group, groups};
+use crate::in_common::common;
+use crate::judgement::{JudgedGroup, judge};
+use crate::nodes::{Figure, Nodes};
+use crate::population::{Criterion, median};
+use crate::words::describe_ratio;
 use pinwise_format::{count, quantity, round_percent, signed_percent};
 use pinwise_record::{
     FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport, Header, OutlierKind,

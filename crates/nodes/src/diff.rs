@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::attribution::attributions;
-use super::nodes::{Figure, Nodes};
-use super::population::median;
-use super::side::{Side, is_near_centre, list_figures, match_figures};
-use super::words::{describe_change, names};
+use crate::attribution::attributions;
+use crate::nodes::{Figure, Nodes};
+use crate::population::median;
+use crate::side::{Side, is_near_centre, list_figures, match_figures};
+use crate::words::{describe_change, names};
 use pinwise_record::{FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjust_p_values;

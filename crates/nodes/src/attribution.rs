@@ -3,8 +3,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::nodes::{Figure, Nodes};
-use super::side::{Side, is_near_centre, list_figures, match_figures};
+use crate::nodes::{Figure, Nodes};
+use crate::side::{Side, is_near_centre, list_figures, match_figures};
 use pinwise_format::whole;
 use pinwise_profile::{Facts, Figure as Measured, Repeat, Repeats};
 use pinwise_record::{AttributionRecord, FleetAttribution, PER_UNIT, PER_UNIT_FACTS};
@@ -14,7 +14,7 @@ use pinwise_stats::describe::{mean, sd};
 const NORMAL: f64 = 1.96;
 
 /// For each step that is a profile on both sides, paired as its figures are.
-pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
+pub(crate) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
     match_figures(&find_profiled(a), &find_profiled(b))
         .into_iter()
         .flat_map(|(in_a, in_b)| {

@@ -4,7 +4,7 @@ mod unasked;
 
 use std::collections::BTreeMap;
 
-use super::{DemandedCpus, RulesPlan};
+use crate::{DemandedCpus, RulesPlan};
 use pinwise_machine::processes::{
     HeldJournal, Identity, Processes, Refused, RuledProcess, every_cpu, for_each_thread, give_back,
     release,

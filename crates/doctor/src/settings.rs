@@ -6,10 +6,10 @@ use pinwise_record::Finding;
 use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
 
-use super::CheckOutcome::{self, Found, InOrder, Unavailable};
-use super::{Examined, POD, note, warning};
+use crate::CheckOutcome::{self, Found, InOrder, Unavailable};
+use crate::{Examined, POD, note, warning};
 
-pub(super) fn battery(examined: &Examined) -> CheckOutcome {
+pub(crate) fn battery(examined: &Examined) -> CheckOutcome {
     match examined.facts.on_battery {
         None => Unavailable("battery", "no power supply is reported"),
         Some(false) => InOrder("battery"),
@@ -21,7 +21,7 @@ pub(super) fn battery(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn governor(examined: &Examined) -> CheckOutcome {
+pub(crate) fn governor(examined: &Examined) -> CheckOutcome {
     let governors = &examined.facts.governors;
     if governors.is_empty() {
         return Unavailable("governor", "no cpufreq; usual in virtual machines");
@@ -42,7 +42,7 @@ pub(super) fn governor(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn clock(examined: &Examined) -> CheckOutcome {
+pub(crate) fn clock(examined: &Examined) -> CheckOutcome {
     const GOOD: [&str; 4] = [
         "tsc",
         "kvm-clock",
@@ -63,7 +63,7 @@ pub(super) fn clock(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn swap(examined: &Examined) -> CheckOutcome {
+pub(crate) fn swap(examined: &Examined) -> CheckOutcome {
     match examined.facts.swap_used_bytes {
         None => Unavailable("swap", "/proc/meminfo cannot be read"),
         Some(0) => InOrder("swap"),
@@ -81,7 +81,7 @@ pub(super) fn swap(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn smt(examined: &Examined) -> CheckOutcome {
+pub(crate) fn smt(examined: &Examined) -> CheckOutcome {
     if !examined.topology.has_smt() {
         return InOrder("smt");
     }
@@ -96,7 +96,7 @@ pub(super) fn smt(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn turbo(examined: &Examined) -> CheckOutcome {
+pub(crate) fn turbo(examined: &Examined) -> CheckOutcome {
     match examined.facts.turbo {
         None => Unavailable("turbo", "not reported; usual in virtual machines"),
         Some(false) => InOrder("turbo"),
@@ -108,7 +108,7 @@ pub(super) fn turbo(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
+pub(crate) fn cpuset(examined: &Examined) -> CheckOutcome {
     let (allowed, online) = (&examined.topology.allowed, &examined.topology.online);
     if online.is_subset(allowed) {
         return InOrder("allowed_cpus");
@@ -137,7 +137,7 @@ fn describe_cpus(cpus: &CpuSet) -> String {
     }
 }
 
-pub(super) fn pod(examined: &Examined) -> CheckOutcome {
+pub(crate) fn pod(examined: &Examined) -> CheckOutcome {
     match examined.facts.is_pod {
         true => Found(describe_pod(&examined.topology)),
         false => InOrder("pod"),
@@ -200,7 +200,7 @@ pub fn describe_pod(topology: &Topology) -> Finding {
         .with_evidence("split_cores", split)
 }
 
-pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
+pub(crate) fn numa_balancing(examined: &Examined) -> CheckOutcome {
     let nodes = examined.topology.numa_nodes.len();
     match examined.facts.numa_balancing {
         None => Unavailable("numa_balancing", "not reported"),
@@ -213,7 +213,7 @@ pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn huge_pages(examined: &Examined) -> CheckOutcome {
+pub(crate) fn huge_pages(examined: &Examined) -> CheckOutcome {
     match examined.facts.huge_pages.as_deref() {
         None => Unavailable("huge_pages", "not reported"),
         Some("always") => Found(note(
@@ -225,7 +225,7 @@ pub(super) fn huge_pages(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
+pub(crate) fn aslr(examined: &Examined) -> CheckOutcome {
     match examined.facts.aslr {
         None => Unavailable("aslr", "not reported"),
         Some(2) => InOrder("aslr"),
@@ -241,7 +241,7 @@ pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
 }
 
 /// Isolated CPUs, and what may still run on them: each needs a setting of its own.
-pub(super) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
+pub(crate) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
     let isolation = &examined.facts.isolation;
     let isolated = &isolation.isolated;
     if isolated.is_empty() {
@@ -284,7 +284,7 @@ pub(super) fn isolated_cpus(examined: &Examined) -> CheckOutcome {
     Found(finding.with_evidence("disturbed_by", disturbing))
 }
 
-pub(super) fn perf(examined: &Examined) -> CheckOutcome {
+pub(crate) fn perf(examined: &Examined) -> CheckOutcome {
     let facts = &examined.facts;
     match (facts.perf_paranoid, &facts.perf_refusal) {
         (None, _) => Unavailable("perf", "this kernel has none"),

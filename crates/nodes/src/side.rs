@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::groups::Group;
-use super::nodes::{Figure, Nodes};
+use crate::groups::Group;
+use crate::nodes::{Figure, Nodes};
 use pinwise_stats::outliers::bulk;
 
 /// Values further away, in scales of their own group, are left out.
@@ -22,7 +22,7 @@ pub struct Side<'a> {
 }
 
 /// Figures that a node of the group has.
-pub(super) fn list_figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+pub(crate) fn list_figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
     let has_values = |figure: &&Figure| {
         let mut values = Nodes::select(&figure.values, &side.group.nodes);
         values.any(f64::is_finite)
@@ -32,7 +32,7 @@ pub(super) fn list_figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
 
 /// Matches figures by step, name and unit. A name that only one figure has matches across steps of
 /// different names.
-pub(super) fn match_figures<'a>(
+pub(crate) fn match_figures<'a>(
     a: &[&'a Figure],
     b: &[&'a Figure],
 ) -> Vec<(&'a Figure, &'a Figure)> {
@@ -75,7 +75,7 @@ pub(super) fn match_figures<'a>(
 }
 
 /// Returns a test for being near the centre of these.
-pub(super) fn is_near_centre(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
+pub(crate) fn is_near_centre(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
     let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
     move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
 }

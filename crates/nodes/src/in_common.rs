@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::attributes::SHAPE;
-use super::groups::Group;
-use super::judgement::JudgedGroup;
-use super::nodes::Nodes;
-use super::population::Criterion;
-use super::words::names;
+use crate::attributes::SHAPE;
+use crate::groups::Group;
+use crate::judgement::JudgedGroup;
+use crate::nodes::Nodes;
+use crate::population::Criterion;
+use crate::words::names;
 use pinwise_format::count;
 use pinwise_record::FleetCommon;
 use pinwise_stats::separate::{Split, upper_tail};
@@ -41,7 +41,7 @@ struct Best {
 
 /// What the outliers of a group have in common, the clearest first. Figures whose outliers the same
 /// setting separates are reported together, with the counts of the clearest.
-pub(super) fn common(
+pub(crate) fn common(
     nodes: &Nodes,
     group: &Group,
     place: usize,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::CheckOutcome::{self, Found, InOrder, Unavailable};
-use super::{Examined, warning};
+use crate::CheckOutcome::{self, Found, InOrder, Unavailable};
+use crate::{Examined, warning};
 use pinwise_format::limit_of_cpus;
 use pinwise_machine::Usage;
 
@@ -17,7 +17,7 @@ const STEAL: f64 = 0.01;
 /// Time in which tasks waited for a CPU disturbs if it is more than this.
 const PRESSURE: f64 = 0.05;
 
-pub(super) fn load(examined: &Examined) -> CheckOutcome {
+pub(crate) fn load(examined: &Examined) -> CheckOutcome {
     let Some((before, after)) = &examined.usage else {
         return Unavailable("load", "/proc/stat cannot be read");
     };
@@ -47,7 +47,7 @@ pub(super) fn load(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn steal(examined: &Examined) -> CheckOutcome {
+pub(crate) fn steal(examined: &Examined) -> CheckOutcome {
     let Some((before, after)) = &examined.usage else {
         return Unavailable("steal", "/proc/stat cannot be read");
     };
@@ -70,7 +70,7 @@ pub(super) fn steal(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
+pub(crate) fn virtual_machine(examined: &Examined) -> CheckOutcome {
     let Some(hypervisor) = &examined.topology.identity.hypervisor else {
         return InOrder("virtual_machine");
     };
@@ -84,7 +84,7 @@ pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn quota(examined: &Examined) -> CheckOutcome {
+pub(crate) fn quota(examined: &Examined) -> CheckOutcome {
     let allowed = examined.topology.allowed.len();
     // One that all CPUs together do not exceed has no effect.
     let quota = examined.topology.quota.as_ref();
@@ -108,7 +108,7 @@ pub(super) fn quota(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn tuners(examined: &Examined) -> CheckOutcome {
+pub(crate) fn tuners(examined: &Examined) -> CheckOutcome {
     let tuners = &examined.facts.tuners;
     if tuners.is_empty() {
         return InOrder("tuners");
@@ -129,7 +129,7 @@ pub(super) fn tuners(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn thermal(examined: &Examined) -> CheckOutcome {
+pub(crate) fn thermal(examined: &Examined) -> CheckOutcome {
     match examined.facts.thermal_throttles {
         None => Unavailable("thermal", "no counter is reported"),
         Some(0) => InOrder("thermal"),
@@ -144,7 +144,7 @@ pub(super) fn thermal(examined: &Examined) -> CheckOutcome {
     }
 }
 
-pub(super) fn sched_ext(examined: &Examined) -> CheckOutcome {
+pub(crate) fn sched_ext(examined: &Examined) -> CheckOutcome {
     let Some(name) = &examined.facts.sched_ext else {
         return InOrder("sched_ext");
     };
@@ -158,7 +158,7 @@ pub(super) fn sched_ext(examined: &Examined) -> CheckOutcome {
     )
 }
 
-pub(super) fn pressure(examined: &Examined) -> CheckOutcome {
+pub(crate) fn pressure(examined: &Examined) -> CheckOutcome {
     match examined.facts.cpu_pressure {
         None => Unavailable("cpu_pressure", "PSI is off in this kernel"),
         Some(share) if share <= PRESSURE => InOrder("cpu_pressure"),

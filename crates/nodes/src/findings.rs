@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::attributes::{Attribute, SHAPE};
-use super::groups::Group;
-use super::nodes::Nodes;
-use super::words::names;
+use crate::attributes::{Attribute, SHAPE};
+use crate::groups::Group;
+use crate::nodes::Nodes;
+use crate::words::names;
 use pinwise_format::count;
 use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
 use pinwise_stats::outliers::MIN_MEMBERS;
@@ -18,7 +18,7 @@ const MAX_REASONS: usize = 10;
 const CLOCK_S: f64 = 2.0;
 
 /// All findings, the heaviest first.
-pub(super) fn findings(
+pub(crate) fn findings(
     nodes: &Nodes,
     groups: &[Group],
     outliers: &[FleetOutlier],

@@ -20,7 +20,7 @@ fn digits(percent: f64) -> String {
 }
 
 /// `12 % below`, `2.1 times` the other: how a figure compares with its peers'.
-pub(super) fn describe_ratio(ratio: f64) -> String {
+pub(crate) fn describe_ratio(ratio: f64) -> String {
     if ratio >= 2.0 {
         format!("{} what is usual", factor(ratio))
     } else if ratio >= 1.0 {
@@ -31,7 +31,7 @@ pub(super) fn describe_ratio(ratio: f64) -> String {
 }
 
 /// `14 times longer`, `12 % less`: how a figure of B compares with A's.
-pub(super) fn describe_change(ratio: f64, more: &str, less: &str) -> String {
+pub(crate) fn describe_change(ratio: f64, more: &str, less: &str) -> String {
     if ratio >= 1.0 {
         format!("{} {more}", factor(ratio))
     } else if ratio > 0.0 && ratio <= 0.5 {
@@ -42,7 +42,7 @@ pub(super) fn describe_change(ratio: f64, more: &str, less: &str) -> String {
 }
 
 /// Names, of many the first and how many more.
-pub(super) fn names<S: AsRef<str>>(all: &[S], most: usize) -> String {
+pub(crate) fn names<S: AsRef<str>>(all: &[S], most: usize) -> String {
     let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
     let more = all.len().saturating_sub(most);
     let shown = shown.join(", ");

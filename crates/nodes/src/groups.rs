@@ -6,8 +6,8 @@
 //! would be compared with nobody. Populations by version or tuning that are too small to be judged
 //! well also stay together; those of other hardware never do.
 
-use super::attributes::{ABSENT, Attribute, HARDWARE, KIND, SHAPE, SHAPING};
-use super::nodes::Nodes;
+use crate::attributes::{ABSENT, Attribute, HARDWARE, KIND, SHAPE, SHAPING};
+use crate::nodes::Nodes;
 use pinwise_stats::outliers::MIN_MEMBERS;
 
 /// A value is a population if more than this share of the nodes hold it. With few nodes, one alone
@@ -29,17 +29,17 @@ pub struct Group {
     pub nodes: Vec<usize>,
     /// Its nodes' usual value of each attribute, as indices into `Attributes`; `None` if values
     /// differ freely.
-    pub(super) usual: Vec<Option<u32>>,
+    pub(crate) usual: Vec<Option<u32>>,
 }
 
 /// A setting of a node that is not its group's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Anomaly {
-    pub(super) node: usize,
+pub(crate) struct Anomaly {
+    pub(crate) node: usize,
     /// Place of the attribute.
-    pub(super) attribute: usize,
-    pub(super) value: u32,
-    pub(super) usual: u32,
+    pub(crate) attribute: usize,
+    pub(crate) value: u32,
+    pub(crate) usual: u32,
 }
 
 /// What an attribute's values are among some nodes.
@@ -87,7 +87,7 @@ pub fn groups(nodes: &Nodes) -> Vec<Group> {
 }
 
 /// Settings of a group's nodes that are not the group's.
-pub(super) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
+pub(crate) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
     let mut found = Vec::new();
     let columns = &nodes.attributes.columns;
     for (attribute, (column, usual)) in columns.iter().zip(&group.usual).enumerate() {

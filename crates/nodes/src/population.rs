@@ -5,8 +5,8 @@
 //! together. *Widths*: how wide the intervals of a step are; disturbances of a node show there
 //! first.
 
-use super::groups::Group;
-use super::nodes::{Figure, Nodes};
+use crate::groups::Group;
+use crate::nodes::{Figure, Nodes};
 use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::{Column, JudgedFigure, MIN_MEMBERS, Noise, bulk, judge};
 
@@ -25,7 +25,7 @@ const HALF_WIDTH: f64 = 1.96;
 
 /// What is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Criterion {
+pub(crate) enum Criterion {
     /// A figure, by its place in `Nodes::figures`.
     Figure(usize),
     /// A family of figures, by its place in `Population::families`.
@@ -36,32 +36,32 @@ pub(super) enum Criterion {
 
 /// Figures of one step and unit.
 #[derive(Debug)]
-pub(super) struct Family {
-    pub(super) step: String,
-    pub(super) unit: String,
+pub(crate) struct Family {
+    pub(crate) step: String,
+    pub(crate) unit: String,
     /// Places in `Nodes::figures`.
-    pub(super) figures: Vec<usize>,
+    pub(crate) figures: Vec<usize>,
 }
 
 /// A figure of a group's nodes, ready to be judged.
 #[derive(Debug)]
-pub(super) struct Measure {
-    pub(super) what: Criterion,
-    pub(super) is_log: bool,
-    pub(super) column: Column,
+pub(crate) struct Measure {
+    pub(crate) what: Criterion,
+    pub(crate) is_log: bool,
+    pub(crate) column: Column,
 }
 
 /// A group as it is judged.
 #[derive(Debug)]
-pub(super) struct Population {
-    pub(super) measures: Vec<Measure>,
-    pub(super) families: Vec<Family>,
-    pub(super) steps: Vec<String>,
+pub(crate) struct Population {
+    pub(crate) measures: Vec<Measure>,
+    pub(crate) families: Vec<Family>,
+    pub(crate) steps: Vec<String>,
 }
 
 impl Population {
     /// The figures of a group that enough of its nodes have.
-    pub(super) fn new(nodes: &Nodes, group: &Group) -> Self {
+    pub(crate) fn new(nodes: &Nodes, group: &Group) -> Self {
         let mut population = Self {
             measures: Vec::new(),
             families: Vec::new(),
@@ -130,7 +130,7 @@ impl Population {
 
     /// Judges all; nodes `apart` (by place in the group) are not part of the
     /// bulk. Differences too small to be of interest have a p-value of 1.
-    pub(super) fn judge(&self, apart: &[bool]) -> Vec<(Criterion, JudgedFigure)> {
+    pub(crate) fn judge(&self, apart: &[bool]) -> Vec<(Criterion, JudgedFigure)> {
         let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
             self.measures.iter().partition(is_width);
@@ -181,7 +181,7 @@ impl Population {
     }
 
     /// The measure of a figure or of widths.
-    pub(super) fn measure(&self, what: Criterion) -> Option<&Measure> {
+    pub(crate) fn measure(&self, what: Criterion) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.what == what)
     }
 }
@@ -220,7 +220,7 @@ impl Measure {
     }
 
     /// A value as the figure has it.
-    pub(super) fn plain(&self, value: f64) -> f64 {
+    pub(crate) fn plain(&self, value: f64) -> f64 {
         if self.is_log { value.exp() } else { value }
     }
 }
@@ -280,13 +280,13 @@ fn most_are_known(widths: &[f64]) -> bool {
     finite >= MIN_MEMBERS && 10 * finite >= 9 * widths.len()
 }
 
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     quantile(&finite, 0.5)
 }
 
 /// NaN if empty.
-pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
     sum / count
 }

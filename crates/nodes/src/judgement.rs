@@ -3,28 +3,28 @@
 
 use std::collections::BTreeMap;
 
-use super::groups::{Anomaly, Group, anomalies};
-use super::nodes::Nodes;
-use super::population::{Criterion, Population};
+use crate::groups::{Anomaly, Group, anomalies};
+use crate::nodes::Nodes;
+use crate::population::{Criterion, Population};
 use pinwise_stats::discovery::{adjust_p_values, adjusted_within, simes};
 use pinwise_stats::outliers::{JudgedFigure, MIN_MEMBERS};
 
 /// A group, judged.
 #[derive(Debug)]
-pub(super) struct JudgedGroup {
-    pub(super) population: Population,
-    pub(super) judged: Vec<(Criterion, JudgedFigure)>,
+pub(crate) struct JudgedGroup {
+    pub(crate) population: Population,
+    pub(crate) judged: Vec<(Criterion, JudgedFigure)>,
     /// Settings of its nodes that are not the group's.
-    pub(super) anomalies: Vec<Anomaly>,
+    pub(crate) anomalies: Vec<Anomaly>,
     /// What is named of its nodes, by position in the group: what, and the rate of false
     /// discoveries at which it is just named.
-    pub(super) named: BTreeMap<usize, Vec<(Criterion, f64)>>,
+    pub(crate) named: BTreeMap<usize, Vec<(Criterion, f64)>>,
     /// Nodes that had anything to be judged.
     members: usize,
 }
 
 /// Judges all groups at a rate of false discoveries.
-pub(super) fn judge(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGroup> {
+pub(crate) fn judge(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGroup> {
     let mut open: Vec<JudgedGroup> = groups.iter().map(|g| JudgedGroup::new(nodes, g)).collect();
     for (judged, group) in open.iter_mut().zip(groups) {
         let apart = apart_by_setting(judged, group);
@@ -57,7 +57,7 @@ impl JudgedGroup {
     }
 
     /// Figures of nodes that were judged.
-    pub(super) fn figures_judged(&self) -> usize {
+    pub(crate) fn figures_judged(&self) -> usize {
         let single = self
             .judged
             .iter()
@@ -67,7 +67,7 @@ impl JudgedGroup {
     }
 
     /// The judgement of a figure.
-    pub(super) fn find(&self, what: Criterion) -> Option<&JudgedFigure> {
+    pub(crate) fn find(&self, what: Criterion) -> Option<&JudgedFigure> {
         let mut all = self.judged.iter();
         all.find(|(known, _)| *known == what)
             .map(|(_, judged)| judged)

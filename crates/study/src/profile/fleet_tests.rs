@@ -1,17 +1,30 @@
 //! Two fleets of simulated machines that differ in one known thing.
 
-use super::super::groups;
-use super::super::tests::node_with;
-use super::*;
-use crate::profile::tests::{A, Truth, simulate_profile};
-use pinwise_record::{FleetDiff, FleetNode, NodeFigure, PartRecord};
+use std::collections::BTreeMap;
+
+use pinwise_nodes::{Nodes, Side, diff, groups};
+use pinwise_record::{AttributionRecord, FleetDiff, FleetNode, Header, NodeFigure, PartRecord};
+
+use super::tests::{A, Truth, simulate_profile};
 
 const NODES: usize = 9;
 
 /// A node whose step profiled a program on a machine like this.
 fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
     let body = serde_json::to_string(&simulate_profile(truth, seed)).unwrap();
-    node_with(number, &[], NodeFigure::all_of(step, &body))
+    let name = format!("n{number}");
+    FleetNode {
+        header: Header::new(FleetNode::id_of("f", &name), "", Vec::new()),
+        fleet: "f".to_owned(),
+        ended: None,
+        attempts: 1,
+        host: None,
+        settings: BTreeMap::new(),
+        steps: Vec::new(),
+        figures: NodeFigure::all_of(step, &body),
+        clock_ahead_s: None,
+        node: name,
+    }
 }
 
 fn fleet(step: &str, nodes: usize, truth: impl Fn(usize) -> Truth, seed: u64) -> Nodes {
@@ -29,7 +42,7 @@ fn difference(a: &Nodes, b: &Nodes) -> FleetDiff {
         nodes,
         group,
     };
-    super::super::diff(side(a, &of_a[0]), side(b, &of_b[0])).unwrap()
+    diff(side(a, &of_a[0]), side(b, &of_b[0])).unwrap()
 }
 
 fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
@@ -134,32 +147,4 @@ fn a_step_may_be_called_otherwise_in_the_other_fleet() {
     let slow = Truth { ghz: 1.6, ..A };
     let b = fleet("app-again", NODES, |_| slow, 200);
     check(&simulate(A, 100), &b, slow, "frequency", 1);
-}
-
-/// The spread of two nodes says little of what their mean is.
-#[test]
-fn the_mean_of_few_nodes_is_within_its_interval() {
-    use rand::{RngExt, SeedableRng};
-    const DRAWS: u32 = 2000;
-    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-    for many in [2, 3, 8] {
-        let nodes: Vec<usize> = (0..many).collect();
-        let mut holds = || {
-            // The sum of twelve is as good as normal, with a variance of 1.
-            let mut normal = || (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0;
-            let figure = Figure {
-                step: "app".to_owned(),
-                name: PER_UNIT_FACTS[0].to_owned(),
-                unit: "ns".to_owned(),
-                values: nodes.iter().map(|_| 40.0 + normal()).collect(),
-                lows: Vec::new(),
-                highs: Vec::new(),
-            };
-            let found = fact(&nodes, &figure).unwrap();
-            (found.value - 40.0).abs() <= NORMAL * found.error
-        };
-        let held: u32 = (0..DRAWS).map(|_| u32::from(holds())).sum();
-        let share = f64::from(held) / f64::from(DRAWS);
-        assert!((0.93..=0.97).contains(&share), "{many} nodes: {share}");
-    }
 }
