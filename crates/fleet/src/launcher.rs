@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::error::FolderError;
 use pinwise_record::FleetJob;
 
 /// The requested nodes.
@@ -118,9 +119,12 @@ pub enum LaunchError {
         /// Its output.
         words: String,
     },
-    /// It lacks a requested feature, or its folder cannot be written.
+    /// It lacks a requested feature.
     #[error("{0}")]
     Impossible(String),
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// A file or a process is not available.
     #[error("{what}: {reason}")]
     System {

@@ -191,14 +191,9 @@ fn job_id(said: &str) -> Result<String, LaunchError> {
 /// Writes `FOLDER/job.sh`, and makes the folder of logs: Slurm fails a job silently if it cannot
 /// write its output.
 fn write_script(path: &Path, script: &str) -> Result<(), LaunchError> {
-    let written = Folder::open(path)
-        .map_err(|error| FolderError::file(path, error))
-        .and_then(|folder| {
-            folder.make("log", Readers::Owner)?;
-            let script = script.as_bytes();
-            folder.put("job.sh", script, IfExists::Replace, Readers::OwnerStarts)
-        });
-    written
-        .map(|_| ())
-        .map_err(|error| LaunchError::Impossible(error.to_string()))
+    let folder = Folder::open(path).map_err(|error| FolderError::file(path, error))?;
+    folder.make("log", Readers::Owner)?;
+    let script = script.as_bytes();
+    folder.put("job.sh", script, IfExists::Replace, Readers::OwnerStarts)?;
+    Ok(())
 }

@@ -211,7 +211,7 @@ impl Launcher for Template {
             .iter()
             .map(|node| self.order(task, wanted, node))
             .collect();
-        let jobs = make_folders(task, &orders).map_err(cannot_write)?;
+        let jobs = make_folders(task, &orders)?;
         run::for_each_parallel(
             &orders,
             self.parallel,
@@ -285,8 +285,7 @@ impl Template {
     fn submit_one(&self, jobs: &Folder, order: &Order) -> Result<String, LaunchError> {
         if let Some((name, script)) = &order.script {
             let script = script.as_bytes();
-            jobs.put(name, script, IfExists::Replace, Readers::OwnerStarts)
-                .map_err(cannot_write)?;
+            jobs.put(name, script, IfExists::Replace, Readers::OwnerStarts)?;
         }
         let Some(command) = &order.command else {
             return Ok(order.node.clone());
@@ -329,10 +328,6 @@ fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
         NodeFolder::new(nodes.clone(), &order.node).make_log()?;
     }
     folder.make("jobs", Readers::Owner)
-}
-
-fn cannot_write(error: FolderError) -> LaunchError {
-    LaunchError::Impossible(error.to_string())
 }
 
 /// Refuses anything but a host name before it becomes part of a command: ssh takes a host that

@@ -68,8 +68,8 @@ pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
-    LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal,
-    RulesJournalError, SetQueue, UndoOutcome, cpusets_exclude_others, journal_folders, leftovers,
+    LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal, SetQueue,
+    UndoOutcome, cpusets_exclude_others, journal_folders, leftovers,
 };
 pub use links::{capture_links, read_links};
 pub use peers::{own_user, owner_of_peer};

@@ -42,7 +42,7 @@ pub use memory::{MovedMemory, PageRange};
 pub(super) use own_group::JoinedGroup;
 pub use own_group::cpusets_exclude_others;
 pub use queue::SetQueue;
-pub use rules::{RulesJournal, RulesJournalError};
+pub use rules::RulesJournal;
 
 use super::boot_id;
 use act::System;
@@ -124,6 +124,14 @@ pub enum LedgerError {
     /// The cpusets here cannot isolate.
     #[error("isolated CPUs need cgroup v2: cpusets are of version 1 here")]
     NoIsolation,
+    /// Another file where the journal of rules should be.
+    #[error(
+        "{}: this is not a journal of rules: name another with --state, or remove it", .0.display()
+    )]
+    NotOfRules(PathBuf),
+    /// Another process writes the journal of rules.
+    #[error("{}: another pinwise apply rules uses it; end that, or name another with --state", .0.display())]
+    RulesInUse(PathBuf),
     /// The system refused.
     #[error("{0}: {1}")]
     System(String, io::Error),

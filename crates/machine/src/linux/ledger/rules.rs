@@ -21,30 +21,6 @@ use crate::processes::{self, RuledProcess};
 /// Time for a predecessor's guardian to restore things.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Why the journal cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RulesJournalError {
-    /// The file cannot be made, read or written.
-    #[error("{}: {reason}", .path.display())]
-    File {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        reason: io::Error,
-    },
-    /// Another file.
-    #[error(
-        "{}: this is not a journal of rules: name another with --state, or remove it", .0.display()
-    )]
-    Foreign(PathBuf),
-    /// Another process writes it.
-    #[error("{}: another pinwise apply rules uses it; end that, or name another with --state", .0.display())]
-    InUse(PathBuf),
-    /// It cannot be begun.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
 /// The journal, with its guardian.
 #[derive(Debug)]
 pub struct RulesJournal {
@@ -58,23 +34,20 @@ impl RulesJournal {
     /// left in force. Call while this process has a single thread.
     ///
     /// # Errors
-    /// [`RulesJournalError`].
-    pub fn open(path: &Path) -> Result<(Self, Vec<RuledProcess>), RulesJournalError> {
+    /// [`LedgerError`] if the file is another one or in use, or the guardian cannot be started.
+    pub fn open(path: &Path) -> Result<(Self, Vec<RuledProcess>), LedgerError> {
         let path = path.to_owned();
-        let at = |reason: io::Error| RulesJournalError::File {
-            path: path.clone(),
-            reason,
-        };
+        let at = |reason| LedgerError::System(path.display().to_string(), reason);
         let place = place_of(path.clone());
         place.make_folder().map_err(at)?;
         let lock = lock_of(&path);
         let held = folder::lock(&lock.path, PATIENCE).map_err(at)?;
-        let held = held.ok_or_else(|| RulesJournalError::InUse(path.clone()))?;
+        let held = held.ok_or_else(|| LedgerError::RulesInUse(path.clone()))?;
         let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
         let pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut journal = ChangeJournal::new(boot, pid);
         let before = read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => RulesJournalError::Foreign(path.clone()),
+            io::ErrorKind::InvalidData => LedgerError::NotOfRules(path.clone()),
             _ => at(error),
         })?;
         if let Some(before) = before.filter(|before| before.boot == journal.boot) {
