@@ -78,7 +78,7 @@ impl Framework {
     /// Go lists no sub-benchmarks and JMH no parameters: such a benchmark includes all of them.
     ///
     /// # Errors
-    /// [`FrameworkError::NothingListed`] if it contains no benchmark.
+    /// [`FrameworkError`] if it contains no benchmark.
     pub fn parse_list(self, output: &str) -> Result<Vec<String>, FrameworkError> {
         let names = match self {
             Self::Criterion => criterion::parse_list(output),
@@ -94,7 +94,7 @@ impl Framework {
             .map(str::to_owned)
             .collect();
         if names.is_empty() {
-            return Err(FrameworkError::NothingListed(self.name()));
+            return Err(FrameworkError::nothing_listed(self.name()));
         }
         Ok(names)
     }
@@ -148,7 +148,7 @@ impl FromStr for Framework {
             .find(|framework| framework.name() == text)
             .ok_or_else(|| {
                 let known = Self::ALL.map(Self::name).join(", ");
-                FrameworkError::unknown(text, known)
+                FrameworkError::unknown(text, &known)
             })
     }
 }

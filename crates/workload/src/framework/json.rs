@@ -21,7 +21,7 @@ pub(super) fn report<T: DeserializeOwned>(
     let begins = output
         .match_indices(&key)
         .filter_map(|(at, _)| begin(&output[..at], opening));
-    let mut error = FrameworkError::NoReport(framework);
+    let mut error = FrameworkError::no_report(framework);
     for begin in begins.take(MAX_TRIES) {
         let text = &output[begin..];
         match parse(text).or_else(|_| parse(&replace_bare_numbers(text))) {
