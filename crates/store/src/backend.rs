@@ -136,16 +136,6 @@ impl Store {
         each!(&mut self.backend, store => store.keep(&record))
     }
 
-    /// Writes a record given as text, replacing its older version. An incomplete one is not locked:
-    /// this process is not its writer.
-    ///
-    /// # Errors
-    /// [`StoreError::Record`] if stores do not take it, others if it cannot be written.
-    pub fn keep_json(&mut self, body: &str) -> Result<(), StoreError> {
-        let record = Prepared::of_json(body)?;
-        each!(&mut self.backend, store => store.take_in(&record))
-    }
-
     /// Writes records, each replacing its older version, a few hundred per transaction; returns how
     /// many.
     ///

@@ -12,7 +12,7 @@
 //! let found = store.find(&Filter { text: Some("nginx".to_owned()), ..Filter::default() })?;
 //! assert_eq!(found.total, 0);
 //! // What is not a record of a known kind is not kept.
-//! assert!(store.keep_json(r#"{"schema":"pinwise.unknown/1"}"#).is_err());
+//! assert!(store.create_json(r#"{"schema":"pinwise.unknown/1"}"#).is_err());
 //! # Ok::<(), pinwise_store::StoreError>(())
 //! ```
 

@@ -177,11 +177,6 @@ impl Postgres {
         Ok(())
     }
 
-    /// Writes a record that this process does not continue.
-    pub(crate) fn take_in(&mut self, record: &Prepared) -> Result<(), StoreError> {
-        self.put_or_put_by(record)
-    }
-
     fn put_or_put_by(&mut self, record: &Prepared) -> Result<(), StoreError> {
         let records = std::slice::from_ref(record);
         match put(&self.link, records, Conflict::ReplaceWithRuns) {

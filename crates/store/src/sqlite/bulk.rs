@@ -20,11 +20,6 @@ impl Sqlite {
         keep().map_err(|error| self.explain(&error))
     }
 
-    /// Writes a record that this process does not continue.
-    pub(crate) fn take_in(&mut self, record: &Prepared) -> Result<(), StoreError> {
-        self.keep_all(std::slice::from_ref(record))
-    }
-
     /// Writes records whose ids do not exist; returns how many.
     pub(crate) fn create_all(&mut self, records: &[Prepared]) -> Result<usize, StoreError> {
         let create = || -> rusqlite::Result<usize> {
