@@ -42,14 +42,8 @@ pub struct Chip {
     pub name: &'static str,
     /// Its maker.
     pub vendor: &'static str,
-    /// Year of introduction.
-    pub year: u16,
     /// PAUSE, core cycles, lowest and highest of its machines.
     pub pause_cycles: (f64, f64),
-    /// TPAUSE until a moment that has passed: its minimum cost, core cycles.
-    pub tpause_cycles: Option<(f64, f64)>,
-    /// UMWAIT likewise.
-    pub umwait_cycles: Option<(f64, f64)>,
     /// How it is recognised.
     pub signature: Signature,
     /// A typical clock, GHz, to convert cycles into time.
@@ -69,10 +63,7 @@ impl Chip {
             also,
             name,
             vendor,
-            year,
             pause,
-            tpause,
-            umwait,
             cpuid,
             family,
             models,
@@ -90,10 +81,7 @@ impl Chip {
             also: words(also).collect(),
             name,
             vendor,
-            year: year.parse().ok()?,
             pause_cycles: range(pause)?,
-            tpause_cycles: range(tpause),
-            umwait_cycles: range(umwait),
             signature: Signature {
                 vendor: cpuid,
                 family: family.parse().ok()?,
