@@ -1,5 +1,12 @@
 //! The fifty figures of a node: their names, their values on each kind of server, and what they
 //! depend on.
+//!
+//! The report compares nodes of one kind by ratios, so what must be right is which figures move
+//! together if clocks, memory or threads differ ([`Figure::shift`]). Their heights need only be
+//! plausible. Latencies, bandwidth, clocks and PAUSE are those of `generation`. All other numbers
+//! are made up, and round: rates of kernels (those of real cores, in
+//! `docs/benchmarks/kernels.csv`, lie up to fifteen times higher or lower), how much of their time
+//! is memory's, what SMT adds, times of switching, the bytes that a core has in flight.
 
 use super::fault::Effect;
 use super::generation::Generation;
