@@ -64,9 +64,7 @@ with_defaults! {
         /// Cost of a move, as a multiple of the cost of the lost caches.
         pub(super) migration: f64 = 1.0,
         /// Standard deviation of ln(time) of a placement that no model can explain.
-        #[serde(alias = "residue_sd")]
         pub(super) unexplained_sd: f64 = 0.0,
-        #[serde(alias = "residue_seed")]
         pub(super) unexplained_seed: u64 = 0,
     }
 }

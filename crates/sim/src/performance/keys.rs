@@ -33,8 +33,6 @@ with_defaults! {
         pub(super) slow_cpus: Option<String> = None,
         pub(super) slow_speed: f64 = 0.7,
 
-        /// Issue slots of a core, over what one thread can use alone.
-        pub(super) smt_slots: f64 = 1.0,
         /// Share of computing time lost because siblings divide buffers and inner caches.
         pub(super) smt_partition: f64 = 0.05,
         /// Share of the clock that is lost with all cores of a package active.
@@ -51,8 +49,6 @@ with_defaults! {
         pub(super) l2_load_ns: f64 = 4.0,
         pub(super) llc_load_ns: f64 = 15.0,
 
-        /// Exponent of smooth saturation.
-        pub(super) saturation_sharpness: i32 = 4,
         pub(super) core_gb_per_s: Option<f64> = None,
         pub(super) node_gb_per_s: Option<f64> = None,
         /// Between two packages, in one direction.
@@ -60,8 +56,6 @@ with_defaults! {
         /// Bandwidth at which a moved thread refills from another cache.
         pub(super) cache_gb_per_s: Option<f64> = None,
         pub(super) memory_ns: Option<f64> = None,
-        /// Extra latency of memory of another node of the package.
-        pub(super) near_memory_ns: f64 = 15.0,
         /// Extra latency of memory of another package.
         pub(super) remote_memory_ns: Option<f64> = None,
         /// Latency of memory at full load over that without load.
@@ -93,7 +87,7 @@ pub(super) struct Figures {
 /// Limits of figures, so that products of several stay finite.
 const MIN_FIGURE: f64 = 1e-6;
 const MAX_FIGURE: f64 = 1e6;
-const SHARPEST: i32 = 16;
+const SHARPEST: f64 = 16.0;
 
 impl Keys {
     pub(super) fn check(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
@@ -101,7 +95,6 @@ impl Keys {
         let positive = [
             ("rebalance_s", self.rebalance_s),
             ("slow_speed", Some(self.slow_speed)),
-            ("smt_slots", Some(self.smt_slots)),
             ("l2_load_ns", Some(self.l2_load_ns)),
             ("llc_load_ns", Some(self.llc_load_ns)),
             ("core_gb_per_s", self.core_gb_per_s),
@@ -124,7 +117,6 @@ impl Keys {
             ("smt_partition", self.smt_partition, 0.0, 10.0),
             ("turbo_drop", self.turbo_drop, 0.0, 0.9),
             ("switch_loss", self.switch_loss, 0.0, 10.0),
-            ("near_memory_ns", self.near_memory_ns, 0.0, MAX_FIGURE),
             (
                 "remote_memory_ns",
                 self.remote_memory_ns.unwrap_or(0.0),
@@ -140,12 +132,8 @@ impl Keys {
         ] {
             checker.check_range(key, value, low, high)?;
         }
-        for (key, value) in [
-            ("cache_sharpness", self.cache_sharpness),
-            ("saturation_sharpness", self.saturation_sharpness),
-        ] {
-            checker.check_range(key, f64::from(value), 1.0, f64::from(SHARPEST))?;
-        }
+        let sharpness = f64::from(self.cache_sharpness);
+        checker.check_range("cache_sharpness", sharpness, 1.0, SHARPEST)?;
         self.check_sizes(checker)
     }
 

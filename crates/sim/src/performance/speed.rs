@@ -10,6 +10,9 @@ use super::keys::{Figures, Keys};
 use crate::demand::{Demand, Pages};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 
+/// Additional latency of memory of another node of the package.
+const NEAR_MEMORY_NS: f64 = 15.0;
+
 /// The traffic of pages and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Homes {
@@ -276,7 +279,7 @@ impl SpeedModel<'_> {
                 * if node == cpu.node {
                     0.0
                 } else if self.table.package_of_node[node] == cpu.package {
-                    self.keys.near_memory_ns
+                    NEAR_MEMORY_NS
                 } else {
                     self.figures.remote_memory_ns
                 };
@@ -293,7 +296,7 @@ impl SpeedModel<'_> {
         }
         for (pace, &at) in paces.iter_mut().zip(at) {
             let wanted = wanted[self.table.cpus[at].core];
-            pace.time *= (wanted / self.keys.smt_slots).max(1.0);
+            pace.time *= wanted.max(1.0);
         }
     }
 
@@ -365,28 +368,18 @@ impl SpeedModel<'_> {
         if pace.traffic <= 0.0 {
             return pace.time;
         }
-        let power = |load: f64| {
-            let raised = load.powi(self.keys.saturation_sharpness);
-            raised.min(f64::MAX / 8.0)
-        };
+        let power = |load: f64| load.powi(4).min(f64::MAX / 8.0);
+        let root = |sum: f64| sum.sqrt().sqrt();
         let on_node = power(loaded.node);
-        let use_of_memory = loaded.node / self.root(1.0 + on_node);
+        let use_of_memory = loaded.node / root(1.0 + on_node);
         let queueing = (self.figures.loaded_factor - 1.0) * use_of_memory.powi(4);
         let latency_bound = pace.time + pace.memory * queueing;
         let bound = power(loaded.core) + on_node + power(loaded.link);
-        let bandwidth_bound = pace.time * self.root(bound);
+        let bandwidth_bound = pace.time * root(bound);
         // A smooth maximum, scaled so that no power overflows.
         let longest = latency_bound.max(bandwidth_bound);
         let sum = power(latency_bound / longest) + power(bandwidth_bound / longest);
-        longest * self.root(sum)
-    }
-
-    fn root(&self, sum: f64) -> f64 {
-        match self.keys.saturation_sharpness {
-            // The default exponent, used thousands of times a run.
-            4 => sum.sqrt().sqrt(),
-            sharpness => sum.powf(f64::from(sharpness).recip()),
-        }
+        longest * root(sum)
     }
 }
 

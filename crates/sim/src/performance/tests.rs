@@ -340,8 +340,7 @@ fn the_unexplained_part_belongs_to_a_placement() {
     for (at, cost) in costs.iter().enumerate() {
         assert!(cost.abs() < 0.5 && !costs[..at].contains(cost), "{costs:?}");
     }
-    // With a key as in version 0.1.
-    let other = text.replace("unexplained_sd", "unexplained_seed = 7\nresidue_sd");
+    let other = text.replace("unexplained_sd", "unexplained_seed = 7\nunexplained_sd");
     assert!((truth(&other, "0,2", 2) - truth(&text, "0,2", 2)).abs() > 1e-6);
 }
 
@@ -386,9 +385,8 @@ fn any_number() -> impl Strategy<Value = String> {
     ]
 }
 
-const MACHINE_KEYS: [&str; 16] = [
+const MACHINE_KEYS: [&str; 15] = [
     "rebalance_s",
-    "smt_slots",
     "smt_partition",
     "turbo_drop",
     "switch_loss",
@@ -435,7 +433,7 @@ proptest! {
         bytes in 0u64..1 << 40, group in 1u32..40, sharpness in 1..17,
         threads in 1usize..80, cpus in prop::collection::btree_set(0usize..32, 1..32),
     ) {
-        let text = format!("topology = \"{TREE}\"\n[performance]\npolicy = \"{policy}\"\nsaturation_sharpness = {sharpness}\ncache_sharpness = {sharpness}\n{machine}[workload.default]\nbase_s = {base}\n[workload.default.demand]\nsplit = \"{split}\"\nprivate_bytes = {bytes}\nshared_bytes = {bytes}\ngroup = {group}\n{demand}");
+        let text = format!("topology = \"{TREE}\"\n[performance]\npolicy = \"{policy}\"\ncache_sharpness = {sharpness}\n{machine}[workload.default]\nbase_s = {base}\n[workload.default.demand]\nsplit = \"{split}\"\nprivate_bytes = {bytes}\nshared_bytes = {bytes}\ngroup = {group}\n{demand}");
         if let Ok(mut machine) = SimulatedMachine::from_text("m", &text, 1) {
             let (workload, cpus) = (command("prog", threads), cpus.into_iter().collect());
             let request = request(&workload, &cpus);

@@ -99,8 +99,6 @@ with_defaults! {
 
         /// Caches as seen by a program; empty: those of the true topology.
         pub(crate) caches: Vec<CacheFigure> = Vec::new(),
-        /// The last cache holds only lines evicted from the one before.
-        pub(crate) exclusive_llc: bool = false,
         pub(crate) memory_ns: f64 = 90.0,
         /// Extra latency of memory of another node.
         pub(crate) remote_memory_ns: f64 = 60.0,

@@ -117,17 +117,11 @@ fn served_share(ratio: f64) -> f64 {
 
 /// The caches of a CPU, inner ones first, with their effective sizes.
 fn caches(cpu: usize, truth: &Truth, figures: &Figures) -> Vec<CacheFigure> {
-    let mut caches = if figures.caches.is_empty() {
+    if figures.caches.is_empty() {
         of_topology(cpu, truth)
     } else {
         figures.caches.clone()
-    };
-    if let [.., before, last] = &mut caches[..]
-        && figures.exclusive_llc
-    {
-        last.bytes = last.bytes.saturating_add(before.bytes);
     }
-    caches
 }
 
 /// The caches of the true topology, or usual ones if it has none.
