@@ -1,0 +1,62 @@
+//! The sentence above a difference of profiles.
+
+use super::*;
+use crate::profile::FunctionKind;
+
+fn change(before_s: f64, after_s: f64, is_noise: bool) -> ChangeRecord {
+    let delta_s = after_s - before_s;
+    ChangeRecord {
+        before_samples: 0,
+        after_samples: 0,
+        before_s,
+        after_s,
+        delta_s,
+        low_s: delta_s,
+        high_s: delta_s,
+        is_noise,
+    }
+}
+
+#[test]
+fn the_headline_names_the_function_with_the_largest_part() {
+    let function = |name: &str, own: ChangeRecord| FunctionChangeRecord {
+        function: CalledRecord {
+            name: name.to_owned(),
+            module: None,
+            kind: FunctionKind::User,
+        },
+        seen: SeenIn::Both,
+        own,
+        total: own,
+        waits: change(0.0, 0.0, true),
+    };
+    let line = |own: ChangeRecord| {
+        let grew = function("grew", change(0.0, 1.2, false));
+        let functions = [grew, function("shrank", own)];
+        let none = change(0.0, 0.0, true);
+        headline(&change(4.0, 2.0, false), &none, &functions, "run")
+    };
+    let start = "2.00 s less CPU time per run (4.00 s before, 2.00 s after)";
+    assert_eq!(
+        line(change(1.9, 0.1, false)),
+        format!("{start}, in shrank (1.80 s).")
+    );
+    assert_eq!(
+        line(change(1.0, 0.4, false)),
+        format!("{start}; shrank has the largest part, 600 ms.")
+    );
+    assert_eq!(line(change(1.0, 0.4, true)), format!("{start}."));
+}
+
+#[test]
+fn the_headline_says_whether_waiting_makes_up_the_difference() {
+    let line = |waits_after: f64, is_noise: bool| {
+        let waits = change(3.0, waits_after, false);
+        headline(&change(4.0, 2.0, is_noise), &waits, &[], "run")
+    };
+    assert!(line(1.1, false).contains("less waiting in spin hints"));
+    assert!(!line(2.9, false).contains("waiting"));
+    // More waiting does not explain less time.
+    assert!(!line(5.0, false).contains("waiting"));
+    assert!(line(1.1, true).starts_with("No difference"));
+}
