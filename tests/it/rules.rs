@@ -290,8 +290,11 @@ fn a_process_placed_by_others_stays() {
     let placed = stage.nap();
     stage.wait_until_on(placed, "0");
     assert_eq!(cpus_of(process), last);
-    assert!(stage.end("INT").success());
     // The two processes may be found in either order.
+    stage.wait_until("a refusal", |stage| {
+        stage.read("log").contains("\"refused\"")
+    });
+    assert!(stage.end("INT").success());
     let log = stage.log();
     let is_refusal =
         |event: &&serde_json::Value| event["change"] == "refused" && event["process"] == process;
