@@ -1,9 +1,10 @@
 //! Opened folders, and the files in them. Within a folder every access starts from its descriptor
 //! and uses one name, so no symbolic link is followed and nothing can be exchanged between check and
-//! use. Links are followed on the way to the outermost folder and to the program that is copied; pipes and other files that block are refused.
+//! use. Links are followed on the way to the outermost folder and to the program that is copied;
+//! pipes and other files that block are refused.
 //!
-//! Nothing half-written is ever visible under a name: a file is written beside, synchronised, and
-//! given its name by `link`, which refuses a taken name, or by `rename` if the newest counts.
+//! No reader ever sees a half-written file: it is written under a temporary name, synchronised, and
+//! then named by `link`, which fails if the name is taken, or by `rename`, which replaces.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -18,12 +19,12 @@ use super::error::FolderError;
 use super::trust::Users;
 use pinwise_record::RecordError;
 
-/// Largest file that is read, bytes; a trace's record may be long.
+/// Largest file that is read, bytes; the record of a trace may be long.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Names tried for a temporary file.
 const MAX_TEMPORARY: usize = 10_000;
-/// Mode of folders made above a fleet's.
-const ABOVE: Mode = Mode::from_raw_mode(0o755);
+/// Mode of the parent folders that are made for a fleet.
+const PARENT_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Mode bit: the contents of a folder inherit its group.
 const SETGID: u32 = 0o2000;
 
@@ -41,8 +42,8 @@ pub(super) enum IfExists {
 pub(super) enum Readers {
     /// The owner.
     Owner,
-    /// The owner, who may also execute it.
-    OwnerStarts,
+    /// The owner, who may also execute the file.
+    OwnerExecutes,
     /// The owner, and the group that the fleet is shared with.
     Group,
 }
@@ -52,8 +53,9 @@ pub(super) enum Readers {
 pub(super) struct Folder {
     file: File,
     path: PathBuf,
-    /// If given, everything opened below must be theirs.
+    /// If given, everything opened below must belong to them.
     users: Option<Users>,
+    /// May its group read it?
     is_shared: bool,
 }
 
@@ -73,7 +75,7 @@ impl Folder {
             .open_subfolder(".", OFlags::empty())
             .map_err(|error| FolderError::file(path, error))?;
         folder.path = path.to_owned();
-        folder.reject(users.reason_untrusted(&folder.metadata()?))?;
+        folder.fail_if(users.reason_untrusted(&folder.metadata()?))?;
         folder.users = Some(users.clone());
         Ok(folder)
     }
@@ -82,7 +84,7 @@ impl Folder {
     /// allows lookup and creation only.
     pub(super) fn open_parent(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let folder = Self::descend(path, users, true)?;
-        folder.reject(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
+        folder.fail_if(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
         Ok(folder)
     }
 
@@ -101,10 +103,10 @@ impl Folder {
             let name = name.ok_or_else(|| {
                 FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
             })?;
-            at.reject(users.reason_replaceable(&at.metadata()?, owner))?;
+            at.fail_if(users.reason_replaceable(&at.metadata()?, owner))?;
             let next = match at.open_subfolder(name, OFlags::PATH) {
                 Err(error) if makes_missing && error.kind() == io::ErrorKind::NotFound => {
-                    rustix::fs::mkdirat(&at.file, name, ABOVE)
+                    rustix::fs::mkdirat(&at.file, name, PARENT_MODE)
                         .map_err(io::Error::from)
                         .and_then(|()| at.open_subfolder(name, OFlags::PATH))
                 }
@@ -121,7 +123,6 @@ impl Folder {
             file,
             path,
             users,
-            // Its group may read it.
             is_shared: mode & 0o050 == 0o050,
         })
     }
@@ -140,27 +141,28 @@ impl Folder {
         Ok(self.metadata()?.uid())
     }
 
-    fn reject(&self, fault: Option<String>) -> Result<(), FolderError> {
-        match fault {
+    /// An error if there is a reason not to trust this folder.
+    fn fail_if(&self, untrusted: Option<String>) -> Result<(), FolderError> {
+        match untrusted {
             Some(reason) => Err(FolderError::untrusted(&self.path, reason)),
             None => Ok(()),
         }
     }
 
-    /// A folder in this one.
-    pub(super) fn folder(&self, name: &str) -> Result<Self, FolderError> {
+    /// Opens a folder in this one.
+    pub(super) fn open_folder(&self, name: &str) -> Result<Self, FolderError> {
         let path = self.path.join(name);
         let folder = self
             .open_in(name)
             .map_err(|error| FolderError::file(&path, error))?;
         if let Some(users) = &self.users {
-            folder.reject(users.reason_untrusted(&folder.metadata()?))?;
+            folder.fail_if(users.reason_untrusted(&folder.metadata()?))?;
         }
         Ok(folder)
     }
 
     fn open_in(&self, name: &str) -> io::Result<Self> {
-        self.open_subfolder(one(name)?, OFlags::empty())
+        self.open_subfolder(check_name(name)?, OFlags::empty())
     }
 
     fn open_subfolder(&self, name: &str, more: OFlags) -> io::Result<Self> {
@@ -170,13 +172,18 @@ impl Folder {
         Self::from_file(File::from(opened), path, self.users.clone())
     }
 
-    /// Makes a new folder in this one; `group` may read its shared contents.
-    pub(super) fn create(&self, name: &str, group: Option<u32>) -> Result<Self, FolderError> {
+    /// Makes a folder in this one, which must not exist yet; `group` may read its shared contents.
+    pub(super) fn create_folder(
+        &self,
+        name: &str,
+        group: Option<u32>,
+    ) -> Result<Self, FolderError> {
         let path = self.path.join(name);
-        let wrong = |error| FolderError::file(&path, error);
-        let name = one(name).map_err(wrong)?;
-        rustix::fs::mkdirat(&self.file, name, Mode::RWXU).map_err(|error| wrong(error.into()))?;
-        let mut folder = self.open_in(name).map_err(wrong)?;
+        let file_error = |error| FolderError::file(&path, error);
+        let name = check_name(name).map_err(file_error)?;
+        rustix::fs::mkdirat(&self.file, name, Mode::RWXU)
+            .map_err(|error| file_error(error.into()))?;
+        let mut folder = self.open_in(name).map_err(file_error)?;
         // Inherited ACLs go beyond the mode.
         for list in ["system.posix_acl_default", "system.posix_acl_access"] {
             let _ = rustix::fs::fremovexattr(&folder.file, list);
@@ -188,29 +195,29 @@ impl Folder {
                 FolderError::damaged(&path, format!("{reason} ({error}; are you a member?)"))
             })?;
         }
-        folder.permit(Readers::Group).map_err(wrong)?;
+        folder.set_mode(Readers::Group).map_err(file_error)?;
         Ok(folder)
     }
 
-    /// Makes a folder in this one if it is missing.
-    pub(super) fn make(&self, name: &str, readers: Readers) -> Result<Self, FolderError> {
+    /// Opens a folder in this one, making it if it is missing.
+    pub(super) fn ensure_folder(&self, name: &str, readers: Readers) -> Result<Self, FolderError> {
         let path = self.path.join(name);
-        let wrong = |error| FolderError::file(&path, error);
-        let name = one(name).map_err(wrong)?;
+        let file_error = |error| FolderError::file(&path, error);
+        let name = check_name(name).map_err(file_error)?;
         match rustix::fs::mkdirat(&self.file, name, Mode::RWXU) {
             Ok(()) => {}
-            Err(rustix::io::Errno::EXIST) => return self.folder(name),
-            Err(error) => return Err(wrong(error.into())),
+            Err(rustix::io::Errno::EXIST) => return self.open_folder(name),
+            Err(error) => return Err(file_error(error.into())),
         }
-        let mut folder = self.open_in(name).map_err(wrong)?;
+        let mut folder = self.open_in(name).map_err(file_error)?;
         folder.is_shared = self.is_shared && readers == Readers::Group;
-        self.give(&folder.file).map_err(wrong)?;
-        folder.permit(readers).map_err(wrong)?;
+        self.give_to_owner(&folder.file).map_err(file_error)?;
+        folder.set_mode(readers).map_err(file_error)?;
         Ok(folder)
     }
 
-    /// Sets its mode, whatever the umask.
-    fn permit(&self, readers: Readers) -> io::Result<()> {
+    /// Sets this folder's mode, whatever the umask.
+    fn set_mode(&self, readers: Readers) -> io::Result<()> {
         let mode = match self.is_shared && readers == Readers::Group {
             true => 0o750 | SETGID,
             false => 0o700,
@@ -218,17 +225,16 @@ impl Folder {
         self.file.set_permissions(Permissions::from_mode(mode))
     }
 
-    fn mode(&self, readers: Readers) -> u32 {
+    fn file_mode(&self, readers: Readers) -> u32 {
         match readers {
             Readers::Group if self.is_shared => 0o640,
             Readers::Owner | Readers::Group => 0o600,
-            Readers::OwnerStarts => 0o700,
+            Readers::OwnerExecutes => 0o700,
         }
     }
 
-    /// Gives a new file to the folder's owner, if root makes it for another user, as in a
-    /// container.
-    fn give(&self, made: &File) -> io::Result<()> {
+    /// Gives a new file to the folder's owner if root made it for another user, as in a container.
+    fn give_to_owner(&self, made: &File) -> io::Result<()> {
         let (owner, maker) = (self.file.metadata()?.uid(), made.metadata()?.uid());
         match maker == 0 && owner != 0 {
             true => fchown(made, Some(owner), None),
@@ -236,12 +242,12 @@ impl Folder {
         }
     }
 
-    /// A plain file in it, opened for reading.
-    fn file(&self, name: &str) -> Result<File, FolderError> {
+    /// Opens a regular file in this folder for reading.
+    fn open_file(&self, name: &str) -> Result<File, FolderError> {
         let path = self.path.join(name);
         // Opening a pipe would block.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = one(name).and_then(|name| {
+        let opened = check_name(name).and_then(|name| {
             let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty());
             opened.map_err(io::Error::from)
         });
@@ -265,14 +271,14 @@ impl Folder {
         }
     }
 
-    /// Is this a trusted plain file?
-    pub(super) fn check(&self, name: &str) -> Result<(), FolderError> {
-        self.file(name).map(|_| ())
+    /// Checks that this is a regular file, and a trusted one if [`Users`] are given.
+    pub(super) fn check_file(&self, name: &str) -> Result<(), FolderError> {
+        self.open_file(name).map(|_| ())
     }
 
-    /// The text of a file.
+    /// Reads a text file.
     pub(super) fn read(&self, name: &str) -> Result<String, FolderError> {
-        let file = self.file(name)?;
+        let file = self.open_file(name)?;
         let path = self.path.join(name);
         let mut text = Vec::new();
         file.take(MAX_FILE_BYTES + 1)
@@ -291,10 +297,10 @@ impl Folder {
         })
     }
 
-    /// Its UTF-8 names that are not hidden, sorted.
-    pub(super) fn names(&self) -> Result<Vec<String>, FolderError> {
-        let wrong = |error: rustix::io::Errno| FolderError::file(&self.path, error.into());
-        let entries = Dir::read_from(&self.file).map_err(wrong)?;
+    /// Lists the names in this folder, sorted, except hidden ones and those not in UTF-8.
+    pub(super) fn list_names(&self) -> Result<Vec<String>, FolderError> {
+        let file_error = |error: rustix::io::Errno| FolderError::file(&self.path, error.into());
+        let entries = Dir::read_from(&self.file).map_err(file_error)?;
         let mut names: Vec<String> = entries
             .filter_map(|entry| Some(entry.ok()?.file_name().to_str().ok()?.to_owned()))
             .filter(|name| !name.starts_with('.'))
@@ -303,7 +309,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Writes a whole file atomically; false if it existed, and then it stays.
+    /// Writes a file atomically. False if it existed and was kept.
     pub(super) fn put(
         &self,
         name: &str,
@@ -311,58 +317,61 @@ impl Folder {
         if_exists: IfExists,
         readers: Readers,
     ) -> Result<bool, FolderError> {
-        let wrong = |error| FolderError::file(&self.path.join(name), error);
-        let beside = self.write_beside(name, content, readers).map_err(wrong)?;
-        let named = match if_exists {
-            IfExists::Replace => self.rename(&beside, name).map(|()| true),
-            IfExists::Keep => self.link(&beside, name),
+        let file_error = |error| FolderError::file(&self.path.join(name), error);
+        let temporary = self
+            .write_temporary(name, content, readers)
+            .map_err(file_error)?;
+        let is_written = match if_exists {
+            IfExists::Replace => self.rename(&temporary, name).map(|()| true),
+            IfExists::Keep => self.link(&temporary, name),
         };
-        if if_exists == IfExists::Keep || named.is_err() {
-            self.remove(&beside);
+        if if_exists == IfExists::Keep || is_written.is_err() {
+            self.remove(&temporary);
         }
-        named.map_err(wrong)
+        is_written.map_err(file_error)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.file, from, &self.file, to)?)
     }
 
-    fn link(&self, beside: &str, name: &str) -> io::Result<bool> {
+    /// False if the name is taken.
+    fn link(&self, temporary: &str, name: &str) -> io::Result<bool> {
         let stat = |name: &str| rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW);
-        let linked = rustix::fs::linkat(&self.file, beside, &self.file, name, AtFlags::empty());
+        let linked = rustix::fs::linkat(&self.file, temporary, &self.file, name, AtFlags::empty());
         let Err(error) = linked.map_err(io::Error::from) else {
             return Ok(true);
         };
-        // The answer of NFS may be lost although the link was made.
-        if stat(beside).is_ok_and(|found| found.st_nlink == 2) {
+        // NFS may lose its answer although the link was made.
+        if stat(temporary).is_ok_and(|found| found.st_nlink == 2) {
             return Ok(true);
         }
         match error.kind() {
             io::ErrorKind::AlreadyExists => Ok(false),
-            // File systems without hard links: the first still counts, except for two simultaneous
-            // ones, of which either may.
+            // Without hard links the first file still wins, except that of two simultaneous ones
+            // either may.
             io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => match stat(name) {
                 Ok(_) => Ok(false),
-                Err(_) => self.rename(beside, name).map(|()| true),
+                Err(_) => self.rename(temporary, name).map(|()| true),
             },
             _ => Err(error),
         }
     }
 
-    fn write_beside(&self, name: &str, content: &[u8], readers: Readers) -> io::Result<String> {
-        let name = one(name)?;
+    fn write_temporary(&self, name: &str, content: &[u8], readers: Readers) -> io::Result<String> {
+        let name = check_name(name)?;
         for number in 0..MAX_TEMPORARY {
-            let beside = format!(".{name}.{}-{number}", std::process::id());
-            let mut file = match self.make_file(&beside, readers) {
+            let temporary = format!(".{name}.{}-{number}", std::process::id());
+            let mut file = match self.make_file(&temporary, readers) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made?,
             };
             let written = file.write_all(content).and_then(|()| file.sync_all());
             if let Err(error) = written {
-                self.remove(&beside);
+                self.remove(&temporary);
                 return Err(error);
             }
-            return Ok(beside);
+            return Ok(temporary);
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
@@ -370,14 +379,19 @@ impl Folder {
     /// Makes a new file for writing.
     fn make_file(&self, name: &str, readers: Readers) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let made = rustix::fs::openat(&self.file, one(name)?, flags, Mode::RUSR | Mode::WUSR)?;
+        let made = rustix::fs::openat(
+            &self.file,
+            check_name(name)?,
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        )?;
         let file = File::from(made);
-        self.give(&file)?;
-        file.set_permissions(Permissions::from_mode(self.mode(readers)))?;
+        self.give_to_owner(&file)?;
+        file.set_permissions(Permissions::from_mode(self.file_mode(readers)))?;
         Ok(file)
     }
 
-    /// Makes an empty file, unless it exists, and opens it for writing.
+    /// Opens a file for writing, making it if it is missing.
     pub(super) fn touch(&self, name: &str, readers: Readers) -> Result<File, FolderError> {
         let made = match self.make_file(name, readers) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -396,7 +410,7 @@ impl Folder {
         let source = File::open(from);
         let mut source = source.map_err(|error| FolderError::file(from, error))?;
         let copied = self
-            .make_file(name, Readers::OwnerStarts)
+            .make_file(name, Readers::OwnerExecutes)
             .and_then(|mut file| {
                 io::copy(&mut source, &mut file)?;
                 file.sync_all()
@@ -404,9 +418,9 @@ impl Folder {
         copied.map_err(|error| FolderError::file(&self.path.join(name), error))
     }
 
-    /// When a file was changed, by the clock of the file server.
+    /// When a file was modified, by the clock of the file server.
     pub(super) fn modified_at(&self, name: &str) -> Option<std::time::SystemTime> {
-        self.file(name).ok()?.metadata().ok()?.modified().ok()
+        self.open_file(name).ok()?.metadata().ok()?.modified().ok()
     }
 
     /// Removes a file, which may be gone already.
@@ -415,19 +429,19 @@ impl Folder {
     }
 }
 
-/// For types whose serialisation cannot fail.
-pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
+/// One line of JSON, of a type whose serialisation cannot fail.
+pub(super) fn to_json_line(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');
     text
 }
 
-/// One name, not a path.
-fn one(name: &str) -> io::Result<&str> {
-    match name.is_empty() || name == "." || name == ".." || name.contains('/') {
-        true => Err(io::ErrorKind::InvalidInput.into()),
-        false => Ok(name),
+/// Refuses what is not the name of an entry, such as a path.
+fn check_name(name: &str) -> io::Result<&str> {
+    if name.is_empty() || name == "." || name == ".." || name.contains('/') {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
+    Ok(name)
 }
 
 fn owner_of_root() -> Result<u32, FolderError> {

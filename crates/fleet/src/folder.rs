@@ -1,11 +1,11 @@
 //! The folder that submitter and nodes share.
 //!
 //! ```text
-//! FOLDER/fleet.json                       what was asked; the submitter's
-//! FOLDER/submission.json                  how it was asked, for resumptions
-//! FOLDER/pinwise                          the executable, carried along
-//! FOLDER/nodes/NODE/begun-ATTEMPT.json    an attempt has begun
-//! FOLDER/nodes/NODE/ended-ATTEMPT.json    and has ended by itself
+//! FOLDER/fleet.json                       the fleet's record: nodes, steps, jobs
+//! FOLDER/submission.json                  how it was submitted, for resumptions
+//! FOLDER/pinwise                          the executable for the nodes
+//! FOLDER/nodes/NODE/begun-ATTEMPT.json    the start of an attempt
+//! FOLDER/nodes/NODE/ended-ATTEMPT.json    its end, unless the node was lost
 //! FOLDER/nodes/NODE/STEP.json             the record of a step
 //! FOLDER/nodes/NODE/STEP.done.json        how long it took, in which attempt
 //! FOLDER/nodes/NODE/STEP.failed-ATTEMPT.json
@@ -16,15 +16,15 @@
 //!
 //! It belongs to the submitter and nobody else may read it, except for the records if it is shared
 //! with a group. Its commands are run only if nobody else can have written them
-//! ([`FleetFolder::own`]); results can be read from any folder ([`FleetFolder::open`]). Unreadable
-//! files are reported, not believed.
+//! ([`FleetFolder::open_trusted`]); results can be read from any folder ([`FleetFolder::open`]). Unreadable
+//! files are reported.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use super::error::FolderError;
-use super::files::{Folder, IfExists, Readers, json};
+use super::files::{Folder, IfExists, Readers, to_json_line};
 use super::hostlist::is_node_name;
 use super::launcher::is_job_id;
 use super::node_folder::NodeFolder;
@@ -36,6 +36,15 @@ use pinwise_record::{FleetRecord, RecordError};
 #[derive(Debug, Clone)]
 pub struct FleetFolder {
     folder: Arc<Folder>,
+}
+
+/// What is in the folder of a fleet's nodes.
+#[derive(Debug)]
+pub struct NodeFolders {
+    /// The nodes' folders, by name.
+    pub nodes: Vec<NodeFolder>,
+    /// Other or untrusted entries, each as a message.
+    pub unusable: Vec<String>,
 }
 
 /// The contents and owner of a new fleet's folder.
@@ -60,13 +69,13 @@ impl FleetFolder {
     /// # Errors
     /// [`FolderError`] if it exists already or cannot be made; nothing of it is left then.
     pub fn create(path: &Path, new_folder: &NewFleetFolder<'_>) -> Result<Self, FolderError> {
-        let wrong = |reason| FolderError::file(path, reason);
+        let file_error = |reason| FolderError::file(path, reason);
         let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| wrong(io::ErrorKind::InvalidInput.into()))?;
-        // All must use the same path for nodes.
-        let parent = canonical(path.parent().unwrap_or(path)).map_err(wrong)?;
+        let name = name.ok_or_else(|| file_error(io::ErrorKind::InvalidInput.into()))?;
+        // Submitter and nodes must use the same path.
+        let parent = resolve_links(path.parent().unwrap_or(path)).map_err(file_error)?;
         let parent = Folder::open_parent(&parent, new_folder.users)?;
-        let created = match parent.create(name, new_folder.group) {
+        let created = match parent.create_folder(name, new_folder.group) {
             Err(FolderError::File { reason, .. })
                 if reason.kind() == io::ErrorKind::AlreadyExists =>
             {
@@ -91,11 +100,11 @@ impl FleetFolder {
     }
 
     fn fill(&self, new_folder: &NewFleetFolder<'_>) -> Result<(), FolderError> {
-        self.folder.make("nodes", Readers::Group)?;
-        self.folder.make("files", Readers::Owner)?;
+        self.folder.ensure_folder("nodes", Readers::Group)?;
+        self.folder.ensure_folder("files", Readers::Owner)?;
         self.folder.copy_program("pinwise", new_folder.program)?;
         // It may hold the password of a store.
-        let secret = json(new_folder.submission);
+        let secret = to_json_line(new_folder.submission);
         self.folder.put(
             "submission.json",
             &secret,
@@ -111,13 +120,13 @@ impl FleetFolder {
         let _ = std::fs::remove_dir_all(self.path());
     }
 
-    /// Opens a fleet's folder to read results. It may be a copy or belong to anybody: nothing in it
-    /// may be run.
+    /// Opens a fleet's folder to read results. It may be a copy or belong to anybody, so nothing in
+    /// it may be run.
     ///
     /// # Errors
     /// [`FolderError`] if it does not exist, or its record cannot be read.
     pub fn open(path: &Path) -> Result<(Self, FleetRecord), FolderError> {
-        let folder = canonicalise(path)?;
+        let folder = resolve_existing(path)?;
         let opened = Folder::open(&folder).map_err(|reason| no_fleet(path, reason))?;
         Self::from_folder(opened)
     }
@@ -127,17 +136,18 @@ impl FleetFolder {
     ///
     /// # Errors
     /// [`FolderError::Untrusted`] if others could; as [`FleetFolder::open`].
-    pub fn own(path: &Path, users: &Users) -> Result<(Self, FleetRecord), FolderError> {
-        let folder = canonicalise(path)?;
+    pub fn open_trusted(path: &Path, users: &Users) -> Result<(Self, FleetRecord), FolderError> {
+        let folder = resolve_existing(path)?;
         let opened = match Folder::open_trusted(&folder, users) {
             Err(FolderError::File { reason, .. }) => return Err(no_fleet(path, reason)),
             opened => opened?,
         };
-        let files = ["submission.json", "pinwise"].map(|name| opened.check(name));
-        let folders = ["nodes", "files", "jobs", "log"].map(|name| opened.folder(name).map(|_| ()));
+        let files = ["submission.json", "pinwise"].map(|name| opened.check_file(name));
+        let folders = ["nodes", "files", "jobs", "log"];
+        let folders = folders.map(|name| opened.open_folder(name).map(|_| ()));
         for checked in files.into_iter().chain(folders) {
             match checked {
-                // A copy may lack some; then nothing in it is run.
+                // A copy may lack some of them; nothing in it is run then.
                 Err(FolderError::File { .. }) => {}
                 checked => checked?,
             }
@@ -182,7 +192,7 @@ impl FleetFolder {
         self.folder
             .put(
                 "fleet.json",
-                &json(record),
+                &to_json_line(record),
                 IfExists::Replace,
                 Readers::Group,
             )
@@ -201,8 +211,8 @@ impl FleetFolder {
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be written.
-    pub fn carry(&self, name: &str, content: &[u8]) -> Result<PathBuf, FolderError> {
-        let files = self.folder.folder("files")?;
+    pub fn add_file(&self, name: &str, content: &[u8]) -> Result<PathBuf, FolderError> {
+        let files = self.folder.open_folder("files")?;
         files.put(name, content, IfExists::Replace, Readers::Owner)?;
         Ok(files.path().join(name))
     }
@@ -211,45 +221,46 @@ impl FleetFolder {
     ///
     /// # Errors
     /// [`FolderError`] if the file system has no locks.
-    pub fn turn(&self) -> Result<std::fs::File, FolderError> {
+    pub fn lock(&self) -> Result<std::fs::File, FolderError> {
         let file = self.folder.touch("turn", Readers::Owner)?;
         file.lock()
             .map_err(|error| FolderError::file(&self.path().join("turn"), error))?;
         Ok(file)
     }
 
-    /// A node's folder, made if it is missing.
+    /// Opens a node's folder, making it if it is missing.
     ///
     /// # Errors
     /// [`FolderError`] if the name is not a node's, or the folder cannot be made.
-    pub fn make_node(&self, name: &str) -> Result<NodeFolder, FolderError> {
+    pub fn ensure_node(&self, name: &str) -> Result<NodeFolder, FolderError> {
         if !is_node_name(name) {
             let path = self.path().join("nodes").join(name);
-            let reason = "names of nodes have letters, digits, -, _ and . only; report is taken";
+            let reason =
+                "names of nodes have letters, digits, -, _ and . only, and 'report' is reserved";
             return Err(FolderError::damaged(&path, reason));
         }
-        // Does not recreate a removed fleet folder.
-        let nodes = self.folder.folder("nodes")?;
-        nodes.make(name, Readers::Group)?;
+        // Not made again: the fleet's folder may have been removed.
+        let nodes = self.folder.open_folder("nodes")?;
+        nodes.ensure_folder(name, Readers::Group)?;
         Ok(NodeFolder::new(Arc::new(nodes), name))
     }
 
-    /// Folders of nodes, by name, and any other files among them.
+    /// Lists the folders of nodes.
     ///
     /// # Errors
     /// [`FolderError`] if they cannot be listed.
-    pub fn nodes(&self) -> Result<(Vec<NodeFolder>, Vec<String>), FolderError> {
-        let nodes = Arc::new(self.folder.folder("nodes")?);
-        let (mut found, mut strange) = (Vec::new(), Vec::new());
-        for name in nodes.names()? {
-            let inner = nodes.path().join(&name);
-            match nodes.folder(&name) {
-                Ok(_) if is_node_name(&name) => found.push(NodeFolder::new(nodes.clone(), &name)),
-                Err(error @ FolderError::Untrusted { .. }) => strange.push(error.to_string()),
-                _ => strange.push(format!("{}: not a node's folder", inner.display())),
+    pub fn list_nodes(&self) -> Result<NodeFolders, FolderError> {
+        let parent = Arc::new(self.folder.open_folder("nodes")?);
+        let (mut nodes, mut unusable) = (Vec::new(), Vec::new());
+        for name in parent.list_names()? {
+            let path = parent.path().join(&name);
+            match parent.open_folder(&name) {
+                Ok(_) if is_node_name(&name) => nodes.push(NodeFolder::new(parent.clone(), &name)),
+                Err(error @ FolderError::Untrusted { .. }) => unusable.push(error.to_string()),
+                _ => unusable.push(format!("{}: not a node's folder", path.display())),
             }
         }
-        Ok((found, strange))
+        Ok(NodeFolders { nodes, unusable })
     }
 }
 
@@ -260,21 +271,21 @@ fn no_fleet(path: &Path, reason: io::Error) -> FolderError {
     }
 }
 
-fn canonicalise(path: &Path) -> Result<PathBuf, FolderError> {
+fn resolve_existing(path: &Path) -> Result<PathBuf, FolderError> {
     path.canonicalize().map_err(|reason| no_fleet(path, reason))
 }
 
-/// A path without symbolic links, which others could change later; its end may be missing.
+/// Resolves symbolic links, which others could change later; the end of the path may be missing.
 ///
 /// # Errors
 /// The system's error.
-pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+pub fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
                 return Err(error);
             };
-            Ok(canonical(parent)?.join(name))
+            Ok(resolve_links(parent)?.join(name))
         }
         found => found,
     }

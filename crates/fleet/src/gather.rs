@@ -1,5 +1,5 @@
-//! From the folder into a store. Records have ids, so that repeated gathering, or delivery by the
-//! node itself, stores each once.
+//! Copies records from a fleet's folder into a store. Records have ids, so each is stored once even
+//! if it is gathered repeatedly or delivered by the node itself.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use pinwise_store::{Store, StoreError, Stored};
 
 /// The result of gathering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Gathered {
-    /// Nodes with any data.
+pub struct GatherOutcome {
+    /// Nodes that have started an attempt or finished a step.
     pub nodes: usize,
     /// Records of steps that are new to the store.
     pub new: usize,
-    /// Records of steps that the store had already.
+    /// Records of steps that were already in the store.
     pub known: usize,
     /// Files that cannot be used, each with the reason.
     pub unusable: Vec<String>,
@@ -44,7 +44,7 @@ pub enum GatherError {
     },
 }
 
-/// Stores everything in a folder. `reasons`: the scheduler's reasons why nodes lack something, by
+/// Stores all records of a folder. `reasons`: why steps are missing according to the scheduler, by
 /// node.
 ///
 /// # Errors
@@ -54,17 +54,17 @@ pub fn gather(
     fleet: &FleetRecord,
     reasons: &BTreeMap<String, String>,
     store: &mut Store,
-) -> Result<Gathered, GatherError> {
-    keep_fleet(fleet, store)?;
-    let (nodes, strange) = folder.nodes()?;
-    let mut gathered = Gathered {
-        unusable: strange,
-        ..Gathered::default()
+) -> Result<GatherOutcome, GatherError> {
+    store_fleet(fleet, store)?;
+    let folders = folder.list_nodes()?;
+    let mut gathered = GatherOutcome {
+        unusable: folders.unusable,
+        ..GatherOutcome::default()
     };
-    for node in nodes {
+    for node in folders.nodes {
         let mut snapshot = node.read_all(fleet)?;
         gathered.unusable.append(&mut snapshot.unusable);
-        // A folder alone says nothing about the node.
+        // A folder that nothing was written to says nothing about the node.
         if snapshot.newest.is_none() && snapshot.done.is_empty() {
             continue;
         }
@@ -88,32 +88,32 @@ fn explain(snapshot: &mut NodeSnapshot, reason: Option<&String>) {
 /// Stores the fleet's record, unless another fleet has its id.
 ///
 /// # Errors
-/// [`GatherError`] if one has, or the store cannot be written.
-pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherError> {
-    let Some(there) = load_exact(&fleet.id, store)? else {
+/// [`GatherError::OtherFleet`], or if the store cannot be read or written.
+pub fn store_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherError> {
+    let Some(stored) = load_exact(&fleet.id, store)? else {
         return Ok(store.keep(fleet)?);
     };
-    let there: FleetRecord = match there.decode() {
-        Ok(there) => there,
+    let stored: FleetRecord = match stored.decode() {
+        Ok(record) => record,
         Err(_) => {
             return Err(GatherError::OtherFleet {
                 id: fleet.id.clone(),
-                started: there.entry.time,
-                host: there.entry.host,
+                started: stored.entry.time,
+                host: stored.entry.host,
             });
         }
     };
-    if (&there.started, &there.host) != (&fleet.started, &fleet.host) {
+    if (&stored.started, &stored.host) != (&fleet.started, &fleet.host) {
         return Err(GatherError::OtherFleet {
             id: fleet.id.clone(),
-            started: there.header.started,
-            host: there.host,
+            started: stored.header.started,
+            host: stored.host,
         });
     }
-    // Tags may have been changed since.
+    // The user may have changed its tags in the store.
     let mut newer = fleet.clone();
-    newer.tags.clone_from(&there.tags);
-    if newer != there {
+    newer.tags.clone_from(&stored.tags);
+    if newer != stored {
         store.keep(&newer)?;
     }
     Ok(())
@@ -124,10 +124,10 @@ fn store_node(
     node: &NodeFolder,
     snapshot: &NodeSnapshot,
     store: &mut Store,
-    gathered: &mut Gathered,
+    gathered: &mut GatherOutcome,
 ) -> Result<(), GatherError> {
     for step in &snapshot.done {
-        let Some(body) = node.record(&snapshot.record.fleet, step)? else {
+        let Some(body) = node.read_record(&snapshot.record.fleet, step)? else {
             continue;
         };
         match store.create_json(&body) {

@@ -71,8 +71,8 @@ pub struct JobState {
     pub node: Option<String>,
     /// Its stage.
     pub stage: Stage,
-    /// The scheduler's words for the state, and its reason.
-    pub words: String,
+    /// The state in the scheduler's words, with its reason.
+    pub description: String,
     /// Number of restarts.
     pub restarts: u32,
 }
@@ -104,20 +104,20 @@ pub enum LaunchError {
         hint: String,
     },
     /// It refused, with this message.
-    #[error("{program}: {words}")]
+    #[error("{program}: {message}")]
     Refused {
         /// The program.
         program: String,
         /// Its message on one line.
-        words: String,
+        message: String,
     },
-    /// Its output is not understood.
-    #[error("unexpected output of {program}: {words}")]
-    Strange {
+    /// Its output cannot be parsed.
+    #[error("unexpected output of {program}: {output}")]
+    UnexpectedOutput {
         /// The program.
         program: String,
-        /// Its output.
-        words: String,
+        /// Its output on one line.
+        output: String,
     },
     /// It lacks a requested feature.
     #[error("{0}")]
@@ -177,7 +177,7 @@ pub trait Launcher {
     /// [`LaunchError`].
     fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError>;
 
-    /// Cancels jobs; ended ones are no error.
+    /// Cancels jobs; ended ones are skipped.
     ///
     /// # Errors
     /// [`LaunchError`].
@@ -193,12 +193,12 @@ pub(super) fn one_line<'a>(lines: impl Iterator<Item = &'a str>) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    let mut words = plain(&lines.join("; "));
-    if let Some((end, _)) = words.char_indices().nth(LONGEST_MESSAGE) {
-        words.truncate(end);
-        words.push('…');
+    let mut line = plain(&lines.join("; "));
+    if let Some((end, _)) = line.char_indices().nth(LONGEST_MESSAGE) {
+        line.truncate(end);
+        line.push('…');
     }
-    words
+    line
 }
 
 /// Makes control characters visible and harmless.

@@ -2,13 +2,13 @@
 //! gathers the results.
 //!
 //! Submitter and nodes share a folder ([`folder`]): nodes write their results there, and the
-//! submitter reads them. Nothing here measures, a node's files are checked before they are
-//! believed, and nothing is run from a folder that others could have written ([`trust`]).
+//! submitter reads them. Nothing here measures, a node's files are checked before they are used,
+//! and nothing is run from a folder that others could have written ([`trust`]).
 //!
 //! ```
 //! use pinwise_fleet::{hostlist, record_id};
 //!
-//! // Nodes as Slurm writes them: zeros stay, doubles count once.
+//! // Nodes as Slurm writes them: leading zeros are kept, duplicates dropped.
 //! let nodes = hostlist::expand("rack[1-2]n[08-10],rack1n08")?;
 //! assert_eq!(nodes.len(), 6);
 //! assert_eq!(hostlist::compress(&nodes[..3]), "rack1n[08-10]");
@@ -39,8 +39,8 @@ pub mod trust;
 /// Longest id of a fleet: with its prefix it must fit into a tag.
 const LONGEST_ID: usize = 50;
 
-/// Checks the id of a fleet: at most 50 letters, digits, `-` (not first) and `_`, and not `last`. In ids of records, a dot separates fleet
-/// and node.
+/// Checks the id of a fleet: at most 50 letters, digits, `-` (not first) and `_`, and not `last`. In
+/// ids of records, a dot separates fleet and node.
 ///
 /// # Errors
 /// What is wrong with it, as text.

@@ -69,8 +69,8 @@ pub fn run_missing_steps(
     begun: AttemptStart,
     runner: &mut dyn Runner,
 ) -> Result<AttemptOutcome, FolderError> {
-    let place = folder.make_node(node)?;
-    let begun = place.claim(begun)?;
+    let place = folder.ensure_node(node)?;
+    let begun = place.claim_attempt(begun)?;
     runner.report(&format!(
         "{}: attempt {} of node {node} of fleet {}",
         begun.started, begun.attempt, fleet.id
@@ -85,11 +85,11 @@ pub fn run_missing_steps(
     let mut is_whole = attempt.write_node(runner)?;
     let mut interrupted = None;
     for step in &fleet.steps {
-        if place.record(&fleet.id, &step.name)?.is_some() {
+        if place.read_record(&fleet.id, &step.name)?.is_some() {
             continue;
         }
         // It may have vanished, or have become writable for others.
-        FleetFolder::own(folder.path(), users)?;
+        FleetFolder::open_trusted(folder.path(), users)?;
         interrupted = attempt.run_step(step, runner)?;
         is_whole = attempt.write_node(runner)?;
         if interrupted.is_some() {
@@ -109,7 +109,7 @@ pub fn run_missing_steps(
         ended: runner.now(),
         why: interrupted,
     };
-    place.end(begun.attempt, &ended)?;
+    place.put_end(begun.attempt, &ended)?;
     Ok(outcome)
 }
 
@@ -129,7 +129,7 @@ impl Attempt<'_> {
         runner: &mut dyn Runner,
     ) -> Result<Option<String>, FolderError> {
         runner.report(&format!("{}: step {}", runner.now(), step.name));
-        let stem = self.place.output_stem(&step.name, self.number)?;
+        let stem = self.place.make_output(&step.name, self.number)?;
         let (end, elapsed) = runner.run(step, &stem);
         let [out, err] = self.place.take_output(&step.name, self.number);
         let body = self.record_from_output(step, &end, out);

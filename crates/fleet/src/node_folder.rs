@@ -1,4 +1,4 @@
-//! What one node has written: attempts, records, failures; combined into the node's record.
+//! What one node has written: attempts, records and failures, combined into the node's record.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::error::FolderError;
-use super::files::{Folder, IfExists, Readers, json};
+use super::files::{Folder, IfExists, Readers, to_json_line};
 use super::record_id;
 use pinwise_record::{
     FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, id_of,
@@ -38,7 +38,7 @@ pub struct AttemptStart {
     pub clock_ahead_s: Option<f64>,
 }
 
-/// An attempt that ended by itself, not with its node.
+/// The end of an attempt that was not cut off by the loss of its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttemptEnd {
@@ -64,7 +64,7 @@ pub struct Failure {
     pub stderr: Vec<String>,
 }
 
-/// Written next to a record.
+/// How a step was done; written next to its record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct StepCompletion {
@@ -73,10 +73,11 @@ struct StepCompletion {
     elapsed_s: f64,
 }
 
-/// Nobody else may change a step's output before it becomes a record.
-const OWN: &str = ".own";
+/// The folder for output of running steps. It is private, so that nobody can change output before
+/// it becomes a record.
+const PRIVATE: &str = ".own";
 /// Extensions of the files with a step's output.
-const ENDINGS: [&str; 2] = ["stdout", "stderr"];
+const OUTPUT_EXTENSIONS: [&str; 2] = ["stdout", "stderr"];
 
 /// A node's folder. It is opened for each operation: a fleet may have more nodes than a process may
 /// have open files.
@@ -109,55 +110,55 @@ impl NodeFolder {
         }
     }
 
-    fn folder(&self) -> Result<Folder, FolderError> {
-        self.nodes.folder(&self.name)
+    fn open(&self) -> Result<Folder, FolderError> {
+        self.nodes.open_folder(&self.name)
     }
 
-    /// A private folder inside it, made if missing.
-    fn private_folder(&self) -> Result<Folder, FolderError> {
-        self.folder()?.make(OWN, Readers::Owner)
+    fn open_private(&self) -> Result<Folder, FolderError> {
+        self.open()?.ensure_folder(PRIVATE, Readers::Owner)
     }
 
-    /// The node.
+    /// The node's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The stem of a running step's output files: `STEM.stdout`, `STEM.stderr`.
+    /// Makes the files for a running step's output, `STEM.stdout` and `STEM.stderr`, and returns
+    /// the path of their stem.
     ///
     /// # Errors
     /// [`FolderError`] if they cannot be made.
-    pub fn output_stem(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
-        let own = self.private_folder()?;
+    pub fn make_output(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
+        let folder = self.open_private()?;
         let stem = format!("{step}.{attempt}");
-        for ending in ENDINGS {
-            // A later creator would leave its mode to the umask.
-            own.touch(&format!("{stem}.{ending}"), Readers::Owner)?;
+        for extension in OUTPUT_EXTENSIONS {
+            // If the step made them, their mode would depend on the umask.
+            folder.touch(&format!("{stem}.{extension}"), Readers::Owner)?;
         }
-        Ok(own.path().join(stem))
+        Ok(folder.path().join(stem))
     }
 
-    /// Takes a step's output and error, and removes the files.
+    /// Reads a step's standard output and standard error, and removes the files.
     ///
     /// # Errors
     /// [`FolderError`] for each that cannot be read.
     pub(super) fn take_output(&self, step: &str, attempt: u32) -> [Result<String, FolderError>; 2] {
-        ENDINGS.map(|ending| {
-            let own = self.private_folder()?;
-            let name = format!("{step}.{attempt}.{ending}");
-            let text = own.read(&name);
-            own.remove(&name);
+        OUTPUT_EXTENSIONS.map(|extension| {
+            let folder = self.open_private()?;
+            let name = format!("{step}.{attempt}.{extension}");
+            let text = folder.read(&name);
+            folder.remove(&name);
             text
         })
     }
 
-    /// Spool directory for records that the store could not take.
+    /// Where records are kept that the store could not take.
     ///
     /// # Errors
-    /// [`FolderError`] if it cannot be made.
-    pub fn spool(&self) -> Result<PathBuf, FolderError> {
-        Ok(self.private_folder()?.path().join("spool"))
+    /// [`FolderError`] if the node's folder cannot be used.
+    pub fn spool_path(&self) -> Result<PathBuf, FolderError> {
+        Ok(self.open_private()?.path().join("spool"))
     }
 
     /// Makes the file for the node's output, which a shell or a scheduler then opens.
@@ -165,24 +166,24 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] if it cannot be made.
     pub fn make_log(&self) -> Result<(), FolderError> {
-        self.folder()?.touch("log", Readers::Group).map(|_| ())
+        self.open()?.touch("log", Readers::Group).map(|_| ())
     }
 
-    /// Claims the next attempt; two simultaneous callers get different ones.
+    /// Claims the number of the next attempt; simultaneous callers get different ones.
     ///
     /// # Errors
     /// [`FolderError`] if nothing can be written.
-    pub fn claim(&self, begun: AttemptStart) -> Result<AttemptStart, FolderError> {
-        let folder = self.folder()?;
+    pub fn claim_attempt(&self, begun: AttemptStart) -> Result<AttemptStart, FolderError> {
+        let folder = self.open()?;
         let mut begun = AttemptStart {
-            clock_ahead_s: clock_ahead_s(&folder),
+            clock_ahead_s: measure_clock_ahead_s(&folder),
             ..begun
         };
-        let newest = attempt_numbers(&folder)?.last().copied().unwrap_or(0);
+        let newest = list_attempts(&folder)?.last().copied().unwrap_or(0);
         for attempt in newest + 1..=MAX_ATTEMPTS {
             begun.attempt = attempt;
             let name = format!("begun-{attempt}.json");
-            if folder.put(&name, &json(&begun), IfExists::Keep, Readers::Group)? {
+            if folder.put(&name, &to_json_line(&begun), IfExists::Keep, Readers::Group)? {
                 return Ok(begun);
             }
         }
@@ -193,11 +194,11 @@ impl NodeFolder {
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be written.
-    pub fn end(&self, attempt: u32, ended: &AttemptEnd) -> Result<(), FolderError> {
-        self.replace(&format!("ended-{attempt}.json"), &json(ended))
+    pub fn put_end(&self, attempt: u32, ended: &AttemptEnd) -> Result<(), FolderError> {
+        self.replace(&format!("ended-{attempt}.json"), &to_json_line(ended))
     }
 
-    /// Writes the record of a step; false if there was one, which stays.
+    /// Writes the record of a step. False if there is one already, which is kept.
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be written.
@@ -209,7 +210,7 @@ impl NodeFolder {
         ended: &str,
         elapsed_s: f64,
     ) -> Result<bool, FolderError> {
-        let folder = self.folder()?;
+        let folder = self.open()?;
         let name = format!("{step}.json");
         let is_first = folder.put(&name, body.as_bytes(), IfExists::Keep, Readers::Group)?;
         if is_first {
@@ -218,7 +219,7 @@ impl NodeFolder {
                 ended: ended.to_owned(),
                 elapsed_s,
             };
-            self.replace(&format!("{step}.done.json"), &json(&done))?;
+            self.replace(&format!("{step}.done.json"), &to_json_line(&done))?;
         }
         Ok(is_first)
     }
@@ -229,7 +230,7 @@ impl NodeFolder {
     /// [`FolderError`] if it cannot be written.
     pub fn put_failure(&self, step: &str, failure: &Failure) -> Result<(), FolderError> {
         let name = format!("{step}.failed-{}.json", failure.attempt);
-        self.replace(&name, &json(failure))
+        self.replace(&name, &to_json_line(failure))
     }
 
     /// Rewrites the node's record.
@@ -237,25 +238,25 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] if it cannot be written.
     pub fn put_node(&self, record: &FleetNode) -> Result<(), FolderError> {
-        self.replace("node.json", &json(record))
+        self.replace("node.json", &to_json_line(record))
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
-        let folder = self.folder()?;
+        let folder = self.open()?;
         folder
             .put(name, content, IfExists::Replace, Readers::Group)
             .map(|_| ())
     }
 
-    /// The record of a step; `None` if there is none.
+    /// Reads the record of a step; `None` if there is none.
     ///
     /// # Errors
     /// [`FolderError`] if it is damaged, newer, or of another fleet, node or step.
-    pub fn record(&self, fleet: &str, step: &str) -> Result<Option<String>, FolderError> {
-        self.record_in(&self.folder()?, fleet, step)
+    pub fn read_record(&self, fleet: &str, step: &str) -> Result<Option<String>, FolderError> {
+        self.read_record_in(&self.open()?, fleet, step)
     }
 
-    fn record_in(
+    fn read_record_in(
         &self,
         folder: &Folder,
         fleet: &str,
@@ -287,7 +288,8 @@ impl NodeFolder {
         self.read_new(fleet, &mut BTreeMap::new())
     }
 
-    /// The same, but skips records whose figures are known, and adds the figures of new ones.
+    /// Like [`NodeFolder::read_all`], but skips records whose figures are in `known`, and adds the
+    /// figures of the others to it.
     ///
     /// # Errors
     /// As [`NodeFolder::read_all`].
@@ -296,9 +298,9 @@ impl NodeFolder {
         fleet: &FleetRecord,
         known: &mut BTreeMap<String, Vec<NodeFigure>>,
     ) -> Result<NodeSnapshot, FolderError> {
-        let folder = &self.folder()?;
+        let folder = &self.open()?;
         let mut unusable = Vec::new();
-        let attempts = attempt_numbers(folder)?;
+        let attempts = list_attempts(folder)?;
         let begun = read_attempts(folder, &attempts, &mut unusable);
         let mut done = Vec::new();
         let mut steps = Vec::new();
@@ -307,7 +309,7 @@ impl NodeFolder {
         for step in &fleet.steps {
             let name = &step.name;
             if !known.contains_key(name) {
-                match self.record_in(folder, &fleet.id, name) {
+                match self.read_record_in(folder, &fleet.id, name) {
                     Ok(Some(body)) => {
                         known.insert(name.clone(), NodeFigure::all_of(name, &body));
                     }
@@ -326,7 +328,7 @@ impl NodeFolder {
                 done.push(name.clone());
             }
         }
-        let is_whole = steps.iter().all(|step| step.state == StepState::Done);
+        let is_complete = steps.iter().all(|step| step.state == StepState::Done);
         let newest = begun.last().cloned();
         let latest_with_host = begun.iter().rev().find(|b| b.host.is_some());
         let mut tags = fleet.tags.clone();
@@ -343,7 +345,7 @@ impl NodeFolder {
             ),
             fleet: fleet.id.clone(),
             node: self.name.clone(),
-            ended: last_end.filter(|_| is_whole),
+            ended: last_end.filter(|_| is_complete),
             attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
             host: latest_with_host.and_then(|b| b.host.clone()),
             settings: latest_with_host
@@ -364,36 +366,35 @@ impl NodeFolder {
     }
 }
 
-/// How far this host's clock is ahead of the file server's.
-fn clock_ahead_s(folder: &Folder) -> Option<f64> {
+/// Measures how far this host's clock is ahead of the file server's, seconds.
+fn measure_clock_ahead_s(folder: &Folder) -> Option<f64> {
     let name = format!(".clock.{}", std::process::id());
     folder
         .put(&name, b"", IfExists::Replace, Readers::Owner)
         .ok()?;
-    let changed_at = folder.modified_at(&name);
+    let server_time = folder.modified_at(&name);
     folder.remove(&name);
     #[expect(
         clippy::disallowed_methods,
-        reason = "the node's clock is held against the folder's"
+        reason = "the node's clock is compared with the file server's"
     )]
-    let own = SystemTime::now();
-    let ahead = own
-        .duration_since(changed_at?)
+    let node_time = SystemTime::now();
+    let ahead = node_time
+        .duration_since(server_time?)
         .map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
     Some((ahead * 1e3).round() / 1e3)
 }
 
-/// Numbers of the attempts that have begun, ascending.
-fn attempt_numbers(folder: &Folder) -> Result<Vec<u32>, FolderError> {
-    let names = folder.names()?;
-    let number = |name: &str, prefix: &str| {
-        let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
+/// Lists the numbers of the attempts that have begun, ascending.
+fn list_attempts(folder: &Folder) -> Result<Vec<u32>, FolderError> {
+    let names = folder.list_names()?;
+    let number = |name: &String| {
+        let digits = name.strip_prefix("begun-")?.strip_suffix(".json")?;
         digits.parse::<u32>().ok().filter(|n| *n <= MAX_ATTEMPTS)
     };
-    let begun = names.iter().filter_map(|name| number(name, "begun-"));
-    let mut found: Vec<u32> = begun.collect();
-    found.sort_unstable();
-    Ok(found)
+    let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 fn read_attempts(
@@ -420,10 +421,10 @@ fn read_ended(
     unusable: &mut Vec<String>,
 ) -> Option<AttemptEnd> {
     let name = format!("ended-{}.json", newest?.attempt);
-    value_or_note(folder.read_json(&name), unusable)
+    keep_usable(folder.read_json(&name), unusable)
 }
 
-/// A step, and when it ended. `record`: its record's id, if any.
+/// Reads how a step went, and when it was done. `record`: its record's id, if any.
 fn read_step(
     folder: &Folder,
     step: &str,
@@ -442,7 +443,7 @@ fn read_step(
     };
     if record.is_some() {
         let done: Option<StepCompletion> =
-            value_or_note(folder.read_json(&format!("{step}.done.json")), unusable);
+            keep_usable(folder.read_json(&format!("{step}.done.json")), unusable);
         let found = NodeStep {
             state: StepState::Done,
             record,
@@ -454,7 +455,7 @@ fn read_step(
     }
     let failure = attempts.iter().rev().find_map(|attempt| {
         let name = format!("{step}.failed-{attempt}.json");
-        let failure = value_or_note::<Failure>(folder.read_json(&name), unusable);
+        let failure = keep_usable::<Failure>(folder.read_json(&name), unusable);
         failure.map(|failure| (*attempt, failure))
     });
     match failure {
@@ -472,8 +473,8 @@ fn read_step(
     }
 }
 
-/// Returns the value read. A file that exists but cannot be used goes to `unusable`.
-fn value_or_note<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
+/// Keeps the value; a file that exists but cannot be used is added to `unusable`.
+fn keep_usable<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
         Err(error) => {

@@ -39,7 +39,7 @@ impl Launcher for Slurm {
 
     fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError> {
         let format = format!("--format={}", nodes::FORMAT);
-        let arguments = words(&["--noheader", "--Node", "--all", &format]);
+        let arguments = to_strings(&["--noheader", "--Node", "--all", &format]);
         let known = call("sinfo", &arguments)?.require_success("sinfo")?;
         nodes::choose(wanted, &nodes::parse(&known)?)
     }
@@ -50,19 +50,19 @@ impl Launcher for Slurm {
         wanted: &NodeRequest,
         choice: &Choice,
     ) -> Result<String, LaunchError> {
-        let jobs = script::jobs(task, wanted, choice)?;
-        let mut on_job = script::script(task)?;
-        on_job.push('\n');
+        let jobs = script::plan_jobs(task, wanted, choice)?;
+        let mut text = script::write_script(task)?;
+        text.push('\n');
         for job in jobs.iter().take(MAX_SHOWN) {
-            on_job.push_str(&format!("sbatch {}\n", shell::line(&job.words)));
+            text.push_str(&format!("sbatch {}\n", shell::line(&job.arguments)));
         }
         if jobs.len() > MAX_SHOWN {
             let more = jobs.len() - MAX_SHOWN;
-            on_job.push_str(&format!(
+            text.push_str(&format!(
                 "… and {more} more like these, one for each node\n"
             ));
         }
-        Ok(on_job)
+        Ok(text)
     }
 
     fn submit(
@@ -73,12 +73,12 @@ impl Launcher for Slurm {
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
-        let jobs = script::jobs(task, wanted, choice)?;
-        write_script(&task.folder, &script::script(task)?)?;
-        for script::JobRequest { node, words } in jobs {
-            let output = call("sbatch", &words)?.require_success("sbatch")?;
+        let jobs = script::plan_jobs(task, wanted, choice)?;
+        save_script(&task.folder, &script::write_script(task)?)?;
+        for script::JobRequest { node, arguments } in jobs {
+            let output = call("sbatch", &arguments)?.require_success("sbatch")?;
             on_job(FleetJob {
-                id: job_id(&output)?,
+                id: parse_job_id(&output)?,
                 node,
                 submitted: submitted.to_owned(),
             });
@@ -89,7 +89,7 @@ impl Launcher for Slurm {
     fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
         let mut states = Vec::new();
         for some in jobs.chunks(MAX_AT_ONCE) {
-            states.extend(states_of(task, some)?);
+            states.extend(query_states(task, some)?);
         }
         Ok(states)
     }
@@ -99,7 +99,7 @@ impl Launcher for Slurm {
         for some in jobs.chunks(MAX_AT_ONCE) {
             // scancel fails if one of the jobs is unknown, and would end a job of another name if
             // numbers were reused.
-            let listed = queue(&name, some)?;
+            let listed = query_queue(&name, some)?;
             let open = listed
                 .iter()
                 .filter(|one| matches!(one.stage, Stage::Queued | Stage::Running));
@@ -107,7 +107,7 @@ impl Launcher for Slurm {
             if open.is_empty() {
                 continue;
             }
-            let mut arguments = words(&["--quiet"]);
+            let mut arguments = to_strings(&["--quiet"]);
             arguments.extend(open);
             call("scancel", &arguments)?.require_success("scancel")?;
         }
@@ -115,13 +115,16 @@ impl Launcher for Slurm {
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn to_strings(arguments: &[&str]) -> Vec<String> {
+    arguments
+        .iter()
+        .map(|&argument| argument.to_owned())
+        .collect()
 }
 
-fn states_of(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+fn query_states(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
     let name = script::job_name(&task.fleet);
-    let mut listed = queue(&name, jobs)?;
+    let mut listed = query_queue(&name, jobs)?;
     let restarts = squeue(&format!("--Format={}", jobs::RESTARTS), jobs)?;
     let known: BTreeSet<String> = listed.iter().map(|one| one.job.clone()).collect();
     let forgotten: Vec<&FleetJob> = jobs.iter().filter(|job| !known.contains(&job.id)).collect();
@@ -133,25 +136,25 @@ fn states_of(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchErro
     ))
 }
 
-/// The queue's entries for jobs.
-fn queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<ListedJob>, LaunchError> {
+/// Queries the queue's entries for jobs.
+fn query_queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<ListedJob>, LaunchError> {
     jobs::parse(&squeue(&format!("--format={}", jobs::FORMAT), jobs)?, name)
 }
 
 fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
     let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
-    let of = format!("--jobs={}", ids.join(","));
-    let arguments = words(&[
+    let jobs = format!("--jobs={}", ids.join(","));
+    let arguments = to_strings(&[
         "--noheader",
         "--array",
         "--all",
         "--states=all",
-        &of,
+        &jobs,
         format,
     ]);
     let output = call("squeue", &arguments)?;
-    // The answer for a single forgotten job; of several it leaves out unknown ones.
-    if !output.is_success && output.words.contains("Invalid job id") {
+    // squeue fails for a single forgotten job; in a list it skips forgotten ones.
+    if !output.is_success && output.message.contains("Invalid job id") {
         return Ok(String::new());
     }
     output.require_success("squeue")
@@ -163,26 +166,32 @@ fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<ListedJob>, Lau
         return Ok(Vec::new());
     }
     let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
-    let of = format!("--jobs={}", ids.join(","));
+    let wanted = format!("--jobs={}", ids.join(","));
     let format = format!("--format={}", jobs::ACCOUNTED);
-    let arguments = words(&["--noheader", "--parsable2", "--allocations", &of, &format]);
-    match call("sacct", &arguments) {
-        Ok(said) if said.is_success => jobs::parse_accounted(&said.out, name),
+    let arguments = [
+        "--noheader",
+        "--parsable2",
+        "--allocations",
+        &wanted,
+        &format,
+    ];
+    match call("sacct", &to_strings(&arguments)) {
+        Ok(output) if output.is_success => jobs::parse_accounted(&output.stdout, name),
         Ok(_) | Err(LaunchError::Absent { .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
 /// Parses `sbatch --parsable`: `12` or `12;cluster`. A site's own checks may print before it.
-fn job_id(said: &str) -> Result<String, LaunchError> {
-    let line = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+fn parse_job_id(output: &str) -> Result<String, LaunchError> {
+    let line = output.lines().map(str::trim).rfind(|line| !line.is_empty());
     let id = line
         .and_then(|line| line.split(';').next())
         .unwrap_or_default();
     if id.is_empty() || id.len() > 20 || !id.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(LaunchError::Strange {
+        return Err(LaunchError::UnexpectedOutput {
             program: "sbatch".to_owned(),
-            words: plain(said.trim()),
+            output: plain(output.trim()),
         });
     }
     Ok(id.to_owned())
@@ -190,10 +199,10 @@ fn job_id(said: &str) -> Result<String, LaunchError> {
 
 /// Writes `FOLDER/job.sh`, and makes the folder of logs: Slurm fails a job silently if it cannot
 /// write its output.
-fn write_script(path: &Path, script: &str) -> Result<(), LaunchError> {
+fn save_script(path: &Path, script: &str) -> Result<(), LaunchError> {
     let folder = Folder::open(path).map_err(|error| FolderError::file(path, error))?;
-    folder.make("log", Readers::Owner)?;
+    folder.ensure_folder("log", Readers::Owner)?;
     let script = script.as_bytes();
-    folder.put("job.sh", script, IfExists::Replace, Readers::OwnerStarts)?;
+    folder.put("job.sh", script, IfExists::Replace, Readers::OwnerExecutes)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The state of the nodes: the folder compared with the scheduler.
+//! The state of a fleet's nodes, from what they wrote and what the scheduler says.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,39 @@ use pinwise_record::{
     CLOCK_TOLERANCE_S, FleetRecord, FleetStatus, NodeState, NodeStatus, StepState,
 };
 
-/// The state of a fleet. `jobs`: from the scheduler; `None` if it cannot be asked.
+/// Combines snapshots and jobs into the state of a fleet. `jobs`: as the scheduler reports them;
+/// `None` if it cannot be asked.
 #[must_use]
-pub fn status(
+pub fn fleet_status(
     fleet: &FleetRecord,
     snapshots: &[NodeSnapshot],
     jobs: Option<&[JobState]>,
     at: &str,
 ) -> FleetStatus {
-    let mut by_node: BTreeMap<&str, (Option<&NodeSnapshot>, Vec<&JobState>)> = BTreeMap::new();
+    let mut by_node: BTreeMap<&str, NodeSources<'_>> = BTreeMap::new();
     for node in &fleet.nodes {
         by_node.entry(node).or_default();
     }
     // A job without a node is waiting for one.
     for job in jobs.unwrap_or_default() {
         if let Some(node) = &job.node {
-            by_node.entry(node).or_default().1.push(job);
+            by_node.entry(node).or_default().jobs.push(job);
         }
     }
-    let mut strange = Vec::new();
+    let mut ignored = Vec::new();
     for snapshot in snapshots {
         let node = &snapshot.record.node;
-        if by_node.contains_key(node.as_str()) || is_of(fleet, snapshot) {
-            by_node.entry(node).or_default().0 = Some(snapshot);
+        if by_node.contains_key(node.as_str()) || is_from_unlisted_node(fleet, snapshot) {
+            by_node.entry(node).or_default().snapshot = Some(snapshot);
         } else {
-            strange.push(format!(
-                "Ignored: nodes/{node}, a folder that no node of this fleet made."
+            ignored.push(format!(
+                "Ignored: nodes/{node}, which does not belong to a node of this fleet."
             ));
         }
     }
     let nodes: Vec<NodeStatus> = by_node
         .into_iter()
-        .map(|(node, (snapshot, states))| one(node, snapshot, &states, jobs.is_some()))
+        .map(|(node, sources)| node_status(node, &sources, jobs.is_some()))
         .collect();
     let unbound = jobs.unwrap_or_default().iter();
     let waiting = unbound.filter(|job| job.node.is_none() && job.stage == Stage::Queued);
@@ -57,32 +58,35 @@ pub fn status(
         queued: count(NodeState::Queued) + queued,
         failed: count(NodeState::Failed),
         missing: count(NodeState::Missing) + unknown - queued,
-        notes: [notes(fleet, &nodes, snapshots), strange].concat(),
+        notes: [collect_notes(fleet, &nodes, snapshots), ignored].concat(),
         nodes,
     }
 }
 
-/// Was a folder made by a node of the fleet that is not in its list? Only if the scheduler chose
-/// the nodes and a step has begun: the folder may contain anything under any name, and the nodes of
-/// a status may be submitted again.
-fn is_of(fleet: &FleetRecord, snapshot: &NodeSnapshot) -> bool {
+/// What is known about a node.
+#[derive(Default)]
+struct NodeSources<'a> {
+    snapshot: Option<&'a NodeSnapshot>,
+    jobs: Vec<&'a JobState>,
+}
+
+/// Did a node of the fleet make this folder although the fleet does not list it? Only if the
+/// scheduler chose the nodes and a step has begun: users may have put other folders there, and the
+/// nodes of a status may be submitted again.
+fn is_from_unlisted_node(fleet: &FleetRecord, snapshot: &NodeSnapshot) -> bool {
     fleet.nodes.is_empty() && (snapshot.newest.is_some() || !snapshot.done.is_empty())
 }
 
-fn one(
-    node: &str,
-    snapshot: Option<&NodeSnapshot>,
-    jobs: &[&JobState],
-    scheduler_answers: bool,
-) -> NodeStatus {
+fn node_status(node: &str, sources: &NodeSources<'_>, scheduler_answers: bool) -> NodeStatus {
+    let NodeSources { snapshot, jobs } = sources;
     let steps = snapshot.map(|snapshot| snapshot.record.steps.as_slice());
     let steps = steps.unwrap_or_default();
     let done = steps.iter().filter(|s| s.state == StepState::Done).count();
     let newest = snapshot.and_then(|snapshot| snapshot.newest.as_ref());
     let ended = snapshot.and_then(|snapshot| snapshot.ended.as_ref());
-    // The newest job counts, and a living one before any other.
-    let alive = |job: &&&JobState| matches!(job.stage, Stage::Queued | Stage::Running);
-    let job = jobs.iter().rev().find(alive).or(jobs.last());
+    // The newest queued or running job counts, else the newest of all.
+    let is_active = |job: &&&JobState| matches!(job.stage, Stage::Queued | Stage::Running);
+    let job = jobs.iter().rev().find(is_active).or(jobs.last());
     let missing = steps.iter().find(|s| s.state == StepState::Missing);
     let failed = steps.iter().find(|s| s.state == StepState::Failed);
     let mut status = NodeStatus {
@@ -96,41 +100,42 @@ fn one(
         attempts: snapshot.map_or(0, |snapshot| snapshot.record.attempts),
         clock_ahead_s: newest.and_then(|begun| begun.clock_ahead_s),
     };
-    let runs_by_folder = newest.is_some() && ended.is_none();
-    let is_whole = !steps.is_empty() && done == steps.len();
+    let has_open_attempt = newest.is_some() && ended.is_none();
+    let is_complete = !steps.is_empty() && done == steps.len();
     let stage = job.map(|job| job.stage);
-    if is_whole {
+    if is_complete {
         status.state = NodeState::Done;
     } else if stage == Some(Stage::Running) && newest.is_none() {
         status.state = NodeState::Queued;
         status.why = Some("its job has started, but pinwise has not started there".to_owned());
-    } else if stage == Some(Stage::Running) || (!scheduler_answers && runs_by_folder) {
+    } else if stage == Some(Stage::Running) || (!scheduler_answers && has_open_attempt) {
         status.state = NodeState::Running;
         status.step = missing.or(failed).map(|step| step.name.clone());
     } else if stage == Some(Stage::Queued) {
         status.state = NodeState::Queued;
-        status.why = job.map(|job| job.words.clone());
+        status.why = job.map(|job| job.description.clone());
     } else if newest.is_none() && !job.is_some_and(|job| job.stage == Stage::Failed) {
         status.state = NodeState::Missing;
         // The job's end does not matter if pinwise never started on the node.
         let unknown_job = job.filter(|job| job.stage == Stage::Unknown);
         status.why = unknown_job
-            .map(|job| job.words.clone())
-            .filter(|w| !w.is_empty());
+            .map(|job| job.description.clone())
+            .filter(|text| !text.is_empty());
     } else {
         let step = failed.or(missing);
         status.step = step.map(|step| step.name.clone());
-        status.why = why(snapshot, job.copied());
+        status.why = explain_failure(*snapshot, job.copied());
     }
     status
 }
 
 /// Why a node ended without all records.
-fn why(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> Option<String> {
-    let words = job.filter(|job| job.stage == Stage::Failed);
-    let words = words.map(|job| job.words.clone()).filter(|w| !w.is_empty());
+fn explain_failure(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> Option<String> {
+    let of_job = job.filter(|job| job.stage == Stage::Failed);
+    let of_job = of_job.map(|job| job.description.clone());
+    let of_job = of_job.filter(|text| !text.is_empty());
     let Some(snapshot) = snapshot else {
-        return words;
+        return of_job;
     };
     let failed = snapshot.record.steps.iter();
     let mut failed = failed.filter(|step| step.state == StepState::Failed);
@@ -144,16 +149,20 @@ fn why(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> Option<String
             let attempt = begun.attempt;
             format!("attempt {attempt} did not end by itself: the node was lost, or pinwise killed")
         });
-    match (of_step, words, lost) {
-        (_, Some(words), Some(lost)) => Some(format!("{words}; {lost}")),
+    match (of_step, of_job, lost) {
+        (_, Some(of_job), Some(lost)) => Some(format!("{of_job}; {lost}")),
         (_, None, Some(lost)) => Some(lost),
-        (Some(of_step), Some(words), None) => Some(format!("{of_step}; {words}")),
+        (Some(of_step), Some(of_job), None) => Some(format!("{of_step}; {of_job}")),
         (Some(of_step), None, None) => Some(of_step),
-        (None, words, None) => words,
+        (None, of_job, None) => of_job,
     }
 }
 
-fn notes(fleet: &FleetRecord, nodes: &[NodeStatus], snapshots: &[NodeSnapshot]) -> Vec<String> {
+fn collect_notes(
+    fleet: &FleetRecord,
+    nodes: &[NodeStatus],
+    snapshots: &[NodeSnapshot],
+) -> Vec<String> {
     let mut notes: Vec<String> = fleet
         .left_out
         .iter()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::launcher::NodeRequest;
 
-/// How a fleet was submitted. It is in the fleet's folder, readable by its owner only.
+/// How a fleet was submitted. Stored in the fleet's folder, where only the owner can read it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Submission {

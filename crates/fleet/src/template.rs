@@ -237,12 +237,12 @@ impl Launcher for Template {
             self.parallel,
             |job| {
                 let done = run::run_in_shell(&self.name, &self.render_for_job(status, task, job))?;
-                let (stage, words) = self.stage(&done.combined_output());
+                let (stage, description) = self.find_stage(&done.combined_output());
                 Ok(JobState {
                     job: job.id.clone(),
                     node: job.node.clone(),
                     stage,
-                    words,
+                    description,
                     restarts: 0,
                 })
             },
@@ -285,34 +285,35 @@ impl Template {
     fn submit_one(&self, jobs: &Folder, order: &Order) -> Result<String, LaunchError> {
         if let Some((name, script)) = &order.script {
             let script = script.as_bytes();
-            jobs.put(name, script, IfExists::Replace, Readers::OwnerStarts)?;
+            jobs.put(name, script, IfExists::Replace, Readers::OwnerExecutes)?;
         }
         let Some(command) = &order.command else {
             return Ok(order.node.clone());
         };
         let done = run::run_in_shell(&self.name, command)?;
         let out = done.require_success(&self.name)?;
-        let strange = || LaunchError::Strange {
+        let unexpected = || LaunchError::UnexpectedOutput {
             program: self.name.clone(),
-            words: one_line(out.lines()),
+            output: one_line(out.lines()),
         };
-        let job = self.job.as_ref().ok_or_else(strange)?;
+        let job = self.job.as_ref().ok_or_else(unexpected)?;
         let found = out.lines().find_map(|line| job.captures(line.trim_end()));
-        let found = found.ok_or_else(strange)?;
+        let found = found.ok_or_else(unexpected)?;
         let id = found.get(1).map_or("", |id| id.as_str());
-        match is_job_id(id) {
-            true => Ok(id.to_owned()),
-            false => Err(strange()),
+        if is_job_id(id) {
+            Ok(id.to_owned())
+        } else {
+            Err(unexpected())
         }
     }
 
-    /// The stage in a scheduler's answer.
-    fn stage(&self, answer: &str) -> (Stage, String) {
+    /// Finds the stage in a scheduler's answer, and the text that describes it.
+    fn find_stage(&self, answer: &str) -> (Stage, String) {
         for (pattern, stage) in &self.states {
             if let Some(found) = pattern.captures(answer) {
-                let words = found.get(1).or(found.get(0));
-                let words = words.map_or("", |words| words.as_str());
-                return (*stage, one_line(words.lines()));
+                let text = found.get(1).or(found.get(0));
+                let text = text.map_or("", |text| text.as_str());
+                return (*stage, one_line(text.lines()));
             }
         }
         (Stage::Unknown, one_line(answer.lines()))
@@ -322,12 +323,12 @@ impl Template {
 /// Makes the folder of scripts, and each node's log, which the shell opens before pinwise starts.
 fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
     let folder = Folder::open(&task.folder).map_err(|e| FolderError::file(&task.folder, e))?;
-    let nodes = Arc::new(folder.make("nodes", Readers::Group)?);
+    let nodes = Arc::new(folder.ensure_folder("nodes", Readers::Group)?);
     for order in orders {
-        nodes.make(&order.node, Readers::Group)?;
+        nodes.ensure_folder(&order.node, Readers::Group)?;
         NodeFolder::new(nodes.clone(), &order.node).make_log()?;
     }
-    folder.make("jobs", Readers::Owner)
+    folder.ensure_folder("jobs", Readers::Owner)
 }
 
 /// Refuses anything but a host name before it becomes part of a command: ssh takes a host that

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetCollectArgs, Global};
 use crate::cli::opening::open_store;
 use crate::cli::terminal::Terminal;
-use pinwise_fleet::gather::{gather, keep_fleet};
+use pinwise_fleet::gather::{gather, store_fleet};
 use pinwise_format::count;
 
 pub(super) fn collect(
@@ -21,15 +21,15 @@ pub(super) fn collect(
         bail!("--store none: there is nothing to collect into");
     };
     // For another fleet nothing is requested, and nothing taken.
-    keep_fleet(fleet, &mut store)?;
-    let words = match found.queue_states() {
-        Ok(states) => launch::words(&states),
+    store_fleet(fleet, &mut store)?;
+    let reasons = match found.queue_states() {
+        Ok(states) => launch::failure_reasons(&states),
         Err(error) => {
             terminal.note(&format!("Slurm is not asked: {error:#}."));
             std::collections::BTreeMap::new()
         }
     };
-    let gathered = gather(&found.folder, fleet, &words, &mut store)?;
+    let gathered = gather(&found.folder, fleet, &reasons, &mut store)?;
     for file in &gathered.unusable {
         terminal.warn(&format!("not taken: {file}"));
     }

@@ -33,7 +33,7 @@ impl FoundFleet {
     /// A folder that the user names by its path is read whoever owns it. One found by an id must be
     /// the user's own: an id does not say who made the folder.
     pub(super) fn at(path: &Path, is_named: bool) -> anyhow::Result<Self> {
-        match FleetFolder::own(path, &launch::users()) {
+        match FleetFolder::open_trusted(path, &launch::users()) {
             Ok((folder, record)) => Ok(Self {
                 fault: find_copy_fault(&folder, &record),
                 folder,
@@ -223,7 +223,7 @@ fn is_own(record: &FleetRecord) -> bool {
     let Some(folder) = &record.folder else {
         return true;
     };
-    match FleetFolder::own(Path::new(folder), &launch::users()) {
+    match FleetFolder::open_trusted(Path::new(folder), &launch::users()) {
         Ok((_, there)) => is_same(&there, record),
         Err(FolderError::NoFleet { reason, .. }) => reason.kind() == io::ErrorKind::NotFound,
         Err(_) => false,

@@ -14,7 +14,7 @@ use pinwise_fleet::trust::Users;
 use pinwise_machine::linux::effective_user;
 use pinwise_record::FleetRecord;
 
-/// The launcher that is no template.
+/// The launcher that is not a template.
 pub(super) const SLURM: &str = "slurm";
 /// Nodes or jobs that are named.
 const MAX_NAMES: usize = 20;
@@ -91,11 +91,11 @@ pub(super) fn task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<
     })
 }
 
-/// The scheduler's words on nodes whose jobs ended badly, by node.
-pub(super) fn words(states: &[JobState]) -> BTreeMap<String, String> {
+/// Why jobs ended badly, in the scheduler's words, by node.
+pub(super) fn failure_reasons(states: &[JobState]) -> BTreeMap<String, String> {
     let failed = states.iter().filter(|state| state.stage == Stage::Failed);
     failed
-        .filter_map(|state| Some((state.node.clone()?, state.words.clone())))
+        .filter_map(|state| Some((state.node.clone()?, state.description.clone())))
         .collect()
 }
 

@@ -25,9 +25,9 @@ use pinwise_workload::{Command, Workload};
 pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     // The steps of others are not run.
     let users = launch::users().with_user(args.owner);
-    let (folder, fleet) = FleetFolder::own(&args.folder, &users)?;
+    let (folder, fleet) = FleetFolder::open_trusted(&args.folder, &users)?;
     // The lock is held until this process ends; while waiting for it, a signal ends the process.
-    let _turn = args.turn.then(|| folder.turn()).transpose()?;
+    let _lock = args.turn.then(|| folder.lock()).transpose()?;
     let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
     let (topology, _) = machine.topology()?;
     let host = HostRecord::new("local".to_owned(), false, &topology);
@@ -154,7 +154,7 @@ impl Delivery {
         let location = parse_location(text)?;
         let spool = Spool {
             // For records that the store cannot take; the fleet's folder has them all the same.
-            folder: place.spool()?,
+            folder: place.spool_path()?,
             warn: std::sync::Arc::new(|_| {}),
         };
         let Some(mut store) = Store::open_at(&location, &spool)? else {
@@ -164,7 +164,7 @@ impl Delivery {
             if self.delivered.contains(step) {
                 continue;
             }
-            if let Some(body) = place.record(&snapshot.record.fleet, step)? {
+            if let Some(body) = place.read_record(&snapshot.record.fleet, step)? {
                 store.create_json(&body)?;
             }
             self.delivered.insert(step.clone());

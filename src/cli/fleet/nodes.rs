@@ -35,11 +35,11 @@ pub(super) fn is_folder(name: &str) -> bool {
 fn load_from_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes> {
     let FoundFleet { folder, record, .. } = FoundFleet::at(path, is_path)?;
     let mut nodes = Nodes::new();
-    let (folders, strange) = folder.nodes()?;
-    for what in strange {
-        nodes.skip(what, "it is not a node's");
+    let folders = folder.list_nodes()?;
+    for message in folders.unusable {
+        nodes.skip(message, "it is not a node's");
     }
-    for node in folders {
+    for node in folders.nodes {
         let snapshot = node.read_all(&record)?;
         for file in snapshot.unusable {
             nodes.skip(file, "it cannot be used");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 
-use super::status::look;
+use super::status::query_status;
 use super::submit::start;
 use super::{found, launch};
 use crate::cli::Exit;
@@ -22,7 +22,7 @@ pub(super) fn resume(
 ) -> anyhow::Result<Exit> {
     let found = found::find_fleet(global, &args.fleet)?;
     let (submission, launcher) = found.launcher().context("nothing was submitted")?;
-    let (status, states) = look(&found)?;
+    let (status, states) = query_status(&found)?;
     // Running or queued jobs would be submitted twice.
     states.context("nothing was submitted: the scheduler does not answer")?;
     let lacking = Lacking::from_status(&status);

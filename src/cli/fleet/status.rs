@@ -16,31 +16,33 @@ pub(super) fn status(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let found = found::find_fleet(global, &args.fleet)?;
-    let (status, _) = look(&found)?;
+    let (status, _) = query_status(&found)?;
     terminal.show(&status, pinwise_report::fleet_status)?;
     Ok(Exit::Done)
 }
 
-/// The state of a fleet, by its folder and, if requested, by the scheduler.
-pub(super) fn look(
+/// Reads the state of a fleet from its folder and, unless left out, from the scheduler.
+pub(super) fn query_status(
     found: &FoundFleet,
 ) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
     // The scheduler first: a job that ends meanwhile then has its files.
     let states = found.states();
-    let (nodes, strange) = found.folder.nodes()?;
-    let snapshots: Vec<NodeSnapshot> = nodes
+    let folders = found.folder.list_nodes()?;
+    let snapshots: Vec<NodeSnapshot> = folders
+        .nodes
         .iter()
         .map(|node| node.read_all(&found.record))
         .collect::<Result<_, _>>()?;
     let known = states.as_ref().ok().map(Vec::as_slice);
-    let mut status = state::status(&found.record, &snapshots, known, &time_of_day());
+    let mut status = state::fleet_status(&found.record, &snapshots, known, &time_of_day());
     if let Err(error) = &states {
         let note =
             format!("The scheduler is not asked, so this is from the folder alone: {error:#}.");
         status.notes.insert(0, note);
     }
     status.notes.extend(
-        strange
+        folders
+            .unusable
             .into_iter()
             .map(|name| format!("Not usable: {name}")),
     );

@@ -13,8 +13,8 @@ use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, plan};
 use pinwise_fleet::check_id;
-use pinwise_fleet::folder::{FleetFolder, NewFleetFolder, canonical};
-use pinwise_fleet::gather::keep_fleet;
+use pinwise_fleet::folder::{FleetFolder, NewFleetFolder, resolve_links};
+use pinwise_fleet::gather::store_fleet;
 use pinwise_fleet::launcher::{Choice, Launcher, NodeRequest, Task};
 use pinwise_fleet::submission::Submission;
 use pinwise_format::count;
@@ -103,10 +103,10 @@ fn prepare(
     studies: &Studies,
 ) -> anyhow::Result<()> {
     for (name, content) in &studies.files {
-        folder.carry(name, content.as_bytes())?;
+        folder.add_file(name, content.as_bytes())?;
     }
     if let Some(mut store) = open_store(global)? {
-        keep_fleet(record, &mut store)?;
+        store_fleet(record, &mut store)?;
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ pub(super) fn start(
     };
     let submitted = launcher.submit(&task, wanted, choice, &time_of_day(), &mut on_job);
     if let Some(mut store) = open_store(global)? {
-        keep_fleet(record, &mut store)?;
+        store_fleet(record, &mut store)?;
     }
     let jobs = record.jobs.len();
     submitted.with_context(|| match jobs {
@@ -216,7 +216,7 @@ fn record(
 /// Nodes find it under the same name.
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     let path = std::path::absolute(path).context("--dir")?;
-    let path = canonical(&path).with_context(|| format!("--dir {}", path.display()))?;
+    let path = resolve_links(&path).with_context(|| format!("--dir {}", path.display()))?;
     let text = path.to_str().context("--dir: it is not UTF-8")?;
     if text.chars().any(char::is_control) {
         bail!("--dir contains control characters");

@@ -6,8 +6,9 @@ use super::super::folder::NewFleetFolder;
 use super::super::submission::Submission;
 use super::*;
 
-/// Executes a list, step after step.
-struct Script {
+/// A runner that executes nothing: each step gets the next prepared result.
+struct ScriptedRunner {
+    /// How a step ends, and its standard output.
     ends: Vec<(StepEnd, &'static str)>,
     ran: Vec<String>,
     delivered: Vec<usize>,
@@ -15,7 +16,7 @@ struct Script {
     rival_finishes_b_at: Option<usize>,
 }
 
-impl Script {
+impl ScriptedRunner {
     fn new(ends: &[(StepEnd, &'static str)]) -> Self {
         Self {
             ends: ends.to_vec(),
@@ -26,7 +27,7 @@ impl Script {
     }
 }
 
-impl Runner for Script {
+impl Runner for ScriptedRunner {
     fn run(&mut self, step: &FleetStep, stem: &Path) -> (StepEnd, Duration) {
         let (end, out) = self.ends.remove(0);
         std::fs::write(format!("{}.stdout", stem.display()), out).unwrap();
@@ -75,7 +76,11 @@ fn users(place: &tempfile::TempDir) -> Users {
     Users::trusted_by(place.path().metadata().unwrap().uid())
 }
 
-fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> AttemptOutcome {
+fn attempt(
+    folder: &FleetFolder,
+    record: &FleetRecord,
+    script: &mut ScriptedRunner,
+) -> AttemptOutcome {
     let users = Users::trusted_by(folder.owner().unwrap());
     run_missing_steps(
         folder,
@@ -89,13 +94,15 @@ fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> A
 }
 
 fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
-    folder.nodes().unwrap().0[0].read_all(record).unwrap()
+    folder.list_nodes().unwrap().nodes[0]
+        .read_all(record)
+        .unwrap()
 }
 
 #[test]
 fn steps_that_lack_a_record_are_run_and_no_others() {
     let (_place, folder, record) = new_fleet();
-    let mut script = Script::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
+    let mut script = ScriptedRunner::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
     assert_eq!(
         attempt(&folder, &record, &mut script),
         AttemptOutcome::Incomplete
@@ -109,7 +116,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     );
     assert_eq!(found.record.steps[1].record.as_deref(), Some("f.n1~b"));
     assert_eq!(found.record.steps[1].elapsed_s, Some(1.5));
-    let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
+    let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), GOOD)]);
     assert_eq!(
         attempt(&folder, &record, &mut script),
         AttemptOutcome::Complete
@@ -118,10 +125,10 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     let found = snapshot(&folder, &record);
     assert_eq!((found.record.attempts, found.unusable.len()), (2, 0));
     assert_eq!(found.record.ended.as_deref(), Some("2026-01-01T00:00:01Z"));
-    let place = folder.make_node("n1").unwrap();
-    let body = place.record("f", "a").unwrap().unwrap();
+    let place = folder.ensure_node("n1").unwrap();
+    let body = place.read_record("f", "a").unwrap().unwrap();
     assert_eq!(Summary::from_json(&body).tags, ["fleet:f", "own", "t"]);
-    let mut script = Script::new(&[]);
+    let mut script = ScriptedRunner::new(&[]);
     assert_eq!(
         attempt(&folder, &record, &mut script),
         AttemptOutcome::Complete
@@ -131,7 +138,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
 #[test]
 fn steps_of_another_attempt_count() {
     let (_place, folder, record) = new_fleet();
-    let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
+    let mut script = ScriptedRunner::new(&[(StepEnd::Status(0), GOOD)]);
     script.rival_finishes_b_at = Some(2);
     assert_eq!(
         attempt(&folder, &record, &mut script),
@@ -150,7 +157,8 @@ fn output_that_is_not_a_record_fails_the_step() {
         r#"{"schema":"pinwise.comparison/9","id":"x"}"#,
     ] {
         let (_place, folder, record) = new_fleet();
-        let mut script = Script::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
+        let mut script =
+            ScriptedRunner::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
         assert_eq!(
             attempt(&folder, &record, &mut script),
             AttemptOutcome::Incomplete,
@@ -168,7 +176,7 @@ fn output_that_is_not_a_record_fails_the_step() {
 fn an_interruption_ends_the_attempt() {
     let (_place, folder, record) = new_fleet();
     let interrupted = StepEnd::Interrupted("a signal".to_owned());
-    let mut script = Script::new(&[(interrupted, GOOD)]);
+    let mut script = ScriptedRunner::new(&[(interrupted, GOOD)]);
     assert_eq!(
         attempt(&folder, &record, &mut script),
         AttemptOutcome::Interrupted
@@ -182,7 +190,7 @@ fn an_interruption_ends_the_attempt() {
 #[test]
 fn the_first_record_of_a_step_counts() {
     let (_place, folder, record) = new_fleet();
-    let place = folder.make_node("n1").unwrap();
+    let place = folder.ensure_node("n1").unwrap();
     let body = |text: &str| with_id(text, "f.n1~a").unwrap();
     let first = body(GOOD);
     assert!(place.put_record("a", &first, 1, "t", 1.0).unwrap());
@@ -191,7 +199,7 @@ fn the_first_record_of_a_step_counts() {
             .put_record("a", &body("{\"schema\":\"pinwise.bench/1\"}"), 2, "t", 2.0)
             .unwrap()
     );
-    assert_eq!(place.record("f", "a").unwrap(), Some(first));
+    assert_eq!(place.read_record("f", "a").unwrap(), Some(first));
     let found = place.read_all(&record).unwrap();
     assert_eq!((found.record.steps[0].attempt, found.done.len()), (1, 1));
     let hidden = std::fs::read_dir(folder.path().join("nodes/n1"))
@@ -204,12 +212,17 @@ fn the_first_record_of_a_step_counts() {
 #[test]
 fn concurrent_attempts_get_different_numbers() {
     let (_place, folder, _) = new_fleet();
-    let place = folder.make_node("n1").unwrap();
+    let place = folder.ensure_node("n1").unwrap();
     let numbers: Vec<u32> = std::thread::scope(|scope| {
-        let claim = || place.claim(AttemptStart::default()).unwrap().attempt;
+        let claim = || {
+            place
+                .claim_attempt(AttemptStart::default())
+                .unwrap()
+                .attempt
+        };
         let all: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    let once: std::collections::BTreeSet<u32> = numbers.iter().copied().collect();
-    assert_eq!(once, (1..=8).collect(), "{numbers:?}");
+    let distinct: std::collections::BTreeSet<u32> = numbers.iter().copied().collect();
+    assert_eq!(distinct, (1..=8).collect(), "{numbers:?}");
 }

@@ -93,7 +93,7 @@ const SERVER: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_server_tells_its_settings() {
+fn settings_of_a_server_are_read() {
     let found = settings("package:2 numa:2(memory=64GiB) l3:1 core:2 pu:2", SERVER);
     let expected = [
         ("bios", "Dell Inc. 2.14.1"),
@@ -150,20 +150,20 @@ fn turbo_is_read_from_either_driver() {
 /// Kernels of equal nodes report slightly different memory; a missing DIMM shows.
 #[test]
 fn memory_is_rounded_to_retail_sizes() {
-    let of = |kib: u64| {
+    let memory = |kib: u64| {
         let text = format!("MemTotal: {kib} kB\n");
         settings("core:1 pu:1", &[("proc/meminfo", &text)])["memory"].clone()
     };
-    assert_eq!(of(527_956_256), "512 GiB");
-    assert_eq!(of(527_003_100), "512 GiB");
-    assert_eq!(of(494_400_000), "480 GiB");
-    assert_eq!(of(16_303_428), "16 GiB");
-    assert_eq!(of(1_950_000), "2 GiB");
-    assert_eq!(of(1_584_000_000), "1536 GiB");
+    assert_eq!(memory(527_956_256), "512 GiB");
+    assert_eq!(memory(527_003_100), "512 GiB");
+    assert_eq!(memory(494_400_000), "480 GiB");
+    assert_eq!(memory(16_303_428), "16 GiB");
+    assert_eq!(memory(1_950_000), "2 GiB");
+    assert_eq!(memory(1_584_000_000), "1536 GiB");
 }
 
 #[test]
-fn text_of_others_is_short_and_harmless() {
+fn untrusted_text_is_cut_and_cleaned() {
     let long = "x".repeat(100_000);
     let found = settings(
         "core:1 pu:1",
@@ -189,7 +189,7 @@ fn this_host_has_settings() {
 
 proptest! {
     #[test]
-    fn whatever_files_hold_values_stay_plain(text in "\\PC{0,60}|[\\x00-\\x7f]{0,200}", at in 0..8usize) {
+    fn values_are_short_and_printable_whatever_files_contain(text in "\\PC{0,60}|[\\x00-\\x7f]{0,200}", at in 0..8usize) {
         let paths = [
             "sys/class/dmi/id/bios_version",
             "sys/devices/system/memory/block_size_bytes",
@@ -209,10 +209,10 @@ proptest! {
     }
 
     #[test]
-    fn rounding_adds_little(bytes in GIB..(1u64 << 50)) {
-        let sold = round_memory(bytes);
-        prop_assert!(sold >= bytes);
-        prop_assert!(sold - bytes < (bytes / 16).max(GIB));
-        prop_assert_eq!(round_memory(sold), sold);
+    fn rounding_adds_less_than_a_sixteenth(bytes in GIB..(1u64 << 50)) {
+        let rounded = round_memory(bytes);
+        prop_assert!(rounded >= bytes);
+        prop_assert!(rounded - bytes < (bytes / 16).max(GIB));
+        prop_assert_eq!(round_memory(rounded), rounded);
     }
 }

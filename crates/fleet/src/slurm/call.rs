@@ -5,10 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::launcher::{self, LaunchError};
 
-/// Variables by which a user's or a site's shell changes the commands. Options on the command line
-/// override most of them; these filter, wait, or take CPUs away, and no option overrides them.
-/// Defaults that charge or choose (account, partition, QOS, reservation …) stay. From sbatch(1),
-/// squeue(1), sinfo(1), scancel(1) and sacct(1).
+/// Environment variables that make Slurm's commands filter, wait or use fewer CPUs, and that no
+/// option overrides. Defaults of the user or site for account, partition, QOS, reservation … stay.
+/// From sbatch(1), squeue(1), sinfo(1), scancel(1) and sacct(1).
 const DISTORTING_VARIABLES: [&str; 36] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_CORE_SPEC",
@@ -50,30 +49,30 @@ const DISTORTING_VARIABLES: [&str; 36] = [
 
 /// The output of a command.
 #[derive(Debug)]
-pub(super) struct Printed {
+pub(super) struct CommandOutput {
     /// Its standard output.
-    pub(super) out: String,
+    pub(super) stdout: String,
     /// Its standard error on one line; if that is empty, its exit status.
-    pub(super) words: String,
+    pub(super) message: String,
     /// Did it exit with 0?
     pub(super) is_success: bool,
 }
 
-impl Printed {
+impl CommandOutput {
     /// The standard output of a successful command.
     pub(super) fn require_success(self, program: &str) -> Result<String, LaunchError> {
         if self.is_success {
-            return Ok(self.out);
+            return Ok(self.stdout);
         }
         Err(LaunchError::Refused {
             program: program.to_owned(),
-            words: self.words,
+            message: self.message,
         })
     }
 }
 
 /// Starts a command of Slurm and waits for it.
-pub(super) fn call(program: &str, arguments: &[String]) -> Result<Printed, LaunchError> {
+pub(super) fn call(program: &str, arguments: &[String]) -> Result<CommandOutput, LaunchError> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the Edge starts Slurm's commands"
@@ -82,8 +81,8 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Printed, Launc
     for name in DISTORTING_VARIABLES {
         command.env_remove(name);
     }
-    let ended = command.args(arguments).stdin(Stdio::null()).output();
-    let ended = ended.map_err(|reason| match reason.kind() {
+    let output = command.args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|reason| match reason.kind() {
         ErrorKind::NotFound => LaunchError::Absent {
             program: program.to_owned(),
             hint: "load Slurm's module or run this on a login node of the cluster; \
@@ -95,15 +94,14 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Printed, Launc
             reason,
         },
     })?;
-    let words = one_line(&String::from_utf8_lossy(&ended.stderr), program);
-    let words = match words.is_empty() {
-        true => format!("{}, without output", ended.status),
-        false => words,
-    };
-    Ok(Printed {
-        out: String::from_utf8_lossy(&ended.stdout).into_owned(),
-        words,
-        is_success: ended.status.success(),
+    let mut message = one_line(&String::from_utf8_lossy(&output.stderr), program);
+    if message.is_empty() {
+        message = format!("{}, without output", output.status);
+    }
+    Ok(CommandOutput {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        message,
+        is_success: output.status.success(),
     })
 }
 

@@ -58,7 +58,7 @@ pub(super) struct ListedJob {
     pub(super) job: String,
     nodes: Vec<String>,
     pub(super) stage: Stage,
-    words: String,
+    description: String,
 }
 
 /// The stage for a job state.
@@ -87,26 +87,26 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchErro
 }
 
 fn parse_line(line: &str, name: &str) -> Result<Option<ListedJob>, LaunchError> {
-    let strange = || LaunchError::Strange {
+    let unexpected = || LaunchError::UnexpectedOutput {
         program: "squeue".to_owned(),
-        words: plain(line),
+        output: plain(line),
     };
-    let mut words = line.trim().splitn(4, '|');
-    let mut word = || words.next().ok_or_else(strange);
-    let (id, state, nodes, rest) = (word()?, word()?, word()?, word()?);
+    let mut fields = line.trim().splitn(4, '|');
+    let mut field = || fields.next().ok_or_else(unexpected);
+    let (id, state, nodes, rest) = (field()?, field()?, field()?, field()?);
     let Some(reason) = rest
         .strip_prefix(name)
         .and_then(|rest| rest.strip_prefix('|'))
     else {
         return Ok(None);
     };
-    let words = match reason {
+    let description = match reason {
         "None" | "" => plain(state),
         reason => format!("{} ({})", plain(state), plain(reason)),
     };
-    parse_job(id, state, nodes, words)
+    parse_job(id, state, nodes, description)
         .map(Some)
-        .ok_or_else(strange)
+        .ok_or_else(unexpected)
 }
 
 /// Parses `sacct --noheader --parsable2 --allocations --format ACCOUNTED`; jobs with other names
@@ -114,14 +114,14 @@ fn parse_line(line: &str, name: &str) -> Result<Option<ListedJob>, LaunchError> 
 pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let strange = || LaunchError::Strange {
+        let unexpected = || LaunchError::UnexpectedOutput {
             program: "sacct".to_owned(),
-            words: plain(line),
+            output: plain(line),
         };
-        let mut words = line.trim().splitn(4, '|');
-        let mut word = || words.next().ok_or_else(strange);
-        let (id, state, nodes, called) = (word()?, word()?, word()?, word()?);
-        if called != name {
+        let mut fields = line.trim().splitn(4, '|');
+        let mut field = || fields.next().ok_or_else(unexpected);
+        let (id, state, nodes, job_name) = (field()?, field()?, field()?, field()?);
+        if job_name != name {
             continue;
         }
         // `CANCELLED by 1000`
@@ -130,12 +130,12 @@ pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<ListedJob>, 
             "None assigned" => "",
             nodes => nodes,
         };
-        found.push(parse_job(id, bare, nodes, plain(state)).ok_or_else(strange)?);
+        found.push(parse_job(id, bare, nodes, plain(state)).ok_or_else(unexpected)?);
     }
     Ok(found)
 }
 
-fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<ListedJob> {
+fn parse_job(id: &str, state: &str, nodes: &str, description: String) -> Option<ListedJob> {
     let job = id.split('_').next().unwrap_or(id);
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     if !is_number(job) {
@@ -155,12 +155,12 @@ fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed
         job: job.to_owned(),
         nodes,
         stage: stage(state),
-        words,
+        description,
     })
 }
 
-/// Parses `squeue --noheader --array --states=all --Format RESTARTS`: restarts by id. Anything else
-/// is skipped: it is not worth a failure.
+/// Parses `squeue --noheader --array --states=all --Format RESTARTS`: restarts by id. Other lines
+/// are skipped, since a missing count of restarts does no harm.
 pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
     let pair = |line: &str| {
         let mut words = line.split_whitespace();
@@ -187,7 +187,7 @@ pub(super) fn states(
                 job: job.id.clone(),
                 node: job.node.clone(),
                 stage: Stage::Unknown,
-                words: "Slurm no longer knows this job".to_owned(),
+                description: "Slurm no longer knows this job".to_owned(),
                 restarts: 0,
             });
             continue;
@@ -209,7 +209,7 @@ fn states_of_task(
         job: task.id.clone(),
         node,
         stage: task.stage,
-        words: task.words.clone(),
+        description: task.description.clone(),
         restarts: restarts.get(&task.id).copied().unwrap_or(0),
     };
     match task.nodes.as_slice() {

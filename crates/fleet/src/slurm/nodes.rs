@@ -49,9 +49,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Node>, LaunchError> {
     let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
     let mut order = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let node = parse_line(line).ok_or_else(|| LaunchError::Strange {
+        let node = parse_line(line).ok_or_else(|| LaunchError::UnexpectedOutput {
             program: "sinfo".to_owned(),
-            words: plain(line),
+            output: plain(line),
         })?;
         if let Some(known) = nodes.get_mut(&node.name) {
             known.is_default |= node.is_default;
@@ -65,10 +65,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Node>, LaunchError> {
 }
 
 fn parse_line(line: &str) -> Option<Node> {
-    let mut words = line.trim().splitn(5, '|');
-    let mut word = || words.next();
-    let (name, state, partition, features) = (word()?, word()?, word()?, word()?);
-    let reason = word()?;
+    let mut fields = line.trim().splitn(5, '|');
+    let mut field = || fields.next();
+    let (name, state, partition, features) = (field()?, field()?, field()?, field()?);
+    let reason = field()?;
     if !hostlist::is_node_name(name) {
         return None;
     }
@@ -180,12 +180,12 @@ fn matching<'a>(
         None => node.is_default || wanted.list.is_some(),
     };
     let has = |node: &Node| {
-        let of = |group: &Vec<&str>| {
+        let has_all = |group: &Vec<&str>| {
             group
                 .iter()
                 .all(|f| node.features.iter().any(|has| has == f))
         };
-        groups.iter().any(of)
+        groups.iter().any(has_all)
     };
     let is_excluded = |node: &Node| wanted.exclude.contains(&node.name);
     let fitting = nodes.filter(|node| is_in(node) && has(node) && !is_excluded(node));

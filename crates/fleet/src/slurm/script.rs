@@ -24,8 +24,8 @@ pub(super) fn job_name(fleet: &str) -> String {
     format!("pinwise-{fleet}")
 }
 
-/// The script of all jobs of a fleet.
-pub(super) fn script(task: &Task) -> Result<String, LaunchError> {
+/// The script that every job of a fleet runs.
+pub(super) fn write_script(task: &Task) -> Result<String, LaunchError> {
     let folder = shell::word(check_folder(&task.folder)?);
     let fleet = &task.fleet;
     Ok(format!(
@@ -56,31 +56,31 @@ exec srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 \
 pub(super) struct JobRequest {
     /// The node that it is bound to; `None` leaves that to Slurm.
     pub(super) node: Option<String>,
-    /// The words after `sbatch`.
-    pub(super) words: Vec<String>,
+    /// The arguments of `sbatch`.
+    pub(super) arguments: Vec<String>,
 }
 
-/// The jobs of a fleet.
-pub(super) fn jobs(
+/// Plans the jobs of a fleet.
+pub(super) fn plan_jobs(
     task: &Task,
     wanted: &NodeRequest,
     choice: &Choice,
 ) -> Result<Vec<JobRequest>, LaunchError> {
     let folder = check_folder(&task.folder)?;
-    let common = common(task, wanted, folder);
+    let common = common_arguments(task, wanted, folder);
     let job = |node: Option<&String>, size: &[String]| {
-        let mut words = common.clone();
-        words.extend_from_slice(size);
-        words.extend(node.map(|node| format!("--nodelist={node}")));
-        words.push(format!("{folder}/job.sh"));
+        let mut arguments = common.clone();
+        arguments.extend_from_slice(size);
+        arguments.extend(node.map(|node| format!("--nodelist={node}")));
+        arguments.push(format!("{folder}/job.sh"));
         JobRequest {
             node: node.cloned(),
-            words,
+            arguments,
         }
     };
-    let nodes_are = |count: usize| [format!("--nodes={count}"), format!("--ntasks={count}")];
+    let size = |count: usize| [format!("--nodes={count}"), format!("--ntasks={count}")];
     if !choice.nodes.is_empty() {
-        let one = nodes_are(1);
+        let one = size(1);
         return Ok(choice
             .nodes
             .iter()
@@ -89,13 +89,13 @@ pub(super) fn jobs(
     }
     let count = choice.count;
     if wanted.is_array {
-        let [nodes, tasks] = nodes_are(1);
+        let [nodes, tasks] = size(1);
         return Ok(vec![job(
             None,
             &[nodes, tasks, format!("--array=1-{count}")],
         )]);
     }
-    let [nodes, tasks] = nodes_are(count);
+    let [nodes, tasks] = size(count);
     let all = [
         nodes,
         tasks,
@@ -107,12 +107,9 @@ pub(super) fn jobs(
 
 /// Options of all jobs. `--exclusive` gives all CPUs of a node but only the requested memory, hence
 /// `--mem=0`: sbatch(1).
-fn common(task: &Task, wanted: &NodeRequest, folder: &str) -> Vec<String> {
-    let log = match wanted.is_array {
-        true => "%A_%a",
-        false => "%j",
-    };
-    let mut words = vec![
+fn common_arguments(task: &Task, wanted: &NodeRequest, folder: &str) -> Vec<String> {
+    let log = if wanted.is_array { "%A_%a" } else { "%j" };
+    let mut arguments = vec![
         "--parsable".to_owned(),
         format!("--job-name={}", job_name(&task.fleet)),
         format!("--output={}/log/{log}.txt", folder.replace('%', "%%")),
@@ -124,22 +121,22 @@ fn common(task: &Task, wanted: &NodeRequest, folder: &str) -> Vec<String> {
     ];
     let option =
         |name: &str, value: &Option<String>| value.as_ref().map(|v| format!("--{name}={v}"));
-    words.extend(option("partition", &wanted.partition));
+    arguments.extend(option("partition", &wanted.partition));
     if !wanted.exclude.is_empty() {
-        words.push(format!("--exclude={}", compress(&wanted.exclude)));
+        arguments.push(format!("--exclude={}", compress(&wanted.exclude)));
     }
-    words.extend(option("constraint", &wanted.constraint));
-    words.extend(option("account", &wanted.account));
-    words.extend(
+    arguments.extend(option("constraint", &wanted.constraint));
+    arguments.extend(option("account", &wanted.account));
+    arguments.extend(
         wanted
             .time
-            .map(|time| format!("--time={}", clock(time.as_secs()))),
+            .map(|time| format!("--time={}", format_time(time.as_secs()))),
     );
-    words
+    arguments
 }
 
 /// `H:MM:SS`, which Slurm rounds up to minutes.
-fn clock(seconds: u64) -> String {
+fn format_time(seconds: u64) -> String {
     let seconds = seconds.max(1);
     format!(
         "{}:{:02}:{:02}",
@@ -149,8 +146,8 @@ fn clock(seconds: u64) -> String {
     )
 }
 
-/// A folder that can be written in a script and in a Slurm file name pattern, in which `\` disables
-/// patterns.
+/// Checks that a folder's path can be used in a script and in Slurm's file name patterns, where `\`
+/// turns patterns off.
 fn check_folder(folder: &Path) -> Result<&str, LaunchError> {
     let path = folder.to_str().filter(|path| {
         let is_odd = |c: char| c.is_control() || c == '\\';
@@ -158,8 +155,8 @@ fn check_folder(folder: &Path) -> Result<&str, LaunchError> {
     });
     path.ok_or_else(|| {
         LaunchError::Impossible(format!(
-            "{}: Slurm takes no folder with \\ or control characters in its name, or that is not absolute \
-             (choose another with --dir)",
+            "{}: Slurm needs an absolute path without \\ or control characters (choose another \
+             folder with --dir)",
             folder.display().to_string().escape_default()
         ))
     })

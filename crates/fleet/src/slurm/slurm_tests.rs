@@ -161,7 +161,7 @@ fn submit_jobs(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
 
 #[test]
 fn jobs_are_reported_by_node_with_slurms_words() {
-    let of = submit_jobs(&[
+    let submitted = submit_jobs(&[
         ("10", Some("n1")),
         ("11", Some("n1")),
         ("12", None),
@@ -171,12 +171,12 @@ fn jobs_are_reported_by_node_with_slurms_words() {
         ("4711", Some("n3")),
     ]);
     let listed = jobs::parse(SQUEUE, NAME).unwrap();
-    let states = jobs::states(&of, &listed, &jobs::parse_restarts(RESTARTS));
+    let states = jobs::states(&submitted, &listed, &jobs::parse_restarts(RESTARTS));
     let line = |state: &JobState| {
         let node = state.node.as_deref().unwrap_or("-");
         format!(
             "{} {node} {:?} {} {}",
-            state.job, state.stage, state.restarts, state.words
+            state.job, state.stage, state.restarts, state.description
         )
     };
     let lines: Vec<String> = states.iter().map(line).collect();
@@ -203,14 +203,14 @@ fn accounting_is_parsed_as_in_its_man_page() {
     let text = "7|CANCELLED by 1000|n[1-2]|pinwise-f\n8_2|NODE_FAIL|None assigned|pinwise-f\n\
                 9|COMPLETED|n1|other|name\n";
     let listed = jobs::parse_accounted(text, NAME).unwrap();
-    let of = submit_jobs(&[("7", None), ("8", None), ("9", None)]);
-    let states = jobs::states(&of, &listed, &std::collections::BTreeMap::new());
+    let submitted = submit_jobs(&[("7", None), ("8", None), ("9", None)]);
+    let states = jobs::states(&submitted, &listed, &std::collections::BTreeMap::new());
     let stages: Vec<Stage> = states.iter().map(|state| state.stage).collect();
     assert_eq!(
         stages,
         [Stage::Failed, Stage::Failed, Stage::Failed, Stage::Unknown]
     );
-    assert_eq!(states[0].words, "CANCELLED by 1000");
+    assert_eq!(states[0].description, "CANCELLED by 1000");
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn messages_of_slurm_are_shown_on_one_line() {
 
 #[test]
 fn the_number_of_a_job_is_read() {
-    for (said, wanted) in [
+    for (output, wanted) in [
         ("12\n", "12"),
         ("12;east\n", "12"),
         ("site: hello\n12\n\n", "12"),
     ] {
-        assert_eq!(job_id(said).unwrap(), wanted);
+        assert_eq!(parse_job_id(output).unwrap(), wanted);
     }
     for bad in [
         "",
@@ -291,9 +291,9 @@ fn several_nodes_are_one_job_or_an_array() {
             is_array,
             ..NodeRequest::default()
         };
-        let jobs = script::jobs(&task("/f"), &wanted, &choice).unwrap();
+        let jobs = script::plan_jobs(&task("/f"), &wanted, &choice).unwrap();
         assert_eq!(jobs.len(), 1);
-        jobs[0].words.join(" ")
+        jobs[0].arguments.join(" ")
     };
     let common = "--open-mode=append --exclusive --mem=0 --requeue --export=ALL";
     assert_eq!(
@@ -315,7 +315,7 @@ fn several_nodes_are_one_job_or_an_array() {
 #[test]
 fn folders_that_slurm_would_misread_are_refused() {
     for bad in ["/a\\b", "/a\nb", "a/b", "/a\u{1b}b"] {
-        let error = script::script(&task(bad)).unwrap_err().to_string();
+        let error = script::write_script(&task(bad)).unwrap_err().to_string();
         assert!(error.contains("--dir"), "{error}");
         assert!(!error.contains(char::is_control), "{error:?}");
     }
@@ -334,13 +334,13 @@ fn hostile() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_listing_breaks_a_reader(text in hostile()) {
-        let of = submit_jobs(&[("1", Some("n1")), ("22", None)]);
+        let submitted = submit_jobs(&[("1", Some("n1")), ("22", None)]);
         let plain = |words: &str| !words.contains(char::is_control);
         match (jobs::parse(&text, NAME), jobs::parse_accounted(&text, NAME)) {
             (Ok(listed), Ok(more)) => {
                 let all: Vec<_> = listed.into_iter().chain(more).collect();
-                let states = jobs::states(&of, &all, &jobs::parse_restarts(&text));
-                prop_assert!(states.iter().all(|state| plain(&state.words)));
+                let states = jobs::states(&submitted, &all, &jobs::parse_restarts(&text));
+                prop_assert!(states.iter().all(|state| plain(&state.description)));
             }
             (first, second) => {
                 let first = first.err().map(|error| error.to_string());

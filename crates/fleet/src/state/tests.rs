@@ -39,12 +39,12 @@ fn snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> No
     }
 }
 
-fn job(node: Option<&str>, stage: Stage, words: &str) -> JobState {
+fn job(node: Option<&str>, stage: Stage, description: &str) -> JobState {
     JobState {
         job: "7".to_owned(),
         node: node.map(str::to_owned),
         stage,
-        words: words.to_owned(),
+        description: description.to_owned(),
         restarts: 0,
     }
 }
@@ -55,7 +55,7 @@ fn folder_and_scheduler_together_give_a_nodes_state() {
     let ended = || Some(AttemptEnd::default());
     let check = |snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state, why: &str| {
         let snapshots: Vec<NodeSnapshot> = snapshot.into_iter().collect();
-        let found = status(&fleet(&["n1"]), &snapshots, jobs, "now");
+        let found = fleet_status(&fleet(&["n1"]), &snapshots, jobs, "now");
         assert_eq!(found.nodes.len(), 1);
         let node = &found.nodes[0];
         assert_eq!(node.state, state, "{node:?}");
@@ -72,38 +72,48 @@ fn folder_and_scheduler_together_give_a_nodes_state() {
         ];
         assert_eq!(all.iter().sum::<usize>(), 1);
     };
-    let of = |stage, words| [job(Some("n1"), stage, words)];
+    let job_on_n1 = |stage, description| [job(Some("n1"), stage, description)];
     let lost = "did not end by itself";
     check(None, Some(&[]), NodeState::Missing, "");
     check(None, None, NodeState::Missing, "");
     check(
         None,
-        Some(&of(Stage::Queued, "Priority")),
+        Some(&job_on_n1(Stage::Queued, "Priority")),
         NodeState::Queued,
         "Priority",
     );
     check(
         None,
-        Some(&of(Stage::Failed, "NODE_FAIL")),
+        Some(&job_on_n1(Stage::Failed, "NODE_FAIL")),
         NodeState::Failed,
         "NODE_FAIL",
     );
-    let begins = of(Stage::Running, "");
+    let begins = job_on_n1(Stage::Running, "");
     check(None, Some(&begins), NodeState::Queued, "has not started");
     let whole = || Some(snapshot("n1", [Done, Done], ended()));
-    check(whole(), Some(&of(Stage::Failed, "x")), NodeState::Done, "");
+    check(
+        whole(),
+        Some(&job_on_n1(Stage::Failed, "x")),
+        NodeState::Done,
+        "",
+    );
     let half = || Some(snapshot("n1", [Done, Missing], None));
     check(
         half(),
-        Some(&of(Stage::Running, "")),
+        Some(&job_on_n1(Stage::Running, "")),
         NodeState::Running,
         "",
     );
     check(half(), None, NodeState::Running, "");
-    check(half(), Some(&of(Stage::Ended, "")), NodeState::Failed, lost);
     check(
         half(),
-        Some(&of(Stage::Failed, "TIMEOUT")),
+        Some(&job_on_n1(Stage::Ended, "")),
+        NodeState::Failed,
+        lost,
+    );
+    check(
+        half(),
+        Some(&job_on_n1(Stage::Failed, "TIMEOUT")),
         NodeState::Failed,
         "TIMEOUT; attempt 1",
     );
@@ -111,14 +121,14 @@ fn folder_and_scheduler_together_give_a_nodes_state() {
     let failed = || Some(snapshot("n1", [Failed, Done], ended()));
     check(
         failed(),
-        Some(&of(Stage::Ended, "")),
+        Some(&job_on_n1(Stage::Ended, "")),
         NodeState::Failed,
         "no room",
     );
     check(failed(), None, NodeState::Failed, "no room");
     check(
         failed(),
-        Some(&of(Stage::Queued, "Resources")),
+        Some(&job_on_n1(Stage::Queued, "Resources")),
         NodeState::Queued,
         "Resources",
     );
@@ -135,16 +145,16 @@ fn unknown_nodes_are_counted() {
     let mut record = fleet(&[]);
     record.asked = 3;
     let waiting = [job(None, Stage::Queued, "")];
-    let found = status(&record, &[], Some(&waiting), "now");
+    let found = fleet_status(&record, &[], Some(&waiting), "now");
     assert_eq!((found.queued, found.missing), (3, 0));
-    let found = status(&record, &[], Some(&[]), "now");
+    let found = fleet_status(&record, &[], Some(&[]), "now");
     assert_eq!((found.queued, found.missing), (0, 3));
 }
 
 #[test]
 fn clocks_are_reported() {
     let snapshots = [snapshot("n1", [StepState::Done; 2], None)];
-    let notes = status(&fleet(&["n1"]), &snapshots, None, "now").notes;
+    let notes = fleet_status(&fleet(&["n1"]), &snapshots, None, "now").notes;
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
         notes[0].contains("clock of n1 is 7 s ahead of"),
@@ -158,7 +168,7 @@ fn foreign_folders_do_not_count_as_nodes() {
     let done = || snapshot("n1", [StepState::Done; 2], Some(AttemptEnd::default()));
     let planted = snapshot("evil", [StepState::Missing; 2], None);
     let nodes = |fleet: &FleetRecord, snapshots: &[NodeSnapshot]| {
-        let found = status(fleet, snapshots, Some(&[]), "now");
+        let found = fleet_status(fleet, snapshots, Some(&[]), "now");
         let is_noted = found.notes.iter().any(|note| note.contains("nodes/evil"));
         let names: Vec<String> = found.nodes.into_iter().map(|node| node.node).collect();
         (names, is_noted)

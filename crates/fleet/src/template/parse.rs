@@ -10,9 +10,9 @@ use pinwise_workload::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
 const MAX_FILE_BYTES: usize = 256 * 1024;
-/// Compiled size of a regular expression, bytes.
-const LARGEST_REGEX: usize = 64 * 1024;
-/// Limits the simultaneous commands.
+/// Largest compiled regular expression, bytes.
+const MAX_REGEX_BYTES: usize = 64 * 1024;
+/// Most commands at a time.
 const MAX_PARALLEL: i64 = 256;
 
 /// A launcher described by a file.
@@ -102,22 +102,22 @@ impl Template {
             let reason = "[submit]: it has neither command nor script".to_owned();
             return Err(source.error(&raw.submit, reason));
         }
-        let job = source.job(&raw.submit)?;
+        let job = source.parse_job(&raw.submit)?;
         let status = raw.status.as_ref();
         let cancel = raw.cancel.as_ref().map(|cancel| &cancel.command);
         let turns = raw.nodes.take_turns.unwrap_or_default();
         Ok(Self {
-            name: source.name(&raw.name)?,
+            name: source.check_name(&raw.name)?,
             job,
-            submit: source.text(submit.command.as_ref(), &["job"])?,
-            script: source.text(submit.script.as_ref(), &["job", "script"])?,
-            ending: source.ending(submit.ending.as_ref())?,
-            quoting: source.quoting(submit.quote.as_ref())?,
-            status: source.text(status.map(|status| &status.command), &["script"])?,
-            states: source.states(status.map_or(&[], |status| &status.states))?,
-            cancel: source.text(cancel, &["script"])?,
-            parallel: source.parallel(raw.limits.parallel.as_ref())?,
-            prefix: source.prefix(raw.nodes.prefix.as_ref())?,
+            submit: source.check_text(submit.command.as_ref(), &["job"])?,
+            script: source.check_text(submit.script.as_ref(), &["job", "script"])?,
+            ending: source.parse_ending(submit.ending.as_ref())?,
+            quoting: source.parse_quoting(submit.quote.as_ref())?,
+            status: source.check_text(status.map(|status| &status.command), &["script"])?,
+            states: source.parse_states(status.map_or(&[], |status| &status.states))?,
+            cancel: source.check_text(cancel, &["script"])?,
+            parallel: source.parse_parallel(raw.limits.parallel.as_ref())?,
+            prefix: source.check_prefix(raw.nodes.prefix.as_ref())?,
             arguments: turns.then(|| "--turn".to_owned()).into_iter().collect(),
         })
     }
@@ -145,22 +145,20 @@ impl Source<'_> {
         TomlError::mistake_in_value(self.0, value, reason)
     }
 
-    fn name(&self, value: &Spanned<String>) -> Result<String, TomlError> {
+    fn check_name(&self, value: &Spanned<String>) -> Result<String, TomlError> {
         let name = value.get_ref();
-        match crate::hostlist::is_node_name(name) {
-            true => Ok(name.clone()),
-            false => {
-                let reason = "name: use letters, digits, -, _ and . only";
-                Err(self.error(value, reason.to_owned()))
-            }
+        if crate::hostlist::is_node_name(name) {
+            return Ok(name.clone());
         }
+        let reason = "name: use letters, digits, -, _ and . only";
+        Err(self.error(value, reason.to_owned()))
     }
 
-    /// A text with known placeholders, and none of `refused`.
-    fn text(
+    /// Checks that a text has only known placeholders, and none of those without a value here.
+    fn check_text(
         &self,
         value: Option<&Spanned<String>>,
-        refused: &[&str],
+        without_value: &[&str],
     ) -> Result<Option<String>, TomlError> {
         let Some(value) = value else { return Ok(None) };
         let text = value.get_ref();
@@ -173,18 +171,19 @@ impl Source<'_> {
                 continue;
             };
             let is_known = name == ACCOUNT || PLACEHOLDERS.iter().any(|(n, _)| *n == name);
-            if is_known && !refused.contains(&name) {
+            if is_known && !without_value.contains(&name) {
                 continue;
             }
             // The line within the value, if it is written without escapes.
             let span = value.span();
             let written = self.0.get(span.clone()).unwrap_or_default();
             let within = written.find(&format!("{{{name}}}")).unwrap_or(0);
-            let reason = match is_known {
-                true => format!("{{{name}}} has no value here"),
-                false => format!(
+            let reason = if is_known {
+                format!("{{{name}}} has no value here")
+            } else {
+                format!(
                     "no such placeholder: {{{name}}} (for braces of a shell write {{{{{name}}}}})"
-                ),
+                )
             };
             let position = Position::find(self.0, span.start + within);
             return Err(TomlError::new(position, reason));
@@ -192,19 +191,19 @@ impl Source<'_> {
         Ok(Some(text.clone()))
     }
 
-    fn regex(&self, value: &Spanned<String>) -> Result<Regex, TomlError> {
+    fn compile_regex(&self, value: &Spanned<String>) -> Result<Regex, TomlError> {
         let built = RegexBuilder::new(value.get_ref())
-            .size_limit(LARGEST_REGEX)
+            .size_limit(MAX_REGEX_BYTES)
             .multi_line(true)
             .build();
         built.map_err(|error| self.error(value, format!("not a regular expression: {error}")))
     }
 
-    fn job(&self, submit: &Spanned<RawSubmit>) -> Result<Option<Regex>, TomlError> {
+    fn parse_job(&self, submit: &Spanned<RawSubmit>) -> Result<Option<Regex>, TomlError> {
         let raw = submit.get_ref();
         match (&raw.command, &raw.job) {
             (Some(_), Some(value)) => {
-                let regex = self.regex(value)?;
+                let regex = self.compile_regex(value)?;
                 if regex.captures_len() < 2 {
                     let reason = "job: it has no group for the id, such as ^([0-9]+)$";
                     return Err(self.error(value, reason.to_owned()));
@@ -223,7 +222,7 @@ impl Source<'_> {
         }
     }
 
-    fn states(&self, raw: &[RawState]) -> Result<Vec<(Regex, Stage)>, TomlError> {
+    fn parse_states(&self, raw: &[RawState]) -> Result<Vec<(Regex, Stage)>, TomlError> {
         let state = |state: &RawState| {
             let stage = match state.stage.get_ref().as_str() {
                 "queued" => Stage::Queued,
@@ -235,12 +234,12 @@ impl Source<'_> {
                     return Err(self.error(&state.stage, reason));
                 }
             };
-            Ok((self.regex(&state.pattern)?, stage))
+            Ok((self.compile_regex(&state.pattern)?, stage))
         };
         raw.iter().map(state).collect()
     }
 
-    fn quoting(&self, value: Option<&Spanned<String>>) -> Result<Quoting, TomlError> {
+    fn parse_quoting(&self, value: Option<&Spanned<String>>) -> Result<Quoting, TomlError> {
         let Some(value) = value else {
             return Ok(Quoting::Shell);
         };
@@ -251,22 +250,20 @@ impl Source<'_> {
         }
     }
 
-    fn ending(&self, value: Option<&Spanned<String>>) -> Result<String, TomlError> {
+    fn parse_ending(&self, value: Option<&Spanned<String>>) -> Result<String, TomlError> {
         let Some(value) = value else {
             return Ok(".sh".to_owned());
         };
         let ending = value.get_ref();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
-        match ending.starts_with('.') && ending.len() <= 10 && ending.chars().all(is_plain) {
-            true => Ok(ending.clone()),
-            false => {
-                let reason = "ending: a dot and letters, such as .yaml".to_owned();
-                Err(self.error(value, reason))
-            }
+        if ending.starts_with('.') && ending.len() <= 10 && ending.chars().all(is_plain) {
+            return Ok(ending.clone());
         }
+        let reason = "ending: a dot and letters, such as .yaml".to_owned();
+        Err(self.error(value, reason))
     }
 
-    fn parallel(&self, value: Option<&Spanned<i64>>) -> Result<usize, TomlError> {
+    fn parse_parallel(&self, value: Option<&Spanned<i64>>) -> Result<usize, TomlError> {
         let Some(value) = value else { return Ok(1) };
         let number = Some(*value.get_ref()).filter(|n| (1..=MAX_PARALLEL).contains(n));
         let number = number.and_then(|number| usize::try_from(number).ok());
@@ -274,7 +271,7 @@ impl Source<'_> {
         number.ok_or_else(|| self.error(value, reason))
     }
 
-    fn prefix(&self, value: Option<&Spanned<String>>) -> Result<Option<String>, TomlError> {
-        value.map(|value| self.name(value)).transpose()
+    fn check_prefix(&self, value: Option<&Spanned<String>>) -> Result<Option<String>, TomlError> {
+        value.map(|value| self.check_name(value)).transpose()
     }
 }

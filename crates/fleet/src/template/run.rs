@@ -23,20 +23,20 @@ impl Finished {
         if self.0.status.success() {
             return Ok(String::from_utf8_lossy(&self.0.stdout).into_owned());
         }
-        let words = String::from_utf8_lossy(&self.0.stderr);
-        let words = match words.trim() {
+        let stderr = String::from_utf8_lossy(&self.0.stderr);
+        let message = match stderr.trim() {
             "" => format!("its command failed: {}", self.0.status),
-            words => one_line(words.lines()),
+            text => one_line(text.lines()),
         };
         Err(LaunchError::Refused {
             program: launcher.to_owned(),
-            words,
+            message,
         })
     }
 }
 
-/// Runs a command line in its own process group: processes that it leaves are not ended by the
-/// user's terminal.
+/// Runs a command line in its own process group, so that the user's terminal does not end processes
+/// that it leaves running.
 pub(super) fn run_in_shell(launcher: &str, line: &str) -> Result<Finished, LaunchError> {
     #[expect(clippy::disallowed_methods, reason = "a launcher starts jobs")]
     let mut command = Command::new("sh");
