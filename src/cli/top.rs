@@ -166,7 +166,7 @@ fn candidates(machine: &mut dyn Tracer, forced: Option<Tier>) -> Vec<Option<Tier
     let tiers = machine.tiers();
     let mut open: Vec<Tier> = tiers
         .iter()
-        .filter(|tier| tier.refused.is_none())
+        .filter(|tier| tier.refusal.is_none())
         .map(|tier| tier.tier)
         .collect();
     open.sort_unstable();

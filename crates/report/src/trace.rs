@@ -45,7 +45,7 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
     let best = records.iter().rposition(|tier| tier.available);
     let mut out = String::new();
     for (at, record) in records.iter().enumerate() {
-        let words = record.tier.as_str().parse().map_or("", Tier::words);
+        let words = record.tier.as_str().parse().map_or("", Tier::description);
         let mark = if Some(at) == best { " (taken)" } else { "" };
         let state = if record.available {
             palette.good("available")
@@ -106,7 +106,7 @@ fn title(record: &TraceRecord) -> String {
 }
 
 fn describe_origin(record: &TraceRecord) -> String {
-    let words = record.tier.as_str().parse().map_or("", Tier::words);
+    let words = record.tier.as_str().parse().map_or("", Tier::description);
     let tier = match (&record.tier, words) {
         (TraceTier::Simulated, _) => "A simulated machine's own events".to_owned(),
         (format, "") => format!("Read as {}", visible(format.as_str())),

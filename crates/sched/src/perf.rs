@@ -1,8 +1,8 @@
 //! Perf's records, from the bytes of a kernel's buffer or of `perf.data`.
 //!
-//! Every byte is checked before it is believed, and no input makes this panic. It refuses to guess
-//! where the next record of a buffer begins after a senseless one: the rest is dropped and reported
-//! as lost.
+//! Every byte is checked before it is used, and no input makes this panic. It refuses to guess where
+//! the next record of a buffer begins after a malformed one: the rest is dropped and reported as
+//! lost.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout".
 
@@ -57,10 +57,10 @@ const READ_ID: u64 = 1 << 2;
 const GROUP: u64 = 1 << 3;
 const READ_LOST: u64 = 1 << 4;
 
-/// Bytes of the header that every record begins with.
+/// Size of the header that every record begins with, bytes.
 pub const HEADER: usize = 8;
 
-/// The recorded fields of an event.
+/// Which fields the records of an event have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Bits of [`sampled`].
@@ -71,10 +71,10 @@ pub struct Layout {
     pub has_trailer: bool,
 }
 
-/// The general fields of records; `None` if not recorded.
+/// Fields that records of all kinds have; `None` if not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct General {
-    /// Its process.
+pub struct CommonFields {
+    /// The process of the thread.
     pub process: Option<Tid>,
     /// The thread that was running.
     pub thread: Option<Tid>,
@@ -85,7 +85,7 @@ pub struct General {
 }
 
 impl Layout {
-    /// These fields, and a trailer.
+    /// Samples with these fields, and other records with a trailer of them.
     #[must_use]
     pub const fn from_sample_type(sample_type: u64) -> Self {
         Self {
@@ -99,34 +99,35 @@ impl Layout {
         self.sample_type & bit != 0
     }
 
-    /// Skips irrelevant fields of eight bytes.
+    /// Skips those of these fields that are recorded, eight bytes each.
     fn skip<O: ByteOrder>(&self, body: &mut Bytes<'_, O>, bits: &[u64]) -> Option<()> {
         let count = bits.iter().filter(|&&bit| self.has(bit)).count();
         body.skip(8 * count)
     }
 
-    fn general<O: ByteOrder>(&self, body: &mut Bytes<'_, O>) -> Option<General> {
-        let mut general = General::default();
+    fn parse_thread_and_time<O: ByteOrder>(&self, body: &mut Bytes<'_, O>) -> Option<CommonFields> {
+        let mut common = CommonFields::default();
         if self.has(TID) {
-            general.process = Some(body.i32()?);
-            general.thread = Some(body.i32()?);
+            common.process = Some(body.i32()?);
+            common.thread = Some(body.i32()?);
         }
         if self.has(TIME) {
-            general.time_ns = Some(body.u64()?);
+            common.time_ns = Some(body.u64()?);
         }
-        Some(general)
+        Some(common)
     }
 
-    /// The general fields of a sample, and its raw data if it has some; `None` if it is too short.
-    pub fn sample<'a, O: ByteOrder>(
+    /// Parses the common fields of a sample, and its raw data if it has some; `None` if it is too
+    /// short.
+    pub fn parse_sample<'a, O: ByteOrder>(
         &self,
         mut body: Bytes<'a, O>,
-    ) -> Option<(General, Option<&'a [u8]>)> {
+    ) -> Option<(CommonFields, Option<&'a [u8]>)> {
         self.skip(&mut body, &[IDENTIFIER, IP])?;
-        let mut general = self.general(&mut body)?;
+        let mut common = self.parse_thread_and_time(&mut body)?;
         self.skip(&mut body, &[ADDR, ID, STREAM_ID])?;
         if self.has(CPU) {
-            general.cpu = Some(body.u32()?);
+            common.cpu = Some(body.u32()?);
             body.skip(4)?;
         }
         self.skip(&mut body, &[PERIOD])?;
@@ -138,27 +139,29 @@ impl Layout {
             body.skip(count.checked_mul(8)?)?;
         }
         if !self.has(RAW) {
-            return Some((general, None));
+            return Some((common, None));
         }
         let size = usize::try_from(body.u32()?).ok()?;
-        Some((general, Some(body.take(size)?)))
+        Some((common, Some(body.take(size)?)))
     }
 
-    /// The general fields at the end of any other record; `None` if there are none.
-    pub fn trailer<O: ByteOrder>(&self, mut body: Bytes<'_, O>) -> Option<General> {
+    /// Parses the common fields at the end of any other record; `None` if there are none.
+    pub fn parse_trailer<O: ByteOrder>(&self, mut body: Bytes<'_, O>) -> Option<CommonFields> {
         const FIELDS: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
         let size = 8 * (self.sample_type & FIELDS).count_ones() as usize;
         body.skip(body.rest().len().checked_sub(size)?)?;
-        let mut general = self.has_trailer.then(|| self.general(&mut body))??;
+        let mut common = self
+            .has_trailer
+            .then(|| self.parse_thread_and_time(&mut body))??;
         self.skip(&mut body, &[ID, STREAM_ID])?;
         if self.has(CPU) {
-            general.cpu = Some(body.u32()?);
+            common.cpu = Some(body.u32()?);
         }
-        Some(general)
+        Some(common)
     }
 }
 
-/// `struct read_format`, of one counter or of a group.
+/// Skips a `struct read_format`, of one counter or of a group.
 fn skip_read<O: ByteOrder>(body: &mut Bytes<'_, O>, format: u64) -> Option<()> {
     let words = |bits: [u64; 2]| bits.iter().filter(|bit| format & **bit != 0).count();
     let times = words([ENABLED, RUNNING]);
@@ -174,7 +177,7 @@ fn skip_read<O: ByteOrder>(body: &mut Bytes<'_, O>, format: u64) -> Option<()> {
 /// A record about the scheduler or threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A thread arrived on this CPU or left it: its general fields name it.
+    /// A thread arrived on this CPU or left it; the common fields name it.
     Switch {
         /// The arriving (`is_out`) or leaving thread, in a record of any thread
         /// (`PERF_RECORD_SWITCH_CPU_WIDE`); −1 if it has ended.
@@ -188,7 +191,7 @@ pub enum Record<'a> {
     Fork(Task),
     /// A thread ended.
     Exit(Task),
-    /// A thread has a name.
+    /// A thread was named.
     Comm {
         /// Its process.
         process: Tid,
@@ -199,7 +202,7 @@ pub enum Record<'a> {
         /// The name, without the zero bytes behind it.
         name: &'a [u8],
     },
-    /// Records found no room.
+    /// Records were lost because the buffer was full.
     Lost {
         /// The number of lost records.
         records: u64,
@@ -211,7 +214,7 @@ pub enum Record<'a> {
         /// The tracepoint's data.
         raw: &'a [u8],
     },
-    /// Not a record; nothing follows.
+    /// Malformed; nothing follows.
     Damaged,
 }
 
@@ -230,15 +233,23 @@ pub struct Task {
     pub time_ns: u64,
 }
 
+/// A well-formed record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decoded<T> {
+    /// Of a kind that the reader uses.
+    Used(T),
+    /// Of another kind.
+    Skipped,
+}
+
 impl<'a> Record<'a> {
-    /// Decodes a record other than a sample; the outer `None` means senseless, the inner one
-    /// irrelevant.
-    pub fn read<O: ByteOrder>(
+    /// Decodes a record other than a sample; `None` if it is malformed.
+    pub fn decode<O: ByteOrder>(
         kind: u32,
         flags: u16,
         mut body: Bytes<'a, O>,
-    ) -> Option<Option<Self>> {
-        Some(Some(match kind {
+    ) -> Option<Decoded<Self>> {
+        Some(Decoded::Used(match kind {
             kind::SWITCH | kind::SWITCH_CPU_WIDE => {
                 let is_wide = kind == kind::SWITCH_CPU_WIDE;
                 let other = is_wide.then(|| body.u32().and_then(|_| body.i32()));
@@ -268,7 +279,7 @@ impl<'a> Record<'a> {
                 records: body.u64()?,
             },
             kind::THROTTLE => Self::Throttle,
-            _ => return Some(None),
+            _ => return Some(Decoded::Skipped),
         }))
     }
 }
@@ -285,6 +296,17 @@ impl Task {
     }
 }
 
+/// A record, when it was written, and the thread that was running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedRecord<'a> {
+    /// ns of the event's clock.
+    pub time_ns: u64,
+    /// 0 if not recorded.
+    pub thread: Tid,
+    /// The record.
+    pub record: Record<'a>,
+}
+
 /// Reads the records of a buffer one after the other.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
@@ -295,8 +317,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Reads these bytes as records with their times, ns of the event's clock, and their threads.
-    /// Kinds that do not concern the scheduler are skipped.
+    /// Reads these bytes as records. Kinds that do not concern the scheduler are skipped.
     #[must_use]
     pub const fn new(bytes: &'a [u8], layout: Layout) -> Self {
         Self {
@@ -308,45 +329,51 @@ impl<'a> Records<'a> {
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = (u64, (Tid, Record<'a>));
+    type Item = TimedRecord<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let layout = self.layout;
-        let read = |kind, flags, body: &'a [u8]| {
+        let decode = |kind, flags, body: &'a [u8]| {
             let body = Bytes::new(body, Native);
-            let (general, record) = if kind == kind::SAMPLE {
-                let (general, raw) = layout.sample(body)?;
-                (general, Record::Sample { raw: raw? })
+            let (common, record) = if kind == kind::SAMPLE {
+                let (common, raw) = layout.parse_sample(body)?;
+                (common, Record::Sample { raw: raw? })
             } else {
-                let Some(record) = Record::read(kind, flags, body)? else {
-                    return Some(None);
+                let Decoded::Used(record) = Record::decode(kind, flags, body)? else {
+                    return Some(Decoded::Skipped);
                 };
-                (layout.trailer(body)?, record)
+                (layout.parse_trailer(body)?, record)
             };
-            let thread = general.thread.unwrap_or(0);
-            Some(Some((general.time_ns?, (thread, record))))
+            let thread = common.thread.unwrap_or(0);
+            Some(Decoded::Used((common.time_ns?, (thread, record))))
         };
         let damaged = (0, Record::Damaged);
-        next(&mut self.rest, &mut self.time_ns, damaged, read)
+        let (time_ns, (thread, record)) =
+            next_record(&mut self.rest, &mut self.time_ns, damaged, decode)?;
+        Some(TimedRecord {
+            time_ns,
+            thread,
+            record,
+        })
     }
 }
 
-/// The next relevant record of a buffer and its time; for a senseless one, `damaged` with the time
-/// of the one before, and nothing follows. `read` decodes a record; its outer `None` means
-/// senseless, the inner one irrelevant.
-pub fn next<'a, T>(
+/// Takes the next used record of a buffer, with its time. A malformed record ends the buffer: it
+/// gives `damaged` with the time of the one before. `decode` gets type, flags and body, and returns
+/// `None` if they are malformed.
+pub fn next_record<'a, T>(
     rest: &mut &'a [u8],
     last_ns: &mut u64,
     damaged: T,
-    read: impl Fn(u32, u16, &'a [u8]) -> Option<Option<(u64, T)>>,
+    decode: impl Fn(u32, u16, &'a [u8]) -> Option<Decoded<(u64, T)>>,
 ) -> Option<(u64, T)> {
     while !rest.is_empty() {
-        match take_record(rest).and_then(|(kind, flags, body)| read(kind, flags, body)) {
-            Some(Some((time_ns, record))) => {
+        match take_record(rest).and_then(|(kind, flags, body)| decode(kind, flags, body)) {
+            Some(Decoded::Used((time_ns, record))) => {
                 *last_ns = time_ns;
                 return Some((time_ns, record));
             }
-            Some(None) => {}
+            Some(Decoded::Skipped) => {}
             None => {
                 *rest = &[];
                 return Some((*last_ns, damaged));
@@ -356,7 +383,7 @@ pub fn next<'a, T>(
     None
 }
 
-/// Removes the next record: type, flags and body; `None` if it makes no sense.
+/// Takes the next record: type, flags and body; `None` if its header is malformed.
 fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
     let mut header = Bytes::new(rest, Native);
     let (kind, flags) = (header.u32()?, header.u16()?);

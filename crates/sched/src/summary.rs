@@ -220,7 +220,7 @@ pub struct Wakers {
     /// Times it was woken.
     pub wakes: u64,
     /// Threads of its process that ran where it was woken from, with how often at least. Timers and
-    /// other interrupts wake, too, whoever runs: threads of other processes are no evidence.
+    /// other interrupts wake, too, whoever runs: threads of other processes are not evidence.
     pub threads: Vec<(Tid, u64)>,
 }
 

@@ -51,9 +51,9 @@ impl Tier {
         }
     }
 
-    /// Its description for users.
+    /// Describes it to users.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Proc => "polling of /proc",
             Self::Switch => "perf switch records of the program's threads",
@@ -98,13 +98,13 @@ impl FromStr for Tier {
     }
 }
 
-/// Is a tier available here?
+/// Whether a tier is available here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Availability {
     /// The tier.
     pub tier: Tier,
-    /// Why not, and the command that would permit it; `None` if it is available.
-    pub refused: Option<Refusal>,
+    /// Why it is not available; `None` if it is.
+    pub refusal: Option<Refusal>,
 }
 
 /// Why a tier is not available.

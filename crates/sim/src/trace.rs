@@ -51,7 +51,7 @@ impl Tracer for SimulatedMachine {
         let is_computed = self.description.performance.is_some();
         let availability = |&tier: &Tier| Availability {
             tier,
-            refused: refusal(tier, has_scheduler, is_computed),
+            refusal: refusal(tier, has_scheduler, is_computed),
         };
         Tier::ALL.iter().map(availability).collect()
     }

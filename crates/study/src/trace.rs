@@ -184,7 +184,7 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
 /// The most detailed tier that is available.
 #[must_use]
 pub fn choose_richest(tiers: &[Availability]) -> Option<Tier> {
-    let permitted = tiers.iter().filter(|tier| tier.refused.is_none());
+    let permitted = tiers.iter().filter(|tier| tier.refusal.is_none());
     permitted.map(|tier| tier.tier).max()
 }
 
@@ -199,7 +199,7 @@ pub fn measure_tiers(
     let tiers = machine.tiers();
     let permitted: Vec<Tier> = tiers
         .iter()
-        .filter(|tier| tier.refused.is_none())
+        .filter(|tier| tier.refusal.is_none())
         .map(|tier| tier.tier)
         .collect();
     let many = u32::try_from(permitted.len().max(1)).unwrap_or(1);
@@ -213,7 +213,7 @@ pub fn measure_tiers(
 
 fn tier_records(tiers: &[Availability], costs: &[TierCost]) -> Vec<TierRecord> {
     let record = |tier: &Availability| {
-        let refusal = tier.refused.as_ref();
+        let refusal = tier.refusal.as_ref();
         let cost = costs.iter().find(|cost| cost.tier == tier.tier);
         TierRecord {
             tier: tier.tier.into(),

@@ -28,12 +28,12 @@ pub(crate) fn run(bytes: &[u8]) {
     });
     let mut records = Records::new(rest, layout);
     let mut read = 0;
-    while let Some((_, (_, record))) = records.next() {
+    while let Some(next) = records.next() {
         read += 1;
-        if record == Record::Damaged {
+        if next.record == Record::Damaged {
             assert!(
                 records.next().is_none(),
-                "nothing follows what is no record"
+                "nothing follows a malformed record"
             );
         }
     }

@@ -1,11 +1,11 @@
-//! Numbers of perf's samples, in the machine's own byte order. Every byte is checked before it is
-//! believed.
+//! Reads numbers of perf's samples, in the machine's own byte order. Every byte is checked before
+//! it is used.
 
 #[cfg(test)]
 pub(super) use pinwise_sched::perf::HEADER;
-pub(super) use pinwise_sched::perf::next;
+pub(super) use pinwise_sched::perf::{Decoded, next_record};
 
-/// Numbers one after the other.
+/// Reads numbers one after the other.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl Reader<'_> {

@@ -88,7 +88,7 @@ pub(super) fn open(tier: Tier, target: Target) -> Opened {
 pub(super) fn availability() -> Vec<Availability> {
     let tried = Tier::ALL.into_iter().map(|tier| Availability {
         tier,
-        refused: find_out(tier).err(),
+        refusal: find_out(tier).err(),
     });
     tried.collect()
 }

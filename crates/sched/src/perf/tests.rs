@@ -39,14 +39,12 @@ fn trailer(time_ns: u64) -> Vec<u8> {
 #[track_caller]
 fn check(bytes: &[u8], layout: Layout, expected: &[(u64, Record<'_>)]) {
     let read: Vec<_> = Records::new(bytes, layout).collect();
-    let threads = read
-        .iter()
-        .filter(|(_, (_, record))| *record != Record::Damaged);
+    let mut intact = read.iter().filter(|read| read.record != Record::Damaged);
     let thread = if layout == WITH_THREAD { 8 } else { 0 };
-    assert!(threads.clone().all(|(_, (tid, _))| *tid == thread));
+    assert!(intact.all(|read| read.thread == thread));
     let read: Vec<_> = read
         .iter()
-        .map(|(time_ns, (_, record))| (*time_ns, *record))
+        .map(|read| (read.time_ns, read.record))
         .collect();
     assert_eq!(read, expected);
 }
@@ -177,7 +175,7 @@ proptest! {
     ) {
         let bytes: Vec<u8> = bodies.iter().flat_map(|body| record(kind, flags, &[body])).collect();
         let read: Vec<_> = Records::new(&bytes, WITH_THREAD).collect();
-        let damaged = read.iter().filter(|(_, (_, r))| *r == Record::Damaged).count();
+        let damaged = read.iter().filter(|r| r.record == Record::Damaged).count();
         prop_assert!(damaged <= 1 && read.len() <= bodies.len());
     }
 }

@@ -165,8 +165,8 @@ fn fields_are_read_as_far_as_they_go() {
 
 #[test]
 fn states_are_those_of_the_kernel_that_wrote() {
-    let of = |text| Format::parse(text).unwrap().states;
-    let (modern, old) = (of(SWITCH_6_18), of(SWITCH_3_10));
+    let parse_states = |text| Format::parse(text).unwrap().states;
+    let (modern, old) = (parse_states(SWITCH_6_18), parse_states(SWITCH_3_10));
     assert_eq!(modern, Some(States::USUAL));
     for (states, state, left) in [
         (modern, 0, LeaveReason::Preempted),

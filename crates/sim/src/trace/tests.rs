@@ -336,7 +336,7 @@ fn a_time_without_events_is_not_reported_round_by_round() {
 #[test]
 fn only_mechanisms_and_kernels_can_be_traced() {
     let mut plain = machine("topology = \"core:2 pu:2\"", 1);
-    assert!(plain.tiers().iter().all(|tier| tier.refused.is_some()));
+    assert!(plain.tiers().iter().all(|tier| tier.refusal.is_some()));
     let mut refused = |line: &str, tier: Option<Tier>| {
         with_parsed_request(line, "0-3", |request| {
             let order = TraceOrder {
@@ -363,7 +363,7 @@ fn only_mechanisms_and_kernels_can_be_traced() {
     let available = machine(MACHINE, 1).tiers();
     let refused: Vec<Tier> = available
         .iter()
-        .filter(|a| a.refused.is_some())
+        .filter(|a| a.refusal.is_some())
         .map(|a| a.tier)
         .collect();
     assert_eq!(refused, [Tier::Proc]);

@@ -410,7 +410,7 @@ fn find_poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Findin
     let richer = tiers
         .iter()
         .find(|tier| tier.tier > used && tier.tier.scope().has_all_cpus);
-    let refusal = richer.and_then(|tier| tier.refused.as_ref());
+    let refusal = richer.and_then(|tier| tier.refusal.as_ref());
     let advice = match refusal.and_then(|refusal| refusal.remedy.as_deref()) {
         Some(remedy) => format!("Permit more with: {remedy}"),
         None => format!("--tier {} shows more.", better.tier),

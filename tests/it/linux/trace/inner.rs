@@ -91,7 +91,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
     if order["tiers"].is_boolean() {
         let tiers = machine.tiers();
         let reported = tiers.iter().map(|tier| {
-            let refused = tier.refused.as_ref();
+            let refused = tier.refusal.as_ref();
             let reason = refused.map(|refusal| refusal.reason.clone());
             let remedy = refused.and_then(|refusal| refusal.remedy.clone());
             (tier.tier.name().to_owned(), json!([reason, remedy]))

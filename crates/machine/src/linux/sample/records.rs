@@ -1,7 +1,7 @@
 //! Perf's records of samples and mappings, from bytes.
 //!
-//! Every byte is checked before it is believed, and no input makes this panic. After a senseless
-//! record the rest is dropped.
+//! Every byte is checked before it is used, and no input makes this panic. After a malformed record
+//! the rest is dropped.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout", with `sample_type`
 //! identifier, instruction pointer, thread, time and call chain, and
@@ -9,8 +9,8 @@
 
 use perf_event_open_sys::bindings as perf;
 
-use crate::linux::perf_record::{self, Reader};
-use pinwise_sched::perf::{Bytes, Native, kind};
+use crate::linux::perf_record::{Decoded, Reader, next_record};
+use pinwise_sched::perf::{Bytes, Native, Record as Common, kind};
 
 /// `sample_type` of the events read here; [`SAMPLE_STACK`] is added if stacks are copied.
 pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
@@ -182,20 +182,20 @@ impl<'a> Iterator for Records<'a> {
     type Item = (u64, Record<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        perf_record::next(&mut self.rest, &mut self.time_ns, Record::Damaged, read)
+        next_record(&mut self.rest, &mut self.time_ns, Record::Damaged, decode)
     }
 }
 
-/// Decodes a record; the outer `None` means senseless, the inner one irrelevant.
-fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>> {
+/// Decodes a record and its time; `None` if it is malformed.
+fn decode(kind: u32, flags: u16, body: &[u8]) -> Option<Decoded<(u64, Record<'_>)>> {
     if kind == kind::SAMPLE {
-        return sample(flags, body).map(Some);
+        return decode_sample(flags, body).map(Decoded::Used);
     }
     if !matches!(
         kind,
         kind::MMAP | kind::LOST | kind::COMM | kind::FORK | kind::LOST_SAMPLES
     ) {
-        return Some(None);
+        return Some(Decoded::Skipped);
     }
     let at = body.len().checked_sub(TRAILER)?;
     let mut trailer = Reader(&body[at..]);
@@ -214,8 +214,8 @@ fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>>
                 path: reader.text()?,
             }
         }
-        _ => match pinwise_sched::perf::Record::read(kind, flags, Bytes::new(reader.0, Native))? {
-            Some(pinwise_sched::perf::Record::Comm {
+        _ => match Common::decode(kind, flags, Bytes::new(reader.0, Native))? {
+            Decoded::Used(Common::Comm {
                 process: pid,
                 thread: tid,
                 is_exec,
@@ -226,20 +226,20 @@ fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>>
                 is_exec,
                 name,
             },
-            Some(pinwise_sched::perf::Record::Fork(task)) => Record::Fork {
+            Decoded::Used(Common::Fork(task)) => Record::Fork {
                 pid: task.process,
                 parent: task.parent_process,
                 tid: task.thread,
                 parent_tid: task.parent,
             },
-            Some(pinwise_sched::perf::Record::Lost { records }) => Record::Lost(records),
-            _ => return Some(None),
+            Decoded::Used(Common::Lost { records }) => Record::Lost(records),
+            _ => return Some(Decoded::Skipped),
         },
     };
-    Some(Some((time_ns, record)))
+    Some(Decoded::Used((time_ns, record)))
 }
 
-fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
+fn decode_sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
     let mut reader = Reader(body);
     let id = reader.u64()?;
     let ip = reader.u64()?;

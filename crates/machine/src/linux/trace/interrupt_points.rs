@@ -150,10 +150,10 @@ impl InterruptPoints {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             let is_full = ring.read(&mut self.bytes);
             let mut last_ns = 0;
-            for (time_ns, (_, record)) in
-                Records::new(&self.bytes, Layout::from_sample_type(POINT_FIELDS))
-            {
-                let (thread, what) = match record {
+            let layout = Layout::from_sample_type(POINT_FIELDS);
+            for read in Records::new(&self.bytes, layout) {
+                let time_ns = read.time_ns;
+                let (thread, what) = match read.record {
                     Record::Sample { raw } => (self.points.thread(raw), self.points.read(raw)),
                     Record::Lost { .. } | Record::Throttle | Record::Damaged => {
                         (None, Some(StepKind::Lost))

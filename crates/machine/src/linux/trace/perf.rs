@@ -253,9 +253,9 @@ impl PerfSource {
         for (stream, (ring, lane)) in self.rings.iter_mut().zip(&mut self.lanes).enumerate() {
             let is_full = ring.read(&mut self.bytes);
             let mut last_ns = 0;
-            for (time_ns, (thread, record)) in Records::new(&self.bytes, self.layout) {
-                lane.take(time_ns, thread, record, &mut self.fresh);
-                last_ns = time_ns;
+            for read in Records::new(&self.bytes, self.layout) {
+                lane.take(read.time_ns, read.thread, read.record, &mut self.fresh);
+                last_ns = read.time_ns;
             }
             // No further record will report how many.
             if is_full && is_last {

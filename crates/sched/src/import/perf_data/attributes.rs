@@ -4,7 +4,7 @@
 use foldhash::HashMap;
 
 use crate::perf::sampled::IDENTIFIER;
-use crate::perf::{Bytes, General, Layout};
+use crate::perf::{Bytes, CommonFields, Layout};
 
 /// `perf_event_attr.type` of tracepoints.
 const TRACEPOINT: u32 = 2;
@@ -112,22 +112,22 @@ impl Attributes {
         self.all.get(index.unwrap_or(0))
     }
 
-    /// The general fields of a sample, and its raw data if it has some; `None` if it is too short.
-    pub(super) fn sample<'a>(&self, body: Bytes<'a>) -> Option<(General, Option<&'a [u8]>)> {
+    /// Parses the common fields of a sample, and its raw data if it has some; `None` if it is too
+    /// short.
+    pub(super) fn parse_sample<'a>(
+        &self,
+        body: Bytes<'a>,
+    ) -> Option<(CommonFields, Option<&'a [u8]>)> {
         let mut begin = body;
         let id = (!self.lacks_ids).then(|| begin.u64()).flatten();
-        self.find(id)?.layout.sample(body)
+        self.find(id)?.layout.parse_sample(body)
     }
 
-    /// The general fields at the end of any other record; all are `None` if not recorded.
-    pub(super) fn trailer(&self, body: Bytes<'_>) -> General {
-        self.read_trailer(body).unwrap_or_default()
-    }
-
-    fn read_trailer(&self, body: Bytes<'_>) -> Option<General> {
+    /// Parses the common fields at the end of any other record; `None` if there are none.
+    pub(super) fn parse_trailer(&self, body: Bytes<'_>) -> Option<CommonFields> {
         let mut end = body;
         end.skip(body.rest().len().checked_sub(8)?)?;
         let id = (!self.lacks_ids).then(|| end.u64()).flatten();
-        self.find(id)?.layout.trailer(body)
+        self.find(id)?.layout.parse_trailer(body)
     }
 }

@@ -6,7 +6,7 @@ use super::attributes::Attributes;
 use super::header::Header;
 use crate::import::ImportError;
 use crate::import::raw_event::{Comm, NamedThread, RawEvent, RawKind};
-use crate::perf::{Bytes, General, Record, Task, kind};
+use crate::perf::{Bytes, CommonFields, Decoded, Record, Task, kind};
 use crate::{Field, FormatError, LeaveReason, States, Tid, TracepointFormat};
 
 /// Reads the kernel's records.
@@ -157,16 +157,16 @@ impl Decoder {
         body: Bytes<'_>,
     ) -> Result<Option<RawEvent>, String> {
         if kind == kind::SAMPLE {
-            return self.sample(body);
+            return self.decode_sample(body);
         }
         let short = || format!("a record of type {kind} is too short");
-        let Some(record) = Record::read(kind, misc, body).ok_or_else(short)? else {
+        let Decoded::Used(record) = Record::decode(kind, misc, body).ok_or_else(short)? else {
             return Ok(None);
         };
-        let general = self.attributes.trailer(body);
-        let at = |task: Task| General {
+        let common = self.attributes.parse_trailer(body).unwrap_or_default();
+        let at = |task: Task| CommonFields {
             time_ns: Some(task.time_ns),
-            ..general
+            ..common
         };
         match record {
             Record::Comm {
@@ -181,32 +181,33 @@ impl Decoder {
                     process: Some(process),
                     is_exec,
                 };
-                Ok(raw_event(general, what))
+                Ok(raw_event(common, what))
             }
             Record::Fork(task) => Ok(raw_event(at(task), fork(task))),
             Record::Exit(task) => {
                 let thread = task.thread;
                 Ok(raw_event(at(task), RawKind::Exit { thread }))
             }
-            Record::Lost { records } => Ok(self.lose(general, records)),
+            Record::Lost { records } => Ok(self.lose(common, records)),
             Record::Switch {
                 other,
                 is_out,
                 is_preempted,
             } if !self.has_switch_tracepoint => {
-                let left = match is_preempted {
-                    false => LeaveReason::Blocked,
-                    true => LeaveReason::Preempted,
+                let left = if is_preempted {
+                    LeaveReason::Preempted
+                } else {
+                    LeaveReason::Blocked
                 };
-                self.switch(general, other, is_out, left).map(Some)
+                self.switch(common, other, is_out, left).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    fn sample(&self, body: Bytes<'_>) -> Result<Option<RawEvent>, String> {
+    fn decode_sample(&self, body: Bytes<'_>) -> Result<Option<RawEvent>, String> {
         let short = || "a sample is shorter than its event's description says".to_owned();
-        let (general, raw) = self.attributes.sample(body).ok_or_else(short)?;
+        let (common, raw) = self.attributes.parse_sample(body).ok_or_else(short)?;
         let Some(raw) = raw else { return Ok(None) };
         // Every tracepoint begins with its number, `common_type`.
         let id = Bytes::new(raw, self.is_big_endian).number(2);
@@ -214,13 +215,13 @@ impl Decoder {
             return Ok(None);
         };
         let what = self.tracepoint(tracepoint, raw).ok_or_else(short)?;
-        let (Some(time_ns), Some(cpu)) = (general.time_ns, general.cpu) else {
+        let (Some(time_ns), Some(cpu)) = (common.time_ns, common.cpu) else {
             return Err(format!("samples without {MISSING}"));
         };
         Ok(Some(RawEvent {
             time_ns,
             cpu,
-            current: general.thread.zip(general.process),
+            current: common.thread.zip(common.process),
             what,
         }))
     }
@@ -270,13 +271,12 @@ impl Decoder {
     /// A switch record; `other` is the other thread in a record of a whole CPU.
     fn switch(
         &mut self,
-        general: General,
+        common: CommonFields,
         other: Option<Tid>,
         is_out: bool,
         left: LeaveReason,
     ) -> Result<RawEvent, String> {
-        let (Some(time_ns), Some(cpu), Some(thread)) =
-            (general.time_ns, general.cpu, general.thread)
+        let (Some(time_ns), Some(cpu), Some(thread)) = (common.time_ns, common.cpu, common.thread)
         else {
             return Err(format!("switch records without {MISSING}"));
         };
@@ -288,7 +288,7 @@ impl Decoder {
         Ok(RawEvent {
             time_ns,
             cpu,
-            current: general.thread.zip(general.process),
+            current: common.thread.zip(common.process),
             what,
         })
     }
@@ -324,27 +324,27 @@ impl Decoder {
     }
 
     /// Records were lost. perf also sums them up at the end, without a time.
-    fn lose(&mut self, general: General, records: u64) -> Option<RawEvent> {
-        let has_time = general.time_ns.is_some_and(|time| time > 0);
-        if !has_time || general.cpu.is_none() {
+    fn lose(&mut self, common: CommonFields, records: u64) -> Option<RawEvent> {
+        let has_time = common.time_ns.is_some_and(|time| time > 0);
+        if !has_time || common.cpu.is_none() {
             self.lost_untimed = self.lost_untimed.saturating_add(records);
             return None;
         }
         self.lost = self.lost.saturating_add(records);
-        if let Some(cpu) = general.cpu {
+        if let Some(cpu) = common.cpu {
             self.running.remove(&cpu);
         }
-        raw_event(general, RawKind::Lost { records })
+        raw_event(common, RawKind::Lost { records })
     }
 }
 
 /// Fields required in samples and records.
 const MISSING: &str = "time, thread and CPU; record with perf record --sample-cpu --timestamp";
 
-fn raw_event(general: General, what: RawKind) -> Option<RawEvent> {
+fn raw_event(common: CommonFields, what: RawKind) -> Option<RawEvent> {
     Some(RawEvent {
-        time_ns: general.time_ns.unwrap_or(0),
-        cpu: general.cpu.unwrap_or(0),
+        time_ns: common.time_ns.unwrap_or(0),
+        cpu: common.cpu.unwrap_or(0),
         current: None,
         what,
     })

@@ -150,7 +150,7 @@ fn mappings_names_and_lives_are_read() {
 }
 
 #[test]
-fn a_senseless_record_ends_the_reading() {
+fn nothing_is_read_after_a_malformed_record() {
     let good = record(2, 0, &[&longs(&[9, 3]), &trailer()]);
     for bad in [
         record(1, 0, &[&ints(&[7, 8])]),
