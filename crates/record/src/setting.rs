@@ -117,7 +117,9 @@ impl SettingRecord {
     #[must_use]
     pub fn launcher(&self) -> Vec<String> {
         let policy = self.policy.as_ref().and_then(|text| text.parse().ok());
-        let mut words = policy.map(SchedulingPolicy::chrt).unwrap_or_default();
+        let mut words = policy
+            .map(SchedulingPolicy::chrt_command)
+            .unwrap_or_default();
         if let Some(nice) = self.nice {
             words.extend(["nice", "-n"].map(str::to_owned));
             words.push(nice.to_string());

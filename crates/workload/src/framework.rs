@@ -104,11 +104,11 @@ impl Framework {
     #[must_use]
     pub fn run_arguments(self, benchmark: &str) -> Vec<String> {
         match self {
-            Self::Criterion => criterion::run(benchmark),
-            Self::GoogleBenchmark => google::run(benchmark),
-            Self::Go => go::run(benchmark),
-            Self::Jmh => jmh::run(benchmark),
-            Self::Pytest => pytest::run(benchmark),
+            Self::Criterion => criterion::run_arguments(benchmark),
+            Self::GoogleBenchmark => google::run_arguments(benchmark),
+            Self::Go => go::run_arguments(benchmark),
+            Self::Jmh => jmh::run_arguments(benchmark),
+            Self::Pytest => pytest::run_arguments(benchmark),
         }
     }
 

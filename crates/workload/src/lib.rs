@@ -32,7 +32,7 @@ use std::time::Duration;
 
 pub use command::{Command, CommandError, Sweep, SweepError};
 pub use framework::{Framework, FrameworkError};
-pub use metric::{Better, Counts, Measured, Metric, MetricError, OwnMetric, Reading};
+pub use metric::{Better, BuiltInMetric, Counts, Metric, MetricError, MetricReadError, RunFigures};
 pub use pattern::Pattern;
 pub use policy::{PolicyError, SchedulingPolicy};
 pub use prometheus::{Missing, Query, two_readings};

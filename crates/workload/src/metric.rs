@@ -3,7 +3,7 @@
 //! Lower is better for a cost. A rate is inverted, so that ratios of costs always mean the same:
 //! below 1 is better. A metric that a run lacks is an error of that run, never 0.
 
-mod own;
+mod built_in;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,14 +14,14 @@ use super::framework::{Framework, FrameworkError};
 use super::prometheus::{Missing, Query};
 use pinwise_stats::verdict::Words;
 
-use own::{CPU, OWN, WALL};
-pub use own::{Counts, Measured, OwnMetric};
+use built_in::{BUILT_IN, CPU, WALL};
+pub use built_in::{BuiltInMetric, Counts, RunFigures};
 
-/// Compiled size of a regular expression, bytes: matching takes time in proportion to it, and those
+/// Largest compiled regular expression, bytes: matching takes time in proportion to it, and those
 /// that people write are far smaller.
-const LARGEST_REGEX: usize = 256 * 1024;
+const MAX_REGEX_BYTES: usize = 256 * 1024;
 
-/// Words in the name of a figure that is a time or a rate.
+/// Words that occur in the names of times and rates.
 const TIME_WORDS: [&str; 27] = [
     "s",
     "ms",
@@ -64,8 +64,8 @@ pub enum Better {
 /// A figure of a run.
 #[derive(Debug, Clone)]
 pub enum Metric {
-    /// A metric that is measured in every run.
-    Own(&'static OwnMetric),
+    /// A metric that pinwise measures in every run.
+    BuiltIn(&'static BuiltInMetric),
     /// The first group of a regular expression in the program's output.
     Regex(Regex, Better),
     /// A number at a path of the JSON document that the program prints.
@@ -95,13 +95,13 @@ pub enum MetricError {
     /// No metric has this name.
     #[error(
         "'{0}' is not a metric (known: {known}, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
-        known = OWN.each_ref().map(|own| own.names.join(" or ")).join(", ")
+        known = BUILT_IN.each_ref().map(|metric| metric.names.join(" or ")).join(", ")
     )]
     Unknown(String),
     /// The direction is missing.
     #[error("'{0}' must end with higher or lower, whichever is better")]
     NoDirection(String),
-    /// The regular expression is not one.
+    /// Not a valid regular expression.
     #[error("'{text}': {reason}")]
     Regex {
         /// The metric.
@@ -109,19 +109,19 @@ pub enum MetricError {
         /// What is wrong.
         reason: String,
     },
-    /// The JSON path is not one.
+    /// Not a valid JSON path.
     #[error("'{0}': a path looks like .summary.rates[0]")]
     Path(String),
-    /// The query is not one.
+    /// Not a valid query.
     #[error(
         "'{0}': write a name with labels, such as requests{{code=\"200\"}}, or one in rate(…), mean(…), p99(…)"
     )]
     Query(String),
 }
 
-/// Why a run has no reading.
+/// Why a metric could not be read from a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reading {
+pub enum MetricReadError {
     /// The run did not report this figure.
     #[error("{0} is not available on this machine")]
     Unavailable(String),
@@ -136,7 +136,8 @@ pub enum Reading {
         /// What was found.
         found: String,
     },
-    /// Less memory than pinwise itself, which the kernel counts in.
+    /// The command needed less memory than pinwise before it executed the command; the kernel
+    /// reports the larger of both.
     #[error(
         "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not report less"
     )]
@@ -149,7 +150,7 @@ pub enum Reading {
         /// What is wrong with it.
         reason: String,
     },
-    /// The page of the service does not have it.
+    /// The service does not report it.
     #[error("the metric '{metric}': {reason}")]
     Missing {
         /// The metric.
@@ -165,7 +166,7 @@ pub enum Reading {
         /// Why not; it names the benchmark.
         reason: FrameworkError,
     },
-    /// A cost has no logarithm and no ratio.
+    /// The value is not above 0, so that costs could not be compared as ratios.
     #[error("the metric '{metric}' read {value}; it must be above 0 to be compared as a ratio")]
     NotPositive {
         /// The metric.
@@ -179,25 +180,25 @@ impl Metric {
     /// Wall-clock time of the whole process tree.
     #[must_use]
     pub const fn wall() -> Self {
-        Self::Own(&WALL)
+        Self::BuiltIn(&WALL)
     }
 
     /// User and system time together.
     #[must_use]
     pub const fn cpu() -> Self {
-        Self::Own(&CPU)
+        Self::BuiltIn(&CPU)
     }
 
     /// Is it wall-clock time?
     #[must_use]
     pub fn is_wall(&self) -> bool {
-        matches!(self, Self::Own(own) if own.names == WALL.names)
+        matches!(self, Self::BuiltIn(metric) if metric.names == WALL.names)
     }
 
     /// Is it read from a hardware counter, which may slow the command down?
     #[must_use]
     pub const fn needs_counter(&self) -> bool {
-        matches!(self, Self::Own(own) if own.needs_counter)
+        matches!(self, Self::BuiltIn(metric) if metric.needs_counter)
     }
 
     /// Must the program's output be kept to read this?
@@ -215,9 +216,9 @@ impl Metric {
         matches!(self, Self::Prometheus(query, _) if query.needs_two_readings())
     }
 
-    /// The metrics that do not depend on the program's output.
+    /// The names of built-in metrics.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        OWN.iter().flat_map(|own| own.names).copied()
+        BUILT_IN.iter().flat_map(|metric| metric.names).copied()
     }
 
     /// Which direction is good.
@@ -229,34 +230,35 @@ impl Metric {
         }
     }
 
-    /// Is it a time? A program's own figure is one if its name says so.
+    /// Is it a time? A figure of the program is one if its name says so.
     #[must_use]
     pub fn is_time(&self) -> bool {
         match self {
-            Self::Own(own) => own.unit == "s",
+            Self::BuiltIn(metric) => metric.unit == "s",
             Self::Framework(..) => true,
             Self::Json(path, Better::Lower) => path.text.ends_with("seconds"),
             _ => false,
         }
     }
 
-    /// Is it a count, and so exact? Else something measured it that may tick. `None` if the program
-    /// defines it, and its name has no word for time or rates.
+    /// Is it an exact count, and not a time or rate that a coarse clock may have measured? `None` if
+    /// unknown: the program defines it, and no word in its name means time.
     #[must_use]
     pub fn is_count(&self) -> Option<bool> {
-        match self {
-            Self::Own(_) | Self::Framework(..) => Some(!self.is_time()),
-            Self::Regex(regex, _) => names_time(&strip_escapes(regex.as_str())),
-            Self::Json(path, _) => names_time(&path.text),
-            Self::Prometheus(query, _) => names_time(&query.to_string()),
-        }
+        let has_time_word = match self {
+            Self::BuiltIn(_) | Self::Framework(..) => return Some(!self.is_time()),
+            Self::Regex(regex, _) => has_time_word(&strip_escapes(regex.as_str())),
+            Self::Json(path, _) => has_time_word(&path.text),
+            Self::Prometheus(query, _) => has_time_word(&query.to_string()),
+        };
+        has_time_word.then_some(false)
     }
 
     /// Unit of the value, empty if the program defines it.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
-            Self::Own(own) => own.unit,
+            Self::BuiltIn(metric) => metric.unit,
             _ if self.is_time() => "s",
             _ => "",
         }
@@ -266,7 +268,7 @@ impl Metric {
     #[must_use]
     pub const fn label(&self) -> &'static str {
         match self {
-            Self::Own(own) => own.label,
+            Self::BuiltIn(metric) => metric.label,
             Self::Regex(..) | Self::Json(..) => "the program's own figure",
             Self::Prometheus(..) => "the service's own figure",
             Self::Framework(..) => "time per operation",
@@ -277,7 +279,7 @@ impl Metric {
     #[must_use]
     pub fn words(&self) -> Words {
         match self {
-            Self::Own(own) => own.words,
+            Self::BuiltIn(metric) => metric.words,
             _ if self.is_time() => Words::SPEED,
             _ => Words::OWN,
         }
@@ -286,24 +288,24 @@ impl Metric {
     /// Reads the figure of a run: a finite number above 0.
     ///
     /// # Errors
-    /// [`Reading`] says why there is no value.
-    pub fn read(&self, run: &Measured<'_>) -> Result<f64, Reading> {
+    /// [`MetricReadError`] says why there is no value.
+    pub fn read(&self, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
         let value = match self {
-            Self::Own(own) => (own.read)(run).ok_or_else(|| match own.words {
-                Words::MEMORY => Reading::SmallMemory,
-                _ => Reading::Unavailable(self.to_string()),
+            Self::BuiltIn(metric) => (metric.read)(run).ok_or_else(|| match metric.words {
+                Words::MEMORY => MetricReadError::SmallMemory,
+                _ => MetricReadError::Unavailable(self.to_string()),
             })?,
             Self::Regex(regex, _) => self.read_regex(regex, run)?,
             Self::Json(path, _) => self.read_json(path, run)?,
             Self::Prometheus(query, _) => {
-                let missing = |reason| Reading::Missing {
+                let missing = |reason| MetricReadError::Missing {
                     metric: self.to_string(),
                     reason,
                 };
                 query.read(&self.output(run)?).map_err(missing)?
             }
             Self::Framework(framework, benchmark) => {
-                let missing = |reason| Reading::Framework {
+                let missing = |reason| MetricReadError::Framework {
                     framework: *framework,
                     reason,
                 };
@@ -314,7 +316,7 @@ impl Metric {
         if value > 0.0 && value.is_normal() {
             return Ok(value);
         }
-        Err(Reading::NotPositive {
+        Err(MetricReadError::NotPositive {
             metric: self.to_string(),
             value: value.to_string(),
         })
@@ -329,54 +331,56 @@ impl Metric {
         }
     }
 
-    fn output<'a>(&self, run: &Measured<'a>) -> Result<std::borrow::Cow<'a, str>, Reading> {
+    fn output<'a>(
+        &self,
+        run: &RunFigures<'a>,
+    ) -> Result<std::borrow::Cow<'a, str>, MetricReadError> {
         run.output
             .map(String::from_utf8_lossy)
-            .ok_or_else(|| Reading::Unavailable(self.to_string()))
+            .ok_or_else(|| MetricReadError::Unavailable(self.to_string()))
     }
 
-    fn read_regex(&self, regex: &Regex, run: &Measured<'_>) -> Result<f64, Reading> {
+    fn read_regex(&self, regex: &Regex, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
         let output = self.output(run)?;
         let found = regex
             .captures(&output)
             .and_then(|captures| captures.get(1).or_else(|| captures.get(0)))
-            .ok_or_else(|| Reading::NoMatch(self.to_string()))?
+            .ok_or_else(|| MetricReadError::NoMatch(self.to_string()))?
             .as_str()
             .to_owned();
-        parse_number(&found).ok_or_else(|| Reading::NotANumber {
+        parse_number(&found).ok_or_else(|| MetricReadError::NotANumber {
             metric: self.to_string(),
             found,
         })
     }
 
-    fn read_json(&self, path: &JsonPath, run: &Measured<'_>) -> Result<f64, Reading> {
+    fn read_json(&self, path: &JsonPath, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
         let output = self.output(run)?;
         let mut documents = serde_json::Deserializer::from_str(&output).into_iter();
         let document: serde_json::Value = documents
             .next()
             .unwrap_or(Ok(serde_json::Value::Null))
-            .map_err(|error| Reading::NotJson {
+            .map_err(|error| MetricReadError::NotJson {
             metric: self.to_string(),
             reason: error.to_string(),
         })?;
         let found = path
             .follow(&document)
-            .ok_or_else(|| Reading::NoMatch(self.to_string()))?;
+            .ok_or_else(|| MetricReadError::NoMatch(self.to_string()))?;
         let number = found
             .as_f64()
             .or_else(|| found.as_str().and_then(parse_number));
-        number.ok_or_else(|| Reading::NotANumber {
+        number.ok_or_else(|| MetricReadError::NotANumber {
             metric: self.to_string(),
             found: found.to_string(),
         })
     }
 }
 
-/// `Some(false)` if a word of the text means time, or a quantity per time: `took_ms`, `req/s`.
-fn names_time(text: &str) -> Option<bool> {
+/// Does a word of the text mean time, or a quantity per time, as in `took_ms` and `req/s`?
+fn has_time_word(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphabetic());
-    let is_time = |word: &str| TIME_WORDS.contains(&word.to_lowercase().as_str());
-    words.any(is_time).then_some(false)
+    words.any(|word| TIME_WORDS.contains(&word.to_lowercase().as_str()))
 }
 
 /// A pattern without its escapes: the `s` of `\s` does not mean seconds.
@@ -391,7 +395,7 @@ fn strip_escapes(pattern: &str) -> String {
     rest
 }
 
-/// A number as programs print it: `1234.5`, `1,234.5`, `1.2e3`.
+/// Parses a number as programs print it: `1234.5`, `1,234.5`, `1.2e3`.
 fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain: String = text.chars().filter(|&c| c != ',' && c != '_').collect();
@@ -439,9 +443,9 @@ impl FromStr for Metric {
     fn from_str(text: &str) -> Result<Self, MetricError> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix("regex:") {
-            let (pattern, better) = direction(text, rest)?;
+            let (pattern, better) = split_direction(text, rest)?;
             let regex = RegexBuilder::new(pattern)
-                .size_limit(LARGEST_REGEX)
+                .size_limit(MAX_REGEX_BYTES)
                 .build()
                 .map_err(|error| MetricError::Regex {
                     text: text.to_owned(),
@@ -450,7 +454,7 @@ impl FromStr for Metric {
             return Ok(Self::Regex(regex, better));
         }
         if let Some(rest) = text.strip_prefix("json:") {
-            let (path, better) = direction(text, rest)?;
+            let (path, better) = split_direction(text, rest)?;
             let path = JsonPath::parse(path).ok_or_else(|| MetricError::Path(text.to_owned()))?;
             return Ok(Self::Json(path, better));
         }
@@ -458,17 +462,19 @@ impl FromStr for Metric {
         let is_function = !text.starts_with("prometheus:") && text.contains('(');
         let page = text.strip_prefix("prometheus:");
         if let Some(rest) = page.or(is_function.then_some(text)) {
-            let (query, better) = direction(text, rest)?;
+            let (query, better) = split_direction(text, rest)?;
             let query = Query::parse(query).ok_or_else(|| MetricError::Query(text.to_owned()))?;
             return Ok(Self::Prometheus(query, better));
         }
-        let own = OWN.iter().find(|own| own.names.contains(&text));
-        own.map(Self::Own)
+        let built_in = BUILT_IN.iter().find(|metric| metric.names.contains(&text));
+        built_in
+            .map(Self::BuiltIn)
             .ok_or_else(|| MetricError::Unknown(text.to_owned()))
     }
 }
 
-fn direction<'a>(text: &str, rest: &'a str) -> Result<(&'a str, Better), MetricError> {
+/// Splits off `higher` or `lower` at the end of a metric.
+fn split_direction<'a>(text: &str, rest: &'a str) -> Result<(&'a str, Better), MetricError> {
     let missing = || MetricError::NoDirection(text.to_owned());
     let (head, word) = rest.rsplit_once(char::is_whitespace).ok_or_else(missing)?;
     let better = match word {
@@ -486,7 +492,7 @@ impl fmt::Display for Metric {
             Better::Higher => "higher",
         };
         match self {
-            Self::Own(own) => out.write_str(own.names[0]),
+            Self::BuiltIn(metric) => out.write_str(metric.names[0]),
             Self::Regex(regex, _) => write!(out, "regex:{regex} {word}"),
             Self::Json(path, _) => write!(out, "json:{} {word}", path.text),
             Self::Prometheus(query, _) => write!(out, "prometheus:{query} {word}"),

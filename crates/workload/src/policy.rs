@@ -8,20 +8,20 @@ use std::time::Duration;
 /// How the scheduler treats a command's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchedulingPolicy {
-    /// As most programs.
+    /// The default policy.
     Other,
-    /// As most programs, with time slices of this length instead of the kernel's. A woken thread
+    /// The default policy, with time slices of this length instead of the kernel's. A woken thread
     /// with a shorter slice runs before one with a longer (Linux 6.12).
     OtherWithSlice(Duration),
-    /// For batch work: it does not preempt others when it wakes.
+    /// For batch work: a woken thread does not preempt others.
     Batch,
-    /// Only while nobody else wants the CPU.
+    /// Runs only while no other thread wants the CPU.
     Idle,
-    /// Real-time, first in, first out, with a priority.
+    /// Real-time, first in, first out, with this priority.
     Fifo(u32),
-    /// Real-time in turns, with a priority.
+    /// Real-time, round robin, with this priority.
     RoundRobin(u32),
-    /// Earliest deadline first: a CPU time before each deadline.
+    /// Earliest deadline first: some CPU time is guaranteed before each deadline.
     Deadline {
         /// CPU time in each period.
         runtime: Duration,
@@ -32,7 +32,7 @@ pub enum SchedulingPolicy {
     },
 }
 
-/// Why a text is no policy.
+/// Why a text is not a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// No such policy.
@@ -43,17 +43,17 @@ pub enum PolicyError {
     /// A priority that the kernel does not have.
     #[error("a real-time priority lies between 1 and 99")]
     Priority,
-    /// A slice that the kernel would replace by its nearest.
+    /// A slice that the kernel would round to its limits.
     #[error("write other:SLICE with a time between 100us and 100ms")]
     Slice,
-    /// Times that the kernel does not take.
+    /// Times that the kernel does not accept.
     #[error(
         "write deadline:RUNTIME/DEADLINE/PERIOD with times such as 5ms, the first at least 1us, none longer than the next"
     )]
     Deadline,
 }
 
-/// Slices that the kernel takes as they are: `__setparam_fair` keeps others within 0.1 and 100 ms.
+/// Slices that the kernel does not change: `__setparam_fair` limits them to 0.1 to 100 ms.
 const SLICES: RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
 
 impl FromStr for SchedulingPolicy {
@@ -72,19 +72,19 @@ impl FromStr for SchedulingPolicy {
                 _ => return Err(PolicyError::Unknown),
             },
             Some(("other", text)) => {
-                let slice = time(text).filter(|slice| SLICES.contains(slice));
+                let slice = parse_time(text).filter(|slice| SLICES.contains(slice));
                 Self::OtherWithSlice(slice.ok_or(PolicyError::Slice)?)
             }
             Some(("fifo", text)) => Self::Fifo(priority(text)?),
             Some(("rr", text)) => Self::RoundRobin(priority(text)?),
-            Some(("deadline", text)) => deadline(text).ok_or(PolicyError::Deadline)?,
+            Some(("deadline", text)) => parse_deadline(text).ok_or(PolicyError::Deadline)?,
             Some(_) => return Err(PolicyError::Unknown),
         })
     }
 }
 
-fn deadline(text: &str) -> Option<SchedulingPolicy> {
-    let times: Vec<Duration> = text.split('/').map(time).collect::<Option<_>>()?;
+fn parse_deadline(text: &str) -> Option<SchedulingPolicy> {
+    let times: Vec<Duration> = text.split('/').map(parse_time).collect::<Option<_>>()?;
     let [runtime, deadline, period] = *times.as_slice() else {
         return None;
     };
@@ -96,8 +96,8 @@ fn deadline(text: &str) -> Option<SchedulingPolicy> {
     })
 }
 
-/// `5ms`, `500us`, `1s`, in whole numbers.
-fn time(text: &str) -> Option<Duration> {
+/// Parses `5ms`, `500us` or `1s`; whole numbers only.
+fn parse_time(text: &str) -> Option<Duration> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let number: u32 = number.parse().ok()?;
@@ -110,8 +110,8 @@ fn time(text: &str) -> Option<Duration> {
     Some(unit * number)
 }
 
-/// As [`time`] reads it.
-fn text_of_time(time: Duration) -> String {
+/// The inverse of [`parse_time`].
+fn format_time(time: Duration) -> String {
     match time.subsec_nanos() % 1_000_000 {
         0 => format!("{}ms", time.as_millis()),
         _ => format!("{}us", time.as_micros()),
@@ -119,11 +119,11 @@ fn text_of_time(time: Duration) -> String {
 }
 
 impl fmt::Display for SchedulingPolicy {
-    /// As it is read.
+    /// The inverse of parsing.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other => out.write_str("other"),
-            Self::OtherWithSlice(slice) => write!(out, "other:{}", text_of_time(*slice)),
+            Self::OtherWithSlice(slice) => write!(out, "other:{}", format_time(*slice)),
             Self::Batch => out.write_str("batch"),
             Self::Idle => out.write_str("idle"),
             Self::Fifo(priority) => write!(out, "fifo:{priority}"),
@@ -133,7 +133,7 @@ impl fmt::Display for SchedulingPolicy {
                 deadline,
                 period,
             } => {
-                let times = [runtime, deadline, period].map(|time| text_of_time(*time));
+                let times = [runtime, deadline, period].map(|time| format_time(*time));
                 write!(out, "deadline:{}", times.join("/"))
             }
         }
@@ -141,9 +141,9 @@ impl fmt::Display for SchedulingPolicy {
 }
 
 impl SchedulingPolicy {
-    /// The words of chrt(1) that start a command with it.
+    /// The command line of chrt(1) that starts a command with it.
     #[must_use]
-    pub fn chrt(self) -> Vec<String> {
+    pub fn chrt_command(self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         match self {
             Self::Other => words(&["chrt", "--other", "0"]),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_read_as_they_are_written() {
+    fn policies_round_trip() {
         for text in [
             "other",
             "other:3ms",
@@ -199,7 +199,7 @@ mod tests {
         ] {
             let policy: SchedulingPolicy = text.parse().unwrap();
             assert_eq!(policy.to_string(), text);
-            assert_eq!(policy.chrt()[0], "chrt");
+            assert_eq!(policy.chrt_command()[0], "chrt");
         }
     }
 

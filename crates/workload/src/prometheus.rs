@@ -280,7 +280,7 @@ impl fmt::Display for Query {
             Aggregation::Rate => write!(out, "rate({selector})"),
             Aggregation::Mean => write!(out, "mean({selector})"),
             Aggregation::Quantile(share) => {
-                // 0.999 times 100 is no round number in binary.
+                // 0.999 times 100 is not a round number in binary.
                 let percent = (share * 1e8).round() / 1e6;
                 write!(out, "p{percent}({selector})")
             }

@@ -10,7 +10,7 @@ use pinwise_machine::{
 };
 use pinwise_placement::Realised;
 use pinwise_record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
-use pinwise_workload::{Measured, Metric, SuccessRule, Workload};
+use pinwise_workload::{Metric, RunFigures, SuccessRule, Workload};
 
 /// Longest piece of a failed run's standard error that is shown.
 const SHOWN_STDERR: usize = 2000;
@@ -231,8 +231,8 @@ pub fn coverage_record(coverage: &Coverage) -> CoverageRecord {
 }
 
 /// What metrics can be read from.
-pub(crate) fn figures_of(run: &Run) -> Measured<'_> {
-    Measured {
+pub(crate) fn figures_of(run: &Run) -> RunFigures<'_> {
+    RunFigures {
         wall_s: run.wall.as_secs_f64(),
         user_s: run.user.map(|t| t.as_secs_f64()),
         sys_s: run.system.map(|t| t.as_secs_f64()),
@@ -267,9 +267,9 @@ fn read_metric(
 
 /// The figure of the companion of a run, or why there is none.
 fn read_companion(companion: &CompanionMetric, run: &Run) -> Result<MetricReading, String> {
-    let measured = Measured {
+    let measured = RunFigures {
         output: run.companion_output.as_deref(),
-        ..Measured::default()
+        ..RunFigures::default()
     };
     let value = companion.metric.read(&measured);
     let value = value.map_err(|reason| format!("{}: {reason}", companion.name))?;

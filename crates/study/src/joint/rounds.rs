@@ -13,7 +13,7 @@ use pinwise_machine::{
 };
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::joint::{Round, RoundProgram, RoundReport};
-use pinwise_workload::{Command, Measured, Metric, Workload};
+use pinwise_workload::{Command, Metric, RunFigures, Workload};
 
 /// What the joint cost is called in the output that stands for a round.
 const COST: &str = "joint cost";
@@ -161,10 +161,10 @@ impl<'a> Rounds<'a> {
         }
         let both = self.search.programs.iter().zip(&report.programs);
         let read = both.enumerate().map(|(number, (program, seen))| {
-            let measured = Measured {
+            let measured = RunFigures {
                 wall_s: seen.wall_s,
                 output: Some(seen.output.as_bytes()),
-                ..Measured::default()
+                ..RunFigures::default()
             };
             program.metric.read(&measured).map_err(|reason| Failure {
                 program: number,

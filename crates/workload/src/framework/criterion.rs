@@ -6,7 +6,7 @@
 //! 8.5 s; `--warm-up-time 0.5 --measurement-time 1` before these arguments makes it 2.2 s.
 
 use super::error::FrameworkError;
-use super::pattern::exactly;
+use super::pattern::exact_pattern;
 use super::time::{number, seconds};
 
 pub(super) const LIST: &[&str] = &["--bench", "--list"];
@@ -31,9 +31,9 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-pub(super) fn run(benchmark: &str) -> Vec<String> {
+pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
     let mut arguments: Vec<String> = RUN.into_iter().map(str::to_owned).collect();
-    arguments.push(exactly(benchmark));
+    arguments.push(exact_pattern(benchmark));
     arguments
 }
 

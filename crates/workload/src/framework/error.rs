@@ -37,7 +37,7 @@ impl FrameworkError {
     }
 
     pub(super) fn no_report(framework: &str) -> Self {
-        Self(format!("the output has no report of {framework}"))
+        Self(format!("the output has no {framework} report"))
     }
 
     /// Other benchmarks ran in the same process.

@@ -6,7 +6,7 @@
 //! line; `-test.benchtime 100ms` makes it shorter.
 
 use super::error::FrameworkError;
-use super::pattern::exactly;
+use super::pattern::exact_pattern;
 use super::time::{geometric_mean, number, seconds};
 
 pub(super) const LIST: &[&str] = &["-test.list=^Benchmark"];
@@ -17,8 +17,8 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
     output.lines().map(str::trim_end).filter(is_name).collect()
 }
 
-pub(super) fn run(benchmark: &str) -> Vec<String> {
-    let levels: Vec<String> = benchmark.split('/').map(exactly).collect();
+pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
+    let levels: Vec<String> = benchmark.split('/').map(exact_pattern).collect();
     vec![
         "-test.run=^$".to_owned(),
         format!("-test.bench={}", levels.join("/")),
@@ -34,7 +34,7 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
         let is_result = if line.starts_with("Benchmark") {
             is_open = false;
             let (name, rest) = line.split_at(line.find(char::is_whitespace).unwrap_or(line.len()));
-            is_of(benchmark, name).then_some(rest)
+            is_result_of(benchmark, name).then_some(rest)
         } else {
             is_open.then_some(line)
         };
@@ -50,9 +50,9 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
     geometric_mean(&times).ok_or_else(|| FrameworkError::absent(benchmark))
 }
 
-/// Is it the benchmark, with `-` and the number of processors behind it
-/// unless that is 1, or one below it?
-fn is_of(benchmark: &str, printed: &str) -> bool {
+/// Is it a result of the benchmark or a sub-benchmark? Go adds `-` and the number of processors
+/// unless that is 1.
+fn is_result_of(benchmark: &str, printed: &str) -> bool {
     let Some(rest) = printed.strip_prefix(benchmark) else {
         return false;
     };

@@ -1,8 +1,8 @@
-//! Google Benchmark, tried with 1.7.1 and 1.9.5.
+//! Google Benchmark, tested with 1.7.1 and 1.9.5.
 //!
-//! The wall-clock time `real_time` is read: of several repetitions the median
-//! aggregate, or the median of the repetitions themselves. A run takes about
-//! 1 s; `--benchmark_min_time=0.1` (from 1.8 on `0.1s`) makes it shorter.
+//! Reads the wall-clock time `real_time`: of several repetitions the aggregate `median` or, if it is
+//! missing, the median of the repetitions. A run takes about 1 s; `--benchmark_min_time=0.1` (from
+//! 1.8 on `0.1s`) makes it shorter.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,8 +10,8 @@ use serde_json::Value;
 use pinwise_stats::describe::median;
 
 use super::error::FrameworkError;
-use super::json::{figure, report};
-use super::pattern::exactly;
+use super::json::{find_report, parse_figure};
+use super::pattern::exact_pattern;
 use super::time::seconds;
 
 pub(super) const LIST: &[&str] = &["--benchmark_list_tests=true"];
@@ -47,15 +47,15 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
         .collect()
 }
 
-pub(super) fn run(benchmark: &str) -> Vec<String> {
+pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
     vec![
-        format!("--benchmark_filter={}", exactly(benchmark)),
+        format!("--benchmark_filter={}", exact_pattern(benchmark)),
         "--benchmark_format=json".to_owned(),
     ]
 }
 
 pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
-    let report: Report = report("google-benchmark", output, "{", "context")?;
+    let report: Report = find_report("google-benchmark", output, "{", "context")?;
     let entries: Vec<&Entry> = report
         .benchmarks
         .iter()
@@ -87,7 +87,7 @@ impl Entry {
     }
 
     fn seconds(&self, benchmark: &str) -> Result<f64, FrameworkError> {
-        let value = figure(benchmark, &self.real_time)?;
+        let value = parse_figure(benchmark, &self.real_time)?;
         seconds(benchmark, value, &self.time_unit)
     }
 }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::FrameworkError;
-use super::json::{figure, report};
-use super::pattern::exactly;
+use super::json::{find_report, parse_figure};
+use super::pattern::exact_pattern;
 use super::time::{geometric_mean, seconds, seconds_of_rate};
 
 pub(super) const LIST: &[&str] = &["-l"];
@@ -37,15 +37,15 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
     below.filter(is_name).collect()
 }
 
-pub(super) fn run(benchmark: &str) -> Vec<String> {
+pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
     let rest = "-foe true -rf json -rff /dev/stdout -v SILENT".split(' ');
-    let mut arguments = vec![exactly(benchmark)];
+    let mut arguments = vec![exact_pattern(benchmark)];
     arguments.extend(rest.map(str::to_owned));
     arguments
 }
 
 pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
-    let entries: Vec<Entry> = report("jmh", output, "[{", "jmhVersion")?;
+    let entries: Vec<Entry> = find_report("jmh", output, "[{", "jmhVersion")?;
     let entries = entries.iter().filter(|entry| entry.benchmark == benchmark);
     let times = entries.map(|entry| entry.metric.seconds(benchmark));
     let times: Vec<f64> = times.collect::<Result<_, _>>()?;
@@ -54,7 +54,7 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
 
 impl Score {
     fn seconds(&self, benchmark: &str) -> Result<f64, FrameworkError> {
-        let value = figure(benchmark, &self.score)?;
+        let value = parse_figure(benchmark, &self.score)?;
         if let Some(unit) = self.unit.strip_prefix("ops/") {
             return seconds_of_rate(benchmark, value, unit);
         }

@@ -9,9 +9,9 @@ use super::time::number;
 /// Places that may be the beginning of the report; each is read once or twice.
 const MAX_TRIES: usize = 16;
 
-/// Reads the report that opens with `opening`, such as `[{`, before the first
-/// key `key`.
-pub(super) fn report<T: DeserializeOwned>(
+/// Finds and parses the report. It begins with `opening`, such as `[{`, right before the first key
+/// `key`.
+pub(super) fn find_report<T: DeserializeOwned>(
     framework: &'static str,
     output: &str,
     opening: &str,
@@ -45,8 +45,8 @@ fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     T::deserialize(&mut serde_json::Deserializer::from_str(text))
 }
 
-/// Writes `null` for the numbers that JSON does not have: Python and Google
-/// Benchmark print them as they are.
+/// Replaces infinite numbers and NaN, which Python and Google Benchmark print but JSON lacks, by
+/// `null`.
 fn replace_bare_numbers(text: &str) -> String {
     let mut replaced = String::with_capacity(text.len());
     for (index, part) in unescaped_quotes(text).enumerate() {
@@ -74,8 +74,8 @@ fn unescaped_quotes(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A figure of a report: a number, also one in quotes.
-pub(super) fn figure(benchmark: &str, value: &Value) -> Result<f64, FrameworkError> {
+/// Parses a figure of a report: a number, possibly in quotes.
+pub(super) fn parse_figure(benchmark: &str, value: &Value) -> Result<f64, FrameworkError> {
     match value {
         Value::String(text) => number(benchmark, text),
         other => other

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::FrameworkError;
-use super::json::{figure, report};
+use super::json::{find_report, parse_figure};
 use super::time::seconds;
 
 /// `--verbosity` and `--benchmark-enable` override what a project's settings
@@ -72,7 +72,7 @@ fn parse_plan_line(line: &str) -> Option<&str> {
     (is_runnable && (uses("benchmark") || uses("benchmark_weave"))).then_some(id)
 }
 
-pub(super) fn run(benchmark: &str) -> Vec<String> {
+pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
     let arguments = RUN.into_iter().chain([benchmark]);
     arguments.map(str::to_owned).collect()
 }
@@ -116,7 +116,7 @@ fn selects(argument: &str, benchmark: &str) -> bool {
 }
 
 pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
-    let report: Report = report("pytest-benchmark", output, "{", "machine_info")?;
+    let report: Report = find_report("pytest-benchmark", output, "{", "machine_info")?;
     let is_own = |entry: &&Entry| entry.fullname == benchmark;
     let entry = report.benchmarks.iter().find(is_own);
     let entry = entry.ok_or_else(|| FrameworkError::absent(benchmark))?;
@@ -126,6 +126,6 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
             report.benchmarks.len() - 1,
         ));
     }
-    let value = figure(benchmark, &entry.stats.median)?;
+    let value = parse_figure(benchmark, &entry.stats.median)?;
     seconds(benchmark, value, "s")
 }

@@ -1,7 +1,7 @@
 //! Output of real benchmarks, shortened, and output that is not a report.
 
 use super::*;
-use crate::{Better, Measured, Metric};
+use crate::{Better, Metric, RunFigures};
 use proptest::prelude::*;
 
 const CRITERION: &str = "fib/rec/10              time:   [105.74 ns 109.68 ns 115.86 ns]\n\
@@ -167,7 +167,7 @@ fn google_benchmark_gives_real_time_or_its_median() {
         Framework::GoogleBenchmark,
         failed,
         "nope",
-        Err("no report of google-benchmark"),
+        Err("no google-benchmark report"),
     );
 }
 
@@ -196,12 +196,7 @@ fn jmh_gives_the_geometric_mean_of_modes_with_rates_inverted() {
     check("p.B.size", Err("'B'"));
     check("p.B.odd", Err("'#'"));
     check("p.B.list", Err("'[…]'"));
-    self::check(
-        Framework::Jmh,
-        "[\n]\n\n",
-        "p.B.boom",
-        Err("no report of jmh"),
-    );
+    self::check(Framework::Jmh, "[\n]\n\n", "p.B.boom", Err("no jmh report"));
 }
 
 #[test]
@@ -222,7 +217,7 @@ fn pytest_gives_the_median_round() {
     check(&more, Err("did not run alone, but with 1 more"));
     let (cut, _) = PYTEST.split_once("\"rounds\"").unwrap();
     check(cut, Err("report of pytest-benchmark cannot be read: EOF"));
-    check(".   [100%]\n1 passed", Err("no report of pytest-benchmark"));
+    check(".   [100%]\n1 passed", Err("no pytest-benchmark report"));
 }
 
 #[test]
@@ -275,7 +270,7 @@ fn names_are_matched_exactly() {
 }
 
 #[test]
-fn pytest_files_that_hold_the_benchmark_give_way_to_it() {
+fn pytest_paths_are_replaced_by_the_benchmark() {
     let check = |command: &str, id: &str, kept: &str| {
         let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         let command_line = Framework::Pytest.command(&words(command), id);
@@ -317,7 +312,7 @@ fn pytest_files_that_hold_the_benchmark_give_way_to_it() {
 }
 
 #[test]
-fn names_of_frameworks_are_read_back() {
+fn names_of_frameworks_round_trip() {
     for framework in Framework::ALL {
         assert_eq!(framework.to_string().parse(), Ok(framework));
     }
@@ -335,9 +330,9 @@ fn a_benchmark_is_a_metric_in_seconds() {
     assert_eq!((metric.better(), metric.unit()), (Better::Lower, "s"));
     assert_eq!(metric.to_string(), "go:BenchmarkSlow");
     let read = |output: Option<&str>| {
-        metric.read(&Measured {
+        metric.read(&RunFigures {
             output: output.map(str::as_bytes),
-            ..Measured::default()
+            ..RunFigures::default()
         })
     };
     assert_eq!(read(Some(GO)), Ok(2.000_096_776));
@@ -348,7 +343,7 @@ fn a_benchmark_is_a_metric_in_seconds() {
 }
 
 #[test]
-fn long_messages_are_cut() {
+fn long_names_are_cut_in_messages() {
     let name = "x".repeat(5000);
     let error = Framework::Go.read(&name, "").unwrap_err().to_string();
     assert!(error.chars().count() < 200, "{error}");
@@ -356,8 +351,8 @@ fn long_messages_are_cut() {
 
 proptest! {
     #[test]
-    fn the_pattern_of_a_name_matches_this_name_only(name in "[ -~]{1,20}", other in "[ -~]{1,20}") {
-        let regex = regex_lite::Regex::new(&pattern::exactly(&name)).unwrap();
+    fn the_pattern_of_a_name_matches_nothing_else(name in "[ -~]{1,20}", other in "[ -~]{1,20}") {
+        let regex = regex_lite::Regex::new(&pattern::exact_pattern(&name)).unwrap();
         prop_assert!(regex.is_match(&name));
         prop_assert_eq!(regex.is_match(&other), name == other);
     }

@@ -1,24 +1,24 @@
-//! Figures that are measured in every run, and their sources.
+//! Figures that pinwise measures in every run, and their sources.
 
 use pinwise_stats::verdict::Words;
 
-/// A figure that is measured without the program's help. Less is better.
+/// A figure that does not come from the program. Less is better.
 #[derive(Debug)]
-pub struct OwnMetric {
+pub struct BuiltInMetric {
     /// On the command line: the usual name first.
     pub names: &'static [&'static str],
     /// What it is called in sentences.
     pub label: &'static str,
     /// Unit of the value: `s`, or that of an exact count.
     pub unit: &'static str,
-    /// How its cost is spoken of.
+    /// Words for its cost.
     pub words: Words,
     /// Is it read from a hardware counter, which may slow the command down?
     pub needs_counter: bool,
-    pub(super) read: fn(&Measured<'_>) -> Option<f64>,
+    pub(super) read: fn(&RunFigures<'_>) -> Option<f64>,
 }
 
-pub(super) const WALL: OwnMetric = OwnMetric {
+pub(super) const WALL: BuiltInMetric = BuiltInMetric {
     names: &["wall", "time"],
     label: "wall-clock time",
     unit: "s",
@@ -26,7 +26,7 @@ pub(super) const WALL: OwnMetric = OwnMetric {
     needs_counter: false,
     read: |run| Some(run.wall_s),
 };
-pub(super) const CPU: OwnMetric = OwnMetric {
+pub(super) const CPU: BuiltInMetric = BuiltInMetric {
     names: &["cpu"],
     label: "CPU time",
     unit: "s",
@@ -34,7 +34,7 @@ pub(super) const CPU: OwnMetric = OwnMetric {
     needs_counter: false,
     read: |run| Some(run.user_s? + run.sys_s?),
 };
-const MAX_RSS: OwnMetric = OwnMetric {
+const MAX_RSS: BuiltInMetric = BuiltInMetric {
     names: &["max-rss"],
     label: "peak memory",
     unit: "bytes",
@@ -43,16 +43,16 @@ const MAX_RSS: OwnMetric = OwnMetric {
     read: |run| run.max_rss_bytes.map(|bytes| bytes as f64),
 };
 
-/// All of them: each row decides how one is parsed, read, printed and recorded.
-pub(super) static OWN: [OwnMetric; 7] = [
+/// All of them. Each row decides how one is parsed, read, printed and recorded.
+pub(super) static BUILT_IN: [BuiltInMetric; 7] = [
     WALL,
-    OwnMetric {
+    BuiltInMetric {
         names: &["user"],
         label: "CPU time in user mode",
         read: |run| run.user_s,
         ..CPU
     },
-    OwnMetric {
+    BuiltInMetric {
         names: &["system", "sys"],
         label: "CPU time in the kernel",
         read: |run| run.sys_s,
@@ -60,7 +60,7 @@ pub(super) static OWN: [OwnMetric; 7] = [
     },
     CPU,
     MAX_RSS,
-    OwnMetric {
+    BuiltInMetric {
         names: &["cycles"],
         label: "cycles",
         unit: "cycles",
@@ -68,7 +68,7 @@ pub(super) static OWN: [OwnMetric; 7] = [
         read: |run| run.counts.cycles.map(|count| count as f64),
         ..CPU
     },
-    OwnMetric {
+    BuiltInMetric {
         names: &["instructions"],
         label: "instructions",
         unit: "instructions",
@@ -106,7 +106,7 @@ impl Counts {
 
 /// The figures of a run that metrics can be read from.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Measured<'a> {
+pub struct RunFigures<'a> {
     /// Seconds.
     pub wall_s: f64,
     /// Seconds.

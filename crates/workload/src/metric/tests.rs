@@ -5,9 +5,9 @@ use super::*;
 #[track_caller]
 fn check(metric: &str, output: &str, expected: Result<f64, &str>) {
     let metric: Metric = metric.parse().unwrap();
-    let run = Measured {
+    let run = RunFigures {
         output: Some(output.as_bytes()),
-        ..Measured::default()
+        ..RunFigures::default()
     };
     match (metric.read(&run), expected) {
         (Ok(value), Ok(wanted)) => assert!((value - wanted).abs() < 1e-9, "{value}"),
@@ -17,7 +17,7 @@ fn check(metric: &str, output: &str, expected: Result<f64, &str>) {
 }
 
 #[test]
-fn figures_in_the_output() {
+fn figures_are_read_from_the_output() {
     check("regex:(\\d+) req/s higher", "did 1250 req/s", Ok(1250.0));
     check("regex:rate=([\\d,.]+) higher", "rate=1,250.5\n", Ok(1250.5));
     check("regex:score \\d+ lower", "score 7", Err("not a number"));
@@ -48,7 +48,7 @@ fn rates_are_inverted() {
 }
 
 #[test]
-fn what_needs_counter_is_told_from_what_a_clock_measures() {
+fn counts_times_and_unknown_figures_are_distinguished() {
     let is_count = |text: &str| text.parse::<Metric>().unwrap().is_count();
     for count in ["max-rss", "cycles", "instructions"] {
         assert_eq!(is_count(count), Some(true), "{count}");
@@ -74,7 +74,7 @@ fn what_needs_counter_is_told_from_what_a_clock_measures() {
 }
 
 #[test]
-fn bad_metrics_are_named() {
+fn errors_name_the_metric() {
     let error = |text: &str| text.parse::<Metric>().unwrap_err().to_string();
     assert!(error("speed").contains("'speed' is not a metric"));
     assert!(Metric::names().all(|name| error("speed").contains(name)));

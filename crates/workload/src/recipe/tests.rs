@@ -25,7 +25,7 @@ fn programs() -> Vec<(String, String)> {
 }
 
 #[test]
-fn marks_are_filled_and_scripts_quoted() {
+fn placeholders_are_filled_and_quoted_in_scripts() {
     let recipe = Recipe::parse(SMALL).unwrap();
     let chosen = recipe.choices(&[sweep("mode=y z"), sweep("threads=4")]);
     let chosen = &chosen.unwrap()[0];
@@ -92,7 +92,7 @@ fn servers_last_for_a_run_or_for_all() {
     assert!(workload.conclude.unwrap().argv()[2].ends_with("kill 1"));
 }
 
-/// A piece of the small recipe => what stands in its place => the refusal.
+/// Text of the small recipe => its replacement => the error.
 const REFUSED: &str = r#"
 name = "small" => name = "A b" => 1: name: lower-case letters, digits and hyphens, at most 40
 about = "Counts." => about = "" => 2: about: it is empty

@@ -14,7 +14,7 @@ use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
 use crate::{BusyProcess, CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
-use pinwise_workload::{Command, Measured, Metric, two_readings};
+use pinwise_workload::{Command, Metric, RunFigures, two_readings};
 
 /// A command that takes this share of a sample does its own measuring.
 const OWN_SHARE: f64 = 0.5;
@@ -169,10 +169,10 @@ impl LiveMachine {
     }
 
     fn figure(&self, sample: &Sample) -> Result<f64, String> {
-        let measured = Measured {
+        let measured = RunFigures {
             wall_s: sample.wall.as_secs_f64(),
             output: Some(&sample.text),
-            ..Measured::default()
+            ..RunFigures::default()
         };
         self.order.metric.read(&measured).map_err(|reason| {
             let second = sample.text.as_slice();
