@@ -179,7 +179,7 @@ pub struct GroupScore {
 }
 
 impl Bench {
-    /// What it is about, in a few words.
+    /// A short title.
     #[must_use]
     pub fn title(&self) -> String {
         if let Some(suite) = &self.suite {

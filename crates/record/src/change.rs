@@ -35,9 +35,9 @@ pub struct ComparedRecord {
     pub time: String,
     /// The machine it was made on.
     pub host: String,
-    /// What it is about.
+    /// Its title: what was measured.
     pub title: String,
-    /// What the machine was, in one line; `null` if unknown.
+    /// The machine, in one line; `null` if unknown.
     pub machine: Option<String>,
 }
 

@@ -152,7 +152,7 @@ pub struct Arm {
     pub estimate: Option<Estimate>,
     /// Spread of the metric over the runs.
     pub spread: Option<Spread>,
-    /// What its threads did meanwhile; `null` unless every run says how long it was queued.
+    /// What its threads did during the runs; `null` unless the time queued of every run is known.
     pub threads: Option<ThreadTime>,
     /// Was it dropped by the screening?
     pub eliminated: bool,
@@ -409,7 +409,7 @@ impl Comparison {
         }
     }
 
-    /// What it is about, in a few words: the command, or the commands.
+    /// A short title: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
         if let Some(joint) = &self.joint {

@@ -14,9 +14,9 @@ const ALL: f64 = 0.9995;
 pub struct CoverageRecord {
     /// Threads that were bound and whose end, or the end of binding, was seen.
     pub threads: u64,
-    /// Of these, threads that meanwhile had another mask.
+    /// How many of them had another mask in between.
     pub moved_threads: u64,
-    /// CPU time of these threads, seconds.
+    /// CPU time of all of them, seconds.
     pub cpu_s: f64,
     /// CPU time of those that had not moved, seconds.
     pub where_asked_s: f64,

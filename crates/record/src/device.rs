@@ -11,7 +11,7 @@ open_enum! {
     DeviceClass from DeviceKind {
         /// A graphics processor that computes.
         Gpu = "gpu",
-        /// A display controller that is no GPU.
+        /// A display controller that is not a GPU.
         Display = "display",
         /// A network card.
         Network = "network",

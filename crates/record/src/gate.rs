@@ -239,7 +239,7 @@ pub struct GateVerdict {
 }
 
 impl GateRecord {
-    /// What it is about, in a few words.
+    /// A short title.
     #[must_use]
     pub fn title(&self) -> String {
         let benchmarks = count(self.benchmarks.len(), "benchmark");
@@ -279,12 +279,15 @@ impl GateBenchmark {
         if !self.is_slower_by_cpu() {
             return ([self.base, self.head], &self.metric.unit);
         }
-        let of = |cpu_s: fn(&GatePair) -> Option<f64>| {
+        let median_cpu_s = |cpu_s: fn(&GatePair) -> Option<f64>| {
             let times: Option<Vec<f64>> = self.pairs.iter().map(cpu_s).collect();
             median(&times?)
         };
         (
-            [of(|pair| pair.base_cpu_s), of(|pair| pair.head_cpu_s)],
+            [
+                median_cpu_s(|pair| pair.base_cpu_s),
+                median_cpu_s(|pair| pair.head_cpu_s),
+            ],
             "s",
         )
     }
@@ -328,9 +331,8 @@ impl GateBenchmark {
         self.q.is_some_and(|q| q <= rate)
     }
 
-    /// What it likely is, if it is among those changes: `faster`. Being beyond the limit that it
-    /// passes by is no such claim: of many benchmarks that did not change, some lie beyond any
-    /// limit of their own.
+    /// What it likely is, if it is among those changes: `faster`. An estimate beyond the limit is not
+    /// enough: of many benchmarks that did not change, some always lie beyond it.
     #[must_use]
     pub fn likely(&self, rate: f64) -> Option<&str> {
         let ratio = self.ratio.unwrap_or(1.0);

@@ -68,7 +68,7 @@ impl Header {
         }
     }
 
-    /// The history's entry for a growing record: its sentence is no verdict before it has ended.
+    /// The history's entry for a growing record: its sentence is not a verdict before it has ended.
     pub(crate) fn to_growing_entry<R: Record>(
         &self,
         stopped: Option<&Stopped>,

@@ -40,14 +40,14 @@ pub struct InterruptCauseRecord {
     pub device: Option<String>,
     /// How often it occurred.
     pub count: u64,
-    /// Its increase in the kernel's own counter (`/proc/interrupts`, `/proc/softirqs`) meanwhile;
-    /// `null` if there is none.
+    /// The same by the kernel's own counter (`/proc/interrupts`, `/proc/softirqs`); `null` if there
+    /// is none.
     pub counted: Option<u64>,
     /// The kernel counted clearly more than it reported: these figures are lower bounds.
     pub is_lower_bound: bool,
     /// The time it took, seconds.
     pub seconds: f64,
-    /// Of that, while threads of the program had the CPU, seconds.
+    /// Part of it that was taken from threads of the program, seconds.
     pub stolen_s: f64,
     /// The CPUs that it occurred on, in order.
     pub cpus: Vec<InterruptCpuRecord>,
@@ -65,7 +65,7 @@ pub struct InterruptCpuRecord {
     pub seconds: f64,
     /// As a share of the trace's time, per cent.
     pub percent: f64,
-    /// Of that time, while threads of the program had the CPU, seconds.
+    /// Part of it that was taken from threads of the program, seconds.
     pub stolen_s: f64,
     /// As a share of the program's CPU time there, per cent; `null` if it did not run there, or if
     /// unknown.

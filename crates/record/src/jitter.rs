@@ -47,15 +47,15 @@ open_enum! {
         CpuInterrupt = "cpu-interrupt",
         /// An interrupt that cannot be masked.
         Nmi = "nmi",
-        /// Work that an interrupt left to be done.
+        /// Deferred work of an interrupt.
         Softirq = "softirq",
         /// Another thread.
         Thread = "thread",
         /// A quota on CPU time: the CPU was idle though the thread was ready.
         Quota = "quota",
-        /// The hypervisor: the kernel did nothing meanwhile.
+        /// The hypervisor: the kernel did nothing during the gap.
         Hypervisor = "hypervisor",
-        /// Firmware (SMI) or hardware: the kernel did nothing meanwhile.
+        /// Firmware (SMI) or hardware: the kernel did nothing during the gap.
         Hardware = "hardware",
         /// Not known.
         Unknown = "unknown",
@@ -117,9 +117,9 @@ pub struct JitterCpuRecord {
     /// Time that the hypervisor gave to others, ms, in steps of 10 ms on most systems; `null` if
     /// unknown.
     pub steal_ms: Option<f64>,
-    /// Interrupts that the system counted meanwhile.
+    /// Interrupts that the system counted during the measurement.
     pub interrupts: Vec<CountedRecord>,
-    /// Softirqs that it counted.
+    /// Softirqs that the system counted during the measurement.
     pub softirqs: Vec<CountedRecord>,
 }
 

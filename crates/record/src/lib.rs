@@ -203,7 +203,7 @@ pub struct Entry {
     pub time: String,
     /// The machine it was made on.
     pub host: String,
-    /// What it is about.
+    /// Its title: what was measured.
     pub title: String,
     /// The result, in words; empty while unfinished.
     pub verdict: String,

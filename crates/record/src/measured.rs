@@ -447,7 +447,7 @@ pub struct EffortRecord {
     pub pairs_skipped: usize,
     /// Skipped pairs measured after all, as a check.
     pub pairs_verified: usize,
-    /// Of these, how many disagreed with their leaders' results.
+    /// How many of them disagreed with their leaders' results.
     pub pairs_disagreed: usize,
     /// Pairs measured at the same time; 1 if they would have disturbed each other.
     pub parallel_pairs: usize,
@@ -457,8 +457,8 @@ pub struct EffortRecord {
     pub batches_switched: usize,
     /// Batches discarded because the hypervisor took the CPU.
     pub batches_stolen: usize,
-    /// CPU time that the hypervisor gave to others meanwhile, as a share of the time of all CPUs;
-    /// `null` if unknown.
+    /// CPU time that the hypervisor gave to others during the measurement, as a share of the time of
+    /// all CPUs; `null` if unknown.
     pub steal_share: Option<f64>,
     /// Parts that were left out, and why, as full sentences.
     pub left_out: Vec<String>,

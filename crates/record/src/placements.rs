@@ -59,7 +59,7 @@ impl PlacementsRecord {
     #[must_use]
     pub fn new(topology: &Topology, threads: &[usize]) -> Self {
         let space = Space::from_topology(topology);
-        let of = |&threads: &usize| ThreadPlacements {
+        let placements_of = |&threads: &usize| ThreadPlacements {
             threads,
             placements: space.count(threads).to_string(),
             shapes: space
@@ -70,7 +70,7 @@ impl PlacementsRecord {
         };
         Self {
             machine: MachineRecord::new(&topology.identity),
-            threads: threads.iter().map(of).collect(),
+            threads: threads.iter().map(placements_of).collect(),
         }
     }
 }

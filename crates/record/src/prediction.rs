@@ -23,15 +23,15 @@ pub struct PlacementPrediction {
     pub unit: String,
     /// Which direction is good: costs are values, or the inverse of values.
     pub better: Direction,
-    /// Machine that is asked about: `local` or `sim:…`.
+    /// The machine predicted for: `local` or `sim:…`.
     pub machine: String,
     /// Is it the machine that was searched?
     pub is_searched_machine: bool,
     /// What is expected of each placement.
     pub placements: Vec<PredictedPlacement>,
-    /// Placements whose truth is known.
+    /// Number of placements whose truth is known.
     pub checked: usize,
-    /// Of those, how many true ratios lie in their 90 % intervals.
+    /// How many of their true ratios lie in the predicted 90 % intervals.
     pub covered: usize,
     /// Median of their errors' sizes, a share; `null` if none is known.
     pub median_error: Option<f64>,

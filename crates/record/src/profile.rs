@@ -1,5 +1,5 @@
-//! CPU time by function, as a record: enough for its tables, its flame graph, its instructions, and
-//! for differences from another one.
+//! CPU time by function, as a record: enough for tables, a flame graph, annotated instructions, and
+//! the difference from another profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,29 +13,29 @@ use super::{Entry, Header, StoredRecord};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile};
 
 open_enum! {
-    /// What made samples.
+    /// The event that triggers samples.
     SampleEvent from Event {
         /// Core cycles.
         Cycles = "cycles",
         /// The kernel's clock of CPU time.
         CpuClock = "cpu-clock",
-        /// Nothing: CPU time of threads by `/proc`.
+        /// None: only the CPU time of threads was read, from `/proc`.
         Proc = "proc",
     }
 }
 
 open_enum! {
-    /// Whose a function is.
+    /// What a function belongs to.
     FunctionKind from Kind {
-        /// The program's and its libraries'.
+        /// The program or its libraries.
         User = "user",
-        /// The kernel's.
+        /// The kernel.
         Kernel = "kernel",
-        /// The wait in a spin hint.
+        /// Not a function: waiting in a spin hint.
         Pause = "pause",
-        /// Stacks that are not listed one by one.
+        /// Not a function: stacks that are not listed one by one.
         LeftOut = "left_out",
-        /// Callers that are missing.
+        /// Not a function: callers that are missing.
         Broken = "broken",
     }
 }
@@ -50,25 +50,25 @@ pub struct ProfileRecord {
     pub header: Header,
     /// The machine it ran on.
     pub host: HostRecord,
-    /// What it is about.
+    /// What was profiled.
     pub source: TraceSource,
-    /// What made the samples.
+    /// The event that triggered samples.
     pub event: SampleEvent,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
-    /// How long was sampled, all runs together, seconds.
+    /// Duration of sampling, all runs together, seconds.
     pub wall_s: f64,
-    /// CPU time that pinwise itself used meanwhile, seconds.
+    /// CPU time that pinwise itself used while sampling, seconds.
     pub own_cpu_s: f64,
     /// Samples that the kernel had to drop.
     pub lost: u64,
-    /// The work that was done meanwhile.
+    /// The work that was done while sampling.
     pub work: WorkRecord,
     /// Cost of a PAUSE on this machine; `null` if it was not measured.
     pub pause: Option<ProfilePause>,
-    /// Other measurements of the machine right afterwards; `null` if there are none.
+    /// Other properties of the machine, measured right afterwards; `null` if they were not.
     pub machine: Option<ProfileMachine>,
-    /// Each run; of a process one.
+    /// The runs of the command; one entry for a process.
     pub runs: Vec<ProfileRun>,
     /// The figures.
     #[serde(flatten)]
@@ -84,15 +84,15 @@ pub struct ProfileRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkRecord {
-    /// `run`, `second`, or what the user calls it.
+    /// `run`, `second`, or the user's name for it.
     pub unit: String,
-    /// How many were done.
+    /// Number of units done.
     pub count: f64,
-    /// The metric that the program's figure was read with.
+    /// The metric that read `count` from the program's output; `null` if none did.
     pub metric: Option<String>,
 }
 
-/// What a PAUSE takes.
+/// The cost of a PAUSE.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfilePause {
@@ -100,13 +100,14 @@ pub struct ProfilePause {
     pub cpu: usize,
     /// The median, ns.
     pub ns: f64,
-    /// Its interval, ns; `null` if there are too few batches for one.
+    /// Lower end of its interval, ns; `null` if there are too few batches for one.
     pub low_ns: Option<f64>,
-    /// See `low_ns`.
+    /// Upper end.
     pub high_ns: Option<f64>,
 }
 
-/// The basis of differences between machines, measured on the CPU on which a PAUSE is.
+/// Properties of the machine, for comparing profiles of different machines. Measured on the CPU of
+/// [`ProfilePause`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileMachine {
@@ -138,18 +139,18 @@ pub struct ProbedFigure {
 pub struct ProfileRun {
     /// Wall-clock time, seconds.
     pub wall_s: f64,
-    /// What was sampled.
+    /// Number of samples.
     pub samples: u64,
     /// CPU time that the samples represent, seconds.
     pub cpu_s: f64,
-    /// Units of work that it did.
+    /// Units of work done.
     pub units: f64,
     /// CPU time of all its processes as the kernel counts it, seconds; `null` for a process that
     /// was already running.
     pub used_cpu_s: Option<f64>,
-    /// CPU time that waits in spin hints, by samples, seconds.
+    /// CPU time spent waiting in spin hints, estimated from samples, seconds.
     pub waits_s: Option<f64>,
-    /// CPU time seen at accesses of memory, seconds.
+    /// CPU time seen at memory accesses, seconds.
     pub accesses_s: Option<f64>,
     /// CPU time in code that could not be read, such as the kernel's, seconds.
     pub unread_s: Option<f64>,
@@ -161,24 +162,24 @@ pub struct ProfileRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileFigures {
-    /// The sum over everything.
+    /// All that was sampled.
     pub total: AmountRecord,
-    /// Of that, in the kernel; `null` if the kernel was not sampled.
+    /// Part of `total` in the kernel; `null` if the kernel was not sampled.
     pub kernel: Option<AmountRecord>,
-    /// Of that, waiting in spin hints: right after one, or on one.
+    /// Part of `total` waiting in spin hints: on one, or right after one.
     pub waits: AmountRecord,
-    /// Of the rest, seen at memory accesses: on an instruction that reads or writes memory other
-    /// than the stack, or right after one; `null` if that is not known.
+    /// Part of `total`, without `waits`, at memory accesses: on an instruction that reads or writes
+    /// memory other than the stack, or right after one; `null` if unknown.
     pub accesses: Option<AmountRecord>,
-    /// In code that could not be read, such as the kernel's; `null` if that is not known.
+    /// Part of `total` in code that could not be read, such as the kernel's; `null` if unknown.
     pub unread: Option<AmountRecord>,
     /// How complete the stacks are; `null` if there are none.
     pub stacks: Option<StacksRecord>,
-    /// The longest own time first.
+    /// Functions, those with the longest own time first.
     pub functions: Vec<FunctionRecord>,
     /// Functions that are not in the list.
     pub functions_left_out: LeftOutRecord,
-    /// The busiest first.
+    /// Threads, the busiest first.
     pub threads: Vec<ProfileThread>,
     /// Threads that are not in the list.
     pub threads_left_out: LeftOutRecord,
@@ -190,11 +191,11 @@ pub struct ProfileFigures {
     pub calls: CallsRecord,
 }
 
-/// What is not listed one by one.
+/// Functions or threads that are not listed one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutRecord {
-    /// The number of them.
+    /// How many.
     pub count: u64,
     /// Their own time.
     pub own: AmountRecord,
@@ -204,19 +205,19 @@ pub struct LeftOutRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionRecord {
-    /// Its symbol; without one its first address and `+`.
+    /// Its symbol, or its first address followed by `+` if it has none.
     pub name: String,
     /// Path of its module; `null` if unknown.
     pub module: Option<String>,
     /// `user` or `kernel`.
     pub kind: FunctionKind,
-    /// In its own code.
+    /// Time in its own code.
     pub own: AmountRecord,
-    /// Standard error of its own CPU time by counting samples, seconds.
+    /// Standard error of its own CPU time, from the number of samples, seconds.
     pub own_error_s: f64,
     /// Time in it and in what it called; recursive calls are counted once.
     pub total: AmountRecord,
-    /// Of its own time, waiting in spin hints.
+    /// Part of its own time spent waiting in spin hints.
     pub waits: AmountRecord,
 }
 
@@ -226,16 +227,16 @@ pub struct FunctionRecord {
 pub struct ProfileThread {
     /// Its name.
     pub name: String,
-    /// Its number; `null` for several.
+    /// Its thread id; `null` for several threads.
     pub thread: Option<i32>,
     /// The number of threads.
     pub threads: u64,
-    /// What was sampled.
+    /// The time that its samples represent.
     pub sampled: AmountRecord,
-    /// Of that, waiting in spin hints.
+    /// Part of `sampled` spent waiting in spin hints.
     pub waits: AmountRecord,
-    /// CPU time as the kernel counts it, seconds; for a thread that ended before the command that
-    /// of the samples, if they show more than the last poll did.
+    /// CPU time as the kernel counts it, seconds. If the thread ended before the command, the last
+    /// poll may have missed some: then the larger of that and the sampled time.
     pub cpu_s: Option<f64>,
 }
 
@@ -257,7 +258,7 @@ pub struct SpotRecord {
     pub address: u64,
     /// Time seen at it.
     pub own: AmountRecord,
-    /// Time seen at all lines.
+    /// Time seen at all of `lines`.
     pub shown: AmountRecord,
     /// The code around it; empty if its bytes could not be read.
     pub lines: Vec<LineRecord>,
@@ -269,13 +270,13 @@ pub struct SpotRecord {
 pub struct LineRecord {
     /// Its address, as the file has it.
     pub address: u64,
-    /// Disassembled.
+    /// Its disassembly.
     pub text: String,
     /// Time seen at it; 0 if it is counted at another spot.
     pub own: AmountRecord,
-    /// A spin hint.
+    /// Is it a spin hint?
     pub is_hint: bool,
-    /// The time seen at it was spent waiting in a spin hint.
+    /// Was the time seen at it spent waiting in a spin hint?
     pub waits: bool,
 }
 
@@ -283,12 +284,12 @@ pub struct LineRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsRecord {
-    /// Who is called.
+    /// The functions in it.
     pub functions: Vec<CalledRecord>,
-    /// Callers before callees.
+    /// Its nodes, callers before callees.
     pub nodes: Vec<CallRecord>,
-    /// Time in stacks that are not listed one by one; it is counted at their callers, as `[left
-    /// out]`.
+    /// Time in stacks that are not listed one by one. The tree has it as `[left out]`, below their
+    /// callers.
     pub left_out: AmountRecord,
 }
 
@@ -300,17 +301,17 @@ pub struct CalledRecord {
     pub name: String,
     /// Path of its module.
     pub module: Option<String>,
-    /// Whose it is.
+    /// What it belongs to.
     pub kind: FunctionKind,
 }
 
-/// A function as called from those above it.
+/// A node: a function and the calls that lead to it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallRecord {
     /// Index into `functions`.
     pub function: usize,
-    /// Index of its caller; `null` at the root.
+    /// Index of its caller in `nodes`; `null` at the root.
     pub parent: Option<usize>,
     /// Samples in its own code, without what it called.
     pub samples: u64,
@@ -347,10 +348,10 @@ impl ProfileFigures {
         }
     }
 
-    /// The profile that they were made of, without its threads and instructions; `None` if the call
-    /// tree is damaged.
+    /// Restores the profile, without its threads and instructions; `None` if the call tree is
+    /// damaged.
     #[must_use]
-    pub fn profile(&self) -> Option<Profile> {
+    pub fn to_profile(&self) -> Option<Profile> {
         let time = |record: &FunctionRecord| FunctionTime {
             function: function(&record.name, record.module.as_deref(), &record.kind),
             own: record.own.amount(),
@@ -375,13 +376,13 @@ impl ProfileFigures {
     }
 }
 
-/// Samples that represent less than this part of what the kernel counted missed something: a thread
-/// is first sampled when it has run for a whole period.
+/// Samples missed something if they represent less than this part of what the kernel counted. A
+/// little is always missed: a thread is first sampled when it has run for a whole period.
 const NEARLY_ALL: f64 = 0.97;
 /// Smaller differences are ignored, seconds: the kernel counts in ticks.
 const TICKS_S: f64 = 0.02;
 
-/// CPU time as the kernel counted it, if samples represent clearly less, seconds.
+/// The CPU time that the kernel counted, seconds, if samples represent clearly less.
 #[must_use]
 pub fn beyond_samples(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
     counted_s
@@ -389,16 +390,18 @@ pub fn beyond_samples(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
 }
 
 impl ProfileRecord {
-    /// CPU time of all runs as the kernel counted it, if samples represent clearly less, seconds;
-    /// `None` if the kernel was not sampled, whose part is unknown.
+    /// The CPU time of all runs that the kernel counted, seconds, if samples represent clearly less.
+    /// `None` as well if the kernel was not sampled: its part is unknown then.
     #[must_use]
     pub fn beyond_samples(&self) -> Option<f64> {
+        if self.figures.kernel.is_none() {
+            return None;
+        }
         let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
-        self.figures.kernel?;
         beyond_samples(self.figures.total.cpu_s, counted)
     }
 
-    /// What it is about, in one line.
+    /// Its title, in one line.
     #[must_use]
     pub fn title(&self) -> String {
         self.source.title("profile")

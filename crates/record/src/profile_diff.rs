@@ -54,11 +54,11 @@ pub struct ProfileDiff {
 pub struct DiffSide {
     /// Its record.
     pub id: String,
-    /// What it is about.
+    /// Its title: what was profiled.
     pub title: String,
     /// The machine it ran on.
     pub host: String,
-    /// Units of work that were done.
+    /// Units of work done.
     pub units: f64,
     /// Samples.
     pub samples: u64,
@@ -125,15 +125,15 @@ pub struct FunctionChangeRecord {
     pub function: CalledRecord,
     /// In which profiles it was seen.
     pub seen: SeenIn,
-    /// In its own code.
+    /// Time in its own code.
     pub own: ChangeRecord,
-    /// In it and what it called.
+    /// Time in it and in what it called.
     pub total: ChangeRecord,
-    /// Of its own time, waiting in spin hints.
+    /// Part of its own time spent waiting in spin hints.
     pub waits: ChangeRecord,
 }
 
-/// A function as called from those above it, before and after.
+/// A function and the calls that lead to it, before and after.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallChangeRecord {
@@ -253,8 +253,8 @@ impl ProfileDiff {
         }
         let damaged = |record: &ProfileRecord| DiffError::Damaged(record.id.clone());
         let profiles = (
-            before.figures.profile().ok_or_else(|| damaged(before))?,
-            after.figures.profile().ok_or_else(|| damaged(after))?,
+            before.figures.to_profile().ok_or_else(|| damaged(before))?,
+            after.figures.to_profile().ok_or_else(|| damaged(after))?,
         );
         let side = |record: &'_ ProfileRecord| (record.work.count, pause_ns(record));
         let ((before_units, before_ns), (after_units, after_ns)) = (side(before), side(after));

@@ -112,7 +112,7 @@ pub struct ClaimRecord {
 }
 
 impl Reproduction {
-    /// What it is about, in a few words.
+    /// A short title.
     #[must_use]
     pub fn title(&self) -> String {
         let names: Vec<&str> = self.reports.iter().map(|r| r.name.as_str()).collect();

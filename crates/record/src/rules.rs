@@ -41,11 +41,11 @@ pub struct RuleRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleProcess {
-    /// Its number.
+    /// Its process id.
     pub process: i32,
-    /// What it calls itself.
+    /// Its name.
     pub name: String,
-    /// CPUs of its first thread, as a list; `null` if it ended meanwhile.
+    /// CPUs of its first thread, as a list; `null` if it has ended.
     pub cpus: Option<String>,
 }
 

@@ -87,13 +87,13 @@ pub struct RunRecord {
     /// What happened to threads that were bound; absent if none were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<CoverageRecord>,
-    /// CPU seconds that others used meanwhile.
+    /// CPU time of other processes during the run, seconds.
     pub foreign_cpu_s: Option<f64>,
-    /// CPU seconds that the hypervisor gave to others meanwhile.
+    /// CPU time that the hypervisor gave to others during the run, seconds.
     pub steal_s: Option<f64>,
     /// Times a limit on CPU time stopped it.
     pub throttled: Option<u64>,
-    /// Time of CPUs on which it was held back by that, seconds, all CPUs together.
+    /// How long that limit held it back, seconds, all CPUs together.
     pub throttled_s: Option<f64>,
     /// The active `sched_ext` scheduler; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -237,12 +237,12 @@ impl SearchStep {
 pub struct PredictedArm {
     /// The arm's name.
     pub arm: String,
-    /// Expected cost in the metric's unit (of rates: the inverse); by the model
-    /// with all runs, the arm's own included.
+    /// Cost that the model expects from all runs, those of this arm included, in the metric's unit
+    /// (inverted for rates).
     pub predicted: f64,
-    /// Lower end of the 90 % interval of the cost over that of the bound arm
-    /// with most runs, times the expected cost of that: how the machine's level
-    /// wanders over hours is not in it. Of that arm the interval of its cost.
+    /// Lower end of the 90 % interval. It is that of the ratio to the bound arm with most runs, times
+    /// the cost expected of that arm, so it leaves out how the machine's speed wanders over hours.
+    /// For that arm itself it is the interval of its cost.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -359,7 +359,7 @@ impl SearchRecord {
         }
     }
 
-    /// What it is about, in a few words.
+    /// A short title.
     #[must_use]
     pub fn title(&self) -> String {
         format!("search: {}", shell::line(&self.command))

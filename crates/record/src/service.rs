@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whose threads were placed while they ran.
+/// A program that was already running.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceRecord {
-    /// Its process, of a cgroup the first one; `null` if it had ended.
+    /// Its process id, that of the first process for a cgroup; `null` if it had ended.
     pub pid: Option<i32>,
     /// The name of that process.
     pub name: String,
@@ -16,7 +16,7 @@ pub struct ServiceRecord {
     pub unit: Option<String>,
     /// The cgroup, if it was named by one or by a unit.
     pub cgroup: Option<String>,
-    /// The source of its figure: a command or an address; `null`: not measured.
+    /// The source of its figure, a command or an address; `null` if it was not measured.
     pub metric_source: Option<String>,
     /// How long each placement was measured at a time, seconds.
     pub sample_s: Option<f64>,
@@ -42,37 +42,37 @@ impl ServiceRecord {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.applied/1")]
 pub struct Applied {
-    /// Whose threads.
+    /// The program.
     pub service: ServiceRecord,
     /// The placement, as on the command line.
     pub placement: String,
     /// CPUs that the placement means, as a list.
     pub asked_cpus: String,
-    /// CPUs that the kernel granted, all threads together, as a list.
+    /// CPUs that the kernel granted to all threads together, as a list.
     pub granted_cpus: String,
     /// CPUs that threads were seen on, as a list.
     pub observed_cpus: String,
     /// Times that a thread was seen after it had run.
     pub observations: u64,
-    /// Of these, on CPUs of the placement, 0 to 1; `null` if nothing ran.
+    /// Share of these on CPUs of the placement, 0 to 1; `null` if nothing ran.
     pub observed_share: Option<f64>,
     /// Threads that were placed, in total.
     pub threads: usize,
-    /// Threads left alone, each with the reason.
+    /// Threads that were not placed, each with the reason.
     pub left_alone: Vec<String>,
-    /// Threads that have their own mask again.
+    /// Threads whose own mask was restored.
     pub returned: usize,
-    /// Threads that ended meanwhile.
+    /// Threads that ended before that.
     pub ended: usize,
     /// From the first change to the last, seconds.
     pub elapsed_s: f64,
-    /// Memory that was moved; `null`: none was to be.
+    /// Memory that was moved; `null` if none was requested.
     pub memory: Option<AppliedMemory>,
     /// Interrupts that were moved, and queues of network cards.
     pub interrupts: Vec<AppliedInterrupt>,
 }
 
-/// An interrupt, or a queue of a network card, that had other CPUs meanwhile.
+/// An interrupt, or a queue of a network card, that was moved to other CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AppliedInterrupt {
@@ -83,9 +83,9 @@ pub struct AppliedInterrupt {
     pub queue: Option<String>,
     /// Its CPUs before, as a list; empty if a queue had none.
     pub before_cpus: String,
-    /// Its CPUs meanwhile, as a list.
+    /// The CPUs it was moved to, as a list.
     pub asked_cpus: String,
-    /// Has it its old CPUs again? `null`: not yet.
+    /// Were its CPUs restored? `null` while they are not.
     pub returned: Option<bool>,
 }
 
@@ -95,7 +95,7 @@ pub struct AppliedInterrupt {
 pub struct AppliedMemory {
     /// The nodes that it was moved to.
     pub asked_nodes: Vec<usize>,
-    /// Nodes that had memory of it before, or after.
+    /// Nodes that had some of it before or after.
     pub nodes: Vec<AppliedNode>,
 }
 

@@ -291,13 +291,13 @@ fn spin_pause(record: &Value) -> Vec<Figure> {
 }
 
 fn jitter(record: &Value) -> Vec<Figure> {
-    let of = |field: &str, factor: f64| -> Vec<f64> {
+    let read_cpus = |field: &str, factor: f64| -> Vec<f64> {
         let cpus = list(&record["cpus"]).iter();
         let values = cpus.filter_map(|cpu| cpu[field].as_f64());
         values.map(|value| value * factor).collect()
     };
-    let longest = middle("longest gap", "s", of("longest_us", 1e-6));
-    let lost = middle("time lost", "%", of("lost_share", 1e2));
+    let longest = middle("longest gap", "s", read_cpus("longest_us", 1e-6));
+    let lost = middle("time lost", "%", read_cpus("lost_share", 1e2));
     longest.into_iter().chain(lost).collect()
 }
 

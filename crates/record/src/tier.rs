@@ -1,5 +1,4 @@
-//! How a trace was made, and what of that a machine permits. Says nothing of
-//! what was traced.
+//! How a trace was made, and which ways a machine permits. What was traced is elsewhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +8,7 @@ use pinwise_sched::Tier;
 open_enum! {
     /// How a trace was made.
     TraceTier {
-        /// By polling of `/proc`.
+        /// By polling `/proc`.
         Proc = "proc",
         /// By switch records of the program's threads.
         Switch = "switch",
@@ -19,11 +18,11 @@ open_enum! {
         Tracepoint = "tracepoint",
         /// By a BPF program.
         Bpf = "bpf",
-        /// By perf: a file was read.
+        /// Imported from a file of `perf record`.
         PerfData = "perf.data",
-        /// By perf: what `perf script` printed was read.
+        /// Imported from the output of `perf script`.
         PerfScript = "perf script",
-        /// By ftrace: its text was read.
+        /// Imported from the text of ftrace.
         Ftrace = "ftrace",
         /// By a simulated machine.
         Simulated = "simulated",
@@ -42,7 +41,7 @@ impl From<Tier> for TraceTier {
     }
 }
 
-/// A tier on this machine.
+/// Whether a tier is available on this machine, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TierRecord {
@@ -50,14 +49,14 @@ pub struct TierRecord {
     pub tier: TraceTier,
     /// Was it available?
     pub available: bool,
-    /// Why not.
+    /// Why not; `null` if it was.
     pub reason: Option<String>,
-    /// The command that would permit it.
+    /// The command that would permit it; `null` if none would.
     pub remedy: Option<String>,
     /// Extra CPU time per switch of a traced thread, ns; `null` if it was not measured.
     pub cost_ns_per_switch: Option<f64>,
-    /// Interval of that.
+    /// Lower end of its 95 % interval.
     pub cost_low_ns: Option<f64>,
-    /// See `cost_low_ns`.
+    /// Upper end.
     pub cost_high_ns: Option<f64>,
 }

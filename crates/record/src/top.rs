@@ -25,13 +25,13 @@ pub struct TopRecord {
     /// Overhead per context switch while it is watched, ns of CPU time; `null` if it was not
     /// measured.
     pub cost_ns_per_switch: Option<f64>,
-    /// The process that is watched; `null`: everything.
+    /// The watched process; `null` for all processes.
     pub pid: Option<i32>,
     /// Length of the interval, seconds.
     pub interval_s: f64,
-    /// Threads that are meant.
+    /// Number of watched threads.
     pub threads_total: u64,
-    /// Of those, running or (by polling) runnable at this moment.
+    /// How many of them are running or, if polled, runnable at this moment.
     pub threads_running: u64,
     /// Moves between CPUs per second, by the outermost boundary crossed.
     pub migrations_per_s: MoveRates,

@@ -22,11 +22,11 @@ pub struct TraceRecord {
     pub header: Header,
     /// The machine it ran on; for an imported file, the machine it was read as.
     pub host: HostRecord,
-    /// What it is about.
+    /// What was traced.
     pub source: TraceSource,
     /// How it was made.
     pub tier: TraceTier,
-    /// All tiers, and why those that were not available were not.
+    /// All tiers, and why some were not available.
     pub tiers: Vec<TierRecord>,
     /// Time from the first to the last moment, seconds.
     pub elapsed_s: f64,
@@ -181,20 +181,20 @@ pub struct TraceTotals {
     pub processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was preempted.
+    /// Times a thread left its CPU because it was preempted.
     pub preemptions: Option<u64>,
     /// Times a thread became runnable.
     pub wakeups: Option<u64>,
     /// Moves between CPUs by the outermost boundary that was crossed.
     pub migrations: MigrationCounts,
-    /// Time that its threads lived during the trace, all together, without those that were awake for
-    /// less than a hundredth of theirs; `null` in older records.
+    /// Lifetime of all its threads during the trace, without threads that were awake for less than
+    /// a hundredth of their lifetime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life_s: Option<f64>,
     /// Time on CPUs, seconds.
     pub cpu_s: f64,
-    /// `cpu_s` is an upper bound: more than the kernel counted for the command, whose own
-    /// account leaves out what a hypervisor took from the CPU meanwhile.
+    /// `cpu_s` is an upper bound: more than the kernel counted for the command, without the time
+    /// that a hypervisor took from the CPU.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cpu_is_upper_bound: bool,
     /// CPU time of all other threads, seconds.
@@ -317,7 +317,7 @@ pub struct SmtSharingRecord {
     pub shared_s: Option<f64>,
     /// As a share of their CPU time, per cent.
     pub shared_percent: Option<f64>,
-    /// The avoidable part: at least as many cores were entirely idle meanwhile, seconds.
+    /// The avoidable part, during which at least as many cores were entirely idle, seconds.
     pub seconds: Option<f64>,
     /// The avoidable part as a share of their CPU time, per cent.
     pub percent: Option<f64>,
@@ -375,11 +375,11 @@ pub struct LostRecord {
     /// Events that contradict earlier ones (a thread on two CPUs, or leaving a CPU that it was not
     /// on); the trace is reliable again from the next event on.
     pub contradictions: u64,
-    /// Online CPUs without a single event: whether they idled is not known,
-    /// and what follows from idle CPUs is a lower bound.
+    /// Online CPUs without a single event: whether they idled is unknown, so figures about idle
+    /// CPUs are lower bounds.
     pub silent_cpus: u64,
-    /// CPUs whose idle task's events did not arrive, so that threads left them
-    /// that had never come: CPU time and time queued are lower bounds.
+    /// CPUs whose idle task's events did not arrive, so that threads left them without having
+    /// arrived: CPU time and time queued are lower bounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle_task_unseen: Vec<u32>,
 }
@@ -403,7 +403,7 @@ pub struct ThreadRecord {
     pub wait_is_lower_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was preempted.
+    /// Times it left its CPU because it was preempted.
     pub preemptions: Option<u64>,
     /// Moves between CPUs.
     pub migrations: MigrationCounts,
@@ -460,7 +460,7 @@ pub struct CoreTimeRecord {
 }
 
 impl TraceFigures {
-    /// This time as a share of that of the threads, which ran, were queued or blocked meanwhile.
+    /// This time as a share of the lifetime of all threads: running, queued or blocked.
     #[must_use]
     pub fn share_of_threads(&self, seconds: f64) -> f64 {
         let awake_s = self.totals.cpu_s + self.waits.total_s.unwrap_or(0.0);

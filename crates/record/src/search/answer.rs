@@ -33,7 +33,7 @@ open_enum! {
 pub struct ConfirmationRecord {
     /// The arm.
     pub arm: String,
-    /// Pairs.
+    /// Number of pairs of runs.
     pub pairs: usize,
     /// Runs, two a pair.
     pub runs: usize,
@@ -57,7 +57,7 @@ pub struct ConfirmationRecord {
 pub struct OtherCpusRecord {
     /// The arm on other CPUs.
     pub arm: String,
-    /// The arm whose shape it has.
+    /// The arm with the same shape that it is compared with.
     pub against: String,
     /// Pairs.
     pub pairs: usize,
@@ -69,7 +69,7 @@ pub struct OtherCpusRecord {
     pub high: Option<f64>,
     /// Confidence of the interval, valid at any time.
     pub confidence: f64,
-    /// As of the confirmation, against the arm whose shape it has.
+    /// The verdict against that arm, as in a confirmation.
     pub verdict: PairsVerdict,
     /// In words.
     pub sentence: String,

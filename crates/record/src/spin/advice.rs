@@ -15,9 +15,9 @@ pub struct SpinAdviceRecord {
     /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
-    /// The processor whose PAUSE it is.
+    /// The processor that the advice is for.
     pub processor: ProcessorRecord,
-    /// CPUs that programs count.
+    /// Number of CPUs that programs see.
     pub cpus: u64,
     /// From a wake-up until the woken thread runs, ns, measured here.
     pub futex_wake_ns: f64,
@@ -25,7 +25,7 @@ pub struct SpinAdviceRecord {
     pub context_switch_ns: f64,
     /// Both together: how long to spin at most, ns.
     pub budget_ns: f64,
-    /// In PAUSEs of the processor.
+    /// The same in PAUSEs of the processor.
     pub budget_pauses: u64,
     /// Why that is the budget.
     pub rule: String,
@@ -49,13 +49,13 @@ impl StoredRecord for SpinAdviceRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AdviceRecord {
-    /// Whose setting it is.
+    /// The runtime or program that has the setting.
     pub runtime: String,
     /// The algorithm's id; `null` for a program's own.
     pub algorithm: Option<String>,
     /// Versions of the runtime that take the value; `null` if there are none.
     pub versions: Option<String>,
-    /// Its name.
+    /// The setting's name.
     pub setting: String,
     /// How to set it.
     pub how: String,

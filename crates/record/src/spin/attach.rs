@@ -27,16 +27,16 @@ pub struct SpinAttachRecord {
     pub hz: u32,
     /// How long was sampled, s.
     pub wall_s: f64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// CPU time that they represent, s; with `proc` what the kernel counted.
+    /// CPU time that they represent, s; with `proc` as the kernel counted it.
     pub cpu_s: f64,
     /// CPU time of the command as the kernel counted it, s; `null` for a process that was already
     /// running.
     pub counted_cpu_s: Option<f64>,
-    /// Records that found no room.
+    /// Samples that the kernel had to drop.
     pub lost: u64,
-    /// CPU time of pinwise meanwhile, s.
+    /// CPU time that pinwise itself used while sampling, s.
     pub own_cpu_s: f64,
     /// CPU time by what it went into; `null` with `proc`.
     pub shares: Option<SpinShares>,
@@ -183,15 +183,15 @@ pub struct SpinMatch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinThread {
-    /// Its process.
+    /// Its process id.
     pub pid: i32,
-    /// Its number.
+    /// Its thread id.
     pub tid: i32,
     /// Its name.
     pub name: String,
-    /// CPU time by samples, with `proc` by the kernel's count, s.
+    /// CPU time that its samples represent, s; with `proc` as the kernel counted it.
     pub cpu_s: f64,
-    /// Of that in spinning, s.
+    /// Part of it spent spinning, s.
     pub spin_s: Option<f64>,
 }
 
@@ -225,12 +225,12 @@ impl SpinAttachRecord {
         if self.samples == 0 {
             return "it used no CPU time while sampled".to_owned();
         }
-        let of = match beyond_samples(self.cpu_s, self.counted_cpu_s) {
+        let sampled = match beyond_samples(self.cpu_s, self.counted_cpu_s) {
             Some(counted_s) => format!("the sampled {:.2} s of {counted_s:.2} s", self.cpu_s),
             None => format!("{:.2} s", self.cpu_s),
         };
         let figure = format!(
-            "{:.1} % of {of} of CPU time is spinning ({spin_s:.2} s)",
+            "{:.1} % of {sampled} of CPU time is spinning ({spin_s:.2} s)",
             100.0 * share,
         );
         match share < HARDLY {

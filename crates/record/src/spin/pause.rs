@@ -57,15 +57,15 @@ pub struct CpuPauseRecord {
     pub pause_cycles_low: Option<f64>,
     /// Upper end.
     pub pause_cycles_high: Option<f64>,
-    /// How cycles were found; `null` if they were not.
+    /// How cycles were measured; `null` if they were not.
     pub method: Option<CycleMethod>,
-    /// Core cycles by additions; `null` if not found.
+    /// Core cycles by a chain of additions; `null` if not measured.
     pub chain_cycles: Option<f64>,
     /// Core cycles by the CPU's counter; `null` if there is none.
     pub counted_cycles: Option<f64>,
-    /// How far the two are apart, as a share of the counter's.
+    /// Difference between the two, as a share of the counter's.
     pub disagreement_share: Option<f64>,
-    /// The core's clock meanwhile, GHz.
+    /// The core's frequency during the measurement, GHz.
     pub ghz: Option<f64>,
     /// Two levels if there are two, lower first; otherwise empty.
     pub levels: Vec<LevelRecord>,

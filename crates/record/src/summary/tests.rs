@@ -98,13 +98,13 @@ fn programs_are_those_of_the_arms_each_once() {
 
 #[test]
 fn traces_of_different_tiers_are_different_questions() {
-    let of = |tier: &str| {
+    let subject = |tier: &str| {
         let record = json!({"schema": "pinwise.trace/1", "tier": tier,
                             "source": {"command": ["make", "-j2"]}});
         Summary::read(&record).subject
     };
-    assert_eq!(of("proc").as_deref(), Some("trace · make -j2 · proc"));
-    assert_ne!(of("proc"), of("bpf"));
+    assert_eq!(subject("proc").as_deref(), Some("trace · make -j2 · proc"));
+    assert_ne!(subject("proc"), subject("bpf"));
 }
 
 #[test]
@@ -128,7 +128,8 @@ fn a_gate_has_the_change_of_each_benchmark() {
 fn a_summary_of_no_record_is_empty() {
     assert_eq!(Summary::from_json("{\"schema\":"), Summary::default());
     assert_eq!(Summary::from_json("[1]"), Summary::default());
-    let strange = Summary::from_json("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
+    let strange =
+        Summary::from_json("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
     assert_eq!(strange.tags, Vec::<String>::new());
 }
 
