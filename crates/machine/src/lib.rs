@@ -43,8 +43,8 @@ pub use busy::Busy;
 pub use jitter::{GapListener, GapWatcher, Isolation, JitterOrder, WatchedCpu, WatchedCpus};
 pub use probe::{Batches, Hint, Port, Probe, Prober, Stream};
 pub use replay::{
-    ContendOrder, Contender, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintFound,
-    HintMade, Replayer, Waiter,
+    ContendOrder, Contender, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintKind,
+    HintSummary, Replayer, Waiter,
 };
 pub use sample::{SampleOrder, Sampler, SamplingResult};
 pub use setting::{Companion, OwnGroup, RunSetting};
@@ -285,11 +285,11 @@ pub struct Run {
     pub granted: CpuSet,
     /// How much ran where it was bound; `None` if no threads were bound.
     pub coverage: Option<Coverage>,
-    /// CPU seconds that all other processes used meanwhile.
+    /// CPU time of all other processes during the run, seconds.
     pub foreign_cpu: Option<Duration>,
-    /// CPU seconds that the hypervisor gave to others meanwhile.
+    /// CPU time that the hypervisor gave to others during the run, seconds.
     pub steal: Option<Duration>,
-    /// What the cgroup's limit on CPU time held back meanwhile.
+    /// What the cgroup's limit on CPU time held back during the run.
     pub throttled: Option<Throttling>,
     /// The active `sched_ext` scheduler, if any.
     pub sched_ext: Option<String>,

@@ -1,20 +1,19 @@
-//! The seam for replays: really waiting for a lock, by the parameters of an algorithm.
+//! The seam for replays: threads wait for a lock as an algorithm with given parameters would.
 //!
-//! A waiter's hints are executed by count and may have the length of another processor's. The
-//! expected result is computed elsewhere ([`pinwise_spin::lateness`]): a machine only executes, and
-//! says what it had to leave out.
+//! Hints may be as long as those of another processor. What a machine measures is compared with
+//! [`pinwise_spin::lateness`] elsewhere.
 
 use std::time::Duration;
 
 use super::{Host, MachineError};
-pub use pinwise_kernels::loops::wait::HintMade;
+pub use pinwise_kernels::loops::wait::HintKind;
 use pinwise_spin::algorithm::Wait;
 use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 /// A machine that executes ways of waiting for a lock.
 pub trait Replayer: Host {
-    /// Hands a lock from one thread to a waiting one, item after item, until this many were
-    /// undisturbed or the time is over.
+    /// Hands a lock from one thread to a waiting one repeatedly, until enough items were undisturbed
+    /// or the time is used up.
     ///
     /// # Errors
     /// [`MachineError`] if threads cannot be started or placed, real-time priority is not
@@ -24,7 +23,7 @@ pub trait Replayer: Host {
     /// Lets threads contend for a lock.
     ///
     /// # Errors
-    /// As [`Replayer::hand_over`], or if code is not executed (a simulated machine).
+    /// As [`Replayer::hand_over`], or if the machine is simulated.
     fn contend(&mut self, order: &ContendOrder<'_>) -> Result<ContentionResult, MachineError>;
 }
 
@@ -77,9 +76,9 @@ pub struct HandOver {
 
 /// The hints of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HintFound {
-    /// How they were made.
-    pub made: HintMade,
+pub struct HintSummary {
+    /// How they are made.
+    pub kind: HintKind,
     /// Length of one right before the waits, ns, including interrupts.
     pub before_ns: f64,
     /// What one really took, ns: in the waits themselves, or right after them if they are too
@@ -98,7 +97,7 @@ pub struct HandOverResult {
     /// a late release or arrival.
     pub stopped: usize,
     /// Its hints; `None` if not even one item was begun.
-    pub hint: Option<HintFound>,
+    pub hint: Option<HintSummary>,
     /// A `sched_yield` on the waiter's CPU, ns, if the waiter ends with them.
     pub yield_ns: Option<f64>,
 }
@@ -139,5 +138,5 @@ pub struct ContentionResult {
     /// From the start of all until the last one ended, ns.
     pub elapsed_ns: f64,
     /// Their hints.
-    pub hint: HintFound,
+    pub hint: HintSummary,
 }

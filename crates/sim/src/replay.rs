@@ -1,19 +1,19 @@
-//! Replays on a simulated machine: the theory plus noise of hints and wake-ups.
+//! Replays on a simulated machine: what the theory predicts, plus noise of hints and wake-ups.
 //!
-//! It executes nothing, so it confirms no theory; it allows testing the code above on machines of
-//! any shape. Without a theory it refuses.
+//! Nothing is executed, so this cannot confirm the theory. It serves to test the code above on
+//! machines of any shape. Contention is refused, since no theory predicts it.
 
 use super::SimulatedMachine;
 use super::noise::gaussian;
 use pinwise_machine::{
-    ContendOrder, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintFound, HintMade,
+    ContendOrder, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintKind, HintSummary,
     MachineError, Replayer,
 };
 use pinwise_spin::lateness::Costs;
 
-/// Relative spread of a hint's latency from item to item.
+/// Relative standard deviation of a hint's latency from item to item.
 const HINT_SD: f64 = 0.001;
-/// Standard deviation of a wake-up.
+/// Relative standard deviation of a wake-up's latency.
 const WAKE_SD: f64 = 0.2;
 /// A `sched_yield` with no other thread to run, ns.
 const YIELD_NS: f64 = 500.0;
@@ -45,13 +45,13 @@ impl Replayer for SimulatedMachine {
             self.now_s += item.item_ns * 1e-9;
             items.push(item);
         }
-        let recipe = match order.waiter.hint_ns {
-            None => HintMade::Own,
-            Some(ns) if ns < own_ns => HintMade::Shortened,
-            Some(_) => HintMade::Stretched,
+        let kind = match order.waiter.hint_ns {
+            None => HintKind::Own,
+            Some(ns) if ns < own_ns => HintKind::Shortened,
+            Some(_) => HintKind::Stretched,
         };
-        let hint = (!items.is_empty()).then_some(HintFound {
-            made: recipe,
+        let hint = (!items.is_empty()).then_some(HintSummary {
+            kind,
             before_ns: hint_ns,
             achieved_ns: hint_ns,
         });
@@ -67,9 +67,7 @@ impl Replayer for SimulatedMachine {
     fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<ContentionResult, MachineError> {
         Err(MachineError::System {
             action: "letting threads contend".to_owned(),
-            reason: "a simulated machine executes no instructions, and nothing predicts it; it \
-                     needs --machine local"
-                .to_owned(),
+            reason: "a simulated machine cannot predict contention; use --machine local".to_owned(),
         })
     }
 }

@@ -1,7 +1,6 @@
 //! The clock that times probes: the CPU's counter if its rate is constant, otherwise the system's.
 //!
-//! A reading can only be compared with another one of the same CPU: the counters of two CPUs need
-//! not agree.
+//! Readings can only be compared if they are from one CPU: the counters of two CPUs may differ.
 
 #![expect(
     unsafe_code,
@@ -10,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-/// The clock that is read.
+/// What a clock reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// x86's time-stamp counter, arm64's virtual counter.
@@ -38,7 +37,7 @@ impl Clock {
         if !counter_is_constant() {
             return Self::system();
         }
-        let ns_per_tick = tick_ns(CALIBRATION_NS);
+        let ns_per_tick = measure_tick_ns(CALIBRATION_NS);
         if ns_per_tick.is_finite() && ns_per_tick > 0.0 {
             Self {
                 source: Source::Counter,
@@ -58,18 +57,18 @@ impl Clock {
         }
     }
 
-    /// The clock that is read.
+    /// What this clock reads.
     #[must_use]
     pub const fn source(&self) -> Source {
         self.source
     }
 
-    /// A reading in ticks, taken after all earlier instructions.
+    /// Reads the clock, in ticks, after all earlier instructions.
     #[inline(always)]
     #[must_use]
     pub fn ticks(&self) -> u64 {
         match self.source {
-            Source::Counter => counter(),
+            Source::Counter => read_counter(),
             Source::System => system_ns(),
         }
     }
@@ -92,8 +91,9 @@ impl Clock {
         match self.source {
             Source::System => ticks,
             Source::Counter => {
-                let (now_ns, now) = read_both_clocks();
-                now_ns.saturating_sub(self.ns(now.wrapping_sub(ticks)) as u64)
+                let now = read_both_clocks();
+                now.system_ns
+                    .saturating_sub(self.ns(now.counter.wrapping_sub(ticks)) as u64)
             }
         }
     }
@@ -110,31 +110,44 @@ impl Clock {
     }
 }
 
-/// Nanoseconds per tick of this CPU's counter, over this long a time.
+/// Measures the nanoseconds per tick of this CPU's counter, for this long.
 #[must_use]
-pub fn tick_ns(duration_ns: u64) -> f64 {
-    let (from_ns, from_ticks) = read_both_clocks();
+pub fn measure_tick_ns(duration_ns: u64) -> f64 {
+    let from = read_both_clocks();
     let mut to = read_both_clocks();
-    while to.0 - from_ns < duration_ns {
+    while to.system_ns - from.system_ns < duration_ns {
         to = read_both_clocks();
     }
-    (to.0 - from_ns) as f64 / (to.1.wrapping_sub(from_ticks)) as f64
+    (to.system_ns - from.system_ns) as f64 / to.counter.wrapping_sub(from.counter) as f64
 }
 
-/// The system's clock and the counter at one moment. The tightest of a few readings is taken, so
-/// that an interrupt between the two does not matter.
-fn read_both_clocks() -> (u64, u64) {
+/// Both clocks at one moment.
+struct ClockPair {
+    system_ns: u64,
+    counter: u64,
+}
+
+/// Reads both clocks several times and keeps the tightest pair, so that an interrupt between the two
+/// readings does not matter.
+fn read_both_clocks() -> ClockPair {
     let read = || {
-        let before = counter();
-        let ns = system_ns();
-        let after = counter();
-        (after.wrapping_sub(before), ns, before)
+        let before = read_counter();
+        let system_ns = system_ns();
+        let width = read_counter().wrapping_sub(before);
+        let counter = before + width / 2;
+        (width, ClockPair { system_ns, counter })
     };
-    let tightest = (0..4).map(|_| read()).min().unwrap_or_else(read);
-    (tightest.1, tightest.2 + tightest.0 / 2)
+    let mut tightest = read();
+    for _ in 1..4 {
+        let next = read();
+        if next.0 < tightest.0 {
+            tightest = next;
+        }
+    }
+    tightest.1
 }
 
-/// The smallest step between consecutive readings, ticks, of this many.
+/// Finds the smallest step between consecutive readings, ticks, among this many.
 #[must_use]
 pub fn smallest_step(clock: &Clock, readings: usize) -> u64 {
     let mut smallest = u64::MAX;
@@ -166,7 +179,7 @@ pub fn system_ns() -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn counter() -> u64 {
+fn read_counter() -> u64 {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
     // SAFETY: both instructions are in every x86-64 CPU; Linux forbids neither
     // unless a process asks for it by prctl. LFENCE keeps the reading behind
@@ -186,14 +199,14 @@ fn counter_is_constant() -> bool {
         unused_unsafe,
         reason = "unsafe in the oldest Rust supported, safe in newer ones"
     )]
-    // SAFETY: every x86-64 CPU has the instruction and these leaves' numbers.
+    // SAFETY: every x86-64 CPU has the instruction; any leaf number may be queried.
     let leaf = |number: u32| unsafe { __cpuid(number) };
     leaf(0x8000_0000).eax >= POWER && leaf(POWER).edx & (1 << 8) != 0
 }
 
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn counter() -> u64 {
+fn read_counter() -> u64 {
     let ticks: u64;
     // SAFETY: Linux lets user space read the virtual counter; ISB keeps the
     // reading behind what it times.
@@ -215,7 +228,7 @@ fn counter_is_constant() -> bool {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn counter() -> u64 {
+fn read_counter() -> u64 {
     system_ns()
 }
 
@@ -229,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_does_not_run_backwards_and_ticks_convert_both_ways() {
+    fn clocks_are_monotonic_and_ticks_convert_both_ways() {
         for clock in [Clock::calibrate(), Clock::system()] {
             let from = clock.ticks();
             let to = clock.ticks();

@@ -200,7 +200,7 @@ mod tests {
                 c: c.0.as_ptr(),
                 bytes: 2 * BLOCK,
             };
-            // SAFETY: all three are longer than said and aligned.
+            // SAFETY: all three are aligned and longer than the length passed.
             let sum = unsafe { variant.run(arrays) };
             let of_b: f64 = b.0[..2 * BLOCK / 8].iter().sum();
             let of_b = if stream == Stream::Read { of_b } else { 0.0 };

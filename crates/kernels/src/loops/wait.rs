@@ -37,7 +37,7 @@ const CORRECTIONS: usize = 4;
 
 /// How a hint is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HintMade {
+pub enum HintKind {
     /// This processor's own hint.
     Own,
     /// The hint plus additions.
@@ -49,7 +49,7 @@ pub enum HintMade {
 /// Hints of one length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hints {
-    made: HintMade,
+    kind: HintKind,
     /// A hint's parts; more than one if it is long.
     parts: u32,
     /// Additions of a part; the fraction is spread over the parts.
@@ -73,7 +73,7 @@ impl Hints {
     #[must_use]
     pub fn own(clock: &Clock) -> Self {
         let mut hints = Self {
-            made: HintMade::Own,
+            kind: HintKind::Own,
             parts: 1,
             additions: 0.0,
             owed: 0.0,
@@ -97,8 +97,8 @@ impl Hints {
         if part_ns < SHORTEST_PART_NS {
             return None;
         }
-        let bare = |made| Self {
-            made,
+        let bare = |kind| Self {
+            kind,
             parts: 1,
             additions: 0.0,
             owed: 0.0,
@@ -108,7 +108,7 @@ impl Hints {
             observations: 0,
             cycle_ns: 0.3,
         };
-        let mut shortened = bare(HintMade::Shortened);
+        let mut shortened = bare(HintKind::Shortened);
         let least_ns = shortened.measure_ns(clock);
         let far = f64::from(MAX_ADDITIONS);
         shortened.additions = far;
@@ -117,7 +117,7 @@ impl Hints {
         if part_ns < least_ns + 2.0 * shortened.cycle_ns {
             return None;
         }
-        let mut stretched = bare(HintMade::Stretched);
+        let mut stretched = bare(HintKind::Stretched);
         let mut hints = if stretched.measure_ns(clock) <= part_ns {
             stretched.cycle_ns = shortened.cycle_ns;
             stretched
@@ -141,8 +141,8 @@ impl Hints {
 
     /// How they are made.
     #[must_use]
-    pub const fn made(&self) -> HintMade {
-        self.made
+    pub const fn kind(&self) -> HintKind {
+        self.kind
     }
 
     /// Measures the present length of a hint, ns, without interrupts: the median of some bursts.
@@ -184,7 +184,7 @@ impl Hints {
         let missing_ns = self.wanted_ns / self.overhead - found_ns;
         // No clock changes by more than that: other threads had the CPU most of the time.
         let is_credible = self.observations == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
-        if self.made != HintMade::Own && is_credible {
+        if self.kind != HintKind::Own && is_credible {
             let missing = missing_ns / f64::from(self.parts) / self.cycle_ns;
             let most = f64::from(MAX_ADDITIONS);
             self.additions = (self.additions + missing).clamp(0.0, most);
@@ -211,7 +211,7 @@ impl Hints {
     /// Executes this many hints.
     #[inline]
     pub fn execute(&mut self, hints: u64) {
-        if self.made == HintMade::Own {
+        if self.kind == HintKind::Own {
             run_plain(hints);
             return;
         }
@@ -227,7 +227,7 @@ impl Hints {
         )]
         let (more, few) = (more as u64, whole as u32);
         let lengthened = (few + 1).min(MAX_ADDITIONS);
-        if self.made == HintMade::Stretched {
+        if self.kind == HintKind::Stretched {
             run_stretched(parts - more, few);
             run_stretched(more, lengthened);
         } else {

@@ -9,8 +9,8 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct Digest(u64);
 
 impl Digest {
-    /// The digest of a single piece.
-    pub(super) fn of(bytes: &[u8]) -> u64 {
+    /// Digests a single piece.
+    pub(super) fn from_bytes(bytes: &[u8]) -> u64 {
         let mut digest = Self::default();
         digest.add(bytes);
         digest.value()
@@ -49,19 +49,19 @@ mod tests {
     #[test]
     fn a_digest_depends_on_every_byte_and_on_the_pieces() {
         let text: Vec<u8> = (0..100).collect();
-        let whole = Digest::of(&text);
+        let whole = Digest::from_bytes(&text);
         for at in 0..text.len() {
             let mut other = text.clone();
             other[at] ^= 0x80;
-            assert_ne!(Digest::of(&other), whole, "byte {at}");
+            assert_ne!(Digest::from_bytes(&other), whole, "byte {at}");
         }
-        assert_ne!(Digest::of(&text[..99]), whole);
+        assert_ne!(Digest::from_bytes(&text[..99]), whole);
         let mut pieces = Digest::default();
         pieces.add(&text[..50]);
         pieces.add(&text[50..]);
         assert_ne!(pieces.value(), whole);
         let mut swapped = text;
         swapped.swap(0, 32);
-        assert_ne!(Digest::of(&swapped), whole);
+        assert_ne!(Digest::from_bytes(&swapped), whole);
     }
 }

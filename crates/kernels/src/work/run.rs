@@ -292,7 +292,7 @@ fn bind(cpu: usize) -> std::io::Result<()> {
     const BITS: usize = libc::c_ulong::BITS as usize;
     let mut mask = vec![0 as libc::c_ulong; cpu / BITS + 1];
     mask[cpu / BITS] = 1 << (cpu % BITS);
-    // SAFETY: the mask is as long as said and outlives the call.
+    // SAFETY: the mask has the length passed and outlives the call.
     let status =
         unsafe { libc::sched_setaffinity(0, size_of_val(mask.as_slice()), mask.as_ptr().cast()) };
     if status == 0 {

@@ -19,7 +19,7 @@ use hand_over::hand_over;
 use super::probe::calls;
 use super::{LinuxMachine, sys};
 use crate::{
-    ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintFound, MachineError,
+    ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintSummary, MachineError,
     Replayer, Waiter,
 };
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -174,12 +174,12 @@ fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError
 }
 
 /// What hints took before and during the waits; `None` if there were none.
-fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Option<HintFound> {
+fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Option<HintSummary> {
     if before_ns.is_empty() || achieved_ns.is_empty() {
         return None;
     }
-    Some(HintFound {
-        made: hints.made(),
+    Some(HintSummary {
+        kind: hints.kind(),
         before_ns: quantile(before_ns, 0.5),
         achieved_ns: quantile(achieved_ns, 0.5),
     })

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::host::host_record;
 use pinwise_format::whole;
 use pinwise_machine::{
-    HandOver, HandOverOrder, HandOverResult, HintMade, Probe, Prober, Replayer, Waiter,
+    HandOver, HandOverOrder, HandOverResult, HintKind, Probe, Prober, Replayer, Waiter,
 };
 use pinwise_record::{Header, ReplayHint, SpinReplayRecord};
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
@@ -141,7 +141,7 @@ struct Cell {
     stopped: usize,
     before_ns: Vec<f64>,
     achieved_ns: Vec<f64>,
-    made: Option<HintMade>,
+    hint_kind: Option<HintKind>,
     yield_ns: Option<f64>,
 }
 
@@ -317,15 +317,15 @@ impl ReplayPlan {
 }
 
 impl Cell {
-    fn add(&mut self, made: HandOverResult) {
-        self.items.extend(made.items);
-        self.switched += made.switched;
-        self.stopped += made.stopped;
-        self.yield_ns = made.yield_ns.or(self.yield_ns);
-        if let Some(hint) = made.hint {
+    fn add(&mut self, result: HandOverResult) {
+        self.items.extend(result.items);
+        self.switched += result.switched;
+        self.stopped += result.stopped;
+        self.yield_ns = result.yield_ns.or(self.yield_ns);
+        if let Some(hint) = result.hint {
             self.before_ns.push(hint.before_ns);
             self.achieved_ns.push(hint.achieved_ns);
-            self.made = Some(hint.made);
+            self.hint_kind = Some(hint.kind);
         }
     }
 
@@ -336,7 +336,7 @@ impl Cell {
     /// Intended duration of a hint: as requested, or the processor's own as it was right before the
     /// waits.
     fn wanted_ns(&self, wanted_ns: f64) -> f64 {
-        if self.made == Some(HintMade::Own) && !self.before_ns.is_empty() {
+        if self.hint_kind == Some(HintKind::Own) && !self.before_ns.is_empty() {
             quantile(&self.before_ns, 0.5)
         } else {
             wanted_ns

@@ -54,7 +54,7 @@ fn an_endless_wait_is_broken_off_when_time_is_over() {
 const TRIES: usize = 20;
 
 /// Is this length reached within 5 %, in this way?
-fn is_had(wanted_ns: f64, made: HintMade, clock: &Clock) -> bool {
+fn is_had(wanted_ns: f64, kind: HintKind, clock: &Clock) -> bool {
     (0..TRIES).any(|_| {
         let Some(mut hints) = Hints::lasting(wanted_ns, clock) else {
             return false;
@@ -63,7 +63,7 @@ fn is_had(wanted_ns: f64, made: HintMade, clock: &Clock) -> bool {
         let is_near = found
             .into_iter()
             .any(|ns| (ns / wanted_ns - 1.0).abs() < 0.05);
-        hints.made() == made && is_near
+        hints.kind() == kind && is_near
     })
 }
 
@@ -77,12 +77,12 @@ fn hints_are_stretched_and_shortened_to_the_length_asked_for() {
     for factor in [3.0, 30.0] {
         let wanted_ns = factor * own_ns.max(20.0);
         assert!(
-            is_had(wanted_ns, HintMade::Stretched, &clock),
+            is_had(wanted_ns, HintKind::Stretched, &clock),
             "{wanted_ns} ns"
         );
     }
     if own_ns > 20.0 {
-        assert!(is_had(8.0, HintMade::Shortened, &clock), "8 ns");
+        assert!(is_had(8.0, HintKind::Shortened, &clock), "8 ns");
     }
     assert_eq!(Hints::lasting(0.01, &clock), None);
 }

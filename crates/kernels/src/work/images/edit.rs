@@ -148,7 +148,7 @@ impl Edit {
         if editor.after != after {
             return Err("a picture came back changed from being stored");
         }
-        self.expected = Digest::of(&after);
+        self.expected = Digest::from_bytes(&after);
         Ok(())
     }
 }
@@ -198,19 +198,22 @@ impl<'a> Editor<'a> {
     fn new(edit: &'a Edit) -> Self {
         let bytes = edit.extent.bytes();
         // Written to, so that the pages exist.
-        let of = |bytes: usize| vec![1; bytes];
+        let touched_buffer = |bytes: usize| vec![1; bytes];
         let (row, middle) = match edit.change {
-            Change::Blur => (of(padded_row(edit.extent)), of(bytes)),
+            Change::Blur => (
+                touched_buffer(padded_row(edit.extent)),
+                touched_buffer(bytes),
+            ),
             Change::Quarter | Change::Angle => (Vec::new(), Vec::new()),
         };
         Self {
             edit,
-            before: of(bytes),
+            before: touched_buffer(bytes),
             row,
             middle,
-            after: of(bytes),
+            after: touched_buffer(bytes),
             // Incompressible data grows a little.
-            stored: of(bytes + bytes / 8 + 4096),
+            stored: touched_buffer(bytes + bytes / 8 + 4096),
         }
     }
 
@@ -243,11 +246,11 @@ impl<'a> Editor<'a> {
 impl Worker for Editor<'_> {
     fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         self.edit()?;
-        let pixels = Digest::of(&self.after);
+        let pixels = Digest::from_bytes(&self.after);
         if pixels != self.edit.expected {
             return Err("the pixels are not those of the baseline's loop");
         }
-        Ok(bind_digest(pixels, Digest::of(&self.stored)))
+        Ok(bind_digest(pixels, Digest::from_bytes(&self.stored)))
     }
 }
 

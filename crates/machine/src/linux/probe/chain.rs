@@ -77,7 +77,7 @@ impl Chase {
         let lines = self.bytes / self.stride;
         let order = Mapping::new(4 * lines, None).ok()?;
         let goes_on = || !self.run.is_over();
-        // SAFETY: both mappings have as many bytes as is said here, are zero, which is a valid
+        // SAFETY: both mappings have the length passed, are zero, which is a valid
         // number, and nothing else uses them.
         unsafe {
             let order = std::slice::from_raw_parts_mut(order.start().cast().as_ptr(), lines);

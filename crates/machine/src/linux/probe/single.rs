@@ -2,7 +2,7 @@
 
 use super::probe_run::{ProbeRun, repeat};
 use crate::Batches;
-use pinwise_kernels::loops::clock::{Clock, Source, smallest_step, tick_ns};
+use pinwise_kernels::loops::clock::{Clock, Source, measure_tick_ns, smallest_step};
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::spin;
 
@@ -100,7 +100,9 @@ pub(super) fn tick(run: &ProbeRun, cpu: usize) -> Batches {
             "This CPU has no counter of constant rate: probes are timed with the system's clock.",
         );
     }
-    let mut batches = repeat(run, cpu, || (Laps::from_ticks([0]), tick_ns(BATCH_NS)));
+    let mut batches = repeat(run, cpu, || {
+        (Laps::from_ticks([0]), measure_tick_ns(BATCH_NS))
+    });
     // A stop shortens no tick: both clocks keep running. Only the rate matters.
     batches.stolen = 0;
     batches

@@ -147,7 +147,7 @@ impl Waking {
             calls.sort_by(f64::total_cmp);
             let value = (!calls.iter().any(|ns| ns.is_nan())).then_some(calls[CALLS / 2]);
             let sleeper = Moment::unpack(self.sleeper_moment.load(Ordering::Acquire));
-            // On one CPU the waker must make way for the sleeper: its preemption is no disturbance.
+            // On one CPU the waker must make way for the sleeper: its preemption is not a disturbance.
             let from = if self.waker == self.sleeper { to } else { from };
             let spans = [
                 Span {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::lock::{Lock, Manner};
 use super::{Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
 use crate::linux::sys;
-use crate::{ContendOrder, Contender, ContentionResult, HintFound, MachineError};
+use crate::{ContendOrder, Contender, ContentionResult, HintSummary, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::{Hints, compute};
 use pinwise_spin::lateness::{Ending, ReleaseNotice};
@@ -79,7 +79,7 @@ pub(super) fn contend(
 fn calibrate(
     order: &ContendOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
-) -> Result<(Clock, Hints, HintFound), MachineError> {
+) -> Result<(Clock, Hints, HintSummary), MachineError> {
     /// Measurements of a hint's length.
     const TIMES: usize = 5;
     let deadline = Deadline::new(MEETING);

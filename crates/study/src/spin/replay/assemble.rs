@@ -3,7 +3,7 @@
 
 use super::{Arm, Cell, ReplayPlan, ms};
 use pinwise_format::whole;
-use pinwise_machine::{HandOver, HintMade};
+use pinwise_machine::{HandOver, HintKind};
 use pinwise_record::{
     HintRecipe, ReleaseSeen, ReplayCell, ReplayExperiment, ReplayMeasured, ReplayPrediction,
     ReplayedAlgorithm, SpinReplayRecord, WaitEnd,
@@ -33,15 +33,15 @@ pub(super) fn record_hand_overs(
     let all = cells.iter().flatten();
     let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
     record.hint.achieved_ns = median(&achieved);
-    record.hint.recipe = all.clone().find_map(|cell| cell.made).map(record_hint);
+    record.hint.recipe = all.clone().find_map(|cell| cell.hint_kind).map(record_hint);
     record.conclusions = conclusions(record);
 }
 
-pub(super) fn record_hint(made: HintMade) -> HintRecipe {
-    match made {
-        HintMade::Own => HintRecipe::Own,
-        HintMade::Stretched => HintRecipe::Stretched,
-        HintMade::Shortened => HintRecipe::Shortened,
+pub(super) fn record_hint(kind: HintKind) -> HintRecipe {
+    match kind {
+        HintKind::Own => HintRecipe::Own,
+        HintKind::Stretched => HintRecipe::Stretched,
+        HintKind::Shortened => HintRecipe::Shortened,
     }
 }
 

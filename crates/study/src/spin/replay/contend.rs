@@ -60,7 +60,7 @@ pub(super) fn run(
         .collect();
     record.hint.achieved_ns = median(&achieved);
     let result = found.iter().flatten().flatten().next();
-    record.hint.recipe = result.map(|contended| assemble::record_hint(contended.hint.made));
+    record.hint.recipe = result.map(|contended| assemble::record_hint(contended.hint.kind));
     for (arm, found) in arms.iter().zip(&found) {
         let mut of = assemble::algorithm(arm, Vec::new());
         let cells = threads.iter().zip(found);
