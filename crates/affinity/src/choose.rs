@@ -11,16 +11,17 @@ use pinwise_topology::{CpuSet, Level, Topology};
 #[derive(Debug, Clone)]
 struct Candidate {
     cpu: usize,
-    /// Position among the allowed CPUs of its core.
+    /// Position among the CPUs of its core.
     sibling: usize,
     /// 0 for the fastest kind.
     slowness: usize,
     /// Position of its core among those of its kind and last-level cache.
     turn: usize,
-    /// Index of that cache in its NUMA node, of the node in its package.
+    /// Index of its last-level cache in the NUMA node.
     cache: usize,
+    /// Index of its NUMA node in the package.
     node: usize,
-    /// Package, NUMA node, last-level cache and core: neighbours are close.
+    /// Package, NUMA node, last-level cache and core: CPUs next in this order are close together.
     path: [usize; 4],
 }
 
@@ -29,11 +30,11 @@ struct Candidate {
 pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
     let cores = topology.allowed_units(Level::Core);
     let within = smallest_that_fits(topology, &cores, threads);
-    let mut candidates = candidates(topology, &cores, &within);
-    // Even first: all caches of the machine get one before any gets the next.
-    candidates.sort_by_key(|s| (s.sibling, s.slowness, s.turn, s.cache, s.node, s.path));
+    let mut candidates = list_candidates(topology, &cores, &within);
+    // Spread evenly: every cache of the machine gets one thread before any gets the next.
+    candidates.sort_by_key(|c| (c.sibling, c.slowness, c.turn, c.cache, c.node, c.path));
     candidates.truncate(threads);
-    candidates.sort_by_key(|s| (s.sibling, s.slowness, s.path));
+    candidates.sort_by_key(|c| (c.sibling, c.slowness, c.path));
     candidates
         .into_iter()
         .map(|candidate| candidate.cpu)
@@ -53,8 +54,8 @@ fn slowness(topology: &Topology, cpu: usize) -> usize {
     }
 }
 
-/// The CPUs of the smallest unit that has a core of the fastest kind for every thread; all of them
-/// if none has.
+/// The CPUs of the smallest unit that has a core of the fastest kind for every thread; all allowed
+/// CPUs if no unit has.
 fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> CpuSet {
     let firsts: CpuSet = cores
         .iter()
@@ -76,7 +77,7 @@ fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> 
     fitting.map_or_else(|| topology.allowed.clone(), |(_, unit)| unit)
 }
 
-fn candidates(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidate> {
+fn list_candidates(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidate> {
     let mut turns: BTreeMap<([usize; 3], usize), usize> = BTreeMap::new();
     let mut caches: Numbering = Numbering::default();
     let mut nodes: Numbering = Numbering::default();

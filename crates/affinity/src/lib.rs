@@ -24,9 +24,9 @@
 //!                      └────► workers(), locate(cpu)                 └──► confine()
 //! ```
 //!
-//! The hardware is read from `/sys`; what of it this process may use, from its affinity mask, its
-//! cpuset, and the CPU quotas of its cgroup and of those above. Nothing is guessed, only the mask
-//! of the calling thread is changed, and the old one is restored when [`Bound`] is dropped. Where
+//! The hardware is read from `/sys`. The affinity mask, the cpuset and the CPU quotas of the cgroup
+//! and those above it say how much of it this process may use. Nothing is guessed. Only the mask of
+//! the calling thread is changed, and the old one is restored when [`Bound`] is dropped. Where
 //! threads run best must be measured: `pinwise compare` answers with a name for [`Host::place_as`].
 
 mod bind;

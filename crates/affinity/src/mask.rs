@@ -27,7 +27,7 @@ pub fn affinity() -> io::Result<CpuSet> {
 /// A thread's affinity mask; 0 is the calling thread.
 pub fn affinity_of(thread: libc::pid_t) -> io::Result<CpuSet> {
     let mut words = vec![0u64; MASK_WORDS];
-    // SAFETY: the buffer is as long as said and outlives the call.
+    // SAFETY: the buffer has the length passed and outlives the call.
     let bytes = check(unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,

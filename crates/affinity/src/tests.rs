@@ -104,7 +104,7 @@ fn forbidden_and_offline_cpus_are_refused_by_name() {
         "cpu:5: CPU 5 is forbidden: the cpuset /sys/fs/cgroup/job leaves only 0-4"
     );
     let outside = host.place_as(&"cpu:4".parse().unwrap(), 1).unwrap();
-    assert_eq!(outside.cpu(0), 4, "a mask is no limit");
+    assert_eq!(outside.cpu(0), 4, "a mask is not a limit");
     assert!(refused("cpu:9").contains("there is no CPU 9"));
     let error = Host::from_topology(Topology::default()).unwrap_err();
     assert!(

@@ -1,7 +1,7 @@
 //! ELF files as code: executable sections with their addresses, their functions, and names.
 //!
-//! A file's own figures are not trusted: a section is a slice of the given bytes, or an error;
-//! nothing is allocated by a length in the file. Debug information is not read.
+//! Sizes and offsets in a file are not trusted: a section is a slice of the given bytes, or an
+//! error, and nothing is allocated by a length in the file. Debug information is not read.
 
 use std::collections::HashMap;
 
@@ -15,32 +15,33 @@ use super::{Arch, Code};
 
 type Elf<'data> = ElfFile64<'data, Endianness>;
 
-/// Limits the functions that are kept.
+/// Most functions that are kept.
 const MAX_FUNCTIONS: usize = 4_000_000;
-/// Limit on the bytes of names per byte of the file.
-const NAMES_PER_BYTE: usize = 4;
+/// Most bytes of names, as a multiple of the file's size. Names may overlap, and both symbol tables
+/// may have the same ones, so real files have somewhat more than their size.
+const MAX_NAME_BYTES_PER_BYTE: usize = 4;
 
 /// Why a file's code cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ElfError {
-    /// It does not begin as an ELF file does.
+    /// It does not begin with the magic number of ELF.
     #[error("not an ELF file")]
     NotElf,
     /// It is empty.
     #[error("the file is empty")]
     Empty,
-    /// ELF, but not of 64 bits.
-    #[error("an ELF file of 32 bits; pinwise decodes x86-64 and arm64")]
+    /// ELF, but not 64-bit.
+    #[error("a 32-bit ELF file; pinwise decodes x86-64 and arm64")]
     OtherWidth,
-    /// ELF, but of another architecture.
+    /// ELF, but for another architecture.
     #[error("an ELF file for {0}; pinwise decodes x86-64 and arm64")]
     OtherArchitecture(String),
-    /// Its tables lead out of the file or contradict each other.
+    /// Its tables point outside the file or contradict each other.
     #[error("the ELF file is truncated or damaged: {0}")]
     Damaged(String),
-    /// Sections or names share bytes: all together would take far more memory
-    /// than the file is long.
-    #[error("the ELF file claims more {0} than it has bytes")]
+    /// Sections or names overlap so much that together they would take far more memory than the
+    /// file has bytes.
+    #[error("the ELF file declares more {0} than it has bytes")]
     Repeated(&'static str),
     /// No section with instructions.
     #[error("the ELF file has no code")]
@@ -61,7 +62,7 @@ pub struct Function {
 /// A file's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
-    /// How it is decoded.
+    /// Its architecture.
     pub arch: Arch,
     /// Executable sections by address.
     pub sections: Vec<Code>,
@@ -99,26 +100,26 @@ impl Binary {
 /// # Errors
 /// [`ElfError`] if the bytes are not a decodable ELF file.
 pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
-    let arch = architecture(bytes)?;
-    let file = Elf::parse(bytes).map_err(|error| report_damage(&error))?;
-    let (sections, layout) = sections(&file, arch)?;
+    let arch = read_architecture(bytes)?;
+    let file = Elf::parse(bytes).map_err(|error| damaged(&error))?;
+    let (sections, layout) = read_sections(&file, arch)?;
     if sections.is_empty() {
         return Err(ElfError::NoCode);
     }
     Ok(Binary {
         arch,
-        functions: functions(&file, &layout)?,
+        functions: read_functions(&file, &layout)?,
         build_id: file.build_id().ok().flatten().map(hexadecimal),
         sections,
     })
 }
 
-fn report_damage(error: &object::read::Error) -> ElfError {
+fn damaged(error: &object::read::Error) -> ElfError {
     ElfError::Damaged(error.to_string())
 }
 
-/// Whose code it is, from the head of the file.
-fn architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
+/// Reads the architecture from the file's header.
+fn read_architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
     if bytes.is_empty() {
         return Err(ElfError::Empty);
     }
@@ -130,9 +131,9 @@ fn architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
         Some(_) => {}
         None => return Err(ElfError::Damaged("its header is cut off".to_owned())),
     }
-    let head = FileHeader64::<Endianness>::parse(bytes).map_err(|error| report_damage(&error))?;
-    let endian = head.endian().map_err(|error| report_damage(&error))?;
-    let machine = head.e_machine(endian);
+    let header = FileHeader64::<Endianness>::parse(bytes).map_err(|error| damaged(&error))?;
+    let endian = header.endian().map_err(|error| damaged(&error))?;
+    let machine = header.e_machine(endian);
     match machine {
         EM_X86_64 => Ok(Arch::X86_64),
         EM_AARCH64 if endian == Endianness::Little => Ok(Arch::Aarch64),
@@ -140,15 +141,15 @@ fn architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
     }
 }
 
-/// Names of architectures by their number in ELF.
+/// Names an architecture by its number in ELF.
 fn name_machine(machine: u16) -> String {
     let name = match machine {
-        3 => "x86 of 32 bits",
+        3 => "32-bit x86",
         8 => "MIPS",
         20 | 21 => "POWER",
         22 => "S/390",
-        40 => "arm of 32 bits",
-        183 => "arm64 with its bytes the other way round",
+        40 => "32-bit arm",
+        183 => "big-endian arm64",
         243 => "RISC-V",
         247 => "BPF",
         258 => "LoongArch",
@@ -157,11 +158,12 @@ fn name_machine(machine: u16) -> String {
     name.to_owned()
 }
 
-/// The addresses of sections: as in the file or, in object files, whose sections all begin at 0,
-/// one after the other.
+/// Gives sections their addresses: those in the file or, for object files, whose sections all begin
+/// at 0, addresses one after the other.
 struct Layout {
     is_object: bool,
-    of: HashMap<usize, u64>,
+    /// Start of each section by its index, for object files.
+    starts: HashMap<usize, u64>,
     next: u64,
 }
 
@@ -171,38 +173,38 @@ impl Layout {
             return address;
         }
         let start = self.next;
-        self.of.insert(index, start);
-        // A gap keeps code from running on into the next section.
+        self.starts.insert(index, start);
+        // A gap, so that code that runs off the end does not reach the next section.
         self.next = start.saturating_add(size).saturating_add(0x1_0000) & !0xfff;
         start
     }
 
-    /// An address within a section as it was placed.
+    /// Converts an address in the file; `None` if its section was not placed.
     fn place_address(&self, index: Option<usize>, address: u64) -> Option<u64> {
         if !self.is_object {
             return Some(address);
         }
-        let start = self.of.get(&index?)?;
+        let start = self.starts.get(&index?)?;
         Some(start.saturating_add(address))
     }
 }
 
-fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError> {
+fn read_sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError> {
     let mut layout = Layout {
         is_object: file.kind() == ObjectKind::Relocatable,
-        of: HashMap::new(),
+        starts: HashMap::new(),
         next: 0,
     };
     let mut found = Vec::new();
-    let mut room = file.data().len();
+    let mut bytes_left = file.data().len();
     for section in file.sections() {
         let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else {
             continue;
         };
         let is_code = sh_flags.0 & SHF_EXECINSTR.0 != 0 && sh_type != SHT_NOBITS;
         if is_code {
-            let bytes = section.data().map_err(|error| report_damage(&error))?;
-            room = room
+            let bytes = section.data().map_err(|error| damaged(&error))?;
+            bytes_left = bytes_left
                 .checked_sub(bytes.len())
                 .ok_or(ElfError::Repeated("code"))?;
             let size = bytes.len() as u64;
@@ -217,12 +219,11 @@ fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError>
     Ok((found, layout))
 }
 
-/// Functions of both symbol tables.
-fn functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError> {
+/// Reads the functions of both symbol tables.
+fn read_functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError> {
     let endian = file.endian();
     let all = file.symbols().chain(file.dynamic_symbols());
-    // Names share suffixes, and both tables have some: a few times as much.
-    let mut room = NAMES_PER_BYTE * file.data().len();
+    let mut bytes_left = MAX_NAME_BYTES_PER_BYTE * file.data().len();
     let mut found: Vec<Function> = all
         .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
         .filter_map(|symbol| {
@@ -233,7 +234,7 @@ fn functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError>
         })
         .take(MAX_FUNCTIONS)
         .map(|(start, size, name)| {
-            room = room
+            bytes_left = bytes_left
                 .checked_sub(name.len())
                 .ok_or(ElfError::Repeated("names"))?;
             let name = name.to_owned();
@@ -255,7 +256,7 @@ mod tests {
 
     use super::{ElfError, read};
 
-    /// The head of an ELF file of 64 bits with no sections.
+    /// The header of a 64-bit ELF file without sections.
     fn head(class: u8, machine: u16) -> Vec<u8> {
         let mut head = vec![0x7f, b'E', b'L', b'F', class, 1, 1, 0];
         head.resize(16, 0);
@@ -274,7 +275,7 @@ mod tests {
             (Vec::new(), "the file is empty"),
             (b"#!/bin/sh\n".to_vec(), "not an ELF file"),
             (b"\x7fELF".to_vec(), "truncated or damaged"),
-            (head(1, 3), "of 32 bits"),
+            (head(1, 3), "a 32-bit ELF file"),
             (head(2, 243), "an ELF file for RISC-V"),
             (head(2, 62)[..40].to_vec(), "truncated or damaged"),
             (head(2, 62), "no code"),
@@ -313,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// This program's own beginning, damaged anywhere.
+        /// A file with one executable section, damaged anywhere.
         #[test]
         fn damaged_files_are_errors_or_code(
             damage in proptest::collection::vec((0usize..512, any::<u8>()), 0..8),
@@ -321,7 +322,7 @@ mod tests {
         ) {
             let mut bytes = head(2, 62);
             bytes.resize(2048, 0x90);
-            // Nothing, an executable section, and names: to be damaged.
+            // Three sections: none, an executable one, and names.
             let figures = [
                 (40, 128), (58, 64), (60, 3), (62, 2),
                 (192 + 4, 1), (192 + 8, 6), (192 + 25, 2), (192 + 32, 16),

@@ -106,7 +106,7 @@ impl Chip {
 }
 
 impl Signature {
-    fn is_of(&self, vendor: &str, family: u32, model: u32, stepping: Option<u32>) -> bool {
+    fn matches(&self, vendor: &str, family: u32, model: u32, stepping: Option<u32>) -> bool {
         let (from, to) = self.steppings;
         self.vendor == vendor
             && self.family == family
@@ -157,7 +157,7 @@ pub fn find_chips(
     model: u32,
     stepping: Option<u32>,
 ) -> Vec<&'static Chip> {
-    let is_it = |chip: &&Chip| chip.signature.is_of(vendor, family, model, stepping);
+    let is_it = |chip: &&Chip| chip.signature.matches(vendor, family, model, stepping);
     chips().filter(is_it).collect()
 }
 

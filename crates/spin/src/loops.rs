@@ -242,7 +242,7 @@ impl Described<'_> {
         let gap = match kind {
             _ if has_deadline => None,
             LoopKind::Polling if !calls_others => self.gap(&operations, &turn),
-            LoopKind::BlindDelay => self.run(),
+            LoopKind::BlindDelay => self.count_hints(),
             _ => None,
         };
         SpinLoop {
@@ -338,18 +338,18 @@ impl Described<'_> {
         })
     }
 
-    /// Hints of the whole loop, from entry to exit.
-    fn run(&self) -> Option<u64> {
+    /// Counts the hints of the whole loop, from entry to exit.
+    fn count_hints(&self) -> Option<u64> {
         let first = self.graph.operations[*self.members.first()?].address;
         let front = front::decode_before(self.code, first);
         let hints = |operation: &Operation| self.hints_of(operation);
-        count::hints_of_a_run(self.code.arch, self.graph, self.members, &front, &hints)
+        count::count_hints(self.code.arch, self.graph, self.members, &front, &hints)
     }
 
     /// Hints from one look to the next: consecutive ones, and those of counted inner loops.
     fn gap(&self, operations: &[&Operation], turn: &classify::Turn) -> Option<u64> {
         let inner: Vec<Described<'_>> = self.delays().collect();
-        let counted: Option<u64> = inner.iter().map(Described::run).sum();
+        let counted: Option<u64> = inner.iter().map(Described::count_hints).sum();
         let in_inner = |operation: &Operation| {
             let index = self.graph.index(operation.address);
             let holds = |one: &Described<'_>| {

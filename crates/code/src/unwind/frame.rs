@@ -7,7 +7,7 @@
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
 
 /// Bytes from the stack pointer up to the frame pointer in an x86-64 function whose code begins like
-/// this, once it has begun; `None` if that is no fixed number, or not known.
+/// this, once it has begun; `None` if that varies or is unknown.
 #[must_use]
 pub fn frame_bytes(code: &[u8]) -> Option<u64> {
     let mut bytes = None;

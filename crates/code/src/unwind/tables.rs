@@ -1,5 +1,5 @@
-//! Call-frame information of one file: found by its program or section headers, looked up by
-//! address, executed up to the row of an instruction.
+//! Call-frame information of one file: finds it by program or section headers, looks up an address,
+//! and executes its entry up to the row of that instruction.
 //!
 //! No length in a file is trusted: each read part is limited, and parsing entries uses up a
 //! [`ParseBudget`] that all files share.
@@ -18,17 +18,18 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use super::Bytes;
 use crate::Arch;
 
-/// Limits the bytes read of a part of a file: its call-frame tables, and names of sections.
+/// Most bytes read of a call-frame table.
 const MAX_PART_BYTES: u64 = 64 << 20;
-const LONGEST_NAMES: u64 = 1 << 16;
-/// Limits the program and section headers.
+/// Most bytes read of the names of sections.
+const MAX_NAMES_BYTES: u64 = 1 << 16;
+/// Most program or section headers.
 const MAX_HEADERS: usize = 4096;
-/// Limits the entries of an index made here.
+/// Most entries of an index that is built here.
 const MAX_ENTRIES: usize = 4_000_000;
-/// Functions inspected for frame pointers.
+/// Most functions inspected for frame pointers.
 const MAX_SAMPLED: usize = 500;
-/// Longer entries are not used, bytes: real ones have a few hundred.
-const LONGEST_ENTRY: usize = 64 << 10;
+/// Longest entry that is used, bytes: real ones have a few hundred.
+const MAX_ENTRY_BYTES: usize = 64 << 10;
 
 /// Reads this many bytes of a file at an offset; `None` if they do not exist.
 pub type Read<'a> = &'a mut dyn FnMut(u64, usize) -> Option<Vec<u8>>;
@@ -50,7 +51,7 @@ impl ParseBudget {
         }
     }
 
-    /// `None` if nothing is left.
+    /// Uses up some; `None` if nothing is left.
     fn spend(&mut self, bytes: usize) -> Option<()> {
         self.left = self.left.saturating_sub(bytes.max(1));
         (self.left > 0).then_some(())
@@ -98,21 +99,46 @@ impl Rule {
     }
 }
 
-/// The places of entries, by the address of their function.
+/// Where the entry of a function is, by the function's address.
 #[derive(Debug)]
 enum Index {
-    /// The file's own (`.eh_frame_hdr`): pairs of numbers relative to the table's address.
+    /// The file's own index (`.eh_frame_hdr`): pairs of numbers relative to its address.
     File { address: u64, rows: Vec<u8> },
-    /// Made here: addresses and offsets.
-    Made(Vec<(u64, usize)>),
+    /// Built here: pairs of address and offset.
+    Built(Vec<(u64, usize)>),
+}
+
+/// A part of the file that is loaded into memory.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// Offset in the file.
+    offset: u64,
+    /// Bytes in the file.
+    length: u64,
+    address: u64,
+}
+
+impl Segment {
+    fn from_header(header: &Program) -> Self {
+        Self {
+            offset: header.p_offset(ENDIAN),
+            length: header.p_filesz(ENDIAN),
+            address: header.p_vaddr(ENDIAN),
+        }
+    }
+
+    /// How far an offset or address is behind the segment's `start`; `None` if it is outside.
+    fn distance(&self, start: u64, place: u64) -> Option<u64> {
+        let distance = place.checked_sub(start)?;
+        (distance < self.length).then_some(distance)
+    }
 }
 
 /// A file's call-frame information.
 #[derive(Debug)]
 pub struct CallFrames {
     arch: Arch,
-    /// Offset in the file, length there, and address of each loaded segment.
-    segments: Vec<(u64, u64, u64)>,
+    segments: Vec<Segment>,
     eh_frame: Vec<u8>,
     eh_frame_address: u64,
     bases: BaseAddresses,
@@ -122,45 +148,43 @@ pub struct CallFrames {
 impl CallFrames {
     /// Reads the call frames of an ELF file; `None` if it has none, or is damaged.
     #[must_use]
-    pub fn read(read: Read<'_>, work: &mut ParseBudget) -> Option<Self> {
+    pub fn read(read: Read<'_>, budget: &mut ParseBudget) -> Option<Self> {
         let headers = Headers::read(read)?;
         let mut found = match headers.index {
             Some(index) => headers.read_with_index(index, read)?,
             None => headers.read_without_index(read)?,
         };
-        if let Index::Made(_) = found.index {
-            found.index = Index::Made(found.entries(work)?);
+        if let Index::Built(_) = found.index {
+            found.index = Index::Built(found.read_entries(budget)?);
         }
         Some(found)
     }
 
-    /// Bytes kept of the file.
+    /// Memory used for the file's tables, bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.eh_frame.len()
             + match &self.index {
                 Index::File { rows, .. } => rows.len(),
-                Index::Made(rows) => rows.len() * 16,
+                Index::Built(rows) => rows.len() * 16,
             }
     }
 
-    /// The table address of an offset in the file.
+    /// Converts an offset in the file to an address as the tables have it.
     #[must_use]
     pub fn address_of(&self, offset: u64) -> Option<u64> {
-        let (start, _, address) = self.segments.iter().find(|(start, length, _)| {
-            offset
-                .checked_sub(*start)
-                .is_some_and(|within| within < *length)
-        })?;
-        (offset - start).checked_add(*address)
+        self.segments.iter().find_map(|segment| {
+            let distance = segment.distance(segment.offset, offset)?;
+            segment.address.checked_add(distance)
+        })
     }
 
-    /// The rule for an address of the tables.
+    /// The rule for an address as the tables have it.
     #[must_use]
-    pub fn rule(&self, address: u64, work: &mut ParseBudget) -> Option<Rule> {
+    pub fn rule(&self, address: u64, budget: &mut ParseBudget) -> Option<Rule> {
         let section = self.section();
         let offset = self.entry_of(address)?;
-        work.spend(1)?;
+        budget.spend(1)?;
         let fde = section.fde_from_offset(
             &self.bases,
             gimli::EhFrameOffset(offset),
@@ -168,11 +192,11 @@ impl CallFrames {
         );
         let fde = fde.ok()?;
         let bytes = fde.entry_len().max(fde.cie().entry_len());
-        work.spend(bytes)?;
-        if bytes > LONGEST_ENTRY {
+        budget.spend(bytes)?;
+        if bytes > MAX_ENTRY_BYTES {
             return None;
         }
-        let row = fde.unwind_info_for_address(&section, &self.bases, &mut work.context, address);
+        let row = fde.unwind_info_for_address(&section, &self.bases, &mut budget.context, address);
         let row = row.ok()?;
         Some(Rule {
             cfa: row.cfa().clone(),
@@ -186,15 +210,15 @@ impl CallFrames {
     /// The share of functions that keep a frame pointer, from a sample of `MAX_SAMPLED`; `None` if
     /// there are none.
     #[must_use]
-    pub fn share_with_frame_pointer(&self, work: &mut ParseBudget) -> Option<f64> {
-        let many = match &self.index {
-            Index::Made(rows) => rows.len(),
+    pub fn share_with_frame_pointer(&self, budget: &mut ParseBudget) -> Option<f64> {
+        let entries = match &self.index {
+            Index::Built(rows) => rows.len(),
             Index::File { rows, .. } => rows.len() / 8,
         };
         let (mut all, mut with) = (0u32, 0u32);
-        for at in (0..many).step_by(many.div_ceil(MAX_SAMPLED).max(1)) {
+        for at in (0..entries).step_by(entries.div_ceil(MAX_SAMPLED).max(1)) {
             let keeps = self
-                .rule_within(at, work)
+                .rule_within(at, budget)
                 .and_then(|rule| self.keeps_frame_pointer(&rule));
             all += u32::from(keeps.is_some());
             with += u32::from(keeps == Some(true));
@@ -202,10 +226,10 @@ impl CallFrames {
         (all > 0).then(|| f64::from(with) / f64::from(all))
     }
 
-    /// The rule far inside an entry, after functions have set up their frame.
-    fn rule_within(&self, at: usize, work: &mut ParseBudget) -> Option<Rule> {
+    /// The rule at three quarters of a function, where its frame has been set up.
+    fn rule_within(&self, at: usize, budget: &mut ParseBudget) -> Option<Rule> {
         let start = match &self.index {
-            Index::Made(rows) => rows.get(at)?.0,
+            Index::Built(rows) => rows.get(at)?.0,
             Index::File { address, rows } => {
                 let (rows, _) = rows.as_chunks::<8>();
                 from_table(*address, rows.get(at)?, 0)
@@ -216,7 +240,7 @@ impl CallFrames {
         let offset = gimli::EhFrameOffset(offset);
         let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset);
         let length = fde.ok()?.len();
-        self.rule(start.checked_add(length - length / 4)?, work)
+        self.rule(start.checked_add(length - length / 4)?, budget)
     }
 
     /// Does the frame pointer lead from here to the caller? `None` if the rule does not say: in the
@@ -256,10 +280,10 @@ impl CallFrames {
         section
     }
 
-    /// The place of the last entry that begins at or before an address.
+    /// The offset in `.eh_frame` of the entry for an address.
     fn entry_of(&self, address: u64) -> Option<usize> {
         match &self.index {
-            Index::Made(rows) => {
+            Index::Built(rows) => {
                 let after = rows.partition_point(|(start, _)| *start <= address);
                 Some(rows.get(after.checked_sub(1)?)?.1)
             }
@@ -276,21 +300,21 @@ impl CallFrames {
         }
     }
 
-    /// Reads all entries.
-    fn entries(&self, work: &mut ParseBudget) -> Option<Vec<(u64, usize)>> {
+    /// Reads the address and offset of all entries, by address.
+    fn read_entries(&self, budget: &mut ParseBudget) -> Option<Vec<(u64, usize)>> {
         let section = self.section();
         let mut found = Vec::new();
         let mut entries = section.entries(&self.bases);
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else {
-                work.spend(1)?;
+                budget.spend(1)?;
                 continue;
             };
             let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else {
-                work.spend(1)?;
+                budget.spend(1)?;
                 continue;
             };
-            work.spend(fde.cie().entry_len().saturating_add(16))?;
+            budget.spend(fde.cie().entry_len().saturating_add(16))?;
             if found.len() >= MAX_ENTRIES {
                 return None;
             }
@@ -301,7 +325,7 @@ impl CallFrames {
     }
 }
 
-/// A number of a row, which is relative to the table.
+/// Reads a number of a row, which is relative to the table.
 fn from_table(table: u64, row: &[u8; 8], at: usize) -> u64 {
     let mut number = [0; 4];
     number.copy_from_slice(&row[at..at + 4]);
@@ -312,12 +336,12 @@ type Program = ProgramHeader64<Endianness>;
 type Section = SectionHeader64<Endianness>;
 const ENDIAN: Endianness = Endianness::Little;
 
-/// The places of the tables.
+/// Where the tables are.
 struct Headers {
     arch: Arch,
-    segments: Vec<(u64, u64, u64)>,
-    /// Offset, bytes and address of `.eh_frame_hdr`.
-    index: Option<(u64, u64, u64)>,
+    segments: Vec<Segment>,
+    /// `.eh_frame_hdr`.
+    index: Option<Segment>,
     header: FileHeader64<Endianness>,
 }
 
@@ -336,22 +360,22 @@ impl Headers {
         let count = usize::from(header.e_phnum.get(ENDIAN));
         let programs: Vec<Program> = read_headers(read, header.e_phoff(ENDIAN), count)?;
         let of_type = |kind| programs.iter().filter(move |p| p.p_type(ENDIAN) == kind);
-        let place = |p: &Program| (p.p_offset(ENDIAN), p.p_filesz(ENDIAN), p.p_vaddr(ENDIAN));
         Some(Self {
             arch,
-            segments: of_type(PT_LOAD).map(place).collect(),
-            index: of_type(PT_GNU_EH_FRAME).map(place).next(),
+            segments: of_type(PT_LOAD).map(Segment::from_header).collect(),
+            index: of_type(PT_GNU_EH_FRAME).map(Segment::from_header).next(),
             header,
         })
     }
 
-    /// Uses `.eh_frame_hdr`, like the program's own unwinder; without a table there, one is made.
-    fn read_with_index(self, place: (u64, u64, u64), read: Read<'_>) -> Option<CallFrames> {
+    /// Uses `.eh_frame_hdr`, as the program's own unwinder does. If it has no table, one is built
+    /// later.
+    fn read_with_index(self, hdr: Segment, read: Read<'_>) -> Option<CallFrames> {
         /// Encodings written by all linkers: relative to the field itself, four bytes, and to the
         /// table.
         const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
-        let (offset, length, address) = place;
-        let header = read_bounded(read, offset, length)?;
+        let address = hdr.address;
+        let header = read_bounded(read, hdr.offset, hdr.length)?;
         if header.get(..2) != ENCODINGS.get(..2) {
             return self.read_without_index(read);
         }
@@ -371,34 +395,28 @@ impl Headers {
                 rows: header.get(12..12usize.checked_add(bytes)?)?.to_vec(),
             }
         } else {
-            Index::Made(Vec::new())
+            Index::Built(Vec::new())
         };
-        // To the end of the loaded segment: an entry of length 0 ends it.
-        let segment = self.segments.iter().find(|(_, length, start)| {
-            eh_frame
-                .checked_sub(*start)
-                .is_some_and(|within| within < *length)
-        });
-        let (offset, length, start) = *segment?;
-        let within = eh_frame - start;
+        // The size is not recorded: read to the end of the segment. An entry of length 0 ends it.
+        let (segment, within) = self.segments.iter().find_map(|segment| {
+            let within = segment.distance(segment.address, eh_frame)?;
+            Some((segment, within))
+        })?;
         let bytes = read_bounded(
             read,
-            offset.checked_add(within)?,
-            (length - within).min(MAX_PART_BYTES),
+            segment.offset.checked_add(within)?,
+            (segment.length - within).min(MAX_PART_BYTES),
         )?;
         Some(self.into_call_frames(bytes, eh_frame, address, index))
     }
 
-    /// Uses the section's name.
+    /// Finds `.eh_frame` by the names of sections.
     fn read_without_index(self, read: Read<'_>) -> Option<CallFrames> {
         let count = usize::from(self.header.e_shnum.get(ENDIAN));
         let sections: Vec<Section> = read_headers(read, self.header.e_shoff(ENDIAN), count)?;
         let names = sections.get(usize::from(self.header.e_shstrndx.get(ENDIAN).0))?;
-        let names = names.sh_size(ENDIAN).min(LONGEST_NAMES);
-        let at = sections
-            .get(usize::from(self.header.e_shstrndx.get(ENDIAN).0))?
-            .sh_offset(ENDIAN);
-        let names = read_bounded(read, at, names)?;
+        let length = names.sh_size(ENDIAN).min(MAX_NAMES_BYTES);
+        let names = read_bounded(read, names.sh_offset(ENDIAN), length)?;
         let is_eh_frame = |section: &&Section| {
             let at = usize::try_from(section.sh_name(ENDIAN)).ok();
             let name = at.and_then(|at| names.get(at..));
@@ -407,7 +425,7 @@ impl Headers {
         let section = sections.iter().find(is_eh_frame)?;
         let bytes = read_bounded(read, section.sh_offset(ENDIAN), section.sh_size(ENDIAN))?;
         let address = section.sh_addr(ENDIAN);
-        Some(self.into_call_frames(bytes, address, 0, Index::Made(Vec::new())))
+        Some(self.into_call_frames(bytes, address, 0, Index::Built(Vec::new())))
     }
 
     fn into_call_frames(
@@ -440,7 +458,7 @@ fn read_headers<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Optio
     Some(headers.to_vec())
 }
 
-/// Reads `length` bytes at `offset`, up to a limit.
+/// Reads `length` bytes at `offset`; `None` if that is too many.
 fn read_bounded(read: Read<'_>, offset: u64, length: u64) -> Option<Vec<u8>> {
     if length > MAX_PART_BYTES {
         return None;

@@ -1,15 +1,15 @@
-//! How often a counted loop repeats: its arithmetic is executed with the values that the preceding
+//! Counts how often a loop repeats by executing its arithmetic with the values that the preceding
 //! code sets.
 //!
-//! Unknown values stay unknown, and a branch on one ends the attempt: a figure is given only if the
-//! code alone decides.
+//! Unknown values stay unknown, and a branch on one ends the attempt: the count is known only if it
+//! depends on nothing but the code.
 
 use std::collections::HashMap;
 
 use super::graph::{Graph, Members};
 use pinwise_code::{Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb};
 
-/// Limits the steps of a count.
+/// Most instructions that are executed for a count.
 const MAX_STEPS: u32 = 300_000;
 
 /// Registers that a called function may change.
@@ -24,12 +24,12 @@ fn is_scratch(arch: Arch, register: u8) -> bool {
 #[derive(Debug, Clone, Default)]
 struct KnownState {
     values: HashMap<Place, u64>,
-    outcome: Option<CountOutcome>,
+    flags: Option<FlagSource>,
 }
 
-/// The result of the last arithmetic.
+/// The last operation that set the flags.
 #[derive(Debug, Clone, Copy)]
-struct CountOutcome {
+struct FlagSource {
     verb: Verb,
     left: u64,
     right: u64,
@@ -62,21 +62,21 @@ impl KnownState {
     }
 
     fn apply(&mut self, operation: &Operation, arch: Arch) {
-        let outcome = operation.step.and_then(|step| self.outcome_of(&step));
+        let executed = operation.step.and_then(|step| self.execute(&step));
         self.forget(operation, arch);
         if let Some(Step {
             to: Some(to), bits, ..
         }) = operation.step
-            && let Some(outcome) = outcome
+            && let Some(executed) = executed
         {
-            self.values.insert(to, keep_low_bits(outcome.result, bits));
+            self.values.insert(to, keep_low_bits(executed.result, bits));
         }
         if operation.sets_flags {
-            self.outcome = outcome;
+            self.flags = executed;
         }
     }
 
-    fn outcome_of(&self, step: &Step) -> Option<CountOutcome> {
+    fn execute(&self, step: &Step) -> Option<FlagSource> {
         let right = self.value(step.right, step.bits)?;
         let left = match step.verb {
             Verb::Move => right,
@@ -90,7 +90,7 @@ impl KnownState {
             Verb::Multiply => left.wrapping_mul(right),
             Verb::ShiftLeft => left << (right & u64::from(step.bits - 1)),
         };
-        Some(CountOutcome {
+        Some(FlagSource {
             verb: step.verb,
             left,
             right,
@@ -120,7 +120,7 @@ impl KnownState {
             _ => {}
         }
         if matches!(operation.flow, Flow::Call(_) | Flow::System) {
-            self.outcome = None;
+            self.flags = None;
             self.values.retain(
                 |place, _| !matches!(place, Place::Register(one) if is_scratch(arch, *one)),
             );
@@ -137,13 +137,13 @@ impl KnownState {
                 let value = self.value(Operand::At(Place::Register(register)), 64)?;
                 value >> bit & 1 == 0
             }
-            question => self.outcome?.answer(question)?,
+            question => self.flags?.answer(question)?,
         };
         Some(answer != condition.is_negated)
     }
 }
 
-impl CountOutcome {
+impl FlagSource {
     fn answer(self, question: Question) -> Option<bool> {
         let (left, right) = (signed(self.left, self.bits), signed(self.right, self.bits));
         let result = signed(self.result, self.bits);
@@ -170,9 +170,9 @@ impl CountOutcome {
     }
 }
 
-/// Hints that a loop executes from entry to exit; `None` if the code does not say. `hints` counts
-/// those of an instruction.
-pub(super) fn hints_of_a_run(
+/// Counts the hints that a loop executes from entry to exit; `None` if that depends on more than the
+/// code. `front` is the code before the loop, `hints` the number of hints in an instruction.
+pub(super) fn count_hints(
     arch: Arch,
     graph: &Graph,
     members: &Members,
@@ -198,8 +198,8 @@ pub(super) fn hints_of_a_run(
     None
 }
 
-/// The entry from the preceding code and the values known there; `None` if the loop is entered from
-/// elsewhere, too.
+/// Finds where the preceding code enters the loop, and the values known there; `None` if other code
+/// enters it as well.
 fn find_entry(
     arch: Arch,
     graph: &Graph,
@@ -243,7 +243,7 @@ fn is_member(graph: &Graph, members: &Members, address: u64) -> bool {
     index.is_some_and(|index| members.binary_search(&index).is_ok())
 }
 
-/// Does other known code lead there, bypassing the preceding code?
+/// Can other known code jump to this operation of the preceding code?
 fn has_other_ways_in(graph: &Graph, operation: &Operation, front: &[Operation]) -> bool {
     let Some(index) = graph.index(operation.address) else {
         return false;

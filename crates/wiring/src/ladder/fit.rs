@@ -17,7 +17,7 @@ pub(super) struct PlateauAndKnee {
     pub(super) knee_bytes: Option<f64>,
 }
 
-/// More points are thinned to this many: the work grows with their cube.
+/// Most points that are fitted: the work grows with their cube.
 const MAX_POINTS: usize = 200;
 
 /// Two plateaus whose latencies differ by less are one. An outgrown TLB adds
@@ -25,13 +25,13 @@ const MAX_POINTS: usize = 200;
 /// (factors of 1.5 to 1.6); the next cache takes 2.5 times or more.
 const MIN_STEP: f64 = 1.65;
 
-/// Costs, in units of a quarter octave of climb. A plateau must save a climb of some three quarters
-/// of an octave.
+/// What a labelling costs for each plateau. The unit is the cost of a quarter octave of climb, so a
+/// plateau pays if it replaces three quarters of an octave.
 const PLATEAU_COST: f64 = 3.0;
-/// A plateau's point that is one deviation off costs this share of one left to a climb …
+/// Cost of a quarter octave of plateau that is one deviation off its level.
 const OFF_COST: f64 = 0.3;
-/// … and an outlier at most this.
-const MAX_OUTLIER: f64 = 3.0;
+/// Highest cost of a quarter octave of plateau, so that outliers do not end one.
+const MAX_OFF_COST: f64 = 3.0;
 
 /// Noise estimates are clamped: below, sloping plateaus would be climbs (the last cache of a shared
 /// Zen 4 was seen to go from 12.7 to 16.3 ns in two octaves); above, climbs would be plateaus.
@@ -45,14 +45,14 @@ struct Sample {
     x: f64,
     /// ln of the ns.
     y: f64,
-    /// Deviation of `y`, from its interval; 0 without one.
+    /// Standard deviation of `y`, from its interval; 0 if there is none.
     deviation: f64,
 }
 
 /// Plateaus in order of latency, each but the last with its knee.
 pub(super) fn fit(points: &[Point]) -> Vec<PlateauAndKnee> {
     let mut samples = thin_out(usable_samples(points));
-    let noise = noise(&samples);
+    let noise = estimate_noise(&samples);
     make_monotonic(&mut samples);
     let ladder = SortedLadder::new(samples);
     let plateaus = ladder.merge_ranges(&ladder.partition(noise));
@@ -82,7 +82,7 @@ fn usable_samples(points: &[Point]) -> Vec<Sample> {
     collect_bins(&samples, 1e-9)
 }
 
-/// The deviation for a 95 % interval, in `ln`.
+/// The standard deviation of `ln` for a 95 % interval.
 fn deviation((low, high): (f64, f64)) -> f64 {
     let width = (high / low).ln() / 3.92;
     if low > 0.0 && width.is_finite() {
@@ -92,6 +92,7 @@ fn deviation((low, high): (f64, f64)) -> f64 {
     }
 }
 
+/// Merges neighbours if there are more than [`MAX_POINTS`].
 fn thin_out(samples: Vec<Sample>) -> Vec<Sample> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return samples;
@@ -123,9 +124,9 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&values.collect::<Vec<f64>>(), 0.5)
 }
 
-/// Deviation of a point from its neighbours' prediction: on a plateau that is all noise, and most
-/// points are on one.
-fn noise(samples: &[Sample]) -> f64 {
+/// Estimates the noise by how far points are from the line between their neighbours: on a plateau
+/// that is noise only, and most points are on one.
+fn estimate_noise(samples: &[Sample]) -> f64 {
     let bends = samples
         .windows(3)
         .map(|w| (w[0].y - 2.0 * w[1].y + w[2].y).abs());
@@ -166,10 +167,18 @@ struct PlateauRange {
     end: usize,
 }
 
+/// The least cost of labelling some points.
+#[derive(Default)]
+struct Labelling {
+    cost: f64,
+    /// Start of the plateau that the last point is on; `None` if the point is on a climb.
+    plateau_start: Option<usize>,
+}
+
 /// A sorted ladder: size and latency increase.
 struct SortedLadder {
     points: Vec<Sample>,
-    /// The extent of each point, in quarter octaves, so that fine and coarse grids cost the same.
+    /// The width of each point, in quarter octaves, so that fine and coarse grids cost the same.
     weights: Vec<f64>,
     /// Sums of the weights before each point, and of all.
     sums: Vec<f64>,
@@ -177,7 +186,7 @@ struct SortedLadder {
 
 impl SortedLadder {
     fn new(points: Vec<Sample>) -> Self {
-        let weights = weights(&points);
+        let weights = point_widths(&points);
         let mut sums = vec![0.0];
         for weight in &weights {
             sums.push(sums.last().copied().unwrap_or(0.0) + weight);
@@ -192,19 +201,25 @@ impl SortedLadder {
     /// The plateaus of the least-cost labelling.
     fn partition(&self, noise: f64) -> Vec<PlateauRange> {
         let n = self.points.len();
-        // Least cost of the points before `end`, and the plateau that ends there.
-        let mut best: Vec<(f64, Option<usize>)> = vec![(0.0, None)];
+        // By number of points: the best labelling of the first ones.
+        let mut best = vec![Labelling::default()];
         for end in 1..=n {
-            let mut least = (best[end - 1].0 + self.weights[end - 1], None);
+            let mut least = Labelling {
+                cost: best[end - 1].cost + self.weights[end - 1],
+                plateau_start: None,
+            };
             for start in (0..end).rev() {
                 // A single point is a plateau only at the ends.
                 if start + 1 == end && start > 0 && end < n {
                     continue;
                 }
-                let cost =
-                    best[start].0 + PLATEAU_COST + self.plateau_misfit_cost(noise, start, end);
-                if cost < least.0 {
-                    least = (cost, Some(start));
+                let misfit = self.plateau_misfit_cost(noise, start, end);
+                let cost = best[start].cost + PLATEAU_COST + misfit;
+                if cost < least.cost {
+                    least = Labelling {
+                        cost,
+                        plateau_start: Some(start),
+                    };
                 }
             }
             best.push(least);
@@ -212,7 +227,7 @@ impl SortedLadder {
         let mut ranges = Vec::new();
         let mut end = n;
         while end > 0 {
-            match best[end].1 {
+            match best[end].plateau_start {
                 None => end -= 1,
                 Some(start) => {
                     ranges.push(PlateauRange { start, end });
@@ -231,19 +246,20 @@ impl SortedLadder {
             let sample = &self.points[index];
             let scale = noise.max(sample.deviation.min(MAX_NOISE));
             let off = OFF_COST * (sample.y - level).abs() / scale;
-            off.min(MAX_OUTLIER) * self.weights[index]
+            off.min(MAX_OFF_COST) * self.weights[index]
         };
         (start..end).map(cost).sum()
     }
 
-    /// Median of these points weighted by their reach: sizes are dense near knees. The points
-    /// climb, so the median is in the middle.
+    /// Median of these points weighted by their widths: sizes are dense near knees. Latencies are
+    /// sorted, so the median is in the middle.
     fn level(&self, start: usize, end: usize) -> f64 {
         let half = f64::midpoint(self.sums[start], self.sums[end]);
         let after = self.sums[start + 1..end].partition_point(|sum| *sum < half);
         self.points[start + after].y
     }
 
+    /// Merges plateaus until each is clearly higher than the one before.
     fn merge_ranges(&self, ranges: &[PlateauRange]) -> Vec<Group> {
         let mut groups: Vec<Group> = ranges
             .iter()
@@ -271,9 +287,9 @@ impl SortedLadder {
         }
     }
 
-    /// log2 of the size at which half of the loads go further: latency is the mean of all, so it is
-    /// half-way between the levels on both sides. The geometric middle would be too early if the
-    /// next level is far slower.
+    /// log2 of the size at which half of the loads miss: latency is their mean, so there it is
+    /// half-way between both levels. The geometric middle would be too early if the next level is
+    /// far slower.
     fn knee(&self, from: &Group, to: &Group) -> f64 {
         let middle = f64::midpoint(from.last.exp(), to.first.exp());
         let climb = &self.points[from.range.end - 1..=to.range.start];
@@ -307,7 +323,7 @@ fn add_end_plateaus(mut ranges: Vec<PlateauRange>, n: usize) -> Vec<PlateauRange
     ranges
 }
 
-fn weights(samples: &[Sample]) -> Vec<f64> {
+fn point_widths(samples: &[Sample]) -> Vec<f64> {
     let gap = |left: usize, right: usize| match (samples.get(left), samples.get(right)) {
         (Some(a), Some(b)) => b.x - a.x,
         _ => 0.0,
@@ -315,8 +331,8 @@ fn weights(samples: &[Sample]) -> Vec<f64> {
     (0..samples.len())
         .map(|index| {
             let before = index.checked_sub(1).map_or(0.0, |left| gap(left, index));
-            let reach = f64::midpoint(before, gap(index, index + 1));
-            (4.0 * reach).clamp(0.1, 4.0)
+            let width = f64::midpoint(before, gap(index, index + 1));
+            (4.0 * width).clamp(0.1, 4.0)
         })
         .collect()
 }
@@ -324,7 +340,7 @@ fn weights(samples: &[Sample]) -> Vec<f64> {
 /// Plateaus with only small rises between them.
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// Level of the whole, `ln(ns)`.
+    /// Level of all its points, `ln(ns)`.
     level: f64,
     /// Levels of the first and of the last of its parts.
     first: f64,
