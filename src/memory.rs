@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for OrExit {
 #[expect(unsafe_code, reason = "std would allocate, or run what does")]
 fn require(given: *mut u8) -> *mut u8 {
     if given.is_null() {
-        // SAFETY: the line is as long as said, and _exit touches no memory.
+        // SAFETY: the line has the length passed, and _exit touches no memory.
         unsafe {
             libc::write(libc::STDERR_FILENO, LINE.as_ptr().cast(), LINE.len());
             libc::_exit(2);

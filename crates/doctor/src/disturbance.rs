@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::CheckOutcome::{self, Found, InOrder, Unavailable};
 use crate::{Examined, warning};
-use pinwise_format::limit_of_cpus;
+use pinwise_format::cpu_limit;
 use pinwise_machine::Usage;
 
 /// A CPU disturbs if others' work keeps it busier than this.
@@ -100,7 +100,7 @@ pub(crate) fn quota(examined: &Examined) -> CheckOutcome {
             "quota",
             format!(
                 "A cgroup limits this process to {} of {allowed}; beyond that, all threads are throttled for the rest of the period.",
-                limit_of_cpus(quota.cpus)
+                cpu_limit(quota.cpus)
             ),
             format!("Raise the limit in {}{fewer}.", quota.source),
         )

@@ -1,7 +1,7 @@
 //! Checks of how the machine is set up: frequency, clock, memory, SMT,
 //! permissions.
 
-use pinwise_format::{count_of, limit_of_cpus};
+use pinwise_format::{count_of, cpu_limit};
 use pinwise_record::Finding;
 use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
@@ -168,7 +168,7 @@ pub fn describe_pod(topology: &Topology) -> Finding {
         (true, None) => format!("This pod has {cpus}, to itself if it is Guaranteed"),
         (false, Some(limit)) => format!(
             "This pod runs in the shared pool on {cpus}, for {} of time",
-            limit_of_cpus(limit)
+            cpu_limit(limit)
         ),
         (false, None) => format!("This pod runs in the shared pool on {cpus}, without a limit"),
     };

@@ -1,7 +1,7 @@
-//! Numbers for people: gives them digits, units, signs and plurals.
-//! The page has the same functions (`web/src/format.ts`);
-//! both are tested on `tests/data/formats.json`. Nothing is rounded before it
-//! comes here.
+//! Numbers for people: gives them digits, units, signs and plurals. Callers pass them unrounded.
+//!
+//! The page has the same functions (`web/src/format.ts`); both are tested on
+//! `tests/data/formats.json`.
 //!
 //! ```
 //! assert_eq!(pinwise_format::count(12_000, "block"), "12,000 blocks");
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Shown for NaN and infinity.
 const NONE: &str = "–";
 
-/// From here on a number has too many digits to be read.
+/// Larger numbers have too many digits to be readable.
 const TOO_LONG: f64 = 1e15;
 
 /// The nearest whole number; 0 if negative or not a number.
@@ -28,7 +28,7 @@ pub const fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// The same, as a number of things in memory.
+/// The nearest whole number as a `usize`; 0 if negative or not a number.
 #[must_use]
 pub fn whole_usize(value: f64) -> usize {
     usize::try_from(whole(value)).unwrap_or(usize::MAX)
@@ -77,8 +77,8 @@ pub fn trimmed(value: f64) -> String {
 
 /// A limit on CPU time: `1 CPU`, `1.5 CPUs`, `0.001 CPUs`.
 #[must_use]
-pub fn limit_of_cpus(cpus: f64) -> String {
-    // Two digits after the point would make the smallest ones 0.
+pub fn cpu_limit(cpus: f64) -> String {
+    // With two decimals the smallest limits would be 0.
     let number = match cpus < 0.01 {
         true => strip_zeros(&format!("{cpus:.4}")).to_owned(),
         false => trimmed(cpus),
@@ -127,8 +127,7 @@ pub fn signed_seconds(value: f64) -> String {
     format!("{sign}{}", seconds(value.abs()))
 }
 
-/// A time of the machine's own, in nanoseconds as long as they have four
-/// digits: `14.2 ns`, `1793 ns`, `25.3 µs`.
+/// A short time of the hardware, in nanoseconds up to four digits: `14.2 ns`, `1793 ns`, `25.3 µs`.
 #[must_use]
 pub fn nanoseconds(value: f64) -> String {
     if value.abs() < 1e4 {
@@ -162,7 +161,7 @@ pub fn bytes(value: f64) -> String {
     format!("{number} {unit}")
 }
 
-/// A size without zeros at its end, as caches and memory have it: `1.5 MiB`.
+/// The size of a cache or memory, without trailing zeros: `1.5 MiB`.
 #[must_use]
 pub fn round_bytes(value: u64) -> String {
     let (number, unit) = binary(value as f64);
@@ -182,8 +181,8 @@ fn binary(value: f64) -> (String, &'static str) {
     (three_digits(value), unit)
 }
 
-/// A value of a metric with its unit: seconds and bytes get a fitting prefix,
-/// other units a letter: `289G /s`.
+/// A value of a metric with its unit, scaled as [`seconds`], [`bytes`] or, for other units,
+/// [`scaled`] does: `289G /s`.
 #[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
@@ -195,7 +194,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// A large number with a letter: `5.82G`.
+/// A number, large ones with a prefix: `5.82G`.
 #[must_use]
 pub fn scaled(value: f64) -> String {
     for (limit, letter) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
@@ -215,7 +214,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A share that somebody chose, without zeros at its end: `95 %`, `0.5 %`.
+/// A share that somebody chose, without trailing zeros: `95 %`, `0.5 %`.
 #[must_use]
 pub fn round_percent(share: f64) -> String {
     format!("{} %", strip_zeros(&percent_digits(share)))
@@ -350,7 +349,7 @@ mod tests {
             "signed_percent" => signed_percent(value),
             "change" => change(value),
             "count" => count_of(case[1].as_u64().unwrap(), word(2), word(3)),
-            other => panic!("{other} is no function of this module"),
+            other => panic!("{other} is not a function of this module"),
         }
     }
 
@@ -368,14 +367,14 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_text_alone() {
+    fn numbers_are_formatted_that_the_page_does_not_show() {
         assert_eq!(round_bytes(1_572_864), "1.5 MiB");
         assert_eq!(round_bytes(100), "100 B");
         assert_eq!(trimmed(2.50), "2.5");
         assert_eq!(trimmed(100.0), "100");
-        assert_eq!(limit_of_cpus(1.0), "1 CPU");
-        assert_eq!(limit_of_cpus(0.3), "0.3 CPUs");
-        assert_eq!(limit_of_cpus(0.001), "0.001 CPUs");
+        assert_eq!(cpu_limit(1.0), "1 CPU");
+        assert_eq!(cpu_limit(0.3), "0.3 CPUs");
+        assert_eq!(cpu_limit(0.001), "0.001 CPUs");
         assert_eq!(round_percent(0.95), "95 %");
         assert_eq!(round_percent(0.005), "0.5 %");
         assert_eq!(signed_range(-0.02, 0.013), "−2.0 to +1.3 %");

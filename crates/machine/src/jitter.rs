@@ -72,7 +72,7 @@ pub struct WatchedCpu {
     pub queued: Option<Duration>,
     /// Time the hypervisor gave to others, in steps of a tick; `None` if unknown.
     pub steal: Option<Duration>,
-    /// Interrupts that the system counted meanwhile.
+    /// Interrupts that the system counted during the measurement.
     pub interrupts: Vec<SystemCounter>,
     /// Softirqs that it counted.
     pub softirqs: Vec<SystemCounter>,

@@ -1,4 +1,4 @@
-//! The seam for sampling: a program's use of CPU time, down to the instruction.
+//! The seam for sampling where a program's CPU time goes, down to the instruction.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ pub trait Sampler: Host {
     ///
     /// # Errors
     /// [`MachineError`] if the requested event is not available, the process is gone, the command
-    /// cannot be started, code is not executed (a simulated machine), or the user interrupts before
-    /// it begins. Sampling ends without an error if a process ends, the user stops watching it, or
-    /// a command is interrupted ([`End::Interrupted`](crate::End)).
+    /// cannot be started, the machine is simulated and executes no code, or the user interrupts
+    /// before sampling begins. Sampling ends without an error if a process ends, the user stops
+    /// watching it, or a command is interrupted ([`End::Interrupted`](crate::End)).
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<SamplingResult, MachineError>;
 }
 
 /// What to sample.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleOrder<'a> {
-    /// What to sample; not everything.
+    /// A command or a process; whole machines are not sampled.
     pub subject: Subject<'a>,
-    /// The sampling event; `None`: the best that is permitted.
+    /// The sampling event; `None` for the best that is permitted.
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
     /// How callers are found.
     pub stacks: Stacks,
-    /// The longest time to sample; a process is then left running, a command is killed as by its
-    /// time-out. `None`: to the end. What a command leaves running continues.
+    /// Longest time to sample; `None` for no limit. At the end a process is left running, and a
+    /// command is killed as if it had timed out, but not what it started in the background.
     pub limit: Option<Duration>,
 }
 
@@ -40,9 +40,9 @@ pub struct SamplingResult {
     pub samples: Samples,
     /// How the command ran, if one was started.
     pub run: Option<Run>,
-    /// CPU time of pinwise itself meanwhile, without names and code afterwards.
+    /// CPU time that pinwise itself used while sampling, without reading symbols and code
+    /// afterwards.
     pub own_cpu: Duration,
-    /// Further notes as full sentences: what was not permitted and what would permit it, a process
-    /// that ended.
+    /// Notes for the user as full sentences, such as what was not permitted and how to permit it.
     pub notes: Vec<String>,
 }

@@ -51,16 +51,16 @@ pub enum Subject<'a> {
 /// A trace to make.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceOrder<'a> {
-    /// What it is about.
+    /// What to trace.
     pub subject: Subject<'a>,
-    /// The tier; `None`: the richest one permitted.
+    /// The tier; `None` for the richest one permitted.
     pub tier: Option<Tier>,
-    /// The longest time to trace; a process is then left running, a command is killed as by its
-    /// time-out. `None`: to the end.
+    /// Longest time to trace; `None` for no limit. At the end a process is left running, and a
+    /// command is killed as if it had timed out.
     pub limit: Option<Duration>,
     /// How long events may be held back: short for a live view, long to disturb little.
     pub round: Duration,
-    /// Are interrupts and softirqs added up, too? Each adds a little cost.
+    /// Are interrupts and softirqs summed up as well? Each adds a little cost.
     pub interrupts: bool,
     /// May processes that the command leaves running continue? Otherwise they are ended a moment
     /// after it.

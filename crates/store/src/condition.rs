@@ -1,6 +1,6 @@
 //! The part of a query that applies a filter, in the dialect of each database.
 
-use super::{Filter, is_of};
+use super::{Filter, matches_schema};
 
 /// The differences between databases.
 pub(super) struct Dialect {
@@ -30,7 +30,10 @@ impl Condition {
         all.require("line.host = @", filter.host.as_ref());
         all.require(dialect.subject, filter.subject.as_ref());
         if let Some(wanted) = &filter.schema {
-            let of_kind: Vec<&String> = schemas.iter().filter(|name| is_of(name, wanted)).collect();
+            let of_kind: Vec<&String> = schemas
+                .iter()
+                .filter(|name| matches_schema(name, wanted))
+                .collect();
             let places = vec!["@"; of_kind.len()].join(", ");
             match of_kind.is_empty() {
                 true => all.require("FALSE", []),

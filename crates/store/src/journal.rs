@@ -71,8 +71,8 @@ impl RecordJournal {
         self.file.write_all(&self.buffer)
     }
 
-    /// Is it this record's?
-    pub(super) fn is_of(&self, store: &Path, id: &str) -> bool {
+    /// Is it the journal of this record?
+    pub(super) fn belongs_to(&self, store: &Path, id: &str) -> bool {
         self.path == path(store, id)
     }
 

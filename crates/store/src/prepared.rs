@@ -95,8 +95,8 @@ pub(super) fn words(entry: &Entry, summary: &Summary) -> String {
     parts.join("\n").to_lowercase()
 }
 
-/// Is this schema the named one, or of the named kind?
-pub(super) fn is_of(schema: &str, wanted: &str) -> bool {
+/// Is this the wanted schema, or one of the wanted kind?
+pub(super) fn matches_schema(schema: &str, wanted: &str) -> bool {
     let name = SchemaName::parse(schema).map_or(schema, |schema| schema.name);
     schema == wanted || name == wanted || name.strip_prefix("pinwise.") == Some(wanted)
 }

@@ -61,7 +61,7 @@ impl Sqlite {
         self.replace(record).map_err(|error| self.explain(&error))?;
         // The lock of another record may protect runs that exist nowhere else.
         let journal = self.journal.as_ref();
-        if entry.is_complete && journal.is_some_and(|j| j.is_of(&self.path, &entry.id)) {
+        if entry.is_complete && journal.is_some_and(|j| j.belongs_to(&self.path, &entry.id)) {
             self.unlock();
         }
         Ok(())

@@ -23,7 +23,7 @@ pub fn group_id(name: &str) -> Option<u32> {
     let mut entry = MaybeUninit::<libc::group>::zeroed();
     let mut found = std::ptr::null_mut();
     let mut buffer = vec![0 as libc::c_char; LONGEST_ENTRY];
-    // SAFETY: all pointers are valid for the call, the buffer is as long as said; the entry is read
+    // SAFETY: all pointers are valid for the call, the buffer has the length passed; the entry is read
     // only if the call says that it found one.
     unsafe {
         let result = libc::getgrnam_r(

@@ -231,6 +231,6 @@ fn read_byte(from: &OwnedFd) -> bool {
 
 fn write_byte(to: &OwnedFd) -> bool {
     let byte = [1u8];
-    // SAFETY: the buffer holds the one byte said.
+    // SAFETY: the buffer holds the one byte passed.
     unsafe { libc::write(to.as_raw_fd(), byte.as_ptr().cast(), 1) == 1 }
 }

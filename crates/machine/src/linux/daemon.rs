@@ -104,7 +104,7 @@ pub(super) fn drain_held_file() {
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one structure, and a buffer as long as said.
+        // SAFETY: one structure, and a buffer of the length passed.
         let read = unsafe {
             libc::poll(&raw mut wanted, 1, -1);
             libc::read(1, bytes.as_mut_ptr().cast(), bytes.len())
@@ -123,7 +123,7 @@ pub(super) fn sleep() -> Vec<u8> {
     let mut received = Vec::new();
     let mut bytes = [0u8; 64];
     loop {
-        // SAFETY: the buffer is as long as said.
+        // SAFETY: the buffer has the length passed.
         let read = unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) };
         match usize::try_from(read) {
             Ok(0) => return received,

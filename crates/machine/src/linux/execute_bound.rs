@@ -2,7 +2,7 @@
 //! beside it binds its threads.
 //!
 //! So process id, parent, terminal, job control, signals and exit status are the command's own;
-//! killing the binder ends the binding and nothing else. The binder is no child of the command,
+//! killing the binder ends the binding and nothing else. The binder is not a child of the command,
 //! sleeps while no thread begins or ends, and ends with the last thread of the tree or after the
 //! settling time.
 
@@ -143,7 +143,7 @@ fn follow(
     stand_aside(&answer);
     let seized = ptrace::seize(command, Orphans::GoOn);
     let code = seized.map_or_else(|error| error.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
-    // SAFETY: the buffer is as long as said; a reader that is gone needs no
+    // SAFETY: the buffer has the length passed; a reader that is gone needs no
     // answer.
     unsafe { libc::write(answer.as_raw_fd(), code.to_ne_bytes().as_ptr().cast(), 4) };
     drop(answer);

@@ -179,7 +179,7 @@ impl Ledger {
             false => options.root,
         };
         let system = System::at(&root);
-        let folder = folder::prepare(&options.folders)?;
+        let folder = folder::prepare_folder(&options.folders)?;
         let host_lock = match options.is_for_host {
             true => Some(file::lock_host(&folder)?),
             false => None,

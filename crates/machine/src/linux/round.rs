@@ -44,7 +44,7 @@ struct Running {
 /// Carries a round out. Everything that it started has ended when it returns.
 ///
 /// # Errors
-/// If this process cannot become the parent of orphans. Programs that fail are no error here: the
+/// If this process cannot become the parent of orphans. Programs that fail are not an error here: the
 /// report says so.
 pub fn run_round(round: &Round) -> io::Result<RoundReport> {
     sys::become_subreaper()?;

@@ -165,7 +165,7 @@ impl Drop for BlockedSignals {
 pub(super) fn stop_listening() {
     for signal in ENDING {
         if !is_ignored(signal) {
-            // SAFETY: the default handler is no function.
+            // SAFETY: the default handler is not a function.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
             }

@@ -93,7 +93,7 @@ pub(super) fn query_page_nodes(
     query_or_move_pages(process, addresses, None, statuses)
 }
 
-/// Moves pages that only the process uses to one node each. Some may stay, which is no error.
+/// Moves pages that only the process uses to one node each. Some may stay, which is not an error.
 pub(super) fn move_pages(
     process: libc::pid_t,
     addresses: &[u64],
@@ -208,7 +208,7 @@ pub(super) fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Signals a process, or a group if `pid` is negative. A missing target is no error.
+/// Signals a process, or a group if `pid` is negative. A missing target is not an error.
 pub(super) fn kill(pid: libc::pid_t, signal: libc::c_int) {
     if pid == 0 || pid == -1 {
         return;
@@ -312,7 +312,7 @@ pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<
         tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
     });
     let limit_pointer = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array has as many entries as said; the timespec outlives the
+    // SAFETY: the array has the number of entries passed; the timespec outlives the
     // call.
     unsafe {
         libc::ppoll(
@@ -355,14 +355,14 @@ pub(super) fn is_hung_up(descriptor: RawFd) -> bool {
         events: 0,
         revents: 0,
     };
-    // SAFETY: one entry, which outlives the call, as said.
+    // SAFETY: one entry, as passed, which outlives the call.
     let ready = unsafe { libc::poll(&raw mut polled, 1, 0) };
     ready > 0 && polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
 /// Reads what a non-blocking descriptor has; 0 if nothing.
 pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has the length passed.
     let read = unsafe {
         libc::read(
             descriptor.as_raw_fd(),
@@ -383,7 +383,7 @@ pub(super) fn ticks_per_second() -> u64 {
 /// A random number from the operating system.
 pub(super) fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has the length passed.
     unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     u64::from_ne_bytes(bytes)
 }
@@ -392,7 +392,7 @@ pub(super) fn random_u64() -> u64 {
 pub(super) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     const { assert!(N <= 256, "more may come in pieces") };
     let mut bytes = [0u8; N];
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has the length passed.
     let found = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
     if usize::try_from(found) == Ok(N) {
         return Ok(bytes);

@@ -48,7 +48,7 @@ impl Postgres {
     }
 
     fn is_written_elsewhere(&self, id: &str) -> bool {
-        let is_own = self.growing.as_ref().is_some_and(|own| own.is_of(id));
+        let is_own = self.growing.as_ref().is_some_and(|own| own.has_id(id));
         !is_own && journal::is_being_written(&self.shelter.base(), &file_name(id))
     }
 

@@ -50,7 +50,7 @@ fn now() -> Instant {
 }
 
 impl Growing {
-    pub(super) fn is_of(&self, id: &str) -> bool {
+    pub(super) fn has_id(&self, id: &str) -> bool {
         self.id == id
     }
 
@@ -170,7 +170,7 @@ impl Postgres {
         }
         self.put_or_put_by(record)?;
         // The lock of another record may protect runs that exist nowhere else.
-        let is_its_writer = self.growing.as_ref().is_some_and(|g| g.is_of(&entry.id));
+        let is_its_writer = self.growing.as_ref().is_some_and(|g| g.has_id(&entry.id));
         if entry.is_complete && is_its_writer {
             self.let_go();
         }

@@ -1,7 +1,7 @@
 //! What limits on CPU time did to runs, as findings.
 
 use super::results::Results;
-use pinwise_format::{count, limit_of_cpus, round_percent};
+use pinwise_format::{count, cpu_limit, round_percent};
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity};
 use pinwise_topology::Topology;
 
@@ -42,7 +42,7 @@ pub(super) fn outer_limit(record: &Comparison, topology: &Topology) -> Option<Fi
     let each: Vec<String> = each.collect();
     let sentence = format!(
         "The verdict holds under the limit of {} here, which throttled runnable threads for part of the time: {}.",
-        limit_of_cpus(limit),
+        cpu_limit(limit),
         each.join(", ")
     );
     let finding = Finding::new("cpu_limit", Severity::Warning, sentence, fitting(limit));

@@ -63,7 +63,7 @@ pub(in crate::linux) fn permit_tracer(any: bool) {
 pub(in crate::linux) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
     let mut bytes = [0u8; size_of::<libc::c_int>()];
     loop {
-        // SAFETY: the buffer is as long as said.
+        // SAFETY: the buffer has the length passed.
         let read = unsafe { libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
         match usize::try_from(read) {
             Ok(length) if length == bytes.len() => return Ok(libc::c_int::from_ne_bytes(bytes)),

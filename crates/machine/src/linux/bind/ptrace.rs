@@ -61,7 +61,7 @@ pub(super) fn set_kind(thread: libc::pid_t, is_process: bool, orphans: Orphans) 
 }
 
 /// Resumes a stopped thread, with a signal unless that is 0. A thread that was killed meanwhile is
-/// no error, here and below.
+/// not an error, here and below.
 pub(super) fn go_on(thread: libc::pid_t, signal: libc::c_int) {
     let _ = request(libc::PTRACE_CONT.into(), thread, signal.into());
 }

@@ -1,6 +1,6 @@
 //! Entries of a ledger: changes with their old values, as lines.
 //!
-//! Pure. An incomplete or senseless line means that the change was not made: a change is made only
+//! Pure. An incomplete or malformed line means that the change was not made: a change is made only
 //! after its line is complete.
 
 use std::fmt;

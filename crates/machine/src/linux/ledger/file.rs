@@ -28,7 +28,7 @@ impl Place {
     pub(super) fn make_folder(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         match self.is_named {
-            false => folder::make(folder),
+            false => folder::make_private(folder),
             true if folder.exists() => Ok(()),
             true => DirBuilder::new().recursive(true).mode(0o700).create(folder),
         }
@@ -36,7 +36,7 @@ impl Place {
 
     /// Can the folder be trusted? Otherwise each file in it must be checked.
     pub(super) fn is_ours(&self) -> bool {
-        self.is_named || self.path.parent().is_some_and(folder::is_ours)
+        self.is_named || self.path.parent().is_some_and(folder::is_private)
     }
 
     /// Does the path lead to this file?

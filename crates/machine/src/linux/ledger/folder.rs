@@ -1,7 +1,7 @@
-//! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for others, a folder for
-//! temporary files if neither is available. Only a folder that belongs to this user and that nobody
-//! else may enter is used. If another user took its name among the temporary files, one with a
-//! random name is made; [`journal_folders`] finds it again.
+//! Where journals are: in `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for other users, and
+//! in a folder below `$TMPDIR` or `/tmp` if that is not available. A folder is used only if it
+//! belongs to this user and nobody else may enter it. If another user took the name of the
+//! temporary one, a folder with a random name is made; [`journal_folders`] finds it again.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -19,23 +19,23 @@ const SUFFIX: &str = ".journal";
 /// The folders that may hold journals of this user, the preferred one first.
 #[must_use]
 pub fn journal_folders() -> Vec<PathBuf> {
-    if let Some(folder) = variable("PINWISE_RUNTIME_DIR") {
+    if let Some(folder) = folder_from_environment("PINWISE_RUNTIME_DIR") {
         return vec![folder];
     }
     let mut folders = Vec::new();
     if sys::is_root() {
         folders.push(PathBuf::from("/run/pinwise"));
-    } else if let Some(folder) = variable("XDG_RUNTIME_DIR") {
+    } else if let Some(folder) = folder_from_environment("XDG_RUNTIME_DIR") {
         folders.push(folder.join("pinwise"));
     }
-    let temporary = temporary();
+    let temporary = temporary_folder();
     folders.push(temporary.join(own_name()));
-    folders.extend(spares(&temporary));
+    folders.extend(find_random_folders(&temporary));
     folders
 }
 
-fn temporary() -> PathBuf {
-    variable("TMPDIR").unwrap_or_else(|| "/tmp".into())
+fn temporary_folder() -> PathBuf {
+    folder_from_environment("TMPDIR").unwrap_or_else(|| "/tmp".into())
 }
 
 /// The name of this user's folder among temporary files.
@@ -43,47 +43,47 @@ pub(super) fn own_name() -> String {
     format!("pinwise-{}", sys::effective_user())
 }
 
-/// Folders with random names that this user made there.
-pub(super) fn spares(temporary: &Path) -> Vec<PathBuf> {
-    let begin = own_name() + "-";
+/// Finds the folders with random names that this user made.
+pub(super) fn find_random_folders(temporary: &Path) -> Vec<PathBuf> {
+    let prefix = own_name() + "-";
     let names = crate::linux::capture::names(temporary).into_iter();
-    let folders = names.filter(|name| name.starts_with(&begin));
+    let folders = names.filter(|name| name.starts_with(&prefix));
     let folders = folders.map(|name| temporary.join(name));
-    folders.filter(|folder| is_ours(folder)).collect()
+    folders.filter(|folder| is_private(folder)).collect()
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "the environment says where files of this session go"
 )]
-fn variable(name: &str) -> Option<PathBuf> {
+fn folder_from_environment(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name)?;
     Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
 }
 
-/// The first usable of these folders; if none are given, of [`journal_folders`], or else a new one
-/// with a random name.
-pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
+/// Chooses the first usable one of these folders. If none are given, chooses among
+/// [`journal_folders`], and makes one with a random name if none of them is usable.
+pub(super) fn prepare_folder(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     if !folders.is_empty() {
         return first_usable(folders);
     }
     let found = first_usable(&journal_folders());
-    match variable("PINWISE_RUNTIME_DIR") {
+    match folder_from_environment("PINWISE_RUNTIME_DIR") {
         Some(_) => found,
-        None => found.or_else(|error| make_spare(&temporary()).map_err(|_| error)),
+        None => found.or_else(|error| make_random_folder(&temporary_folder()).map_err(|_| error)),
     }
 }
 
-/// Makes a folder whose name nobody could have taken.
-pub(super) fn make_spare(temporary: &Path) -> io::Result<PathBuf> {
+/// Makes a folder whose name nobody can have taken.
+pub(super) fn make_random_folder(temporary: &Path) -> io::Result<PathBuf> {
     let folder = temporary.join(format!("{}-{:016x}", own_name(), sys::random_u64()));
-    make(&folder).map(|()| folder)
+    make_private(&folder).map(|()| folder)
 }
 
 fn first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     let mut failure = None;
     for folder in folders {
-        match make(folder) {
+        match make_private(folder) {
             Ok(()) => return Ok(folder.clone()),
             Err(error) => {
                 failure.get_or_insert((folder.clone(), error));
@@ -95,13 +95,13 @@ fn first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     Err(LedgerError::Folder { path, reason })
 }
 
-/// Makes a folder, or checks that it is this user's alone.
-pub(super) fn make(folder: &Path) -> io::Result<()> {
+/// Makes a folder, or checks that it is a private one of this user.
+pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    if is_ours(folder) {
+    if is_private(folder) {
         return Ok(());
     }
     Err(io::Error::new(
@@ -110,58 +110,57 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     ))
 }
 
-pub(super) fn is_ours(folder: &Path) -> bool {
-    let is_ours = |found: std::fs::Metadata| {
+pub(super) fn is_private(folder: &Path) -> bool {
+    let is_private = |found: std::fs::Metadata| {
         found.is_dir() && found.uid() == sys::effective_user() && found.mode() & 0o077 == 0
     };
-    std::fs::symlink_metadata(folder).is_ok_and(is_ours)
+    std::fs::symlink_metadata(folder).is_ok_and(is_private)
 }
 
-/// Replaces a journal by one with this text, locked before it gets its name: an unlocked journal
-/// counts as abandoned.
+/// Replaces a journal by one with this text. It is locked before it gets its name, since an unlocked
+/// journal counts as abandoned.
 pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     use std::io::Write;
-    let first = add_suffix(path, ".new");
-    remove(&first);
-    let folder = (|| {
+    let temporary = add_suffix(path, ".new");
+    remove(&temporary);
+    let written = (|| {
         let mut options = std::fs::OpenOptions::new();
         let mut file = options
             .create_new(true)
             .write(true)
             .mode(0o600)
-            .open(&first)?;
+            .open(&temporary)?;
         file.lock()?;
         file.write_all(text.as_bytes())?;
-        std::fs::rename(&first, path)?;
+        std::fs::rename(&temporary, path)?;
         Ok(file)
     })();
-    if folder.is_err() {
-        remove(&first);
+    if written.is_err() {
+        remove(&temporary);
     }
-    folder
+    written
 }
 
-/// The path with a suffix appended.
-pub(super) fn add_suffix(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn add_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
-    name.push(ending);
+    name.push(suffix);
     name.into()
 }
 
-/// The name of a process's journal.
-pub(super) fn journal_path(folder: &Path, boot: &str, pid: u32, turn: u64) -> PathBuf {
-    let turn = if turn == 0 {
+/// The path of a process's journal; `number` counts its journals from 0.
+pub(super) fn journal_path(folder: &Path, boot: &str, pid: u32, number: u64) -> PathBuf {
+    let number = if number == 0 {
         String::new()
     } else {
-        format!("-{turn}")
+        format!("-{number}")
     };
-    folder.join(format!("{boot}-{pid}{turn}{SUFFIX}"))
+    folder.join(format!("{boot}-{pid}{number}{SUFFIX}"))
 }
 
-/// Journals in the folders of this user.
-pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
-    let ours = folders.iter().filter(|folder| is_ours(folder));
-    let all = ours.flat_map(|folder| {
+/// Lists the journals in these folders, except in those that others may enter.
+pub(super) fn list_journals(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let private = folders.iter().filter(|folder| is_private(folder));
+    let all = private.flat_map(|folder| {
         let names = crate::linux::capture::names(folder);
         names.into_iter().map(|name| folder.join(name))
     });
@@ -169,9 +168,9 @@ pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Opens a journal whose writer has ended, and locks it; `None` if the writer or its guardian still
+/// Opens and locks a journal whose writer has ended; `None` if the writer or its guardian still
 /// runs.
-pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_abandoned(path: &Path) -> io::Result<Option<File>> {
     wait_for_lock(open(path)?, Duration::ZERO)
 }
 
@@ -198,7 +197,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Removes a file; a missing one is no error.
+/// Removes a file, which may be missing.
 #[expect(
     clippy::disallowed_methods,
     reason = "the Edge removes its own journals"
@@ -207,8 +206,8 @@ pub(super) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Takes a lock that has its own file, made if missing; `None` if somebody holds it for longer than
-/// `patience`.
+/// Locks a file that serves as a lock, making it if it is missing; `None` if somebody holds it for
+/// longer than `patience`.
 pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
@@ -216,7 +215,7 @@ pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> 
     wait_for_lock(file, patience)
 }
 
-/// The file whose lock keeps others from writing a rules journal.
+/// The file that is locked while a rules journal is written.
 pub(super) fn rules_lock(journal: &Path) -> PathBuf {
     add_suffix(journal, ".lock")
 }

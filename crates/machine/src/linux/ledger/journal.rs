@@ -50,7 +50,7 @@ impl ChangeJournal {
         Some(journal)
     }
 
-    /// Applies a line; a senseless one is ignored.
+    /// Applies a line; a malformed one is ignored.
     pub(super) fn take_line(&mut self, line: &str) {
         if let Some(word) = Word::from_line(line) {
             self.take(word);

@@ -51,7 +51,7 @@ pub enum LeftoverState {
 pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
     let system = System::at(Path::new("/"));
     let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
-    let paths = folder::journals(folders).into_iter();
+    let paths = folder::list_journals(folders).into_iter();
     let own = paths.map(|path| Leftover {
         state: inspect_journal(&path, &boot, &system, undo),
         path,
@@ -74,7 +74,7 @@ pub(super) fn lock_of_rules(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn inspect_journal(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
-    let mut file = match folder::open_left(path) {
+    let mut file = match folder::open_abandoned(path) {
         Ok(Some(file)) => file,
         Ok(None) => return LeftoverState::InUse,
         Err(error) => return LeftoverState::Unreadable(error.to_string()),

@@ -226,7 +226,7 @@ mod tests {
     /// Renders the parents as `FOLDER: CONTROLLERS`, and what is missing.
     fn check(table: &str, own: &str, controllers: &[&'static str]) -> Result<Vec<String>, String> {
         let mounts: Vec<Mount> = pinwise_topology::mounts(table).collect();
-        let of = |point: &str| Some(Path::new(point).join(own));
+        let group_below = |point: &str| Some(Path::new(point).join(own));
         let found = parents(controllers, &mounts, of).map_err(|error| error.to_string())?;
         let shown = found.iter().map(|parent| {
             format!(

@@ -23,7 +23,7 @@ pub(in crate::linux) fn ledger_without_guardian() -> (Ledger, tempfile::TempDir)
 
 fn open_ledger(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     let journals = folder.path().join("journals");
-    folder::make(&journals).unwrap();
+    folder::make_private(&journals).unwrap();
     let place = Place {
         path: journals.join("test.journal"),
         is_named: false,
@@ -85,7 +85,7 @@ fn the_journal_lists_the_changes_in_force() {
     check(&format!("{made}gone 1\n"), &[], false);
     check(&format!("{made}kept true\n"), &["thread 5: CPUs 0-3"], true);
     check("kept true\nkept false\n", &[], false);
-    // An incomplete or senseless line means not done.
+    // An incomplete or malformed line means not done.
     check("made 1 mask 5 17 0-3 1", &[], false);
     check(
         "made x mask 5 17 0-3 1\nmade 5 17 0-3\ngone\n\u{fffd}\n",
@@ -371,7 +371,7 @@ fn a_journal_is_rewritten_before_a_change_if_its_folder_was_removed() {
     check_written(&ledger, 3);
     drop(ledger);
     assert!(folder.exists());
-    assert_eq!(folder::journals(&[folder]), Vec::<PathBuf>::new());
+    assert_eq!(folder::list_journals(&[folder]), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -449,12 +449,12 @@ fn an_existing_name_among_temporary_files_is_skipped() {
     let temporary = tempfile::tempdir().unwrap();
     let taken = temporary.path().join(folder::own_name());
     std::os::unix::fs::symlink("/nowhere", &taken).unwrap();
-    assert!(folder::make(&taken).is_err());
-    let spare = folder::make_spare(temporary.path()).unwrap();
+    assert!(folder::make_private(&taken).is_err());
+    let random = folder::make_random_folder(temporary.path()).unwrap();
     // A foreign entry with such a name does not count.
     let name = format!("{}-0", folder::own_name());
     std::os::unix::fs::symlink(&spare, temporary.path().join(name)).unwrap();
-    assert_eq!(folder::spares(temporary.path()), [spare]);
+    assert_eq!(folder::find_random_folders(temporary.path()), [random]);
 }
 
 #[test]

@@ -85,7 +85,7 @@ mod tests {
             let place: Placement = place.parse().unwrap();
             place.realise(&narrowed).unwrap().cpus
         };
-        assert_eq!(cpus("cpu:4"), set("4"), "a mask is no limit");
+        assert_eq!(cpus("cpu:4"), set("4"), "a mask is not a limit");
         assert_eq!(cpus("one-per-core"), set("0,2"));
     }
 }

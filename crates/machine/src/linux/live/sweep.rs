@@ -69,7 +69,7 @@ pub(in crate::linux) struct Known {
 }
 
 impl Known {
-    /// Applies a line; a senseless one is ignored.
+    /// Applies a line; a malformed one is ignored.
     pub(in crate::linux) fn take_line(&mut self, line: &str) {
         match Word::from_line(line) {
             Some(Word::Target(target)) => self.target = Some(target),

@@ -141,7 +141,7 @@ impl Connector {
         let mut address: libc::sockaddr_nl = unsafe { MaybeUninit::zeroed().assume_init() };
         address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).unwrap_or(0);
         address.nl_groups = PROCESSES;
-        // SAFETY: the address is as long as said and outlives the call.
+        // SAFETY: the address has the length passed and outlives the call.
         sys::check(unsafe {
             libc::bind(
                 self.socket.as_raw_fd(),
@@ -156,7 +156,7 @@ impl Connector {
     /// namespaces.
     fn listen(&mut self) -> io::Result<()> {
         let message = subscription();
-        // SAFETY: the buffer is as long as said.
+        // SAFETY: the buffer has the length passed.
         let sent = unsafe {
             libc::send(
                 self.socket.as_raw_fd(),
@@ -237,7 +237,7 @@ impl Connector {
                 libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).unwrap_or(0);
         }
         // The socket never blocks; flags have one type in glibc and another in musl, so none is
-        // given. SAFETY: there are as many messages as said; each points to a buffer and an address
+        // given. SAFETY: the number of messages is the one passed; each points to a buffer and an address
         // of the length given, which outlive the call.
         let taken = unsafe {
             libc::recvmmsg(
@@ -320,7 +320,7 @@ pub fn user_id(name: &str) -> Option<u32> {
     let mut entry = MaybeUninit::<libc::passwd>::zeroed();
     let mut found = std::ptr::null_mut();
     let mut buffer = vec![0 as libc::c_char; 64 * 1024];
-    // SAFETY: all pointers are valid for the call, the buffer is as long as said; the entry is read
+    // SAFETY: all pointers are valid for the call, the buffer has the length passed; the entry is read
     // only if the call says that it found one.
     unsafe {
         let result = libc::getpwnam_r(

@@ -115,7 +115,7 @@ impl Exits {
     }
 
     fn send(&self, message: &[u8]) -> io::Result<()> {
-        // SAFETY: the buffer is as long as said.
+        // SAFETY: the buffer has the length passed.
         let sent = unsafe {
             libc::send(
                 self.socket.as_raw_fd(),
@@ -132,7 +132,7 @@ impl Exits {
 
     /// Receives one message; `None` if there is none.
     fn receive(&mut self) -> io::Result<Option<usize>> {
-        // SAFETY: the buffer is as long as said.
+        // SAFETY: the buffer has the length passed.
         let taken = unsafe {
             libc::recv(
                 self.socket.as_raw_fd(),
@@ -245,9 +245,9 @@ fn error_of(message: &[u8]) -> Option<i32> {
     if i32::from(kind) != libc::NLMSG_ERROR {
         return None;
     }
-    let of = u16::from_ne_bytes(*message.get(24..)?.first_chunk()?);
+    let answered_type = u16::from_ne_bytes(*message.get(24..)?.first_chunk()?);
     let error = i32::from_ne_bytes(*message.get(16..)?.first_chunk()?);
-    (i32::from(of) != libc::GENL_ID_CTRL).then_some(error)
+    (i32::from(answered_type) != libc::GENL_ID_CTRL).then_some(error)
 }
 
 /// The thread of a message, and its figures.

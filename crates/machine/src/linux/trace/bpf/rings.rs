@@ -2,7 +2,7 @@
 //! out: 16-byte records whose words carry the phase of their lap.
 //!
 //! It takes records in the order of a ring, and says up to which moment all are reported. It trusts
-//! nothing: a senseless word counts as a lost record.
+//! nothing: a malformed word counts as a lost record.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -96,7 +96,7 @@ fn hand_over(times: usize) -> KernelCounts {
 }
 
 fn hand(to: &std::os::fd::OwnedFd) {
-    // SAFETY: the buffer holds the one byte said.
+    // SAFETY: the buffer holds the one byte passed.
     unsafe { libc::write(to.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
 }
 
