@@ -28,6 +28,6 @@ fn the_header_is_current() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == header,
-        "capi/include/pinwise.h is not what capi/src/lib.rs says; `cargo xtask bless` writes it"
+        "capi/include/pinwise.h does not match capi/src/lib.rs: run `cargo xtask bless`"
     );
 }

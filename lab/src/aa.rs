@@ -52,7 +52,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             }
         }
         let percent = |count: usize| format!("{:.0} %", 100.0 * count as f64 / COMPARISONS as f64);
-        table.row(format!(
+        table.add_row(format!(
             "{runs} | {COMPARISONS} | {} | {} | {}",
             percent(alarms.ours),
             percent(alarms.welch),

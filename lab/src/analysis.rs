@@ -38,7 +38,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     ] {
         for (load, busy) in [("light", 0.3), ("heavy", 0.9)] {
             let (rate, grown) = measure(machine, threads, busy);
-            table.row(format!(
+            table.add_row(format!(
                 "`{machine}` | {threads} | {load} | {rate:.1} M | {grown} KiB"
             ));
         }

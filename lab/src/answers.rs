@@ -49,7 +49,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     step(Command::new("./setup.sh").current_dir(setting.folder.path()))?;
     for (name, line) in PROGRAMS {
         let answers = run_comparisons(setting, name, line)?;
-        table.row(format!("{name} | {}", cells(&answers).join(" | ")));
+        table.add_row(format!("{name} | {}", cells(&answers).join(" | ")));
         all_answers.push(answers);
     }
     table.publish()?;

@@ -73,14 +73,14 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         let pairs = pairs.filter_map(|(own, native)| Some(((*own)?, (*native)?)));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         if pairs.is_empty() {
-            table.row(format!("{name} | not installed |  | "));
+            table.add_row(format!("{name} | not installed |  | "));
             continue;
         }
         let beyond: Vec<f64> = pairs.iter().map(|(own, native)| own - native).collect();
         let (low, high) = quartiles(&beyond);
         let own: Vec<f64> = pairs.iter().map(|(own, _)| *own).collect();
         let over: Vec<f64> = pairs.iter().map(|(own, native)| own / native).collect();
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {:.1} | {:+.1} ({low:+.1} to {high:+.1}) | {:.2}",
             median(&own),
             median(&beyond),

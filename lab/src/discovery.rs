@@ -44,23 +44,23 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     let shared = times_us(|| Host::shared().unwrap().workers());
     let cpus: usize = SHAPE.iter().product();
     let mut table = Table::new("discovery", "what | μs, best of 41 | median");
-    table.row(format!(
+    table.add_row(format!(
         "discover and place {THREADS} threads, {cpus} CPUs, {files} files in memory | {few}"
     ));
-    table.row(format!("of this, placing | {place}"));
+    table.add_row(format!("of this, placing | {place}"));
     let whole = whole_us(tree.path(), &host);
-    table.row(format!("the whole report instead | {whole}"));
+    table.add_row(format!("the whole report instead | {whole}"));
     for (name, path) in [
         ("hwloc", tree.path()),
         ("hwloc, this machine", Path::new("/")),
     ] {
         match hwloc_us(tree.path(), path) {
-            Ok(hwloc) => table.row(format!("{name}: load the topology | {hwloc}")),
+            Ok(hwloc) => table.add_row(format!("{name}: load the topology | {hwloc}")),
             Err(reason) => println!("{name} was not measured: {reason:#}"),
         }
     }
-    table.row(format!("discover and place, this machine | {here}"));
-    table.row(format!("workers, discovered before | {shared}"));
+    table.add_row(format!("discover and place, this machine | {here}"));
+    table.add_row(format!("workers, discovered before | {shared}"));
     table.publish()?;
 
     let file = "sys/devices/system/cpu/cpu0/topology/core_cpus_list";

@@ -149,7 +149,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             let cells: Vec<String> = figures.iter().map(|f| cell(f, &mut beyond)).collect();
             let cause = cause_cell(&causes, program, &mut wrong);
             let cells = cells.join(" | ");
-            table.row(format!("{} | {tier} | {cells} | {cause}", program.name));
+            table.add_row(format!("{} | {tier} | {cells} | {cause}", program.name));
         }
     }
     std::fs::remove_dir_all(&folder)?;
@@ -278,9 +278,14 @@ fn cause_cell(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usi
     let Some((name, seconds)) = longest.filter(|_| total >= MIN_SECONDS) else {
         return "–".to_owned();
     };
-    let of = |name: &str| causes.get(name).copied().unwrap_or(0.0);
+    let seconds_of = |name: &str| causes.get(name).copied().unwrap_or(0.0);
     let is_wrong = match &program.causes[..] {
-        [] => { PLANTED_ONLY.iter() }.map(|name| of(name)).sum::<f64>() > ALLOWED * total,
+        [] => {
+            { PLANTED_ONLY.iter() }
+                .map(|name| seconds_of(name))
+                .sum::<f64>()
+                > ALLOWED * total
+        }
         planted => !planted.contains(&name.as_str()),
     };
     let text = format!("{name} {:.0} %", 100.0 * seconds / total);

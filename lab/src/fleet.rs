@@ -83,7 +83,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
                 }
             }
         }
-        table.row(row(nodes, faults, &outcomes));
+        table.add_row(row(nodes, faults, &outcomes));
     }
     table.publish()?;
     publish_faults(&by_fault)?;
@@ -121,7 +121,7 @@ fn publish_faults(by_fault: &ByFault) -> Result<()> {
     for (fault, counts) in by_fault {
         let shares = counts
             .map(|(found, planted)| format!("{:.1} %", 100.0 * found as f64 / planted as f64));
-        table.row(format!(
+        table.add_row(format!(
             "{fault} | {} | {}",
             counts[0].1,
             shares.join(" | ")
@@ -259,7 +259,7 @@ fn publish_cost(setting: &Setting, script: &Path) -> Result<()> {
     for (at, name) in names.iter().enumerate() {
         let own = seconds(at);
         let peaks = times[at].iter().map(|times| times.peak_bytes as f64 / 1e6);
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {:.2} | {:.0} | {:.2}",
             median(&own),
             median(&peaks.collect::<Vec<f64>>()),

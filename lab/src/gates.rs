@@ -36,7 +36,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
                 let record = replay(setting, series, planted, seed)?;
                 cell.add(&record, |name| planted && name == "planted");
             }
-            table.row(cell.row(&format!("{name} (`{series}`)"), planted));
+            table.add_row(cell.row(&format!("{name} (`{series}`)"), planted));
         }
     }
     table.publish()?;
@@ -47,7 +47,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             let record = measure_on_this_machine(setting, planted, seed)?;
             cell.add(&record, |name| planted && name == "planted");
         }
-        table.row(cell.row("this machine", planted));
+        table.add_row(cell.row("this machine", planted));
     }
     table.publish()
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     );
     for (name, own) in tools.iter().zip(&times) {
         let beyond = own.iter().zip(&times[0]).map(|(own, bare)| own - bare);
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {:.0} | {:+.0} | {}",
             median(own),
             median(&beyond.collect::<Vec<f64>>()),

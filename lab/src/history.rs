@@ -68,7 +68,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     for (name, times) in names.zip(&taken) {
         let times = &times[1..];
         let over = median(times) / scanned;
-        table.row(format!("{name} | {} | {over:.3}", show(times, 0)));
+        table.add_row(format!("{name} | {} | {over:.3}", show(times, 0)));
     }
     table.publish()
 }

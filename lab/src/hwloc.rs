@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         for input in &inputs {
             equal += usize::from(compare(&lstopo, input, &mut differing)?);
         }
-        summary.row(format!("{form} | {} | {equal}", inputs.len()));
+        summary.add_row(format!("{form} | {} | {equal}", inputs.len()));
     }
     summary.publish()?;
     differing.publish()
@@ -85,7 +85,7 @@ fn compare(lstopo: &Path, input: &Path, differing: &mut Table) -> Result<bool> {
     command.args(["--if", form, "-i"]).arg(&root);
     let theirs = read_output(command.args(["--no-io", "--of", "xml", "-"]));
     let Ok(theirs) = theirs else {
-        differing.row(format!(
+        differing.add_row(format!(
             "{name} | all | refused | {} CPUs",
             own.counts().cpus
         ));
@@ -98,7 +98,7 @@ fn compare(lstopo: &Path, input: &Path, differing: &mut Table) -> Result<bool> {
             .count();
         if theirs != own {
             is_equal = false;
-            differing.row(format!("{name} | {what} | {theirs} | {own}"));
+            differing.add_row(format!("{name} | {what} | {theirs} | {own}"));
         }
     }
     Ok(is_equal)

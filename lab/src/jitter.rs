@@ -114,7 +114,7 @@ impl Causes {
 }
 
 fn publish(rates: &Rates) -> Result<()> {
-    let of = |counter: Counter, threshold: u32| -> Vec<f64> {
+    let lengths = |counter: Counter, threshold: u32| -> Vec<f64> {
         let turns = rates.get(&counter).into_iter().flatten();
         turns
             .filter_map(|turn| turn.get(&threshold).copied())
@@ -126,10 +126,10 @@ fn publish(rates: &Rates) -> Result<()> {
          of the rounds",
     );
     for threshold in THRESHOLDS {
-        let peer = of(Counter::Oslat, threshold);
+        let peer = lengths(Counter::Oslat, threshold);
         let mut row = format!("{threshold} µs | {}", show(&peer, 1));
         for counter in [Counter::Pinwise(threshold), Counter::Untraced] {
-            let own = of(counter, threshold);
+            let own = lengths(counter, threshold);
             if own.is_empty() {
                 row += " | – | – | –";
                 continue;
@@ -138,7 +138,7 @@ fn publish(rates: &Rates) -> Result<()> {
             let rounds = median(&ratios(&own, &peer));
             row += &format!(" | {} | {sums:.3} | {rounds:.3}", show(&own, 1));
         }
-        table.row(row);
+        table.add_row(row);
     }
     table.publish()
 }

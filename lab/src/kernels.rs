@@ -86,7 +86,7 @@ fn publish_units(pinwise: &Path) -> Result<()> {
     }
     let mut table = Table::new("kernels", "kernel | a unit, ms | native over v1");
     for (name, (native, ratios)) in NAMES.iter().zip(times) {
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {:.1} | {}",
             median(&native),
             show(&ratios, 2)
@@ -182,7 +182,7 @@ fn publish_beside(pinwise: &Path, folder: &Path) -> Result<()> {
         "work | pinwise, ms | C, ms | pinwise over C",
     );
     for (case, (own, other)) in cases.iter().zip(times) {
-        table.row(format!(
+        table.add_row(format!(
             "{} | {:.2} | {:.2} | {}",
             case.name,
             median(&own),

@@ -92,7 +92,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             }
         }
         for (number, (name, ..)) in LOOPS.iter().enumerate() {
-            table.row(row(name, threads, &figures[number], ways[number]));
+            table.add_row(row(name, threads, &figures[number], ways[number]));
         }
     }
     table.publish()

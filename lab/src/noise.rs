@@ -39,7 +39,7 @@ pub(crate) fn run(_: &Setting) -> Result<()> {
             .map(|line| Group::start(Command::new("sh").args(["-c", line])));
         let others: Vec<Group> = others.collect::<Result<_>>()?;
         sleep(Duration::from_millis(300));
-        table.row(row(name)?);
+        table.add_row(row(name)?);
         drop(others);
     }
     table.publish()

@@ -40,17 +40,17 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         .collect();
     let bytes = |name: &str| size(&setting.folder.path().join(name)).map(|bytes| bytes / 1e3);
     let mut table = Table::new("page-written", "command | ms | kB");
-    table.row(format!(
+    table.add_row(format!(
         "`pinwise record show --format json` | {:.1} | {:.0}",
         median(&times[0]),
         bytes("r.json")?
     ));
-    table.row(format!(
+    table.add_row(format!(
         "`pinwise record report` | {:.1} | {:.0}",
         median(&times[1]),
         bytes("r.html")?
     ));
-    table.row(format!(
+    table.add_row(format!(
         "difference, pair by pair | {:.1} | ",
         median(&differences)
     ));
@@ -102,7 +102,7 @@ fn publish_seen(setting: &Setting) -> Result<()> {
         let figure: Value = serde_json::from_str(line).context("the page's benchmark")?;
         let what = figure["what"].as_str().unwrap_or_default();
         let ms = |field: &str| figure[field].as_f64().context("a figure without a time");
-        table.row(format!(
+        table.add_row(format!(
             "{what} | {:.0} | {:.0} | {:.0} | {}",
             ms("ms")?,
             ms("p95")?,

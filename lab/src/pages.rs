@@ -39,7 +39,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         let own = record["cost"]["own_cpu_s"].as_f64().context("no cost")?;
         let elapsed = record["elapsed_s"].as_f64().context("no length")?;
         let theirs = total(&theirs).context("numastat has no total")?;
-        table.row(format!(
+        table.add_row(format!(
             "{size} | {ours:.2} | {theirs:.2} | {:+.3} % | {} | {:.2} %",
             100.0 * (ours / theirs - 1.0),
             memory["looks"],

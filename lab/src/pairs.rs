@@ -57,9 +57,9 @@ pub(crate) fn run(_: &Setting) -> Result<()> {
             }
         }
         drop(busy);
-        table.row(row(&format!("pinwise, {load}"), &own)?);
+        table.add_row(row(&format!("pinwise, {load}"), &own)?);
         if peer.is_ok() {
-            table.row(row(&format!("core-to-core-latency, {load}"), &other)?);
+            table.add_row(row(&format!("core-to-core-latency, {load}"), &other)?);
         }
     }
     if let Err(error) = peer {

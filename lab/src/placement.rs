@@ -35,7 +35,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
             let space = Space::from_topology(&topology);
             (1..=cpus).map(|n| space.count(n).bits()).sum::<u64>()
         });
-        table.row(format!(
+        table.add_row(format!(
             "`{machine}` | {cpus} | {threads} | {shapes} | {list:.2} | {count:.1}"
         ));
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             Ok(Power(gates.collect::<Result<_>>()?))
         };
         let name = format!("{name} (`{series}`)");
-        table.row(power_row(&name, MAX_PAIRS, cell)?);
+        table.add_row(power_row(&name, MAX_PAIRS, cell)?);
     }
     for (busy, name) in ["nothing else", "one busy process", "two busy processes"]
         .into_iter()
@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             Ok(Power(gates.collect::<Result<_>>()?))
         };
         let name = format!("this machine, {name}");
-        table.row(power_row(&name, MAX_LIVE_PAIRS, cell)?);
+        table.add_row(power_row(&name, MAX_LIVE_PAIRS, cell)?);
     }
     table.publish()
 }

@@ -33,13 +33,13 @@ pub(crate) fn measure(command: &mut Command) -> Result<ResourceUse> {
     if status != 0 {
         bail!("{command:?} ended with wait status {status:#x}");
     }
-    let of = |time: libc::timeval| {
+    let to_duration = |time: libc::timeval| {
         let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
         whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
     };
     Ok(ResourceUse {
         wall,
-        cpu: of(usage.ru_utime) + of(usage.ru_stime),
+        cpu: to_duration(usage.ru_utime) + to_duration(usage.ru_stime),
         peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
     })
 }

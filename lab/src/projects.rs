@@ -119,7 +119,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             measure_row(setting, project, &folder, &mut unchanged, &mut planted)
         });
         match result {
-            Ok(row) => table.row(row),
+            Ok(row) => table.add_row(row),
             Err(why) => println!("SKIPPED {}: {why:#}", project.name),
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             .map(|runs| 1e3 * runs.wall.as_secs_f64())
             .collect();
         let peak = runs.iter().map(|t| t.peak_bytes).max().unwrap_or(0);
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {:.0} | {:.0}",
             median(&walls),
             peak as f64 / 1e6

@@ -49,7 +49,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     ] {
         let mut kept = RunningRules::start(setting, &rules, options)?;
         let figures = measure(&mut kept, &starter, &waiter)?;
-        table.row(format!("{name} | {}", figures.row()));
+        table.add_row(format!("{name} | {}", figures.row()));
     }
     table.publish()
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     })?;
     let mut table = Table::new("sampling", "sampler | ratio | at 997 Hz | own | samples");
     for (sampler, used) in SAMPLERS.iter().zip(&runs).skip(1) {
-        table.row(row(*sampler, used, &runs[0]));
+        table.add_row(row(*sampler, used, &runs[0]));
     }
     table.publish()
 }

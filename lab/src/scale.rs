@@ -58,7 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             .arg(format!("sim:{}", file.display()));
         let record = read_record(&mut command)?;
         let row = row(name, &record);
-        table.row(row.with_context(|| format!("{name}: the record has changed"))?);
+        table.add_row(row.with_context(|| format!("{name}: the record has changed"))?);
     }
     table.publish()
 }

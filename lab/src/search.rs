@@ -1,10 +1,10 @@
-//! How many runs `pinwise search` needs, and how much is lost by its choice: compared with other
-//! ways to find the best placement, on random simulated machines whose truth is known and which are
-//! not the search's own model.
+//! Compares `pinwise search` with other ways to find the best placement: how many runs it needs, and
+//! how much slower its choice is than the best. The random simulated machines have a known truth and
+//! do not follow the search's own model.
 //!
-//! Filters are texts that `/WORLD/NOISE/` must contain (several joined by `+`; `2x8x8x2`
-//! for the machine of that shape; `varied demands`, `two basins`, `nothing matters` and
-//! `fits, SERIES` for whole searches without rivals).
+//! A filter is text that `/WORLD/NOISE/` must contain, several joined by `+`; `2x8x8x2` selects the
+//! machine of that shape, and `varied demands`, `two basins`, `nothing matters` and `fits, SERIES`
+//! select searches without rivals.
 
 mod beyond;
 mod contest;
@@ -22,14 +22,14 @@ use worlds::{Case, Noise};
 
 use crate::table::Table;
 
-/// Seeds of each kind of world and noise.
+/// Default number of seeds for each kind of world and noise.
 const SEEDS: u64 = 125;
 /// The machine that has a table of its own.
 const TOPOLOGY: &str = "package:2 l3:8 core:8 pu:2";
 /// Its name in filters.
 const TOPOLOGY_NAME: &str = "2x8x8x2";
 
-/// What is requested.
+/// The parsed arguments.
 struct Arguments {
     seeds: u64,
     filter: String,
@@ -37,46 +37,46 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn takes(&self, label: &str) -> bool {
+    fn selects(&self, label: &str) -> bool {
         self.filter.split('+').all(|part| label.contains(part))
     }
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let request = parse_arguments(arguments)?;
+    let arguments = parse_arguments(arguments)?;
     let mut table = Table::new("search", table::HEAD);
     let mut cells = Vec::new();
     for world in World::ALL {
         let name = world.name();
         for noise in Noise::ALL {
-            if request.takes(&format!("/{name}/{}/", noise.name())) {
+            if arguments.selects(&format!("/{name}/{}/", noise.name())) {
                 let describe = |seed| world::describe(world, seed);
-                let outcomes = outcomes(noise, &request, &describe)?;
-                table::add_cell(&mut table, name, noise.name(), &outcomes, &request.rivals);
+                let outcomes = run_contests(noise, &arguments, &describe)?;
+                table::add_cell(&mut table, name, noise.name(), &outcomes, &arguments.rivals);
                 cells.push((name, noise.name(), outcomes));
             }
         }
     }
     table.publish()?;
-    table::publish_said(&cells)?;
+    table::publish_statements(&cells)?;
     table::publish_random(&cells)?;
-    publish_one_machine(&request)?;
-    beyond::publish(request.seeds, &|label| request.takes(label))
+    publish_one_machine(&arguments)?;
+    beyond::publish(arguments.seeds, &|label| arguments.selects(label))
 }
 
-/// The machine of all searches.
-fn publish_one_machine(asked: &Arguments) -> Result<()> {
+/// The same for one machine, of shape [`TOPOLOGY`].
+fn publish_one_machine(arguments: &Arguments) -> Result<()> {
     let threads = worlds::most_shapes(TOPOLOGY)?;
     let mut table = Table::new("search-one-machine", table::HEAD);
     for world in World::ALL {
         let name = world.name();
         let noise = Noise::LogNormal;
-        if !asked.takes(&format!("{TOPOLOGY_NAME}/{name}/{}/", noise.name())) {
+        if !arguments.selects(&format!("{TOPOLOGY_NAME}/{name}/{}/", noise.name())) {
             continue;
         }
         let describe = |seed| world::describe_on(world, seed, TOPOLOGY, threads);
-        let outcomes = outcomes(noise, asked, &describe)?;
-        table::add_cell(&mut table, name, noise.name(), &outcomes, &asked.rivals);
+        let outcomes = run_contests(noise, arguments, &describe)?;
+        table::add_cell(&mut table, name, noise.name(), &outcomes, &arguments.rivals);
     }
     table.publish()
 }
@@ -90,7 +90,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Arguments> {
     for name in names.split('+').filter(|name| !name.is_empty()) {
         match Rival::ALL.into_iter().find(|rival| rival.name() == name) {
             Some(rival) => rivals.push(rival),
-            None => bail!("no rival is called '{name}'"),
+            None => bail!("no such rival: {name}"),
         }
     }
     if rivals.is_empty() {
@@ -105,22 +105,22 @@ fn parse_arguments(arguments: &[String]) -> Result<Arguments> {
 
 type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
 
-/// As many seeds as are requested, half of them on a second thread; those without a choice do not
-/// count. The result does not depend on the threads.
-fn outcomes(
+/// Runs the contest for the requested number of seeds, half of them on a second thread. Seeds that
+/// leave only one placement are skipped. The result does not depend on the threads.
+fn run_contests(
     noise: Noise,
-    asked: &Arguments,
+    arguments: &Arguments,
     describe: &Describe<'_>,
 ) -> Result<Vec<ContestOutcome>> {
     let every_other = |first: u64| -> Result<Vec<ContestOutcome>> {
         let mut outcomes = Vec::new();
         for seed in (first..).step_by(2) {
-            if outcomes.len() as u64 * 2 + first > asked.seeds {
+            if outcomes.len() as u64 * 2 + first > arguments.seeds {
                 break;
             }
             let case = Case::new(&describe(seed), noise, seed)?;
             if case.has_choice() {
-                outcomes.push(contest::hold(&case, &asked.rivals, seed)?);
+                outcomes.push(contest::run(&case, &arguments.rivals, seed)?);
             }
         }
         Ok(outcomes)
@@ -135,7 +135,7 @@ fn outcomes(
         Err(_) => bail!("a thread of the benchmark panicked"),
     }
     if outcomes.is_empty() {
-        bail!("no seeds, no table");
+        bail!("no seed leaves a choice of placements");
     }
     Ok(outcomes)
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             }
             row += &format!(" | {}", found.cell());
         }
-        table.row(row);
+        table.add_row(row);
     }
     table.publish()
 }

@@ -181,7 +181,7 @@ fn publish_waits(setting: &Setting) -> Result<()> {
             found += usize::from(seen.share >= MIN_FOUND_SHARE);
             said += usize::from(seen.share < MIN_FOUND_SHARE && is_said);
             let share = 100.0 * seen.share;
-            table.row(format!("{language} | {way} | {share:.1} % | {kind}"));
+            table.add_row(format!("{language} | {way} | {share:.1} % | {kind}"));
         }
     }
     table.publish()?;
@@ -201,7 +201,7 @@ fn publish_work(setting: &Setting) -> Result<()> {
             false => format!("**{share}**, {}", seen.kind),
         };
         mistaken += usize::from(seen.share >= MAX_FALSE_SHARE);
-        table.row(format!("{language} | {name} | {cell}"));
+        table.add_row(format!("{language} | {name} | {cell}"));
         Ok(())
     };
     for (language, line, names) in WORK {

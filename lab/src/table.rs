@@ -1,19 +1,20 @@
-//! Tables: printed as Markdown, for the page, and written as CSV.
+//! Tables: printed as Markdown, for `docs/benchmarks.md`, and written as CSV.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use xtask::programs::target;
 
-/// Cells are separated by ` | `.
+/// A table of results.
 pub(crate) struct Table {
     name: String,
+    /// Its cells, separated by ` | `, as those of rows.
     head: String,
     rows: Vec<String>,
 }
 
 impl Table {
-    /// The name is that of its file in `docs/benchmarks`.
+    /// The name is that of its CSV file.
     pub(crate) fn new(name: &str, head: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -22,13 +23,13 @@ impl Table {
         }
     }
 
-    /// Adds a row, and shows it at once: some take an hour.
-    pub(crate) fn row(&mut self, row: String) {
+    /// Adds a row, and shows it at once, since some take an hour.
+    pub(crate) fn add_row(&mut self, row: String) {
         eprintln!("lab: {row}");
         self.rows.push(row);
     }
 
-    /// Prints and writes the table, unless it was left out by a filter.
+    /// Prints and writes the table, unless a filter left it empty.
     pub(crate) fn publish(self) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());

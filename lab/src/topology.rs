@@ -37,7 +37,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     let mut table = Table::new("topology", "tool | ms | beyond an empty process");
     for ((name, _), own) in tools.iter().zip(&times) {
         let beyond: Vec<f64> = own.iter().zip(&times[0]).map(|(a, b)| a - b).collect();
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {:.2} | {:.2}",
             median(own),
             median(&beyond)

@@ -117,7 +117,7 @@ fn compare(
             .iter()
             .filter_map(|run| Some((run.reported?, *run)))
             .collect();
-        table.row(format!(
+        table.add_row(format!(
             "{} | {} | {} | {:+.2} | {}",
             tracer.name(),
             show(&ratios, 2),
@@ -187,7 +187,7 @@ fn publish_many(setting: &Setting) -> Result<()> {
                 reported.all_switches.unwrap_or(used.switches) / reported.elapsed_s
             })
             .collect();
-        table.row(format!(
+        table.add_row(format!(
             "pinwise, {tier} | {:.0} | {} | {}",
             median(&rates),
             describe_lost(&reported),

@@ -47,24 +47,24 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         "method | SMT | LLC or cluster | package or die | flat kept | spurious levels | all exact",
     );
     let baseline = judge_answers(&machines, |known| baseline(&known.latency));
-    table.row(row(
+    table.add_row(row(
         "complete linkage, gap 1.35 (any kind)",
         &baseline,
         true,
     ));
     let alone = judge_answers(&machines, |known| found(&infer(&known.latency_alone())));
-    table.row(row("pinwise, latency alone", &alone, false));
-    table.row(row("the same, under any kind", &alone, true));
+    table.add_row(row("pinwise, latency alone", &alone, false));
+    table.add_row(row("the same, under any kind", &alone, true));
     let contention = judge_repeated_answers(&machines, |known, seed| {
         found(&infer(&known.add_contention(seed)))
     });
-    table.row(row("pinwise, simulated contention", &contention, false));
+    table.add_row(row("pinwise, simulated contention", &contention, false));
     for sd in [0.03, 0.05] {
         let noisy = judge_repeated_answers(&machines, |known, seed| {
             found(&infer(&known.noisy(sd, seed).add_contention(seed)))
         });
         let name = format!("the same, {:.0} % noise on every latency", 100.0 * sd);
-        table.row(row(&name, &noisy, false));
+        table.add_row(row(&name, &noisy, false));
     }
     table.publish()?;
     publish_guests(&machines)?;
@@ -150,7 +150,7 @@ fn publish_guests(machines: &[KnownMachine]) -> Result<()> {
                 cells.push(format!("{share:.0} %"));
             }
         }
-        table.row(cells.join(" | "));
+        table.add_row(cells.join(" | "));
     }
     table.publish()
 }

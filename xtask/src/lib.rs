@@ -47,7 +47,7 @@ Usage: cargo xtask COMMAND
                     target/dist (--try: then install and use them in clean roots;
                     --only-try: those that are there)
   release VERSION   version, changelog, commit and tag of a release
-  notices           what the binaries hold of others, with their licences
+  notices           the third-party code in the binaries, with its licences
   capture NAME      save this machine's topology as tests/data/machines/NAME
 
 `cargo lab` measures pinwise and its peers.";

@@ -123,7 +123,9 @@ fn package_command(
 ) -> Result<()> {
     let binary = target.build("pinwise")?.join("pinwise");
     if documents.is_none() {
-        *documents = Some(tree::documents(target.is_native().then_some(&*binary))?);
+        *documents = Some(tree::generate_documents(
+            target.is_native().then_some(&*binary),
+        )?);
     }
     let documents = documents.as_ref().context("no documents")?.path();
     let third_parties = Notices::collect("pinwise", target.triple)?

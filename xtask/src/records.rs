@@ -61,15 +61,15 @@ pub(crate) fn tables() -> Result<String> {
     make_table(INTRODUCTION, table)
 }
 
-/// What each type becomes, behind first lines.
-fn make_table(first: &str, one: impl Fn(&str, &Value) -> String) -> Result<String> {
+/// Renders every type of the schema, after an introduction.
+fn make_table(introduction: &str, render: impl Fn(&str, &Value) -> String) -> Result<String> {
     let text = std::fs::read_to_string(root().join(SCHEMA)).context(SCHEMA)?;
     let schema: Value = serde_json::from_str(&text).context(SCHEMA)?;
     let all = schema["$defs"].as_object().context("no $defs")?;
     let mut types: Vec<(&str, &Value)> = all.iter().map(|(name, of)| (&**name, of)).collect();
     types.sort_by_key(|(name, of)| (kind(of).is_none(), *name));
-    let texts = types.iter().map(|(name, of)| one(name, of));
-    Ok(first.to_owned() + &texts.collect::<String>())
+    let texts = types.iter().map(|(name, of)| render(name, of));
+    Ok(introduction.to_owned() + &texts.collect::<String>())
 }
 
 /// The schema's name that a whole record has.
@@ -125,7 +125,10 @@ fn table(name: &str, of: &Value) -> String {
         text.push_str("| Word | Meaning |\n|---|---|\n");
         for word in words {
             let meaning = description(word).replace('|', "\\|");
-            text.push_str(&format!("| `{}` | {meaning} |\n", text_of(&word["const"])));
+            text.push_str(&format!(
+                "| `{}` | {meaning} |\n",
+                constant_text(&word["const"])
+            ));
         }
     } else {
         for form in forms(of) {
@@ -136,7 +139,7 @@ fn table(name: &str, of: &Value) -> String {
     text
 }
 
-fn text_of(word: &Value) -> String {
+fn constant_text(word: &Value) -> String {
     word.as_str()
         .map_or_else(|| word.to_string(), str::to_owned)
 }
@@ -147,7 +150,7 @@ fn words_of(of: &Value) -> String {
         return format!("[{name}](#{name})");
     }
     if let Some(word) = of.get("const") {
-        return format!("`{}`", text_of(word));
+        return format!("`{}`", constant_text(word));
     }
     if of["anyOf"].is_array() || of["oneOf"].is_array() {
         let several: Vec<String> = forms(of).into_iter().map(words_of).collect();

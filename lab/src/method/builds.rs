@@ -32,7 +32,7 @@ pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
         };
         let (alone, beside) = (found_after(false), found_after(true));
         let equal = asked.replay(&cell(1.0, true));
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {} | {} | {:.2} | {}",
             show(alone),
             show(beside),

@@ -63,10 +63,10 @@ pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
                 continue;
             }
             let cell = Cell::new(noise, arms, effect, max_runs);
-            table.row(row(name, &cell, asked));
+            table.add_row(row(name, &cell, asked));
             if arms == 2 && (effect - 1.02).abs() < 1e-9 {
                 let score = Score::Rank;
-                table.row(row(name, &Cell { score, ..cell }, asked));
+                table.add_row(row(name, &Cell { score, ..cell }, asked));
             }
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
         for max_runs in [20, 40, 130] {
             if asked.takes(&format!("{name}/2/+0%/{max_runs}/")) {
                 let cell = Cell::new(noise, 2, 1.0, max_runs);
-                table.row(row(name, &cell, asked));
+                table.add_row(row(name, &cell, asked));
             }
         }
     }
@@ -124,7 +124,7 @@ pub(super) fn publish_judges(noises: &[Noise], asked: &Arguments) -> Result<()> 
                 ..Cell::new(noise, 2, 1.0, 130)
             };
             let tally = asked.replay(&cell);
-            table.row(format!(
+            table.add_row(format!(
                 "{name} | {judge} | {} | {} | {} | {:.1} %",
                 cell.max_runs,
                 tally.replays,

@@ -23,7 +23,7 @@ pub(super) fn publish_sessions(noises: &[Noise], asked: &Arguments) -> Result<()
                 let own = sessions::tally(noise, 1.0, arms, half..all).claims;
                 own + other.join().unwrap_or_default()
             });
-            table.row(format!(
+            table.add_row(format!(
                 "{name} | {arms} | {all} | {}",
                 percent_of(claims as usize, asked.replays)
             ));
@@ -67,7 +67,7 @@ pub(super) fn publish_fleets(asked: &Arguments) -> Result<()> {
             let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0]));
             found.is_ok_and(|found| found.figures.iter().any(|figure| figure.differs))
         });
-        table.row(format!(
+        table.add_row(format!(
             "{size} | {} | {}",
             asked.replays,
             percent_of(claims.count(), asked.replays)

@@ -21,7 +21,7 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
             continue;
         }
         let walls = read_walls(&root().join(format!("tests/data/series/{name}.csv.xz")))?;
-        table.row(format!(
+        table.add_row(format!(
             "{name} ({load}) | {:.0} % | {:.0} %",
             100.0 * sweep_claims(&walls, 2, 20),
             100.0 * sweep_claims(&walls, 20, 24)

@@ -55,7 +55,7 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
                 ..Cell::behaving(&noise, behaviour, max_runs)
             });
             let percent = |count: usize| percent_of(count, tally.replays);
-            table.row(format!(
+            table.add_row(format!(
                 "{what} | {name} | {max_runs} | {} | {} | {} | {} | {} | {} | {} | {}",
                 tally.replays,
                 percent(tally.faster),

@@ -21,7 +21,7 @@ pub(super) fn publish(seeds: u64, is_selected: &dyn Fn(&str) -> bool) -> Result<
     );
     for (name, draw) in cells() {
         if is_selected(&format!("/{name}/")) {
-            table.row(row(&name, &run_searches(seeds, &*draw)));
+            table.add_row(row(&name, &run_searches(seeds, &*draw)));
         }
     }
     table.publish()

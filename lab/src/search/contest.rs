@@ -10,9 +10,9 @@ use super::rivals::{self, Choice, Goal};
 use super::search_worlds;
 use super::worlds::Case;
 
-/// Indifference zone of all that have one.
+/// Indifference zone of the methods that have one.
 const WITHIN: f64 = 0.01;
-/// Error of all that have one.
+/// Error probability of the methods that have one.
 const ERROR: f64 = 0.05;
 /// Maximum number of runs of the search.
 const MAX_RUNS: usize = 200;
@@ -55,7 +55,7 @@ impl Rival {
         }
     }
 
-    /// As the table calls it.
+    /// Its name in tables.
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Random => "random search, as many runs",
@@ -81,12 +81,11 @@ pub(crate) struct SearchStatements {
     pub(crate) prediction_error: Option<f64>,
     /// Share of truths in their 90 % intervals.
     pub(crate) coverage: Option<f64>,
-    /// Is it said that placement does not matter?
-    pub(crate) is_same: bool,
-    /// Is that false: is another better than `os-default` by more than the
-    /// indifference zone?
+    /// Did it say that placement does not matter?
+    pub(crate) says_same: bool,
+    /// Is one better than `os-default` by more than the indifference zone, in truth?
     pub(crate) is_different: bool,
-    /// Is nothing said?
+    /// Did it say nothing?
     pub(crate) is_undecided: bool,
 }
 
@@ -96,7 +95,7 @@ pub(crate) struct ContestOutcome {
     pub(crate) candidates: usize,
     pub(crate) cpus: usize,
     pub(crate) ours: Score,
-    pub(crate) said: SearchStatements,
+    pub(crate) statements: SearchStatements,
     /// In the order of the requested rivals.
     pub(crate) rivals: Vec<Score>,
     /// Regret of random search at [`MULTIPLES`] of our runs; empty if it was not asked for.
@@ -105,14 +104,14 @@ pub(crate) struct ContestOutcome {
     pub(crate) spread: f64,
 }
 
-/// The search and the rivals named on one case.
-pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutcome> {
+/// Runs the search and these rivals on one case.
+pub(crate) fn run(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutcome> {
     let record = search_for(case, seed)?;
     let candidates_best = case.truths.iter().copied().fold(f64::INFINITY, f64::min);
     let known_best = record.truth.as_ref().map(|truth| truth.cost);
     let best = known_best.unwrap_or(f64::INFINITY).min(candidates_best);
-    // Without an answer it is who led at the end: rivals that reach their last
-    // run are not offered any longer, either.
+    // Without an answer its choice is the leader at the end, as it is for rivals that reach their
+    // last run.
     let led = record.progress.last().and_then(|point| point.true_regret);
     let chosen = match (record.true_regret.or(led), known_best) {
         (Some(regret), Some(known)) => known * (1.0 + regret),
@@ -127,7 +126,7 @@ pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOut
         candidates: case.truths.len(),
         cpus: case.topology.allowed.len(),
         ours,
-        said: read_answer(&record, regret(case.truths[0])),
+        statements: read_answer(&record, regret(case.truths[0])),
         rivals: Vec::new(),
         random: Vec::new(),
         spread: regret(case.truths.iter().copied().fold(0.0, f64::max)),
@@ -167,7 +166,7 @@ fn read_answer(record: &SearchRecord, default_regret: f64) -> SearchStatements {
     SearchStatements {
         prediction_error: record.truth.as_ref().and_then(|t| t.prediction_error),
         coverage: record.truth.as_ref().map(|truth| truth.coverage),
-        is_same: record.verdict.kind == SearchAnswer::DoesNotMatter,
+        says_same: record.verdict.kind == SearchAnswer::DoesNotMatter,
         is_different: default_regret > WITHIN,
         is_undecided: record.verdict.kind == SearchAnswer::Undecided,
     }

@@ -24,10 +24,10 @@ pub(super) fn add_cell(
     let candidates = quantile(outcomes.iter().map(|o| o.candidates as f64), 0.5);
     let start = format!("{world} | {noise} | {} | {candidates:.0}", outcomes.len());
     let ours: Vec<Score> = outcomes.iter().map(|outcome| outcome.ours).collect();
-    table.row(format!("{start} | **pinwise search** | {}", scores(&ours)));
+    table.add_row(format!("{start} | **pinwise search** | {}", scores(&ours)));
     for (index, rival) in rivals.iter().enumerate() {
         let scored: Vec<Score> = outcomes.iter().map(|o| o.rivals[index]).collect();
-        table.row(format!("{start} | {} | {}", rival.title(), scores(&scored)));
+        table.add_row(format!("{start} | {} | {}", rival.title(), scores(&scored)));
     }
 }
 
@@ -47,8 +47,8 @@ fn scores(scores: &[Score]) -> String {
     )
 }
 
-/// The search's own statements, compared with the truth.
-pub(super) fn publish_said(cells: &[Cell]) -> Result<()> {
+/// The search's statements, compared with the truth.
+pub(super) fn publish_statements(cells: &[Cell]) -> Result<()> {
     let mut table = Table::new(
         "search-said",
         "world | noise | seeds | CPUs | true spread | prediction error | 90 % | \
@@ -57,9 +57,11 @@ pub(super) fn publish_said(cells: &[Cell]) -> Result<()> {
     for (world, noise, outcomes) in cells {
         let errors: Vec<f64> = outcomes
             .iter()
-            .filter_map(|outcome| outcome.said.prediction_error)
+            .filter_map(|outcome| outcome.statements.prediction_error)
             .collect();
-        let coverages = outcomes.iter().filter_map(|outcome| outcome.said.coverage);
+        let coverages = outcomes
+            .iter()
+            .filter_map(|outcome| outcome.statements.coverage);
         let error = |share| {
             if errors.is_empty() {
                 "–".to_owned()
@@ -67,8 +69,8 @@ pub(super) fn publish_said(cells: &[Cell]) -> Result<()> {
                 percent(quantile(errors.iter().copied(), share))
             }
         };
-        let is_wrong = |o: &ContestOutcome| o.said.is_same && o.said.is_different;
-        table.row(format!(
+        let is_wrong = |o: &ContestOutcome| o.statements.says_same && o.statements.is_different;
+        table.add_row(format!(
             "{world} | {noise} | {} | {:.0} | {} | {} | {} | {} | {} | {} | {}",
             outcomes.len(),
             quantile(outcomes.iter().map(|o| o.cpus as f64), 0.5),
@@ -76,9 +78,9 @@ pub(super) fn publish_said(cells: &[Cell]) -> Result<()> {
             error(0.5),
             error(0.9),
             percent(mean(coverages)),
-            percent(share(outcomes.iter().map(|o| o.said.is_same))),
+            percent(share(outcomes.iter().map(|o| o.statements.says_same))),
             percent(share(outcomes.iter().map(is_wrong))),
-            percent(share(outcomes.iter().map(|o| o.said.is_undecided))),
+            percent(share(outcomes.iter().map(|o| o.statements.is_undecided))),
         ));
     }
     table.publish()
@@ -108,7 +110,7 @@ pub(super) fn publish_random(cells: &[Cell]) -> Result<()> {
         let most = MULTIPLES[MULTIPLES.len() - 1];
         let needed = as_good.map_or(format!("> {most}×"), |at| columns[at].clone());
         let cells: Vec<String> = random.into_iter().map(percent).collect();
-        table.row(format!(
+        table.add_row(format!(
             "{world} | {noise} | {} | {} | {} | {needed}",
             outcomes.len(),
             percent(ours),

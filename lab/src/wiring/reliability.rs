@@ -44,7 +44,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         );
         for edges in EDGES.windows(2) {
             let row = class(&reported, confidences, edges[0], edges[1]);
-            row.into_iter().for_each(|row| table.row(row));
+            row.into_iter().for_each(|row| table.add_row(row));
         }
         table.publish()?;
         let log_loss = weighted(&reported, |at, y| {
@@ -60,7 +60,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
 }
 
 fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
-    let of = |known: &KnownMachine, evidence: &Evidence| -> Vec<FoundLevel> {
+    let find_levels = |known: &KnownMachine, evidence: &Evidence| -> Vec<FoundLevel> {
         let found = infer(evidence).levels.into_iter();
         found
             .filter_map(|level| {
@@ -79,8 +79,8 @@ fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
     let cases = machines[machine].cases.iter();
     cases
         .flat_map(|known| {
-            let mut reported = of(known, &known.latency_alone());
-            reported.extend(of(known, &known.add_contention(1)));
+            let mut reported = find_levels(known, &known.latency_alone());
+            reported.extend(find_levels(known, &known.add_contention(1)));
             reported
         })
         .collect()

@@ -71,10 +71,10 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         "thresholds | exact as recorded | 95 % | exact when varied | 95 %",
     );
     let all_machines = choose(&scores, &everyone);
-    table.row(row("before", &with(BEFORE)));
-    table.row(row("chosen on all machines", &with(all_machines)));
-    table.row(row("chosen without the machine judged", &left_out));
-    table.row(row("in use", &with(Thresholds::default())));
+    table.add_row(row("before", &with(BEFORE)));
+    table.add_row(row("chosen on all machines", &with(all_machines)));
+    table.add_row(row("chosen without the machine judged", &left_out));
+    table.add_row(row("in use", &with(Thresholds::default())));
     table.publish()?;
     let mut table = Table::new(
         "wiring-threshold-values",
@@ -89,7 +89,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
             .map(|(value, shares)| format!("{value}: {:.1}", 100.0 * mean(shares)))
             .collect();
         let (chosen, used) = (*field(all), *field(used));
-        table.row(format!(
+        table.add_row(format!(
             "{name} | {} | {chosen} | {used}",
             shares.join(", ")
         ));

@@ -97,19 +97,19 @@ impl Notices {
             let _ = writeln!(text, "  {title}: {}", package.terms);
             for wording in package.licence_texts()? {
                 let key = wording.split_whitespace().collect::<Vec<_>>().join(" ");
-                let (_, of) = texts.entry(key).or_insert((wording, BTreeSet::new()));
-                of.insert(title.clone());
+                let (_, packages) = texts.entry(key).or_insert((wording, BTreeSet::new()));
+                packages.insert(title.clone());
             }
         }
         let mut texts: Vec<(String, BTreeSet<String>)> = texts.into_values().collect();
         texts.sort_by(|a, b| a.1.cmp(&b.1));
-        for (wording, of) in texts {
-            let of: Vec<String> = of.into_iter().collect();
+        for (wording, packages) in texts {
+            let packages: Vec<String> = packages.into_iter().collect();
             let _ = write!(
                 text,
                 "\n{}\n{}\n\n{}\n",
                 "=".repeat(72),
-                of.join(", "),
+                packages.join(", "),
                 wording.trim_end()
             );
         }

@@ -1,4 +1,4 @@
-//! The place of each file in an installed tree.
+//! Installs each file at its place in a package's tree.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::generated;
 use crate::programs::{read_output, root, step};
 use crate::records;
 
-/// Man pages and completions, made by a binary that runs here.
-pub(super) fn documents(binary: Option<&Path>) -> Result<TempDir> {
+/// Generates man pages and completions, by the packaged binary if it runs here.
+pub(super) fn generate_documents(binary: Option<&Path>) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     for what in ["man", "completions"] {
         let into = folder.path().join(what);
@@ -25,8 +25,8 @@ pub(super) fn documents(binary: Option<&Path>) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// The command and its documents below a prefix; `zsh` is the folder in which
-/// that shell looks for completions.
+/// Installs the command and its documents below a prefix; `zsh` is the folder in which that shell
+/// looks for completions.
 pub(super) fn install_command(
     prefix: &Path,
     binary: &Path,
@@ -82,11 +82,11 @@ fn linked_files(markdown: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Licences, notices and what changed.
+/// Installs licences, third-party notices and the changelog.
 pub(super) fn install_legal_texts(folder: &Path, third_parties: &str) -> Result<()> {
     let mut copyright =
-        "pinwise is licensed under MIT or Apache-2.0, at your choice. What it holds\n\
-         of others is in THIRD-PARTY.txt, with its licences.\n"
+        "pinwise is licensed under MIT or Apache-2.0, at your choice. THIRD-PARTY.txt\n\
+         lists the third-party code in it, with its licences.\n"
             .to_owned();
     for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
         let path = root().join(file);
@@ -96,7 +96,7 @@ pub(super) fn install_legal_texts(folder: &Path, third_parties: &str) -> Result<
     }
     write(&folder.join("copyright"), &copyright)?;
     write(&folder.join("THIRD-PARTY.txt"), third_parties)?;
-    if let Some(path) = rust_notices()? {
+    if let Some(path) = find_rust_notices()? {
         let into = folder.join("COPYRIGHT-rust-library.html");
         copy(&path, &into)?;
         compress(&into)?;
@@ -106,8 +106,8 @@ pub(super) fn install_legal_texts(folder: &Path, third_parties: &str) -> Result<
     compress(&changes)
 }
 
-/// Notices of Rust's standard library, as its toolchains have them.
-fn rust_notices() -> Result<Option<PathBuf>> {
+/// Finds the notices of Rust's standard library, if the toolchain has them.
+fn find_rust_notices() -> Result<Option<PathBuf>> {
     let folder = read_output(
         Command::new("rustc")
             .args(["--print", "sysroot"])
@@ -121,16 +121,16 @@ fn rust_notices() -> Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
-/// The shared library, under the name that programs ask for.
+/// Installs the shared library under its soname.
 pub(super) fn install_shared_library(folder: &Path, library: &Path) -> Result<()> {
     copy(library, &folder.join("libpinwise.so.0"))
 }
 
-/// What programs are built with: header, static library, the name that the
-/// linker looks for, and what pkg-config says.
+/// Installs header, static library, the link that the linker looks for, and the file for pkg-config,
+/// which names `final_prefix`.
 pub(super) fn install_development_files(
     prefix: &Path,
-    named_prefix: &str,
+    final_prefix: &str,
     libraries: &str,
     built: &Path,
     version: &str,
@@ -147,13 +147,13 @@ pub(super) fn install_development_files(
     let path = root().join("capi/pinwise.pc.in");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let text = text
-        .replace("@PREFIX@", named_prefix)
+        .replace("@PREFIX@", final_prefix)
         .replace("@LIBRARIES@", libraries)
         .replace("@VERSION@", version);
     write(&folder.join("pkgconfig/pinwise.pc"), &text)
 }
 
-/// Everybody may read it, and run what can be run, whatever the umask here.
+/// Lets every user read all files and run the programs, whatever the umask here.
 pub(super) fn make_readable(folder: &Path) -> Result<()> {
     step(
         Command::new("chmod")
@@ -170,7 +170,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compresses a file without a name or a time in it.
+/// Compresses a file reproducibly: gzip stores neither its name nor its time.
 fn compress(path: &Path) -> Result<()> {
     let mut gzip = Command::new("gzip");
     let status = gzip.args(["-9n", "--force"]).arg(path).status()?;
@@ -183,7 +183,7 @@ mod tests {
     use super::linked_files;
 
     #[test]
-    fn linked_files_are_named_once_and_without_places_in_them() {
+    fn linked_files_are_listed_once_and_without_fragments() {
         let text =
             "[a](docs/a.md#x), [b](#b), ![c](docs/c.png) [d](https://d.org/), [a](docs/a.md)";
         let files: Vec<&str> = linked_files(text).into_iter().collect();
