@@ -329,15 +329,15 @@ mod tests {
     #[test]
     fn instruction_sets() {
         let here = [Isa::V1, Isa::V2, Isa::Native];
-        let of = |text: &str| isas_among(Some(text), &here);
+        let select = |text: &str| isas_among(Some(text), &here);
         assert_eq!(isas_among(None, &here).unwrap(), []);
-        assert_eq!(of("native,v1").unwrap(), [Isa::V1, Isa::Native]);
-        assert_eq!(of("all").unwrap(), here);
+        assert_eq!(select("native,v1").unwrap(), [Isa::V1, Isa::Native]);
+        assert_eq!(select("all").unwrap(), here);
         assert_eq!(
-            of("v1,v4").unwrap_err().to_string(),
+            select("v1,v4").unwrap_err().to_string(),
             "--isa v4: this CPU has v1, v2, native only"
         );
-        assert!(of("v9").unwrap_err().to_string().starts_with("--isa: "));
-        assert!(of("").is_err());
+        assert!(select("v9").unwrap_err().to_string().starts_with("--isa: "));
+        assert!(select("").is_err());
     }
 }

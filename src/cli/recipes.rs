@@ -71,7 +71,7 @@ pub(super) fn recipes(
 
 /// A recipe whole, as it is written.
 fn show(name: &str, terminal: &Terminal) -> anyhow::Result<()> {
-    let text = text_of(name)?;
+    let text = read_recipe(name)?;
     parse(name, &text)?;
     if terminal.is_json() {
         return terminal.print_json(&serde_json::json!({ "name": name, "text": text }));
@@ -137,8 +137,8 @@ fn locate(recipe: &Recipe) -> anyhow::Result<Vec<(String, String)>> {
     found.collect()
 }
 
-/// The text of a recipe: one that pinwise brings, or a file's.
-fn text_of(name: &str) -> anyhow::Result<String> {
+/// Reads the text of a built-in recipe, or of a file.
+fn read_recipe(name: &str) -> anyhow::Result<String> {
     if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }

@@ -17,7 +17,7 @@ const NOISE: f64 = 1.96;
 pub struct Side<'a> {
     /// What was found.
     pub profile: &'a Profile,
-    /// Units of work done meanwhile, above 0.
+    /// Units of work done while sampling, above 0.
     pub units: f64,
     /// Path or name of the program, so that an old and a new build count as the same.
     pub program: &'a str,

@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn unknown_figures_are_not_attributed() {
-        let of = |before, after, a, b| Pausing::from_waits(&waits(before, after), a, b);
-        assert_eq!(of(0.0, 1.0, Some(40.0), Some(40.0)), None);
-        assert_eq!(of(1.0, 1.0, None, Some(40.0)), None);
-        assert_eq!(of(1.0, 1.0, Some(40.0), Some(f64::NAN)), None);
+        let pausing = |before, after, a, b| Pausing::from_waits(&waits(before, after), a, b);
+        assert_eq!(pausing(0.0, 1.0, Some(40.0), Some(40.0)), None);
+        assert_eq!(pausing(1.0, 1.0, None, Some(40.0)), None);
+        assert_eq!(pausing(1.0, 1.0, Some(40.0), Some(f64::NAN)), None);
     }
 
     proptest! {

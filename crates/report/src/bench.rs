@@ -17,18 +17,18 @@ const NAME_WIDTH: usize = 14;
 #[must_use]
 pub fn bench(record: &Bench, palette: Palette) -> String {
     let mut text = heading(record, palette);
-    let of = |question: Question| -> Vec<&BenchKernel> {
+    let kernels_for = |question: Question| -> Vec<&BenchKernel> {
         let kernels = record.kernels.iter();
         kernels
             .filter(|kernel| kernel.question == question)
             .collect()
     };
     text.push_str(&smt_table(record, palette));
-    for kernel in of(Question::Scaling) {
+    for kernel in kernels_for(Question::Scaling) {
         text.push_str(&grid(kernel, palette));
     }
-    text.push_str(&builds_table(&of(Question::Builds), palette));
-    for kernel in of(Question::Sizes) {
+    text.push_str(&builds_table(&kernels_for(Question::Builds), palette));
+    for kernel in kernels_for(Question::Sizes) {
         text.push_str(&sizes_table(kernel, palette));
     }
     text.push_str(&scores(record, palette));
@@ -60,10 +60,9 @@ fn gain(share: Option<Estimate>) -> String {
 }
 
 fn smt_table(record: &Bench, palette: Palette) -> String {
-    let of = |name: &str, question: Question| {
-        let kernels = record.kernels.iter();
-        let mut of = kernels.filter(|k| k.kernel == name && k.question == question);
-        of.next()
+    let find = |name: &str, question: Question| {
+        let mut kernels = record.kernels.iter();
+        kernels.find(|k| k.kernel == name && k.question == question)
     };
     let mut names: Vec<&str> = record
         .kernels
@@ -83,7 +82,7 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
         })
     };
     let yielded = |name: &str, question: Question| {
-        gain(of(name, question).and_then(|kernel| kernel.smt_yield))
+        gain(find(name, question).and_then(|kernel| kernel.smt_yield))
     };
     let core = pair(Question::SmtCore);
     let machine = pair(Question::SmtMachine);
@@ -328,13 +327,13 @@ fn method(record: &Bench, palette: Palette) -> String {
         let line = format!("Nothing was measured. {named}");
         return paragraph("", "", &line);
     }
-    let of = if done == record.planned {
+    let comparisons = if done == record.planned {
         count(done, "comparison")
     } else {
         format!("{done} of {}", count(record.planned, "comparison"))
     };
     let line = format!(
-        "{of} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % simultaneous over all cells of a comparison. {named}",
+        "{comparisons} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % simultaneous over all cells of a comparison. {named}",
         record.seed
     );
     paragraph("", "", &line)

@@ -268,10 +268,10 @@ mod tests {
 
     #[test]
     fn long_names_keep_their_end() {
-        let of = |value| name(&format!("tests/test_codec.py::test_decode[{value}]"));
-        assert_eq!(of(0), "…test_codec.py::test_decode[0]");
-        assert_ne!(of(0), of(1));
-        assert_eq!(width(&of(0)), NAME_WIDTH);
+        let shown = |value| name(&format!("tests/test_codec.py::test_decode[{value}]"));
+        assert_eq!(shown(0), "…test_codec.py::test_decode[0]");
+        assert_ne!(shown(0), shown(1));
+        assert_eq!(width(&shown(0)), NAME_WIDTH);
         assert_eq!(name("BenchmarkParse/size=8"), "BenchmarkParse/size=8");
         let wide = name(&"字".repeat(40));
         assert!(wide.ends_with('字') && width(&wide) <= NAME_WIDTH, "{wide}");

@@ -158,8 +158,8 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
         return before.to_owned();
     };
     let (whole, brief) = records.split_at(records.len().min(WITH_TEXT));
-    let texts = whole.iter().map(text_of);
-    let text: Vec<String> = texts.chain(brief.iter().map(line_of)).collect();
+    let texts = whole.iter().map(render_text);
+    let text: Vec<String> = texts.chain(brief.iter().map(render_line)).collect();
     let lines: Vec<_> = text
         .iter()
         .flat_map(|one| one.lines())
@@ -168,18 +168,18 @@ fn insert_records(before: &str, records: &[PageRecord<'_>]) -> String {
     format!("{head}{open}<pre>{}</pre>{close}{tail}", lines.join("\n"))
 }
 
-/// A record as [`render::text`] prints it; its line if it cannot be read.
-fn text_of(shown: &PageRecord<'_>) -> String {
+/// Renders a record with [`render::text`], or in one line if it cannot be read.
+fn render_text(shown: &PageRecord<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
         Ok(record) => {
             lay_out_for_columns(None, || render::text(&record, Palette::default())) + "\n"
         }
-        Err(_) => line_of(shown),
+        Err(_) => render_line(shown),
     }
 }
 
-/// Id, title and verdict.
-fn line_of(shown: &PageRecord<'_>) -> String {
+/// Renders id, title and verdict.
+fn render_line(shown: &PageRecord<'_>) -> String {
     let Line {
         id, title, verdict, ..
     } = &shown.entry;

@@ -115,13 +115,13 @@ fn describe_origin(record: &ProfileRecord) -> String {
         0 => "none lost".to_owned(),
         lost => format!("{lost} LOST"),
     };
-    let of = record
+    let of_counted = record
         .beyond_samples()
         .map_or_else(String::new, |counted_s| {
             format!("of {} ", seconds(counted_s))
         });
     format!(
-        "{} {of}of CPU time{per_unit}; {} by {} at {} Hz, {lost}.{pause}",
+        "{} {of_counted}of CPU time{per_unit}; {} by {} at {} Hz, {lost}.{pause}",
         seconds(total.cpu_s),
         count_of(total.samples, "sample", "samples"),
         record.event,

@@ -1,5 +1,5 @@
-//! Frames of the live view: a [`TopRecord`] and what the user chose, as rows
-//! of a terminal of any size, or as text.
+//! Draws the live view: a [`TopRecord`] and the user's choices, as rows of a terminal of any size,
+//! or as text.
 //!
 //! Pure: nothing is read from a terminal or written to one. Rows are never wider than requested,
 //! whatever thread names contain, and are complete without colour.
@@ -22,17 +22,17 @@ use cpus::CpuRows;
 /// How a piece of a row is emphasised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Not at all.
+    /// No emphasis.
     Plain,
-    /// A heading.
+    /// Headings.
     Strong,
-    /// Beside the point.
+    /// Secondary information.
     Faint,
-    /// To be looked at.
+    /// Needs attention.
     Warn,
-    /// A load from 0, nothing, to 4, full.
+    /// A load, from 0 (idle) to 4 (full).
     Heat(u8),
-    /// The chosen row.
+    /// The selected row.
     Chosen,
 }
 
@@ -61,7 +61,7 @@ impl Piece {
 /// A row of the screen.
 pub type Row = Vec<Piece>;
 
-/// Columns and rows.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Columns.
@@ -70,16 +70,16 @@ pub struct Size {
     pub height: usize,
 }
 
-/// Rows that CPUs get in a frame that is printed.
+/// Rows for CPUs in a printed frame.
 const PRINTED_CPU_ROWS: usize = 24;
 
-/// The rows of a screen, at most as many as it has and as wide as it is.
+/// Draws a screen: no more rows than it has, and none wider.
 #[must_use]
 pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut rows = if view.shows_help {
         help::rows(size)
     } else {
-        body(record, view, size)
+        draw_view(record, view, size)
     };
     for row in &mut rows {
         cut::cut_row(row, size.width);
@@ -88,40 +88,34 @@ pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     rows
 }
 
-fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
+fn draw_view(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     let mut footer = header::footer(view, size.width);
     footer.truncate(size.height / 3);
     let mut rows = header::rows(record, view, size.width);
     rows.truncate(size.height / 4);
-    let left = size.height.saturating_sub(rows.len() + footer.len());
-    // The header of the table and one row of it are always there.
-    let most = match view.focus {
-        Focus::Threads => left / 2,
-        Focus::Cpus => left.saturating_sub(2),
+    let free = size.height.saturating_sub(rows.len() + footer.len());
+    // The table always keeps its header and one row.
+    let cpu_rows = match view.focus {
+        Focus::Threads => free / 2,
+        Focus::Cpus => free.saturating_sub(2),
     };
-    let cpus = CpuRows::new(
-        record,
-        size.width,
-        most,
-        view.focus == Focus::Cpus,
-        view.ascii,
-    );
-    rows.extend(cpus.scroll_rows(most, view.cpu_top));
-    let left = size.height.saturating_sub(rows.len() + footer.len());
-    let table = table::rows(record, view, size.width, left);
-    let unused = left.saturating_sub(table.len());
+    let cpus = CpuRows::new(record, view, size.width, cpu_rows);
+    rows.extend(cpus.scroll_rows(cpu_rows, view.cpu_top));
+    let free = size.height.saturating_sub(rows.len() + footer.len());
+    let table = table::rows(record, view, size.width, free);
+    let unused = free.saturating_sub(table.len());
     rows.extend(table);
     rows.extend(std::iter::repeat_n(Row::new(), unused));
     rows.extend(footer);
     rows
 }
 
-/// A frame to be printed: all CPUs, and at most this many threads.
+/// Draws a frame to be printed: all CPUs, and at most this many threads.
 #[must_use]
 pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
     let mut rows = header::rows(record, view, width);
     rows.push(Row::new());
-    rows.extend(CpuRows::new(record, width, PRINTED_CPU_ROWS, false, view.ascii).all());
+    rows.extend(CpuRows::new(record, view, width, PRINTED_CPU_ROWS).all());
     rows.push(Row::new());
     let shown = view.arrange_threads(record).len();
     rows.extend(table::draw_without_choice(record, view, width, threads));
@@ -142,12 +136,10 @@ pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize
     rows
 }
 
-/// How many rows the CPUs would fill on this screen beyond those shown: the
-/// limit of scrolling.
+/// How many rows of CPUs can be scrolled out of this screen.
 #[must_use]
 pub fn hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
-    let most = size.height.saturating_sub(4).max(1);
-    let is_focused = view.focus == Focus::Cpus;
-    let cpus = CpuRows::new(record, size.width, most, is_focused, view.ascii);
+    let cpu_rows = size.height.saturating_sub(4).max(1);
+    let cpus = CpuRows::new(record, view, size.width, cpu_rows);
     cpus.all().len().saturating_sub(1)
 }

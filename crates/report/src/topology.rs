@@ -5,7 +5,7 @@ use super::comparison::findings;
 use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, name_cpus, paragraph, visible};
-use pinwise_format::{count, limit_of_cpus, round_bytes, three_digits};
+use pinwise_format::{count, cpu_limit, round_bytes, three_digits};
 use pinwise_record::TopologyRecord;
 use pinwise_topology::{
     Cache, CpuSet, Level, MemoryAttributes, MemoryTier, Node, NodeKind, Topology, fnv1a,
@@ -136,7 +136,7 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     if let Some(quota) = &record.quota {
         let line = format!(
             "quota: {} of {} ({})",
-            limit_of_cpus(quota.cpus),
+            cpu_limit(quota.cpus),
             counts.cpus,
             quota.source
         );

@@ -130,11 +130,11 @@ fn reported_units(topology: &Topology) -> Vec<(Part, CpuSet)> {
         )
     };
     caches.sort_by_key(order);
-    let of = |index: usize| topology.caches[index].cpus.clone();
+    let cpus_of_cache = |index: usize| topology.caches[index].cpus.clone();
     units.extend(
         caches
             .into_iter()
-            .map(|index| (Part::Cache(index), of(index))),
+            .map(|index| (Part::Cache(index), cpus_of_cache(index))),
     );
     let cores = topology.cores.iter().enumerate();
     units.extend(cores.map(|(index, cpus)| (Part::Core(index), cpus.clone())));

@@ -52,13 +52,13 @@ pub(super) fn benchmark(query: &str) -> Result<(String, Filter), Problem> {
 
 /// The two records of `a=ID&b=ID`.
 pub(super) fn pair(query: &str) -> Result<(String, String), Problem> {
-    let of = |wanted: &str| {
+    let find_id = |wanted: &str| {
         form_urlencoded::parse(query.as_bytes())
             .find(|(name, value)| name == wanted && !value.is_empty())
             .map(|(_, value)| value.into_owned())
             .ok_or_else(|| refusal(format!("No record '{wanted}' given.")))
     };
-    Ok((of("a")?, of("b")?))
+    Ok((find_id("a")?, find_id("b")?))
 }
 
 fn number(name: &str, value: &str) -> Result<usize, Problem> {

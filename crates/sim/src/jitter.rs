@@ -345,15 +345,17 @@ mod tests {
     #[test]
     fn causes_come_as_often_and_take_as_long_as_the_description_says() {
         let (WaitStates(gaps), found) = watch_gaps(7, 5);
-        let of = |cpu| gaps.iter().filter(move |(on, _)| *on == cpu);
+        let gaps_of = |cpu| gaps.iter().filter(move |(on, _)| *on == cpu);
         let is_card = |cause: &Cause| matches!(cause, Cause::Interrupt { number: 38, .. });
-        assert!(of(1).all(|(_, gap)| !is_card(&gap.parts[0].0)));
+        assert!(gaps_of(1).all(|(_, gap)| !is_card(&gap.parts[0].0)));
         // 10,000 ticks and 4,000 packets, five standard errors; few share a gap.
-        let ticks = of(1).count();
+        let ticks = gaps_of(1).count();
         assert!((9_500..10_500).contains(&ticks), "{ticks}");
-        let cards = of(2).filter(|(_, gap)| is_card(&gap.parts[0].0)).count();
+        let cards = gaps_of(2)
+            .filter(|(_, gap)| is_card(&gap.parts[0].0))
+            .count();
         assert!((3_650..4_350).contains(&cards), "{cards}");
-        let mut lengths: Vec<u64> = of(1).map(|(_, gap)| gap.gap.length_ns()).collect();
+        let mut lengths: Vec<u64> = gaps_of(1).map(|(_, gap)| gap.gap.length_ns()).collect();
         lengths.sort_unstable();
         let median = lengths[lengths.len() / 2];
         assert!((7_900..8_100).contains(&median), "{median}");
@@ -363,7 +365,7 @@ mod tests {
         }
         let in_order =
             |pair: &[&(usize, ExplainedGap)]| pair[0].1.gap.to_ns <= pair[1].1.gap.from_ns;
-        assert!(of(2).collect::<Vec<_>>().windows(2).all(in_order));
+        assert!(gaps_of(2).collect::<Vec<_>>().windows(2).all(in_order));
         assert_eq!(found.cpus.len(), 2);
         assert!(found.unreported.is_none() && !found.was_interrupted);
     }
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_descriptions_are_refused() {
+    fn invalid_descriptions_are_refused() {
         check_refusal("rate = 250", "rate = 0", "[0].rate: 0 must be above 0");
         check_refusal(
             "rate = 250",

@@ -229,7 +229,7 @@ mod tests {
     fn the_interval_is_that_of_students_t() {
         // R 4.5: qt(0.975, 3) = 3.182446305284263
         assert!((QUESTION.student() - 3.182_446_305_284_263).abs() < 1e-6);
-        let of = |differences: [f64; 8]| {
+        let session_of = |differences: [f64; 8]| {
             let mut session = Responses::new(2);
             for d in differences {
                 session.push(&[1.0, 1.0 + d]);
@@ -237,8 +237,8 @@ mod tests {
             session
         };
         // Stretches 0, 1, 0, 1 against 4, 4, 4, 4: variance of the mean 1/12.
-        let a = of([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
-        let b = of([4.0; 8]);
+        let a = session_of([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
+        let b = session_of([4.0; 8]);
         let low = |question: Question| question.change(&a, &b).unwrap().interval.unwrap().low;
         let half = QUESTION.student() * (1.0f64 / 12.0).sqrt();
         assert!((low(QUESTION) - (3.5 - half)).abs() < 1e-6);

@@ -260,13 +260,14 @@ impl Shape {
             Noise::Averaged => 0,
         };
         let near = &own.counts[..NEAR_BINS];
-        let of = |counts: &[f64], logs: &[f64], within: f64| -> f64 {
+        let log_likelihood = |counts: &[f64], logs: &[f64], within: f64| -> f64 {
             let terms = counts.iter().zip(logs);
             terms.map(|(n, log)| n * (log - within)).sum()
         };
         let mut best = None;
         for (fitted, logs, within) in &self.tails {
-            let likelihood = of(near, logs, within[0]) + of(lent, logs, within[lent_within]);
+            let likelihood = log_likelihood(near, logs, within[0])
+                + log_likelihood(lent, logs, within[lent_within]);
             if best.is_none_or(|(most, _)| likelihood > most) {
                 best = Some((likelihood, *fitted));
             }

@@ -31,7 +31,7 @@ pub enum ComparisonOutcome {
 /// when nothing is done, so "leave it alone" is an answer.
 #[must_use]
 pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> ComparisonOutcome {
-    let of = |decision: Decision| {
+    let with_decision = |decision: Decision| {
         look.contrasts
             .iter()
             .filter(move |c| c.decision == decision)
@@ -40,7 +40,7 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Comparison
         return ComparisonOutcome::Undecided;
     }
     let all = look.contrasts.len();
-    if of(Decision::Same).count() == all {
+    if with_decision(Decision::Same).count() == all {
         return ComparisonOutcome::Same;
     }
     let nothing_gains = look
@@ -50,14 +50,15 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Comparison
     if nothing_gains && baseline_is_default {
         return ComparisonOutcome::LeaveAlone;
     }
-    let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    let best_faster =
+        with_decision(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
     if let Some(best) = best_faster {
         return ComparisonOutcome::Best(best.arm);
     }
-    if of(Decision::Slower).count() == all {
+    if with_decision(Decision::Slower).count() == all {
         return ComparisonOutcome::Best(look.winner);
     }
-    if of(Decision::Undecided).count() == 0 {
+    if with_decision(Decision::Undecided).count() == 0 {
         return ComparisonOutcome::LeaveAlone;
     }
     ComparisonOutcome::Undecided

@@ -16,17 +16,17 @@ impl Topology {
         };
         *units = partition(groups, &self.online);
         let (cores, llcs, packages) = (&machine.cores, &machine.llcs, &machine.packages);
-        let of = |sets: &[CpuSet], id| sets.iter().position(|set: &CpuSet| set.contains(id));
+        let unit_of = |sets: &[CpuSet], id| sets.iter().position(|set: &CpuSet| set.contains(id));
         machine.cpus = self
             .cpus
             .iter()
             .map(|cpu| {
-                let core = of(cores, cpu.id);
+                let core = unit_of(cores, cpu.id);
                 let rank = core.and_then(|core| cores[core].iter().position(|c| c == cpu.id));
                 Cpu {
                     core,
-                    llc: of(llcs, cpu.id),
-                    package: of(packages, cpu.id),
+                    llc: unit_of(llcs, cpu.id),
+                    package: unit_of(packages, cpu.id),
                     smt_rank: rank.unwrap_or(0),
                     ..cpu.clone()
                 }

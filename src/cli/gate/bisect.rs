@@ -1,5 +1,5 @@
-//! `--bisect`: where a bisection ends that had to skip commits. git lists those that are left, and
-//! nothing says how to go on.
+//! `--bisect`: tells the user how to go on if skipped commits keep `git bisect` from finding one bad
+//! commit. git itself only lists the commits that are left.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::cli::args::GateArgs;
 use pinwise_format::{count, shell};
 use pinwise_record::remove_options;
 
-/// What git knows so far.
+/// The marks that `git bisect` has set so far.
 #[derive(Debug, Default)]
 struct Marks {
     bad: String,
@@ -19,7 +19,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Reads lines of a commit and the name of its mark.
+    /// Parses lines of a commit and the ref that marks it.
     fn parse(refs: &str) -> Self {
         let mut marks = Self::default();
         for (commit, name) in refs.lines().filter_map(|line| line.split_once(' ')) {
@@ -34,7 +34,7 @@ impl Marks {
         marks
     }
 
-    /// With this exit of the gate of `commit`.
+    /// Adds the mark that the gate's exit gives to `commit`.
     fn mark(&mut self, commit: &str, exit: Exit) {
         match exit {
             Exit::Done => self.good.push(commit.to_owned()),
@@ -44,18 +44,20 @@ impl Marks {
         }
     }
 
-    /// Of the commits that may be the first bad one, newest first, those that were skipped, if no
-    /// other can be tried.
+    /// The skipped commits among `candidates`, which may be the first bad one, newest first; empty
+    /// while another candidate can be tried.
     fn left_open(&self, candidates: &[String]) -> Vec<String> {
         let others = || candidates.iter().filter(|commit| **commit != self.bad);
-        match others().all(|commit| self.skipped.contains(commit)) {
-            true => others().cloned().collect(),
-            false => Vec::new(),
+        if others().all(|commit| self.skipped.contains(commit)) {
+            others().cloned().collect()
+        } else {
+            Vec::new()
         }
     }
 }
 
-/// What to say if the bisection in this folder ends, with this exit, before it found one commit.
+/// Describes the end of the bisection in this folder, if this exit ends it before one commit is
+/// found.
 pub(super) fn describe_end(
     argv: &[String],
     args: &GateArgs,
@@ -90,7 +92,7 @@ fn describe(bad: &str, open: &[String], command: &str) -> String {
     )
 }
 
-/// The same gate of that commit, with twice the time.
+/// The command of this gate for one skipped commit, with twice the time.
 fn command_that_decides(
     argv: &[String],
     args: &GateArgs,
@@ -141,7 +143,7 @@ mod tests {
             open_after(&[("d", Exit::GateFailed), ("b", Exit::Done)]),
             ["c"]
         );
-        // It found the one.
+        // One commit was found.
         assert_eq!(open_after(&[("d", Exit::Done)]), [""; 0]);
     }
 

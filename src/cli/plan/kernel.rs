@@ -89,7 +89,7 @@ pub(super) fn parse_kernel(
     }))
 }
 
-/// Options of `pinwise bench kernel` that make no sense here.
+/// Options of `pinwise bench kernel` that do not apply here.
 fn refuse(options: &KernelArgs, args: &CompareArgs) -> anyhow::Result<()> {
     if options.list {
         bail!("--kernel: --list lists kernels; name one here (pinwise bench kernel --list)");

@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 
-use super::{locate, parse, text_of};
+use super::{locate, parse, read_recipe};
 use crate::cli::args::CompareArgs;
 use crate::cli::surroundings::temporary_folder;
 use crate::cli::terminal::Terminal;
@@ -32,7 +32,7 @@ pub(in crate::cli) fn open(
     let Some(name) = &args.recipe else {
         return Ok(None);
     };
-    let recipe = parse(name, &text_of(name)?)?;
+    let recipe = parse(name, &read_recipe(name)?)?;
     let choices = recipe.choices(&args.sweeps()?).context("--parameter")?;
     if machine.is_simulated() {
         return open_simulated(&recipe, &choices).map(Some);

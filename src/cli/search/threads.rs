@@ -88,17 +88,17 @@ mod tests {
 
     #[test]
     fn numbers_lists_and_ranges() {
-        let of = |text: &str| parse(text, 96, "").unwrap();
-        assert_eq!(of("8"), [8]);
-        assert_eq!(of("16,4, 8,4"), [4, 8, 16]);
-        assert_eq!(of("max"), [96]);
+        let counts = |text: &str| parse(text, 96, "").unwrap();
+        assert_eq!(counts("8"), [8]);
+        assert_eq!(counts("16,4, 8,4"), [4, 8, 16]);
+        assert_eq!(counts("max"), [96]);
         let all = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
-        assert_eq!(of("1..96"), all);
-        assert_eq!(of("1.."), all);
-        assert_eq!(of("1..max"), all);
-        assert_eq!(of("5..7"), [5, 6, 7]);
-        assert_eq!(of("7..33"), [7, 8, 12, 16, 24, 32, 33]);
-        assert_eq!(of("5..5"), [5]);
+        assert_eq!(counts("1..96"), all);
+        assert_eq!(counts("1.."), all);
+        assert_eq!(counts("1..max"), all);
+        assert_eq!(counts("5..7"), [5, 6, 7]);
+        assert_eq!(counts("7..33"), [7, 8, 12, 16, 24, 32, 33]);
+        assert_eq!(counts("5..5"), [5]);
     }
 
     #[test]

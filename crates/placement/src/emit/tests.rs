@@ -195,7 +195,7 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
     let server = machine(SERVER);
     let placement = Placement::os_default();
     let realised = placement.realise(&server).unwrap();
-    let of = |tool, cpus, period_ms| {
+    let emit_limited = |tool, cpus, period_ms| {
         let period = std::time::Duration::from_millis(period_ms);
         let context = Context {
             limit: Some(CpuLimit::new(cpus, period).unwrap()),
@@ -203,7 +203,7 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
         };
         emit(&Target::new(tool), &realised, &server, &context)
     };
-    let line = |tool| of(tool, 1.5, 100).line();
+    let line = |tool| emit_limited(tool, 1.5, 100).line();
     assert_eq!(
         line(Tool::Docker),
         "docker run --rm -i --cpus=1.5 IMAGE ./prog"
@@ -212,7 +212,7 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
         line(Tool::SystemdRun),
         "systemd-run --wait --pipe --collect --same-dir -p CPUQuota=150% -- ./prog"
     );
-    let text = |tool| of(tool, 0.5, 20).text();
+    let text = |tool| emit_limited(tool, 0.5, 20).text();
     assert!(text(Tool::Podman).contains("--cpu-period=20000 --cpu-quota=10000 IMAGE"));
     assert!(text(Tool::Systemd).contains("CPUQuota=50%\nCPUQuotaPeriodSec=20ms\n"));
     assert!(text(Tool::CgroupV2).contains("echo 10000 20000 > /sys/fs/cgroup/pinwise/cpu.max"));
@@ -223,7 +223,7 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
     assert!(pod.contains("  limits:\n    cpu: 500m\n"), "{pod}");
     assert!(pod.contains("cpuCFSQuotaPeriod: 20ms"), "{pod}");
     for tool in Tool::ALL {
-        let emission = of(tool, 2.0, 100);
+        let emission = emit_limited(tool, 2.0, 100);
         let says_so = emission
             .unsupported
             .iter()

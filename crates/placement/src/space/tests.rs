@@ -153,12 +153,12 @@ fn multisets<T: Clone>(things: &[(usize, T)], total: usize) -> Vec<Vec<T>> {
 
 /// The same by total, from 1 on.
 fn group_by_size<T: Clone>(things: &[(usize, T)], most: usize) -> Vec<(usize, Vec<T>)> {
-    let of = |total| {
+    let sets_of_total = |total| {
         multisets(things, total)
             .into_iter()
             .map(move |set| (total, set))
     };
-    (1..=most).flat_map(of).collect()
+    (1..=most).flat_map(sets_of_total).collect()
 }
 
 /// Every machine of this many CPUs that is made of these cores.

@@ -43,8 +43,12 @@ impl Inputs {
         inputs.set(CPU, cpu, spread(&|r| r.cpu_s).unwrap_or(usual * cpu));
         if basis == Basis::Wall {
             let idle = lanes * mean(side, |r| r.wall_s)? - cpu;
-            let of = |r: &Repeat| lanes * r.wall_s.unwrap_or(f64::NAN) - r.cpu_s;
-            inputs.set(IDLE, idle, spread(&of).unwrap_or(usual * idle.abs()));
+            let idle_of_repeat = |r: &Repeat| lanes * r.wall_s.unwrap_or(f64::NAN) - r.cpu_s;
+            inputs.set(
+                IDLE,
+                idle,
+                spread(&idle_of_repeat).unwrap_or(usual * idle.abs()),
+            );
         }
         let hints = |r: &Repeat| r.hints;
         let accesses = |r: &Repeat| rest_of(r.accesses.unwrap_or(0.0), 1.0 - r.hints);

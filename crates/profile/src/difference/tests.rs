@@ -78,15 +78,18 @@ fn builds_and_versions_of_a_program_are_the_same() {
         scene.samples.frames[1].module = Some(2);
     }
     let (before, after) = (profile(before), profile(after));
-    let of = |profile, program| Side {
+    let side_with = |profile, program| Side {
         program,
         ..side(profile, 1.0)
     };
-    let found = Difference::between(of(&before, "./prog-1"), of(&after, "./prog-2"));
+    let found = Difference::between(
+        side_with(&before, "./prog-1"),
+        side_with(&after, "./prog-2"),
+    );
     assert_eq!(found.functions.len(), 2, "{:?}", found.functions);
     assert_eq!(found.nodes.len(), 2);
     // If the program's name is unknown, the names of its functions decide.
-    let found = Difference::between(of(&before, "sh"), of(&after, "sh"));
+    let found = Difference::between(side_with(&before, "sh"), side_with(&after, "sh"));
     assert_eq!(found.functions.len(), 2, "{:?}", found.functions);
 }
 
@@ -94,11 +97,11 @@ fn builds_and_versions_of_a_program_are_the_same() {
 fn longer_pauses_explain_the_time_in_them() {
     let before = profile(Scene::new("prog").waiting(&["main", "spin"], 1000));
     let after = profile(Scene::new("prog").waiting(&["main", "spin"], 1770));
-    let of = |profile, pause_ns| Side {
+    let side_with = |profile, pause_ns| Side {
         pause_ns: Some(pause_ns),
         ..side(profile, 1.0)
     };
-    let found = Difference::between(of(&before, 24.3), of(&after, 43.0));
+    let found = Difference::between(side_with(&before, 24.3), side_with(&after, 43.0));
     let sentence = found.pausing.unwrap().sentence();
     assert_eq!(
         sentence,

@@ -202,7 +202,7 @@ fn a_record_survives_json() {
     let text = serde_json::to_string(&record).unwrap();
     let back: ProfileRecord = pinwise_record::read(&text).unwrap();
     assert_eq!(back, record);
-    let profile = back.figures.profile().unwrap();
+    let profile = back.figures.to_profile().unwrap();
     assert_eq!(profile.total.samples, 1000);
     assert_eq!(profile.tree.total().samples, 1000);
     assert_eq!(profile.waits.samples, 760);

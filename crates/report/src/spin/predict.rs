@@ -367,18 +367,18 @@ mod tests {
 
     #[test]
     fn changes_are_printed_as_words() {
-        let of = |changes_at: &[u64]| CliffsRecord {
+        let cliffs = |changes_at: &[u64]| CliffsRecord {
             algorithm: "x".to_owned(),
             from_cpus: 1,
             to_cpus: 128,
             changes_at: changes_at.to_vec(),
         };
         assert_eq!(
-            changes(&of(&[2, 6, 17, 50])),
+            changes(&cliffs(&[2, 6, 17, 50])),
             "changes at 2, 6, 17 and 50 CPUs"
         );
-        assert_eq!(changes(&of(&[2])), "changes at 2 CPUs");
+        assert_eq!(changes(&cliffs(&[2])), "changes at 2 CPUs");
         let all: Vec<u64> = (2..=128).collect();
-        assert_eq!(changes(&of(&all)), "grows with every CPU");
+        assert_eq!(changes(&cliffs(&all)), "grows with every CPU");
     }
 }

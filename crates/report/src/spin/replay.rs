@@ -138,7 +138,7 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     };
     let s = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |s| format!("{s:.2} s"));
     let us = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| seconds(us * 1e-6));
-    let of = |figure: fn(&ReplayMeasured) -> f64| cell.measured.as_ref().map(figure);
+    let measured = |figure: fn(&ReplayMeasured) -> f64| cell.measured.as_ref().map(figure);
     let quartiles = cell.measured.as_ref().map_or_else(String::new, |m| {
         format_range(m.lateness_low_us, m.lateness_high_us)
     });
@@ -150,9 +150,9 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     vec![
         format!("{at_ms} ms"),
         s(cell.predicted.seconds_per_100_items),
-        s(of(|m| m.seconds_per_100_items)),
+        s(measured(|m| m.seconds_per_100_items)),
         us(cell.predicted.lateness_us),
-        us(of(|m| m.lateness_us)),
+        us(measured(|m| m.lateness_us)),
         quartiles,
         error,
     ]

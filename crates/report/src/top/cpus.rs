@@ -5,7 +5,7 @@
 
 use super::cut::{pad_left_aligned, right, safe};
 use super::table::glyph;
-use super::{Piece, Row, Tone};
+use super::{Focus, Piece, Row, Tone, View};
 use crate::style::width;
 use pinwise_record::{CpuState, TopCpu, TopRecord};
 
@@ -58,22 +58,16 @@ pub(super) struct CpuRows {
 }
 
 impl CpuRows {
-    /// CPUs in at most this many rows, if any size of cells allows it. `is_focused`: names matter
-    /// more than rows.
-    pub(super) fn new(
-        record: &TopRecord,
-        width: usize,
-        most: usize,
-        is_focused: bool,
-        ascii: bool,
-    ) -> Self {
+    /// Lays out CPUs in at most this many rows, if any size of cells allows it. If CPUs have the
+    /// focus, names matter more than rows.
+    pub(super) fn new(record: &TopRecord, view: &View, width: usize, max_rows: usize) -> Self {
         let groups = groups(record);
-        let grids = Grid::candidates(&groups, width, ascii);
-        let fits = |grid: &&Grid| grid.count(&groups) <= most;
+        let grids = Grid::candidates(&groups, width, view.ascii);
+        let fits = |grid: &&Grid| grid.count(&groups) <= max_rows;
         let named = |grid: &&Grid| grid.cell == Cell::Named;
-        let grid = match is_focused {
-            true => grids.iter().rfind(named).or(grids.last()),
-            false => grids.iter().find(fits).or(grids.last()),
+        let grid = match view.focus {
+            Focus::Cpus => grids.iter().rfind(named).or(grids.last()),
+            Focus::Threads => grids.iter().find(fits).or(grids.last()),
         };
         Self {
             rows: grid.map(|grid| grid.rows(&groups)).unwrap_or_default(),

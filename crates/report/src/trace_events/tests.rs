@@ -43,19 +43,19 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
 }
 
 fn inside(fields: &[(u64, Value)], wanted: u64) -> Vec<Vec<u8>> {
-    let of = |(field, value): &(u64, Value)| match value {
+    let read_field = |(field, value): &(u64, Value)| match value {
         Value::Bytes(bytes) if *field == wanted => Some(bytes.clone()),
         _ => None,
     };
-    fields.iter().filter_map(of).collect()
+    fields.iter().filter_map(read_field).collect()
 }
 
 fn number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
-    let of = |(field, value): &(u64, Value)| match value {
+    let read_field = |(field, value): &(u64, Value)| match value {
         Value::Number(number) if *field == wanted => Some(*number),
         _ => None,
     };
-    fields.iter().find_map(of)
+    fields.iter().find_map(read_field)
 }
 
 fn events() -> Vec<Event> {

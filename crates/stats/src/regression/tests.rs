@@ -74,22 +74,22 @@ fn suites_without_a_change_rarely_raise_an_alarm() {
 #[test]
 fn a_slow_down_rarely_passes_and_is_found() {
     let mut chance = ChaCha8Rng::seed_from_u64(2);
-    let of = |effect: f64, chance: &mut ChaCha8Rng| -> Vec<Standing> {
+    let judge_hundred = |effect: f64, chance: &mut ChaCha8Rng| -> Vec<Standing> {
         (0..100)
             .map(|_| judge_benchmark(effect, 0.02, 6, 60, chance))
             .collect()
     };
     let count = |all: &[Standing], wanted: Standing| all.iter().filter(|s| **s == wanted).count();
-    let at_limit = of(DELTA, &mut chance);
+    let at_limit = judge_hundred(DELTA, &mut chance);
     assert!(count(&at_limit, Standing::Passed) < 10, "{at_limit:?}");
     // An estimate beyond the limit is not certain.
     assert!(count(&at_limit, Standing::Slower) < 10, "{at_limit:?}");
-    let slow = of(2.0 * DELTA, &mut chance);
+    let slow = judge_hundred(2.0 * DELTA, &mut chance);
     assert!(count(&slow, Standing::Slower) > 90, "{slow:?}");
     assert_eq!(count(&slow, Standing::Passed), 0);
-    let same = of(0.0, &mut chance);
+    let same = judge_hundred(0.0, &mut chance);
     assert!(count(&same, Standing::Passed) > 80, "{same:?}");
-    let fast = of(-2.0 * DELTA, &mut chance);
+    let fast = judge_hundred(-2.0 * DELTA, &mut chance);
     let good = count(&fast, Standing::Faster) + count(&fast, Standing::Passed);
     assert!(good > 95, "{fast:?}");
 }

@@ -366,11 +366,11 @@ pub fn interval(law: &[Normal], tail: f64, widening: f64) -> (f64, f64) {
 #[must_use]
 pub fn shortfall(differences: &[Normal], widening: f64) -> f64 {
     let width = widening.sqrt();
-    let of = |d: &Normal| {
+    let loss = |d: &Normal| {
         let (sd, z) = (d.sd * width, -d.mean / (d.sd * width));
         d.weight * sd * (normal::density(z) + z * normal::upper_tail(-z))
     };
-    differences.iter().map(of).sum()
+    differences.iter().map(loss).sum()
 }
 
 /// Probability that a difference lies below a bound, variances widened by a
