@@ -385,6 +385,12 @@ test.each([
       colorScheme,
     });
     expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+    // One row of controls stands above the picture; on a phone the rest folds.
+    const tools = page.locator('.timeline .tools');
+    expect((await tools.boundingBox())!.height).toBeLessThan(70);
+    const more = page.getByRole('button', { name: 'More' });
+    if (await more.isVisible()) await more.click();
+    expect(await page.getByLabel('Find thread').isVisible()).toBe(true);
     const row = page
       .getByRole('region', { name: /longest of|Waits, the longest/ })
       .locator('tbody tr')

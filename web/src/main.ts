@@ -95,7 +95,7 @@ function header(source: Source): HTMLElement {
       ),
       h('a', { href: '#/fleet' }, 'Fleet'),
     ),
-    h('label.theme', 'Theme ', select),
+    h('label.theme', h('span', 'Theme '), select),
   );
 }
 

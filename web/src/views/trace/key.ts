@@ -81,7 +81,7 @@ function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
   const mark = (words: string): HTMLElement => h('span', words);
   return [
     scene.slices && colourOf(state) === 'thread'
-      ? swatch(colours.series[0]!, 'share of time, where slices are too narrow')
+      ? swatch(colours.series[0]!, 'share of time, of narrow slices')
       : null,
     scene.waits?.count ? swatch(colours.worse, 'strip above: queued') : null,
     knowsOthers(scene) ? mark('hatched: other programs') : null,

@@ -113,12 +113,12 @@ export function timeline(
     'figure.chart.timeline',
     { data: { chart: 'Timeline' } },
     tools.element,
-    parts.seen,
     parts.colours,
     map.element,
     scroller,
     grip,
     tip,
+    parts.seen,
     parts.status,
     parts.selected,
     h('figcaption.muted', summary),
@@ -173,7 +173,7 @@ function elements() {
     seen: h('p.muted.status'),
     status: h('p.place', { role: 'status', aria: { live: 'polite' } }),
     tip: h('div.tip', { hidden: true, aria: { hidden: 'true' } }),
-    colours: h('div'),
+    colours: h('div.colours'),
     selected: h('div.selected'),
   };
 }

@@ -66,49 +66,87 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
     search.sync();
   };
   sync();
-  return {
-    element: h(
-      'div.tools',
-      { role: 'group', aria: { label: 'Timeline' } },
-      scene.slices ? h('label', 'Rows ', rows) : null,
-      scene.slices ? h('label', 'Colour by ', colours) : null,
+  const element = h(
+    'div.tools',
+    { role: 'group', aria: { label: 'Timeline' } },
+    scene.slices ? h('label', h('span', 'Rows '), rows) : null,
+    scene.slices ? h('label', h('span', 'Colour by '), colours) : null,
+    ...zooms(handle),
+  );
+  const more = h(
+    'button.more-tools',
+    { aria: { expanded: 'false' }, onclick: () => open() },
+    'More',
+  );
+  const open = (is = !element.classList.contains('open')): void => {
+    element.classList.toggle('open', is);
+    more.setAttribute('aria-expanded', String(is));
+  };
+  element.append(
+    more,
+    h(
+      'div.rest',
       scene.slices ? search.element : null,
-      h('span.steps', ...steps(handle)),
+      ...steps(handle),
       link && copyButton(link, 'the address of what is shown', 'Copy link'),
     ),
+  );
+  return {
+    element,
     chooseRows,
-    focusSearch: search.focus,
+    focusSearch: () => {
+      open(true);
+      search.focus();
+    },
     sync,
   };
 }
 
-function steps(handle: Handle): HTMLElement[] {
-  const { scene, state } = handle;
-  const button = (name: string, act: () => void): HTMLElement =>
-    h(
-      'button',
-      {
-        onclick: () => {
-          act();
-          handle.refresh();
-        },
+/** A button that changes what is seen; `sign` stands for a long name. */
+const step = (
+  handle: Handle,
+  name: string,
+  act: () => void,
+  sign = name,
+): HTMLElement =>
+  h(
+    'button',
+    {
+      title: sign === name ? '' : name,
+      aria: { label: name },
+      onclick: () => {
+        act();
+        handle.refresh();
       },
-      name,
-    );
+    },
+    sign,
+  );
+
+function zooms(handle: Handle): HTMLElement[] {
+  const { scene, state } = handle;
   const zoom = (factor: number): void => {
     const middle = (state.window.from + state.window.to) / 2;
     state.window = zoomWindow(state.window, factor, middle, scene.span);
   };
+  return [
+    step(handle, 'Zoom in', () => zoom(0.5), '+'),
+    step(handle, 'Zoom out', () => zoom(2), '−'),
+  ];
+}
+
+function steps(handle: Handle): HTMLElement[] {
+  const { scene, state } = handle;
   const pan = (share: number): void => {
     state.window = panWindow(state.window, share, scene.span);
   };
+  const whole = (): void => {
+    state.window = { from: 0, to: scene.span };
+  };
   return [
-    button('Zoom in', () => zoom(0.5)),
-    button('Zoom out', () => zoom(2)),
-    button('Earlier', () => pan(-0.5)),
-    button('Later', () => pan(0.5)),
-    button('Whole trace', () => (state.window = { from: 0, to: scene.span })),
-    button('Select what is seen', () => {
+    step(handle, 'Earlier', () => pan(-0.5), '←'),
+    step(handle, 'Later', () => pan(0.5), '→'),
+    step(handle, 'Whole trace', whole, 'Whole'),
+    step(handle, 'Select what is seen', () => {
       state.selection = { ...state.window };
       handle.select();
     }),
@@ -122,7 +160,7 @@ function finder(handle: Handle): {
   sync(): void;
 } {
   const { scene, state } = handle;
-  const input = h('input', { type: 'search', placeholder: 'name or number' });
+  const input = h('input', { type: 'search', placeholder: 'Find thread' });
   const status = h('span.muted.status', { role: 'status' });
   const sync = (): void => {
     if (input.value !== state.find) input.value = state.find;
@@ -150,7 +188,12 @@ function finder(handle: Handle): {
     handle.refresh();
   });
   return {
-    element: h('span.finder', h('label', 'Find thread ', input), ' ', status),
+    element: h(
+      'span.finder',
+      h('label', h('span.offscreen', 'Find thread by name or number'), input),
+      ' ',
+      status,
+    ),
     focus: () => input.focus(),
     sync,
   };
