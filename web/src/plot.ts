@@ -4,7 +4,13 @@
 
 import { visible } from './dom';
 import { finite } from './numbers';
-import { decadeTicks, evenTicks, ratioLabel, ratioTicks } from './scales';
+import {
+  decadeTicks,
+  evenTicks,
+  factorLabel,
+  ratioLabel,
+  ratioTicks,
+} from './scales';
 
 export const COLOURS = {
   text: 'var(--text)',
@@ -90,11 +96,17 @@ export interface Axis {
   label?: (value: number) => string;
 }
 
-/** An axis of ratios, labelled as changes. */
+/** An axis of ratios, labelled as changes; as factors if it spans a large one. */
 export const ratioAxis = (
   title: string,
   ends: readonly [number, number],
-): Axis => ({ title, type: 'log', ends, ticks: ratioTicks, label: ratioLabel });
+): Axis => ({
+  title,
+  type: 'log',
+  ends,
+  ticks: ratioTicks,
+  label: ends[1] > 5 || ends[0] < 1 / 5 ? factorLabel : ratioLabel,
+});
 
 /** Named rows from the top: row 0 first. Values between rows stay free for dots. */
 export interface Rows {

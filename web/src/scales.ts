@@ -32,11 +32,18 @@ export function ratioTicks(low: number, high: number, most: number): number[] {
   );
 }
 
+/** From here on a factor is read more easily than per cent. */
+export const isFactor = (ratio: number): boolean => ratio >= 3;
+
+/** "×3", "÷4". */
+export const factorLabel = (ratio: number): string => {
+  const [sign, factor] = ratio < 1 ? ['÷', 1 / ratio] : ['×', ratio];
+  return `${sign}${Number(factor.toPrecision(3))}`;
+};
+
 /** "+5 %", "−0.5 %"; from threefold on "×3", "÷4". */
 export function ratioLabel(ratio: number): string {
-  const trim = (value: number): string => String(Number(value.toPrecision(3)));
-  if (ratio >= 3) return `×${trim(ratio)}`;
-  if (ratio <= 1 / 3) return `÷${trim(1 / ratio)}`;
+  if (isFactor(ratio) || isFactor(1 / ratio)) return factorLabel(ratio);
   const percent = Number(((ratio - 1) * 100).toFixed(2));
   if (percent === 0) return '0 %';
   return `${percent < 0 ? '−' : '+'}${Math.abs(percent)} %`;

@@ -14,6 +14,7 @@ import type { Page } from '../../view';
 import { topologyOf } from '../machine/at-hand';
 import { type Machine, readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
+import { wordsOf } from './disagreement';
 import { type ArmLine, adviceGroups } from './shape';
 import { filterMap } from '../../lists';
 
@@ -53,8 +54,7 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
       onclick: () => choose(name),
     },
     h('span.arm-name', name),
-    contrast?.effect?.text &&
-      h('span.muted.number', ` ${contrast.effect.text}`),
+    contrast && h('span.muted.number', ` ${wordsOf(contrast.effect).change}`),
   );
 }
 

@@ -1,10 +1,11 @@
 // The figures that withhold a verdict, as rows below the arm whose verdict it is.
 
 import { list } from '../../fields';
-import { change } from '../../format';
+import { change, span } from '../../format';
 import { filterMap } from '../../lists';
 import { finite } from '../../numbers';
 import type { ContrastRecord, EffectRecord, Maybe } from '../../records';
+import { factorLabel, isFactor } from '../../scales';
 
 /** What is drawn of an arm, as far as it is changed here. */
 interface Row {
@@ -41,13 +42,19 @@ export function ratiosOf(
   };
 }
 
-/** The words of an effect. */
-export const wordsOf = (
-  effect: Maybe<EffectRecord>,
-): { change: string; interval: string } => ({
-  change: effect?.text ?? '',
-  interval: effect?.interval ?? '',
-});
+/** The words of an effect, factors instead of hundreds of per cent. */
+export function wordsOf(effect: Maybe<EffectRecord>): {
+  change: string;
+  interval: string;
+} {
+  const ratios = ratiosOf(effect);
+  if (!ratios || !isFactor(ratios.ratio))
+    return { change: effect?.text ?? '', interval: effect?.interval ?? '' };
+  return {
+    change: factorLabel(ratios.ratio),
+    interval: span(ratios.low, ratios.high, factorLabel) ?? '',
+  };
+}
 
 /** Rows to draw below an undecided arm, whose verdict they withhold; none of others. */
 export function disagreeing<Line extends Row>(

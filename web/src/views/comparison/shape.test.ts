@@ -16,6 +16,7 @@ import {
   spreadDots,
 } from './shape';
 import { quantile } from '../../numbers';
+import { wordsOf } from './disagreement';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
 const run = (
@@ -326,4 +327,17 @@ test('what an arm had beside its placement is said in words', () => {
   expect(settingText({ is_exclusive: true, policy: 'batch', beside })).toBe(
     'cpuset of its own (Kubernetes: a Guaranteed pod, static policy), policy batch, beside noise: stress-ng --cpu 1',
   );
+});
+
+test('threefold and more is a factor in words', () => {
+  const effect = { value: 1612, low: 1537, high: 1699, text: '+1612 %' };
+  expect(wordsOf(effect)).toEqual({
+    change: '×17.1',
+    interval: '×16.4 to ×18',
+  });
+  const small = { value: 120, text: '+120 %', interval: '+110 to +130 %' };
+  expect(wordsOf(small)).toEqual({
+    change: '+120 %',
+    interval: '+110 to +130 %',
+  });
 });

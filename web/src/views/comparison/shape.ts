@@ -416,10 +416,11 @@ export function quantileRows(
     });
 }
 
-const words = (effect: EffectRecord | null | undefined): string | null =>
-  effect?.text
-    ? effect.text + (effect.interval ? ` (${effect.interval})` : '')
-    : null;
+function words(effect: EffectRecord | null | undefined): string | null {
+  const { change, interval } = wordsOf(effect);
+  if (!change) return null;
+  return change + (interval ? ` (${interval})` : '');
+}
 
 /** A contrast by another judge; null if that was not asked for. */
 const judgedWords = (contrast: ContrastRecord, judge: string): string | null =>
