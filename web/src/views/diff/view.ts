@@ -27,10 +27,10 @@ export function diffView(record: AnyRecord, _page: Page): View {
   const caveats = diff.caveats ?? [];
   return stack('article', '', [
     h('p.verdict', diff.sentence ?? ''),
+    plot,
     caveats.length > 0 && h('ul.caveats', ...caveats.map((c) => h('li', c))),
     sides(diff),
     machineChanges(diff),
-    plot,
     section('Figures', figureTable(diff)),
   ]);
 }
