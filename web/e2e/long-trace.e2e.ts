@@ -63,7 +63,7 @@ test('the answer stands before the timeline is read', async () => {
   expect(seen.hasTimeline).toBe(false);
   expect(seen.text).toContain('Reading 120,000 slices …');
   expect(seen.text).toContain(SENTENCE);
-  for (const heading of ['Findings', 'Figures', 'Longest waits', 'Threads'])
+  for (const heading of ['Figures', 'Longest waits', 'Threads'])
     expect(seen.text).toContain(heading);
   expect(await page.locator('.reading').count()).toBe(0);
   await page

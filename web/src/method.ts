@@ -21,6 +21,16 @@ export const findingsPart = (
     ),
   );
 
+/** The findings after the first, which is the headline; null without. */
+export const furtherFindings = (
+  findings: Maybe<readonly Finding[]>,
+): HTMLElement | null => {
+  const others = (findings ?? []).slice(1);
+  return others.length > 0
+    ? section('Further findings', findingList(others, ''))
+    : null;
+};
+
 /** What to do, below a verdict. */
 export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
   advice

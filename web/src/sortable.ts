@@ -90,7 +90,8 @@ export function sortableTable(first: SortableTable): {
     const { name, class: align } = headOf(c);
     const button = h('button.sort', name);
     button.addEventListener('click', () => {
-      isDescending = column === at && !isDescending;
+      // Of figures the largest are looked for.
+      isDescending = column === at ? !isDescending : align === 'number';
       column = at;
       draw();
     });

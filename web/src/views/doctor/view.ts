@@ -2,22 +2,23 @@
 
 import { h, visible } from '../../dom';
 import { count } from '../../format';
+import { adviceLine, furtherFindings } from '../../method';
 import type { Doctor } from '../../records';
 import type { AnyRecord } from '../../source';
 import { type View, stack } from '../../view';
-import { facts, findingList, section } from '../../words';
+import { facts } from '../../words';
 
 const words = (check: string): string => visible(check.replaceAll('_', ' '));
 
 /** Draws a `pinwise.doctor/1`. */
 export function doctorView(record: AnyRecord): View {
   const { findings, passed, unavailable } = record as Doctor;
-  const [worst, ...others] = findings ?? [];
+  const worst = findings?.[0];
   const unchecked = Object.entries(unavailable ?? {});
   return stack('article', '', [
     h('p.verdict', worst?.sentence ?? 'Nothing here distorts measurements.'),
-    worst?.advice && h('p.advice-line', `→ ${worst.advice}`),
-    others.length > 0 && section('Further findings', findingList(others, '')),
+    adviceLine(worst?.advice),
+    furtherFindings(findings),
     passed?.length
       ? h(
           'details',

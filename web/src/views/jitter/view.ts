@@ -2,12 +2,12 @@
 
 import { chart } from '../../chart';
 import { h } from '../../dom';
-import { adviceLine } from '../../method';
+import { adviceLine, furtherFindings } from '../../method';
 import type { JitterRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
-import { facts, findingList, hostFacts, section } from '../../words';
+import { facts, hostFacts, section } from '../../words';
 import { causeTable, cpuTable, longestChart, verdict } from './shape';
 
 /** Draws a `pinwise.jitter/1`. */
@@ -15,19 +15,18 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const record = any as JitterRecord;
   const set = record.isolation ?? {};
   const unknown = record.causes_unavailable;
-  const others = (record.findings ?? []).slice(1);
   return stack('article', '', [
     h('p.verdict', verdict(record)),
     adviceLine(record.findings?.[0]?.advice),
+    record.longest?.length ? chart(longestChart(record)) : null,
     section('CPUs', tableElement(cpuTable(record))),
-    others.length > 0 && section('Further findings', findingList(others, '')),
+    furtherFindings(record.findings),
     section(
       'Causes',
       unknown
         ? h('p', `Unknown: ${unknown}.`)
         : tableElement(causeTable(record)),
     ),
-    record.longest?.length ? chart(longestChart(record)) : null,
     section(
       'How it was measured',
       facts({

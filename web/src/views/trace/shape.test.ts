@@ -298,20 +298,6 @@ group('figures', () => {
       ['server 7', 'events (poll, epoll, select)', '1', '25.0 %'],
     ]);
   });
-
-  test('sort with the unknown last, either way', () => {
-    const rows = [
-      { thread: 1, name: 'b', cpu_s: 1, wait_s: null },
-      { thread: 2, name: 'a', cpu_s: 2, wait_s: 1 },
-      { thread: 3, name: 'c', cpu_s: 3, wait_s: 2 },
-    ];
-    const [name, , wait] = shape.THREAD_COLUMNS;
-    const order = (column: shape.SortableColumn, isReversed: boolean) =>
-      shape.sortRows(rows, column, isReversed).map((row) => row.thread);
-    expect(order(name!, false)).toEqual([2, 1, 3]);
-    expect(order(wait!, false)).toEqual([3, 2, 1]);
-    expect(order(wait!, true)).toEqual([2, 3, 1]);
-  });
 });
 
 group('interrupts', () => {
@@ -356,6 +342,25 @@ group('interrupts', () => {
   test('are left out where nobody asked', () => {
     expect(shape.interruptTable({})).toBeNull();
   });
+});
+
+test('functions that wait for a lock are rows with shares and times', () => {
+  const thread = (first: number, second: number) => ({
+    places: [
+      { what: 'mutex', place: 'push', looks: first },
+      { what: 'mutex', place: 'log', looks: second },
+      { what: 'condition', place: 'idle', looks: 9 },
+    ],
+  });
+  const record = {
+    blocked: [{ threads: [thread(1, 2), thread(2, 3)] }],
+    findings: [{ check: 'lock_waits', evidence: { seconds: 4 } }],
+  };
+  expect(shape.lockTable(record)?.rows).toEqual([
+    ['log', '62 %', '2.50 s'],
+    ['push', '38 %', '1.50 s'],
+  ]);
+  expect(shape.lockTable({ blocked: [] })).toBeNull();
 });
 
 group('memory', () => {

@@ -1,7 +1,9 @@
 // A trace in figures: what is shown above and below the timeline.
 
 import { bytes, count, percent, seconds, wholeNumber } from '../../format';
+import { groupBy } from '../../lists';
 import type {
+  BlockedPlace,
   LowerBound,
   Maybe,
   MigrationCounts,
@@ -10,6 +12,7 @@ import type {
   TraceRecord,
   WaitCauses,
 } from '../../records';
+import { type SortableTable, figureCell } from '../../sortable';
 import { type Table, numberColumns } from '../../table';
 import { type Facts, causeName } from '../../words';
 import { finite, given } from '../../numbers';
@@ -196,6 +199,32 @@ export function blockedTable({ blocked }: TraceRecord): Table | null {
   };
 }
 
+/** Functions in which threads waited for a lock, the most frequent first; null if none is known. */
+export function lockTable({ blocked, findings }: TraceRecord): Table | null {
+  const places = (blocked ?? [])
+    .flatMap(({ threads }) => threads ?? [])
+    .flatMap((thread) => thread.places ?? [])
+    .filter(({ what, place }) => what === 'mutex' && place);
+  const looksOf = (all: readonly BlockedPlace[]): number =>
+    all.reduce((sum, { looks }) => sum + (looks ?? 0), 0);
+  const all = looksOf(places);
+  if (all === 0) return null;
+  const waited = findings?.find(({ check }) => check === 'lock_waits')
+    ?.evidence?.['seconds'];
+  const shares = [...groupBy(places, ({ place }) => place!)]
+    .map(([place, at]) => [place, looksOf(at) / all] as const)
+    .sort((a, b) => b[1] - a[1]);
+  return {
+    caption: `Where threads waited for a lock, in ${count(all, 'look')}`,
+    columns: ['Function', ...numberColumns('Share', 'Time, about')],
+    rows: shares.map(([place, share]) => [
+      place,
+      percent(share, 0),
+      given(waited, (time) => seconds(time * share)),
+    ]),
+  };
+}
+
 export function sharingTable(record: TraceRecord): Table | null {
   return parts(
     'Who caused avoidable SMT sharing',
@@ -251,67 +280,37 @@ export function interruptTable({ interrupts }: TraceRecord): Table | null {
   };
 }
 
-export interface SortableColumn {
-  name: string;
-  isNumber?: boolean;
-  /** What rows are sorted by: numbers largest first, text by the alphabet. */
-  value(row: ThreadRecord): Maybe<number | string>;
-  text(row: ThreadRecord): string;
+/** The threads, those with most CPU time first. */
+export function threadTable(record: TraceRecord): SortableTable {
+  const left = record.threads_left_out ?? 0;
+  return {
+    caption: `Threads${left ? `; ${count(left, 'thread')} with less CPU time left out` : ''}`,
+    columns: [
+      'Thread',
+      ...numberColumns(
+        'CPU time',
+        'Waited',
+        'Switches',
+        'Preempted',
+        'Moves',
+        'Shared a core',
+      ),
+      'CPUs, longest first',
+      'Allowed',
+    ],
+    rows: (record.threads ?? []).map((row) => [
+      { text: `${row.name ?? ''} ${row.thread ?? ''}`.trim() },
+      figureCell(row.cpu_s, seconds),
+      figureCell(row.wait_s, seconds),
+      figureCell(row.switches, wholeNumber),
+      figureCell(row.preemptions, wholeNumber),
+      figureCell(allMigrations(row.migrations), wholeNumber),
+      figureCell(row.shared_s, seconds),
+      { text: cpusInWords(row), sort: row.cpus?.[0]?.cpu ?? null },
+      { text: row.allowed ?? '–' },
+    ]),
+  };
 }
-
-export const THREAD_COLUMNS: readonly SortableColumn[] = [
-  {
-    name: 'Thread',
-    value: (row) => row.name,
-    text: (row) => `${row.name ?? ''} ${row.thread ?? ''}`.trim(),
-  },
-  {
-    name: 'CPU time',
-    isNumber: true,
-    value: (row) => row.cpu_s,
-    text: (row) => seconds(row.cpu_s),
-  },
-  {
-    name: 'Waited',
-    isNumber: true,
-    value: (row) => row.wait_s,
-    text: (row) => seconds(row.wait_s),
-  },
-  {
-    name: 'Switches',
-    isNumber: true,
-    value: (row) => row.switches,
-    text: (row) => wholeNumber(row.switches),
-  },
-  {
-    name: 'Preempted',
-    isNumber: true,
-    value: (row) => row.preemptions,
-    text: (row) => wholeNumber(row.preemptions),
-  },
-  {
-    name: 'Moves',
-    isNumber: true,
-    value: (row) => allMigrations(row.migrations),
-    text: (row) => wholeNumber(allMigrations(row.migrations)),
-  },
-  {
-    name: 'Shared a core',
-    isNumber: true,
-    value: (row) => row.shared_s,
-    text: (row) => seconds(row.shared_s),
-  },
-  {
-    name: 'CPUs, longest first',
-    value: (row) => row.cpus?.[0]?.cpu,
-    text: (row) => cpusInWords(row),
-  },
-  {
-    name: 'Allowed',
-    value: (row) => row.allowed,
-    text: (row) => row.allowed ?? '–',
-  },
-];
 
 function cpusInWords(row: ThreadRecord): string {
   const cpus = row.cpus ?? [];
@@ -324,25 +323,6 @@ function cpusInWords(row: ThreadRecord): string {
   return (
     first.join(', ') + (cpus.length > 4 ? ` and ${cpus.length - 4} more` : '')
   );
-}
-
-/** Rows in the order of a column; what is not known comes last, either way. */
-export function sortRows(
-  rows: readonly ThreadRecord[],
-  column: SortableColumn,
-  isReversed: boolean,
-): ThreadRecord[] {
-  const turn = isReversed ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [x, y] = [column.value(a) ?? null, column.value(b) ?? null];
-    if (x === null || y === null)
-      return Number(x === null) - Number(y === null);
-    const order =
-      typeof x === 'number' && typeof y === 'number'
-        ? y - x
-        : String(x).localeCompare(String(y), 'en');
-    return turn * order;
-  });
 }
 
 /** Places of the longest waits, the longest first. */

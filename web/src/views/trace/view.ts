@@ -2,17 +2,18 @@
 
 import './trace.css';
 
-import { fill, h, visible } from '../../dom';
+import { fill, h } from '../../dom';
 import { count, seconds } from '../../format';
 import { filterMap } from '../../lists';
 import { finite } from '../../numbers';
-import type { ThreadRecord, TraceRecord } from '../../records';
+import type { TraceRecord } from '../../records';
+import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
-import { adviceLine } from '../../method';
+import { adviceLine, furtherFindings } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
-import { facts, findingList, hostFacts, section } from '../../words';
+import { facts, hostFacts, section } from '../../words';
 import { topologyOf } from '../machine/at-hand';
 import { CAUSE_WORDS, moment } from './describe';
 import { fromParams } from './address';
@@ -23,8 +24,6 @@ import { type Timeline, timeline } from './timeline';
 
 /** Waits listed in the table. */
 const MAX_WAITS = 50;
-/** Threads listed before one asks for more. */
-const FEW_THREADS = 30;
 /** From this many slices on, the rest of the page is shown before they are read. */
 const MANY_SLICES = 50_000;
 
@@ -53,15 +52,21 @@ export function traceView(any: AnyRecord, page: Page): View {
     shape.interruptTable(record),
     shape.memoryTable(record),
   ];
-  const element = h(
-    'article',
+  const locks = shape.lockTable(record);
+  const answer = [
     h('p.verdict', shape.verdict(record)),
     adviceLine(record.findings?.[0]?.advice),
+  ];
+  const element = h(
+    'article',
+    ...(locks
+      ? [h('div.answer', h('div', ...answer), tableElement(locks))]
+      : answer),
     section('Timeline', slot),
-    section('Findings', findingList(record.findings, 'No findings.')),
+    furtherFindings(record.findings),
     section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
     waits,
-    section('Threads', threadTable(record)),
+    section('Threads', sortableTable(shape.threadTable(record)).element),
     use(record),
     section('How it was traced', facts(hostFacts(record.host)), notes(record)),
   );
@@ -204,79 +209,4 @@ function use(record: TraceRecord): HTMLElement | null {
   const [cpus, cores] = [shape.cpuTable(record), shape.coreTable(record)];
   if (!cpus && !cores) return null;
   return section('CPUs and cores', optional(cpus), optional(cores));
-}
-
-/** A table that sorts by the column whose heading is pressed. */
-function threadTable(record: TraceRecord): HTMLElement {
-  const rows = record.threads ?? [];
-  if (rows.length === 0) return h('p.muted', 'No thread was seen.');
-  let by = 1;
-  let isReversed = false;
-  let shown = FEW_THREADS;
-  const body = h('tbody');
-  const more = h(
-    'button',
-    {
-      onclick: () => {
-        shown = rows.length;
-        fill();
-      },
-    },
-    `Show all ${count(rows.length, 'thread')}`,
-  );
-  const heads = shape.THREAD_COLUMNS.map((column, at) => {
-    const press = h(
-      'button',
-      {
-        onclick: () => {
-          isReversed = at === by && !isReversed;
-          by = at;
-          fill();
-        },
-      },
-      column.name,
-    );
-    return h(
-      'th',
-      { scope: 'col', class: column.isNumber ? 'number' : '' },
-      press,
-    );
-  });
-  const fill = (): void => {
-    heads.forEach((head, at) => {
-      const isDown = Boolean(shape.THREAD_COLUMNS[at]!.isNumber) !== isReversed;
-      if (at === by)
-        head.setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
-      else head.removeAttribute('aria-sort');
-      head.firstChild!.textContent =
-        shape.THREAD_COLUMNS[at]!.name +
-        (at === by ? (isDown ? ' ▾' : ' ▴') : '');
-    });
-    const sorted = shape.sortRows(rows, shape.THREAD_COLUMNS[by]!, isReversed);
-    body.replaceChildren(...sorted.slice(0, shown).map(threadRow));
-    more.hidden = shown >= rows.length;
-  };
-  fill();
-  const left = record.threads_left_out ?? 0;
-  const caption = `Threads: press a heading to sort${left ? `; ${count(left, 'thread')} with less CPU time left out` : ''}`;
-  return h(
-    'div',
-    h(
-      'div.scroll.sortable',
-      { role: 'region', tabIndex: 0, aria: { label: 'Table of threads' } },
-      h('table', h('caption', caption), h('thead', h('tr', ...heads)), body),
-    ),
-    more,
-  );
-}
-
-function threadRow(row: ThreadRecord): HTMLElement {
-  const cells = shape.THREAD_COLUMNS.map((column, at) => {
-    const text = visible(column.text(row));
-    const names = column.isNumber ? 'number' : '';
-    return at === 0
-      ? h('th', { scope: 'row' }, text)
-      : h('td', { class: names }, text);
-  });
-  return h('tr', ...cells);
 }
