@@ -56,8 +56,11 @@ describe('views of many records', () => {
   test('the fleet names the node that stands out', async () => {
     const { page } = await open(reportOf(fleet()), { hash: '#/fleet' });
     await settle(page);
-    expect(await page.locator('.findings li').first().textContent()).toMatch(
-      /^node5: .* 1\.[78]\d times the median of its group of 6/,
+    expect(await page.locator('p.verdict').textContent()).toMatch(
+      /^6 hosts .* is node5: .* ×1\.[78]\d their median\.$/,
+    );
+    expect(await page.locator('.fleet tbody th').first().textContent()).toBe(
+      'node5',
     );
   });
 

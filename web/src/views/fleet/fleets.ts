@@ -3,7 +3,8 @@
 import { h } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
-import { section, shellWords, recordHref } from '../../words';
+import { tableElement } from '../../table';
+import { recordLink, section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { addressOf } from '../history/shape';
 
@@ -54,8 +55,6 @@ export async function fleetsOf(source: Source): Promise<Fleets> {
   };
 }
 
-const address = (entry: Entry): string => recordHref(entry.id);
-
 /** The newest fleet's answer, and all fleets as a list; nothing if there are none. */
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const newest = fleets.known[0];
@@ -64,7 +63,7 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
     ? h(
         'p.verdict',
         `${newest.id}: ${newest.report.verdict} `,
-        h('a', { href: address(newest.report) }, 'Its report'),
+        recordLink(newest.report.id, 'Its report'),
       )
     : h(
         'div',
@@ -90,57 +89,26 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   );
 }
 
-function list(known: readonly KnownFleet[], source: Source): HTMLElement {
-  const row = (fleet: KnownFleet): HTMLElement =>
-    h(
-      'tr',
-      h(
-        'th',
-        { scope: 'row' },
-        fleet.plan ? h('a', { href: address(fleet.plan) }, fleet.id) : fleet.id,
-      ),
-      h('td', minute(fleet.plan?.time ?? fleet.report?.time ?? '')),
-      h('td', fleet.plan?.verdict ?? '–'),
-      h(
-        'td',
-        fleet.report
-          ? h(
-              'a',
-              { href: address(fleet.report) },
-              fleet.report.verdict || 'Report',
-            )
-          : h('code', `pinwise fleet report ${shellWords([fleet.id])}`),
-      ),
-      source.kind === 'site' &&
-        h(
-          'td',
-          h(
+const list = (known: readonly KnownFleet[], source: Source): HTMLElement =>
+  tableElement({
+    caption: 'Newest first',
+    columns: ['Fleet', 'Submitted, UTC', 'Asked', 'Report', 'History'],
+    rows: known.map(({ id, plan, report }) => [
+      plan ? recordLink(plan.id, id) : id,
+      minute(plan?.time ?? report?.time ?? ''),
+      plan?.verdict,
+      report
+        ? recordLink(report.id, report.verdict || 'Report')
+        : h('code', `pinwise fleet report ${shellWords([id])}`),
+      source.kind === 'site'
+        ? h(
             'a',
             {
-              href: addressOf({ tag: `fleet:${fleet.id}` }),
-              aria: { label: `Records of ${fleet.id}` },
+              href: addressOf({ tag: `fleet:${id}` }),
+              aria: { label: `Records of ${id}` },
             },
             'Records',
-          ),
-        ),
-    );
-  const heads = [
-    'Fleet',
-    'Submitted, UTC',
-    'Asked',
-    'Report',
-    ...(source.kind === 'site' ? ['History'] : []),
-  ];
-  return h(
-    'div.scroll',
-    { role: 'region', tabIndex: 0, aria: { label: 'List of fleets' } },
-    h(
-      'table',
-      h(
-        'thead',
-        h('tr', ...heads.map((head) => h('th', { scope: 'col' }, head))),
-      ),
-      h('tbody', ...known.map(row)),
-    ),
-  );
-}
+          )
+        : null,
+    ]),
+  });

@@ -1,18 +1,11 @@
-// Nodes beside their peers: each figure divided by the median of the machines of the same CPU model
-// and shape, and the outliers.
-//
-// Outliers by the modified z-score of Iglewicz and Hoaglin (1993, "How to
-// Detect and Handle Outliers"): 0.6745 · (x − median) / MAD beyond 3.5.
+// Hosts beside their peers: each figure divided by the median of the machines of the same CPU model
+// and shape. Which of them differ beyond chance is for a fleet's report to say.
 
-import { digits, quantity, ratio } from '../../format';
-import { filterMap, groupBy, tally } from '../../lists';
+import { count, ratio } from '../../format';
+import { groupBy, tally } from '../../lists';
 import { median } from '../../numbers';
 import type { Entry } from '../../source';
 import { kindWords, machineParts } from '../history/shape';
-
-export const Z_LIMIT = 3.5;
-/** Fewer peers have no meaningful spread. */
-export const MIN_GROUP = 4;
 
 /** A column: one figure of one question. */
 export interface Column {
@@ -25,14 +18,8 @@ export interface Column {
 
 export interface Cell {
   value: number;
-  /** Over the median of the group. */
+  /** Over the median of the group; null without equals. */
   ratio: number | null;
-  median: number;
-  /** Nodes of the group that have the figure. */
-  equals: number;
-  /** Modified z-score; null in groups that are too small. */
-  z: number | null;
-  isOutlier: boolean;
   record: string;
 }
 
@@ -42,19 +29,11 @@ export interface Node {
   cells: Map<string, Cell>;
 }
 
-export interface Finding {
-  host: string;
-  column: Column;
-  cell: Cell;
-  sentence: string;
-}
-
 export interface Fleet {
   columns: Column[];
-  /** Those with the worst outliers first. */
+  /** Those that are furthest from their peers first. */
   nodes: Node[];
   groups: { name: string; nodes: number }[];
-  findings: Finding[];
 }
 
 const UNKNOWN = 'machine unknown';
@@ -138,16 +117,12 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
   const byColumn = groupBy(all, (reading) => reading.column.key);
   for (const column of shared)
     fillColumn(column, byColumn.get(column.key) ?? [], nodes);
-  const findings = [...nodes.values()]
-    .flatMap((node) => findingsOf(node, shared))
-    .sort((a, b) => Math.abs(b.cell.z!) - Math.abs(a.cell.z!));
   return {
     columns: shared,
     nodes: [...nodes.values()].sort(
-      (a, b) => worst(b) - worst(a) || a.host.localeCompare(b.host),
+      (a, b) => distance(b) - distance(a) || a.host.localeCompare(b.host),
     ),
     groups: groupsOf(nodes),
-    findings,
   };
 }
 
@@ -160,21 +135,13 @@ function fillColumn(
     found,
     (reading) => nodes.get(reading.entry.host)!.group,
   ).values()) {
-    const values = members.map((reading) => reading.value);
-    const middle = median(values)!;
-    const scores = values.length < MIN_GROUP ? null : modifiedZ(values);
-    members.forEach((reading, at) => {
-      const z = scores?.[at] ?? null;
-      nodes.get(reading.entry.host)!.cells.set(column.key, {
-        value: reading.value,
-        ratio: middle === 0 ? null : reading.value / middle,
-        median: middle,
-        equals: values.length,
-        z,
-        isOutlier: z !== null && Math.abs(z) > Z_LIMIT,
-        record: reading.entry.id,
+    const middle = median(members.map((reading) => reading.value))!;
+    for (const { entry, value } of members)
+      nodes.get(entry.host)!.cells.set(column.key, {
+        value,
+        ratio: middle === 0 || members.length < 2 ? null : value / middle,
+        record: entry.id,
       });
-    });
   }
 }
 
@@ -184,60 +151,27 @@ function groupsOf(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
     .sort((a, b) => b.nodes - a.nodes || a.name.localeCompare(b.name));
 }
 
-/**
- * Modified z-scores. If more than half of the values are the same, the MAD is 0 and the mean
- * absolute deviation takes its place, as the authors' later users do; if all are the same, there
- * are no outliers.
- */
-export function modifiedZ(values: readonly number[]): number[] {
-  const middle = median(values)!;
-  const off = values.map((value) => Math.abs(value - middle));
-  const mad = median(off)!;
-  const mean = off.reduce((sum, value) => sum + value, 0) / off.length;
-  const spread = mad > 0 ? mad / 0.6745 : mean * 1.253314;
-  return values.map((value) => (spread > 0 ? (value - middle) / spread : 0));
-}
+/** How far a figure is from those of its peers, as the logarithm of its ratio. */
+const farOff = ({ ratio }: Cell): number =>
+  ratio !== null && ratio > 0 ? Math.abs(Math.log(ratio)) : 0;
 
-const outlierZ = (cell: Cell): number =>
-  cell.isOutlier ? Math.abs(cell.z ?? 0) : 0;
-
-const worst = (node: Node): number =>
-  Math.max(0, ...[...node.cells.values()].map(outlierZ));
-
-function findingsOf(node: Node, columns: readonly Column[]): Finding[] {
-  return filterMap(columns, (column) => {
-    const cell = node.cells.get(column.key);
-    if (!cell?.isOutlier) return null;
-    return {
-      host: node.host,
-      column,
-      cell,
-      sentence: sentenceOf(node.host, column, cell),
-    };
-  });
-}
+const distance = (node: Node): number =>
+  Math.max(0, ...[...node.cells.values()].map(farOff));
 
 /** "×1.81". */
 export const timesMark = (value: number): string => `×${ratio(value)}`;
 
-/** "1.81 times the median", or "5.3 % below the median". */
-function ratioWords(ratio: number | null): string {
-  if (ratio === null) return 'off the median';
-  if (Math.abs(ratio - 1) >= 0.2) return `${digits(ratio, 3)} times the median`;
-  return `${digits(Math.abs(ratio - 1) * 100, 2)} % ${ratio < 1 ? 'below' : 'above'} the median`;
-}
-
-function sentenceOf(host: string, column: Column, cell: Cell): string {
-  const figures = `${quantity(cell.value, column.unit)} against ${quantity(cell.median, column.unit)}`;
-  const z = digits(cell.z ?? 0, 2).replace('-', '−');
-  return `${host}: ${column.name} ${ratioWords(cell.ratio)} of its group of ${cell.equals} (${figures}; robust z ${z}).`;
-}
-
-/**
- * For how many of 100 figures chance alone marks a node, in groups of equal
- * nodes whose figures are normal: by simulation, which a test repeats.
- */
-export function chancePercent(nodes: number): number {
-  if (nodes <= 5) return 20;
-  return nodes <= 12 ? 13 : 10;
+/** How many hosts there are, and which is furthest from its peers in what. */
+export function verdictOf({ columns, groups, nodes }: Fleet): string {
+  const size = `${count(nodes.length, 'host')} in ${count(groups.length, 'group')} of similar machines`;
+  const [first] = nodes;
+  const far = columns
+    .flatMap((column) => {
+      const cell = first?.cells.get(column.key);
+      return cell ? [{ column, cell }] : [];
+    })
+    .sort((a, b) => farOff(b.cell) - farOff(a.cell))[0];
+  return far && farOff(far.cell) > 0
+    ? `${size}. Furthest from its peers is ${first!.host}: ${far.column.name} ${timesMark(far.cell.ratio!)} their median.`
+    : `${size}.`;
 }

@@ -1,22 +1,20 @@
-// The fleet: nodes by figures, coloured by their ratio to the median of their equals, and the
-// outliers as sentences.
+// The fleet: all fleets, and hosts by figures, coloured by their ratio to the median of their
+// equals.
 
 import { h, visible } from '../../dom';
 import { count, quantity } from '../../format';
-import { colourAt, inkOn } from '../../colour-scale';
 import type { Entry, Source } from '../../source';
-import { onTheme, theme } from '../../theme';
 import type { Page, Part } from '../../view';
-import { commandLine, section, recordHref } from '../../words';
+import { scrolling } from '../../table';
+import { commandLine, recordHref, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
-import { chancePercent, fleetOf, MIN_GROUP, timesMark, Z_LIMIT } from './shape';
+import { fleetOf, timesMark, verdictOf } from './shape';
 import { fleetsOf, fleetsPart } from './fleets';
 
 /** Newest records of each kind that are looked through; hosts beyond are requested one by one. */
 const MAX_RECORDS_PER_KIND = 1000;
 const MAX_RECORDS_PER_HOST = 50;
 const MAX_HOSTS = 200;
-const MAX_FINDINGS = 30;
 /** Columns that fit a page, and paper. */
 const MAX_COLUMNS = 9;
 const ROWS_AT_A_TIME = 100;
@@ -30,17 +28,13 @@ export async function fleetView(page: Page): Promise<Part> {
   ]);
   const fleet = fleetOf(looked.entries);
   const part = fleetsPart(fleets, page.source);
-  const painted: (() => void)[] = [];
   const element = h(
     'div',
     h('h1', 'Fleet'),
     part,
-    ...hostParts(fleet, looked, part !== null, painted),
+    ...hostParts(fleet, looked, part !== null),
   );
-  const paint = (): void => painted.forEach((one) => one());
-  paint();
-  const stop = onTheme(paint);
-  return { element, dispose: stop };
+  return { element, dispose: () => undefined };
 }
 
 /** Hosts beside their peers, whether or not they are of a fleet. */
@@ -48,7 +42,6 @@ function hostParts(
   fleet: Fleet,
   looked: Looked,
   hasFleets: boolean,
-  painted: (() => void)[],
 ): (HTMLElement | null)[] {
   if (fleet.nodes.length < 2 || fleet.columns.length === 0)
     return hasFleets ? [] : [tooFew(fleet)];
@@ -63,11 +56,13 @@ function hostParts(
           `Of each kind of record the newest ${MAX_RECORDS_PER_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`,
         )
       : null,
-    fleet.findings.length > 0 ? findings(fleet) : null,
     section(
-      'Nodes by figures',
-      explanation(fleet),
-      ...figureTables(fleet, painted),
+      'Hosts by figures',
+      h(
+        'p.muted',
+        'The newest complete record of each host and question, and its ratio to the median of peers, which have the same CPU model and shape. Colour is the ratio, from half to double; pinwise fleet report says what is beyond chance.',
+      ),
+      ...figureTables(fleet),
     ),
     section(
       'Groups of similar hosts',
@@ -78,7 +73,6 @@ function hostParts(
         ),
       ),
     ),
-    method(fleet),
   ];
 }
 
@@ -133,65 +127,8 @@ const tooFew = (fleet: Fleet): HTMLElement =>
     ),
   );
 
-function verdictOf(fleet: Fleet): string {
-  const size = `${count(fleet.nodes.length, 'node')} in ${count(fleet.groups.length, 'group')} of similar machines, ${count(fleet.columns.length, 'figure')}`;
-  if (fleet.findings.length > 0) {
-    const nodes = new Set(fleet.findings.map((finding) => finding.host)).size;
-    return `${count(nodes, 'node differs', 'nodes differ')} from ${nodes === 1 ? 'its' : 'their'} peers, in ${count(fleet.findings.length, 'figure')} (${size}).`;
-  }
-  const large = fleet.groups.some((group) => group.nodes >= MIN_GROUP);
-  return large
-    ? `No node differs from its peers (${size}).`
-    : `Groups are too small to name outliers (fewer than ${MIN_GROUP} nodes); figures are shown beside the median of their group (${size}).`;
-}
-
-function findings(fleet: Fleet): HTMLElement {
-  const shown = fleet.findings.slice(0, MAX_FINDINGS);
-  const more = fleet.findings.length - shown.length;
-  return section(
-    'Outliers, worst first',
-    h(
-      'ul.findings',
-      ...shown.map((finding) =>
-        h(
-          'li.warning',
-          finding.sentence,
-          ' ',
-          h(
-            'a',
-            {
-              href: recordHref(finding.cell.record),
-              aria: {
-                label: `The record of ${finding.host}, ${finding.column.name}`,
-              },
-            },
-            'Record',
-          ),
-        ),
-      ),
-    ),
-    more > 0 &&
-      h(
-        'p.muted',
-        `${count(more, 'more is', 'more are')} marked in the table.`,
-      ),
-  );
-}
-
-const explanation = (fleet: Fleet): HTMLElement => {
-  const small = fleet.groups.filter((group) => group.nodes < MIN_GROUP).length;
-  const said =
-    small > 0
-      ? ` ${count(small, 'group has', 'groups have')} fewer than ${MIN_GROUP} nodes: only their ratio is shown.`
-      : '';
-  return h(
-    'p.muted',
-    `Each figure and its ratio to the median of the node's group. ▲ and ▼ mark outliers above and below; colour is the ratio, from half to double.${said}`,
-  );
-};
-
 /** A question's figures in tables as wide as a page; most nodes first. */
-function figureTables(fleet: Fleet, painted: (() => void)[]): HTMLElement[] {
+function figureTables(fleet: Fleet): HTMLElement[] {
   const columnsOf = (question: string): Column[] =>
     fleet.columns.filter((column) => column.question === question);
   const nodesOf = (columns: readonly Column[]): Node[] =>
@@ -224,7 +161,6 @@ function figureTables(fleet: Fleet, painted: (() => void)[]): HTMLElement[] {
           visible(`${question}, ${count(nodes.length, 'node')}${part}`),
           nodes,
           some,
-          painted,
         ),
       );
     }
@@ -236,122 +172,55 @@ function figureTable(
   caption: string,
   nodes: readonly Node[],
   columns: readonly Column[],
-  painted: (() => void)[],
 ): HTMLElement {
-  const { body, more } = rowsOf(nodes, columns, painted);
-  return h(
-    'div.scroll',
-    { role: 'region', tabIndex: 0, aria: { label: caption } },
-    h(
-      'table.fleet',
-      h('caption', caption),
-      h(
-        'thead',
-        h(
-          'tr',
-          h('th', { scope: 'col' }, 'Node'),
-          ...columns.map((column) =>
-            h(
-              'th',
-              { scope: 'col' },
-              column.unit ? `${column.name}, ${column.unit}` : column.name,
-            ),
-          ),
-        ),
-      ),
-      body,
-    ),
-    more,
-  );
-}
-
-/** Rows, a page at a time: outliers come first. */
-function rowsOf(
-  nodes: readonly Node[],
-  columns: readonly Column[],
-  painted: (() => void)[],
-): { body: HTMLElement; more: HTMLElement } {
   const body = h('tbody');
-  const more = h('button.more');
+  const more = h('button.more', { onclick: () => draw() });
   const draw = (): void => {
     const at = body.childElementCount;
-    const from = painted.length;
     body.append(
       ...nodes
         .slice(at, at + ROWS_AT_A_TIME)
-        .map((node) => row(node, columns, painted)),
+        .map((node) =>
+          h(
+            'tr',
+            h(
+              'th',
+              { scope: 'row', title: node.group },
+              node.host || 'unknown',
+            ),
+            ...columns.map((column) =>
+              figureCell(node.cells.get(column.key), column),
+            ),
+          ),
+        ),
     );
-    // Boxes drawn later are not painted with the view.
-    if (at > 0) painted.slice(from).forEach((paint) => paint());
     const left = nodes.length - body.childElementCount;
     more.hidden = left <= 0;
     more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, left)} more of ${left.toLocaleString('en-US')} nodes`;
   };
-  more.addEventListener('click', draw);
   draw();
-  return { body, more };
-}
-
-function row(
-  node: Node,
-  columns: readonly Column[],
-  painted: (() => void)[],
-): HTMLElement {
+  const heads = columns.map(({ name, unit }) =>
+    h('th', { scope: 'col' }, unit ? `${name}, ${unit}` : name),
+  );
   return h(
-    'tr',
-    h('th', { scope: 'row', title: node.group }, node.host || 'unknown'),
-    ...columns.map((column) =>
-      figureCell(node.cells.get(column.key), column, painted),
-    ),
+    'div.fleet',
+    scrolling(caption, [h('th', { scope: 'col' }, 'Host'), ...heads], body),
+    more,
   );
 }
 
-function figureCell(
-  cell: Cell | undefined,
-  column: Column,
-  painted: (() => void)[],
-): HTMLElement {
+function figureCell(cell: Cell | undefined, column: Column): HTMLElement {
   if (!cell) return h('td.number', '–');
-  const mark = cell.isOutlier
-    ? h('strong', cell.value > cell.median ? '▲ ' : '▼ ')
-    : null;
-  const ratio =
-    cell.ratio === null || cell.equals < 2
-      ? 'no equals'
-      : timesMark(cell.ratio);
+  const { ratio, record, value } = cell;
   const element = h(
     'td.number.figure-cell',
-    mark,
-    quantity(cell.value, column.unit),
+    h('a', { href: recordHref(record) }, quantity(value, column.unit)),
     h('br'),
-    h('small', ratio),
+    h('small', ratio === null ? 'no equals' : timesMark(ratio)),
   );
-  painted.push(() => {
-    // Half is one end of the scale, double the other.
-    const share =
-      cell.ratio !== null && cell.ratio > 0
-        ? 0.5 + Math.log2(cell.ratio) / 2
-        : 0.5;
-    const colour = colourAt(theme().diverging, share);
-    element.style.backgroundColor = colour;
-    element.style.color = inkOn(colour);
-  });
+  // Half is one end of the scale, double the other.
+  const off = ratio !== null && ratio > 0 ? Math.log2(ratio) : 0;
+  const share = 45 * Math.min(1, Math.abs(off));
+  element.style.backgroundColor = `color-mix(in srgb, var(--${off < 0 ? 'better' : 'worse'}) ${share}%, var(--background))`;
   return element;
-}
-
-function method(fleet: Fleet): HTMLElement {
-  const sizes = fleet.groups
-    .map((group) => group.nodes)
-    .filter((nodes) => nodes >= MIN_GROUP);
-  const chance =
-    sizes.length > 0
-      ? ` Groups this small have outliers by chance, too: among equal nodes with normal figures, in about ${chancePercent(Math.min(...sizes))} of 100 figures.`
-      : '';
-  return section(
-    'How it is judged',
-    h(
-      'p',
-      `The newest complete record of each host and question. Peers have the same CPU model and shape. A node is an outlier if its modified z-score, from the median and the median absolute deviation of its group, is beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${MIN_GROUP} nodes or more.${chance}`,
-    ),
-  );
 }
