@@ -157,7 +157,7 @@ describe('a fleet', () => {
     const ratios = (await rows.locator('td:nth-child(5)').allTextContents())
       .filter((text) => text !== '–')
       .map((text) => Number(text.slice(1)));
-    expect(ratios).toEqual([...ratios].sort((a, b) => a - b));
+    expect(ratios).toEqual([...ratios].sort((a, b) => b - a));
   });
 
   test('hundreds of nodes come in portions', async () => {

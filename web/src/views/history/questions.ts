@@ -6,6 +6,7 @@ import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
 import { addressOf, questionsOf, verdictWords, type Question } from './shape';
 import type { Entry } from '../../source';
+import { scrolling } from '../../table';
 import { recordHref } from '../../words';
 
 const WIDTH = 180;
@@ -18,49 +19,33 @@ const FEW = 8;
 export function questionTable(entries: readonly Entry[]): HTMLElement | null {
   const all = questionsOf(entries);
   if (all.length === 0) return null;
-  const rest = all.slice(FEW);
-  const more = h('tbody', { hidden: true }, ...rest.map(rowOf));
+  const body = h('tbody.questions', ...all.slice(0, FEW).map(rowOf));
   const button = h(
     'button',
     {
       onclick: () => {
-        more.hidden = false;
+        body.append(...all.slice(FEW).map(rowOf));
         button.remove();
       },
     },
-    `Show ${rest.length} more`,
+    `Show ${all.length - FEW} more`,
   );
+  const head = (name: string): HTMLElement => h('th', { scope: 'col' }, name);
+  const number = (name: string): HTMLElement =>
+    h('th.number', { scope: 'col' }, name);
   return h(
     'section',
     { aria: { label: 'Questions over time' } },
     h('h2', 'Questions over time'),
-    h(
-      'div.scroll',
-      { role: 'region', tabIndex: 0, aria: { label: 'Figures of questions' } },
-      h(
-        'table.questions',
-        h(
-          'caption',
-          `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
-        ),
-        h(
-          'thead',
-          h(
-            'tr',
-            ...['Question', 'Host', 'Figure'].map((name) =>
-              h('th', { scope: 'col' }, name),
-            ),
-            h('th', { scope: 'col' }, 'Over time'),
-            ...['Newest', 'Before', 'Records'].map((name) =>
-              h('th', { scope: 'col', class: 'number' }, name),
-            ),
-          ),
-        ),
-        h('tbody', ...all.slice(0, FEW).map(rowOf)),
-        more,
-      ),
+    scrolling(
+      `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
+      [
+        ...['Question', 'Host', 'Figure', 'Over time'].map(head),
+        ...['Newest', 'Before', 'Records'].map(number),
+      ],
+      body,
     ),
-    rest.length > 0 && button,
+    all.length > FEW && button,
   );
 }
 

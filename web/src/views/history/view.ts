@@ -142,8 +142,10 @@ function filterControls(filter: Filter): Controls {
   const element = h(
     'form.controls.filters',
     { role: 'search' },
-    h('label', 'Words ', text),
-    ...selects.map(({ name, select }) => h('label', `${name} `, select)),
+    h('label', h('span', 'Words '), text),
+    ...selects.map(({ name, select }) =>
+      h('label', h('span', `${name} `), select),
+    ),
   );
   return {
     element,
@@ -173,7 +175,9 @@ function filterControls(filter: Filter): Controls {
           h(
             'option',
             { value: '' },
-            key === 'subject' ? 'choose a question' : 'all',
+            key === 'subject'
+              ? 'choose a question'
+              : `all ${key === 'schema' ? 'kind' : key}s`,
           ),
           ...all.map((value) =>
             h('option', { value, selected: value === chosen }, word(value)),
