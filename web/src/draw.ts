@@ -204,7 +204,8 @@ function backMarks(
       ? axisY({
           ...shared,
           color: COLOURS.text,
-          label: cut(visible(yAxis.title), room.width * BOLD, measure) || null,
+          // Beside it stand labels of rules.
+          label: measure(yAxis.title) < room.left ? visible(yAxis.title) : null,
           ticks: yTicks,
           text: (at: number) =>
             cut(visible(yAxis.names[at] ?? ''), room.left - 12, measure),

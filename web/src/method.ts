@@ -6,30 +6,17 @@ import { seconds } from './format';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
 import { type Facts, findingList, hostFacts, section } from './words';
 
-/** The findings; before the end of an experiment there are none. */
+/** The findings; null if there are none. */
 export const findingsPart = (
   findings: Maybe<readonly Finding[]>,
-  isEnded = true,
-): HTMLElement =>
-  section(
-    'Findings',
-    findingList(
-      findings,
-      isEnded
-        ? 'Nothing that disturbs a measurement was found.'
-        : 'They are looked for when it ends.',
-    ),
-  );
+  title = 'Findings',
+): HTMLElement | null =>
+  findings?.length ? section(title, findingList(findings)) : null;
 
-/** The findings after the first, which is the headline; null without. */
+/** The findings after the first, which is the headline. */
 export const furtherFindings = (
   findings: Maybe<readonly Finding[]>,
-): HTMLElement | null => {
-  const others = (findings ?? []).slice(1);
-  return others.length > 0
-    ? section('Further findings', findingList(others, ''))
-    : null;
-};
+): HTMLElement | null => findingsPart(findings?.slice(1), 'Further findings');
 
 /** What to do, below a verdict. */
 export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>

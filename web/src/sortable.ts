@@ -3,7 +3,7 @@
 import './sortable.css';
 
 import { type Child, h } from './dom';
-import { headOf, scrolling, type Column } from './table';
+import { headOf, isFilled, scrolling, type Column } from './table';
 import { wholeNumber } from './format';
 import { finite } from './numbers';
 
@@ -98,6 +98,11 @@ export function sortableTable(first: SortableTable): {
     return h('th', { scope: 'col', class: align }, button);
   });
   const draw = (): void => {
+    const isShown = heads.map(
+      (_, at) =>
+        table.rows.length === 0 ||
+        table.rows.some((row) => isFilled(row[at]?.text)),
+    );
     const rows = filterRows(table.rows, filter.value);
     if (column >= 0)
       rows.sort((a, b) => compareCells(a[column], b[column], isDescending));
@@ -106,20 +111,23 @@ export function sortableTable(first: SortableTable): {
       ...drawn.map((row) =>
         h(
           'tr',
-          ...row.map((cell, at) =>
-            cellElement(cell, at, headOf(table.columns[at] ?? '').class),
+          ...row.map(
+            (cell, at) =>
+              isShown[at] &&
+              cellElement(cell, at, headOf(table.columns[at] ?? '').class),
           ),
         ),
       ),
     );
     status.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
     more.hidden = drawn.length === rows.length;
-    heads.forEach((head, at) =>
+    heads.forEach((head, at) => {
+      head.hidden = !isShown[at];
       head.setAttribute(
         'aria-sort',
         at !== column ? 'none' : isDescending ? 'descending' : 'ascending',
-      ),
-    );
+      );
+    });
   };
   filter.addEventListener('input', () => {
     most = AT_A_TIME;

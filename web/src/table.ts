@@ -36,17 +36,22 @@ function foldable(text: string): Child[] {
     : [text.slice(0, at + 1), h('wbr'), text.slice(at + 1)];
 }
 
+/** Whether a cell says something. */
+export const isFilled = (cell: TableCell): boolean =>
+  cell !== null && cell !== undefined && cell !== '' && cell !== '–';
+
 /** The table without the columns that are empty in every row. */
 export function withoutEmpty(table: Table): Table {
-  const isFilled = (at: number): boolean =>
-    table.rows.length === 0 || table.rows.some((row) => (row[at] ?? '') !== '');
+  const isShown = (at: number): boolean =>
+    table.rows.length === 0 || table.rows.some((row) => isFilled(row[at]));
   const only = <T>(cells: readonly T[]): T[] =>
-    cells.filter((_, at) => isFilled(at));
+    cells.filter((_, at) => isShown(at));
   return { ...table, columns: only(table.columns), rows: table.rows.map(only) };
 }
 
-/** A table that scrolls sideways if it is wider than the page. */
-export function tableElement(table: Table): HTMLElement {
+/** A table without empty columns that scrolls sideways if it is wider than the page. */
+export function tableElement(all: Table): HTMLElement {
+  const table = withoutEmpty(all);
   const heads = table.columns.map(headOf);
   const cell = (value: TableCell, at: number): Child => {
     const content =

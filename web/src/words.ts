@@ -59,12 +59,8 @@ export function commandLine(text: string, what = 'the command'): HTMLElement {
 }
 
 /** Findings as a list, gravest first as the record has them. */
-export function findingList(
-  findings: readonly Finding[] | null | undefined,
-  empty: string,
-): HTMLElement {
-  if (!findings?.length) return h('p.muted', empty);
-  return h(
+export const findingList = (findings: readonly Finding[]): HTMLElement =>
+  h(
     'ul.findings',
     ...findings.map((finding) =>
       h(
@@ -77,7 +73,6 @@ export function findingList(
       ),
     ),
   );
-}
 
 /** What took a CPU: `local_timer`, `eth0-rx-1 (IRQ 38)`, `softirq RCU`. */
 export function causeName({ kind, name, irq }: Cause): string {

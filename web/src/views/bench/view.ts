@@ -107,22 +107,6 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
         })),
       ],
     },
-    table: scalingTable(kernel),
-  };
-}
-
-function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
-  return {
-    caption: `Speed-up of ${kernel.kernel} over ${kernel.baseline ?? 'its baseline'}`,
-    columns: ['Placement', ...numberColumns('Threads', 'Speed-up', 'Interval')],
-    rows: speedSeries(kernel).flatMap((c) =>
-      c.points.map((p) => [
-        c.family,
-        p.threads,
-        `×${fixed(p.value, 2)}`,
-        span(p.low, p.high, (times) => `×${fixed(times, 2)}`),
-      ]),
-    ),
   };
 }
 

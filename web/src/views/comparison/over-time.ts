@@ -11,8 +11,6 @@ import type { ArmLine, Moment } from './shape';
 import {
   cumulativeSteps,
   isLeftOut,
-  QUANTILE_COLUMNS,
-  quantileRows,
   runningMedian,
   runsInTime,
   timeSummary,
@@ -219,11 +217,6 @@ export function spreadPlan(
           }),
         ),
       })),
-    },
-    table: {
-      caption: 'Quantiles of each arm',
-      columns: QUANTILE_COLUMNS,
-      rows: quantileRows(lines, unit),
     },
   };
 }

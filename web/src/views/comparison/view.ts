@@ -14,7 +14,7 @@ import {
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
-import { numberColumns, tableElement, withoutEmpty } from '../../table';
+import { numberColumns, tableElement } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { adviceList, placePart } from './answer';
@@ -79,9 +79,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     highlight,
     time,
     plotted('Spread', (now) => spreadPlan(now.record, now.lines)),
-    keyed(({ record: { findings, stopped } }) => [
-      findingsPart(findings, Boolean(stopped)),
-    ]),
+    keyed(({ record }) => [findingsPart(record.findings)]),
     keyed((now) => [schedulerPart(now.lines)]),
     keyed((now) => [methodPart(now.record, now.lines)]),
   ]);
@@ -167,26 +165,24 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   const contrasts = contrastTable(lines);
   return section(
     'Arms',
-    tableElement(
-      withoutEmpty({
-        caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first`,
-        columns: [
-          'Arm',
-          ...numberColumns(
-            'Runs',
-            'Median',
-            '95 % interval',
-            'Spread (cv)',
-            'Threads running',
-            'Threads queued',
-            'All blocked',
-            'Throttled',
-          ),
-          'Standing',
-        ],
-        rows: armRows(lines, unit),
-      }),
-    ),
+    tableElement({
+      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first`,
+      columns: [
+        'Arm',
+        ...numberColumns(
+          'Runs',
+          'Median',
+          '95 % interval',
+          'Spread (cv)',
+          'Threads running',
+          'Threads queued',
+          'All blocked',
+          'Throttled',
+        ),
+        'Standing',
+      ],
+      rows: armRows(lines, unit),
+    }),
     contrasts.rows.length > 0 && tableElement(contrasts),
   );
 }
@@ -272,11 +268,15 @@ function methodPart(
       ...endFact(record),
       ...runFacts(record),
     }),
-    placements(lines, allowed),
+    placements(lines, allowed, Boolean(record.joint)),
   );
 }
 
-function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
+function placements(
+  lines: readonly ArmLine[],
+  allowed: string,
+  isJoint: boolean,
+): HTMLElement {
   return tableElement({
     caption: 'Where each arm ran',
     columns: [
@@ -302,7 +302,8 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
         : 'inherited',
       settingText(arm.setting),
       (arm.same_as ?? []).join(', '),
-      shellWords(arm.command ?? []),
+      // The programs of a joint plan have a table of their own.
+      isJoint ? null : shellWords(arm.command ?? []),
     ]),
   });
 }

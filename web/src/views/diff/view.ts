@@ -118,14 +118,5 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
         },
       ],
     },
-    table: {
-      caption: 'B over A',
-      columns: ['Figure', { name: 'Change', isNumber: true }, 'Verdict'],
-      rows: rows.map((r) => [
-        r.name,
-        changeText(r),
-        VERDICTS[r.verdict] ?? r.verdict,
-      ]),
-    },
   };
 }

@@ -8,16 +8,11 @@ import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { texts } from '../../fields';
 import { finite, given } from '../../numbers';
+import { findingsPart } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
-import {
-  facts,
-  findingList,
-  section,
-  shellWords,
-  recordHref,
-} from '../../words';
+import { facts, section, shellWords, recordHref } from '../../words';
 import { numberColumns } from '../../table';
 import { addressOf } from '../history/shape';
 import { heatMap } from './heat-map';
@@ -64,10 +59,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
         ...report.common.map((common) => commonPart(common, report)),
       ),
     section('Groups of similar nodes', ...groupParts(report, page)),
-    section(
-      'Findings',
-      findingList(report.findings, 'Nothing else was found.'),
-    ),
+    findingsPart(report.findings),
     method(report),
   );
   return { element, dispose: () => undefined };

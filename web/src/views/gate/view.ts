@@ -69,9 +69,7 @@ export function gateView(record: AnyRecord, page: Page): View {
     foldedChart('Changes of those that passed', each.open),
     benchmarkTable(record as GateRecord),
     each,
-    keyed(({ record: { findings, stopped } }) => [
-      findingsPart(findings, Boolean(stopped)),
-    ]),
+    keyed(({ record }) => [findingsPart(record.findings)]),
     keyed((now) => [methodPart(now.record)]),
   ]);
   const ended = ({ record: now }: Now): string | null =>

@@ -114,8 +114,13 @@ const VERDICTS: Readonly<Record<string, string>> = {
 function groupsTable(machine: Machine): HTMLElement | null {
   const levels = comparedLevels(machine);
   const measured = machine.measured!;
+  // The table says what agrees.
   const other = measured.verdicts.filter(
-    (v) => v.verdict !== 'contradicted' && v.claim,
+    (v) =>
+      v.claim &&
+      (v.verdict === 'agrees'
+        ? levels.length === 0
+        : v.verdict !== 'contradicted'),
   );
   if (levels.length === 0 && other.length === 0) return null;
   const table: Table = {

@@ -4,7 +4,7 @@ import type { Absent } from '../../dom';
 import { h } from '../../dom';
 import { bytes, count, digits, percent, seconds } from '../../format';
 import type { AnyRecord } from '../../source';
-import { tableElement, withoutEmpty } from '../../table';
+import { tableElement } from '../../table';
 import { type View, stack } from '../../view';
 import { copyButton, facts, section, shellWords } from '../../words';
 
@@ -61,18 +61,16 @@ function table(name: string, rows: readonly Fields[]): HTMLElement {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const isNumber = (column: string): boolean =>
     rows.every((row) => typeof (row[column] ?? 0) === 'number');
-  return tableElement(
-    withoutEmpty({
-      caption: `${nameWords(name)}: ${rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ` : ''}${count(rows.length, 'row')}`,
-      columns: names.map((column) => ({
-        name: nameWords(column),
-        isNumber: isNumber(column),
-      })),
-      rows: rows
-        .slice(0, MAX_ROWS)
-        .map((row) => names.map((column) => valueWords(column, row[column]))),
-    }),
-  );
+  return tableElement({
+    caption: `${nameWords(name)}: ${rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ` : ''}${count(rows.length, 'row')}`,
+    columns: names.map((column) => ({
+      name: nameWords(column),
+      isNumber: isNumber(column),
+    })),
+    rows: rows
+      .slice(0, MAX_ROWS)
+      .map((row) => names.map((column) => valueWords(column, row[column]))),
+  });
 }
 
 /** Single values first, then a part for each table and each group of fields. */

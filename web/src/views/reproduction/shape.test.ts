@@ -18,7 +18,7 @@ test('what was not tried has a dash, an unknown verdict stands as it is', () => 
         },
       ],
     }),
-  ).toEqual([['c', '–', '–', '–', '', 'e', 'r']]);
+  ).toEqual([['c', '–', '–', '–', '', 'e', '']]);
 });
 
 test('contradicted claims stand first, inputs last', () => {

@@ -56,6 +56,7 @@ export function claimRows(record: Reproduction): string[][] {
     .map(({ report, experiment, claim }) => [
       ...claimRow(claim),
       experiment.name ?? '',
-      report.name ?? '',
+      // The heading has the only one.
+      record.reports!.length > 1 ? (report.name ?? '') : '',
     ]);
 }

@@ -5,19 +5,13 @@ import './style.css';
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
-import { adviceLine } from '../../method';
+import { adviceLine, findingsPart } from '../../method';
 import { COLOURS, seriesColour } from '../../plot';
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
 import { sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Page, type Part, type View, stack } from '../../view';
-import {
-  facts,
-  findingList,
-  hostFacts,
-  section,
-  shellWords,
-} from '../../words';
+import { facts, hostFacts, section, shellWords } from '../../words';
 import { numberColumns } from '../../table';
 import { filterMap } from '../../lists';
 import { given } from '../../numbers';
@@ -70,7 +64,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
           ]),
     ),
     threads(attach),
-    findings.length > 0 && section('Findings', findingList(findings, '')),
+    findingsPart(findings),
     h('p.muted', methodWords(attach)),
     ...(attach.notes ?? []).map((note) => h('p.muted', note)),
     section(

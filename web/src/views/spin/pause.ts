@@ -5,7 +5,7 @@ import { count, fixed, percent, quantity } from '../../format';
 import { adviceLine } from '../../method';
 import type { LevelRecord, SpinPauseRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import { numberColumns, tableElement, withoutEmpty } from '../../table';
+import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { filterMap } from '../../lists';
@@ -91,31 +91,29 @@ function range(
 function cpuTable(record: SpinPauseRecord): HTMLElement {
   const nanoseconds = (ns: number): string => quantity(ns, 'ns');
   const cycles = (c: number): string => fixed(c, 1);
-  return tableElement(
-    withoutEmpty({
-      caption:
-        'Medians with 95 % intervals; two levels are what a neighbour on the core makes',
-      columns: [
-        ...numberColumns('CPU', 'Time', '95 %', 'Cycles', '95 %', 'Clock'),
-        'Two levels',
-        'Other hints',
-      ],
-      rows: (record.cpus ?? []).map((c) => [
-        c.cpu,
-        given(c.pause_ns, nanoseconds),
-        range(c.pause_ns_low, c.pause_ns_high, nanoseconds),
-        given(c.pause_cycles, cycles),
-        range(c.pause_cycles_low, c.pause_cycles_high, cycles),
-        given(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
-        (c.levels ?? [])
-          .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
-          .join(', '),
-        (c.hints ?? [])
-          .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
-          .join(', '),
-      ]),
-    }),
-  );
+  return tableElement({
+    caption:
+      'Medians with 95 % intervals; two levels are what a neighbour on the core makes',
+    columns: [
+      ...numberColumns('CPU', 'Time', '95 %', 'Cycles', '95 %', 'Clock'),
+      'Two levels',
+      'Other hints',
+    ],
+    rows: (record.cpus ?? []).map((c) => [
+      c.cpu,
+      given(c.pause_ns, nanoseconds),
+      range(c.pause_ns_low, c.pause_ns_high, nanoseconds),
+      given(c.pause_cycles, cycles),
+      range(c.pause_cycles_low, c.pause_cycles_high, cycles),
+      given(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
+      (c.levels ?? [])
+        .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
+        .join(', '),
+      (c.hints ?? [])
+        .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
+        .join(', '),
+    ]),
+  });
 }
 
 const levelCost = ({ pause_cycles, pause_ns }: LevelRecord): string =>
@@ -131,31 +129,27 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
   const sources = new Set(chips.map((c) => c.source ?? ''));
   return section(
     'Among known chips',
-    tableElement(
-      withoutEmpty({
-        caption: 'Published cost of the chip that this seems to be',
-        columns: [
-          'Chip',
-          'CPUs',
-          ...numberColumns('Published, cycles', 'Measured'),
-          'Agrees',
-          'Chips with a cheaper one',
-        ],
-        rows: chips.map((c) => [
-          c.name,
-          c.cpus,
-          range(c.published_low, c.published_high, String),
-          given(c.measured_cycles, (measuredCycles) =>
-            fixed(measuredCycles, 1),
-          ),
-          answer(c.agrees),
-          given(
-            c.cheaper_chips,
-            (cheaperChips) => `${cheaperChips} of ${c.known_chips ?? '?'}`,
-          ),
-        ]),
-      }),
-    ),
+    tableElement({
+      caption: 'Published cost of the chip that this seems to be',
+      columns: [
+        'Chip',
+        'CPUs',
+        ...numberColumns('Published, cycles', 'Measured'),
+        'Agrees',
+        'Chips with a cheaper one',
+      ],
+      rows: chips.map((c) => [
+        c.name,
+        c.cpus,
+        range(c.published_low, c.published_high, String),
+        given(c.measured_cycles, (measuredCycles) => fixed(measuredCycles, 1)),
+        answer(c.agrees),
+        given(
+          c.cheaper_chips,
+          (cheaperChips) => `${cheaperChips} of ${c.known_chips ?? '?'}`,
+        ),
+      ]),
+    }),
     ...[...sources]
       .filter(Boolean)
       .map((source) => h('p.muted', `Published by ${source}.`)),

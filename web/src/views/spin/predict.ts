@@ -180,7 +180,7 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
     columns: [
       'Algorithm',
       'Of',
-      ...numberColumns('CPUs', 'PAUSEs', 'Spins', 'Blind gap', 'Wasted'),
+      ...numberColumns('PAUSEs', 'Spins', 'Blind gap', 'Wasted'),
       ...(isMove
         ? [...numberColumns(`On ${record.from?.name ?? 'the first'}`, 'Change')]
         : []),
@@ -193,7 +193,6 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
       return [
         { text: p.algorithm },
         { text: [p.name, p.versions].filter(Boolean).join(', ') },
-        whole(p.cpus),
         whole(p.total_pauses),
         time(p.total_ms),
         time(p.blind_gap_ms),

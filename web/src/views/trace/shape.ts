@@ -284,7 +284,7 @@ export function interruptTable({ interrupts }: TraceRecord): Table | null {
 export function threadTable(record: TraceRecord): SortableTable {
   const left = record.threads_left_out ?? 0;
   return {
-    caption: `Threads${left ? `; ${count(left, 'thread')} with less CPU time left out` : ''}`,
+    caption: `Every thread${left ? `; ${count(left, 'thread')} with less CPU time left out` : ''}`,
     columns: [
       'Thread',
       ...numberColumns(
