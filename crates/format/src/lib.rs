@@ -260,18 +260,23 @@ pub fn percent_range(low: f64, high: f64) -> String {
     }
 }
 
+/// The digits of a share in per cent, behind `−` if it is negative and shows.
 fn percent_digits(share: f64) -> String {
-    let value = share * 100.0;
-    if value == 0.0 {
+    let value = share.abs() * 100.0;
+    let digits = if value == 0.0 {
         "0".to_owned()
-    } else if value.abs() >= TOO_LONG {
+    } else if value >= TOO_LONG {
         format!("{value:.2e}")
-    } else if value.abs() >= 99.95 {
+    } else if value >= 99.95 {
         format!("{value:.0}")
-    } else if value.abs() < 0.095 {
+    } else if value < 0.095 {
         format!("{value:.2}")
     } else {
         format!("{value:.1}")
+    };
+    match share < 0.0 && digits != "0.00" {
+        true => format!("−{digits}"),
+        false => digits,
     }
 }
 
@@ -364,6 +369,15 @@ mod tests {
                 "{case:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_share_below_zero_has_a_minus_sign() {
+        assert_eq!(percent(-0.05), "−5.0 %");
+        assert_eq!(percent(-14.0), "−1400 %");
+        assert_eq!(percent(-0.000_01), "0.00 %");
+        assert_eq!(round_percent(-0.05), "−5 %");
+        assert_eq!(percent_range(-0.05, -0.01), "−5.0–−1.0 %");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::comparison::{findings, place};
 use super::style::{Palette, columns, paragraph, quantity, shorten, table, visible};
 use super::table::{Cell, Table};
-use pinwise_format::{count, duration, round_bytes, three_digits};
+use pinwise_format::{count, duration, round_bytes, signed_percent, three_digits};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, NOT_ENDED, Question, Stopped};
 use std::time::Duration;
 
@@ -47,15 +47,17 @@ fn heading(record: &Bench, palette: Palette) -> String {
 
 /// `+18.2 % (16.9–19.6)`.
 fn gain(share: Option<Estimate>) -> String {
-    let signed = |share: f64| format!("{:+.1}", 100.0 * share).replace('-', "−");
     match share {
         None => "–".to_owned(),
         Some(Estimate {
             value,
             low: Some(low),
             high: Some(high),
-        }) => format!("{} % ({} … {})", signed(value), signed(low), signed(high)),
-        Some(share) => format!("{} % (no interval)", signed(share.value)),
+        }) => {
+            let end = |share: f64| signed_percent(share).trim_end_matches(" %").to_owned();
+            format!("{} ({} … {})", signed_percent(value), end(low), end(high))
+        }
+        Some(share) => format!("{} (no interval)", signed_percent(share.value)),
     }
 }
 

@@ -126,7 +126,6 @@ fn cost_to_companion(companion: &CompanionFigureRecord) -> Option<Finding> {
     let is_rate = companion.metric.better == Direction::Higher;
     // A rate that falls and a time that grows are both a cost.
     let cost = |percent: f64| if is_rate { -percent } else { percent } / 100.0;
-    let percent = |share: f64| percent(share).replace('-', "−");
     let each = companion.costs.iter().enumerate().map(|(number, beside)| {
         let effect = &beside.effect;
         let ends = effect
