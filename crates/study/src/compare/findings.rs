@@ -11,7 +11,7 @@ use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
 use super::{cache_or_clock, caveats, steadiness, throttling};
-use pinwise_format::{round_percent, three_digits};
+use pinwise_format::{percent, round_percent, signed_percent, three_digits};
 use pinwise_machine::RunSetting;
 use pinwise_record::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, Direction, Finding, MetricRecord, RunRecord,
@@ -280,8 +280,8 @@ fn steal(record: &Comparison) -> Option<Finding> {
             "steal",
             Severity::Warning,
             format!(
-                "The hypervisor gave {:.1} % of a CPU to other virtual machines meanwhile.",
-                100.0 * share
+                "The hypervisor gave {} of a CPU to other virtual machines meanwhile.",
+                percent(share)
             ),
             "Expect wider intervals; a dedicated host would be quieter.",
         )
@@ -379,7 +379,10 @@ fn position(results: &Results) -> Option<Finding> {
         Finding::new(
             "position_effect",
             Severity::Note,
-            format!("The last run of a block costs {:+.1} % relative to the first; the random order cancels it.", 100.0 * effect.exp_m1()),
+            format!(
+                "The last run of a block costs {} relative to the first; the random order cancels it.",
+                signed_percent(effect.exp_m1())
+            ),
             "",
         )
         .with_evidence("ratio_last_to_first", effect.exp())

@@ -5,7 +5,7 @@
 //! comparing without random blocks: consecutive windows are split into "first ten against next
 //! ten", as sequential benchmarking does, and judged by Welch's test.
 
-use pinwise_format::percent;
+use pinwise_format::{percent, round_percent};
 use pinwise_record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
 use pinwise_stats::describe::{robust_sd, sd};
 use pinwise_stats::inversion::Family;
@@ -45,8 +45,9 @@ pub fn conclude(mut record: Comparison) -> Comparison {
         format!("No false alarm: no arm was found to differ.{seen}")
     } else {
         format!(
-            "False alarm: {} differed from A although all arms are the same. Expected in at most 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
-            alarms.join(", ")
+            "False alarm: {} differed from A although all arms are the same. Expected in at most {} of comparisons; if it happens again, something depends on the order of runs.",
+            alarms.join(", "),
+            round_percent(record.plan.alpha)
         )
     };
     record.verdict.advice = String::new();
@@ -182,6 +183,19 @@ fn paired_rate(window: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_false_alarm_is_as_rare_as_was_asked_for() {
+        let text = include_str!("../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        record.contrasts[0].verdict = pinwise_record::ContrastVerdict::Slower;
+        record.plan.alpha = 0.01;
+        let sentence = conclude(record).verdict.sentence;
+        assert!(
+            sentence.contains("at most 1 % of comparisons"),
+            "{sentence}"
+        );
+    }
 
     #[test]
     fn what_an_interval_cannot_show_takes_more_blocks() {
