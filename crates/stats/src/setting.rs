@@ -6,7 +6,10 @@ use std::time::Duration;
 use super::judge::Judge;
 use super::paired::Interval;
 use super::resolution::Resolution;
-use pinwise_format::{count, percent_range, signed_percent};
+use pinwise_format::{count, percent, percent_range, signed_percent, three_digits};
+
+/// A larger change, as a share, is given as a factor.
+const LARGE: f64 = 2.0;
 
 /// How a metric's cost is spoken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +76,28 @@ impl Setting<'_> {
     pub(super) fn sizes(&self, low: f64, high: f64) -> String {
         let (a, b) = (self.change(low).abs(), self.change(high).abs());
         percent_range(a.min(b), a.max(b))
+    }
+
+    /// The same behind `by`: from about three times on as a factor, since nobody reads 1,612 % as 17
+    /// times.
+    pub(super) fn by_sizes(&self, low: f64, high: f64) -> String {
+        let (a, b) = (self.change(low).abs(), self.change(high).abs());
+        if a.max(b) <= LARGE {
+            return format!("by {}", self.sizes(low, high));
+        }
+        let [a, b] = [a.min(b), a.max(b)].map(|change| three_digits(1.0 + change));
+        match a == b {
+            true => format!("by a factor of {a}"),
+            false => format!("by a factor of {a}–{b}"),
+        }
+    }
+
+    /// A size, as [`by_sizes`](Self::by_sizes) has it.
+    pub(super) fn size_in_words(size: f64) -> String {
+        match size > LARGE {
+            true => format!("a factor of {}", three_digits(1.0 + size)),
+            false => percent(size),
+        }
     }
 
     /// Both ends as changes of the metric, the lower first.

@@ -74,15 +74,15 @@ pub fn contrast_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_
     let judged = setting.judge.phrase();
     match contrast.decision {
         Decision::Faster => format!(
-            "{arm} is {} than {baseline} by {} {judged}{} ({basis}).",
+            "{arm} is {} than {baseline} {} {judged}{} ({basis}).",
             words.better,
-            setting.sizes(low, high),
+            setting.by_sizes(low, high),
             name_load(contrast, setting)
         ),
         Decision::Slower => format!(
-            "{arm} is {} than {baseline} by {} {judged}{} ({basis}).",
+            "{arm} is {} than {baseline} {} {judged}{} ({basis}).",
             words.worse,
-            setting.sizes(low, high),
+            setting.by_sizes(low, high),
             name_load(contrast, setting)
         ),
         Decision::Same => {
@@ -268,20 +268,26 @@ fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let mut worse: Vec<&Contrast> = look.contrasts.iter().collect();
     worse.retain(|c| c.decision == Decision::Slower && c.interval.low > setting.delta);
     worse.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
-    let words = setting.words;
     let named = worse.iter().take(NAMED).enumerate().map(|(at, c)| {
         let verb = match at {
-            0 => format!("is {} ", words.worse),
+            0 => format!("is {} ", setting.words.worse),
             _ => String::new(),
         };
-        let sizes = setting.sizes(c.interval.low, c.interval.high);
-        format!("{} {verb}by {sizes}", setting.names[c.arm])
+        let sizes = setting.by_sizes(c.interval.low, c.interval.high);
+        format!("{} {verb}{sizes}", setting.names[c.arm])
     });
     let mut parts: Vec<String> = named.collect();
     if worse.len() > NAMED {
-        parts.push(count(worse.len() - NAMED, "more arm"));
+        parts.push(format!(
+            "{} as well",
+            count(worse.len() - NAMED, "more arm")
+        ));
     }
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let last = parts.pop()?;
+    Some(match parts.is_empty() {
+        true => last,
+        false => format!("{} and {last}", parts.join(", ")),
+    })
 }
 
 /// Arms that a headline names as certainly worse.
@@ -345,22 +351,25 @@ pub fn overall_sentence(
             certain(look, setting).map_or_else(String::new, |certain| format!("; {certain}"))
         ),
         ComparisonOutcome::Undecided => {
+            let certain = certain(look, setting).map_or_else(String::new, |c| format!("{c}. "));
             if let Some(withheld) = withheld(look, setting) {
-                return withheld;
+                return format!("{certain}{withheld}");
             }
-            let certain = certain(look, setting)
-                .map_or_else(String::new, |certain| format!(" Certain is: {certain}."));
             if farthest(look).is_none() {
                 let blocks = too_few(look.blocks, setting);
-                return format!("Undecided: {blocks}.{certain}");
+                return format!("{certain}Undecided: {blocks}.");
             }
-            match look.contrasts.as_slice() {
-                [only] => format!("Undecided: {}.", possible(only, setting)),
-                several => format!(
-                    "Undecided: a gain over {baseline} of up to {} is still possible.{certain}",
-                    percent(possible_gain(several, setting))
+            let open = look.contrasts.iter();
+            let open = open.filter(|contrast| contrast.decision == Decision::Undecided);
+            let open: Vec<&Contrast> = open.collect();
+            let rest = match open.as_slice() {
+                [only] => possible(only, setting),
+                _ => format!(
+                    "a gain over {baseline} of up to {} is still possible",
+                    Setting::size_in_words(possible_gain(&look.contrasts, setting))
                 ),
-            }
+            };
+            format!("{certain}Undecided: {rest}.")
         }
     }
 }
@@ -371,8 +380,7 @@ fn possible(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let Interval { low, high } = contrast.interval;
     let [arm, baseline] = [contrast.arm, setting.baseline].map(|column| &setting.names[column]);
     let Words { better, worse } = setting.words;
-    let up_to = |end: f64| percent(setting.change(end).abs());
-    let (gain, loss) = (up_to(low), up_to(high));
+    let [gain, loss] = [low, high].map(|end| Setting::size_in_words(setting.change(end).abs()));
     match (low < 0.0, high > 0.0) {
         (true, true) => format!(
             "{arm} may be {better} than {baseline} by up to {gain} or {worse} by up to {loss}"
@@ -425,27 +433,27 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let open = rivals_of(arm, look, setting);
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) if !open.is_empty() => format!(
-            "{name} or {} is best, undecided between them: {name} is {} than {baseline} by {} {judged}{}.",
+            "{name} or {} is best, undecided between them: {name} is {} than {baseline} {} {judged}{}.",
             match open.as_slice() {
                 [only] => (*only).to_owned(),
                 several => format!("one of {} others", several.len()),
             },
             setting.words.better,
-            setting.sizes(contrast.interval.low, contrast.interval.high),
+            setting.by_sizes(contrast.interval.low, contrast.interval.high),
             name_load(contrast, setting)
         ),
         Some(contrast) => format!(
-            "{name} is best: {} than {baseline} by {} {judged}{}{rivals}.",
+            "{name} is best: {} than {baseline} {} {judged}{}{rivals}.",
             setting.words.better,
-            setting.sizes(contrast.interval.low, contrast.interval.high),
+            setting.by_sizes(contrast.interval.low, contrast.interval.high),
             name_load(contrast, setting)
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
-                "{name} is best: {} is {} by {} {judged}{}.",
+                "{name} is best: {} is {} {} {judged}{}.",
                 setting.names[only.arm],
                 setting.words.worse,
-                setting.sizes(only.interval.low, only.interval.high),
+                setting.by_sizes(only.interval.low, only.interval.high),
                 name_load(only, setting)
             ),
             others => format!(
@@ -463,15 +471,15 @@ fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String
     let judged = setting.judge.phrase();
     let [name, baseline] = [arm, setting.baseline].map(|column| &setting.names[column]);
     let by = |contrast: &Contrast| {
-        let sizes = setting.sizes(contrast.interval.low, contrast.interval.high);
+        let sizes = setting.by_sizes(contrast.interval.low, contrast.interval.high);
         format!("{sizes} {judged}{}", name_load(contrast, setting))
     };
     match look.contrasts.iter().find(|c| c.arm == arm) {
-        Some(contrast) => format!("{name} is {better} than {baseline} by {}.", by(contrast)),
+        Some(contrast) => format!("{name} is {better} than {baseline} {}.", by(contrast)),
         None => match look.contrasts.as_slice() {
             [only] => {
                 let other = &setting.names[only.arm];
-                format!("{other} is {worse} than {name} by {}.", by(only))
+                format!("{other} is {worse} than {name} {}.", by(only))
             }
             others => format!(
                 "All {} others are {worse} than {name} {judged}.",

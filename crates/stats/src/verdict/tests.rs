@@ -282,3 +282,45 @@ fn cpu_time_over_a_limit_is_said_as_an_engineer_would() {
     let start = "new needs 2.7–3.5 % more CPU time than old, over the limit of 2.0 %; its ";
     assert!(said.starts_with(start), "{said}");
 }
+
+#[test]
+fn a_large_change_is_said_as_a_factor() {
+    let names = two_arms();
+    let basis = Basis {
+        blocks: 40,
+        is_dropped: false,
+    };
+    let sentence = |low: f64, high: f64| {
+        let slower = contrast(1, low.ln(), high.ln(), Decision::Slower);
+        contrast_sentence(&slower, basis, &setting(&names))
+    };
+    let said = sentence(16.4, 18.0);
+    let expected = "cpu:0 is slower than os-default by a factor of 16.4–18.0 in the typical run";
+    assert!(said.starts_with(expected), "{said}");
+    let said = sentence(2.0, 3.5);
+    assert!(said.contains("by a factor of 2.00–3.50 in"), "{said}");
+    let said = sentence(1.5, 2.9);
+    assert!(said.contains("by 50.0–190 % in"), "{said}");
+}
+
+#[test]
+fn what_is_certain_comes_first() {
+    let names = ["os-default", "limit=0.5", "limit=1", "limit=1.5"].map(str::to_owned);
+    let setting = setting(&names);
+    let worse =
+        |arm, factor: f64| contrast(arm, factor.ln(), (1.1 * factor).ln(), Decision::Slower);
+    let mut look = look(40, contrast(3, -0.03, 0.02, Decision::Undecided));
+    let said = |look: &Look| overall_sentence(ComparisonOutcome::Undecided, look, &setting, true);
+    look.contrasts.insert(0, worse(1, 17.0));
+    assert_eq!(
+        said(&look),
+        "limit=0.5 is slower by a factor of 17.0–18.7. Undecided: limit=1.5 may be faster than \
+         os-default by up to 3.0 % or slower by up to 2.0 %."
+    );
+    look.contrasts.push(worse(2, 3.2));
+    assert_eq!(
+        said(&look),
+        "limit=0.5 is slower by a factor of 17.0–18.7 and limit=1 by a factor of 3.20–3.52. \
+         Undecided: limit=1.5 may be faster than os-default by up to 3.0 % or slower by up to 2.0 %."
+    );
+}
