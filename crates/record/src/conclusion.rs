@@ -43,6 +43,10 @@ impl Comparison {
 
     fn standing(&self, arm: &Arm) -> String {
         let contrast = self.contrasts.iter().find(|c| c.arm == arm.name);
+        let is_coarse = self.findings.iter().any(|f| f.check == "coarse_figure");
+        if let Some(reason) = contrast.and_then(|c| c.withheld_by(is_coarse)) {
+            return format!("withheld: {reason}");
+        }
         let word = match contrast.map(|c| &c.verdict) {
             Some(ContrastVerdict::Faster) => &self.metric.better_word,
             Some(ContrastVerdict::Slower) => &self.metric.worse_word,

@@ -120,6 +120,29 @@ impl ContrastRecord {
             || self.depends_on_time
     }
 
+    /// What withholds the verdict that its interval might give, in a word; the first that the
+    /// sentence would name. `None` if nothing does, or if there is no interval yet. `is_coarse`: the
+    /// figure comes in large steps.
+    #[must_use]
+    pub(crate) fn withheld_by(&self, is_coarse: bool) -> Option<&'static str> {
+        let is_open = self.verdict == ContrastVerdict::Undecided;
+        let has_interval = self.low.is_some() && self.high.is_some();
+        let is_by_cpu_time = self.cpu_time.as_ref().is_some_and(|cpu| cpu.decides);
+        if !is_open || !has_interval || is_by_cpu_time {
+            return None;
+        }
+        // Load that changes the size alone withholds no verdict.
+        let turns = |split: SplitRecord| (split.first > 1.0) != (split.second > 1.0);
+        match () {
+            () if self.depends_on_order => Some("order"),
+            () if self.depends_on_time => Some("time"),
+            () if self.depends_on_load && self.by_load.is_some_and(turns) => Some("load"),
+            () if self.depends_on_tail => Some("tail"),
+            () if is_coarse => Some("steps"),
+            () => None,
+        }
+    }
+
     /// What makes up the difference, in words: CPU time, and the rest: queueing and blocking if
     /// they are known apart.
     pub(crate) fn components(&self) -> Option<String> {

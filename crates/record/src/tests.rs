@@ -133,3 +133,47 @@ fn lists_tell_comparisons_of_other_figures_apart() {
     assert!(title.ends_with(&own.metric.name) && title.len() > own.metric.name.len());
     assert_ne!(title, own.title());
 }
+
+#[test]
+fn a_withheld_verdict_has_its_reason_in_the_row() {
+    let text = include_str!("../../../tests/data/records/comparison-undecided.json");
+    let base: Comparison = serde_json::from_str(text).unwrap();
+    let standing = |change: fn(&mut Comparison)| {
+        let mut record = base.clone();
+        record.contrasts[0].verdict = ContrastVerdict::Undecided;
+        change(&mut record);
+        record.conclude();
+        let name = &record.contrasts[0].arm;
+        let arm = record.arms.iter().find(|arm| arm.name == *name);
+        arm.unwrap().standing.clone()
+    };
+    assert_eq!(standing(|_| ()), "undecided");
+    let time = standing(|record| record.contrasts[0].depends_on_time = true);
+    assert_eq!(time, "withheld: time");
+    let tail = standing(|record| record.contrasts[0].depends_on_tail = true);
+    assert_eq!(tail, "withheld: tail");
+    let order = standing(|record| {
+        record.contrasts[0].depends_on_time = true;
+        record.contrasts[0].depends_on_order = true;
+    });
+    assert_eq!(order, "withheld: order", "the headline names this one, too");
+    // Load that changes the size alone withholds nothing.
+    let load = |second: f64| {
+        let mut record = base.clone();
+        record.contrasts[0].verdict = ContrastVerdict::Undecided;
+        record.contrasts[0].depends_on_load = true;
+        record.contrasts[0].by_load = Some(SplitRecord { first: 0.9, second });
+        record.conclude();
+        let name = &record.contrasts[0].arm;
+        let arm = record.arms.iter().find(|arm| arm.name == *name);
+        arm.unwrap().standing.clone()
+    };
+    assert_eq!(load(1.1), "withheld: load");
+    assert_eq!(load(0.95), "undecided");
+    // Without an interval there is nothing to withhold.
+    let open = standing(|record| {
+        record.contrasts[0].depends_on_time = true;
+        record.contrasts[0].low = None;
+    });
+    assert_eq!(open, "undecided");
+}
