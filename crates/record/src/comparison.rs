@@ -388,7 +388,12 @@ impl Comparison {
     /// Why it ended, or that it has not.
     #[must_use]
     pub fn ending(&self) -> String {
+        let mut contrasts = self.contrasts.iter();
+        let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
         match (self.stopped, self.plan.precision) {
+            (Some(Stopped::Precision), _) if by_cpu_time => {
+                "stopped: CPU time gives the answer (--metric wall goes on)".to_owned()
+            }
             (Some(Stopped::Precision), Some(_)) => "stopped at the precision asked for".to_owned(),
             (Some(Stopped::Precision), None) if self.blocks > 0 => format!(
                 "{} (--precision narrows the intervals)",

@@ -327,16 +327,11 @@ fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
             format!("{} of {runs}", count(record.blocks, "block"))
         }
     };
-    let cpu_time_decided = record.contrasts.iter().any(|contrast| {
-        let cpu = contrast.cpu_time.as_ref();
-        cpu.is_some_and(|cpu| cpu.decides)
-    });
+    let mut contrasts = record.contrasts.iter();
+    let by_cpu_time = contrasts.any(|c| c.cpu_time.as_ref().is_some_and(|cpu| cpu.decides));
     // The answer already shows that it was clear.
     let ended = match (record.stopped, record.plan.precision) {
-        (Some(Stopped::Precision), None) if cpu_time_decided => {
-            "; stopped: CPU time decided".to_owned()
-        }
-        (Some(Stopped::Precision), None) => String::new(),
+        (Some(Stopped::Precision), None) if !by_cpu_time => String::new(),
         _ => format!("; {}", record.ending()),
     };
     let line = format!(

@@ -188,7 +188,6 @@ pub(super) fn close(
     results: Results,
 ) {
     record.stopped = Some(results.stopped);
-    record.ended = record.ending();
     record.blocks = results.data.blocks();
     record.elapsed_s = results.elapsed.as_secs_f64();
     record.plan.warmup_blocks = results.warmup_blocks;
@@ -245,6 +244,7 @@ pub(super) fn close(
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
+    record.ended = record.ending();
     timed_out::conclude(record, plan, topology, results.stopped);
     if plan.is_timing {
         timing::conclude(record);
