@@ -80,10 +80,10 @@ pub(super) fn to_do(
                     }
                     ref stopped => plan.more_effort(stopped.as_ref()),
                 };
-                format!("Give it {more}: {}.{}", prices.text, by_cpu_time(record))
+                format!("{}Give it {more}: {}.", by_cpu_time(record), prices.text)
             }
             None => format!(
-                "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).{}",
+                "{}A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).",
                 by_cpu_time(record)
             ),
         },
@@ -91,18 +91,44 @@ pub(super) fn to_do(
     Some(text)
 }
 
-/// What decides at once where only waiting leaves wall-clock time undecided, as the finding on it
-/// explains.
+/// What decides in seconds where only waiting leaves wall-clock time undecided.
 fn by_cpu_time(record: &Comparison) -> &'static str {
-    let mut contrasts = record.contrasts.iter();
-    let decides = |contrast: &ContrastRecord| {
-        let found = parts::cpu_time_finding(contrast, record);
-        found.is_some_and(|found| found.severity == Severity::Warning)
-    };
-    match contrasts.any(decides) {
-        true => " Or judge CPU time, which is known: --metric cpu.",
-        false => "",
+    match of_cpu_time(record) {
+        Some(_) => "Judge CPU time, which takes seconds: --metric cpu. For wall-clock time: ",
+        None => "",
     }
+}
+
+/// What CPU time says where only waiting leaves wall-clock time undecided, as a sentence; the
+/// finding on it explains that. `None` if it says nothing, or not of one place.
+pub(super) fn of_cpu_time(record: &Comparison) -> Option<String> {
+    record.contrasts.iter().find_map(|contrast| {
+        let found = parts::cpu_time_finding(contrast, record);
+        found.filter(|found| found.severity == Severity::Warning)?;
+        let cpu = contrast.cpu_time.as_ref()?;
+        let delta = record.plan.min_effect;
+        let is_same = cpu.low? > 1.0 / (1.0 + delta) && cpu.high? < 1.0 + delta;
+        let ContrastRecord { arm, baseline, .. } = contrast;
+        Some(match is_same {
+            true => format!(
+                "CPU time of {arm} and {baseline} is the same within ±{}.",
+                percent(delta)
+            ),
+            false => format!(
+                "CPU time of {arm} differs: {}.",
+                cpu.effect.describe_with_interval()
+            ),
+        })
+    })
+}
+
+/// The command that judges CPU time where that is known: it takes seconds.
+fn command_for_cpu_time(record: &Comparison, plan: &ComparePlan) -> Option<CommandRecord> {
+    of_cpu_time(record)?;
+    Some(CommandRecord {
+        what: "by CPU time".to_owned(),
+        line: replace_effort(&plan.argv, &[("--metric", "cpu".to_owned())])?,
+    })
 }
 
 /// Factor on top of what a first verdict needs: blocks are not equally long.
@@ -110,14 +136,19 @@ pub(super) const ROOM: f64 = 1.1;
 /// More than this many times the given effort is not advised: nobody asked for it.
 const FAR: f64 = 10.0;
 
-/// The command of an undecided comparison with the extra effort that decides it, as far as is
-/// known; `None` if effort is not what it lacks, or too much is needed.
+/// The command that decides an undecided comparison: by CPU time if that is known, else with the
+/// extra effort that it takes; `None` if effort is not what it lacks, or too much is needed.
 pub(super) fn command_that_decides(
     record: &Comparison,
     plan: &ComparePlan,
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<CommandRecord> {
+    // A limit is of the time that was asked about.
+    let is_limited = plan.tuning.limit.is_some();
+    if let Some(command) = command_for_cpu_time(record, plan).filter(|_| !is_limited) {
+        return Some(command);
+    }
     if verdict::withheld(look, setting).is_some() {
         return None;
     }
@@ -236,7 +267,13 @@ mod tests {
         contrast.cpu_time = part(0.9, 1.1);
         assert_eq!(by_cpu_time(&record), "");
         record.contrasts[0].cpu_time = part(0.995, 1.005);
-        assert!(by_cpu_time(&record).ends_with("--metric cpu."));
+        assert!(by_cpu_time(&record).contains("--metric cpu"));
+        let said = of_cpu_time(&record).unwrap();
+        assert!(said.ends_with(" is the same within ±1.0 %."), "{said}");
+        record.contrasts[0].cpu_time = part(0.95, 0.97);
+        let said = of_cpu_time(&record).unwrap();
+        assert!(said.contains(" differs: ±0 % ("), "{said}");
+        record.contrasts[0].cpu_time = part(0.995, 1.005);
         record.metric.name = "cpu".to_owned();
         assert_eq!(by_cpu_time(&record), "");
     }

@@ -350,16 +350,7 @@ fn conclude(
         Some(_) => record.contrasts[0].sentence.clone(),
         None => verdict::overall_sentence(outcome, &choice, setting, withheld.is_none()),
     };
-    if record.plan.screened_arms > 0 {
-        let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
-        sentence.push_str(&format!(
-            " {} confirmed on fresh blocks; {dropped} arms had been eliminated in screening.",
-            match look.contrasts.len() {
-                1 => "1 finalist was".to_owned(),
-                finalists => format!("{finalists} finalists were"),
-            }
-        ));
-    }
+    sentence.push_str(&describe_screening(record, look));
     let of_limit = match outcome {
         ComparisonOutcome::Undecided => limit::conclusion(record, plan, &choice, setting),
         _ => None,
@@ -371,10 +362,15 @@ fn conclude(
             advice::write_advice(record, plan, outcome, best, &choice, setting),
         ),
     };
-    let (sentence, advice) = match of_limit {
+    let (mut sentence, advice) = match of_limit {
         Some((sentence, advice)) => (sentence, Some(advice)),
         None => (sentence, advice),
     };
+    if outcome == ComparisonOutcome::Undecided
+        && let Some(of_cpu_time) = advice::of_cpu_time(record)
+    {
+        sentence = format!("{sentence} {of_cpu_time}");
+    }
     let commands = match (&advice, best) {
         (None, Some(arm)) => advice::commands(record, arm, &plan.arms[arm].place, topology),
         _ if outcome == ComparisonOutcome::Undecided => {
@@ -395,6 +391,21 @@ fn conclude(
         steadiness: None,
         beside: None,
     };
+}
+
+/// How many arms were screened, behind the sentence of the verdict; empty without screening.
+fn describe_screening(record: &Comparison, look: &Look) -> String {
+    if record.plan.screened_arms == 0 {
+        return String::new();
+    }
+    let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
+    let finalists = match look.contrasts.len() {
+        1 => "1 finalist was".to_owned(),
+        finalists => format!("{finalists} finalists were"),
+    };
+    format!(
+        " {finalists} confirmed on fresh blocks; {dropped} arms had been eliminated in screening."
+    )
 }
 
 const fn kind_of(outcome: ComparisonOutcome) -> VerdictKind {
