@@ -187,8 +187,9 @@ pub use timeline::{
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord, TraceCost,
-    TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses, WaitRecord,
+    SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord, TraceAnswer,
+    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
+    WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

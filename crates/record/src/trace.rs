@@ -1,5 +1,8 @@
 //! What the scheduler did, as a record.
 
+mod answer;
+mod migrations;
+
 use serde::{Deserialize, Serialize};
 
 use super::blocked::BlockedRecord;
@@ -10,6 +13,8 @@ use super::named::open_enum;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
 use super::{Entry, Header, StoredRecord};
+pub use answer::TraceAnswer;
+pub use migrations::MigrationCounts;
 
 /// A trace: how it was made, what came out, what it means. What the source
 /// did not report is `null`, never 0.
@@ -35,6 +40,10 @@ pub struct TraceRecord {
     /// The figures.
     #[serde(flatten)]
     pub figures: TraceFigures,
+    /// Where the time of the program's threads went, and why; `null` if unknown, and of a whole
+    /// machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<TraceAnswer>,
     /// What threads were blocked in, by process, most often seen first; empty if this was not
     /// watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -188,7 +197,7 @@ pub struct TraceTotals {
     /// Moves between CPUs by the outermost boundary that was crossed.
     pub migrations: MigrationCounts,
     /// Lifetime of all its threads during the trace, without threads that were awake for less than
-    /// a hundredth of their lifetime.
+    /// a hundredth of their lifetime, and without waiting for the end of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life_s: Option<f64>,
     /// Time on CPUs, seconds.
@@ -205,45 +214,6 @@ pub struct TraceTotals {
     pub all_switches: Option<u64>,
     /// Events that the figures are based on.
     pub events: u64,
-}
-
-/// Moves between CPUs, by the outermost boundary crossed; each move is counted
-/// once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MigrationCounts {
-    /// To an SMT sibling on the same core.
-    pub smt: u64,
-    /// To another core of the same last-level cache.
-    pub core: u64,
-    /// To another last-level cache of the same NUMA node.
-    pub llc: u64,
-    /// To another NUMA node of the same package.
-    pub numa: u64,
-    /// To another package.
-    pub package: u64,
-    /// The machine's description lacks one of the CPUs, or moves were only counted.
-    pub unknown: u64,
-}
-
-impl MigrationCounts {
-    /// Moves whose boundary is known, each with its words, innermost first.
-    #[must_use]
-    pub const fn crossings(&self) -> [(u64, &'static str); 5] {
-        [
-            (self.smt, "to an SMT sibling"),
-            (self.core, "across cores"),
-            (self.llc, "across LLCs"),
-            (self.numa, "across NUMA nodes"),
-            (self.package, "across packages"),
-        ]
-    }
-
-    /// All moves.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.smt + self.core + self.llc + self.numa + self.package + self.unknown
-    }
 }
 
 open_enum! {
@@ -479,11 +449,12 @@ impl TraceRecord {
         self.source.title("trace")
     }
 
-    /// What came out, in one line: the gravest finding.
+    /// What came out, in one line: the answer, or the gravest finding.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let first = self.findings.first().map(|f| f.sentence.clone());
-        first.unwrap_or_default()
+        let answer = self.answer.as_ref().map(|answer| &answer.sentence);
+        let first = self.findings.first().map(|found| &found.sentence);
+        answer.or(first).cloned().unwrap_or_default()
     }
 }
 

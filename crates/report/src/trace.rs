@@ -1,6 +1,6 @@
 //! A trace as text: what the scheduler did, which thread ran where, what it means.
 
-use super::comparison::findings;
+use super::comparison::{findings, what_to_do};
 use super::style::{Palette, name_cpus, paragraph, shorten, table, visible};
 use super::trace_blocked::describe_blocked;
 use super::trace_interrupts::interrupts;
@@ -36,6 +36,11 @@ pub fn trace(record: &TraceRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
+    if let Some(answer) = &record.answer {
+        let sentence = paragraph("", "", &visible(&answer.sentence));
+        out += &format!("\n{}\n", palette.strong(&sentence));
+        out += &what_to_do(&answer.advice, &[]);
+    }
     out
 }
 

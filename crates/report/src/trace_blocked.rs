@@ -2,48 +2,59 @@
 
 use super::style::visible;
 use pinwise_format::{count_of, percent};
-use pinwise_record::BlockedRecord;
+use pinwise_record::{BlockedIn, BlockedPart, BlockedRecord};
 
 /// Processes and reasons in the line; the record has more.
 const MAX_PROCESSES: usize = 3;
 const MAX_PARTS: usize = 4;
 
-/// Shares of the polls that found a thread blocked; `None` if none did.
+/// Shares of the polls that found a thread blocked; `None` if none did, or only those that awaited
+/// the end of others.
 pub(super) fn describe_blocked(seen: &[BlockedRecord]) -> Option<String> {
-    let [first, others @ ..] = seen else {
+    let known = seen.iter().filter(|process| count_looks(process) > 0);
+    let known: Vec<&BlockedRecord> = known.collect();
+    let [first, others @ ..] = known.as_slice() else {
         return None;
     };
     if others.is_empty() {
         return Some(format!("{} at its blocked threads", describe_parts(first)));
     }
-    let shown = seen.iter().take(MAX_PROCESSES).map(|process| {
+    let shown = known.iter().take(MAX_PROCESSES).map(|process| {
         let name = visible(&process.name);
         format!("{name} ({}): {}", process.process, describe_parts(process))
     });
     let mut parts: Vec<String> = shown.collect();
-    let more = seen.len().saturating_sub(MAX_PROCESSES) as u64;
+    let more = known.len().saturating_sub(MAX_PROCESSES) as u64;
     if more > 0 {
         parts.push(count_of(more, "more process", "more processes"));
     }
     Some(parts.join("; "))
 }
 
+/// Who awaits the end of others does not say what they wait for.
+fn waits(process: &BlockedRecord) -> impl Iterator<Item = &BlockedPart> {
+    let parts = process.parts.iter();
+    parts.filter(|part| part.what != BlockedIn::Thread)
+}
+
+fn count_looks(process: &BlockedRecord) -> u64 {
+    waits(process).map(|part| part.looks).sum()
+}
+
 fn describe_parts(process: &BlockedRecord) -> String {
-    let share = |looks: u64| percent(looks as f64 / process.looks.max(1) as f64);
-    let parts: Vec<String> = process
-        .parts
-        .iter()
+    let all = count_looks(process);
+    let share = |looks: u64| percent(looks as f64 / all as f64);
+    let parts: Vec<String> = waits(process)
         .take(MAX_PARTS)
         .map(|part| format!("{} {}", visible(part.what.words()), share(part.looks)))
         .collect();
-    let looks = count_of(process.looks, "look", "looks");
+    let looks = count_of(all, "look", "looks");
     format!("{} of {looks}", parts.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{BlockedIn, BlockedPart};
 
     fn process(process: i32, name: &str, parts: &[(BlockedIn, u64)]) -> BlockedRecord {
         BlockedRecord {
@@ -64,6 +75,15 @@ mod tests {
     #[test]
     fn shares_are_of_looks_at_blocked_threads() {
         assert_eq!(describe_blocked(&[]), None);
+        // Who awaits the end of others does not say what they wait for.
+        let joins = [(BlockedIn::Thread, 41), (BlockedIn::Mutex, 22)];
+        let joined = [process(7, "job", &joins)];
+        let line = describe_blocked(&joined).unwrap();
+        assert_eq!(
+            line,
+            "a lock (mutex) 100 % of 22 looks at its blocked threads"
+        );
+        assert_eq!(describe_blocked(&[process(7, "job", &joins[..1])]), None);
         let server = process(7, "server", &[(BlockedIn::Lock, 3), (BlockedIn::Timer, 1)]);
         assert_eq!(
             describe_blocked(std::slice::from_ref(&server)).as_deref(),

@@ -214,6 +214,35 @@ pub struct ThreadSummary {
     pub wakers: Wakers,
 }
 
+impl ThreadSummary {
+    /// A thread that is awake for less than one part in this many of its life has no part in what
+    /// the others do.
+    const ASLEEP: u64 = 100;
+
+    /// Does its life count?
+    pub(crate) const fn has_part(&self) -> bool {
+        let awake_ns = self.awake_ns();
+        awake_ns > 0 && awake_ns >= self.life_ns / Self::ASLEEP
+    }
+
+    const fn awake_ns(&self) -> u64 {
+        let wait_ns = match self.wait_ns {
+            Some(wait_ns) => wait_ns,
+            None => 0,
+        };
+        self.cpu_ns.saturating_add(wait_ns)
+    }
+
+    /// The blocked time in its life, as far as that counts.
+    #[must_use]
+    pub const fn blocked_ns(&self) -> u64 {
+        match self.has_part() {
+            true => self.life_ns.saturating_sub(self.awake_ns()),
+            false => 0,
+        }
+    }
+}
+
 /// Who woke a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wakers {

@@ -1,6 +1,7 @@
 //! A trace from order to record: the machine's events go through the analysis and to other
 //! listeners, and the result is recorded and judged.
 
+mod answer;
 mod blocking;
 mod findings;
 mod interrupts;
@@ -136,6 +137,7 @@ pub fn run_trace(
     let counted = counted.and_then(|run| Some((run.user? + run.system?).as_secs_f64()));
     findings::add(&mut record, plan.tiers, counted);
     name_others(&mut record, machine);
+    answer::fill(&mut record);
     Ok(record)
 }
 

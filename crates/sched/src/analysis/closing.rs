@@ -86,10 +86,6 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     }
 }
 
-/// A thread that is awake for less than one part in this many of its life has no part in what the
-/// others do.
-const ASLEEP: u64 = 100;
-
 /// Sums over all followed threads, including those not listed.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
@@ -102,8 +98,7 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn add(&mut self, thread: &ThreadSummary) {
-        let awake_ns = thread.cpu_ns.saturating_add(thread.wait_ns.unwrap_or(0));
-        if awake_ns > 0 && awake_ns >= thread.life_ns / ASLEEP {
+        if thread.has_part() {
             self.life_ns = self.life_ns.saturating_add(thread.life_ns);
         }
         self.cpu_ns += thread.cpu_ns;

@@ -1,6 +1,8 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
+use std::collections::BTreeMap;
+
 use super::shares::{describe_time, severity_of};
 use super::waiters;
 use pinwise_format::{grouped, percent, seconds, shell};
@@ -73,12 +75,17 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     Some(finding)
 }
 
-/// Time that threads waited for a lock, as a share of the time of those that did anything at all.
-/// Polls say what they waited for, the scheduler's events for how long.
-pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
-    let figures = &record.figures;
-    let awake_s = figures.totals.cpu_s + figures.waits.total_s?;
-    let blocked_s = figures.totals.life_s? - awake_s;
+/// What looks at blocked threads found; who awaits the end of others, and who sleeps all the time,
+/// does not count.
+pub(super) struct BlockedSplit {
+    /// The part of the blocked time at locks.
+    pub(super) lock_share: f64,
+    /// What most of the rest was for; `None` if that is not known.
+    pub(super) rest: Option<BlockedIn>,
+}
+
+/// Splits the time blocked by what was seen; `None` if there were too few looks.
+pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
     let is_asleep = |thread: i32| {
         let known = record.threads.iter().find(|known| known.thread == thread);
         let awake_s = known.map(|known| known.cpu_s + known.wait_s.unwrap_or(0.0));
@@ -86,18 +93,49 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     };
     let seen = record.blocked.iter().flat_map(|seen| &seen.threads);
     let seen = seen.filter(|seen| seen.what != BlockedIn::Thread && !is_asleep(seen.thread));
-    let (mut all, mut at_lock) = (0, 0);
+    let mut looks: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
     for thread in seen {
-        all += thread.looks;
-        at_lock += match thread.what {
-            BlockedIn::Mutex => thread.looks,
-            _ => 0,
-        };
+        *looks.entry(&thread.what).or_default() += thread.looks;
     }
-    if at_lock < MIN_LOOKS {
+    let all: u64 = looks.values().sum();
+    if all < MIN_LOOKS {
         return None;
     }
-    let lock_s = blocked_s * at_lock as f64 / all as f64;
+    let at_lock = looks.remove(&BlockedIn::Mutex).unwrap_or(0);
+    let most = looks.into_iter().max_by_key(|(_, looks)| *looks);
+    let most =
+        most.filter(|(what, looks)| **what != BlockedIn::Unknown && 2 * looks > all - at_lock);
+    Some(BlockedSplit {
+        lock_share: match at_lock {
+            looks if looks < MIN_LOOKS => 0.0,
+            looks => looks as f64 / all as f64,
+        },
+        rest: most.map(|(what, _)| what.clone()),
+    })
+}
+
+/// May threads wait by running? Not if they were seen waiting for a lock in the kernel, or leave
+/// their CPUs of themselves more often than to begin and to end.
+pub(super) fn may_spin(record: &TraceRecord) -> bool {
+    let mut parts = record.blocked.iter().flat_map(|seen| &seen.threads);
+    let totals = &record.figures.totals;
+    let blocking = totals.switches.zip(totals.preemptions);
+    let blocking = blocking.map_or(0, |(switches, forced)| switches.saturating_sub(forced));
+    let few = totals.threads as f64 * (2.0 + RARE_PER_SECOND * record.elapsed_s);
+    !parts.any(|seen| seen.what == BlockedIn::Mutex) && blocking as f64 <= few
+}
+
+/// Time that threads waited for a lock, as a share of the time of those that did anything at all.
+/// Polls say what they waited for, the scheduler's events for how long.
+pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
+    let queued_s = figures.waits.total_s?;
+    let blocked_s = figures.totals.life_s? - figures.totals.cpu_s - queued_s;
+    let lock_share = split_blocked(record)?.lock_share;
+    if lock_share <= 0.0 {
+        return None;
+    }
+    let lock_s = blocked_s * lock_share;
     let severity = severity_of(figures, lock_s)?;
     let mut sentence = format!(
         "Threads waited about {} for a lock (mutex){}: {}.",
@@ -108,7 +146,13 @@ pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
     if let Some(wakers) = waiters::describe_wakers(&record.blocked, &record.threads) {
         sentence = format!("{sentence} {wakers}");
     }
-    let advice = "Hold it for less, or split it: no placement shortens that.";
+    // Whoever no longer waits for the lock waits for a CPU.
+    let advice = match severity_of(figures, queued_s) {
+        Some(Severity::Warning) => {
+            "Hold it for less, or split it: that helps once CPUs are free, and no placement does."
+        }
+        _ => "Hold it for less, or split it: no placement shortens that.",
+    };
     let finding = Finding::new("lock_waits", severity, sentence, advice).with_weight(9);
     Some(
         finding
@@ -320,6 +364,95 @@ mod tests {
                         job (4 threads).";
         assert_eq!(said, expected);
         check(5.0, ["other_processes", "lock_waits"]);
+    }
+
+    /// Four threads at one lock, queued for this long, mostly behind each other, and who waits for
+    /// their end.
+    fn contended(queued_s: f64, at: BlockedIn) -> TraceRecord {
+        let worker = |thread| BlockedThread {
+            thread,
+            name: "job".to_owned(),
+            looks: 10,
+            what: at.clone(),
+            places: vec![BlockedPlace {
+                what: at.clone(),
+                place: "add".to_owned(),
+                looks: 10,
+            }],
+            wakes: None,
+            woken_by: Vec::new(),
+        };
+        let mut threads: Vec<BlockedThread> = (8..12).map(worker).collect();
+        threads.push(BlockedThread {
+            what: BlockedIn::Thread,
+            looks: 100,
+            places: Vec::new(),
+            ..worker(7)
+        });
+        let mut record = process_record();
+        record.elapsed_s = 4.0;
+        record.figures.totals.cpu_s = 1.0;
+        record.figures.totals.life_s = Some(10.0);
+        record.figures.waits.total_s = Some(queued_s);
+        record.figures.lost = Default::default();
+        record.figures.waits.because = Some(pinwise_record::WaitCauses {
+            own_threads_s: queued_s,
+            ..Default::default()
+        });
+        record.blocked = vec![BlockedRecord {
+            process: 7,
+            name: "job".to_owned(),
+            looks: 140,
+            parts: Vec::new(),
+            threads,
+        }];
+        record.header.findings.clear();
+        super::super::findings::judge(&mut record, true);
+        super::super::findings::add(&mut record, &[], None);
+        record
+    }
+
+    fn advice_of<'a>(record: &'a TraceRecord, check: &str) -> &'a str {
+        let mut findings = record.findings.iter();
+        let found = findings.find(|found| found.check == check);
+        &found.unwrap_or_else(|| panic!("{check}")).advice
+    }
+
+    #[test]
+    fn who_waits_for_a_mutex_is_not_suspected_of_spinning() {
+        let locked = contended(5.0, BlockedIn::Mutex);
+        let advice = advice_of(&locked, "own_threads");
+        assert!(!advice.contains("spin"), "{advice}");
+    }
+
+    #[test]
+    fn a_lock_is_not_blamed_for_the_want_of_cpus() {
+        let busy = contended(5.0, BlockedIn::Mutex);
+        let advice = advice_of(&busy, "lock_waits");
+        assert!(advice.contains("once CPUs are free"), "{advice}");
+        let free = contended(0.1, BlockedIn::Mutex);
+        let advice = advice_of(&free, "lock_waits");
+        assert!(!advice.contains("CPUs are free"), "{advice}");
+    }
+
+    #[test]
+    fn the_headline_says_where_the_time_of_the_threads_went() {
+        let check = |record: &TraceRecord, expected: &str| assert_eq!(record.verdict(), expected);
+        check(
+            &contended(5.0, BlockedIn::Mutex),
+            "Short of CPUs for its own threads: its threads spent 50.0 % of their time waiting for a \
+             CPU, 40.0 % waiting for a lock at add() and 10.0 % running.",
+        );
+        check(
+            &contended(0.5, BlockedIn::Mutex),
+            "Held up by a lock at add(): its threads spent 85.0 % of their time waiting for it, \
+             10.0 % running and 5.0 % waiting for a CPU.",
+        );
+        check(
+            &contended(0.5, BlockedIn::Disk),
+            "Held up by waiting for a disk or device: its threads spent 85.0 % of their time \
+             blocked, 10.0 % running and 5.0 % waiting for a CPU.",
+        );
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Findings of a trace. A check is a function from the record to a finding.
 
-use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
+use super::answer;
+use super::blocking::{
+    find_blocking, find_lock_waits, find_never_blocking, find_yielding, may_spin,
+};
 use super::memory::find_far_memory;
 use super::shares::{describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
@@ -39,7 +42,7 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         find_waits_for_others(figures),
         find_yielding(record).or_else(|| find_never_blocking(record)),
         find_waits_for_class(figures),
-        find_crowding(figures, &record.source),
+        find_crowding(record),
         find_unexplained(record),
         find_migrations(figures),
     ];
@@ -49,6 +52,7 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         record.header.findings.extend(report_little_waste(record));
     }
     sort(record);
+    answer::fill(record);
 }
 
 /// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
@@ -66,6 +70,7 @@ pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_
     let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);
     sort(record);
+    answer::fill(record);
 }
 
 fn sort(record: &mut TraceRecord) {
@@ -295,10 +300,11 @@ fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
     )
 }
 
-fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding> {
+fn find_crowding(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
     let waited_s = figures.waits.because?.own_threads_s;
     // Of a whole machine the threads are not one program's.
-    let whose = match source {
+    let whose = match record.source {
         TraceSource::Machine | TraceSource::Import { pid: None, .. } => "other traced threads",
         _ => "threads of the same program",
     };
@@ -314,7 +320,10 @@ fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding
         true => (Severity::Warning, 8),
         false => (Severity::Note, 4),
     };
-    let advice = "Fewer threads may be as fast; whether they spin: pinwise spin attach.";
+    let advice = match may_spin(record) {
+        true => "Fewer threads may be as fast; whether they spin: pinwise spin attach.",
+        false => "Fewer threads may be as fast.",
+    };
     let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
     Some(
         finding

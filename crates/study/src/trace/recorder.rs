@@ -109,6 +109,7 @@ impl TraceRecorder {
             elapsed_s: seconds(summary.to_ns - summary.from_ns),
             cost: None,
             figures,
+            answer: None,
             blocked: waiters::record(&summary),
             threads: summary.by_thread.iter().map(thread).collect(),
             threads_left_out: summary.threads_left_out,
@@ -200,7 +201,9 @@ fn totals(summary: &Summary) -> TraceTotals {
         switches: summary.switches,
         preemptions: summary.preemptions,
         wakeups: summary.wakeups,
-        life_s: Some(seconds(summary.life_ns)),
+        life_s: Some(seconds(
+            summary.life_ns.saturating_sub(waiters::joined_ns(summary)),
+        )),
         migrations: migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
         cpu_is_upper_bound: summary.unknown.doubtful_cpu_ns

@@ -49,6 +49,21 @@ pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
     all.map(record).collect()
 }
 
+/// Time in which threads awaited the end of others, which has no part in what happened: of those
+/// whose life counts.
+pub(super) fn joined_ns(summary: &Summary) -> u64 {
+    let seen = summary.blocked.iter().flat_map(|process| &process.threads);
+    let joining = seen.filter(|(_, seen)| {
+        let most = seen.looks.iter().max_by_key(|(_, looks)| **looks);
+        most.is_some_and(|(what, _)| *what == pinwise_sched::BlockedIn::Thread)
+    });
+    let known = joining.filter_map(|(&thread, _)| {
+        let mut threads = summary.by_thread.iter();
+        threads.find(|known| known.thread == thread)
+    });
+    known.map(ThreadSummary::blocked_ns).sum()
+}
+
 fn list_threads(
     seen: &BlockedProcess,
     known: &BTreeMap<Tid, &ThreadSummary>,

@@ -1,0 +1,14 @@
+//! What a trace comes to, in a sentence.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a program took its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TraceAnswer {
+    /// The largest cause, then the shares of the threads' time: running, waiting for a CPU or a
+    /// lock, blocked otherwise.
+    pub sentence: String,
+    /// What to do about the largest; empty if nothing is known.
+    pub advice: String,
+}
