@@ -407,9 +407,10 @@ impl Comparison {
     /// command by its mean and its 99th percentile would look alike.
     #[must_use]
     pub fn title_in_lists(&self) -> String {
-        let is_of_output = self.metric.unit.is_empty() && self.metric.name.contains(':');
+        let has_no_unit = self.metric.unit.is_empty() && self.metric.name.contains(':');
+        let is_of_output = has_no_unit || self.metric.name.starts_with("regex:");
         match is_of_output && self.study == ComparisonStudy::Compare {
-            true => format!("{} · {}", self.title(), self.metric.name),
+            true => format!("{} · {}", self.title(), self.metric.label),
             false => self.title(),
         }
     }

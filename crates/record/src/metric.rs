@@ -42,17 +42,28 @@ impl MetricRecord {
         let words = metric.words();
         Self {
             name: metric.to_string(),
-            unit: match metric.unit() {
-                "" => unit.to_owned(),
-                own => own.to_owned(),
+            unit: match (metric.unit(), unit) {
+                ("", "") => metric.printed_unit().unwrap_or_default(),
+                ("", given) => given.to_owned(),
+                (own, _) => own.to_owned(),
             },
             better: match metric.better() {
                 Better::Lower => Direction::Lower,
                 Better::Higher => Direction::Higher,
             },
-            label: metric.label().to_owned(),
+            label: metric.label(),
             better_word: words.better.to_owned(),
             worse_word: words.worse.to_owned(),
+        }
+    }
+
+    /// Its name where there is little room: as on the command line, or what a pattern or a path
+    /// finds.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        match self.name.contains(':') {
+            true => &self.label,
+            false => &self.name,
         }
     }
 
@@ -205,6 +216,43 @@ mod tests {
             ["better", "worse"],
             rate,
         );
+    }
+
+    #[test]
+    fn a_pattern_gives_its_figure_a_name_and_a_unit() {
+        for (metric, label, unit) in [
+            ("regex:p99 ([0-9.]+) ms lower", "p99", "ms"),
+            (r"regex:Requests/sec:\s+([\d.]+) higher", "Requests/sec", ""),
+            (
+                r"regex:(\d+) req/s higher",
+                "the program's own figure",
+                "req/s",
+            ),
+            (r"regex:took ([\d.]+)s lower", "took", "s"),
+            (r"regex:^Copy\s*=\s*([\d.]+) MB/s higher", "Copy", "MB/s"),
+            (r"regex:latency_us=(\d+) lower", "latency_us", ""),
+            (
+                r"regex:(?:a|b) (\d+) \w+ lower",
+                "the program's own figure",
+                "",
+            ),
+            (r"regex:a|b(\d+) lower", "the program's own figure", ""),
+            (r"regex:(\d+) million lower", "the program's own figure", ""),
+            ("json:.run.p99_ms lower", ".run.p99_ms", ""),
+        ] {
+            let record = MetricRecord::new(&metric.parse().unwrap(), "");
+            assert_eq!(
+                (record.label.as_str(), record.unit.as_str()),
+                (label, unit),
+                "{metric}"
+            );
+            assert_eq!(record.name, metric);
+        }
+        // A time that is printed in seconds is faster or slower.
+        let took = MetricRecord::new(&r"regex:took ([\d.]+)s lower".parse().unwrap(), "");
+        assert_eq!(took.better_word, "faster");
+        let given = MetricRecord::new(&"regex:p99 (.*) lower".parse().unwrap(), "ms");
+        assert_eq!(given.unit, "ms");
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn lists_tell_comparisons_of_other_figures_apart() {
         "../../../tests/data/records/comparison-higher.json"
     ));
     let title = own.entry().title;
-    assert!(title.ends_with(&own.metric.name) && title.len() > own.metric.name.len());
+    assert!(title.ends_with(&own.metric.label) && title.len() > own.metric.label.len());
     assert_ne!(title, own.title());
 }
 

@@ -86,7 +86,11 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
 
 fn heading(record: &Comparison, palette: Palette) -> String {
     let title = palette.strong(&shorten(&record.title(), columns()));
-    let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
+    let place = format!(
+        "{} · metric: {}",
+        place(&record.host),
+        record.metric.short_name()
+    );
     format!("{title}\n{}\n", shorten(&place, columns()))
 }
 

@@ -67,7 +67,7 @@ pub(super) fn run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
 pub fn markdown(record: &Comparison) -> String {
     let mut text = format!(
         "| arm | CPUs | typical {} | against {} | interval | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
-        cell(&record.metric.name),
+        cell(record.metric.short_name()),
         cell(&record.baseline),
     );
     for arm in &record.arms {

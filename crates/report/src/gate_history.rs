@@ -13,7 +13,7 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
     let title = format!(
         "{}: {} ({})",
         history.benchmark,
-        history.metric.name,
+        history.metric.short_name(),
         count(history.steps.len(), "step")
     );
     let mut text = format!(

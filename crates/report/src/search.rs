@@ -51,7 +51,11 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
 
 fn heading(record: &SearchRecord, palette: Palette) -> String {
     let title = palette.strong(&shorten(&record.title(), columns()));
-    let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
+    let place = format!(
+        "{} · metric: {}",
+        place(&record.host),
+        record.metric.short_name()
+    );
     format!("{title}\n{}\n", shorten(&place, columns()))
 }
 

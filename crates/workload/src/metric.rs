@@ -4,6 +4,7 @@
 //! below 1 is better. A metric that a run lacks is an error of that run, never 0.
 
 mod built_in;
+mod pattern;
 
 use std::fmt;
 use std::str::FromStr;
@@ -264,14 +265,26 @@ impl Metric {
         }
     }
 
-    /// Its name in sentences.
+    /// The unit that a pattern expects behind the number; `None` without one, and if the unit is
+    /// known otherwise.
     #[must_use]
-    pub const fn label(&self) -> &'static str {
+    pub fn printed_unit(&self) -> Option<String> {
         match self {
-            Self::BuiltIn(metric) => metric.label,
-            Self::Regex(..) | Self::Json(..) => "the program's own figure",
-            Self::Prometheus(..) => "the service's own figure",
-            Self::Framework(..) => "time per operation",
+            Self::Regex(regex, _) => pattern::find_unit(regex.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Its name in tables and sentences.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::BuiltIn(metric) => metric.label.to_owned(),
+            Self::Regex(regex, _) => pattern::find_name(regex.as_str())
+                .unwrap_or_else(|| "the program's own figure".to_owned()),
+            Self::Json(path, _) => path.text.clone(),
+            Self::Prometheus(query, _) => query.to_string(),
+            Self::Framework(..) => "time per operation".to_owned(),
         }
     }
 
@@ -280,9 +293,14 @@ impl Metric {
     pub fn words(&self) -> Words {
         match self {
             Self::BuiltIn(metric) => metric.words,
-            _ if self.is_time() => Words::SPEED,
+            _ if self.is_time() || self.is_printed_time() => Words::SPEED,
             _ => Words::OWN,
         }
+    }
+
+    fn is_printed_time(&self) -> bool {
+        let unit = self.printed_unit();
+        self.better() == Better::Lower && unit.is_some_and(|unit| pattern::is_time(&unit))
     }
 
     /// Reads the figure of a run: a finite number above 0.

@@ -15,7 +15,7 @@ pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Fi
     let resolution = results.look.as_ref()?.resolution?;
     let is_coarse = resolution.relative > record.plan.min_effect.ln_1p();
     is_coarse.then(|| {
-        let (name, unit) = (&record.metric.name, &record.metric.unit);
+        let (name, unit) = (record.metric.short_name(), &record.metric.unit);
         let step = round_step(resolution.step);
         let sentence = match resolution.is_unknown() {
             true => format!(
