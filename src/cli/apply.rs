@@ -5,7 +5,7 @@ mod emit;
 mod joint;
 mod live;
 
-pub(super) use answer::{NOTHING_TO_APPLY, answer_from_comparison};
+pub(super) use answer::{ArmChoice, NOTHING_TO_APPLY, answer_from_comparison};
 pub(super) use emit::print;
 pub(super) use live::find_target;
 

@@ -2,7 +2,7 @@
 
 mod live;
 
-use super::apply::NOTHING_TO_APPLY;
+use super::apply::{ArmChoice, NOTHING_TO_APPLY};
 use super::args::{CompareArgs, Global, ResultArgs, Undecided};
 use super::machine::{cycle_counting, open_machine};
 use super::maps::measured_before;
@@ -188,7 +188,7 @@ fn emit_best(
         terminal.note(&format!("--emit: {}", record.verdict.advice));
         return Ok(());
     }
-    let answer = apply::answer_from_comparison(record)?;
+    let answer = apply::answer_from_comparison(record, &ArmChoice::default())?;
     if answer.has_nothing_to_apply() {
         terminal.note(&format!("--emit: {NOTHING_TO_APPLY}"));
         return Ok(());

@@ -266,20 +266,47 @@ fn check_that_nothing_is_applied(
         err.contains("No placement is recommended for runs"),
         "{err}"
     );
+    let (out, err, status) = pinwise(&words(&way_out_of(&err)));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(out.contains("--cpuset-cpus=0"), "{out}");
+}
+
+/// The command at the end of a refusal, as words.
+fn way_out_of(refusal: &str) -> String {
+    let command = refusal.split("all the same: pinwise ").nth(1);
+    let command = command.unwrap_or_else(|| panic!("{refusal}"));
+    command.trim_end().replace('\'', "")
+}
+
+#[test]
+fn a_refusal_says_how_to_apply_an_arm_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let run = |line: &str| {
+        let output = pinwise(&store).args(words(line)).output().unwrap();
+        let (out, err) = texts(&output);
+        (out, err, output.status.code())
+    };
+    let machine = "--machine sim:core:4";
+    // Undecided.
+    let places = "--place os-default --place cpu:0 --place cpu:1";
+    run(&format!(
+        "compare {machine} --seed 1 {places} --max-runs 2 -- prog"
+    ));
+    for tool in ["docker", "taskset"] {
+        let (out, err, status) = run(&format!("apply last --as {tool} {machine}"));
+        assert_eq!((out.as_str(), status), ("", Some(2)), "{err}");
+        assert!(err.contains("(os-default, cpu:0, cpu:1)"), "{err}");
+        let (out, err, status) = run(&way_out_of(&err));
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+        assert!(out.contains("prog"), "{out}");
+    }
+    let (out, _, _) = run(&format!("apply last --arm cpu:1 --as docker {machine}"));
+    assert!(out.contains("--cpuset-cpus=1 IMAGE prog"), "{out}");
+    let (_, err, status) = run(&format!("apply last --arm cpu:2 {machine}"));
+    assert_eq!(status, Some(2));
     assert!(
-        err.ends_with("instead of the record: --place cpu:0\n"),
+        err.contains("has no such arm (arms: os-default, cpu:0"),
         "{err}"
     );
-    let named = [
-        "apply",
-        "--place",
-        "cpu:0",
-        "--as",
-        "docker",
-        "--machine",
-        machine,
-    ];
-    let (out, err, status) = pinwise(&named);
-    assert_eq!(status, Some(0), "{err}");
-    assert!(out.contains("--cpuset-cpus=0"), "{out}");
 }

@@ -1,7 +1,8 @@
 //! What to apply, according to a stored record.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
+use super::super::args::{ApplyArgs, Global};
 use super::super::terminal::Terminal;
 use pinwise_format::shell;
 use pinwise_placement::emit::Context;
@@ -37,6 +38,9 @@ pub(in crate::cli) struct Answer {
     /// Why doing nothing is as good; `None` if it is not.
     pub(super) nothing_to_apply: Option<String>,
 }
+
+/// Arms of a search that a refusal names: it tries hundreds.
+const MAX_NAMES: usize = 8;
 
 /// What is said in place of a command that would change nothing.
 pub(in crate::cli) const NOTHING_TO_APPLY: &str =
@@ -80,12 +84,77 @@ impl Answer {
     }
 }
 
+/// Which arm of a record is meant, and where it is to go.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct ArmChoice {
+    /// Its name; `None`: that of the verdict.
+    name: Option<String>,
+    /// The options for what is done with it, for the command that a refusal shows.
+    options: Vec<String>,
+}
+
+impl ArmChoice {
+    pub(super) fn from_args(global: &Global, args: &ApplyArgs) -> Self {
+        let machine = (!global.machine.is_local()).then(|| global.machine.to_string());
+        let options = [
+            ("--machine", machine),
+            ("--as", args.target.clone()),
+            ("--pid", args.pid.map(|pid| pid.to_string())),
+            ("--unit", args.unit.clone()),
+            ("--cgroup", args.cgroup.clone()),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        Self {
+            name: args.arm.clone(),
+            options: given.flatten().collect(),
+        }
+    }
+
+    /// The command that applies an arm whatever the verdict, with the names of all: the end of a
+    /// refusal. `suggested`: the arm in the command.
+    fn way_out(&self, id: &str, suggested: Option<&str>, names: &[&str]) -> String {
+        let Some(arm) = suggested.or(names.first().copied()) else {
+            return String::new();
+        };
+        let words = ["pinwise", "apply", id, "--arm", arm].map(str::to_owned);
+        let words: Vec<String> = words.into_iter().chain(self.options.clone()).collect();
+        format!(
+            ". To apply one of its arms ({}) all the same: {}",
+            names.join(", "),
+            shell::line(&words)
+        )
+    }
+
+    /// The arm that was named.
+    fn find<'a, T>(
+        &self,
+        id: &str,
+        arms: &'a [T],
+        name_of: impl Fn(&'a T) -> &'a str,
+    ) -> anyhow::Result<Option<&'a T>> {
+        let Some(wanted) = &self.name else {
+            return Ok(None);
+        };
+        let found = arms.iter().find(|arm| name_of(arm) == wanted);
+        found.map(Some).with_context(|| {
+            let names: Vec<&str> = arms.iter().map(name_of).collect();
+            format!(
+                "--arm {}: record {id} has no such arm (arms: {})",
+                shell::word(wanted),
+                names.join(", ")
+            )
+        })
+    }
+}
+
 /// Reads the answer off a record.
-pub(super) fn read_answer(stored: &Stored) -> anyhow::Result<Answer> {
+pub(super) fn read_answer(stored: &Stored, choice: &ArmChoice) -> anyhow::Result<Answer> {
     match stored.record()? {
-        AnyRecord::Comparison(record) => answer_from_comparison(&record),
-        AnyRecord::Search(record) => answer_from_search(&record),
-        AnyRecord::Bench(record) => answer_from_bench(&record),
+        AnyRecord::Comparison(record) => answer_from_comparison(&record, choice),
+        AnyRecord::Search(record) => answer_from_search(&record, choice),
+        AnyRecord::Bench(record) => answer_from_bench(&record, choice),
         other => bail!(
             "record {} ({}) has no best placement: comparisons, searches and benches have one",
             stored.entry.id,
@@ -110,47 +179,54 @@ fn answer(id: &str, host: &HostRecord) -> Answer {
     }
 }
 
-fn no_best_arm(id: &str, sentence: &str) -> anyhow::Error {
+/// Why no arm is applied, and how to apply one all the same.
+fn no_best_arm(id: &str, sentence: &str, way_out: &str) -> anyhow::Error {
     anyhow::anyhow!(
-        "record {id} has no best arm ({}); measure longer, or choose with --place",
+        "record {id} has no best arm ({}); measure longer{way_out}",
         sentence.trim_end_matches('.')
     )
 }
 
 /// The record's own words on why, and how to apply it all the same.
-fn not_recommended(id: &str, advice: &str, placement: &str) -> anyhow::Error {
-    anyhow::anyhow!(
-        "record {id}: {} To apply it all the same, name the place instead of the record: --place {}",
-        advice.trim_end_matches('.').to_owned() + ".",
-        shell::word(placement)
-    )
+fn not_recommended(id: &str, advice: &str, way_out: &str) -> anyhow::Error {
+    anyhow::anyhow!("record {id}: {}{way_out}", advice.trim_end_matches('.'))
+}
+
+/// The arm of a comparison that looks best, if only by its estimate.
+fn likely_best(record: &Comparison) -> Option<&str> {
+    let contrasts = record.contrasts.iter();
+    let best = contrasts.min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let best = best.map(|contrast| contrast.arm.as_str());
+    record.best.as_deref().or(best)
 }
 
 /// The arm of the verdict; of one that says nothing matters, the baseline.
-pub(in crate::cli) fn answer_from_comparison(record: &Comparison) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn answer_from_comparison(
+    record: &Comparison,
+    choice: &ArmChoice,
+) -> anyhow::Result<Answer> {
+    let id = &record.id;
     if record.joint.is_some() {
         bail!(
-            "record {} places several programs: pinwise apply {0} --as systemd, or kubernetes",
-            record.id
+            "record {id} places several programs: pinwise apply {id} --as systemd, or kubernetes"
         );
     }
+    let named = choice.find(id, &record.arms, |arm| &arm.name)?;
     let kind = record.verdict.kind;
-    let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone);
-    let Some(arm) = record.recommended_arm() else {
-        let best = record
-            .arms
-            .iter()
-            .find(|arm| Some(&arm.name) == record.best.as_ref());
-        return Err(match (&record.verdict.not_recommended, best) {
-            (Some(_), Some(arm)) => {
-                not_recommended(&record.id, &record.verdict.advice, &arm.placement.name)
-            }
-            _ => no_best_arm(&record.id, &record.verdict.sentence),
+    let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone) && named.is_none();
+    let Some(arm) = named.or_else(|| record.recommended_arm()) else {
+        let valid = record.arms.iter().filter(|arm| arm.invalid.is_none());
+        let names: Vec<&str> = valid.map(|arm| arm.name.as_str()).collect();
+        let way_out = choice.way_out(id, likely_best(record), &names);
+        return Err(match record.verdict.not_recommended {
+            Some(_) => not_recommended(id, &record.verdict.advice, &way_out),
+            None => no_best_arm(id, &record.verdict.sentence, &way_out),
         });
     };
     let is_recipe = arm.workload.recipe.is_some();
     // The advice is the same as of a verdict to leave it alone.
-    let changes_nothing = arm.name == record.baseline && record.verdict.commands.is_empty();
+    let changes_nothing =
+        arm.name == record.baseline && record.verdict.commands.is_empty() && named.is_none();
     Ok(Answer {
         placement: arm.placement.name.clone(),
         cpus: arm.cpus.clone(),
@@ -168,19 +244,19 @@ pub(in crate::cli) fn answer_from_comparison(record: &Comparison) -> anyhow::Res
     })
 }
 
-fn answer_from_search(record: &SearchRecord) -> anyhow::Result<Answer> {
+fn answer_from_search(record: &SearchRecord, choice: &ArmChoice) -> anyhow::Result<Answer> {
+    let id = &record.id;
+    let named = choice.find(id, &record.arms, |arm| &arm.name)?;
     let kind = record.verdict.kind;
-    let is_idle = matches!(kind, SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter);
-    let Some(arm) = record.recommended_arm() else {
-        let best = record
-            .arms
-            .iter()
-            .find(|arm| Some(&arm.name) == record.best.as_ref());
-        return Err(match (&record.verdict.not_recommended, best) {
-            (Some(_), Some(arm)) => {
-                not_recommended(&record.id, &record.verdict.advice, &arm.placement)
-            }
-            _ => no_best_arm(&record.id, &record.verdict.sentence),
+    let is_idle =
+        matches!(kind, SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter) && named.is_none();
+    let Some(arm) = named.or_else(|| record.recommended_arm()) else {
+        let names: Vec<&str> = record.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let names = &names[..names.len().min(MAX_NAMES)];
+        let way_out = choice.way_out(id, record.best.as_deref(), names);
+        return Err(match record.verdict.not_recommended {
+            Some(_) => not_recommended(id, &record.verdict.advice, &way_out),
+            None => no_best_arm(id, &record.verdict.sentence, &way_out),
         });
     };
     let (command, environment) = record.command_line(arm);
@@ -197,27 +273,31 @@ fn answer_from_search(record: &SearchRecord) -> anyhow::Result<Answer> {
 }
 
 /// The fastest cell, if the whole bench is about one kernel and question.
-fn answer_from_bench(record: &Bench) -> anyhow::Result<Answer> {
+fn answer_from_bench(record: &Bench, choice: &ArmChoice) -> anyhow::Result<Answer> {
+    let id = &record.id;
     let [kernel] = &record.kernels[..] else {
         bail!(
-            "record {} is a bench of {} comparisons, each with a best arm of its own: apply one of \
+            "record {id} is a bench of {} comparisons, each with a best arm of its own: apply one of \
              them (pinwise record history lists them)",
-            record.id,
             record.kernels.len()
         );
     };
     let speed = |cell: &&BenchCell| cell.speed_up.map_or(1.0, |speed_up| speed_up.value);
     let usable = kernel.cells.iter().filter(|cell| cell.invalid.is_none());
-    let Some(cell) = usable.max_by(|a, b| speed(a).total_cmp(&speed(b))) else {
-        return Err(no_best_arm(&record.id, "no cell could be measured"));
+    let named = choice.find(id, &kernel.cells, |cell| &cell.name)?;
+    let fastest = usable.clone().max_by(|a, b| speed(a).total_cmp(&speed(b)));
+    let Some(cell) = named.or(fastest) else {
+        return Err(no_best_arm(id, "no cell could be measured", ""));
     };
-    let speed_up = cell.speed_up.as_ref();
+    let speed_up = cell.speed_up.as_ref().filter(|_| named.is_none());
     if speed_up.is_some_and(|speed_up| speed_up.low.is_none_or(|low| low <= 1.0)) {
         let why = format!(
             "{} is fastest, but may be no faster than the baseline",
             cell.name
         );
-        return Err(no_best_arm(&record.id, &why));
+        let names: Vec<&str> = usable.map(|cell| cell.name.as_str()).collect();
+        let way_out = choice.way_out(id, Some(&cell.name), &names);
+        return Err(no_best_arm(id, &why, &way_out));
     }
     Ok(Answer {
         placement: cell.placement.clone(),

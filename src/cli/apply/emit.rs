@@ -8,7 +8,7 @@ use super::super::args::{ApplyArgs, Global};
 use super::super::machine::open_machine;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
-use super::answer::{Answer, NOTHING_TO_APPLY, read_answer};
+use super::answer::{Answer, ArmChoice, NOTHING_TO_APPLY, read_answer};
 use pinwise_machine::linux::CycleCounting;
 use pinwise_placement::emit::{Context, Emission, Piece, Target, Tool, emit};
 use pinwise_placement::{Placement, Realised};
@@ -35,7 +35,10 @@ pub(super) fn apply(
             (placement, Context::default(), None)
         }
         (None, Some(id)) => {
-            let answer = read_answer(&needed_store(global)?.load(id)?)?;
+            let answer = read_answer(
+                &needed_store(global)?.load(id)?,
+                &ArmChoice::from_args(global, args),
+            )?;
             let context = answer.context();
             (answer.placement.parse()?, context, Some(answer))
         }

@@ -12,7 +12,7 @@ use super::super::machine::live_host;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, plan, restore};
-use super::answer::read_answer;
+use super::answer::{ArmChoice, read_answer};
 use pinwise_format::{count, round_bytes};
 use pinwise_machine::linux::live::{POLL, RestoreSummary, Service, Target, Wish};
 use pinwise_machine::linux::{Entry, LinuxMachine, UndoOutcome};
@@ -130,7 +130,10 @@ fn load_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement
         }
         bail!("say where its threads should run: --place one-per-core, or a stored record");
     };
-    let answer = read_answer(&needed_store(global)?.load(id)?)?;
+    let answer = read_answer(
+        &needed_store(global)?.load(id)?,
+        &ArmChoice::from_args(global, args),
+    )?;
     if let Some(sentence) = &answer.nothing_to_apply {
         bail!("record {id} recommends no change: {sentence}");
     }

@@ -31,6 +31,9 @@ pub struct ApplyArgs {
     /// last
     #[arg(value_name = "RECORD", conflicts_with = "place")]
     pub record: Option<String>,
+    /// Apply this arm of RECORD instead, whatever the verdict
+    #[arg(long, value_name = "NAME", requires = "record")]
+    pub arm: Option<String>,
     /// Where the threads should run
     #[arg(long, value_name = "PLACEMENT")]
     pub place: Option<String>,
