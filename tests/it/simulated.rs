@@ -223,3 +223,51 @@ fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
     let asked = compare(&machine, &format!("{line} --metric cpu -- prog"));
     assert_eq!(asked["contrasts"][0]["verdict"], "slower", "{asked}");
 }
+
+/// A smaller machine or a limit as baseline needs no arm without.
+#[test]
+fn os_default_is_left_out_if_another_condition_is_the_baseline() {
+    let names = |options: &str| -> Vec<String> {
+        let machine = "sim:package:1 core:4 pu:1";
+        let what_if = "--what-if cpus=1 --what-if cpus=2";
+        let record = compare(
+            machine,
+            &format!("{what_if} {options} --max-runs 6 -- prog"),
+        );
+        let arms = record["arms"].as_array().unwrap().iter();
+        let names = arms.map(|arm| arm["name"].as_str().unwrap().to_owned());
+        names.collect()
+    };
+    assert_eq!(names("--baseline cpus=2"), ["cpus=1", "cpus=2"]);
+    let all = ["os-default", "cpus=1", "cpus=2"];
+    assert_eq!(names("--baseline os-default"), all);
+    let placed = names("--place os-default --baseline cpus=2");
+    assert_eq!(placed, all, "what is named stays");
+}
+
+/// Seen with two equal builds on a busy machine: the advice was to measure for 7 minutes more, while
+/// CPU time had long been the same.
+#[test]
+fn equal_builds_are_sent_to_cpu_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = write_waiting_series(folder.path(), 0.004);
+    let file = folder.path().join("m.toml");
+    let text = format!(
+        "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n[workload.new]\nbase_s = 0.2\n[noise]\nseries = \"{}\"\n",
+        series.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let machine = format!("sim:{}", file.display());
+    let line = "--budget 40s --command old --command new";
+    let record = compare(&machine, line);
+    let verdict = &record["verdict"];
+    let sentence = verdict["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Undecided: "), "{sentence}");
+    let same = " CPU time of new and old is the same within ±1.0 %.";
+    assert!(sentence.ends_with(same), "{sentence}");
+    let command = verdict["commands"][0]["line"].as_str().unwrap();
+    assert!(command.contains("compare --metric cpu "), "{command}");
+    let asked = compare(&machine, &format!("{line} --metric cpu"));
+    assert_eq!(asked["verdict"]["kind"], "same", "{asked}");
+    assert!(asked["elapsed_s"].as_f64() < Some(20.0), "{asked}");
+}

@@ -26,10 +26,26 @@ pub(super) fn wanted_places(
     Ok(if !args.places.is_empty() {
         Some(parse_placements(&args.places)?)
     } else if has_other_arms {
-        Some(vec![Placement::os_default()])
+        let wanted = (!has_baseline_of_its_own(args)).then(Placement::os_default);
+        Some(wanted.into_iter().collect())
     } else {
         usual_places(args, topology, terminal)?
     })
+}
+
+/// Is the baseline an arm that stands beside those of placements? Then `os-default` would be one
+/// more arm that nobody asked for. It stays where other options make their arms of it.
+fn has_baseline_of_its_own(args: &CompareArgs) -> bool {
+    let groups = &args.groups;
+    let limits = groups.limits.iter().map(|limit| format!("limit={limit}"));
+    let exclusive = groups.exclusive.iter().map(|p| format!("exclusive {p}"));
+    let isolated = groups.isolate.iter().map(|p| format!("isolate {p}"));
+    let smaller = args.what_if.machines.iter().cloned();
+    let mut own = limits.chain(exclusive).chain(isolated).chain(smaller);
+    let needs_places = !args.memory_policies.is_empty();
+    args.baseline
+        .as_ref()
+        .is_some_and(|baseline| !needs_places && own.any(|name| baseline.contains(&name)))
 }
 
 /// The placements of the configuration, if they differ on this machine: what was
