@@ -128,8 +128,7 @@ fn a_gate_has_the_change_of_each_benchmark() {
 fn a_summary_of_no_record_is_empty() {
     assert_eq!(Summary::from_json("{\"schema\":"), Summary::default());
     assert_eq!(Summary::from_json("[1]"), Summary::default());
-    let strange =
-        Summary::from_json("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
+    let strange = Summary::from_json("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
     assert_eq!(strange.tags, Vec::<String>::new());
 }
 
