@@ -40,7 +40,7 @@ pub use matching::records_back;
 pub use pinwise_record::Entry;
 pub use spool::Spool;
 
-use prepared::{Prepared, matches_schema, words};
+use prepared::{Prepared, matches_schema, search_text};
 
 use pinwise_record::{AnyRecord, Comparison, Kind, Record, RecordError, RunRecord, Summary};
 

@@ -70,8 +70,8 @@ impl Prepared {
 
     /// The text that `Filter::text` searches: SQLite folds the case of ASCII only, PostgreSQL by
     /// the server's locale.
-    pub(super) fn words(&self) -> String {
-        words(&self.entry, &self.summary)
+    pub(super) fn search_text(&self) -> String {
+        search_text(&self.entry, &self.summary)
     }
 }
 
@@ -85,7 +85,7 @@ fn json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-pub(super) fn words(entry: &Entry, summary: &Summary) -> String {
+pub(super) fn search_text(entry: &Entry, summary: &Summary) -> String {
     let parts = [&entry.id, &entry.title, &entry.host, &entry.verdict];
     let parts: Vec<&str> = parts
         .into_iter()

@@ -35,7 +35,7 @@ pub struct Recipe {
     pub unit: String,
     /// Shell script that makes the input, once per experiment.
     generate: Option<String>,
-    what: Measured,
+    measured: MeasuredCommand,
     prepare: Option<String>,
     conclude: Option<String>,
     verify: Option<String>,
@@ -48,7 +48,7 @@ pub struct Recipe {
 
 /// What is measured.
 #[derive(Debug, Clone)]
-enum Measured {
+enum MeasuredCommand {
     /// A program with its arguments; no shell is involved.
     Command(Vec<String>),
     /// A shell script, started in the private folder.
@@ -132,7 +132,7 @@ pub enum ChoiceError {
 pub struct ChosenRecipe {
     /// What was chosen, such as `threads=2`; `None` if nothing was.
     pub label: Option<String>,
-    /// Marks and what replaces them.
+    /// Placeholders and their values.
     values: Vec<(String, String)>,
 }
 
@@ -191,11 +191,11 @@ impl Recipe {
                 },
             });
         };
-        let mark = format!("{{{}}}", sweep.name);
+        let placeholder = format!("{{{}}}", sweep.name);
         let makes_input = [&self.generate, &self.experiment_server_start()]
             .into_iter()
             .flatten()
-            .any(|script| script.contains(&mark));
+            .any(|script| script.contains(&placeholder));
         if makes_input && sweep.values.len() > 1 {
             return Err(ChoiceError::Input {
                 recipe: self.name.clone(),
@@ -262,11 +262,13 @@ impl Recipe {
         programs: &[(String, String)],
     ) -> Result<Workload, CommandError> {
         let filling = Filling::new(chosen, folder, programs);
-        let command = match &self.what {
-            Measured::Command(argv) => {
+        let command = match &self.measured {
+            MeasuredCommand::Command(argv) => {
                 Command::from_argv(argv.iter().map(|a| filling.plain(a)).collect())?
             }
-            Measured::Script(script) => Command::wrap_in_shell("sh", &filling.script(script))?,
+            MeasuredCommand::Script(script) => {
+                Command::wrap_in_shell("sh", &filling.script(script))?
+            }
         };
         let each_run = self.server.as_ref().filter(|server| server.is_per_run);
         let start = each_run.map(|server| server.start.clone());
@@ -306,7 +308,7 @@ impl Parameter {
     }
 }
 
-/// Puts values in place of marks.
+/// Replaces placeholders by values.
 struct Filling {
     plain: Vec<(String, String)>,
     /// The same, quoted if a shell would act on them.

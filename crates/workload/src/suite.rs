@@ -131,7 +131,7 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
         return Err(TomlError::new(Position::START, reason));
     }
     let usual = match &raw.min_effect {
-        Some(value) => effect(text, value)?,
+        Some(value) => parse_effect(text, value)?,
         None => USUAL_EFFECT,
     };
     let build = match &raw.build {
@@ -182,10 +182,10 @@ fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, 
         return Err(TomlError::mistake_in_value(text, &raw.run, reason));
     }
     Ok(SuiteEntry {
-        content: content(text, raw, &command)?,
+        content: parse_content(text, raw, &command)?,
         command,
         min_effect: match &raw.min_effect {
-            Some(value) => effect(text, value)?,
+            Some(value) => parse_effect(text, value)?,
             None => usual,
         },
         timeout: read_timeout(text, raw.timeout.as_ref())?,
@@ -194,10 +194,14 @@ fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, 
     })
 }
 
-fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteContent, TomlError> {
+fn parse_content(
+    text: &str,
+    raw: &RawBenchmark,
+    command: &Command,
+) -> Result<SuiteContent, TomlError> {
     let name = match &raw.name {
         None => String::new(),
-        Some(name) => checked_name(text, name)?,
+        Some(name) => check_name(text, name)?,
     };
     let Some(adapter) = &raw.adapter else {
         if let Some(filter) = &raw.filter {
@@ -237,7 +241,7 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
     })
 }
 
-fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, TomlError> {
+fn check_name(text: &str, name: &Spanned<String>) -> Result<String, TomlError> {
     let given = name.get_ref();
     let reason = if given.trim().is_empty() {
         "name: it is empty".to_owned()
@@ -251,8 +255,8 @@ fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, TomlError>
     Err(TomlError::mistake_in_value(text, name, reason))
 }
 
-/// `1%` or `0.01`.
-fn effect(text: &str, value: &Spanned<String>) -> Result<f64, TomlError> {
+/// Parses `1%` or `0.01`.
+fn parse_effect(text: &str, value: &Spanned<String>) -> Result<f64, TomlError> {
     let given = value.get_ref().trim();
     let number = match given.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),

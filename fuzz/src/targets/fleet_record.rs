@@ -2,7 +2,7 @@
 //! control characters.
 
 use crate::invariants::{check_shown, round_trip_json};
-use pinwise_fleet::state::status;
+use pinwise_fleet::state::fleet_status;
 use pinwise_record::{FleetRecord, read};
 use pinwise_report::Palette;
 
@@ -12,6 +12,6 @@ pub(crate) fn run(text: &[u8]) {
     let Ok(fleet) = read::<FleetRecord>(text) else { return };
     assert_eq!(round_trip_json(&fleet), fleet);
     check_shown(&pinwise_report::fleet_plan(&fleet, Palette::default()));
-    let status = status(&fleet, &[], None, "2026-01-01T00:00:00Z");
+    let status = fleet_status(&fleet, &[], None, "2026-01-01T00:00:00Z");
     check_shown(&pinwise_report::fleet_status(&status, Palette::default()));
 }

@@ -1,7 +1,7 @@
 //! On the first line a metric such as `regex:(\d+) req/s higher`, below it a program's output: the
 //! result is a cost that ratios can be made of, or a reason why there is none.
 
-use pinwise_workload::{Measured, Metric};
+use pinwise_workload::{Metric, RunFigures};
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {
@@ -17,13 +17,13 @@ pub(crate) fn run(bytes: &[u8]) {
     };
     let again: Metric = metric.to_string().parse().expect("it was read before");
     assert_eq!(again.to_string(), metric.to_string());
-    let run = Measured {
+    let run = RunFigures {
         wall_s: 1.5,
         user_s: Some(1.0),
         sys_s: Some(0.25),
         max_rss_bytes: Some(1 << 20),
         output: Some(output),
-        ..Measured::default()
+        ..RunFigures::default()
     };
     match metric.read(&run) {
         Ok(value) => {

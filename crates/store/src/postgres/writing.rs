@@ -105,7 +105,7 @@ impl<'a> Columns<'a> {
             text(&entry.title),
             text(&entry.verdict),
             text(&record.body),
-            text(&record.words()).into_owned().into(),
+            text(&record.search_text()).into_owned().into(),
             summary.into(),
         ];
         for (column, text) in self.texts.iter_mut().zip(texts) {

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::condition::{Condition, Dialect};
-use crate::{Entry, Filter, FoundRecords, ListedRecord, matching, words};
+use crate::{Entry, Filter, FoundRecords, ListedRecord, matching, search_text};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -49,7 +49,7 @@ pub(super) fn write(
                 entry.verdict,
                 entry.is_complete,
                 summary.subject,
-                words(entry, summary)
+                search_text(entry, summary)
             ],
             |row| row.get(0),
         )?;

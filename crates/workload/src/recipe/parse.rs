@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{FOLDER, Measured, Parameter, Program, Recipe, Server};
+use super::{FOLDER, MeasuredCommand, Parameter, Program, Recipe, Server};
 use crate::toml_error::{Position, join_lines};
 use crate::{Command, Metric, Pattern};
 
@@ -150,40 +150,40 @@ pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
             reason: join_lines(error.message()),
         }
     })?;
-    let programs = programs(&source, &raw)?;
-    let parameters = parameters(&source, &raw)?;
-    let metric = metric(&source, raw.metric.as_ref())?;
+    let programs = parse_programs(&source, &raw)?;
+    let parameters = parse_parameters(&source, &raw)?;
+    let metric = parse_metric(&source, raw.metric.as_ref())?;
     let unit = source.optional(raw.unit.as_ref(), "unit")?;
     if let Some(unit) = raw.unit.as_ref().filter(|_| !metric.unit().is_empty()) {
         let reason = format!("the metric {metric} is in {} already", metric.unit());
         return Err(source.error(unit, "unit", reason));
     }
     let recipe = Recipe {
-        name: name(&source, &raw.name)?,
+        name: parse_name(&source, &raw.name)?,
         about: source.text(&raw.about, "about")?,
         threads: raw.threads.clone().unwrap_or_default(),
         metric,
         unit: unit.unwrap_or_default(),
         generate: source.optional(raw.generate.as_ref(), "generate")?,
-        what: what(&source, &raw)?,
+        measured: parse_measured(&source, &raw)?,
         prepare: source.optional(raw.prepare.as_ref(), "prepare")?,
         conclude: source.optional(raw.conclude.as_ref(), "conclude")?,
         verify: source.optional(raw.verify.as_ref(), "verify")?,
-        expect: expect(&source, &raw)?,
+        expect: parse_expect(&source, &raw)?,
         input: source.optional(raw.input.as_ref(), "input")?,
-        environment: environment(&source, &raw)?,
-        timeout: timeout(&source, raw.timeout_s.as_ref())?,
-        server: server(&source, raw.server.as_ref())?,
+        environment: parse_environment(&source, &raw)?,
+        timeout: parse_timeout(&source, raw.timeout_s.as_ref())?,
+        server: parse_server(&source, raw.server.as_ref())?,
         programs,
         parameters,
     };
     check_verified(&source, &raw)?;
-    check_marks(&source, &raw, &recipe)?;
+    check_placeholders(&source, &raw, &recipe)?;
     check_used(&source, &raw, &recipe)?;
     Ok(recipe)
 }
 
-fn name(source: &Source<'_>, value: &Text) -> Result<String, RecipeError> {
+fn parse_name(source: &Source<'_>, value: &Text) -> Result<String, RecipeError> {
     let name = source.text(value, "name")?;
     let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.len() > LONGEST_NAME || !name.chars().all(is_good) {
@@ -198,7 +198,7 @@ fn is_key(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_good)
 }
 
-fn programs(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Program>, RecipeError> {
+fn parse_programs(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Program>, RecipeError> {
     let mut programs = Vec::new();
     for (key, value) in &raw.programs {
         let shown = format!("programs.{key}");
@@ -233,7 +233,7 @@ fn programs(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Program>, Recipe
     Ok(programs)
 }
 
-fn parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Parameter>, RecipeError> {
+fn parse_parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Parameter>, RecipeError> {
     let mut parameters = Vec::new();
     for (name, value) in &raw.parameters {
         let shown = format!("parameters.{name}");
@@ -259,7 +259,7 @@ fn parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Parameter>, Re
     Ok(parameters)
 }
 
-fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<Measured, RecipeError> {
+fn parse_measured(source: &Source<'_>, raw: &RawRecipe) -> Result<MeasuredCommand, RecipeError> {
     match (&raw.command, &raw.script) {
         (Some(line), None) => {
             let text = source.text(line, "command")?;
@@ -269,9 +269,9 @@ fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<Measured, RecipeError> {
                 let reason = format!("'{mark}' would reach the program as it is: use script");
                 return Err(source.error(line, "command", reason));
             }
-            Ok(Measured::Command(command.argv().to_vec()))
+            Ok(MeasuredCommand::Command(command.argv().to_vec()))
         }
-        (None, Some(script)) => source.text(script, "script").map(Measured::Script),
+        (None, Some(script)) => source.text(script, "script").map(MeasuredCommand::Script),
         (Some(_), Some(script)) => {
             Err(source.error(script, "script", "command and script exclude each other"))
         }
@@ -283,7 +283,7 @@ fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<Measured, RecipeError> {
     }
 }
 
-fn metric(source: &Source<'_>, value: Option<&Text>) -> Result<Metric, RecipeError> {
+fn parse_metric(source: &Source<'_>, value: Option<&Text>) -> Result<Metric, RecipeError> {
     let Some(value) = value else {
         return Ok(Metric::wall());
     };
@@ -291,7 +291,7 @@ fn metric(source: &Source<'_>, value: Option<&Text>) -> Result<Metric, RecipeErr
     metric.map_err(|error| source.error(value, "metric", error.to_string()))
 }
 
-fn expect(source: &Source<'_>, raw: &RawRecipe) -> Result<Option<Pattern>, RecipeError> {
+fn parse_expect(source: &Source<'_>, raw: &RawRecipe) -> Result<Option<Pattern>, RecipeError> {
     let Some(value) = &raw.expect else {
         return Ok(None);
     };
@@ -300,7 +300,10 @@ fn expect(source: &Source<'_>, raw: &RawRecipe) -> Result<Option<Pattern>, Recip
     Ok(Some(pattern))
 }
 
-fn environment(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<(String, String)>, RecipeError> {
+fn parse_environment(
+    source: &Source<'_>,
+    raw: &RawRecipe,
+) -> Result<Vec<(String, String)>, RecipeError> {
     let mut variables = Vec::new();
     for (name, value) in &raw.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.get_ref().contains('\0') {
@@ -312,7 +315,10 @@ fn environment(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<(String, Stri
     Ok(variables)
 }
 
-fn timeout(source: &Source<'_>, value: Option<&Spanned<f64>>) -> Result<Duration, RecipeError> {
+fn parse_timeout(
+    source: &Source<'_>,
+    value: Option<&Spanned<f64>>,
+) -> Result<Duration, RecipeError> {
     let Some(value) = value else {
         return Ok(TIMEOUT);
     };
@@ -323,7 +329,10 @@ fn timeout(source: &Source<'_>, value: Option<&Spanned<f64>>) -> Result<Duration
     }
 }
 
-fn server(source: &Source<'_>, raw: Option<&RawServer>) -> Result<Option<Server>, RecipeError> {
+fn parse_server(
+    source: &Source<'_>,
+    raw: Option<&RawServer>,
+) -> Result<Option<Server>, RecipeError> {
     let Some(raw) = raw else { return Ok(None) };
     let is_per_run = match raw.per.as_ref() {
         None => false,
@@ -349,8 +358,12 @@ fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeErro
     Ok(())
 }
 
-/// Without a shell, `{word}` can only be a mark. (In scripts, braces belong to the shell as well.)
-fn check_marks(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(), RecipeError> {
+/// Without a shell, `{word}` can only be a placeholder. (In scripts, braces belong to the shell as well.)
+fn check_placeholders(
+    source: &Source<'_>,
+    raw: &RawRecipe,
+    recipe: &Recipe,
+) -> Result<(), RecipeError> {
     let programs = recipe.programs.iter().map(|p| p.key.as_str());
     let parameters = recipe.parameters.iter().map(|p| p.name.as_str());
     let known: Vec<&str> = programs.chain(parameters).chain([FOLDER]).collect();
@@ -396,11 +409,11 @@ fn check_used(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(
         .map(Spanned::get_ref)
         .collect();
     for parameter in &recipe.parameters {
-        let mark = format!("{{{}}}", parameter.name);
-        if !texts.iter().any(|text| text.contains(&mark)) {
+        let placeholder = format!("{{{}}}", parameter.name);
+        if !texts.iter().any(|text| text.contains(&placeholder)) {
             let shown = format!("parameters.{}", parameter.name);
             let value = &raw.parameters[&parameter.name];
-            return Err(source.error(value, &shown, format!("{mark} is not used")));
+            return Err(source.error(value, &shown, format!("{placeholder} is not used")));
         }
     }
     Ok(())

@@ -91,7 +91,7 @@ pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
     let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());
     let mut warnings = Vec::new();
     for value in &raw.rule {
-        let rule = rule(&source, value)?;
+        let rule = parse_rule(&source, value)?;
         let other = rules
             .iter()
             .find(|other| other.name.value == rule.name.value);
@@ -129,13 +129,13 @@ fn covers(earlier: &Rule, later: &Rule) -> bool {
         .all(|pattern| takes_all(pattern) || later.patterns.contains(pattern))
 }
 
-fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError> {
+fn parse_rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError> {
     let raw = value.get_ref();
-    let name = name(source, &raw.name)?;
-    let executable = executable(source, raw.executable.as_ref())?;
-    let cgroup = cgroup(source, raw.cgroup.as_ref())?;
-    let user = user(source, raw.user.as_ref())?;
-    let command_line = command_line(source, raw.command_line.as_ref())?;
+    let name = parse_name(source, &raw.name)?;
+    let executable = parse_executable(source, raw.executable.as_ref())?;
+    let cgroup = parse_cgroup(source, raw.cgroup.as_ref())?;
+    let user = parse_user(source, raw.user.as_ref())?;
+    let command_line = parse_command_line(source, raw.command_line.as_ref())?;
     let place = match &raw.place {
         Some(place) => Some(WithPosition {
             value: source.text(place, "place")?.to_owned(),
@@ -143,7 +143,7 @@ fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError
         }),
         None => None,
     };
-    let nice = nice(source, raw.nice.as_ref())?;
+    let nice = parse_nice(source, raw.nice.as_ref())?;
     let patterns = patterns(raw);
     if patterns.is_empty() {
         let reason = "no pattern, so every process would match; if that is meant, write \
@@ -171,7 +171,10 @@ fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError
     })
 }
 
-fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<WithPosition<String>, TomlError> {
+fn parse_name(
+    source: &Source<'_>,
+    value: &Spanned<String>,
+) -> Result<WithPosition<String>, TomlError> {
     let name = source.text(value, "name")?;
     if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
         let reason = format!("name: at most {LONGEST_NAME} characters, none a control character");
@@ -183,7 +186,7 @@ fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<WithPosition<Str
     })
 }
 
-fn executable(
+fn parse_executable(
     source: &Source<'_>,
     value: Option<&Spanned<String>>,
 ) -> Result<Option<Executable>, TomlError> {
@@ -199,7 +202,10 @@ fn executable(
     Ok(Some(Executable::Path(glob)))
 }
 
-fn cgroup(source: &Source<'_>, value: Option<&Spanned<String>>) -> Result<Option<Glob>, TomlError> {
+fn parse_cgroup(
+    source: &Source<'_>,
+    value: Option<&Spanned<String>>,
+) -> Result<Option<Glob>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let glob = source.glob(value, "cgroup")?;
     if !glob.may_begin_with_slash() {
@@ -209,7 +215,7 @@ fn cgroup(source: &Source<'_>, value: Option<&Spanned<String>>) -> Result<Option
     Ok(Some(glob))
 }
 
-fn user(
+fn parse_user(
     source: &Source<'_>,
     value: Option<&Spanned<RawUser>>,
 ) -> Result<Option<WithPosition<User>>, TomlError> {
@@ -230,7 +236,7 @@ fn user(
     }))
 }
 
-fn command_line(
+fn parse_command_line(
     source: &Source<'_>,
     value: Option<&Spanned<String>>,
 ) -> Result<Option<regex_lite::Regex>, TomlError> {
@@ -241,7 +247,7 @@ fn command_line(
     Ok(Some(regex))
 }
 
-fn nice(
+fn parse_nice(
     source: &Source<'_>,
     value: Option<&Spanned<i64>>,
 ) -> Result<Option<WithPosition<i32>>, TomlError> {
