@@ -67,7 +67,10 @@ impl Replayer for SimulatedMachine {
     fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<ContentionResult, MachineError> {
         Err(MachineError::System {
             action: "letting threads contend".to_owned(),
-            reason: "a simulated machine cannot predict contention; use --machine local".to_owned(),
+            reason:
+                "a simulated machine executes no instructions, and contention cannot be predicted; \
+                     use --machine local"
+                    .to_owned(),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::call::one_line;
-use super::{job_id, jobs, nodes, script};
+use super::{jobs, nodes, parse_job_id, script};
 use crate::launcher::{Choice, JobState, Launcher, NodeRequest, Stage, Task};
 use pinwise_record::FleetJob;
 
@@ -247,7 +247,7 @@ fn the_number_of_a_job_is_read() {
         "123456789012345678901",
         "\u{1b}[2J",
     ] {
-        let error = job_id(bad).unwrap_err().to_string();
+        let error = parse_job_id(bad).unwrap_err().to_string();
         assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 }

@@ -227,7 +227,8 @@ mod tests {
     fn check(table: &str, own: &str, controllers: &[&'static str]) -> Result<Vec<String>, String> {
         let mounts: Vec<Mount> = pinwise_topology::mounts(table).collect();
         let group_below = |point: &str| Some(Path::new(point).join(own));
-        let found = parents(controllers, &mounts, of).map_err(|error| error.to_string())?;
+        let found =
+            parents(controllers, &mounts, group_below).map_err(|error| error.to_string())?;
         let shown = found.iter().map(|parent| {
             format!(
                 "{}: {}",

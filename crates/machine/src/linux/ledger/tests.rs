@@ -453,7 +453,7 @@ fn an_existing_name_among_temporary_files_is_skipped() {
     let random = folder::make_random_folder(temporary.path()).unwrap();
     // A foreign entry with such a name does not count.
     let name = format!("{}-0", folder::own_name());
-    std::os::unix::fs::symlink(&spare, temporary.path().join(name)).unwrap();
+    std::os::unix::fs::symlink(&random, temporary.path().join(name)).unwrap();
     assert_eq!(folder::find_random_folders(temporary.path()), [random]);
 }
 
