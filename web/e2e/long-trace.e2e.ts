@@ -94,7 +94,7 @@ test('a link to a part of a long trace shows that part', async () => {
   await page.locator('canvas[data-frames]').waitFor();
   const seen = page.locator('figure[data-chart="Timeline"] > .status');
   expect(await seen.innerText()).toContain('10.0000 ms to 20.0000 ms');
-  expect(await page.locator('.finder .status').innerText()).toContain(
+  expect(await page.locator('.timeline .found').innerText()).toContain(
     'following worker-3',
   );
   const top = await page

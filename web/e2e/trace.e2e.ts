@@ -157,7 +157,7 @@ test('a span is selected by drag, by keyboard and by button, with totals of its 
 test('a click follows the thread below it, and no longer at the next', async () => {
   const { page, canvas } = await openTrace(tracePage());
   const box = (await canvas.boundingBox())!;
-  const shown = page.locator('.finder .status');
+  const shown = page.locator('.timeline .found');
   // Alpha is on CPU 1, the second row, from the first fifth on.
   const second = [box.x + box.width * 0.7, box.y + box.height * 0.8] as const;
   await page.mouse.click(...second);
@@ -203,7 +203,7 @@ test('what is shown stands in the address, and comes back from it', async () => 
   const again = await openTrace(address);
   expect(await seen(again.page)).toBe(window);
   expect(await selected(again.page)).toBe(table);
-  expect(await again.page.locator('.finder .status').innerText()).toBe(
+  expect(await again.page.locator('.timeline .found').innerText()).toBe(
     '1 of 2 threads, following alpha 11',
   );
 });
@@ -214,7 +214,7 @@ test('a damaged address shows the whole trace', async () => {
     hash: '#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2',
   });
   expect(await seen(page)).toMatch(/^0 s to /);
-  expect(await page.locator('.finder .status').innerText()).toBe('');
+  expect(await page.locator('.timeline .found').innerText()).toBe('');
 });
 
 test('a thread is followed, and pixels tell it from the others', async () => {
@@ -241,7 +241,7 @@ test('a thread is followed, and pixels tell it from the others', async () => {
   const all = await strong();
   await page.keyboard.press('.');
   await page.keyboard.press('Enter');
-  const shown = page.locator('.finder .status');
+  const shown = page.locator('.timeline .found');
   await expect.poll(() => shown.innerText()).toMatch(/^following worker-\d+/);
   await expect.poll(strong).toBeLessThan(all / 2);
   await page.keyboard.press('Escape');

@@ -14,7 +14,7 @@ export interface Arrow {
 /** Times that are kept as seconds come back within this, ns. */
 const ROUNDING_NS = 2;
 /** More would be a carpet: the window is too wide to distinguish them. */
-export const MAX_ARROWS = 1_500;
+const MAX_ARROWS = 1_500;
 
 /** Arrows of a thread that have a part in a window; null if there are too many. */
 export function arrowsOf(

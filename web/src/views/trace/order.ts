@@ -14,7 +14,7 @@ export function* inParts(order: Uint32Array): Iterable<Uint32Array> {
 }
 
 /** No CPU before: a thread's first slice. */
-export const NOWHERE = -1;
+const NOWHERE = -1;
 
 /** Slices by number with their times: those are moved along, which is faster than to look them up. */
 interface Run {

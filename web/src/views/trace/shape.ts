@@ -34,7 +34,7 @@ const BLAME_WORDS: Readonly<Record<string, string>> = {
   other_processes_s: 'other programs: the sibling ran one',
 };
 
-export function allMigrations(moves: Maybe<MigrationCounts>): number | null {
+function allMigrations(moves: Maybe<MigrationCounts>): number | null {
   return moves
     ? CROSSINGS.reduce((sum, [name]) => sum + (moves[name] ?? 0), 0)
     : null;

@@ -67,7 +67,7 @@ function seek({ scene, state }: Handle): void {
 }
 
 /** Index of the thread below the cursor; null if there is none. */
-export function threadAt({ scene, state }: Handle): number | null {
+function threadAt({ scene, state }: Handle): number | null {
   const { row, time } = state.cursor;
   if (!scene.slices) return null;
   if (state.rows === 'threads') return scene.threads[row] ?? null;
@@ -79,7 +79,7 @@ export function threadAt({ scene, state }: Handle): number | null {
 }
 
 /** Follows a thread: it is highlighted, and its path over the CPUs is drawn; null follows none. */
-export function follow(handle: Handle, place: number | null): void {
+function follow(handle: Handle, place: number | null): void {
   const number = place === null ? null : handle.scene.slices!.threads[place]!;
   handle.state.thread = number;
   handle.sync();

@@ -119,6 +119,7 @@ export function timeline(
     grip,
     tip,
     parts.seen,
+    tools.found,
     parts.status,
     parts.selected,
     h('figcaption.muted', summary),

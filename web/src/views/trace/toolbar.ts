@@ -19,6 +19,8 @@ const COLOUR_WORDS: Readonly<Record<ColourBy, string>> = {
 
 export interface Toolbar {
   element: HTMLElement;
+  /** The threads that are found or followed: beside the search it would move the picture. */
+  found: HTMLElement;
   chooseRows(rows: Rows): void;
   focusSearch(): void;
   sync(): void;
@@ -93,6 +95,7 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   );
   return {
     element,
+    found: search.found,
     chooseRows,
     focusSearch: () => {
       open(true);
@@ -156,24 +159,25 @@ function steps(handle: Handle): HTMLElement[] {
 /** The search for threads: Enter goes from one found to the next. */
 function finder(handle: Handle): {
   element: HTMLElement;
+  found: HTMLElement;
   focus(): void;
   sync(): void;
 } {
   const { scene, state } = handle;
-  const input = h('input', { type: 'search', placeholder: 'Find thread' });
-  const status = h('span.muted.status', { role: 'status' });
+  const input = h('input', { type: 'search', placeholder: 'Find …' });
+  const found = h('p.found.muted', { role: 'status' });
   const sync = (): void => {
     if (input.value !== state.find) input.value = state.find;
     const place =
       state.thread === null ? undefined : scene.placeOf.get(state.thread);
     const followed =
       place === undefined ? [] : [`following ${scene.threadName(place)}`];
-    const found = state.find.trim()
+    const named = state.find.trim()
       ? [
           `${threadsNamed(scene, state.find).length} of ${count(scene.threads.length, 'thread')}`,
         ]
       : [];
-    status.textContent = visible([...found, ...followed].join(', '));
+    found.textContent = visible([...named, ...followed].join(', '));
   };
   input.addEventListener('input', () => {
     state.find = input.value;
@@ -189,11 +193,11 @@ function finder(handle: Handle): {
   });
   return {
     element: h(
-      'span.finder',
-      h('label', h('span.offscreen', 'Find thread by name or number'), input),
-      ' ',
-      status,
+      'label.finder',
+      h('span.offscreen', 'Find thread by name or number'),
+      input,
     ),
+    found,
     focus: () => input.focus(),
     sync,
   };
