@@ -4,7 +4,7 @@ import type { ChartPlan } from '../../chart';
 import { change, count, percent, quantity, span, withSpan } from '../../format';
 import { filterMap } from '../../lists';
 import { finite, given } from '../../numbers';
-import type { Axis, Panel, Series } from '../../plot';
+import type { Axis, Panel } from '../../plot';
 import { COLOURS, diagonal, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
@@ -66,8 +66,7 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
 
 /** Predictions against results; null if there are none to compare. */
 export function againstPlan(record: SearchRecord): ChartPlan | null {
-  const found = checks(record);
-  const all = [...found.first, ...found.unseen];
+  const all = checks(record);
   if (all.length === 0) return null;
   const unit = costUnit(record);
   const ends = all.flatMap((p) => [
@@ -79,21 +78,25 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
   const [low, high] = [Math.min(...ends) * 0.96, Math.max(...ends) * 1.04];
   return {
     name: 'Predicted against measured',
-    summary: `${checksSummary(found)} On the diagonal a prediction is exact.`,
+    summary: `${checksSummary(all)} On the diagonal a prediction is exact.`,
     panel: {
       height: 320,
       x: costAxis(low, high, unit, 'predicted cost'),
       y: costAxis(low, high, unit, 'measured cost'),
       series: [
         diagonal(low, high),
-        cloud('first runs', found.first, unit, {
+        {
           colour: seriesColour(0),
-        }),
-        cloud('truth of arms that never ran', found.unseen, unit, {
-          colour: seriesColour(1),
-          shape: 'diamond',
-          isHollow: true,
-        }),
+          interval: 'x',
+          thickness: 1,
+          points: all.map((p) => ({
+            x: p.predicted,
+            y: p.came,
+            low: p.low,
+            high: p.high,
+            tooltip: againstTooltip(p, unit),
+          })),
+        },
       ],
     },
     table: {
@@ -101,15 +104,13 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       columns: [
         'Placement',
         ...numberColumns('Predicted', '90 % interval', 'Came', 'Off by'),
-        'What came is',
       ],
-      rows: all.map((p, at) => [
+      rows: all.map((p) => [
         p.arm,
         quantity(p.predicted, unit),
         span(p.low, p.high, (end) => quantity(end, unit)),
         quantity(p.came, unit),
         change(p.predicted / p.came),
-        at < found.first.length ? 'its first run' : 'the truth',
       ]),
     },
   };
@@ -126,26 +127,6 @@ const costAxis = (
   ends: [low, high],
   ticks: high / low > 6 ? decadeTicks : evenTicks,
   label: (cost) => quantity(cost, unit),
-});
-
-/** Predictions with their intervals, over the results; without a name if there are none. */
-const cloud = (
-  name: string,
-  points: readonly Against[],
-  unit: string,
-  look: Partial<Series>,
-): Series => ({
-  ...look,
-  ...(points.length > 0 ? { name } : {}),
-  interval: 'x',
-  thickness: 1,
-  points: points.map((p) => ({
-    x: p.predicted,
-    y: p.came,
-    low: p.low,
-    high: p.high,
-    tooltip: againstTooltip(p, unit),
-  })),
 });
 
 function againstTooltip(p: Against, unit: string): string {
@@ -170,12 +151,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
       columns: [
         { name: 'Runs', isNumber: true },
         'Leader',
-        ...numberColumns(
-          'Expected',
-          '90 % interval',
-          'A better one',
-          'True regret',
-        ),
+        ...numberColumns('Expected', '90 % interval', 'A better one'),
       ],
       rows: steps.map((s) => [
         s.runs,
@@ -183,7 +159,6 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         quantity(s.predicted, unit),
         span(s.low, s.high, (end) => quantity(end, unit)),
         given(s.better, percent),
-        given(s.regret, percent),
       ]),
     },
   };

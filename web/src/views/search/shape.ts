@@ -16,68 +16,25 @@ export interface Against {
   came: number;
 }
 
-export interface Checks {
-  /** Predicted before an arm's first run, and what that run measured. */
-  first: Against[];
-  /** Expected of arms that never ran, and their truth on a simulated machine. */
-  unseen: Against[];
-}
+/** Predictions before an arm's first run, and what that run measured. */
+export const checks = (record: SearchRecord): Against[] =>
+  filterMap(record.predictions ?? [], ({ arm, first_prediction: before }) =>
+    positive(before?.predicted) && positive(before.measured)
+      ? {
+          arm: arm ?? '',
+          predicted: before.predicted,
+          ...ends(before.low, before.high),
+          came: before.measured,
+        }
+      : null,
+  );
 
-/** Predictions that can be compared with results that they had not seen. */
-export function checks(record: SearchRecord): Checks {
-  const found: Checks = { first: [], unseen: [] };
-  for (const p of record.predictions ?? []) {
-    const before = p.first_prediction;
-    if (positive(before?.predicted) && positive(before.measured)) {
-      found.first.push({
-        arm: p.arm ?? '',
-        predicted: before.predicted,
-        ...ends(before.low, before.high),
-        came: before.measured,
-      });
-    } else if (
-      (p.runs ?? 0) === 0 &&
-      positive(p.predicted) &&
-      positive(p.truth)
-    ) {
-      found.unseen.push({
-        arm: p.arm ?? '',
-        predicted: p.predicted,
-        ...ends(p.low, p.high),
-        came: p.truth,
-      });
-    }
-  }
-  return found;
-}
-
-/** How many of these lie in their intervals; null if none has one. */
-export function countCovered(
-  points: readonly Against[],
-): { inside: number; of: number } | null {
-  const known = points.filter((p) => p.low !== null && p.high !== null);
-  return known.length === 0
-    ? null
-    : {
-        inside: known.filter((p) => p.came >= p.low! && p.came <= p.high!)
-          .length,
-        of: known.length,
-      };
-}
-
-export function checksSummary(found: Checks): string {
-  const shown = (points: readonly Against[], what: string): string => {
-    const hit = countCovered(points);
-    return hit
-      ? `${hit.inside} of ${hit.of} ${what} lie in their 90 % intervals.`
-      : '';
-  };
-  return [
-    shown(found.first, 'first runs'),
-    shown(found.unseen, 'true costs of arms that never ran'),
-  ]
-    .filter(Boolean)
-    .join(' ');
+export function checksSummary(found: readonly Against[]): string {
+  const known = found.filter((p) => p.low !== null && p.high !== null);
+  const inside = known.filter((p) => p.came >= p.low! && p.came <= p.high!);
+  return known.length > 0
+    ? `${inside.length} of ${known.length} first runs lie in their 90 % intervals.`
+    : '';
 }
 
 export const CANDIDATE_COLUMNS = [
@@ -94,7 +51,6 @@ export const CANDIDATE_COLUMNS = [
     '90 % interval',
     'To os-default',
     'Beats the best',
-    'Truth',
   ),
   'As --place takes it',
 ];
@@ -165,7 +121,6 @@ export function candidateRows(record: SearchRecord): Cell[][] {
       },
       { text: p.change || '–', sort: p.ratio ?? null },
       figureCell(p.beats_best, (share) => percent(share)),
-      cost(p.truth),
       { text: arm.label && arm.label !== p.arm ? p.arm : '' },
     ];
   });
@@ -189,7 +144,6 @@ export interface Step {
   better: number | null;
   /** What taking the leader is expected to lose to the best of all, as a share. */
   loss: number | null;
-  regret: number | null;
 }
 
 /** The leader after each block. */
@@ -204,7 +158,6 @@ export function progressSteps(record: SearchRecord): Step[] {
           high: p.high ?? null,
           better: p.probability_of_better ?? null,
           loss: p.expected_loss ?? null,
-          regret: p.true_regret ?? null,
         }
       : null,
   );

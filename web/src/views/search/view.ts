@@ -2,7 +2,7 @@
 // model predicted it, and every candidate.
 
 import { h } from '../../dom';
-import { count, fixed, percent, quantity } from '../../format';
+import { count, percent } from '../../format';
 import {
   commandList,
   copyBlock,
@@ -23,7 +23,7 @@ import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
-import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
+import { CANDIDATE_COLUMNS, candidateRows } from './shape';
 import { filterMap } from '../../lists';
 import { given } from '../../numbers';
 
@@ -48,7 +48,7 @@ export function searchView(record: AnyRecord, _page: Page): View {
     plotted('The model', effectPlan),
     plotted('Predicted against measured', againstPlan),
     keyed((now) => [findingsPart(now.findings)]),
-    keyed((now) => [truthPart(now), methodPart(now)]),
+    keyed((now) => [methodPart(now)]),
   ]);
   return growing(record, all, (next) => next as SearchRecord);
 }
@@ -73,36 +73,6 @@ function topPart(record: SearchRecord): (Node | null)[] {
     copyBlock(recordCommands(least?.commands, null)),
     isEnded && verdict?.condition ? h('p.muted', verdict.condition) : null,
   ];
-}
-
-function truthPart(record: SearchRecord): Node | null {
-  const { truth } = record;
-  if (!truth) return null;
-  const unit = costUnit(record);
-  return section(
-    'Against the true costs of the simulated machine',
-    facts({
-      'Truly best': truth.best,
-      'Its cost': given(truth.cost, (cost) => quantity(cost, unit)),
-      'What was found costs': given(
-        record.true_regret,
-        (trueRegret) => `${percent(trueRegret, 2)} more than that`,
-      ),
-      'os-default': given(
-        truth.default_ratio,
-        (defaultRatio) => `${fixed(defaultRatio, 3)} of the best cost`,
-      ),
-      'Arms that never ran':
-        typeof truth.prediction_error === 'number'
-          ? `predictions off by ${percent(truth.prediction_error)} (median)`
-          : 'all ran',
-      Coverage: given(
-        truth.coverage,
-        (coverage) =>
-          `${percent(coverage)} of true costs lie in their 90 % intervals`,
-      ),
-    }),
-  );
 }
 
 /** What the model of placements was worth. */
