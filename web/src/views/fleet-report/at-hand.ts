@@ -8,7 +8,7 @@ export const REPORT_SCHEMA = 'pinwise.fleet-report/1';
 export const tagOf = (fleet: string): string => `fleet:${fleet}`;
 
 /** The line of a fleet's newest report. */
-export async function reportLine(
+async function reportLine(
   fleet: string,
   source: Source,
 ): Promise<Entry | null> {

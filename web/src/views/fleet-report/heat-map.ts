@@ -59,7 +59,7 @@ export function heatMap(
       headOf(heat.columns, chosen.figure, picks),
       ...bodies.filter((body) => body !== null),
     );
-    note.textContent = `Nodes that differ, by figure: blue below their group, vermilion above it, full at ${FULL} robust standard deviations. ▲ ▼ ≠ mark anomalies; other cells are empty.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a figure, a cause or a node to list its nodes.`;
+    note.textContent = `Blue is below the group, vermilion above it, full at ${FULL} robust standard deviations; ▲ ▼ ≠ mark anomalies.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a figure, a cause or a node for its nodes.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(AT_A_TIME, total - most)} more`;

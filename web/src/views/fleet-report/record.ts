@@ -43,10 +43,7 @@ export const pairs = (
   Object.entries(value ?? {}).sort(([a], [b]) => a.localeCompare(b));
 
 /** "step · name", as outliers name it. */
-export const labelOf = ({
-  step,
-  name,
-}: Pick<FleetFigure, 'step' | 'name'>): string =>
+const labelOf = ({ step, name }: Pick<FleetFigure, 'step' | 'name'>): string =>
   [step, name].filter(Boolean).join(' · ');
 
 /** Figures with their labels. */

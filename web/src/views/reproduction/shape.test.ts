@@ -7,8 +7,8 @@ import { claimRow, claimRows } from './shape';
 test('what was not tried has a dash, an unknown verdict stands as it is', () => {
   expect(
     claimRow({ claim: 'c', reported: '14', measured: null, verdict: 'given' }),
-  ).toEqual(['c', '14', '–', '○\u00a0input', '']);
-  expect(claimRow({ verdict: 'newer' as 'given' })[3]).toBe('newer');
+  ).toEqual(['c', '○\u00a0input', '14', '–', '']);
+  expect(claimRow({ verdict: 'newer' as 'given' })[1]).toBe('newer');
   expect(
     claimRows({
       reports: [

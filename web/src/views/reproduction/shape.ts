@@ -33,9 +33,9 @@ export function claimRow(claim: ClaimRecord): string[] {
   const verdict = VERDICTS[claim.verdict ?? ''];
   return [
     claim.claim ?? '',
+    verdict ? `${verdict.mark}\u00a0${verdict.word}` : (claim.verdict ?? '–'),
     claim.reported ?? '–',
     claim.measured ?? '–',
-    verdict ? `${verdict.mark}\u00a0${verdict.word}` : (claim.verdict ?? '–'),
     claim.why ?? '',
   ];
 }

@@ -51,9 +51,9 @@ function claims(record: Reproduction): HTMLElement {
       caption: 'What was reported, and what was measured here',
       columns: [
         'Claim',
+        'Verdict',
         'Reported',
         'Measured',
-        'Verdict',
         'Why',
         'Experiment',
         'Report',

@@ -9,6 +9,7 @@ import { finite, given } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
+import { numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 
@@ -77,7 +78,7 @@ function busyPlan(cpus: readonly TopCpu[]): ChartPlan {
       },
       y: {
         title: 'CPU',
-        names: cpus.map((cpu) => String(cpu.cpu ?? '–')),
+        names: cpus.map((cpu) => `CPU ${cpu.cpu ?? '–'}`),
         words: cpus.map((cpu) => words(cpu)),
       },
       series: [
@@ -99,13 +100,15 @@ const threadTable = (threads: readonly TopThread[]): HTMLElement =>
     caption: 'Threads; shares are of one CPU over the interval',
     columns: [
       'Name',
-      { name: 'Thread', isNumber: true },
+      ...numberColumns('Thread'),
       'State',
-      { name: 'CPU', isNumber: true },
-      { name: 'CPU time', isNumber: true },
-      { name: 'Queued', isNumber: true },
-      { name: 'Migrations/s', isNumber: true },
-      { name: 'Switches/s', isNumber: true },
+      ...numberColumns(
+        'CPU',
+        'CPU time',
+        'Queued',
+        'Migrations/s',
+        'Switches/s',
+      ),
       'Allowed CPUs',
     ],
     rows: threads.map((thread) => {
