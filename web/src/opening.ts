@@ -61,7 +61,7 @@ function parse(json: string): unknown {
 }
 
 /** Does an entry pass a filter? */
-export function passes(entry: Entry, filter: Filter): boolean {
+function passes(entry: Entry, filter: Filter): boolean {
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const searched =
     `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();

@@ -19,8 +19,6 @@ export interface Theme {
   readonly neutral: string;
   /** A scale from little to much, for figures on a map (viridis' ends and middle). */
   readonly scale: readonly string[];
-  /** A scale about a middle: blue over grey to vermilion. */
-  readonly diverging: readonly string[];
 }
 
 const SCALE = ['#440154', '#3b528b', '#21918c', '#5ec962', '#fde725'];
@@ -46,7 +44,6 @@ export const LIGHT: Theme = {
   worse: '#c04f00',
   neutral: '#6b7178',
   scale: SCALE,
-  diverging: ['#0072b2', '#8fb8d6', '#e4e6e8', '#e8ab82', '#c04f00'],
 };
 
 export const DARK: Theme = {
@@ -70,7 +67,6 @@ export const DARK: Theme = {
   worse: '#f08a3c',
   neutral: '#a4acb5',
   scale: SCALE,
-  diverging: ['#56b4e9', '#3f6f8f', '#3a4048', '#95602f', '#f08a3c'],
 };
 
 export type ThemeChoice = 'system' | 'light' | 'dark';

@@ -100,7 +100,7 @@ export function runningBar(record: Comparison): HTMLElement {
 /** Blocks at which the interval is drawn at most. */
 const MAX_STEPS = 40;
 /** Fewer blocks have no 95 % interval of their median. */
-export const MIN_BLOCKS = 6;
+const MIN_BLOCKS = 6;
 /** Arms that are drawn at first. */
 const MAX_ARMS = 6;
 

@@ -20,6 +20,7 @@ import type {
   RunRecord,
   SettingRecord,
 } from '../../records';
+import { numberColumns } from '../../table';
 import { disagreeing, ratiosOf, wordsOf } from './disagreement';
 
 /** An arm's standing, for its place and colour; the record has the word for it. */
@@ -392,9 +393,7 @@ export function cumulativeSteps(values: readonly number[]): [number, number][] {
 
 export const QUANTILE_COLUMNS = [
   'Arm',
-  ...['Runs', 'least', '10 %', 'median', '90 %', '99 %', 'most'].map(
-    (name) => ({ name, isNumber: true }),
-  ),
+  ...numberColumns('Runs', 'least', '10 %', 'median', '90 %', '99 %', 'most'),
 ];
 
 /** Rows of quantiles, in the order of QUANTILE_COLUMNS. */

@@ -235,8 +235,7 @@ const STATE_WORDS: Readonly<Record<string, string>> = {
   remote: 'apart',
 };
 
-export const stateWords = (kind: string): string =>
-  STATE_WORDS[kind] ?? visible(kind);
+const stateWords = (kind: string): string => STATE_WORDS[kind] ?? visible(kind);
 
 /** A pair's latency over the time that it was watched. */
 export function driftPlan(pair: DriftPair): ChartPlan {

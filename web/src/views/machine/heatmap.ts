@@ -30,7 +30,7 @@ interface Range {
 }
 
 /** Least and greatest latency of the matrix. */
-export function range(measured: Measured): Range | null {
+function range(measured: Measured): Range | null {
   let found: Range | null = null;
   measured.latency.forEach((row, i) =>
     row.forEach((ns, j) => {

@@ -35,7 +35,7 @@ export const sizeWords = (size: number | null): string =>
   bytes(size).replace(/\.0+ /, ' ');
 
 /** "L1d", "L2": a cache in the field's short form. */
-export const cacheName = (cache: Pick<Cache, 'level' | 'type'>): string =>
+const cacheName = (cache: Pick<Cache, 'level' | 'type'>): string =>
   `L${cache.level}${CACHE_TYPE[cache.type] ?? ''}`;
 
 /** The cache of these CPUs and no others, at the outermost level. */

@@ -263,7 +263,7 @@ function devices(machine: Machine): HTMLElement | null {
       'Address',
       'Model',
       'Ways to others',
-    ].map((name) => ({ name })),
+    ],
     rows: machine.devices.map((d) => [
       texts(d.names).join(' '),
       d.type ?? '',

@@ -8,7 +8,7 @@ import { count, digits, percent, seconds, wholeNumber } from '../../format';
 import { adviceLine } from '../../method';
 import type { ProfileDiff, ProfileRecord, SpotRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import { type Table, tableElement } from '../../table';
+import { type Table, numberColumns, tableElement } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { type Facts, facts, hostFacts, section } from '../../words';
 import { attributions } from './attribution';
@@ -236,10 +236,7 @@ function sides(diff: ProfileDiff): Table {
       'Record',
       'About',
       'Host',
-      ...['Units', 'Samples', 'CPU time', 'A PAUSE takes'].map((name) => ({
-        name,
-        isNumber: true,
-      })),
+      ...numberColumns('Units', 'Samples', 'CPU time', 'A PAUSE takes'),
     ],
     rows: filterMap(pair, ([name, side]) =>
       side

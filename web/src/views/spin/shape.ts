@@ -118,7 +118,7 @@ export function curves(
 }
 
 /** A jump by this factor counts as a cliff; growth with each CPU does not. */
-export const CLIFF = 1.25;
+const CLIFF = 1.25;
 
 /** A number of CPUs at which an algorithm's spin jumps. */
 export interface Cliff {

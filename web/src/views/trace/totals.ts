@@ -2,6 +2,7 @@
 
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type { Cell, SortableTable } from '../../sortable';
+import { numberColumns } from '../../table';
 import { firstAfter } from './lanes';
 import type { Scene, Window } from './scene';
 import { CAUSE_WORDS, moment } from './describe';
@@ -89,14 +90,10 @@ const timeCell = (ns: number | null): Cell => ({
 export function totalsTable(scene: Scene, span: Window): SortableTable {
   const length = span.to - span.from;
   const where = `${moment(span.from)} to ${moment(span.to)}, ${seconds(length * 1e-9)}`;
-  const number = (name: string): { name: string; isNumber: boolean } => ({
-    name,
-    isNumber: true,
-  });
   if (!scene.slices)
     return {
       caption: `Selected: ${where}; each CPU, as far as the record's spans show`,
-      columns: ['CPU', number('Traced threads'), number('Others')],
+      columns: ['CPU', ...numberColumns('Traced threads', 'Others')],
       rows: spanRows(scene, span),
     };
   const totals = totalsOf(scene, span);
@@ -115,13 +112,16 @@ export function totalsTable(scene: Scene, span: Window): SortableTable {
     caption: `Selected: ${where}; ${count(totals.length, 'thread')}${kept}`,
     columns: [
       'Thread',
-      number('Running'),
-      number('Of the span'),
-      ...(scene.waits ? [number('Waiting')] : []),
-      ...seen.map((cause) =>
-        number(`Waiting: ${CAUSE_WORDS[causes[cause]!] ?? causes[cause]!}`),
+      ...numberColumns(
+        'Running',
+        'Of the span',
+        ...(scene.waits ? ['Waiting'] : []),
+        ...seen.map(
+          (cause) =>
+            `Waiting: ${CAUSE_WORDS[causes[cause]!] ?? causes[cause]!}`,
+        ),
+        'Migrations',
       ),
-      number('Migrations'),
     ],
     rows: totals.map((row) => [
       { text: scene.threadName(row.thread) },
