@@ -78,9 +78,9 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 pub struct Surrogate {
     arms: Arc<Arms>,
-    /// Of `arms`, computed once something is learnt of them: doing so for each added arm would cost
-    /// the cube of their number.
-    prior: Option<Arc<Prior>>,
+    /// Of `arms`, computed once something is learnt of them, and of those that were added since: doing
+    /// so for each added arm would cost the cube of their number.
+    prior: Arc<Prior>,
     grid: Vec<Scales>,
     /// Points that counted at the last look, and after how many readings all
     /// were looked at.
@@ -89,7 +89,7 @@ pub struct Surrogate {
 }
 
 /// Covariances of arms before any is run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Prior {
     arms: usize,
     /// Per unit of squared scale of effects, row by row.
@@ -116,7 +116,7 @@ impl Surrogate {
         Self {
             active: (0..grid.len()).collect(),
             looked_at: 0,
-            prior: None,
+            prior: Arc::default(),
             arms: Arc::new(arms),
             grid,
         }
@@ -133,18 +133,16 @@ impl Surrogate {
         let arms = Arc::make_mut(&mut self.arms);
         arms.features.push(features);
         arms.mean.push(mean);
-        self.prior = None;
         self.arms.mean.len() - 1
     }
 
     /// What the readings say. Readings of unknown arms and NaN readings are left out; without any
     /// the answer is the prior.
     pub fn learn(&mut self, readings: &[Reading]) -> Belief {
-        let arms = &self.arms;
-        let prior = Arc::clone(
-            self.prior
-                .get_or_insert_with(|| Arc::new(Prior::from_arms(arms))),
-        );
+        if self.prior.arms < self.arms.features.len() {
+            self.prior = Arc::new(self.prior.extend(&self.arms));
+        }
+        let prior = Arc::clone(&self.prior);
         let known = self.arms.mean.len();
         let readings: Vec<Reading> = readings
             .iter()
@@ -277,12 +275,17 @@ impl Surrogate {
 }
 
 impl Prior {
-    fn from_arms(arms: &Arms) -> Self {
+    /// With those of the arms that were added.
+    fn extend(&self, arms: &Arms) -> Self {
         let count = arms.features.len();
         let mut scaled = Vec::with_capacity(count * count);
         let mut fixed = Vec::with_capacity(count * count);
-        for a in &arms.features {
-            for b in &arms.features {
+        for (row, a) in arms.features.iter().enumerate() {
+            let known = if row < self.arms { self.arms } else { 0 };
+            let own = row * self.arms..row * self.arms + known;
+            scaled.extend_from_slice(self.scaled.get(own.clone()).unwrap_or_default());
+            fixed.extend_from_slice(self.fixed.get(own).unwrap_or_default());
+            for b in &arms.features[known..] {
                 let (mut linear, mut absolute, mut distance) = (0.0, 0.0, 0.0);
                 for (feature, (x, y)) in a.iter().zip(b).enumerate() {
                     linear += arms.relative_sd[feature].powi(2) * x * y;

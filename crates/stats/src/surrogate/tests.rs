@@ -195,7 +195,7 @@ fn weigh_stops_only_below_the_minimum() {
         loose: vec![2],
         ..arms_on_a_line(9)
     };
-    let prior = Prior::from_arms(&arms);
+    let prior = Prior::default().extend(&arms);
     let model = Surrogate::new(arms);
     for point in 0..model.grid.len() {
         let weigh = |least| model.weigh(&prior, point, &readings, 0.0, least);
