@@ -47,7 +47,7 @@ pub use replay::{
     HintSummary, Replayer, Waiter,
 };
 pub use sample::{SampleOrder, Sampler, SamplingResult};
-pub use setting::{Companion, OwnGroup, RunSetting};
+pub use setting::{Companion, FigureSource, OwnGroup, RunSetting};
 pub use trace::{
     Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, TraceResult, Tracer,
 };

@@ -66,8 +66,17 @@ pub struct Companion {
     pub command: Command,
     /// Succeeds once it is ready; `None`: ready at once.
     pub ready: Option<Command>,
-    /// Is what it prints during a run kept?
-    pub keeps_output: bool,
+    /// Where its own figure is read from, if it has one.
+    pub figure: Option<FigureSource>,
+}
+
+/// Where the figure of a companion is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FigureSource {
+    /// What it prints during a run.
+    Itself,
+    /// What this command prints at the end of a run.
+    Command(Command),
 }
 
 /// A command's own cgroup. Without a limit and without CPUs, it only gives the command the same

@@ -18,8 +18,8 @@ pub struct CompanionArgs {
     /// --beside
     #[arg(long = "beside-ready", value_name = "COMMAND", requires = "companions")]
     pub ready: Vec<String>,
-    /// Also read this figure of the command from what it prints during a run, and say what
-    /// each arm costs it; the metric is regex:… or json:…; once for each NAME
+    /// Also read this figure of the command from what it prints during a run (or from
+    /// --beside-metric-command), and say what each arm costs it; the metric is regex:… or json:…; once for each NAME
     #[arg(
         id = "companion_metrics",
         long = "beside-metric",
@@ -27,4 +27,13 @@ pub struct CompanionArgs {
         requires = "companions"
     )]
     pub metrics: Vec<String>,
+    /// Read the figure of --beside-metric from what this command prints at the end of each
+    /// run, while NAME still runs; once for each NAME
+    #[arg(
+        id = "companion_metric_commands",
+        long = "beside-metric-command",
+        value_name = "NAME=COMMAND",
+        requires = "companion_metrics"
+    )]
+    pub metric_commands: Vec<String>,
 }

@@ -22,10 +22,11 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 53] = [
+const RARE: [&str; 54] = [
     "abort_if_worse",
     "arms",
     "color",
+    "companion_metric_commands",
     "companion_metrics",
     "companions",
     "conclude",
@@ -87,8 +88,9 @@ const OTHER_WORDS: [&str; 2] = ["parameter_lists", "show_output"];
 
 /// Options that only refine another one; for commands with many options only the reference has
 /// them.
-const REFINEMENTS: [&str; 9] = [
+const REFINEMENTS: [&str; 10] = [
     "arms",
+    "companion_metric_commands",
     "companion_metrics",
     "fit_threads",
     "isa",

@@ -6,7 +6,7 @@ use super::candidates::parse_line;
 use super::groups;
 use crate::cli::args::CompareArgs;
 use crate::cli::values::parse_variable;
-use pinwise_machine::{Companion, RunSetting};
+use pinwise_machine::{Companion, FigureSource, RunSetting};
 use pinwise_study::compare::{ArmPlan, CompanionMetric};
 use pinwise_workload::Metric;
 
@@ -33,15 +33,30 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
         found.push(Companion {
             command: parse_line(&line, options).with_context(|| format!("--beside {name}"))?,
             ready: ready.transpose()?,
-            keeps_output: false,
+            figure: None,
             name,
         });
     }
     for metric in metrics(args)? {
         let mut all = found.iter_mut();
         match all.find(|companion| companion.name == metric.name) {
-            Some(companion) => companion.keeps_output = true,
+            Some(companion) => companion.figure = Some(FigureSource::Itself),
             None => bail!("--beside-metric {0}: there is no --beside {0}", metric.name),
+        }
+    }
+    for text in &args.companions.metric_commands {
+        let (name, line) = parse_variable(text)
+            .with_context(|| format!("--beside-metric-command '{text}' is not NAME='COMMAND'"))?;
+        let named = format!("--beside-metric-command {name}");
+        let command = parse_line(&line, options).context(named.clone())?;
+        let mut all = found.iter_mut();
+        match all
+            .find(|companion| companion.name == name)
+            .map(|companion| &mut companion.figure)
+        {
+            Some(Some(FigureSource::Command(_))) => bail!("{named} is given twice"),
+            Some(Some(figure)) => *figure = FigureSource::Command(command),
+            _ => bail!("{named}: there is no --beside-metric {name}"),
         }
     }
     Ok(found)
@@ -57,7 +72,7 @@ pub(super) fn metrics(args: &CompareArgs) -> anyhow::Result<Vec<CompanionMetric>
         let metric: Metric = metric.parse().with_context(named)?;
         if !metric.needs_output() || metric.needs_two_readings() {
             bail!(
-                "{}: read it from what the command prints, with regex:… or json:…",
+                "{}: read it from what a command prints, with regex:… or json:…",
                 named()
             );
         }

@@ -104,6 +104,17 @@ fn companions_that_cannot_be_are_refused() {
     refused(&metric("b=json:.x lower"), "there is no --beside b");
     refused(&metric("a=wall"), "with regex:… or json:…");
     refused(&metric("a=json:.x"), "higher or lower");
+    let read = |command| {
+        [
+            &metric("a=json:.x lower")[..],
+            &["--beside-metric-command", command],
+        ]
+        .concat()
+    };
+    refused(&read("true"), "is not NAME='COMMAND'");
+    refused(&read("b=true"), "there is no --beside-metric b");
+    let twice = [&read("a=true")[..], &["--beside-metric-command", "a=true"]].concat();
+    refused(&twice, "--beside-metric-command a is given twice");
     let asked = ["--beside", "a=true", "--beside-ready", "false"];
     refused(&asked, "it ended before it was ready");
     let simulated = [
@@ -171,4 +182,40 @@ fn a_companion_with_a_figure_says_what_the_program_costs_it() {
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     let why = trial.stored()["arms"][1]["invalid"].to_string();
     assert!(why.contains("noise: the metric 'regex:"), "{why}");
+}
+
+#[test]
+fn a_command_reads_the_figure_of_a_companion_that_runs() {
+    let trial = Trial::new();
+    let compare = |read: &str| {
+        let noise = "noise=echo $$ >running; rm -f here; while :; do sleep 0.01; done";
+        let beside = [
+            "--beside",
+            noise,
+            "--beside-ready",
+            "kill -0 $(cat running)",
+        ];
+        let metric = ["--beside-metric", "noise=json:.rounds higher"];
+        let read = ["--beside-metric-command", read, "--max-runs", "7"];
+        let command = ["--shell=sh", "--", "touch here; sleep 0.1"];
+        trial.run(&[&["compare"], &beside[..], &metric, &read, &command].concat())
+    };
+    let ended = compare(
+        "noise=kill -0 $(cat running) && if [ -e here ]; then echo '{\"rounds\": 600}'; \
+         else echo '{\"rounds\": 1000}'; fi",
+    );
+    ended.succeeded();
+    trial.leaves_no_process();
+    let said = "os-default costs noise 40.0 % (40.0 to 40.0 %) of what it reaches alone (1000).";
+    let record = trial.stored();
+    assert!(record["findings"].to_string().contains(said), "{record}");
+    // The figure's command is no part of the run.
+    for run in record["arms"][1]["runs"].as_array().unwrap() {
+        assert!(run["wall_s"].as_f64().unwrap() >= 0.1, "{run}");
+    }
+    let ended = compare("noise=echo none; exit 3");
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
+    let why = trial.stored()["arms"][1]["invalid"].to_string();
+    let said = "--beside-metric-command 'sh -c 'echo none; exit 3'' ended with exit status 3; it printed 'none'";
+    assert!(why.contains(said), "{why}");
 }

@@ -7,8 +7,13 @@
 use std::time::Duration;
 
 use super::guardian::{self, MARK};
+use super::live::{PATIENCE, printed};
+use super::supervise::NoAttendant;
 use super::{CommandPurpose, LinuxMachine, sys, tree};
-use crate::{CommandRunner, Companion, Host, MachineError, RunSetting};
+use crate::{
+    CommandRunner, Companion, FigureSource, Host, MachineError, Output, Request, RunSetting,
+};
+use pinwise_workload::Workload;
 
 /// It must be ready within this time …
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -43,15 +48,15 @@ impl LinuxMachine {
     fn start_companion(&mut self, companion: &Companion) -> Result<(), MachineError> {
         let cpus = self.topology.allowed.clone();
         let mark = format!("{}.{:x}", self.mark, self.companions.len());
-        let descriptors = match companion.keeps_output {
-            true => {
+        let descriptors = match companion.figure {
+            Some(FigureSource::Itself) => {
                 let stream = self.streams.keep_companion();
                 stream.map_err(|error| MachineError::System {
                     action: "making pipes".to_owned(),
                     reason: error.to_string(),
                 })?
             }
-            false => self.streams.closed(),
+            _ => self.streams.closed(),
         };
         let role = CommandPurpose::Companion { mark: &mark };
         let started = self.start(&companion.command, role, &cpus, None, None, descriptors);
@@ -88,6 +93,35 @@ impl LinuxMachine {
             }
             self.wait(ASKED_EVERY)?;
         }
+    }
+
+    /// What the command printed that reads a companion's figure, or why that is none; `None` if no
+    /// command reads one.
+    pub(super) fn ask_companion(
+        &mut self,
+        settings: &[RunSetting],
+    ) -> Result<Option<Result<Vec<u8>, String>>, MachineError> {
+        let command = settings.iter().find_map(|setting| match setting {
+            RunSetting::Companion(companion) => match &companion.figure {
+                Some(FigureSource::Command(command)) => Some(command),
+                _ => None,
+            },
+            _ => None,
+        });
+        let Some(command) = command else {
+            return Ok(None);
+        };
+        let workload = Workload {
+            timeout: Some(PATIENCE),
+            ..Workload::new(command.clone())
+        };
+        let cpus = self.topology.allowed.clone();
+        let request = Request {
+            output: Output::Keep,
+            ..Request::new(&workload, &cpus)
+        };
+        let run = self.run_beside(&request, None, &mut NoAttendant)?;
+        Ok(Some(printed(run, "--beside-metric-command", command)))
     }
 
     /// Ends all companions with everything they started. Returns the name of one that had ended

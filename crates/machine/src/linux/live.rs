@@ -21,6 +21,7 @@ mod url;
 
 pub use measure::{Limit, LiveMachine, LiveOrder};
 pub use reading::Source;
+pub(super) use reading::{PATIENCE, printed};
 pub use service::{FollowSummary, ObservedCpus, POLL, RestoreSummary, Service, Wish};
 pub(super) use sweep::Known;
 pub use target::{Target, TargetFacts};

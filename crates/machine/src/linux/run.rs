@@ -54,8 +54,10 @@ impl LinuxMachine {
             ledger.note_running();
         }
         let run = settled.and_then(|()| self.run_beside(request, None, &mut NoAttendant));
-        let (deserter, companion_output) = self.end_companions();
+        // What reads a companion's figure runs in no group of the command's.
         let groups = std::mem::take(&mut self.groups);
+        let run = run.and_then(|run| Ok((self.ask_companion(settings)?, run)));
+        let (deserter, printed) = self.end_companions();
         let throttled = groups.iter().filter_map(JoinedGroup::throttling);
         let throttled = throttled.reduce(Throttling::merge_nested);
         let outcomes = match &mut self.ledger {
@@ -63,9 +65,15 @@ impl LinuxMachine {
             None => Vec::new(),
         };
         check_undone(&outcomes)?;
-        let run = run?;
+        let (read, run) = run?;
         self.wait(settle)?;
-        let end = deserter.map(|name| End::NoFigure(format!("{name} ended during the run")));
+        let (companion_output, unread) = match read {
+            Some(Ok(text)) => (Some(text), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (printed, None),
+        };
+        let end = deserter.map(|name| format!("{name} ended during the run"));
+        let end = end.or(unread).map(End::NoFigure);
         Ok(Run {
             end: end.unwrap_or(run.end),
             companion_output,

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::http;
 use super::url::Url;
 use crate::linux::LinuxMachine;
-use crate::{CommandRunner, End, MachineError, Output, Request};
+use crate::{CommandRunner, End, MachineError, Output, Request, Run};
 use pinwise_topology::CpuSet;
-use pinwise_workload::Workload;
+use pinwise_workload::{Command, Workload};
 
 /// Longest reading, unless the command says otherwise.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(in crate::linux) const PATIENCE: Duration = Duration::from_secs(10);
 /// Lines of output to show if the figure is missing.
 const SHOWN_LINES: usize = 3;
 const SHOWN_CHARACTERS: usize = 80;
@@ -59,26 +59,29 @@ impl Source {
             output: Output::Keep,
             ..Request::new(workload, cpus)
         })?;
-        let how = match &run.end {
-            End::Status(0) => {
-                return Ok(Ok(Reading {
-                    text: run.output.unwrap_or_default(),
-                    cpu_time: run.user.unwrap_or_default() + run.system.unwrap_or_default(),
-                }));
-            }
-            End::Status(status) => format!("ended with exit status {status}"),
-            End::Signal(signal) => format!("was killed by signal {signal}"),
-            End::TimedOut => "took longer than its --timeout".to_owned(),
-            End::Interrupted => "was interrupted".to_owned(),
-            End::LeftBehind(who) => format!("left processes running ({})", who.join(", ")),
-            End::NoFigure(why) => why.clone(),
-        };
-        let words = first_lines(&run.output.unwrap_or_default());
-        Ok(Err(format!(
-            "--metric-command '{}' {how}; it printed {words}",
-            workload.command
-        )))
+        let cpu_time = run.user.unwrap_or_default() + run.system.unwrap_or_default();
+        let text = printed(run, "--metric-command", &workload.command);
+        Ok(text.map(|text| Reading { text, cpu_time }))
     }
+}
+
+/// What a command that an option gives printed, or why that is no figure.
+pub(in crate::linux) fn printed(
+    run: Run,
+    option: &str,
+    command: &Command,
+) -> Result<Vec<u8>, String> {
+    let how = match run.end {
+        End::Status(0) => return Ok(run.output.unwrap_or_default()),
+        End::Status(status) => format!("ended with exit status {status}"),
+        End::Signal(signal) => format!("was killed by signal {signal}"),
+        End::TimedOut => "took longer than its --timeout".to_owned(),
+        End::Interrupted => "was interrupted".to_owned(),
+        End::LeftBehind(who) => format!("left processes running ({})", who.join(", ")),
+        End::NoFigure(why) => why,
+    };
+    let words = first_lines(&run.output.unwrap_or_default());
+    Err(format!("{option} '{command}' {how}; it printed {words}"))
 }
 
 /// The first lines of the received text, for a message.
