@@ -46,6 +46,7 @@ mod restore_vm;
 mod rivals;
 mod rivals_tests;
 mod rules;
+mod sched_ext_vm;
 mod search;
 mod search_worlds;
 mod serve;

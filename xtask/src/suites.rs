@@ -40,12 +40,13 @@ const WHOLE: &str = "it";
 
 /// Modules of it that start emulated machines or a cluster: minutes, in which they
 /// mostly wait. What the machines showed is recorded and tested always.
-const APART: [&str; 6] = [
+const APART: [&str; 7] = [
     "devices_vm::",
     "fleet_slurm::",
     "limits_vm::",
     "memory_vm::",
     "restore_vm::",
+    "sched_ext_vm::",
     "trace_vm::",
 ];
 

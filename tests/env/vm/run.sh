@@ -11,6 +11,7 @@
 #   --interleave    number siblings 0,N/2 as most servers do, not 0,1
 #                   (NUMA names CPUs as QEMU numbers them, without this)
 #   --mem MIB       memory of the guest (default 256)
+#   --sched-ext     a kernel that takes schedulers written in BPF; not with --devices
 #   --timeout S     seconds for everything (default 180)
 #   --with FILE     one more program for the guest, by its name on the PATH; repeatable
 #
@@ -28,7 +29,7 @@ die() { # status, words
   exit "$1"
 }
 
-append='' devices='' interleave='' mem=256 timeout=180 with=()
+append='' devices='' feature='' interleave='' mem=256 timeout=180 with=()
 while [ $# -gt 0 ]; do
   case $1 in
   --append | --mem | --timeout | --with) [ $# -ge 2 ] || die 64 "$1 wants a value" ;;&
@@ -38,6 +39,7 @@ while [ $# -gt 0 ]; do
   --with) with+=("$2") && shift 2 ;;
   --devices) devices=yes && shift ;;
   --interleave) interleave=yes && shift ;;
+  --sched-ext) feature=sched_ext && shift ;;
   --*) die 64 "no option $1; the head of $0 lists them" ;;
   *) break ;;
   esac
@@ -56,7 +58,8 @@ done
 for file in "$program" ${with[@]+"${with[@]}"}; do
   command -v "$file" >/dev/null || die 64 "no program $file"
 done
-"$here/prepare.sh" || exit 125
+[ -z "$feature" ] || [ -z "$devices" ] || die 64 "--devices takes the usual kernel's modules"
+"$here/prepare.sh" ${feature:+"$feature"} || exit 125
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/pinwise-vm.XXXXXX")
 machine=
@@ -180,7 +183,7 @@ qemu=(
   -cpu Skylake-Server
   -smp "$smp" -m "$mem" ${nodes[@]+"${nodes[@]}"} ${attached[@]+"${attached[@]}"}
   -nodefaults -no-user-config -display none -no-reboot
-  -kernel "$cache/kernel" -initrd "$work/initrd" -append "${kernel_arguments[*]}"
+  -kernel "$cache/kernel${feature:+-$feature}" -initrd "$work/initrd" -append "${kernel_arguments[*]}"
 )
 
 complain() { # words; what the guest and QEMU said goes first

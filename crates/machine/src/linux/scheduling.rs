@@ -2,6 +2,7 @@
 //! active `sched_ext` scheduler.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -175,26 +176,44 @@ pub(super) fn take_own_cookie() -> bool {
     unsafe { libc::prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, none, PIDTYPE_PID, none) == 0 }
 }
 
+/// A `sched_ext` scheduler is loaded or unloaded within this time …
+const CHANGING: Duration = Duration::from_secs(5);
+/// … and looked at this often.
+const PAUSE: Duration = Duration::from_millis(2);
+
 /// The active `sched_ext` scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SchedExt {
     /// The name of the active one, if any.
     pub(super) scheduler: Option<String>,
-    /// Number of schedulers loaded since boot.
+    /// What differs after another one was loaded: of an active one the inode of its folder, since the
+    /// number of those loaded is raised only after it is active; otherwise that number.
     loaded: Option<String>,
 }
 
 impl SchedExt {
-    /// Reads it below `root`, `/` but in tests.
+    /// Reads it below `root`, `/` but in tests. One that is being loaded has its name already, but
+    /// no threads yet: this waits until it has, or until one that is being unloaded has none.
     pub(super) fn read(root: &Path) -> Self {
         let text = |name: &str| {
             let text = read_text(&root.join("sys/kernel/sched_ext").join(name));
             text.filter(|text| !text.is_empty())
         };
-        let is_on = text("state").is_some_and(|state| state == "enabled");
+        let until = sys::monotonic() + CHANGING;
+        let mut state = text("state");
+        while matches!(state.as_deref(), Some("enabling" | "disabling")) && sys::monotonic() < until
+        {
+            std::thread::sleep(PAUSE);
+            state = text("state");
+        }
+        let is_on = state.is_some_and(|state| state == "enabled");
+        let inode = || {
+            let folder = root.join("sys/kernel/sched_ext/root");
+            Some(folder.metadata().ok()?.ino().to_string())
+        };
         Self {
             scheduler: is_on.then(|| text("root/ops").unwrap_or_else(|| "unnamed".to_owned())),
-            loaded: text("enable_seq"),
+            loaded: if is_on { inode() } else { text("enable_seq") },
         }
     }
 
@@ -241,6 +260,24 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduler_that_is_being_loaded_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("sys/kernel/sched_ext");
+        std::fs::create_dir_all(state.join("root")).unwrap();
+        std::fs::write(state.join("root/ops"), "lavd\n").unwrap();
+        std::fs::write(state.join("state"), "enabling\n").unwrap();
+        let read = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                std::fs::write(state.join("new"), "enabled\n").unwrap();
+                std::fs::rename(state.join("new"), state.join("state")).unwrap();
+            });
+            SchedExt::read(folder.path())
+        });
+        assert_eq!(read.scheduler.as_deref(), Some("lavd"));
+    }
+
+    #[test]
     fn loading_or_unloading_a_scheduler_is_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("sys/kernel/sched_ext");
@@ -257,8 +294,12 @@ mod tests {
         assert_eq!(lavd.scheduler.as_deref(), Some("lavd"));
         let words = "changed during the run, from none to lavd";
         assert!(absent.change(&lavd).unwrap().ends_with(words));
-        assert_eq!(lavd.change(&read()), None);
+        // It is counted after it is active.
         put("enable_seq", "2\n");
+        assert_eq!(lavd.change(&read()), None);
+        std::fs::rename(state.join("root"), state.join("before")).unwrap();
+        std::fs::create_dir(state.join("root")).unwrap();
+        put("root/ops", "lavd\n");
         assert!(
             lavd.change(&read())
                 .unwrap()
