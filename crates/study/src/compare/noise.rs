@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_false_alarm_is_as_rare_as_was_asked_for() {
-        let text = include_str!("../../../tests/data/records/comparison.json");
+        let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         record.contrasts[0].verdict = pinwise_record::ContrastVerdict::Slower;
         record.plan.alpha = 0.01;
