@@ -144,7 +144,7 @@ function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
   };
 }
 
-/** The scale of values along x: linear, or logarithmic if they span more than a factor of 20. */
+/** The scale of values along x: linear, or logarithmic if they span more than a factor of 5. */
 export function along(
   values: readonly number[],
   title: string,
@@ -156,7 +156,7 @@ export function along(
     if (value > high) high = value;
   }
   if (!(low <= high)) [low, high] = [0, 1];
-  const isLog = low > 0 && high / low > 20;
+  const isLog = low > 0 && high / low > 5;
   const margin = (high - low) * 0.03 || Math.abs(high) * 0.01 || 1;
   const factor = (high / low) ** 0.03;
   return {

@@ -269,7 +269,7 @@ test('what a ratio depends on is named', () => {
     load_levels: {
       light: { change: '−3.0 %' },
       medium: null,
-      heavy: { change: '+2.0 %' },
+      heavy: { ratio: 9.64, change: '+864 %' },
     },
     others: [
       {
@@ -280,7 +280,7 @@ test('what a ratio depends on is named', () => {
   };
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
-  expect(row?.at(-2)).toBe('−3.0 %, –, +2.0 %');
+  expect(row?.at(-2)).toBe('−3.0 %, –, ×9.64');
   expect(row?.[7]).toBe('+10.0 % (+5.0 to +20.0 %)');
 });
 

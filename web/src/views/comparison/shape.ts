@@ -20,6 +20,7 @@ import type {
   RunRecord,
   SettingRecord,
 } from '../../records';
+import { factorLabel, isFactor } from '../../scales';
 import { numberColumns } from '../../table';
 import { disagreeing, ratiosOf, wordsOf } from './disagreement';
 
@@ -441,7 +442,13 @@ function dependences(contrast: ContrastRecord): string {
 function byLoad({ load_levels: levels }: ContrastRecord): string | null {
   if (!levels) return null;
   const all = [levels.light, levels.medium, levels.heavy];
-  return all.map((level) => level?.change ?? '–').join(', ');
+  return all
+    .map((level) =>
+      isFactor(level?.ratio ?? 1)
+        ? factorLabel(level!.ratio!)
+        : (level?.change ?? '–'),
+    )
+    .join(', ');
 }
 
 /** Rows of the table of contrasts. */
