@@ -53,8 +53,9 @@ const BOTTOM = 48;
 const TICK = 5;
 /** Half of the last label. */
 const SIDE = 30;
-/** Names and words at either side take at most this share of the width. */
+/** Names and words at either side take at most this share of the width, one alone more. */
 const ASIDE = 0.3;
+const ALONE = 0.42;
 /** Letters of titles are bold, and wider than those that are measured. */
 const BOLD = 0.85;
 /** A text, cut if it is too wide; tooltips and the table have it in full. */
@@ -77,9 +78,9 @@ interface Frame {
 }
 
 function frameOf(panel: Panel, width: number, measure: Measure): Frame {
-  const aside = (labels: readonly string[]): number =>
+  const aside = (labels: readonly string[], most = ASIDE): number =>
     Math.min(
-      Math.round(width * ASIDE),
+      Math.round(width * most),
       Math.ceil(Math.max(0, ...labels.map((label) => measure(visible(label))))),
     );
   const x = endsOf(panel.x, valuesOf(panel, 'x'));
@@ -95,7 +96,7 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
       y: [names.length - 0.5, -0.5],
       yTicks: names.map((_, at) => at),
       words: shown,
-      left: aside(names) + 12,
+      left: aside(names, shown.length > 0 ? ASIDE : ALONE) + 12,
       right: shown.length > 0 ? aside(shown) + 16 : SIDE,
     };
   }
