@@ -203,7 +203,12 @@ function addressKeeper(
 /** Which part of the trace is seen. */
 function windowWords(scene: Scene, state: State): string {
   const { from, to } = state.window;
-  return `${moment(from)} to ${moment(to)}: ${seconds((to - from) * 1e-9)} of ${seconds(scene.span * 1e-9)}${arrowWords(scene, state)}`;
+  const whole = seconds(scene.span * 1e-9);
+  const part =
+    to - from >= scene.span
+      ? `The whole trace, ${whole}`
+      : `${moment(from)} to ${moment(to)}: ${seconds((to - from) * 1e-9)} of ${whole}`;
+  return part + arrowWords(scene, state);
 }
 
 /** What the place of the cursor shows. */
