@@ -18,8 +18,7 @@ use pinwise_stats::verdict::Words;
 use built_in::{BUILT_IN, CPU, WALL};
 pub use built_in::{BuiltInMetric, Counts, RunFigures};
 
-/// Largest compiled regular expression, bytes: matching takes time in proportion to it, and those
-/// that people write are far smaller.
+/// Largest compiled regular expression, bytes: it bounds the time that matching takes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
 
 /// Words that occur in the names of times and rates.
@@ -137,8 +136,7 @@ pub enum MetricReadError {
         /// What was found.
         found: String,
     },
-    /// The command needed less memory than pinwise before it executed the command; the kernel
-    /// reports the larger of both.
+    /// The kernel reports at least the memory of pinwise, which started the command.
     #[error(
         "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not report less"
     )]
@@ -167,7 +165,7 @@ pub enum MetricReadError {
         /// Why not; it names the benchmark.
         reason: FrameworkError,
     },
-    /// The value is not above 0, so that costs could not be compared as ratios.
+    /// Costs are compared as ratios, so they must be above 0.
     #[error("the metric '{metric}' read {value}; it must be above 0 to be compared as a ratio")]
     NotPositive {
         /// The metric.
@@ -242,8 +240,7 @@ impl Metric {
         }
     }
 
-    /// Is it an exact count, and not a time or rate that a coarse clock may have measured? `None` if
-    /// unknown: the program defines it, and no word in its name means time.
+    /// Is it an exact count rather than a time or rate? `None` if the name does not say.
     #[must_use]
     pub fn is_count(&self) -> Option<bool> {
         let has_time_word = match self {
@@ -484,10 +481,10 @@ impl FromStr for Metric {
             let query = Query::parse(query).ok_or_else(|| MetricError::Query(text.to_owned()))?;
             return Ok(Self::Prometheus(query, better));
         }
-        let built_in = BUILT_IN.iter().find(|metric| metric.names.contains(&text));
-        built_in
-            .map(Self::BuiltIn)
-            .ok_or_else(|| MetricError::Unknown(text.to_owned()))
+        match BUILT_IN.iter().find(|metric| metric.names.contains(&text)) {
+            Some(metric) => Ok(Self::BuiltIn(metric)),
+            None => Err(MetricError::Unknown(text.to_owned())),
+        }
     }
 }
 
