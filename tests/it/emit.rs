@@ -287,7 +287,9 @@ fn a_refusal_says_how_to_apply_an_arm_all_the_same() {
         let (out, err) = texts(&output);
         (out, err, output.status.code())
     };
-    let machine = "--machine sim:core:4";
+    let file = folder.path().join("machine.toml");
+    std::fs::write(&file, "topology = \"core:4 pu:1\"\n").unwrap();
+    let machine = format!("--machine sim:{}", file.display());
     // Undecided.
     let places = "--place os-default --place cpu:0 --place cpu:1";
     run(&format!(

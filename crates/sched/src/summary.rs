@@ -215,31 +215,21 @@ pub struct ThreadSummary {
 }
 
 impl ThreadSummary {
-    /// A thread that is awake for less than one part in this many of its life has no part in what
-    /// the others do.
-    const ASLEEP: u64 = 100;
-
-    /// Does its life count?
-    pub(crate) const fn has_part(&self) -> bool {
+    /// Is it awake for at least this part of its life? Others have no part in what happens.
+    pub(crate) fn has_part(&self) -> bool {
         let awake_ns = self.awake_ns();
-        awake_ns > 0 && awake_ns >= self.life_ns / Self::ASLEEP
+        awake_ns > 0 && awake_ns >= self.life_ns / 100
     }
 
-    const fn awake_ns(&self) -> u64 {
-        let wait_ns = match self.wait_ns {
-            Some(wait_ns) => wait_ns,
-            None => 0,
-        };
-        self.cpu_ns.saturating_add(wait_ns)
+    fn awake_ns(&self) -> u64 {
+        self.cpu_ns.saturating_add(self.wait_ns.unwrap_or(0))
     }
 
     /// The blocked time in its life, as far as that counts.
     #[must_use]
-    pub const fn blocked_ns(&self) -> u64 {
-        match self.has_part() {
-            true => self.life_ns.saturating_sub(self.awake_ns()),
-            false => 0,
-        }
+    pub fn blocked_ns(&self) -> u64 {
+        let blocked_ns = self.life_ns.saturating_sub(self.awake_ns());
+        if self.has_part() { blocked_ns } else { 0 }
     }
 }
 

@@ -21,37 +21,6 @@ pub use built_in::{BuiltInMetric, Counts, RunFigures};
 /// Largest compiled regular expression, bytes: it bounds the time that matching takes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
 
-/// Words that occur in the names of times and rates.
-const TIME_WORDS: [&str; 27] = [
-    "s",
-    "ms",
-    "us",
-    "µs",
-    "ns",
-    "sec",
-    "secs",
-    "second",
-    "seconds",
-    "millis",
-    "milliseconds",
-    "micros",
-    "microseconds",
-    "nanos",
-    "nanoseconds",
-    "min",
-    "minutes",
-    "time",
-    "elapsed",
-    "duration",
-    "latency",
-    "runtime",
-    "rate",
-    "throughput",
-    "speed",
-    "wall",
-    "fps",
-];
-
 /// Which direction of a figure is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
@@ -245,9 +214,11 @@ impl Metric {
     pub fn is_count(&self) -> Option<bool> {
         let has_time_word = match self {
             Self::BuiltIn(_) | Self::Framework(..) => return Some(!self.is_time()),
-            Self::Regex(regex, _) => has_time_word(&strip_escapes(regex.as_str())),
-            Self::Json(path, _) => has_time_word(&path.text),
-            Self::Prometheus(query, _) => has_time_word(&query.to_string()),
+            Self::Regex(regex, _) => {
+                pattern::has_time_word(&pattern::strip_escapes(regex.as_str()))
+            }
+            Self::Json(path, _) => pattern::has_time_word(&path.text),
+            Self::Prometheus(query, _) => pattern::has_time_word(&query.to_string()),
         };
         has_time_word.then_some(false)
     }
@@ -390,24 +361,6 @@ impl Metric {
             found: found.to_string(),
         })
     }
-}
-
-/// Does a word of the text mean time, or a quantity per time, as in `took_ms` and `req/s`?
-fn has_time_word(text: &str) -> bool {
-    let mut words = text.split(|c: char| !c.is_alphabetic());
-    words.any(|word| TIME_WORDS.contains(&word.to_lowercase().as_str()))
-}
-
-/// A pattern without its escapes: the `s` of `\s` does not mean seconds.
-fn strip_escapes(pattern: &str) -> String {
-    let mut is_escaped = false;
-    let mut rest = String::new();
-    for c in pattern.chars() {
-        let is_backslash = c == '\\' && !is_escaped;
-        rest.push(if is_backslash || is_escaped { ' ' } else { c });
-        is_escaped = is_backslash;
-    }
-    rest
 }
 
 /// Parses a number as programs print it: `1234.5`, `1,234.5`, `1.2e3`.

@@ -50,7 +50,7 @@ fn a_search_on_a_simulated_machine() {
 #[test]
 fn values_and_changes_of_a_rate_go_the_same_way() {
     let mut record = made(5, false);
-    let metric = "regex:(.*) req/s higher".parse().unwrap();
+    let metric = "regex:(.*) higher".parse().unwrap();
     record.metric = pinwise_record::MetricRecord::new(&metric, "");
     record.conclude();
     let text = search(&record, Palette::new(false));

@@ -366,7 +366,9 @@ fn conclude(
         Some((sentence, advice)) => (sentence, Some(advice)),
         None => (sentence, advice),
     };
+    // A limit is of the time that was asked about.
     if outcome == ComparisonOutcome::Undecided
+        && plan.tuning.limit.is_none()
         && let Some(of_cpu_time) = advice::of_cpu_time(record)
     {
         sentence = format!("{sentence} {of_cpu_time}");

@@ -1,6 +1,37 @@
 //! What a pattern says of the figure that it finds: the words in front of the number name it, and a
 //! unit may stand behind. Nobody wants to read the pattern itself in a table.
 
+/// Words in the name of a figure that is a time or a rate.
+const TIME_WORDS: [&str; 27] = [
+    "s",
+    "ms",
+    "us",
+    "µs",
+    "ns",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "millis",
+    "milliseconds",
+    "micros",
+    "microseconds",
+    "nanos",
+    "nanoseconds",
+    "min",
+    "minutes",
+    "time",
+    "elapsed",
+    "duration",
+    "latency",
+    "runtime",
+    "rate",
+    "throughput",
+    "speed",
+    "wall",
+    "fps",
+];
+
 /// Units that programs print, beside rates such as `req/s`.
 const UNITS: [&str; 27] = [
     "s", "sec", "secs", "seconds", "ms", "us", "µs", "ns", "min", "B", "KB", "kB", "MB", "GB",
@@ -113,6 +144,24 @@ pub(super) fn find_unit(pattern: &str) -> Option<String> {
         of.is_some_and(|of| !of.is_empty() && of.chars().all(char::is_alphanumeric))
     };
     (UNITS.contains(&unit) || is_rate(unit)).then(|| unit.to_owned())
+}
+
+/// Does a word of the text mean time, or a quantity per time, as in `took_ms` and `req/s`?
+pub(super) fn has_time_word(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphabetic());
+    words.any(|word| TIME_WORDS.contains(&word.to_lowercase().as_str()))
+}
+
+/// A pattern without its escapes: the `s` of `\s` does not mean seconds.
+pub(super) fn strip_escapes(pattern: &str) -> String {
+    let mut is_escaped = false;
+    let mut rest = String::new();
+    for c in pattern.chars() {
+        let is_backslash = c == '\\' && !is_escaped;
+        rest.push(if is_backslash || is_escaped { ' ' } else { c });
+        is_escaped = is_backslash;
+    }
+    rest
 }
 
 #[cfg(test)]
