@@ -15,9 +15,11 @@ use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export};
+use anyhow::bail;
 pub(super) use joint::round;
 use pinwise_machine::{CommandRunner, Host, MachineError};
-use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
+
+use pinwise_record::{AnyRecord, HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::StudyError;
 use pinwise_study::is_interrupt;
 use pinwise_study::search::SearchPlan;
@@ -39,7 +41,16 @@ pub(super) fn search(
     )?;
     check_store(global)?;
     let past = match &args.resume {
-        Some(id) => Some(read_search(global, id)?),
+        Some(id) => match needed_store(global)?.load(id)?.record()? {
+            AnyRecord::Comparison(past) if past.joint.is_some() => {
+                return joint::resume(global, args, &past, terminal);
+            }
+            AnyRecord::Search(past) => Some(*past),
+            other => bail!(
+                "--resume {id}: that is {}, not a search",
+                other.kind().name()
+            ),
+        },
         None => None,
     };
     let seed = past
@@ -50,7 +61,7 @@ pub(super) fn search(
     let cycles = cycle_counting(metric);
     let mut machine = open_machine(global, seed, cycles)?;
     let planned = match &past {
-        Some(past) => check_machine(past, machine.as_mut())
+        Some(past) => check_machine(&past.id, &past.host, machine.as_mut())
             .and_then(|()| plan::resume(args, past, machine.as_mut())),
         None => plan::new_plan(args, &global.argv, seed, machine.as_mut(), terminal),
     };
@@ -89,28 +100,27 @@ fn report_interrupt(terminal: &Terminal) -> Exit {
 }
 
 /// A search resumes only on its own machine: elsewhere its runs mean nothing.
-fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<()> {
+fn check_machine(id: &str, past: &HostRecord, machine: &mut dyn Host) -> anyhow::Result<()> {
     let (topology, _) = machine.topology()?;
     let here = HostRecord::new(machine.label(), machine.is_simulated(), &topology);
-    let id = &past.id;
-    if here.machine_spec != past.host.machine_spec {
-        anyhow::bail!(
+    if here.machine_spec != past.machine_spec {
+        bail!(
             "--resume {id}: that search ran on {0}; give --machine {0}",
-            past.host.machine_spec
+            past.machine_spec
         );
     }
-    if !here.simulated && here.machine.hostname != past.host.machine.hostname {
-        anyhow::bail!(
+    if !here.simulated && here.machine.hostname != past.machine.hostname {
+        bail!(
             "--resume {id}: that search ran on {}, this is {}",
-            past.host.name(),
+            past.name(),
             here.name()
         );
     }
-    if here.shape_hash != past.host.shape_hash || here.allowed != past.host.allowed {
-        anyhow::bail!(
+    if here.shape_hash != past.shape_hash || here.allowed != past.allowed {
+        bail!(
             "--resume {id}: that search had CPUs {} of a machine of shape {}, now there are {} of {}; start a new one",
-            past.host.allowed,
-            past.host.shape_hash,
+            past.allowed,
+            past.shape_hash,
             here.allowed,
             here.shape_hash
         );

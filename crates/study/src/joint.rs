@@ -20,7 +20,7 @@ use engine::Found;
 use pinwise_machine::{CommandRunner, Host, Output};
 use pinwise_placement::Placement;
 use pinwise_placement::space::Space;
-use pinwise_record::{Comparison, ComparisonStudy};
+use pinwise_record::{Comparison, ComparisonStudy, JointTrialRecord};
 use pinwise_topology::Topology;
 use pinwise_workload::joint::JointProgram;
 use places::Place;
@@ -53,6 +53,18 @@ pub struct JointSearch {
     pub started: String,
     /// Labels of the user's.
     pub tags: Vec<String>,
+    /// What an interrupted search has left.
+    pub past: PastRounds,
+}
+
+/// Rounds of an interrupted search. Whatever it chose is chosen again, for the same seed and
+/// figures, and is not run again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PastRounds {
+    /// The placements that it ran, with their figures.
+    pub tried: Vec<JointTrialRecord>,
+    /// How long it took.
+    pub spent: Duration,
 }
 
 /// Rounds that a search needs at least, beside those that confirm.
@@ -132,7 +144,7 @@ pub fn run(
             names: &[],
         });
     })?;
-    let spent = rounds.now().saturating_sub(begun);
+    let spent = rounds.now().saturating_sub(begun) + search.past.spent;
     let plan = confirmation(search, &rounds, &found, &topology, spent)?;
     rounds.confirm();
     let mut record = match found.is_interrupted {

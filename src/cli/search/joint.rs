@@ -1,10 +1,12 @@
 //! `search --joint`: where several programs should run together.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::Parser;
 
-use super::super::args::{Format, Global, RoundArgs, SearchArgs};
+use super::super::args::{Cli, Command, Format, Global, RoundArgs, SearchArgs};
 use super::super::compare::show_answer;
 use super::super::files::write_file;
 use super::super::input::read_text;
@@ -17,10 +19,10 @@ use super::super::watch::Watch;
 use super::super::{Exit, export, plan};
 use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::{MachineError, linux};
-use pinwise_record::{Comparison, Stopped, VerdictKind};
+use pinwise_record::{Comparison, HostRecord, JointProgramRecord, Stopped, VerdictKind};
 use pinwise_study::StudyError;
-use pinwise_study::joint::{self, JointSearch};
-use pinwise_workload::joint::{MAX_FILE_BYTES, Round, parse};
+use pinwise_study::joint::{self, JointSearch, PastRounds};
+use pinwise_workload::joint::{JointProgram, MAX_FILE_BYTES, Round, parse};
 
 /// Rounds in all, and pairs of these that confirm.
 const USUAL_ROUNDS: usize = 80;
@@ -40,12 +42,72 @@ pub(super) fn search(
     }
     check_outputs(global, &super::output_files(&args.results), &[])?;
     check_store(global)?;
+    let search = plan_search(global, args, file)?;
+    carry_out(&search, None, file, global, args, terminal)
+}
+
+/// Goes on with an interrupted search, from the rounds of its record, which stays as it is.
+pub(super) fn resume(
+    global: &Global,
+    args: &SearchArgs,
+    past: &Comparison,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let id = &past.id;
+    if !matches!(past.stopped, None | Some(Stopped::Interrupted)) {
+        bail!(
+            "--resume {id}: that search is finished (pinwise record show {id}); start a new one without --resume"
+        );
+    }
+    let named = || format!("--resume {id}");
+    let before = Cli::try_parse_from(&past.argv).with_context(named)?;
+    let Command::Search(before) = before.command else {
+        bail!("--resume {id}: its record lacks its command line");
+    };
+    let file = before.joint.as_deref().with_context(named)?;
+    let mut search = plan_search(global, &before, file).with_context(named)?;
+    search.max_rounds = args.max_runs.unwrap_or(search.max_rounds);
+    search.pairs = args.confirm.unwrap_or(search.pairs);
+    search.budget = args.budget.or(search.budget);
+    search.seed = past.seed;
+    search.argv.clone_from(&past.argv);
+    let before = past.joint.as_ref().map_or(&[][..], |joint| &joint.programs);
+    let are_same = before.len() == search.programs.len()
+        && before
+            .iter()
+            .zip(&search.programs)
+            .all(|(before, now)| is_same(before, now));
+    if !are_same {
+        bail!(
+            "--resume {id}: the programs of {} are others than those of that search; start a new one without --resume",
+            file.display()
+        );
+    }
+    search.past = PastRounds {
+        tried: past
+            .joint
+            .as_ref()
+            .map_or_else(Vec::new, |joint| joint.tried.clone()),
+        spent: Duration::try_from_secs_f64(past.elapsed_s).unwrap_or_default(),
+    };
+    carry_out(&search, Some(&past.host), file, global, args, terminal)
+}
+
+/// Does a plan's program have what rounds depend on?
+fn is_same(before: &JointProgramRecord, now: &JointProgram) -> bool {
+    before.name == now.name
+        && before.command == now.command.argv()
+        && before.load.as_deref() == now.load.as_ref().map(pinwise_workload::Command::argv)
+        && before.metric.name == now.metric.to_string()
+}
+
+/// A search that begins.
+fn plan_search(global: &Global, args: &SearchArgs, file: &Path) -> anyhow::Result<JointSearch> {
     let named = || format!("--joint {}", file.display());
     let text = read_text(file, MAX_FILE_BYTES as u64).with_context(named)?;
     let programs = parse(&text).with_context(named)?;
-    let seed = plan::seed_or_new(args.seed);
     let (id, started) = plan::new_id_and_start();
-    let search = JointSearch {
+    Ok(JointSearch {
         programs,
         runner: vec![own_program()?, "search".to_owned(), "round".to_owned()],
         max_rounds: args.max_runs.unwrap_or(USUAL_ROUNDS),
@@ -53,15 +115,30 @@ pub(super) fn search(
         budget: args.budget,
         min_effect: args.min_effect,
         timeout: args.workload.timeout,
-        seed,
+        seed: plan::seed_or_new(args.seed),
         id,
         argv: global.argv.clone(),
         started,
         tags: args.results.tags.clone(),
-    };
-    let mut machine = open_machine(global, seed, CycleCounting::IfCheap)?;
+        past: PastRounds::default(),
+    })
+}
+
+fn carry_out(
+    search: &JointSearch,
+    host: Option<&HostRecord>,
+    file: &Path,
+    global: &Global,
+    args: &SearchArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let named = || format!("--joint {}", file.display());
+    let mut machine = open_machine(global, search.seed, CycleCounting::IfCheap)?;
+    if let (Some(host), Some(id)) = (host, &args.resume) {
+        super::check_machine(id, host, machine.as_mut())?;
+    }
     let mut watch = Watch::new(open_store(global)?, terminal);
-    let found = joint::run(&search, machine.as_mut(), &mut watch);
+    let found = joint::run(search, machine.as_mut(), &mut watch);
     // First whatever still runs.
     drop(machine);
     let record = match found {
@@ -80,6 +157,13 @@ pub(super) fn search(
     };
     let is_stored = watch.close(|store| store.finish(&record));
     finish(&record, args, terminal)?;
+    let is_kept = is_stored && global.store.as_deref() != Some("none");
+    if record.stopped == Some(Stopped::Interrupted) && is_kept {
+        terminal.note(&format!(
+            "Continue with: pinwise search --resume {}",
+            record.id
+        ));
+    }
     Ok(match exit_of(&record, args.require_verdict) {
         Exit::Done | Exit::Undecided if !is_stored => Exit::Error,
         exit => exit,

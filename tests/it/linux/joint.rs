@@ -1,5 +1,7 @@
 //! Joint plans of several programs, really run.
 
+use serde_json::Value;
+
 use super::trial::{Trial, finish, signal};
 
 /// Busy for some hundredths of a second.
@@ -86,13 +88,15 @@ fn a_killed_pinwise_leaves_no_program_of_a_plan() {
 fn an_interrupted_search_is_stored() {
     let trial = Trial::new();
     // The sixth round never ends.
-    let slow = "sh -c 'echo >> rounds; sleep 0.05; test $(wc -l < rounds) -lt 6 || sleep 1000'";
+    let slow =
+        "sh -c 'echo >> rounds; sleep 0.05; test $(wc -l < rounds) -lt $(cat limit) || sleep 1000'";
+    std::fs::write(trial.path("limit"), "6").unwrap();
     let plan = format!(
         "{}{}",
         program("a", "sleep 0.02", ""),
         program("b", slow, "")
     );
-    std::fs::write(trial.path("plan.toml"), plan).unwrap();
+    std::fs::write(trial.path("plan.toml"), &plan).unwrap();
     let file = trial.path("plan.toml");
     let mut search = trial.pinwise(&["search", "--joint", file.to_str().unwrap()]);
     let piped = std::process::Stdio::piped;
@@ -113,6 +117,49 @@ fn an_interrupted_search_is_stored() {
     assert!(
         record["joint"]["tried"][0]["figures"][0][0].is_number(),
         "{record}"
+    );
+    let id = record["id"].as_str().unwrap();
+    let advice = format!("Continue with: pinwise search --resume {id}");
+    assert!(ended.err.contains(&advice), "{}", ended.err);
+    // The rest, and one round that shows whether the programs can be measured together.
+    std::fs::write(trial.path("plan.toml"), plan.replace("0.05", "0.04")).unwrap();
+    let resume = [
+        "search",
+        "--resume",
+        id,
+        "--max-runs",
+        "24",
+        "--confirm",
+        "6",
+    ];
+    let other = trial.run(&resume);
+    assert!(
+        other.err.contains("are others than those of that search"),
+        "{}",
+        other.err
+    );
+    std::fs::write(trial.path("plan.toml"), &plan).unwrap();
+    std::fs::write(trial.path("rounds"), "").unwrap();
+    std::fs::write(trial.path("limit"), "600").unwrap();
+    let resumed = trial.run(&resume);
+    resumed.succeeded();
+    let made = std::fs::read_to_string(trial.path("rounds"))
+        .unwrap()
+        .lines()
+        .count();
+    let whole = trial.stored();
+    assert_ne!(whole["id"].as_str(), Some(id));
+    assert_eq!(whole["joint"]["rounds"], 12, "{whole}");
+    // Programs that end early are started again within a round.
+    assert!(made >= 12 + 12 + 1 - 5, "{made}");
+    let tried = |record: &Value| record["joint"]["tried"].to_string();
+    let figure = record["joint"]["tried"][0]["figures"][0].to_string();
+    assert!(tried(&whole).contains(&figure), "{figure}: {whole}");
+    let again = trial.run(&["search", "--resume", "last"]);
+    assert!(
+        again.err.contains("that search is finished"),
+        "{}",
+        again.err
     );
 }
 

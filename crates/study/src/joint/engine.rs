@@ -188,7 +188,7 @@ impl Engine<'_, '_> {
     fn left(&self) -> usize {
         let search = self.rounds.search;
         if let Some(budget) = search.budget {
-            let spent = self.rounds.now().saturating_sub(self.begun);
+            let spent = self.rounds.now().saturating_sub(self.begun) + self.rounds.saved();
             let block = spent.mul_f64(BLOCK as f64 / self.made.max(1) as f64);
             if spent + block > budget.mul_f64(BUDGET_SHARE) {
                 return 0;

@@ -2,6 +2,7 @@
 //!
 //! To [`compare`](crate::compare) a round is the run of a command whose output holds the joint cost.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::JointSearch;
@@ -44,6 +45,10 @@ pub(super) struct Rounds<'a> {
     /// Command and figures of the rounds that confirm, in time order.
     confirmed: Vec<(Vec<String>, Vec<f64>)>,
     is_confirming: bool,
+    /// Figures of an interrupted search by the CPUs of programs, in time order.
+    past: BTreeMap<Vec<String>, VecDeque<Vec<f64>>>,
+    /// Rounds that were not made again.
+    replayed: usize,
 }
 
 impl<'a> Rounds<'a> {
@@ -59,7 +64,19 @@ impl<'a> Rounds<'a> {
             level: Vec::new(),
             confirmed: Vec::new(),
             is_confirming: false,
+            past: (search.past.tried.iter())
+                .map(|trial| (trial.cpus.clone(), trial.figures.iter().cloned().collect()))
+                .collect(),
+            replayed: 0,
         }
+    }
+
+    /// The time that the rounds took which were not made again.
+    pub(super) fn saved(&self) -> Duration {
+        let past = &self.search.past;
+        let rounds: usize = past.tried.iter().map(|trial| trial.figures.len()).sum();
+        let share = self.replayed as f64 / rounds.max(1) as f64;
+        past.spent.mul_f64(share)
     }
 
     /// From now on figures are kept.
@@ -98,8 +115,20 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// A round of this plan: the figures of all programs.
+    /// A round of this plan, unless an interrupted search has made it: the figures of all programs.
     pub(super) fn round(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
+        let cpus: Vec<String> = place.iter().map(ToString::to_string).collect();
+        let past = self.past.get_mut(&cpus).and_then(VecDeque::pop_front);
+        match past {
+            Some(figures) => {
+                self.replayed += 1;
+                Ok(figures)
+            }
+            None => self.make_round(place),
+        }
+    }
+
+    fn make_round(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
         let workload = self.workload(place);
         let request = Request {
             output: Output::Keep,
@@ -112,7 +141,7 @@ impl<'a> Rounds<'a> {
 
     /// The first round, without placement, which shows whether programs can be measured together.
     pub(super) fn try_out(&mut self, place: &Place) -> Result<Vec<f64>, StudyError> {
-        let figures = self.round(place)?;
+        let figures = self.make_round(place)?;
         for (number, program) in self.search.programs.iter().enumerate() {
             let is_short = program.metric.is_wall() && figures[number] < SHORTEST_S;
             if is_short {

@@ -19,6 +19,7 @@ fn plan(world: &JointWorld, seed: u64) -> JointSearch {
         argv: Vec::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         tags: Vec::new(),
+        past: PastRounds::default(),
     }
 }
 
@@ -206,6 +207,34 @@ fn an_interrupted_search_keeps_its_rounds() {
         let error = stopped_in(round).unwrap_err();
         assert!(error.is_interrupt(), "{error}");
     }
+}
+
+/// It chooses what an uninterrupted one chooses, and makes no round twice but the first, which shows
+/// whether all programs can be measured together.
+#[test]
+fn a_resumed_search_goes_on_from_its_rounds() {
+    let world = JointWorld::draw(7);
+    let carry_out = |search: &JointSearch, interrupted: Option<usize>| {
+        let mut machine = JointMachine::new(&world, 7);
+        machine.interrupted = interrupted;
+        // The figures of a round depend on its plan alone.
+        machine.is_quiet = true;
+        let record = run(search, &mut machine, &mut NoObserver).unwrap();
+        (record.joint.unwrap(), machine.rounds)
+    };
+    let (whole, rounds) = carry_out(&plan(&world, 7), None);
+    let (part, made) = carry_out(&plan(&world, 7), Some(21));
+    assert_eq!((part.rounds, made), (21, 21));
+    let mut rest = plan(&world, 7);
+    rest.past.tried = part.tried;
+    let (resumed, made) = carry_out(&rest, None);
+    assert_eq!(resumed, whole);
+    assert_eq!(made, rounds - 20);
+    // What it took counts against the time.
+    rest.budget = Some(Duration::from_secs(1000));
+    rest.past.spent = Duration::from_secs(700);
+    let (stopped, _) = carry_out(&rest, None);
+    assert!(stopped.rounds < whole.rounds, "{}", stopped.rounds);
 }
 
 #[test]

@@ -295,6 +295,8 @@ pub(super) struct JointMachine {
     pub(super) failure: Option<(usize, RoundReport)>,
     /// The round in which the user stops it.
     pub(super) interrupted: Option<usize>,
+    /// Do its figures not vary?
+    pub(super) is_quiet: bool,
 }
 
 impl JointMachine {
@@ -307,6 +309,7 @@ impl JointMachine {
             rounds: 0,
             failure: None,
             interrupted: None,
+            is_quiet: false,
         }
     }
 
@@ -319,7 +322,7 @@ impl JointMachine {
     fn report(&mut self, round: &Round) -> RoundReport {
         let cpus = round.programs.iter();
         let place: Place = cpus.map(|p| CpuSet::parse_list(&p.cpus).unwrap()).collect();
-        let noise = self.world.noise;
+        let noise = if self.is_quiet { 0.0 } else { self.world.noise };
         self.drift = 0.8 * self.drift + 0.5 * noise * self.normal();
         let programs = self.world.figures(&place).into_iter().map(|figure| {
             let wall_s = figure * (self.drift + noise * self.normal()).exp();
