@@ -1,6 +1,7 @@
 //! Chooses which joint placements run, until hardly any may still beat the leader.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rand::SeedableRng;
@@ -21,6 +22,13 @@ const DEFAULT: usize = 0;
 const FIRST: usize = 4;
 /// Plans of a later block.
 const BLOCK: usize = 3;
+/// With so many programs …
+const MANY: usize = 4;
+/// … this many of them differ from the leader by a single move: what the model expects of plans unlike
+/// any that ran it is often wrong about, and among a thousand of those some always promise much.
+const NEAR: usize = 2;
+/// What other plans promise counts this much for them.
+const FAR: f64 = 0.02;
 /// Rounds of the leader before it may win.
 const MIN_ROUNDS: usize = 3;
 /// A search ends if no plan promises more than this share of the smallest effect of interest.
@@ -69,15 +77,12 @@ pub(super) fn search(
         rounds,
         topology,
         tree: Tree::new(topology),
-        known: BTreeSet::new(),
+        known: BTreeMap::new(),
         refined: BTreeSet::new(),
         report,
     };
-    engine.known = engine
-        .places
-        .iter()
-        .map(|p| engine.tree.canonical(p))
-        .collect();
+    let canonical = engine.places.iter().map(|p| engine.tree.canonical(p));
+    engine.known = canonical.zip(0..).collect();
     let is_interrupted = match engine.carry_out() {
         Ok(()) => false,
         Err(error) if !error.is_interrupt() || !engine.has_other() => return Err(error),
@@ -113,8 +118,8 @@ struct Engine<'a, 'b> {
     begun: Duration,
     topology: &'a Topology,
     tree: Tree,
-    /// All plans in canonical form.
-    known: BTreeSet<String>,
+    /// The numbers of all plans by their canonical forms.
+    known: BTreeMap<String, usize>,
     /// Plans whose neighbours were added.
     refined: BTreeSet<usize>,
 }
@@ -172,9 +177,11 @@ impl Engine<'_, '_> {
         }
         let before = self.places.len();
         for place in neighbours(&self.places[from], self.topology) {
-            let is_new =
-                self.places.len() < MAX_PLANS && self.known.insert(self.tree.canonical(&place));
-            if is_new {
+            if self.places.len() == MAX_PLANS {
+                break;
+            }
+            if let Entry::Vacant(entry) = self.known.entry(self.tree.canonical(&place)) {
+                entry.insert(self.places.len());
                 self.models.add(&place);
                 self.places.push(place);
                 self.failed.push(false);
@@ -234,12 +241,19 @@ impl Engine<'_, '_> {
             let known = self.tried[leader].len();
             return vec![leader; MIN_ROUNDS.saturating_sub(known)];
         }
+        let near = self.around(leader);
         let mut block: Vec<usize> = Vec::new();
         while block.len() < BLOCK && !promising.is_empty() {
+            let is_near = block.len() < NEAR && self.rounds.search.programs.len() >= MANY;
             let worth = |(arm, promise): &(usize, f64)| {
                 let others = block.iter();
                 let distances = others.map(|&other| self.models.distance(*arm, other));
-                promise * distances.fold(1.0, f64::min)
+                let most = if is_near && !near.contains(arm) {
+                    FAR
+                } else {
+                    1.0
+                };
+                promise * distances.fold(most, f64::min)
             };
             let best = (0..promising.len())
                 .max_by(|&a, &b| worth(&promising[a]).total_cmp(&worth(&promising[b])));
@@ -247,6 +261,15 @@ impl Engine<'_, '_> {
             block.push(promising.swap_remove(best).0);
         }
         block
+    }
+
+    /// The plans that differ from this one by a single move.
+    fn around(&self, plan: usize) -> BTreeSet<usize> {
+        let around = neighbours(&self.places[plan], self.topology);
+        let texts = around.iter().map(|place| self.tree.canonical(place));
+        texts
+            .filter_map(|text| self.known.get(&text).copied())
+            .collect()
     }
 
     /// Runs each plan once, in random order, as far as rounds are left.

@@ -8,19 +8,26 @@
 use super::JointSearch;
 use super::places::Place;
 use pinwise_stats::normal::upper_tail;
-use pinwise_stats::surrogate::{Arms, Belief, Normal, Reading, Surrogate, sd_of, shortfall};
+use pinwise_stats::surrogate::{
+    Arms, Belief, Coefficient, Normal, Reading, Surrogate, sd_of, shortfall,
+};
 use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::joint::JointProgram;
 
-/// A figure beyond its limit costs this many times what it exceeds it by: a plan that breaks a limit
-/// is only taken if none holds.
+/// A figure beyond its limit costs this much, as ln, and this many times what it exceeds it by: a plan
+/// that breaks a limit is only taken if none holds.
+const BROKEN: f64 = 2.0;
 const BEYOND: f64 = 8.0;
 /// ln(cost) this far above the leader's is drawn together: a service without enough CPUs is slower by
 /// powers of ten, which says little about plans that matter.
 const KNEE: f64 = 0.3;
 const BEND: f64 = 0.4;
 /// Features of a program that do not depend on who its neighbours are.
-const OWN: usize = 8;
+const OWN: usize = 13;
+/// Standard deviation of what any neighbour costs, and of what one costs beyond that, relative to the
+/// scale of effects.
+const COMMON_SD: f64 = 0.5;
+const OWN_SD: f64 = 0.4;
 /// Features for each neighbour.
 const OF_NEIGHBOUR: usize = 4;
 
@@ -53,6 +60,19 @@ impl Units {
         let users = |cpu: usize| place.iter().filter(|cpus| cpus.contains(cpu)).count();
         let share: f64 = own.iter().map(|cpu| 1.0 / users(cpu).max(1) as f64).sum();
         let lack = (all / share.max(0.1)).ln() / all.ln();
+        // The same if the others spread their threads over all that they have.
+        let load = all / place.len() as f64;
+        let loads = |cpu: usize| -> f64 {
+            let others = place
+                .iter()
+                .enumerate()
+                .filter(|&(other, _)| other != program);
+            let there = others.filter(|(_, cpus)| cpus.contains(cpu));
+            there
+                .map(|(_, cpus)| (load / cpus.len() as f64).min(1.0))
+                .sum()
+        };
+        let spread: f64 = own.iter().map(|cpu| 1.0 / (1.0 + loads(cpu))).sum();
         let used = |units: &[CpuSet]| units.iter().filter(|unit| unit.intersects(own)).count();
         let span = |units: &[CpuSet]| {
             let others = units.len().saturating_sub(1).max(1);
@@ -68,16 +88,29 @@ impl Units {
             1.0 - used(&self.cores) as f64 / own.len().max(1) as f64,
             span(&self.caches),
             span(&self.nodes),
+            (all / spread.max(0.1)).ln() / all.ln(),
         ];
-        for (other, cpus) in place.iter().enumerate() {
-            if other != program {
-                features.push(overlap(own, cpus));
-                features.push(neighbourhood(own, &cpus.difference(own), &self.cores));
-                features.push(neighbourhood(own, cpus, &self.caches));
-                // Bandwidth of memory.
-                features.push(neighbourhood(own, cpus, &self.nodes));
-            }
+        let others = place
+            .iter()
+            .enumerate()
+            .filter(|&(other, _)| other != program);
+        let each: Vec<[f64; OF_NEIGHBOUR]> = others
+            .map(|(_, cpus)| {
+                [
+                    overlap(own, cpus),
+                    neighbourhood(own, &cpus.difference(own), &self.cores),
+                    neighbourhood(own, cpus, &self.caches),
+                    // Bandwidth of memory.
+                    neighbourhood(own, cpus, &self.nodes),
+                ]
+            })
+            .collect();
+        // What neighbours have in common is learnt from all of them.
+        for kind in 0..OF_NEIGHBOUR {
+            let all: f64 = each.iter().map(|one| one[kind]).sum();
+            features.push(all / each.len().max(1) as f64);
         }
+        features.extend(each.into_iter().flatten());
         features
     }
 }
@@ -106,6 +139,8 @@ pub(super) struct Models {
     readings: Vec<Vec<Reading>>,
     /// Weight of each program; they sum to 1. ln(cost) of its limit.
     weights: Vec<(f64, Option<f64>)>,
+    /// The limits, drawn together as what was learnt.
+    limits: Vec<Option<f64>>,
 }
 
 impl Models {
@@ -128,6 +163,7 @@ impl Models {
             surrogates: (0..programs).map(|p| Surrogate::new(arms(p))).collect(),
             units,
             beliefs: Vec::new(),
+            limits: Vec::new(),
             readings: vec![Vec::new(); programs],
             weights: weights
                 .into_iter()
@@ -167,11 +203,18 @@ impl Models {
 
     /// Learns from all rounds; plans that come close to `leader` matter.
     pub(super) fn learn(&mut self, leader: usize) {
-        let both = self.surrogates.iter_mut().zip(&self.readings);
-        let learned = both.map(|(model, readings)| {
+        let knees = self.readings.iter().map(|readings| {
             let own = readings.iter().filter(|reading| reading.arm == leader);
             let own: Vec<f64> = own.map(|reading| reading.y).collect();
-            let knee = pinwise_stats::describe::mean(&own) + KNEE;
+            pinwise_stats::describe::mean(&own) + KNEE
+        });
+        let knees: Vec<f64> = knees.collect();
+        let limits = self.weights.iter().zip(&knees);
+        self.limits = limits
+            .map(|((_, limit), &knee)| limit.map(|limit| bend(limit, knee)))
+            .collect();
+        let both = self.surrogates.iter_mut().zip(&self.readings);
+        let learned = both.zip(&knees).map(|((model, readings), &knee)| {
             let bent: Vec<Reading> = readings
                 .iter()
                 .map(|reading| Reading {
@@ -193,42 +236,53 @@ impl Models {
                 let own: Vec<f64> = own.map(|reading| reading.y).collect();
                 let mean = pinwise_stats::describe::mean(&own);
                 let beyond = limit.map_or(0.0, |limit| (mean - limit).max(0.0));
-                (!own.is_empty()).then(|| weight * mean + BEYOND * beyond)
+                let broken = if beyond > 0.0 { BROKEN } else { 0.0 };
+                (!own.is_empty()).then(|| weight * mean + broken + BEYOND * beyond)
             })
             .sum()
+    }
+
+    /// Belief, weight and limit of each program.
+    fn parts(&self) -> impl Iterator<Item = (&Belief, f64, Option<f64>)> {
+        let each = self.beliefs.iter().zip(&self.weights).zip(&self.limits);
+        each.map(|((belief, (weight, _)), limit)| (belief, *weight, *limit))
     }
 
     /// What a plan is expected to cost, as ln: the weighted mean, and what limits it breaks.
     pub(super) fn cost(&self, arm: usize) -> f64 {
-        let parts = self.beliefs.iter().zip(&self.weights);
-        parts
-            .map(|(belief, (weight, limit))| {
+        self.parts()
+            .map(|(belief, weight, limit)| {
                 let expected = belief.arm(arm);
-                let beyond = limit.map_or(0.0, |limit| {
-                    expect_below(limit - expected.mean, expected.sd)
+                let broken = limit.map_or(0.0, |limit| {
+                    BROKEN * chance_beyond(&expected, limit)
+                        + BEYOND * expect_below(limit - expected.mean, expected.sd)
                 });
-                weight * expected.mean + BEYOND * beyond
+                weight * expected.mean + broken
             })
             .sum()
     }
 
-    /// How much better than another a plan is expected to be, if it is (expected improvement: Jones,
-    /// Schonlau and Welch, J. Global Optim. 1998).
+    /// How much better than another a plan is expected to be, if it is and keeps the limits (constrained
+    /// expected improvement: Schonlau, Welch and Jones 1998).
     pub(super) fn promise(&self, arm: usize, leader: usize) -> f64 {
-        let parts = self.beliefs.iter().zip(&self.weights);
-        let variance: f64 = parts
-            .map(|(belief, (weight, limit))| {
-                let sd = sd_of(&belief.difference(arm, leader));
-                let expected = belief.arm(arm);
-                // Near its limit a figure counts for more.
-                let near = limit.map_or(0.0, |limit| {
-                    let z = (expected.mean - limit) / expected.sd.max(1e-9);
-                    BEYOND * upper_tail(-z) * upper_tail(z - 2.0)
-                });
-                ((weight + near) * sd).powi(2)
-            })
-            .sum();
-        expect_below(self.cost(arm) - self.cost(leader), variance.sqrt())
+        // Beside a leader that keeps the limits, what may break one promises less, however uncertain.
+        let keeps_limits = self
+            .parts()
+            .all(|(belief, _, limit)| limit.is_none_or(|limit| belief.arm(leader).mean <= limit));
+        let (mut difference, mut variance, mut chance) = (0.0, 0.0, 1.0);
+        for (belief, weight, limit) in self.parts() {
+            let expected = belief.arm(arm);
+            let sd = sd_of(&belief.difference(arm, leader));
+            difference += weight * (expected.mean - belief.arm(leader).mean);
+            let beyond = limit.map_or(0.0, |limit| chance_beyond(&expected, limit));
+            chance *= 1.0 - beyond;
+            let slope = if keeps_limits { 0.0 } else { BEYOND * beyond };
+            variance += ((weight + slope) * sd).powi(2);
+        }
+        match keeps_limits {
+            true => chance * expect_below(difference, variance.sqrt()),
+            false => expect_below(self.cost(arm) - self.cost(leader), variance.sqrt()),
+        }
     }
 
     /// How unlike two plans are, 0 to 1.
@@ -243,10 +297,10 @@ impl Models {
 }
 
 fn relative_sd(programs: usize) -> Vec<f64> {
-    let mut sd = vec![1.5, 1.5, 1.5, 1.5, 1.0, 0.7, 0.5, 0.7];
-    for _ in 1..programs {
-        sd.extend([0.7, 0.7, 0.7, 0.7]);
-    }
+    let mut sd = vec![1.5, 1.5, 1.5, 1.5, 1.0, 0.7, 0.5, 0.7, 1.5];
+    let others = programs.saturating_sub(1);
+    sd.extend([COMMON_SD * others as f64; OF_NEIGHBOUR]);
+    sd.extend(vec![OWN_SD; OF_NEIGHBOUR * others]);
     sd
 }
 
@@ -255,6 +309,11 @@ fn bend(y: f64, knee: f64) -> f64 {
         beyond if beyond > 0.0 => knee + BEND * (1.0 + beyond / BEND).ln(),
         _ => y,
     }
+}
+
+/// The chance that a figure is beyond its limit.
+fn chance_beyond(figure: &Coefficient, limit: f64) -> f64 {
+    upper_tail((limit - figure.mean) / figure.sd.max(1e-9))
 }
 
 /// How far a normal value is expected to lie below 0, values above counting as none.
