@@ -41,16 +41,15 @@ pub(super) fn search(
     )?;
     check_store(global)?;
     let past = match &args.resume {
-        Some(id) => match needed_store(global)?.load(id)?.record()? {
-            AnyRecord::Comparison(past) if past.joint.is_some() => {
-                return joint::resume(global, args, &past, terminal);
+        Some(id) => {
+            let stored = needed_store(global)?.load(id)?;
+            match stored.record()? {
+                AnyRecord::Comparison(past) if past.joint.is_some() => {
+                    return joint::resume(global, args, &past, terminal);
+                }
+                _ => Some(stored.decode::<SearchRecord>()?),
             }
-            AnyRecord::Search(past) => Some(*past),
-            other => bail!(
-                "--resume {id}: that is {}, not a search",
-                other.kind().name()
-            ),
-        },
+        }
         None => None,
     };
     let seed = past

@@ -394,9 +394,7 @@ impl ProfileRecord {
     /// `None` as well if the kernel was not sampled: its part is unknown then.
     #[must_use]
     pub fn beyond_samples(&self) -> Option<f64> {
-        if self.figures.kernel.is_none() {
-            return None;
-        }
+        self.figures.kernel.as_ref()?;
         let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
         beyond_samples(self.figures.total.cpu_s, counted)
     }
