@@ -49,29 +49,32 @@ fn job(node: Option<&str>, stage: Stage, description: &str) -> JobState {
     }
 }
 
+/// Checks the state of `n1`, the only node of a fleet, and a part of the reason for it.
+#[track_caller]
+fn check(snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state: NodeState, why: &str) {
+    let snapshots: Vec<NodeSnapshot> = snapshot.into_iter().collect();
+    let found = fleet_status(&fleet(&["n1"]), &snapshots, jobs, "now");
+    assert_eq!(found.nodes.len(), 1);
+    let node = &found.nodes[0];
+    assert_eq!(node.state, state, "{node:?}");
+    assert!(
+        node.why.as_deref().unwrap_or_default().contains(why),
+        "{node:?}"
+    );
+    let all = [
+        found.done,
+        found.running,
+        found.queued,
+        found.failed,
+        found.missing,
+    ];
+    assert_eq!(all.iter().sum::<usize>(), 1);
+}
+
 #[test]
 fn folder_and_scheduler_together_give_a_nodes_state() {
     use StepState::{Done, Failed, Missing};
     let ended = || Some(AttemptEnd::default());
-    let check = |snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state, why: &str| {
-        let snapshots: Vec<NodeSnapshot> = snapshot.into_iter().collect();
-        let found = fleet_status(&fleet(&["n1"]), &snapshots, jobs, "now");
-        assert_eq!(found.nodes.len(), 1);
-        let node = &found.nodes[0];
-        assert_eq!(node.state, state, "{node:?}");
-        assert!(
-            node.why.as_deref().unwrap_or_default().contains(why),
-            "{node:?}"
-        );
-        let all = [
-            found.done,
-            found.running,
-            found.queued,
-            found.failed,
-            found.missing,
-        ];
-        assert_eq!(all.iter().sum::<usize>(), 1);
-    };
     let job_on_n1 = |stage, description| [job(Some("n1"), stage, description)];
     let lost = "did not end by itself";
     check(None, Some(&[]), NodeState::Missing, "");
