@@ -123,7 +123,10 @@ export function bytes(value: Maybe): string {
 /** A share as per cent: 0.123 is "12.3 %"; axes ask for their own number of decimals. */
 export function percent(share: Maybe, places?: number): string {
   if (!isNumber(share)) return NONE;
-  return `${places === undefined ? hundredths(share) : fixed(share * 100, places)} %`;
+  const size = Math.abs(share);
+  const text =
+    places === undefined ? hundredths(size) : fixed(size * 100, places);
+  return `${share < 0 && Number(text) !== 0 ? '−' : ''}${text} %`;
 }
 
 /** A share with its sign: "+1.3 %"; one that rounds to nothing has none. */

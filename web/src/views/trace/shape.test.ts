@@ -247,6 +247,15 @@ group('places in words', () => {
   });
 });
 
+group('verdict', () => {
+  test('is the conclusion, and without one the first finding', () => {
+    const findings = [{ sentence: 'Threads waited.', advice: '' }];
+    const answer = { sentence: 'Short of CPUs.', advice: '' };
+    expect(shape.verdict({ findings, answer })).toBe('Short of CPUs.');
+    expect(shape.verdict({ findings })).toBe('Threads waited.');
+  });
+});
+
 group('figures', () => {
   test('leave out what is not known', () => {
     const shown = shape.headline({

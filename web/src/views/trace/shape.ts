@@ -42,6 +42,7 @@ function allMigrations(moves: Maybe<MigrationCounts>): number | null {
 
 /** What the trace came to, as one sentence. */
 export function verdict(record: TraceRecord): string {
+  if (record.answer?.sentence) return record.answer.sentence;
   const first = record.findings?.[0];
   if (first?.sentence) return first.sentence;
   const totals = record.totals ?? {};

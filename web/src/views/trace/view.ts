@@ -10,7 +10,7 @@ import type { TraceRecord } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import { type Table, tableElement, numberColumns } from '../../table';
-import { adviceLine, furtherFindings } from '../../method';
+import { adviceLine, findingsPart, furtherFindings } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
@@ -55,7 +55,7 @@ export function traceView(any: AnyRecord, page: Page): View {
   const locks = shape.lockTable(record);
   const answer = [
     h('p.verdict', shape.verdict(record)),
-    adviceLine(record.findings?.[0]?.advice),
+    adviceLine((record.answer ?? record.findings?.[0])?.advice),
   ];
   const element = h(
     'article',
@@ -63,7 +63,7 @@ export function traceView(any: AnyRecord, page: Page): View {
       ? [h('div.answer', h('div', ...answer), tableElement(locks))]
       : answer),
     section('Timeline', slot),
-    furtherFindings(record.findings),
+    (record.answer ? findingsPart : furtherFindings)(record.findings),
     section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
     waits,
     section('Threads', sortableTable(shape.threadTable(record)).element),
