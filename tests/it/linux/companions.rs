@@ -188,7 +188,7 @@ fn a_companion_with_a_figure_says_what_the_program_costs_it() {
 fn a_command_reads_the_figure_of_a_companion_that_runs() {
     let trial = Trial::new();
     let compare = |read: &str| {
-        let noise = "noise=echo $$ >running; rm -f here; while :; do sleep 0.01; done";
+        let noise = "noise=rm -f here; echo $$ >running; while :; do sleep 0.01; done";
         let beside = [
             "--beside",
             noise,
