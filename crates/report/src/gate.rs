@@ -14,20 +14,7 @@ const NAME_WIDTH: usize = 30;
 #[must_use]
 pub fn gate(record: &GateRecord, palette: Palette) -> String {
     let title = palette.strong(&shorten(&record.title(), columns()));
-    let verdict = match record.verdict.decision {
-        GateDecision::Pass => palette.good("PASS"),
-        GateDecision::Fail => palette.bad("FAIL"),
-        GateDecision::Broken => palette.bad("BROKEN"),
-        _ => palette.warn("UNDECIDED"),
-    };
-    let mut text = format!(
-        "{title}\n{}\n\n{verdict}\n{}\n",
-        shorten(&place(&record.host), columns()),
-        paragraph("", "", &record.verdict.sentence)
-    );
-    if !record.verdict.advice.is_empty() {
-        text.push_str(&format!("{}\n", paragraph("", "", &record.verdict.advice)));
-    }
+    let mut text = format!("{title}\n{}\n", shorten(&place(&record.host), columns()));
     let header = [
         "benchmark",
         record.base.name.as_str(),
@@ -57,6 +44,26 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
             &format!("{}. {}", method(record), palette.record(&record.id))
         ))
     ));
+    text.push_str(&format!("\n{}", answer(record, palette)));
+    text
+}
+
+/// The verdict, and what to do: last, beside the prompt.
+fn answer(record: &GateRecord, palette: Palette) -> String {
+    let sentence = paragraph("", "", &record.verdict.sentence);
+    let mut text = match record.verdict.decision {
+        GateDecision::Pass => format!("{}\n{sentence}\n", palette.good("PASS")),
+        GateDecision::Fail => format!("{}\n{sentence}\n", palette.bad("FAIL")),
+        GateDecision::Broken => format!("{}\n{sentence}\n", palette.bad("BROKEN")),
+        // The sentence begins with the word.
+        _ => format!("{}\n", palette.warn(&sentence)),
+    };
+    if !record.verdict.advice.is_empty() {
+        text.push_str(&format!(
+            "{}\n",
+            paragraph("→ ", "  ", &record.verdict.advice)
+        ));
+    }
     text
 }
 

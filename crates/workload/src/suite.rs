@@ -101,6 +101,7 @@ struct RawSuite {
     build: Option<Spanned<String>>,
     #[serde(alias = "min-effect")]
     min_effect: Option<Spanned<String>>,
+    metric: Option<Spanned<String>>,
     #[serde(default)]
     benchmark: Vec<Spanned<RawBenchmark>>,
 }
@@ -142,9 +143,15 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
         Some(value) => Some(value.get_ref().clone()),
         None => None,
     };
+    let metric = read_metric(text, raw.metric.as_ref())?;
     let mut benchmarks: Vec<SuiteEntry> = Vec::new();
     for value in &raw.benchmark {
-        let entry = read_entry(text, value.get_ref(), usual)?;
+        let mut entry = read_entry(text, value.get_ref(), usual)?;
+        if let SuiteContent::Single { metric: own, .. } = &mut entry.content
+            && own.is_none()
+        {
+            own.clone_from(&metric);
+        }
         let is_twin = |other: &SuiteEntry| match (&entry.content, &other.content) {
             (SuiteContent::Single { name, .. }, SuiteContent::Single { name: other, .. }) => {
                 name == other
@@ -194,6 +201,18 @@ fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, 
     })
 }
 
+fn read_metric(text: &str, value: Option<&Spanned<String>>) -> Result<Option<Metric>, TomlError> {
+    let Some(value) = value else { return Ok(None) };
+    match value.get_ref().parse() {
+        Ok(metric) => Ok(Some(metric)),
+        Err(why) => Err(TomlError::mistake_in_value(
+            text,
+            value,
+            format!("metric: {why}"),
+        )),
+    }
+}
+
 fn parse_content(
     text: &str,
     raw: &RawBenchmark,
@@ -208,12 +227,7 @@ fn parse_content(
             let reason = "filter: only the benchmarks of an adapter can be filtered";
             return Err(TomlError::mistake_in_value(text, filter, reason));
         }
-        let metric = match &raw.metric {
-            None => None,
-            Some(value) => Some(value.get_ref().parse().map_err(|why| {
-                TomlError::mistake_in_value(text, value, format!("metric: {why}"))
-            })?),
-        };
+        let metric = read_metric(text, raw.metric.as_ref())?;
         return Ok(SuiteContent::Single {
             name: match name.is_empty() {
                 true => command.to_string(),
@@ -272,6 +286,20 @@ fn parse_effect(text: &str, value: &Spanned<String>) -> Result<f64, TomlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_metric_of_the_suite_is_that_of_benchmarks_without_one() {
+        let text = "metric = \"cpu\"\n[[benchmark]]\nrun = \"./a\"\n\
+            [[benchmark]]\nrun = \"./b\"\nmetric = \"wall\"\n\
+            [[benchmark]]\nadapter = \"go\"\nrun = \"./pkg.test\"\n";
+        let suite = parse(text).unwrap();
+        let metrics = suite.benchmarks.iter().map(|entry| match &entry.content {
+            SuiteContent::Single { metric, .. } => metric.as_ref().map(ToString::to_string),
+            SuiteContent::Framework { .. } => None,
+        });
+        let expected = [Some("cpu".to_owned()), Some("wall".to_owned()), None];
+        assert_eq!(metrics.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn benchmarks_are_read_with_what_they_inherit() {

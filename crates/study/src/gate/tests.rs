@@ -565,18 +565,15 @@ fn an_undecided_gate_names_what_cpu_time_decides() {
         record.benchmarks[0].cpu = Some(serde_json::from_value(cpu).unwrap());
         words::cpu_time_decides(&record)
     };
-    let end = ": metric = \"cpu\" in the suite judges that alone.";
+    let end = ": metric = \"cpu\" in the suite judges that alone. ";
     assert_eq!(
         say(0.999, 1.001),
-        format!(" same would pass by CPU time{end}")
+        format!("same would pass by CPU time{end}")
     );
-    assert_eq!(
-        say(1.02, 1.03),
-        format!(" same would fail by CPU time{end}")
-    );
+    assert_eq!(say(1.02, 1.03), format!("same would fail by CPU time{end}"));
     assert_eq!(
         say(0.995, 1.02),
-        format!(" same varies less in CPU time, which decides sooner{end}")
+        format!("same varies less in CPU time, which decides sooner{end}")
     );
     assert_eq!(say(0.96, 1.2), "");
 }

@@ -275,7 +275,7 @@ pub(super) fn cpu_time_decides(record: &GateRecord) -> String {
     match said.as_slice() {
         [] => String::new(),
         said => format!(
-            " {}: metric = \"cpu\" in the suite judges that alone.",
+            "{}: metric = \"cpu\" in the suite judges that alone. ",
             said.join("; ")
         ),
     }
@@ -301,9 +301,7 @@ pub(super) fn advice(
         GateDecision::Undecided => {
             let by_cpu = cpu_time_decides(record);
             if is_withheld(record) {
-                return format!(
-                    "More time does not resolve why the verdict is withheld; see below.{by_cpu}"
-                );
+                return format!("{by_cpu}More time does not resolve why the verdict is withheld.");
             }
             let undecided = states.iter().flatten();
             let mut undecided = undecided.filter(|s| s.standing() == Standing::Undecided);
@@ -321,12 +319,12 @@ pub(super) fn advice(
             let needed = Duration::try_from_secs_f64(needed_s).unwrap_or(Duration::MAX);
             match needed_s > 0.0 && needed <= LONG {
                 true => format!(
-                    "About {} more decide them (--budget); or accept a larger smallest effect (--min-effect).{by_cpu}",
+                    "{by_cpu}About {} more decide them (--budget); or accept a larger smallest effect (--min-effect).",
                     duration(needed)
                 ),
                 false if record.stopped.is_none() => String::new(),
                 false => format!(
-                    "Give it a longer --budget, or accept a larger smallest effect (--min-effect).{by_cpu}"
+                    "{by_cpu}Give it a longer --budget, or accept a larger smallest effect (--min-effect)."
                 ),
             }
         }
