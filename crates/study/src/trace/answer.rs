@@ -1,7 +1,7 @@
 //! Where the time of a program's threads went, and the largest cause of that, in one sentence: what
 //! somebody with a slow program wants to know. It judges nothing that the findings do not.
 
-use super::blocking::split_blocked;
+use super::blocking::{advise_spin_attach, split_blocked};
 use super::waiters;
 use pinwise_format::{percent, shell};
 use pinwise_record::{
@@ -187,8 +187,19 @@ fn advice(record: &TraceRecord, largest: Part, by: QueuedBy) -> String {
         let mut findings = record.findings.iter();
         findings.find(|finding| finding.check == *check && !finding.advice.is_empty())
     });
+    let spin = match largest {
+        Part::Ran | Part::Queued => advise_spin_attach(record),
+        _ => None,
+    };
     match (advised, &record.source) {
-        (Some(finding), _) => finding.advice.clone(),
+        (Some(finding), _) => match spin {
+            // The finding's advice may name it already.
+            Some(spin) if !finding.advice.contains("spin attach") => {
+                format!("{} {spin}", finding.advice)
+            }
+            _ => finding.advice.clone(),
+        },
+        (None, _) if spin.is_some() => spin.unwrap_or_default(),
         // What does not exist has no functions.
         _ if record.tier == TraceTier::Simulated => String::new(),
         (None, TraceSource::Command { command, .. }) if largest == Part::Ran => {

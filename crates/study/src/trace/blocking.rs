@@ -208,6 +208,15 @@ fn spin_target(record: &TraceRecord) -> Option<String> {
     }
 }
 
+/// How to find out whether its threads spin, if they may.
+pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
+    find_never_blocking(record)?;
+    let target = spin_target(record)?;
+    Some(format!(
+        "Its threads never block; whether they spin: pinwise spin attach {target}"
+    ))
+}
+
 /// Threads that the scheduler alone took off their CPUs for the whole of a trace compute
 /// or spin: it cannot tell one from the other.
 pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
@@ -600,6 +609,33 @@ mod tests {
         assert_eq!(find(process(), 7.0, 101), None);
         assert_eq!(find(process(), 14.5, 2_000), None);
         assert_eq!(find(TraceSource::Machine, 14.5, 101), None);
+    }
+
+    #[test]
+    fn threads_that_may_spin_are_part_of_the_conclusion() {
+        let mut record = contended(5.0, BlockedIn::Mutex);
+        record.blocked.clear();
+        let thread = record.threads[0].clone();
+        record.threads = vec![thread; 3];
+        for thread in &mut record.threads {
+            thread.cpu_s = 0.4 * record.elapsed_s;
+            thread.wait_s = Some(0.6 * record.elapsed_s);
+            (thread.switches, thread.preemptions) = (Some(101), Some(100));
+        }
+        record.figures.waits.because = Some(pinwise_record::WaitCauses {
+            other_processes_s: 5.0,
+            ..Default::default()
+        });
+        record.header.findings.clear();
+        super::super::findings::judge(&mut record, true);
+        super::super::findings::add(&mut record, &[], None);
+        let answer = record.answer.unwrap();
+        assert!(
+            answer.sentence.starts_with("Held up by other"),
+            "{answer:?}"
+        );
+        let end = "whether they spin: pinwise spin attach --pid 7";
+        assert!(answer.advice.ends_with(end), "{answer:?}");
     }
 
     #[test]
