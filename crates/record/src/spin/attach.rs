@@ -239,6 +239,25 @@ impl SpinAttachRecord {
         }
     }
 
+    /// What to do next; empty if nothing is known.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        if self.shares.is_none() || self.samples == 0 {
+            return String::new();
+        }
+        if self.spin_share.unwrap_or(0.0) >= HARDLY {
+            return "Let waiters sleep after a short spin (a futex, as mutexes of libraries do), or run \
+                    no more threads than CPUs: one that spins keeps its CPU from whom it waits for."
+                .to_owned();
+        }
+        let target = match &self.source {
+            TraceSource::Command { command, .. } => format!("-- {}", shell::line(command)),
+            TraceSource::Process { pid, .. } => format!("--pid {pid}"),
+            TraceSource::Machine | TraceSource::Import { .. } => return String::new(),
+        };
+        format!("Whether it computes or waits: pinwise trace {target}")
+    }
+
     /// Where it spins most, of this share of its CPU time.
     fn describe_worst(&self, share: f64) -> String {
         let spins = |place: &&SpinPlace| place.kind != SpinKind::Work;
@@ -278,5 +297,10 @@ mod tests {
         record.spin_share = Some(0.001);
         let said = record.verdict();
         assert!(said.starts_with("it hardly spins: 0.1 % of"), "{said}");
+        assert!(record.advice().contains("pinwise trace -"), "{record:?}");
+        record.spin_share = Some(0.4);
+        assert!(record.advice().starts_with("Let waiters sleep"));
+        record.shares = None;
+        assert_eq!(record.advice(), "");
     }
 }

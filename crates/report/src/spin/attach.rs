@@ -53,6 +53,10 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     // The answer comes last, next to the prompt.
     let answer = format!("{}.", capital(&visible(&record.verdict())));
     out += &format!("\n{}\n", palette.strong(&paragraph("", "", &answer)));
+    let advice = visible(&record.advice());
+    if !advice.is_empty() {
+        out += &format!("{}\n", paragraph("→ ", "  ", &advice));
+    }
     out
 }
 
