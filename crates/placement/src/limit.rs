@@ -85,6 +85,12 @@ impl CpuLimit {
         (self.period() != Self::PERIOD).then(|| self.period())
     }
 
+    /// The same as systemd and Kubernetes write it: `20ms`.
+    #[must_use]
+    pub fn written_period(self) -> Option<String> {
+        self.other_period().map(systemd_time)
+    }
+
     /// CPUs' worth of time.
     #[must_use]
     pub fn cpus(self) -> f64 {

@@ -194,8 +194,15 @@ pub(super) fn describe(
     }
     let mut sentences = vec!["Each run had a cgroup of its own.".to_owned()];
     for limit in &args.groups.limits {
+        let [of_systemd, of_kubelet] = match limit.written_period() {
+            None => [String::new(), String::new()],
+            Some(period) => [
+                format!(" CPUQuotaPeriodSec={period}"),
+                format!(" with cpuCFSQuotaPeriod: {period} of the kubelet"),
+            ],
+        };
         sentences.push(format!(
-            "limit={limit} is {} of systemd, {} of Docker, limits.cpu: {} of Kubernetes.",
+            "limit={limit} is {}{of_systemd} of systemd, {} of Docker, limits.cpu: {} of Kubernetes{of_kubelet}.",
             limit.systemd(),
             limit.docker().join(" "),
             limit.kubernetes(),

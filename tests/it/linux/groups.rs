@@ -80,7 +80,8 @@ fn a_limit_is_an_arm_whose_throttled_time_is_its_own() {
         words.contains("limit=0.1/50ms throttled its threads in "),
         "{words}"
     );
-    assert!(words.contains("CPUQuota=10% of systemd"), "{words}");
+    let period = "CPUQuota=10% CPUQuotaPeriodSec=50ms of systemd";
+    assert!(words.contains(period), "{words}");
     assert!(
         words.contains("--cpu-period=50000 --cpu-quota=5000 of Docker"),
         "{words}"
