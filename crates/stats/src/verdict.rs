@@ -326,8 +326,8 @@ pub fn guarantee(look: &Look, alpha: f64) -> String {
     )
 }
 
-/// The whole comparison as a sentence. `is_recommended`: an arm that is best is also to be used;
-/// of another only the difference is stated.
+/// The whole comparison as a sentence. `is_recommended`: an arm that is best, or the baseline of
+/// equal ones, is also to be used; else only the difference is stated.
 #[must_use]
 pub fn overall_sentence(
     outcome: ComparisonOutcome,
@@ -340,9 +340,13 @@ pub fn overall_sentence(
         ComparisonOutcome::Best(arm) if is_recommended => best_sentence(arm, look, setting),
         ComparisonOutcome::Best(arm) => difference_sentence(arm, look, setting),
         ComparisonOutcome::Same => format!(
-            "All arms are the same within ±{} {}: {baseline} will do.",
+            "All arms are the same within ±{} {}{}.",
             percent(gain(setting.delta)),
-            setting.judge.phrase()
+            setting.judge.phrase(),
+            match is_recommended {
+                true => format!(": {baseline} will do"),
+                false => String::new(),
+            }
         ),
         ComparisonOutcome::LeaveAlone => format!(
             "Leave it alone: no arm is confirmed to beat {baseline} by {} or more {}{}.",

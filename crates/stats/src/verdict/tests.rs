@@ -164,6 +164,11 @@ fn an_arm_that_is_not_recommended_is_not_called_best() {
         sentence(0, contrast(1, 0.02, 0.04, Decision::Slower)),
         "cpu:0 is slower than os-default by 2.0–4.1 % in the typical run."
     );
+    let same = look(40, contrast(1, -0.001, 0.001, Decision::Undecided));
+    assert_eq!(
+        overall_sentence(ComparisonOutcome::Same, &same, &setting, false),
+        "All arms are the same within ±1.0 % in the typical run."
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use pinwise_format::percent;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
 use pinwise_record::{
-    CommandRecord, Comparison, ContrastRecord, Severity, Stopped, replace_effort,
+    CommandRecord, Comparison, ComponentRecord, ContrastRecord, Severity, Stopped, replace_effort,
 };
 use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
@@ -68,8 +68,12 @@ pub(super) fn to_do(
             }
         }
         (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
+        (ComparisonOutcome::Same, _) if leaves_waiting_open(record) => {
+            "Placements also change how long a program waits: judge wall-clock time (--metric wall)."
+                .to_owned()
+        }
         (ComparisonOutcome::Same, _) => {
-            "Choose by other criteria, or ask for less (--min-effect).".to_owned()
+            "Choose by other criteria; smaller differences take a smaller --min-effect.".to_owned()
         }
         _ => match prices {
             Some(prices) => {
@@ -80,51 +84,78 @@ pub(super) fn to_do(
                     }
                     ref stopped => plan.more_effort(stopped.as_ref()),
                 };
-                format!("{}Give it {more}: {}.", by_cpu_time(record), prices.text)
+                by_cpu_time(record, &format!("Give it {more}: {}.", prices.text))
             }
-            None => format!(
-                "{}A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).",
-                by_cpu_time(record)
+            None => by_cpu_time(
+                record,
+                "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).",
             ),
         },
     };
     Some(text)
 }
 
-/// What decides in seconds where only waiting leaves wall-clock time undecided.
-fn by_cpu_time(record: &Comparison) -> &'static str {
-    match of_cpu_time(record) {
-        Some(_) => "Judge CPU time, which takes seconds: --metric cpu. For wall-clock time: ",
-        None => "",
-    }
+/// CPU time alone was judged, of arms on different CPUs: how long they take is another question.
+pub(super) fn leaves_waiting_open(record: &Comparison) -> bool {
+    let mut cpus = record.arms.iter().map(|arm| &arm.cpus);
+    let first = cpus.next();
+    record.metric.name == "cpu" && cpus.any(|others| Some(others) != first)
 }
 
-/// What CPU time says where only waiting leaves wall-clock time undecided, as a sentence; the
-/// finding on it explains that. `None` if it says nothing, or not of one place.
-pub(super) fn of_cpu_time(record: &Comparison) -> Option<String> {
+/// `advice` on wall-clock time, after what decides in seconds where only waiting leaves that
+/// undecided.
+fn by_cpu_time(record: &Comparison, advice: &str) -> String {
+    let start = match compared_cpu_time(record) {
+        Some(cpu) if cpu.is_same => "If CPU time is what counts, that is the answer.",
+        Some(_) => "Judge CPU time, which takes seconds: --metric cpu.",
+        None => return advice.to_owned(),
+    };
+    format!("{start} For wall-clock time: {advice}")
+}
+
+/// CPU time of an arm whose wall-clock time only waiting leaves undecided.
+struct ComparedCpuTime<'r> {
+    contrast: &'r ContrastRecord,
+    cpu: &'r ComponentRecord,
+    /// Is it the same within the smallest effect?
+    is_same: bool,
+}
+
+/// `None` if CPU time says nothing, or not of one place.
+fn compared_cpu_time(record: &Comparison) -> Option<ComparedCpuTime<'_>> {
     record.contrasts.iter().find_map(|contrast| {
         let found = parts::cpu_time_finding(contrast, record);
         found.filter(|found| found.severity == Severity::Warning)?;
         let cpu = contrast.cpu_time.as_ref()?;
         let delta = record.plan.min_effect;
         let is_same = cpu.low? > 1.0 / (1.0 + delta) && cpu.high? < 1.0 + delta;
-        let ContrastRecord { arm, baseline, .. } = contrast;
-        Some(match is_same {
-            true => format!(
-                "CPU time of {arm} and {baseline} is the same within ±{}.",
-                percent(delta)
-            ),
-            false => format!(
-                "CPU time of {arm} differs: {}.",
-                cpu.effect.describe_with_interval()
-            ),
+        Some(ComparedCpuTime {
+            contrast,
+            cpu,
+            is_same,
         })
     })
 }
 
-/// The command that judges CPU time where that is known: it takes seconds.
-fn command_for_cpu_time(record: &Comparison, plan: &ComparePlan) -> Option<CommandRecord> {
-    of_cpu_time(record)?;
+/// What CPU time says where only waiting leaves wall-clock time undecided, as a sentence; the
+/// finding on it explains that. `None` if it says nothing, or not of one place.
+pub(super) fn of_cpu_time(record: &Comparison) -> Option<String> {
+    let found = compared_cpu_time(record)?;
+    let ContrastRecord { arm, baseline, .. } = found.contrast;
+    Some(match found.is_same {
+        true => format!(
+            "CPU time of {arm} and {baseline} is the same within ±{}.",
+            percent(record.plan.min_effect)
+        ),
+        false => format!(
+            "CPU time of {arm} differs: {}.",
+            found.cpu.effect.describe_with_interval()
+        ),
+    })
+}
+
+/// The command that judges CPU time, which takes seconds where it is known.
+fn command_for_cpu_time(plan: &ComparePlan) -> Option<CommandRecord> {
     Some(CommandRecord {
         what: "by CPU time".to_owned(),
         line: replace_effort(&plan.argv, &[("--metric", "cpu".to_owned())])?,
@@ -146,8 +177,11 @@ pub(super) fn command_that_decides(
 ) -> Option<CommandRecord> {
     // A limit is of the time that was asked about.
     let is_limited = plan.tuning.limit.is_some();
-    if let Some(command) = command_for_cpu_time(record, plan).filter(|_| !is_limited) {
-        return Some(command);
+    match compared_cpu_time(record) {
+        // The sentence says it already.
+        Some(cpu) if !is_limited && cpu.is_same => return None,
+        Some(_) if !is_limited => return command_for_cpu_time(plan),
+        _ => {}
     }
     if verdict::withheld(look, setting).is_some() {
         return None;
@@ -231,7 +265,7 @@ pub(super) fn budget(needed_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use pinwise_placement::Placement;
-    use pinwise_record::{ComponentRecord, ContrastVerdict};
+    use pinwise_record::ContrastVerdict;
 
     use super::*;
 
@@ -265,16 +299,21 @@ mod tests {
         let part = |low, high| Some(ComponentRecord::new(1.0, Some(low), Some(high)));
         contrast.wall_per_cpu_time = part(0.7, 1.4);
         contrast.cpu_time = part(0.9, 1.1);
-        assert_eq!(by_cpu_time(&record), "");
+        assert_eq!(by_cpu_time(&record, "Go on."), "Go on.");
         record.contrasts[0].cpu_time = part(0.995, 1.005);
-        assert!(by_cpu_time(&record).contains("--metric cpu"));
+        let advice = by_cpu_time(&record, "Go on.");
+        assert!(advice.starts_with("If CPU time is what counts"), "{advice}");
         let said = of_cpu_time(&record).unwrap();
         assert!(said.ends_with(" is the same within ±1.0 %."), "{said}");
         record.contrasts[0].cpu_time = part(0.95, 0.97);
         let said = of_cpu_time(&record).unwrap();
         assert!(said.contains(" differs: ±0 % ("), "{said}");
+        assert!(by_cpu_time(&record, "Go on.").contains("--metric cpu"));
         record.contrasts[0].cpu_time = part(0.995, 1.005);
         record.metric.name = "cpu".to_owned();
-        assert_eq!(by_cpu_time(&record), "");
+        assert_eq!(by_cpu_time(&record, "Go on."), "Go on.");
+        assert!(!leaves_waiting_open(&record));
+        record.arms[0].cpus = "0".parse().unwrap();
+        assert!(leaves_waiting_open(&record));
     }
 }

@@ -348,7 +348,11 @@ fn conclude(
     let withheld = recommendation::withheld(record, best);
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
-        None => verdict::overall_sentence(outcome, &choice, setting, withheld.is_none()),
+        None => {
+            let is_open = outcome == ComparisonOutcome::Same && advice::leaves_waiting_open(record);
+            let is_recommended = withheld.is_none() && !is_open;
+            verdict::overall_sentence(outcome, &choice, setting, is_recommended)
+        }
     };
     sentence.push_str(&describe_screening(record, look));
     let of_limit = match outcome {

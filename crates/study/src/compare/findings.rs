@@ -30,6 +30,8 @@ const POSITION: f64 = 0.01;
 pub(super) const MEDIANS: &str = "medians_differ";
 /// Medians that differ from the change by more than this part of it look like another result.
 const FAR_MEDIANS: f64 = 0.3;
+/// Medians this far apart, ln(ratio), are noticed whatever the interval.
+const STRIKING: f64 = 0.05;
 /// A smaller change, per cent, shows as 0.0 %.
 const VISIBLE_PERCENT: f64 = 0.05;
 /// A smaller share of the CPU time on the requested CPUs is not that placement.
@@ -321,7 +323,7 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
 /// Arms whose median in the table differs visibly from the change: on the other side of the
 /// baseline's, or by much more or less. Equal arms differ in this by chance, so nothing is said of an
 /// arm that is not shown to differ, unless its median differs by the smallest effect and lies outside
-/// the interval of the change.
+/// the interval of the change, or by so much that everybody asks.
 fn medians_differ(record: &Comparison) -> Option<Finding> {
     if record.plan.judge != "typical" {
         return None;
@@ -337,7 +339,8 @@ fn medians_differ(record: &Comparison) -> Option<Finding> {
         // An interval that has room for it, or none at all, says enough.
         let is_within = contrast.low.is_none_or(|low| low <= of_medians)
             && contrast.high.is_none_or(|high| of_medians <= high);
-        let is_shown = contrast.is_decided() || is_large && !is_within;
+        let is_striking = contrast.low.is_some() && of_medians.ln().abs() >= STRIKING;
+        let is_shown = contrast.is_decided() || is_large && !is_within || is_striking;
         let is_contrary = is_opposite || is_far;
         (is_shown && is_contrary).then(|| {
             let effect = record.metric.effect(of_medians, None, None);
@@ -482,6 +485,11 @@ mod tests {
             (contrast.low, contrast.high) = (None, None);
         }
         assert_eq!(medians_differ(&without_intervals), None);
+        let mut wide = record.clone();
+        for contrast in &mut wide.contrasts {
+            (contrast.low, contrast.high) = (Some(0.3), Some(3.0));
+        }
+        assert!(medians_differ(&wide).is_some());
         let of_baseline = set(&mut record, &baseline, 1.0);
         set(&mut record, &baseline, of_baseline);
         set(&mut record, "one-per-core", 1.005 * of_baseline);

@@ -80,7 +80,7 @@ pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
     let cpus = cpus.max(1);
     let busy = load::foreign_cpus(runs()).filter(|busy| *busy > BUSY_SHARE * cpus as f64)?;
     let sentence = format!(
-        "No placement is recommended while other processes use {busy:.1} of {cpus} CPUs: measure again without them, or under the load that the program will face."
+        "No placement is recommended while other processes use {busy:.1} of {cpus} CPUs: measure again without them. If this load is the usual one, pinwise apply --arm takes the arm that you name."
     );
     Some((NotRecommended::BusyMachine, sentence))
 }

@@ -100,7 +100,7 @@ pub(super) fn idle_limits(record: &Comparison) -> Option<Finding> {
             names.join(", "),
             round_percent(HELD_BACK),
         );
-        let advice = "What a limit costs shows only where it is reached: give the command more work, or the machine less other load.";
+        let advice = "What a limit costs shows only where it is reached: give the command more work, or end what else keeps the CPUs busy.";
         Finding::new("limit_not_reached", Severity::Note, sentence, advice)
             .with_evidence("most_cpus", most)
     })
