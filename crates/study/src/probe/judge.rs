@@ -267,10 +267,15 @@ impl SeenCache {
 fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
     let largest = caches.last()?;
     let (claim, measured) = (SeenCache::claim(caches), SeenCache::measured_sizes(caches));
-    let advice = format!(
-        "Size working sets and blocks by {}.",
-        round_bytes(largest.effective)
-    );
+    let advice = match case.is_disturbed {
+        true => {
+            "Measure again while nothing else runs before you size working sets by it.".to_owned()
+        }
+        false => format!(
+            "Size working sets and blocks by {}.",
+            round_bytes(largest.effective)
+        ),
+    };
     // The host's other guests may use the rest.
     if !case.is_disturbed && case.topology.identity.hypervisor.is_none() {
         return Some(Opinion {

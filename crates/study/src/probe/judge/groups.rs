@@ -214,9 +214,12 @@ fn no_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
         return Opinion::cannot_tell(claim, "Contention between CPUs could not be measured.");
     }
     let high = quantile(&tried, 0.9);
+    let of_all = match tried.len() {
+        1 => String::new(),
+        pairs => format!(" (90th percentile of {})", count(pairs, "pair")),
+    };
     let measured = format!(
-        "Work on {what} takes {high:.2} times as long in parallel as alone (90th percentile of {}): they share no core.",
-        count(tried.len(), "pair")
+        "Work on {what} takes {high:.2} times as long in parallel as alone{of_all}: they share no core.",
     );
     if high > NO_CONTENTION {
         return Opinion::cannot_tell(
