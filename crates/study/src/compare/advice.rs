@@ -68,7 +68,7 @@ pub(super) fn to_do(
             }
         }
         (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (ComparisonOutcome::Same, _) if leaves_waiting_open(record) => {
+        (ComparisonOutcome::Same, _) if leaves_waiting_open(record, outcome) => {
             "Placements also change how long a program waits: judge wall-clock time (--metric wall)."
                 .to_owned()
         }
@@ -95,11 +95,13 @@ pub(super) fn to_do(
     Some(text)
 }
 
-/// CPU time alone was judged, of arms on different CPUs: how long they take is another question.
-pub(super) fn leaves_waiting_open(record: &Comparison) -> bool {
+/// Is CPU time alone the same, of arms on different CPUs? How long they take is another question.
+pub(super) fn leaves_waiting_open(record: &Comparison, outcome: ComparisonOutcome) -> bool {
     let mut cpus = record.arms.iter().map(|arm| &arm.cpus);
     let first = cpus.next();
-    record.metric.name == "cpu" && cpus.any(|others| Some(others) != first)
+    outcome == ComparisonOutcome::Same
+        && record.metric.name == "cpu"
+        && cpus.any(|others| Some(others) != first)
 }
 
 /// `advice` on wall-clock time, after what decides in seconds where only waiting leaves that
@@ -312,8 +314,8 @@ mod tests {
         record.contrasts[0].cpu_time = part(0.995, 1.005);
         record.metric.name = "cpu".to_owned();
         assert_eq!(by_cpu_time(&record, "Go on."), "Go on.");
-        assert!(!leaves_waiting_open(&record));
+        assert!(!leaves_waiting_open(&record, ComparisonOutcome::Same));
         record.arms[0].cpus = "0".parse().unwrap();
-        assert!(leaves_waiting_open(&record));
+        assert!(leaves_waiting_open(&record, ComparisonOutcome::Same));
     }
 }

@@ -349,8 +349,8 @@ fn conclude(
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
         None => {
-            let is_open = outcome == ComparisonOutcome::Same && advice::leaves_waiting_open(record);
-            let is_recommended = withheld.is_none() && !is_open;
+            let is_recommended =
+                withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
             verdict::overall_sentence(outcome, &choice, setting, is_recommended)
         }
     };

@@ -188,7 +188,8 @@ fn advice(record: &TraceRecord, largest: Part, by: QueuedBy) -> String {
         findings.find(|finding| finding.check == *check && !finding.advice.is_empty())
     });
     let spin = match largest {
-        Part::Ran | Part::Queued => advise_spin_attach(record),
+        Part::Queued => advise_spin_attach(record),
+        Part::Ran if advised.is_none() => advise_spin_attach(record),
         _ => None,
     };
     match (advised, &record.source) {
@@ -199,9 +200,9 @@ fn advice(record: &TraceRecord, largest: Part, by: QueuedBy) -> String {
             }
             _ => finding.advice.clone(),
         },
-        (None, _) if spin.is_some() => spin.unwrap_or_default(),
         // What does not exist has no functions.
         _ if record.tier == TraceTier::Simulated => String::new(),
+        (None, _) if spin.is_some() => spin.unwrap_or_default(),
         (None, TraceSource::Command { command, .. }) if largest == Part::Ran => {
             format!("What it runs: pinwise profile -- {}", shell::line(command))
         }
