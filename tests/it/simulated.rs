@@ -265,7 +265,7 @@ fn equal_builds_are_told_that_their_cpu_time_is_the_same() {
     assert!(sentence.starts_with("Undecided: "), "{sentence}");
     let same = " CPU time of new and old is the same within ±1.0 %.";
     assert!(sentence.ends_with(same), "{sentence}");
-    assert_eq!(verdict["commands"][0], serde_json::Value::Null);
+    assert_eq!(verdict["commands"][0], Value::Null);
     let advice = verdict["advice"].as_str().unwrap();
     assert!(advice.starts_with("If CPU time is what counts"), "{advice}");
     let asked = compare(&machine, &format!("{line} --metric cpu"));

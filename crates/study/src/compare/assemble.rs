@@ -346,13 +346,10 @@ fn conclude(
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let withheld = recommendation::withheld(record, best);
+    let is_recommended = withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
     let mut sentence = match cpu {
         Some(_) => record.contrasts[0].sentence.clone(),
-        None => {
-            let is_recommended =
-                withheld.is_none() && !advice::leaves_waiting_open(record, outcome);
-            verdict::overall_sentence(outcome, &choice, setting, is_recommended)
-        }
+        None => verdict::overall_sentence(outcome, &choice, setting, is_recommended),
     };
     sentence.push_str(&describe_screening(record, look));
     let of_limit = match outcome {
