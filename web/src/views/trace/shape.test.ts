@@ -370,6 +370,10 @@ test('functions that wait for a lock are rows with shares and times', () => {
     ['push', '38 %', '1.50 s'],
   ]);
   expect(shape.lockTable({ blocked: [] })).toBeNull();
+  const once = [{ what: 'mutex' as const, place: 'log', looks: 1 }];
+  expect(
+    shape.lockTable({ blocked: [{ threads: [{ places: once }] }] }),
+  ).toBeNull();
 });
 
 group('memory', () => {

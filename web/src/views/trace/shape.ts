@@ -200,6 +200,9 @@ export function blockedTable({ blocked }: TraceRecord): Table | null {
   };
 }
 
+/** Shares of fewer looks say nothing. */
+const MIN_LOOKS = 5;
+
 /** Functions in which threads waited for a lock, the most frequent first; null if none is known. */
 export function lockTable({ blocked, findings }: TraceRecord): Table | null {
   const places = (blocked ?? [])
@@ -209,7 +212,7 @@ export function lockTable({ blocked, findings }: TraceRecord): Table | null {
   const looksOf = (all: readonly BlockedPlace[]): number =>
     all.reduce((sum, { looks }) => sum + (looks ?? 0), 0);
   const all = looksOf(places);
-  if (all === 0) return null;
+  if (all < MIN_LOOKS) return null;
   const waited = findings?.find(({ check }) => check === 'lock_waits')
     ?.evidence?.['seconds'];
   const shares = [...groupBy(places, ({ place }) => place!)]
