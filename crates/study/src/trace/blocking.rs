@@ -315,53 +315,15 @@ mod tests {
         assert_eq!(sentence, format!("{start}{unknown}"));
     }
 
-    /// Four threads at one lock, and who waits for their end.
     #[test]
     fn the_largest_share_of_the_time_is_named_first() {
-        let worker = |thread| BlockedThread {
-            thread,
-            name: "job".to_owned(),
-            looks: 10,
-            what: BlockedIn::Mutex,
-            places: vec![BlockedPlace {
-                what: BlockedIn::Mutex,
-                place: "add".to_owned(),
-                looks: 10,
-            }],
-            wakes: None,
-            woken_by: Vec::new(),
-        };
-        let mut threads: Vec<BlockedThread> = (8..12).map(worker).collect();
-        threads.push(BlockedThread {
-            what: BlockedIn::Thread,
-            looks: 100,
-            places: Vec::new(),
-            ..worker(7)
-        });
         let check = |queued_s: f64, expected: [&str; 2]| {
-            let mut record = process_record();
-            record.elapsed_s = 4.0;
-            record.figures.totals.cpu_s = 1.0;
-            record.figures.totals.life_s = Some(10.0);
-            record.figures.waits.total_s = Some(queued_s);
-            record.figures.lost = Default::default();
-            let mut causes = record.figures.waits.because.unwrap();
-            causes = pinwise_record::WaitCauses {
+            let mut record = contended(queued_s, BlockedIn::Mutex);
+            record.figures.waits.because = Some(pinwise_record::WaitCauses {
                 other_processes_s: queued_s,
-                own_threads_s: 0.0,
-                ..causes
-            };
-            record.figures.waits.because = Some(causes);
-            record.blocked = vec![BlockedRecord {
-                process: 7,
-                name: "job".to_owned(),
-                looks: 140,
-                parts: Vec::new(),
-                threads: threads.clone(),
-            }];
-            record.header.findings.clear();
-            super::super::findings::judge(&mut record, true);
-            super::super::findings::add(&mut record, &[], None);
+                ..Default::default()
+            });
+            judge_again(&mut record);
             let found = record.header.findings;
             let checks: Vec<&str> = found.iter().take(2).map(|f| f.check.as_str()).collect();
             assert_eq!(checks, expected);
@@ -373,6 +335,12 @@ mod tests {
                         job (4 threads).";
         assert_eq!(said, expected);
         check(5.0, ["other_processes", "lock_waits"]);
+    }
+
+    fn judge_again(record: &mut TraceRecord) {
+        record.header.findings.clear();
+        super::super::findings::judge(record, true);
+        super::super::findings::add(record, &[], None);
     }
 
     /// Four threads at one lock, queued for this long, mostly behind each other, and who waits for
@@ -415,9 +383,7 @@ mod tests {
             parts: Vec::new(),
             threads,
         }];
-        record.header.findings.clear();
-        super::super::findings::judge(&mut record, true);
-        super::super::findings::add(&mut record, &[], None);
+        judge_again(&mut record);
         record
     }
 
@@ -626,9 +592,7 @@ mod tests {
             other_processes_s: 5.0,
             ..Default::default()
         });
-        record.header.findings.clear();
-        super::super::findings::judge(&mut record, true);
-        super::super::findings::add(&mut record, &[], None);
+        judge_again(&mut record);
         let answer = record.answer.unwrap();
         assert!(
             answer.sentence.starts_with("Held up by other"),
