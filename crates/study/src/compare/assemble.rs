@@ -13,6 +13,7 @@ use super::plan::{ArmPlan, ComparePlan};
 use super::recommendation;
 use super::results::Results;
 use super::steadiness;
+use super::throttling;
 use super::timed_out;
 use super::timing;
 use crate::host::host_record;
@@ -352,6 +353,7 @@ fn conclude(
         None => verdict::overall_sentence(outcome, &choice, setting, is_recommended),
     };
     sentence.push_str(&describe_screening(record, look));
+    sentence.push_str(&throttling::describe_idle_limits(record));
     let of_limit = match outcome {
         ComparisonOutcome::Undecided => limit::conclusion(record, plan, &choice, setting),
         _ => None,

@@ -82,14 +82,34 @@ pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
     )
 }
 
+/// What a verdict on a limit that was hardly reached does not say, behind its sentence; else empty.
+pub(super) fn describe_idle_limits(record: &Comparison) -> String {
+    let decided = record.contrasts.iter().filter(|found| found.is_decided());
+    let judged: Vec<&String> = decided
+        .flat_map(|found| [&found.arm, &found.baseline])
+        .collect();
+    let idle = idle_arms(record).filter(|arm| judged.contains(&&arm.name));
+    let idle: Vec<&str> = idle.map(|arm| arm.name.as_str()).collect();
+    match idle.is_empty() {
+        true => String::new(),
+        false => format!(
+            " {} was hardly reached: this does not show what it costs.",
+            idle.join(", ")
+        ),
+    }
+}
+
+fn idle_arms(record: &Comparison) -> impl Iterator<Item = &Arm> {
+    record.arms.iter().filter(|arm| {
+        let is_limited = arm.setting.limit.is_some() && !arm.runs.is_empty();
+        is_limited && share_held_back(&arm.runs) < HELD_BACK
+    })
+}
+
 /// Arms whose limit held hardly anything back: they show what the default does, and nothing of what
 /// the limit costs a program that needs more.
 pub(super) fn idle_limits(record: &Comparison) -> Option<Finding> {
-    let is_idle = |arm: &&Arm| {
-        let is_limited = arm.setting.limit.is_some() && !arm.runs.is_empty();
-        is_limited && share_held_back(&arm.runs) < HELD_BACK
-    };
-    let arms: Vec<&Arm> = record.arms.iter().filter(is_idle).collect();
+    let arms: Vec<&Arm> = idle_arms(record).collect();
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     let runs = arms.iter().flat_map(|arm| &arm.runs);
     let used = runs.filter_map(|run| Some(run.cpu_s()? / run.wall_s));
@@ -148,6 +168,15 @@ mod tests {
         let names =
             |arms: &[Arm]| -> Vec<String> { arms.iter().map(|arm| arm.name.clone()).collect() };
         let names = names(&record.arms);
+        let last = record.contrasts.len() - 1;
+        record.contrasts[last].arm.clone_from(&names[1]);
+        record.contrasts[last].verdict = pinwise_record::ContrastVerdict::Slower;
+        let said = describe_idle_limits(&record);
+        assert!(said.contains(&format!("{} was hardly", names[1])), "{said}");
+        for contrast in &mut record.contrasts {
+            contrast.verdict = pinwise_record::ContrastVerdict::Undecided;
+        }
+        assert_eq!(describe_idle_limits(&record), "");
         let found = idle_limits(&record).unwrap();
         let said = format!("{}, {} throttled it for less than 1 %", names[0], names[1]);
         assert!(found.sentence.starts_with(&said), "{}", found.sentence);
