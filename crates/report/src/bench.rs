@@ -1,8 +1,8 @@
 //! A bench as text: what the second CPU of a core adds, speed-up over threads
 //! and placements, the gain from a build, and a summary.
 
-use super::comparison::{findings, place};
-use super::style::{Palette, columns, paragraph, quantity, shorten, table, visible};
+use super::comparison::{findings, heading};
+use super::style::{Palette, paragraph, quantity, shorten, table, visible};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, round_bytes, signed_percent, three_digits};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, NOT_ENDED, Question, Stopped};
@@ -16,7 +16,7 @@ const NAME_WIDTH: usize = 14;
 /// The whole bench for a terminal.
 #[must_use]
 pub fn bench(record: &Bench, palette: Palette) -> String {
-    let mut text = heading(record, palette);
+    let mut text = heading(&record.title(), &record.host, None, palette);
     let kernels_for = |question: Question| -> Vec<&BenchKernel> {
         let kernels = record.kernels.iter();
         kernels
@@ -38,11 +38,6 @@ pub fn bench(record: &Bench, palette: Palette) -> String {
     text.push_str(&palette.faint(&method(record, palette)));
     text.push('\n');
     text
-}
-
-fn heading(record: &Bench, palette: Palette) -> String {
-    let title = palette.strong(&shorten(&record.title(), columns()));
-    format!("{title}\n{}\n", shorten(&place(&record.host), columns()))
 }
 
 /// `+18.2 % (16.9–19.6)`.

@@ -6,8 +6,8 @@ mod traced;
 use super::style::{self, Palette, columns, paragraph, quantity, shorten, table_without};
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
-    Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped,
-    VerdictKind, VerdictRecord,
+    Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, MetricRecord, Severity,
+    Stopped, VerdictKind, VerdictRecord,
 };
 use std::time::Duration;
 pub(super) use traced::markdown as traced_markdown;
@@ -34,7 +34,7 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
         finding.severity == Severity::Note && !ASKED.contains(&finding.check.as_str())
     };
     let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
-    let mut text = heading(record, palette);
+    let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
     text.push('\n');
     match &record.joint {
         Some(joint) => text.push_str(&joint::programs(joint)),
@@ -56,7 +56,12 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
 #[must_use]
 pub fn comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
-    text.push_str(&heading(record, palette));
+    text.push_str(&heading(
+        &record.title(),
+        &record.host,
+        Some(&record.metric),
+        palette,
+    ));
     text.push('\n');
     if let Some(joint) = &record.joint {
         text.push_str(&joint::programs(joint));
@@ -84,13 +89,18 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-fn heading(record: &Comparison, palette: Palette) -> String {
-    let title = palette.strong(&shorten(&record.title(), columns()));
-    let place = format!(
-        "{} · metric: {}",
-        place(&record.host),
-        record.metric.short_name()
-    );
+/// The title of an experiment and its machine, each in a line.
+pub(super) fn heading(
+    title: &str,
+    host: &HostRecord,
+    metric: Option<&MetricRecord>,
+    palette: Palette,
+) -> String {
+    let title = palette.strong(&shorten(title, columns()));
+    let metric = metric.map_or_else(String::new, |metric| {
+        format!(" · metric: {}", metric.short_name())
+    });
+    let place = format!("{}{metric}", place(host));
     format!("{title}\n{}\n", shorten(&place, columns()))
 }
 

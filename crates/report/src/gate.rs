@@ -1,7 +1,7 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
-use super::comparison::{findings, place};
-use super::style::{Palette, columns, paragraph, quantity, shorten, table_without, visible, width};
+use super::comparison::{findings, heading, place};
+use super::style::{Palette, paragraph, quantity, shorten, table_without, visible, width};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord};
@@ -13,8 +13,7 @@ const NAME_WIDTH: usize = 30;
 /// The whole gate for a terminal.
 #[must_use]
 pub fn gate(record: &GateRecord, palette: Palette) -> String {
-    let title = palette.strong(&shorten(&record.title(), columns()));
-    let mut text = format!("{title}\n{}\n", shorten(&place(&record.host), columns()));
+    let mut text = heading(&record.title(), &record.host, None, palette);
     let header = [
         "benchmark",
         record.base.name.as_str(),

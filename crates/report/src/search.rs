@@ -6,10 +6,8 @@ mod words;
 
 use std::time::Duration;
 
-use super::comparison::{findings, place, what_to_do};
-use super::style::{
-    Palette, columns, lay_out_for_columns, paragraph, shorten, table_without, visible,
-};
+use super::comparison::{findings, heading, what_to_do};
+use super::style::{Palette, columns, lay_out_for_columns, paragraph, table_without, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
@@ -29,7 +27,7 @@ pub(super) const SHAPE: &str = "shape (--place)";
 /// The whole search for a terminal.
 #[must_use]
 pub fn search(record: &SearchRecord, palette: Palette) -> String {
-    let mut text = heading(record, palette);
+    let mut text = heading(&record.title(), &record.host, Some(&record.metric), palette);
     if !record.predictions.is_empty() {
         text.push('\n');
         text.push_str(&arms_table(record));
@@ -47,16 +45,6 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
     // Last, beside the prompt.
     text.push_str(&verdict(record, palette));
     text
-}
-
-fn heading(record: &SearchRecord, palette: Palette) -> String {
-    let title = palette.strong(&shorten(&record.title(), columns()));
-    let place = format!(
-        "{} · metric: {}",
-        place(&record.host),
-        record.metric.short_name()
-    );
-    format!("{title}\n{}\n", shorten(&place, columns()))
 }
 
 fn verdict(record: &SearchRecord, palette: Palette) -> String {
