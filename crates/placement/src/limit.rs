@@ -149,7 +149,7 @@ impl fmt::Display for CpuLimit {
 }
 
 /// A time in the syntax of systemd and Kubernetes: `20ms`.
-pub(crate) fn systemd_time(time: Duration) -> String {
+fn systemd_time(time: Duration) -> String {
     match time.subsec_nanos() % 1_000_000 {
         0 => format!("{}ms", time.as_millis()),
         _ => format!("{}us", time.as_micros()),

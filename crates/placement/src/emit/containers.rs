@@ -2,7 +2,7 @@
 
 use super::{Emission, Piece, Request, Tool, node_list};
 use crate::MemoryPolicy;
-use crate::limit::{CpuLimit, systemd_time};
+use crate::limit::CpuLimit;
 use pinwise_format::count;
 use pinwise_topology::{CpuSet, Level};
 
@@ -121,7 +121,7 @@ fn limited_pod(request: &Request<'_>, limit: &CpuLimit) -> Emission {
         ),
     }];
     let verify = format!("kubectl exec POD -- {}", request.verify_own_mask());
-    let period = limit.other_period().map(systemd_time);
+    let period = limit.written_period();
     if let Some(period) = &period {
         pieces.push(Piece::File {
             path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),

@@ -2,7 +2,6 @@
 
 use super::{ALLOWED, Emission, Piece, Request, Tool, node_list};
 use crate::MemoryPolicy;
-use crate::limit::systemd_time;
 use pinwise_format::shell;
 
 pub(super) fn taskset(request: &Request<'_>) -> Emission {
@@ -155,7 +154,7 @@ fn properties(request: &Request<'_>, starts_processes: bool) -> Vec<(&'static st
     }
     if let Some(limit) = &request.context.limit {
         lines.push(("CPUQuota", limit.percent()));
-        let period = limit.other_period().map(systemd_time);
+        let period = limit.written_period();
         lines.extend(period.map(|period| ("CPUQuotaPeriodSec", period)));
     }
     lines.extend(request.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
