@@ -51,6 +51,22 @@ fn clear_of_interrupts(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, Cp
     InterruptCpus::away_from(cpus, &topology)
 }
 
+fn limit_name(limit: CpuLimit) -> String {
+    format!("limit={limit}")
+}
+
+fn cpuset_name(kind: &str, placement: &str) -> String {
+    format!("{kind} {placement}")
+}
+
+/// The names of the requested groups.
+pub(super) fn names(args: &GroupArgs) -> impl Iterator<Item = String> {
+    let limits = args.limits.iter().copied().map(limit_name);
+    let exclusive = args.exclusive.iter().map(|p| cpuset_name("exclusive", p));
+    let isolated = args.isolate.iter().map(|p| cpuset_name("isolate", p));
+    limits.chain(exclusive).chain(isolated)
+}
+
 /// The requested groups.
 fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGroup>> {
     let mut found: Vec<NamedGroup> = Vec::new();
@@ -63,7 +79,7 @@ fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGrou
             );
         }
         found.push(NamedGroup {
-            name: format!("limit={limit}"),
+            name: limit_name(*limit),
             place: Placement::os_default().realise(topology)?,
             group: OwnGroup {
                 limit: Some(*limit),
@@ -83,7 +99,7 @@ fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGrou
             bail!("{}: a CPU must be left for all others", about());
         }
         found.push(NamedGroup {
-            name: format!("{kind} {text}"),
+            name: cpuset_name(kind, text),
             group: OwnGroup {
                 cpus: Some(place.cpus.clone()),
                 is_isolated,

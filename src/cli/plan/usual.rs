@@ -3,6 +3,7 @@
 
 use anyhow::Context;
 
+use super::groups;
 use super::parse_placements;
 use crate::cli::args::CompareArgs;
 use crate::cli::terminal::Terminal;
@@ -36,12 +37,8 @@ pub(super) fn wanted_places(
 /// Is the baseline an arm that stands beside those of placements? Then `os-default` would be one
 /// more arm that nobody asked for. It stays where other options make their arms of it.
 fn has_baseline_of_its_own(args: &CompareArgs) -> bool {
-    let groups = &args.groups;
-    let limits = groups.limits.iter().map(|limit| format!("limit={limit}"));
-    let exclusive = groups.exclusive.iter().map(|p| format!("exclusive {p}"));
-    let isolated = groups.isolate.iter().map(|p| format!("isolate {p}"));
     let smaller = args.what_if.machines.iter().cloned();
-    let mut own = limits.chain(exclusive).chain(isolated).chain(smaller);
+    let mut own = groups::names(&args.groups).chain(smaller);
     let needs_places = !args.memory_policies.is_empty();
     args.baseline
         .as_ref()
