@@ -32,10 +32,10 @@ const TIME_WORDS: [&str; 27] = [
     "fps",
 ];
 
-/// Units that programs print, beside rates such as `req/s`.
-const UNITS: [&str; 27] = [
-    "s", "sec", "secs", "seconds", "ms", "us", "µs", "ns", "min", "B", "KB", "kB", "MB", "GB",
-    "KiB", "MiB", "GiB", "bytes", "%", "fps", "Hz", "kHz", "MHz", "GHz", "W", "J", "IOPS",
+/// Units that programs print, beside times, and rates such as `req/s`.
+const UNITS: [&str; 18] = [
+    "B", "KB", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bytes", "%", "fps", "Hz", "kHz", "MHz",
+    "GHz", "W", "J", "IOPS",
 ];
 const TIMES: [&str; 9] = ["s", "sec", "secs", "seconds", "ms", "us", "µs", "ns", "min"];
 
@@ -143,7 +143,7 @@ pub(super) fn find_unit(pattern: &str) -> Option<String> {
         let of = unit.strip_suffix("/s").or(unit.strip_suffix("/sec"));
         of.is_some_and(|of| !of.is_empty() && of.chars().all(char::is_alphanumeric))
     };
-    (UNITS.contains(&unit) || is_rate(unit)).then(|| unit.to_owned())
+    (is_time(unit) || UNITS.contains(&unit) || is_rate(unit)).then(|| unit.to_owned())
 }
 
 /// Does a word of the text mean time, or a quantity per time, as in `took_ms` and `req/s`?
