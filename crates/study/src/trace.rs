@@ -137,6 +137,8 @@ pub fn run_trace(
     let counted = counted.and_then(|run| Some((run.user? + run.system?).as_secs_f64()));
     findings::add(&mut record, plan.tiers, counted);
     name_others(&mut record, machine);
+    // It has the advice of a finding.
+    answer::fill(&mut record);
     Ok(record)
 }
 
@@ -149,8 +151,6 @@ fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
         busy.retain(|one| !traced.contains(&one.process));
         busy
     });
-    // The answer has the advice of a finding.
-    answer::fill(record);
 }
 
 /// Which processes outlived a command, and how they go on.

@@ -341,6 +341,7 @@ mod tests {
         record.header.findings.clear();
         super::super::findings::judge(record, true);
         super::super::findings::add(record, &[], None);
+        super::super::answer::fill(record);
     }
 
     /// Four threads at one lock, queued for this long, mostly behind each other, and who waits for

@@ -70,7 +70,6 @@ pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_
     let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);
     sort(record);
-    answer::fill(record);
 }
 
 fn sort(record: &mut TraceRecord) {
