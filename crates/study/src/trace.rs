@@ -137,12 +137,11 @@ pub fn run_trace(
     let counted = counted.and_then(|run| Some((run.user? + run.system?).as_secs_f64()));
     findings::add(&mut record, plan.tiers, counted);
     name_others(&mut record, machine);
-    // It has the advice of a finding.
-    answer::fill(&mut record);
     Ok(record)
 }
 
-/// Names the busiest processes that the trace is not about in the findings that blame others.
+/// Names the busiest processes that the trace is not about in the findings that blame others, and
+/// concludes from all findings.
 fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
     let traced = record.threads.iter().filter_map(|thread| thread.process);
     let traced: BTreeSet<i32> = traced.collect();
@@ -151,6 +150,8 @@ fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
         busy.retain(|one| !traced.contains(&one.process));
         busy
     });
+    // The conclusion has the advice of a finding.
+    answer::fill(record);
 }
 
 /// Which processes outlived a command, and how they go on.
