@@ -449,7 +449,7 @@ pub(super) fn make_unique(arms: &mut [ArmPlan]) {
 }
 
 pub(super) fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
-    let Some(wanted) = &args.baseline else {
+    let Some(wanted) = &usual::wanted_baseline(args) else {
         let is_unplaced = |arm: &ArmPlan| arm.place.placement == Placement::os_default();
         return Ok(arms.iter().position(is_unplaced).unwrap_or(0));
     };

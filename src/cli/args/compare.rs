@@ -111,7 +111,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// Compare the others with this arm; one such as limit=1, 'exclusive cpu:1' or those of
-    /// --isolate and --what-if leaves os-default out [default: os-default, else the first]
+    /// --isolate and --what-if leaves os-default out [default: os-default, else the first; of
+    /// limits and cpusets the first limit]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
     /// Compare the command with itself: shows this machine's noise; a verdict of faster or

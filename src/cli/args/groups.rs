@@ -15,6 +15,7 @@ pub struct GroupArgs {
         long = "limit",
         value_name = "CPUS[/PERIOD]",
         value_parser = parse_limit,
+        value_delimiter = ',',
         conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
     )]
     pub limits: Vec<CpuLimit>,

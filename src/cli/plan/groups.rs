@@ -67,6 +67,13 @@ pub(super) fn names(args: &GroupArgs) -> impl Iterator<Item = String> {
     limits.chain(exclusive).chain(isolated)
 }
 
+/// The first limit, if there are limits and cpusets.
+pub(super) fn limit_beside_cpusets(args: &GroupArgs) -> Option<String> {
+    let has_cpusets = !(args.exclusive.is_empty() && args.isolate.is_empty());
+    let first = args.limits.first().filter(|_| has_cpusets);
+    first.copied().map(limit_name)
+}
+
 /// The requested groups.
 fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGroup>> {
     let mut found: Vec<NamedGroup> = Vec::new();

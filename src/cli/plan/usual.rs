@@ -40,9 +40,23 @@ fn has_baseline_of_its_own(args: &CompareArgs) -> bool {
     let smaller = args.what_if.machines.iter().cloned();
     let mut own = groups::names(&args.groups).chain(smaller);
     let needs_places = !args.memory_policies.is_empty();
-    args.baseline
-        .as_ref()
+    wanted_baseline(args)
         .is_some_and(|baseline| !needs_places && own.any(|name| baseline.contains(&name)))
+}
+
+/// The arm that `--baseline` names. Of a limit beside a cpuset it is the limit: the
+/// question is which of the two, and `os-default` is neither.
+pub(super) fn wanted_baseline(args: &CompareArgs) -> Option<String> {
+    let stands_alone = args.places.is_empty()
+        && args.commands.is_empty()
+        && args.parameters.is_empty()
+        && args.parameter_lists.is_empty()
+        && args.what_if.machines.is_empty()
+        && args.memory_policies.is_empty()
+        && args.companions.companions.is_empty()
+        && !args.scheduling.are_given();
+    let implied = || groups::limit_beside_cpusets(&args.groups).filter(|_| stands_alone);
+    args.baseline.clone().or_else(implied)
 }
 
 /// The placements of the configuration, if they differ on this machine: what was

@@ -158,6 +158,22 @@ fn a_cpuset_of_its_own_leaves_a_command_no_other_cpus() {
 }
 
 #[test]
+fn a_limit_beside_a_cpuset_is_the_baseline() {
+    if !can_make_groups() {
+        return;
+    }
+    let trial = Trial::new();
+    let arguments = ["compare", "--limit", "0.5,0.4", "--exclusive", "one-core"];
+    let arguments = [&arguments[..], &["--max-runs", "1", "--", "true"]].concat();
+    assert!(trial.pinwise(&arguments).status().unwrap().success());
+    let record = trial.stored();
+    assert_eq!(record["baseline"], "limit=0.5");
+    let arms = record["arms"].as_array().unwrap().iter();
+    let names: Vec<&str> = arms.map(|arm| arm["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["limit=0.5", "limit=0.4", "exclusive one-core"]);
+}
+
+#[test]
 fn a_killed_pinwise_leaves_no_cgroup() {
     if !can_make_groups() {
         return;
