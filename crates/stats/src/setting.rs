@@ -58,6 +58,8 @@ pub struct Setting<'a> {
     pub is_rate: bool,
     /// What of the runs is judged.
     pub judge: Judge,
+    /// The name of a figure that the program prints; `None` of those that pinwise measures.
+    pub figure: Option<&'a str>,
     /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
     /// The fewest blocks that allow a claim.
@@ -106,10 +108,19 @@ impl Setting<'_> {
         (signed_percent(a.min(b)), signed_percent(a.max(b)))
     }
 
+    /// What is judged, behind a size: `in the typical run`, `in p99 of the typical run`.
+    pub(super) fn judged(&self) -> String {
+        match (self.figure, self.judge) {
+            (None, judge) => judge.phrase(),
+            (Some(figure), Judge::Typical) => format!("in {figure} of the typical run"),
+            (Some(figure), judge) => format!("in {figure} {}", judge.phrase()),
+        }
+    }
+
     /// `between −2.0 % and +3.0 % in the typical run`.
     pub(super) fn describe_bounds(&self, interval: Interval) -> String {
         let (low, high) = self.ends(interval.low, interval.high);
-        format!("between {low} and {high} {}", self.judge.phrase())
+        format!("between {low} and {high} {}", self.judged())
     }
 }
 

@@ -71,7 +71,7 @@ pub fn contrast_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_
     let baseline = &setting.names[setting.baseline];
     let words = setting.words;
     let (low, high) = (contrast.interval.low, contrast.interval.high);
-    let judged = setting.judge.phrase();
+    let judged = setting.judged();
     match contrast.decision {
         Decision::Faster => format!(
             "{arm} is {} than {baseline} {} {judged}{} ({basis}).",
@@ -342,7 +342,7 @@ pub fn overall_sentence(
         ComparisonOutcome::Same => format!(
             "All arms are the same within ±{} {}{}.",
             percent(gain(setting.delta)),
-            setting.judge.phrase(),
+            setting.judged(),
             match is_recommended {
                 true => format!(": {baseline} will do"),
                 false => String::new(),
@@ -351,7 +351,7 @@ pub fn overall_sentence(
         ComparisonOutcome::LeaveAlone => format!(
             "Leave it alone: no arm is confirmed to beat {baseline} by {} or more {}{}.",
             percent(gain(setting.delta)),
-            setting.judge.phrase(),
+            setting.judged(),
             certain(look, setting).map_or_else(String::new, |certain| format!("; {certain}"))
         ),
         ComparisonOutcome::Undecided => {
@@ -423,7 +423,7 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
     let margin = gain(look.winner_margin());
-    let judged = setting.judge.phrase();
+    let judged = setting.judged();
     let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
         String::new()
     } else if margin < NO_MARGIN {
@@ -472,7 +472,7 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
 /// By how much `arm` is ahead, without a word on which to use.
 fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let Words { better, worse } = setting.words;
-    let judged = setting.judge.phrase();
+    let judged = setting.judged();
     let [name, baseline] = [arm, setting.baseline].map(|column| &setting.names[column]);
     let by = |contrast: &Contrast| {
         let sizes = setting.by_sizes(contrast.interval.low, contrast.interval.high);

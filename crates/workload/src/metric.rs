@@ -256,6 +256,16 @@ impl Metric {
         }
     }
 
+    /// The name of a figure that the program prints, if its pattern or path has one.
+    #[must_use]
+    pub fn figure_name(&self) -> Option<String> {
+        match self {
+            Self::BuiltIn(_) | Self::Framework(..) => None,
+            Self::Regex(regex, _) => pattern::find_name(regex.as_str()),
+            Self::Json(..) | Self::Prometheus(..) => Some(self.label()),
+        }
+    }
+
     /// Words for its cost.
     #[must_use]
     pub fn words(&self) -> Words {

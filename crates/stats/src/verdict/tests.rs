@@ -27,6 +27,7 @@ fn setting(names: &[String]) -> Setting<'_> {
         words: Words::SPEED,
         is_rate: false,
         judge: Judge::Typical,
+        figure: None,
         resolution: None,
         least: 6,
         spent: Duration::from_secs(60),
@@ -216,6 +217,25 @@ fn coarse_figures_say_what_they_hide() {
     assert_eq!(
         caveat_of(1f64.ln_1p()).unwrap(),
         "no run shows how fine the figure is: all gave the same value"
+    );
+}
+
+#[test]
+fn a_figure_of_the_program_is_named() {
+    let names = two_arms();
+    let setting = Setting {
+        figure: Some("p99"),
+        ..setting(&names)
+    };
+    let faster = contrast(1, -0.2, -0.1, Decision::Faster);
+    let basis = Basis {
+        blocks: 10,
+        is_dropped: false,
+    };
+    let sentence = contrast_sentence(&faster, basis, &setting);
+    assert!(
+        sentence.contains(" in p99 of the typical run"),
+        "{sentence}"
     );
 }
 

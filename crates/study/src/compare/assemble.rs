@@ -203,6 +203,7 @@ pub(super) fn close(
         .iter()
         .map(|&arm| plan.arms[arm].name.clone())
         .collect();
+    let figure = plan.metric.figure_name();
     let setting = Setting {
         names: &names,
         baseline: results
@@ -214,6 +215,7 @@ pub(super) fn close(
         words: plan.metric.words(),
         is_rate: plan.metric.better() == Better::Higher,
         judge: plan.tuning.judge,
+        figure: figure.as_deref(),
         resolution: results.look.as_ref().and_then(|look| look.resolution),
         least: results
             .question

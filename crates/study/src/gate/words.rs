@@ -69,6 +69,7 @@ fn describe_undecided(
         );
     };
     let contrast = look.alone.as_ref().unwrap_or(&look.shared);
+    let figure = planned.metric.figure_name();
     let setting = Setting {
         names,
         baseline: 0,
@@ -76,6 +77,7 @@ fn describe_undecided(
         words: planned.metric.words(),
         is_rate: entry.metric.better == Direction::Higher,
         judge: planned.question(plan).judge,
+        figure: figure.as_deref(),
         resolution: look.resolution,
         least: state.least_pairs(),
         spent: Duration::ZERO,
