@@ -194,11 +194,8 @@ fn advice(record: &TraceRecord, largest: Part, by: QueuedBy) -> String {
     };
     match (advised, &record.source) {
         (Some(finding), _) => match spin {
-            // The finding's advice may name it already.
-            Some(spin) if !finding.advice.contains("spin attach") => {
-                format!("{} {spin}", finding.advice)
-            }
-            _ => finding.advice.clone(),
+            Some(spin) => format!("{} {spin}", finding.advice),
+            None => finding.advice.clone(),
         },
         // What does not exist has no functions.
         _ if record.tier == TraceTier::Simulated => String::new(),

@@ -114,17 +114,6 @@ pub(super) fn split_blocked(record: &TraceRecord) -> Option<BlockedSplit> {
     })
 }
 
-/// May threads wait by running? Not if they were seen waiting for a lock in the kernel, or leave
-/// their CPUs of themselves more often than to begin and to end.
-pub(super) fn may_spin(record: &TraceRecord) -> bool {
-    let mut parts = record.blocked.iter().flat_map(|seen| &seen.threads);
-    let totals = &record.figures.totals;
-    let blocking = totals.switches.zip(totals.preemptions);
-    let blocking = blocking.map_or(0, |(switches, forced)| switches.saturating_sub(forced));
-    let few = totals.threads as f64 * (2.0 + RARE_PER_SECOND * record.elapsed_s);
-    !parts.any(|seen| seen.what == BlockedIn::Mutex) && blocking as f64 <= few
-}
-
 /// Time that threads waited for a lock, as a share of the time of those that did anything at all.
 /// Polls say what they waited for, the scheduler's events for how long.
 pub(super) fn find_lock_waits(record: &TraceRecord) -> Option<Finding> {
@@ -210,17 +199,38 @@ fn spin_target(record: &TraceRecord) -> Option<String> {
 
 /// How to find out whether its threads spin, if they may.
 pub(super) fn advise_spin_attach(record: &TraceRecord) -> Option<String> {
-    find_never_blocking(record)?;
     let target = spin_target(record)?;
-    Some(format!(
-        "Its threads never block; whether they spin: pinwise spin attach {target}"
-    ))
+    let awake = count_never_blocking(record);
+    (awake > 1).then(|| {
+        format!(
+            "{} never block; whether they spin: pinwise spin attach {target}",
+            match awake == record.threads.len() {
+                true => "Its threads".to_owned(),
+                false => format!("{awake} of its threads"),
+            }
+        )
+    })
 }
 
 /// Threads that the scheduler alone took off their CPUs for the whole of a trace compute
 /// or spin: it cannot tell one from the other.
 pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
     let target = spin_target(record)?;
+    let awake = count_never_blocking(record);
+    (awake > 1).then(|| {
+        let sentence = format!("{awake} threads never blocked: they compute, or spin.");
+        let advice = format!("Which of the two: pinwise spin attach {target}");
+        Finding::new("never_blocking", Severity::Note, sentence, advice)
+            .with_weight(2)
+            .with_evidence("threads", awake)
+    })
+}
+
+/// Threads that were ready or running all the time; 0 if the trace is too short to know.
+fn count_never_blocking(record: &TraceRecord) -> usize {
+    if record.elapsed_s < MIN_AWAKE_S {
+        return 0;
+    }
     let never_blocks = |thread: &&ThreadRecord| {
         let blocking = thread.switches.zip(thread.preemptions);
         let blocking = blocking.map(|(switches, forced)| switches.saturating_sub(forced) as f64);
@@ -228,14 +238,7 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
         awake_s >= AWAKE * record.elapsed_s
             && blocking.is_some_and(|many| many < RARE_PER_SECOND * record.elapsed_s)
     };
-    let awake = record.threads.iter().filter(never_blocks).count();
-    (awake > 1 && record.elapsed_s >= MIN_AWAKE_S).then(|| {
-        let sentence = format!("{awake} threads never blocked: they compute, or spin.");
-        let advice = format!("Which of the two: pinwise spin attach {target}");
-        Finding::new("never_blocking", Severity::Note, sentence, advice)
-            .with_weight(2)
-            .with_evidence("threads", awake)
-    })
+    record.threads.iter().filter(never_blocks).count()
 }
 
 #[cfg(test)]
@@ -594,13 +597,17 @@ mod tests {
             ..Default::default()
         });
         judge_again(&mut record);
-        let answer = record.answer.unwrap();
+        let answer = record.answer.clone().unwrap();
         assert!(
             answer.sentence.starts_with("Held up by other"),
             "{answer:?}"
         );
-        let end = "whether they spin: pinwise spin attach --pid 7";
+        let end = "Its threads never block; whether they spin: pinwise spin attach --pid 7";
         assert!(answer.advice.ends_with(end), "{answer:?}");
+        record.threads[2].switches = Some(100_000);
+        judge_again(&mut record);
+        let advice = record.answer.unwrap().advice;
+        assert!(advice.contains("2 of its threads never block"), "{advice}");
     }
 
     #[test]

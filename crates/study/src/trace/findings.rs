@@ -1,9 +1,7 @@
 //! Findings of a trace. A check is a function from the record to a finding.
 
 use super::answer;
-use super::blocking::{
-    find_blocking, find_lock_waits, find_never_blocking, find_yielding, may_spin,
-};
+use super::blocking::{find_blocking, find_lock_waits, find_never_blocking, find_yielding};
 use super::memory::find_far_memory;
 use super::shares::{describe_time, severity_of};
 use pinwise_format::{count_of, grouped, percent, seconds};
@@ -319,10 +317,7 @@ fn find_crowding(record: &TraceRecord) -> Option<Finding> {
         true => (Severity::Warning, 8),
         false => (Severity::Note, 4),
     };
-    let advice = match may_spin(record) {
-        true => "Fewer threads may be as fast; whether they spin: pinwise spin attach.",
-        false => "Fewer threads may be as fast.",
-    };
+    let advice = "Fewer threads may be as fast.";
     let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
     Some(
         finding
