@@ -66,8 +66,7 @@ impl Busy {
         nearest
     }
 
-    /// `keeps 1 CPU busy with 16 threads (CPU time over wall time of one run:
-    /// 1.12)`, after the program.
+    /// `keeps 1 CPU busy with 16 threads (1.12 CPUs on average in one run)`, after the program.
     #[must_use]
     pub fn words(&self) -> String {
         let threads = self.threads();
@@ -79,17 +78,17 @@ impl Busy {
             });
         let wanted = self.wanted();
         let cpus = count(threads, "CPU");
-        let ran = format!("(CPU time over wall time of one run: {:.2}", self.cpus);
+        let used = format!("{:.2} CPUs on average in one run", self.cpus);
         match self.queued {
             None if wanted < MOSTLY_WAITING => {
-                format!("waits most of the time, or others have its CPUs{with} {ran})")
+                format!("waits most of the time, or others have its CPUs{with} (used {used})")
             }
-            _ if wanted < MOSTLY_WAITING => format!("waits most of the time{with} {ran})"),
+            _ if wanted < MOSTLY_WAITING => format!("waits most of the time{with} (used {used})"),
             Some(queued) if queued >= MUCH_QUEUED * wanted => format!(
-                "has work for {cpus}{with}, but others use the CPUs, too {ran}, ready and \
-                 without a CPU: {queued:.2})"
+                "has work for {cpus}{with}, but others use them, too (it used {used}, and waited \
+                 for {queued:.2} more)"
             ),
-            _ => format!("keeps {cpus} busy{with} {ran})"),
+            _ => format!("keeps {cpus} busy{with} ({used})"),
         }
     }
 }
@@ -153,15 +152,15 @@ mod tests {
         let words = |cpu_ms, threads| Busy::from_run(&run(cpu_ms, threads)).unwrap().words();
         assert_eq!(
             words(1, Some(1)),
-            "waits most of the time (CPU time over wall time of one run: 0.02)"
+            "waits most of the time (used 0.02 CPUs on average in one run)"
         );
         assert_eq!(
             words(1_100, Some(16)),
-            "keeps 1 CPU busy with 16 threads (CPU time over wall time of one run: 1.12)"
+            "keeps 1 CPU busy with 16 threads (1.12 CPUs on average in one run)"
         );
         assert_eq!(
             words(1_960, Some(2)),
-            "keeps 2 CPUs busy (CPU time over wall time of one run: 1.98)"
+            "keeps 2 CPUs busy (1.98 CPUs on average in one run)"
         );
         let beside_others = Run {
             queued: Some(Duration::from_millis(1_100)),
@@ -171,8 +170,8 @@ mod tests {
         assert_eq!(busy.threads(), 2);
         assert_eq!(
             busy.words(),
-            "has work for 2 CPUs, but others use the CPUs, too (CPU time over wall time of one run: \
-             0.82, ready and without a CPU: 1.10)"
+            "has work for 2 CPUs, but others use them, too (it used 0.82 CPUs on average in one run, \
+             and waited for 1.10 more)"
         );
         let unknown = Run {
             queued: None,

@@ -170,7 +170,7 @@ fn placements_are_tried_for_the_threads_that_are_busy() {
     let threads = ["with 4 threads", "work for 4 CPUs"];
     assert!(
         threads.iter().any(|part| ended.err.contains(part))
-            && ended.err.contains(" (CPU time over wall time of one run:"),
+            && ended.err.contains(" CPUs on average in one run"),
         "{}",
         ended.err
     );
