@@ -1,6 +1,6 @@
 //! A comparison of arms as a record.
 
-use pinwise_format::shell;
+use pinwise_format::{percent, shell};
 use serde::{Deserialize, Serialize};
 
 use super::command_line::CommandRecord;
@@ -398,6 +398,11 @@ impl Comparison {
             (Some(Stopped::Precision), None) if self.blocks > 0 => format!(
                 "{} (--precision narrows the intervals)",
                 Stopped::words(self.stopped)
+            ),
+            (Some(Stopped::Budget | Stopped::Runs), Some(wanted)) => format!(
+                "{} before the precision of {} was reached",
+                Stopped::words(self.stopped),
+                percent(wanted)
             ),
             _ => Stopped::words(self.stopped).to_owned(),
         }

@@ -135,6 +135,18 @@ fn lists_tell_comparisons_of_other_figures_apart() {
 }
 
 #[test]
+fn a_missed_precision_is_part_of_the_ending() {
+    let text = include_str!("../../../tests/data/records/comparison-undecided.json");
+    let mut record: Comparison = serde_json::from_str(text).unwrap();
+    record.stopped = Some(Stopped::Budget);
+    record.plan.precision = None;
+    assert_eq!(record.ending(), "time budget used up");
+    record.plan.precision = Some(0.02);
+    let missed = "time budget used up before the precision of 2.0 % was reached";
+    assert_eq!(record.ending(), missed);
+}
+
+#[test]
 fn a_withheld_verdict_has_its_reason_in_the_row() {
     let text = include_str!("../../../tests/data/records/comparison-undecided.json");
     let base: Comparison = serde_json::from_str(text).unwrap();
