@@ -298,7 +298,7 @@ fn cache_change(
     cpus: &CpuSet,
 ) -> Difference {
     let shown = |size: Option<Option<u64>>| match size {
-        None => "not there".to_owned(),
+        None => "absent".to_owned(),
         Some(None) => "of unknown size".to_owned(),
         Some(Some(bytes)) => round_bytes(bytes),
     };

@@ -36,8 +36,8 @@ impl Measured {
         }
         let (mut right, mut open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
         open.dedup();
-        // Smaller caches may be as reported even if the largest one is not known: the doubt is said
-        // first.
+        // Smaller caches may be as reported even if the largest one is not known: "right" is not
+        // said without that exception.
         let caches = LevelName::Cache.noun();
         let doubt = with(Agreement::CannotTell).find(|v| v.level == LevelName::Cache);
         let doubt = doubt.filter(|_| right.iter().any(|noun| *noun != caches));
@@ -58,7 +58,7 @@ impl Measured {
         };
         match doubt {
             Some(doubt) => format!(
-                "{} Apart from that its picture is right{how_far}: {right} are as measured.",
+                "Apart from its caches, the kernel's picture is right{how_far}: {right} are as measured. {}",
                 doubt.measured
             ),
             None => format!("The kernel's picture is right{how_far}: {right} are as measured."),
@@ -134,7 +134,7 @@ mod tests {
                 (caches.clone(), Agrees),
                 (caches, CannotTell)
             ]),
-            "CPUs 0 and 1 share a core. Apart from that its picture is right: SMT siblings are as measured."
+            "Apart from its caches, the kernel's picture is right: SMT siblings are as measured. CPUs 0 and 1 share a core."
         );
         let open = answer(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");
