@@ -109,7 +109,7 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
             "looks, and hints between looks",
         ),
         ("blind delay", shares.blind_delay_s, "hints without looking"),
-        ("bare load", shares.bare_load_s, "looks without a hint"),
+        ("no hint", shares.bare_load_s, "looks without a hint"),
         ("yielding", shares.yielding_s, "sched_yield between looks"),
         ("asking", shares.asking_s, "system calls that get nothing"),
         ("work", shares.work_s, "everything else"),

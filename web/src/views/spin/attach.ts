@@ -27,7 +27,7 @@ const KINDS: readonly (readonly [
 ])[] = [
   ['polling_s', 'polling', 'looks, and hints between looks'],
   ['blind_delay_s', 'blind delay', 'hints without looking'],
-  ['bare_load_s', 'bare load', 'looks without a hint'],
+  ['bare_load_s', 'no hint', 'looks without a hint'],
   ['yielding_s', 'yielding', 'sched_yield between looks'],
   ['asking_s', 'asking', 'system calls that get nothing'],
   ['work_s', 'work', 'everything else'],
