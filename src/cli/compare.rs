@@ -181,7 +181,9 @@ fn emit_best(
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
     if record.verdict.kind == VerdictKind::Undecided {
-        terminal.note("--emit: undecided, so there is no best arm to print.");
+        terminal.note(
+            "--emit: undecided; `pinwise apply last --arm ARM --as TOOL` prints any arm for a tool.",
+        );
         return Ok(());
     }
     if record.verdict.not_recommended.is_some() {

@@ -41,7 +41,7 @@ export function recordCommands(
 
 /** The tab of a command: the tool in "Run it with taskset". */
 export const tabName = (what: string): string =>
-  what.replace(/^(Run it (with )?|Do the )/, '') || 'run';
+  what.replace(/^(Run it ((with|for) )?|Do the )/, '') || 'run';
 
 /** One block to copy from, a tab for each command; on paper they are printed below each other. */
 export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
