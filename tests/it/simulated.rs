@@ -272,3 +272,20 @@ fn equal_builds_are_told_that_their_cpu_time_is_the_same() {
     assert_eq!(asked["verdict"]["kind"], "same", "{asked}");
     assert!(asked["elapsed_s"].as_f64() < Some(20.0), "{asked}");
 }
+
+/// Seen with gzip: a comparison that reached its precision after 14 blocks ended undecided, and said
+/// that a difference of 58 % "may be the same".
+#[test]
+fn a_precision_that_is_reached_comes_with_its_verdict() {
+    let machine = one_core_world("0.3", "1.57", "").replace("sd = 0.005", "sd = 0.008");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.toml");
+    std::fs::write(&file, machine).unwrap();
+    let machine = format!("sim:{}", file.display());
+    for seed in ["32", "33", "34"] {
+        let start = ["compare", "--format", "json", "--machine", &machine];
+        let line = "--precision 1% --place os-default --place cpu:0 -- prog";
+        let record = json(&[&start[..], &["--seed", seed], &words(line)].concat());
+        assert_ne!(record["verdict"]["kind"], "undecided", "{record}");
+    }
+}

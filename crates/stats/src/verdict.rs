@@ -10,8 +10,8 @@ use super::diagnose::work_factor;
 use super::normal;
 use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, gain};
-use super::withheld::name_load;
 pub use super::withheld::{caveat, describe_under_loads, withheld};
+use super::withheld::{describe_doubt, name_load};
 use pinwise_format::{count, duration, percent};
 
 /// The result of the comparison as a whole.
@@ -107,7 +107,7 @@ fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) 
         );
     }
     let between = setting.describe_bounds(contrast.interval);
-    if let Some(caveat) = caveat(contrast, setting) {
+    if let Some(caveat) = describe_doubt(contrast, setting) {
         return format!(
             "{arm} against {baseline} is undecided: {between}, but {caveat} ({basis})."
         );
@@ -172,6 +172,8 @@ fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
 
 /// Half-widths that people ask for.
 const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
+/// Blocks after which a claim that was too early has usually become one.
+const BLOCKS_WHEN_EARLY: f64 = 16.0;
 /// Half-widths that are offered at most.
 const OFFERED: usize = 2;
 
@@ -216,17 +218,20 @@ impl Effort {
 #[must_use]
 pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Prices> {
     let affordable = |factor: f64| scale(setting.spent, factor) <= LONG;
-    let Some(open) = farthest(look) else {
-        let factor = share_for_first_claim(look.blocks, setting);
-        return affordable(factor).then(|| Prices {
-            text: format!(
-                "{} for a first verdict",
-                effort.more(look, setting, factor, true)
-            ),
+    let for_verdict = |factor: f64, what: &str| {
+        affordable(factor).then(|| Prices {
+            text: format!("{} for {what}", effort.more(look, setting, factor, true)),
             half_width: None,
             factor,
-        });
+        })
     };
+    let Some(open) = farthest(look) else {
+        let factor = share_for_first_claim(look.blocks, setting);
+        return for_verdict(factor, "a first verdict");
+    };
+    if open.caveats.is_early {
+        return for_verdict(BLOCKS_WHEN_EARLY / look.blocks as f64, "a verdict");
+    }
     let width = open.interval.half_width();
     let target = wanted_half_width(open, setting.delta);
     let wanted = WIDTHS.into_iter().map(f64::ln_1p);

@@ -62,6 +62,14 @@ fn describe_by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
     )
 }
 
+/// Why a contrast is open though its interval would decide it: a caveat, or that a difference of a
+/// few blocks may be an after-effect, fade, or lack its rare slow runs.
+pub(super) fn describe_doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+    let is_early = contrast.caveats.is_early;
+    let too_early = || is_early.then(|| "a verdict takes more blocks".to_owned());
+    caveat(contrast, setting).or_else(too_early)
+}
+
 /// Changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
 /// heavy load`.
 #[must_use]
@@ -85,7 +93,7 @@ pub(super) fn name_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
 pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {
         let is_open = contrast.decision == Decision::Undecided;
-        let caveat = caveat(contrast, setting).filter(|_| is_open)?;
+        let caveat = describe_doubt(contrast, setting).filter(|_| is_open)?;
         contrast
             .interval
             .half_width()

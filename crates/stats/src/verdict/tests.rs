@@ -221,6 +221,22 @@ fn coarse_figures_say_what_they_hide() {
 }
 
 #[test]
+fn a_claim_that_waits_for_blocks_is_not_called_the_same() {
+    let names = two_arms();
+    let setting = setting(&names);
+    let mut early = contrast(1, 0.44, 0.46, Decision::Undecided);
+    early.caveats.is_early = true;
+    let look = look(14, early);
+    let sentence = overall_sentence(ComparisonOutcome::Undecided, &look, &setting, true);
+    assert!(
+        sentence.ends_with("in the typical run, but a verdict takes more blocks."),
+        "{sentence}"
+    );
+    let more = prices(&look, &setting, Effort::Time).unwrap();
+    assert!(more.half_width.is_none() && more.text.ends_with("for a verdict"));
+}
+
+#[test]
 fn a_figure_of_the_program_is_named() {
     let names = two_arms();
     let setting = Setting {

@@ -215,8 +215,11 @@ impl Engine<'_> {
         let Some(look) = &self.look else { return false };
         let tuning = &self.plan.tuning;
         let is_precise = |contrast: &Contrast| {
-            let wanted = tuning.precision.map_or(f64::INFINITY, f64::ln_1p);
-            contrast.interval.half_width() <= wanted
+            let Some(wanted) = tuning.precision else {
+                return true;
+            };
+            // A verdict that waits for more blocks would be missing.
+            contrast.interval.half_width() <= wanted.ln_1p() && !contrast.caveats.is_early
         };
         let is_judged = |contrast: &Contrast| {
             let limit = tuning.log_limit();
