@@ -333,6 +333,27 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
 }
 
 #[test]
+fn the_folder_here_is_named_by_its_branch() {
+    if !has_git() {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.path().join("project");
+    stage.write_script("project/say", &says(100));
+    stage.write(
+        "project/suite.toml",
+        "[[benchmark]]\nname = \"say\"\nrun = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n",
+    );
+    begin_repository(&folder);
+    git(&folder, &["checkout", "-qb", "feature"]);
+    stage.write_script("project/say", &says(90));
+    let gate = stage.run_in_project("gate HEAD . --suite suite.toml -r 9 --seed=1");
+    let (out, err) = texts(&gate);
+    let title = "feature, modified against HEAD (";
+    assert!(out.starts_with(title), "{out}{err}");
+}
+
+#[test]
 fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
     if !has_git() {
         return;

@@ -170,7 +170,7 @@ pub fn gate_markdown(record: &GateRecord) -> String {
     }
     if !quiet.is_empty() {
         text.push_str(&format!(
-            "\n<details><summary>{} without a change</summary>\n\n{}\n</details>\n",
+            "\n<details><summary>{} passed</summary>\n\n{}\n</details>\n",
             count(quiet.len(), "benchmark"),
             markdown_table(record, &quiet)
         ));

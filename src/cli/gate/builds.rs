@@ -128,7 +128,11 @@ enum Source {
 fn source(name: &str) -> anyhow::Result<Source> {
     let path = Path::new(name);
     if path.is_dir() {
-        return Ok(Source::Folder(name.to_owned(), path.canonicalize()?));
+        let shown = match name {
+            "." => name_checkout(path).unwrap_or_else(|_| name.to_owned()),
+            _ => name.to_owned(),
+        };
+        return Ok(Source::Folder(shown, path.canonicalize()?));
     }
     if path.is_file() {
         bail!("it is a file: name the folder of a build, or a revision");
@@ -161,6 +165,23 @@ fn source(name: &str) -> anyhow::Result<Source> {
         repository: PathBuf::from(git(None, &["rev-parse", "--show-toplevel"])?),
         within: git(None, &["rev-parse", "--show-prefix"])?,
         commit,
+    })
+}
+
+/// What is checked out here: `feature`, `feature, modified`, or the commit without a branch.
+fn name_checkout(folder: &Path) -> anyhow::Result<String> {
+    let branch = git(Some(folder), &["rev-parse", "--abbrev-ref", "HEAD"])?;
+    let name = match branch.as_str() {
+        "HEAD" => git(Some(folder), &["rev-parse", "--short", "HEAD"])?,
+        _ => branch,
+    };
+    let changes = git(
+        Some(folder),
+        &["status", "--porcelain", "--untracked-files=no"],
+    )?;
+    Ok(match changes.is_empty() {
+        true => name,
+        false => format!("{name}, modified"),
     })
 }
 

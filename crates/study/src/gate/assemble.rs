@@ -231,17 +231,22 @@ pub(super) fn close(
     record.findings = findings(record, states);
 }
 
-/// Benchmarks whose medians differ in the opposite direction from their pairs, as when other load
-/// comes and goes; small differences contradict no verdict.
+/// Medians that differ from the change by more than this part of it are contrary to it.
+const FAR_MEDIANS: f64 = 0.3;
+
+/// Benchmarks whose medians differ in the opposite direction from their pairs or by another size,
+/// as when other load comes and goes; small differences contradict no verdict.
 pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
     let contradicts = |benchmark: &&GateBenchmark| {
         let medians = benchmark.base.zip(benchmark.head);
         let change = medians.map_or(0.0, |(base, head)| head / base - 1.0);
-        let pairs = benchmark.effect.as_ref().map_or(0.0, |effect| effect.value);
+        let pairs = benchmark.effect.as_ref().map_or(0.0, |effect| effect.value) / 100.0;
+        let distance = benchmark.min_effect.max(FAR_MEDIANS * pairs.abs());
+        let is_contrary = change * pairs < 0.0 || (change - pairs).abs() > distance;
         let is_slower = benchmark.outcome == GateOutcome::Slower;
         // Where CPU time decides, its own medians are shown.
         let is_shown = !benchmark.is_slower_by_cpu();
-        is_shown && (is_slower || change.abs() >= benchmark.min_effect) && change * pairs < 0.0
+        is_shown && (is_slower || change.abs() >= benchmark.min_effect) && is_contrary
     };
     let names = record.benchmarks.iter().filter(contradicts);
     let names: Vec<&str> = names.map(|benchmark| benchmark.name.as_str()).collect();

@@ -546,6 +546,10 @@ fn medians_that_contradict_the_pairs_are_named() {
         found.sentence.starts_with("slow: believe the change"),
         "{found:?}"
     );
+    // Nearly equal in its pairs, and far apart by the medians in the same direction.
+    record.benchmarks[0].head = record.benchmarks[0].base.map(|base| 0.91 * base);
+    let found = assemble::medians_contradict(&record).unwrap();
+    assert!(found.sentence.starts_with("same, slow: "), "{found:?}");
 }
 
 #[test]

@@ -178,13 +178,13 @@ export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
     const pairs = list(b.pairs).length;
     return [
       { text: name },
-      figure(isByCpu ? cpu((pair) => pair.base_cpu_s) : b.base),
-      figure(isByCpu ? cpu((pair) => pair.head_cpu_s) : b.head),
       { text: change || '–', sort: line.ratio },
-      { text: interval || '–', sort: line.high },
-      { text: wholeNumber(pairs), sort: pairs },
       // The lines are in the order of their verdicts.
       { text: word, sort: at },
+      { text: interval || '–', sort: line.high },
+      figure(isByCpu ? cpu((pair) => pair.base_cpu_s) : b.base),
+      figure(isByCpu ? cpu((pair) => pair.head_cpu_s) : b.head),
+      { text: wholeNumber(pairs), sort: pairs },
     ];
   });
 }

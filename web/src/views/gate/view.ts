@@ -181,10 +181,12 @@ function benchmarkTable(record: GateRecord): Growing<Now> {
       'Medians of both builds. Intervals hold for all benchmarks and looks together; the limit (≤ or ≥) of one that passed holds for it alone',
     columns: [
       'Benchmark',
+      ...numberColumns('Change'),
+      'Verdict',
+      ...numberColumns('Interval'),
       { name: buildName(record.base, 'Base'), isNumber: true },
       { name: buildName(record.head, 'Head'), isNumber: true },
-      ...numberColumns('Change', 'Interval', 'Pairs'),
-      'Verdict',
+      ...numberColumns('Pairs'),
     ],
     rows: benchmarkRows(lines),
   });
