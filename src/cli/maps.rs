@@ -4,7 +4,7 @@
 use super::args::Global;
 use super::opening::open_store_to_read;
 use pinwise_machine::linux::boot_id;
-use pinwise_record::{Kind, TopologyRecord};
+use pinwise_record::{Agreement, Finding, Kind, LevelName, Severity, TopologyRecord};
 use pinwise_store::{Filter, Store, StoreError};
 use pinwise_topology::Topology;
 
@@ -50,6 +50,25 @@ pub(super) fn maps_of_this_boot(
     Ok(maps)
 }
 
+/// That the wiring moves, by a map of this boot: what a placement gains may change with it.
+pub(super) fn find_moving(known: &TopologyRecord) -> Option<Finding> {
+    let mut verdicts = known.measured.as_ref()?.verdicts.iter();
+    let moving = verdicts.find(|verdict| {
+        verdict.level == LevelName::Placement && verdict.verdict == Agreement::Contradicted
+    })?;
+    let sentence = format!(
+        "The wiring moves in this boot, and with it what cores and caches gain. {}",
+        moving.measured
+    );
+    let advice = "Compare again later: a gain that stays does not depend on it.";
+    Some(Finding::new(
+        "wiring_moves",
+        Severity::Warning,
+        sentence,
+        advice,
+    ))
+}
+
 fn host<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
     match spec {
         "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
@@ -68,4 +87,21 @@ fn is_of_this_boot(known: &TopologyRecord, topology: &Topology, spec: &str) -> b
         && (spec != "local" || is_this_boot())
         && known.shape_hash == format!("{:016x}", topology.shape_hash())
         && known.allowed == topology.allowed.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wiring_that_moves_is_named_beside_placements() {
+        let text = include_str!("../../tests/data/records/topology-measured.json");
+        let mut map: TopologyRecord = serde_json::from_str(text).unwrap();
+        assert_eq!(find_moving(&map), None);
+        let verdict = &mut map.measured.as_mut().unwrap().verdicts[0];
+        (verdict.level, verdict.verdict) = (LevelName::Placement, Agreement::Contradicted);
+        verdict.measured = "It changed 5 times in 75 s.".to_owned();
+        let sentence = find_moving(&map).unwrap().sentence;
+        assert!(sentence.ends_with("gain. It changed 5 times in 75 s."));
+    }
 }

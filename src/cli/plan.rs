@@ -17,9 +17,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{CompareArgs, EffortArgs, ScoreChoice};
-use super::bound;
 use super::recipes::Ready;
 use super::terminal::Terminal;
+use super::{bound, maps};
 use candidates::{Candidate, candidates, command_of};
 use figure::{are_builds, metric, unit};
 use pinwise_format::count;
@@ -112,6 +112,9 @@ pub(super) fn compare(
         Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
         None => None,
     };
+    let are_placed = arms.iter().any(|arm| arm.place.cpus != arms[0].place.cpus);
+    let map = known(&topology).filter(|_| are_placed);
+    let moving = map.as_ref().and_then(maps::find_moving);
     Ok(ComparePlan {
         with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
         is_survey: !args.companions.companions.is_empty(),
@@ -119,6 +122,7 @@ pub(super) fn compare(
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
+            .chain(moving)
             .chain(interrupts::find_moved(&arms))
             .chain(groups::describe(args, &arms, &topology))
             .collect(),

@@ -375,8 +375,9 @@ impl TopologyRecord {
     /// The result of the measurement, in a sentence; empty if there was none.
     #[must_use]
     pub fn summary(&self) -> String {
+        let is_virtual = self.machine.hypervisor.is_some();
         let measured = self.measured.as_ref();
-        measured.map_or_else(String::new, |measured| measured.answer_sentence())
+        measured.map_or_else(String::new, |measured| measured.answer_sentence(is_virtual))
     }
 }
 

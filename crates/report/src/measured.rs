@@ -63,7 +63,16 @@ pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
         Some(measured) if measured.verdicts.iter().any(agrees) => palette.good(&sentence),
         _ => palette.warn(&sentence),
     };
-    let advice = contradiction.map_or("", |contradiction| contradiction.advice.as_str());
+    let measured = record.measured.as_deref();
+    let may_move =
+        record.machine.hypervisor.is_some() && measured.is_some_and(|m| m.drift.is_none());
+    let advice = match contradiction {
+        Some(contradiction) => contradiction.advice.as_str(),
+        None if may_move => {
+            "The CPUs of a virtual machine may move: pinwise topology --measure --watch 60s follows them."
+        }
+        None => "",
+    };
     let advice = match advice {
         "" => String::new(),
         advice => format!("{}\n", paragraph("→ ", "  ", &visible(advice))),

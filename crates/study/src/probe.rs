@@ -159,7 +159,7 @@ pub fn measure(
     let wiring = wiring(&found, session.is_displaced);
     let mut record = TopologyRecord::new(&topology, &warnings);
     let (measured, contradictions) = assemble::assemble(&topology, found, &wiring, session.close());
-    let answer = measured.answer_sentence();
+    let answer = measured.answer_sentence(topology.identity.hypervisor.is_some());
     record.measured = Some(Box::new(Measured {
         survey,
         answer,

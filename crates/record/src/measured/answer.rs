@@ -6,9 +6,10 @@ use super::{Agreement, LevelName, Measured};
 const NAMED: usize = 4;
 
 impl Measured {
-    /// Is the system's report right? The sentence for [`Self::answer`].
+    /// Is the system's report right? The sentence for [`Self::answer`]. The CPUs of a virtual machine
+    /// may move later: unless they were watched, it says no more than was seen.
     #[must_use]
-    pub fn answer_sentence(&self) -> String {
+    pub fn answer_sentence(&self, is_virtual: bool) -> String {
         let with = |wanted: Agreement| {
             let verdicts = self.verdicts.iter();
             verdicts.filter(move |verdict| verdict.verdict == wanted)
@@ -56,12 +57,18 @@ impl Measured {
             "" => String::new(),
             open => format!(" as far as could be measured ({open} not confirmed)"),
         };
+        let (is_right, now) = match is_virtual && self.drift.is_none() {
+            true => ("is not contradicted", " at this moment"),
+            false => ("is right", ""),
+        };
         match doubt {
             Some(doubt) => format!(
-                "Apart from its caches, the kernel's picture is right{how_far}: {right} are as measured. {}",
+                "Apart from its caches, the kernel's picture {is_right}{how_far}: {right} are as measured{now}. {}",
                 doubt.measured
             ),
-            None => format!("The kernel's picture is right{how_far}: {right} are as measured."),
+            None => {
+                format!("The kernel's picture {is_right}{how_far}: {right} are as measured{now}.")
+            }
         }
     }
 
@@ -95,6 +102,10 @@ mod tests {
     use super::*;
 
     fn answer(verdicts: &[(LevelName, Agreement)]) -> String {
+        measure(verdicts).answer_sentence(false)
+    }
+
+    fn measure(verdicts: &[(LevelName, Agreement)]) -> Measured {
         let verdicts = verdicts.iter().map(|(level, verdict)| LevelVerdict {
             level: level.clone(),
             verdict: *verdict,
@@ -104,11 +115,19 @@ mod tests {
             confidence: 0.9,
             advice: String::new(),
         });
-        let measured = Measured {
+        Measured {
             verdicts: verdicts.collect(),
             ..Measured::default()
-        };
-        measured.answer_sentence()
+        }
+    }
+
+    #[test]
+    fn one_look_at_a_virtual_machine_calls_nothing_right() {
+        let mut measured = measure(&[(LevelName::Smt, Agreement::Agrees)]);
+        let seen = "The kernel's picture is not contradicted: SMT siblings are as measured at this moment.";
+        assert_eq!(measured.answer_sentence(true), seen);
+        measured.drift = Some(super::super::DriftRecord::default());
+        assert!(measured.answer_sentence(true).contains("is right"));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         None => measured.notes.extend(agreement(&measured, &maps)),
     }
     record.contradictions = contradictions(&measured.verdicts);
-    measured.answer = measured.answer_sentence();
+    measured.answer = measured.answer_sentence(is_virtual);
     record.measured = Some(measured);
 }
 

@@ -373,11 +373,17 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
         (false, true, _) | (true, _, true) => agrees(claim, measured, 0.7),
         (false, _, true) | (true, true, _) => contradict_claim(kind, claim, measured, 0.8),
         _ if matches!(seen, Relation::OtherLlc | Relation::OtherPackage) => {
-            Opinion::cannot_tell(claim, format!("{line}{UNSURE}"))
+            let why = match case.is_disturbed {
+                true => DISTURBED,
+                false => UNSURE,
+            };
+            Opinion::cannot_tell(claim, format!("{line}{why}"))
         }
         _ => Opinion::cannot_tell(claim, measured),
     }
 }
 
 /// What a long way between CPUs means where nothing else decides, after its length.
+const DISTURBED: &str =
+    ", as between CPUs without a common cache; but others disturbed the probes.";
 const UNSURE: &str = ", as between CPUs without a common cache, or on one that is large or busy.";
