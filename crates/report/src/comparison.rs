@@ -41,6 +41,7 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
         None => text.push_str(&arms_table(record)),
     }
     text.push_str(&limits(record));
+    text.push_str(&cpu_time(record));
     text.push_str(&traced::describe_traces(record, palette));
     if !grave.is_empty() {
         text.push_str(&findings(grave, palette));
@@ -52,7 +53,7 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-/// The whole comparison for a terminal.
+/// The whole comparison for a terminal, its answer last as well.
 #[must_use]
 pub fn comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
@@ -69,14 +70,6 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     }
     text.push_str(&arms_table(record));
     text.push_str(&threads(record));
-    text.push('\n');
-    text.push_str(&verdict(record, palette));
-    let VerdictRecord {
-        advice, commands, ..
-    } = &record.verdict;
-    if !commands.is_empty() && !advice.is_empty() {
-        text.push_str(&format!("{}\n", paragraph("  ", "  ", advice)));
-    }
     if !record.contrasts.is_empty() {
         text.push('\n');
         text.push_str(&contrasts(record));
@@ -85,7 +78,14 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
     text.push_str(&palette.faint(&method(record, palette)));
-    text.push('\n');
+    text.push_str("\n\n");
+    let VerdictRecord {
+        advice, commands, ..
+    } = &record.verdict;
+    if !commands.is_empty() && !advice.is_empty() {
+        text.push_str(&format!("{}\n", paragraph("", "", advice)));
+    }
+    text.push_str(&verdict(record, palette));
     text
 }
 
@@ -284,6 +284,31 @@ fn limits(record: &Comparison) -> String {
     lines.collect()
 }
 
+/// How much narrower an interval is that tells more than that of wall-clock time.
+const TELLS_MORE: f64 = 0.5;
+
+/// CPU time of two builds on the same CPUs, if other programs hide it less than wall-clock time.
+fn cpu_time(record: &Comparison) -> String {
+    let ([a, b], [contrast]) = (record.arms.as_slice(), record.contrasts.as_slice()) else {
+        return String::new();
+    };
+    let width = |low: Option<f64>, high: Option<f64>| Some(high? - low?);
+    let cpu = contrast.cpu_time.as_ref().filter(|cpu| {
+        let of_cpu = width(cpu.low, cpu.high);
+        let of_wall = width(contrast.low, contrast.high);
+        let widths = of_cpu.zip(of_wall);
+        widths.is_some_and(|(cpu, wall)| cpu <= TELLS_MORE * wall)
+    });
+    match cpu {
+        Some(cpu) if a.cpus == b.cpus && record.metric.is_wall() && !cpu.decides => format!(
+            "  CPU time of {}: {}\n",
+            style::visible(&contrast.arm),
+            cpu.effect.describe_with_interval()
+        ),
+        _ => String::new(),
+    }
+}
+
 fn contrasts(record: &Comparison) -> String {
     record
         .contrasts
@@ -405,6 +430,23 @@ mod tests {
         let header = answer.lines().nth(3).unwrap_or_default();
         assert!(header.contains("typical"), "{header}");
         assert!(header.contains("change"), "{header}");
+    }
+
+    #[test]
+    fn cpu_time_that_tells_more_than_wall_clock_time_is_shown() {
+        let text = include_str!("../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        record.arms.truncate(2);
+        record.contrasts.truncate(1);
+        record.arms[1].cpus = record.arms[0].cpus.clone();
+        (record.contrasts[0].low, record.contrasts[0].high) = (Some(1.4), Some(1.6));
+        let mut shown = |low, high| {
+            let part = pinwise_record::ComponentRecord::new(1.5, Some(low), Some(high));
+            record.contrasts[0].cpu_time = Some(part);
+            comparison_answer(&record, Palette::new(false)).contains("CPU time of ")
+        };
+        assert!(shown(1.48, 1.53));
+        assert!(!shown(1.43, 1.56));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What to do after a comparison whose placements are not withheld.
 
 use super::plan::ComparePlan;
-use super::{caveats, limit, parts};
+use super::{caveats, limit, load, parts};
 use crate::launchers;
 use pinwise_format::percent;
 use pinwise_placement::emit::Tool;
@@ -84,7 +84,11 @@ pub(super) fn to_do(
                     }
                     ref stopped => plan.more_effort(stopped.as_ref()),
                 };
-                by_cpu_time(record, &format!("Give it {more}: {}.", prices.text))
+                let quieter = match load::is_busy(record) {
+                    true => "Wait until others use less of the CPUs, which takes fewer runs; or give it",
+                    false => "Give it",
+                };
+                by_cpu_time(record, &format!("{quieter} {more}: {}.", prices.text))
             }
             None => by_cpu_time(
                 record,

@@ -27,6 +27,12 @@ pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Opt
     median(&shares)
 }
 
+/// Do others use half of the CPUs or more?
+pub(super) fn is_busy(record: &Comparison) -> bool {
+    let busy = foreign_cpus(runs_alone(record));
+    busy.is_some_and(|busy| busy >= 0.5 * record.host.counts.cpus as f64)
+}
+
 pub(super) fn foreign_load(record: &Comparison) -> Option<Finding> {
     let busy = foreign_cpus(runs_alone(record))?;
     let places: BTreeSet<&str> = record
