@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::replay::read_series;
-use crate::support::replays;
+use crate::support::replay_count;
 
 /// Recordings, by how loaded their machine was, and the standard deviation of
 /// a difference that one would have expected.
@@ -70,7 +70,7 @@ fn share_excluded(noise: &str, effect: f64, scale: f64, experiments: u64) -> f64
 fn recorded_noise_is_not_taken_for_a_difference() {
     for (noise, scale) in SERIES {
         for scale in [scale, 0.2 * scale] {
-            let experiments = replays(150);
+            let experiments = replay_count(150);
             let share = share_excluded(noise, 1.0, scale, experiments as u64);
             let chance = 2.0 * (0.05 * 0.95 / experiments as f64).sqrt();
             assert!(share <= 0.05 + chance, "{noise}, {scale}: {share}");
@@ -81,7 +81,7 @@ fn recorded_noise_is_not_taken_for_a_difference() {
 #[test]
 fn a_tenth_is_found_on_recorded_noise() {
     for (noise, scale) in SERIES {
-        let share = share_excluded(noise, 1.1, scale, replays(30) as u64);
+        let share = share_excluded(noise, 1.1, scale, replay_count(30) as u64);
         assert!(share >= 0.8, "{noise}: {share}");
     }
 }

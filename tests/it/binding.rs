@@ -6,7 +6,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{go_settings, has_program, pinwise, root, skipped, texts, wait_until};
+use crate::support::{
+    decode_output, go_settings, has_program, pinwise, report_skip, root, wait_until,
+};
 
 /// Threads of a test that counts them.
 const MANY: usize = 24;
@@ -25,13 +27,13 @@ impl Bench {
             cpus: allowed_cpus(),
         };
         let probe = bench.run(&["cpu:0-1/bound", "--", "true"]);
-        let (_, err) = texts(&probe);
+        let (_, err) = decode_output(&probe);
         if bench.cpus.len() < 2 {
-            skipped("only one CPU is allowed here");
+            report_skip("only one CPU is allowed here");
             return None;
         }
         if err.contains("to bind the threads of") {
-            skipped(&err);
+            report_skip(&err);
             return None;
         }
         Some(bench)
@@ -66,7 +68,7 @@ impl Bench {
     fn run_bound(&self, command: &[&str]) -> String {
         let place = self.place();
         let output = self.run(&[&[place.as_str(), "--"], command].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{command:?}: {err}");
         out
     }
@@ -105,7 +107,7 @@ impl Bench {
 }
 
 fn allowed_cpus() -> Vec<usize> {
-    let record = crate::support::json(&["topology", "--format", "json"]);
+    let record = crate::support::run_for_json(&["topology", "--format", "json"]);
     let allowed = record["allowed"].as_str().unwrap();
     let set: pinwise_topology::CpuSet = allowed.parse().unwrap();
     set.iter().take(4).collect()
@@ -116,7 +118,7 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
     let Some(bench) = Bench::new() else { return };
     for options in [&[][..], &["-static"]] {
         let Some(program) = bench.compile("masks", options) else {
-            skipped(&format!("no C compiler for {options:?}"));
+            report_skip(&format!("no C compiler for {options:?}"));
             continue;
         };
         // As many by pthread_create and by a bare clone.
@@ -129,7 +131,7 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
 fn a_thousand_threads_at_once_are_all_bound() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("masks", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let printed = bench.run_bound(&[&program, "1000", "together"]);
     bench.take_turns(&printed, 1001);
@@ -139,7 +141,7 @@ fn a_thousand_threads_at_once_are_all_bound() {
 fn threads_in_rust_are_bound_before_their_first_instruction() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("rustc") {
-        return skipped("no rustc");
+        return report_skip("no rustc");
     }
     let program = bench.path("masks");
     let mut compiler = Command::new("rustc");
@@ -155,7 +157,7 @@ fn threads_in_rust_are_bound_before_their_first_instruction() {
 fn threads_in_go_are_bound() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("go") {
-        return skipped("no go");
+        return report_skip("no go");
     }
     let program = bench.path("masks-go");
     let mut compiler = Command::new("go");
@@ -175,7 +177,7 @@ fn threads_in_go_are_bound() {
 fn threads_in_java_are_bound() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("javac") || !has_program("java") {
-        return skipped("no javac and java");
+        return report_skip("no javac and java");
     }
     let source = root().join("tests/data/binding/Masks.java");
     let mut compiler = Command::new("javac");
@@ -207,7 +209,7 @@ fn what_the_user_sets_stays() {
     let output = command
         .env("OMP_NUM_THREADS", "77")
         .env_remove("GOMAXPROCS");
-    let (out, _) = texts(&output.output().unwrap());
+    let (out, _) = decode_output(&output.output().unwrap());
     assert_eq!(out, format!("77 {}\n", bench.cpus.len()));
 }
 
@@ -231,7 +233,7 @@ fn processes_take_turns_with_threads() {
 fn a_thread_that_executes_keeps_its_cpu() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("exec", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let printed = bench.run_bound(&[&program, "grep", "Cpus_allowed:", "/proc/self/status"]);
     let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
@@ -329,7 +331,7 @@ fn threads_are_left_alone_after_the_settling_time() {
     };
     let mut runs = (0..8).map(|doublings| run(50 << doublings));
     let output = runs.find(|output| output.status.code() != Some(9)).unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let mask = out
         .trim()
@@ -344,11 +346,11 @@ fn threads_are_left_alone_after_the_settling_time() {
 fn a_program_that_moves_its_threads_is_found_out() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("mover", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let place = bench.place();
     let mut command = bench.pinwise(&[&place, "--", &program]);
-    let (_, err) = texts(&command.env("GOMP_CPU_AFFINITY", "0-1").output().unwrap());
+    let (_, err) = decode_output(&command.env("GOMP_CPU_AFFINITY", "0-1").output().unwrap());
     for words in [
         "2 threads were bound",
         "1 moved away",
@@ -357,7 +359,7 @@ fn a_program_that_moves_its_threads_is_found_out() {
         assert!(err.replace('\n', " ").contains(words), "{words}: {err}");
     }
     // Nothing is reported as quiet if all stay.
-    let (_, err) = texts(&bench.run(&[&place, "--", "true"]));
+    let (_, err) = decode_output(&bench.run(&[&place, "--", "true"]));
     assert_eq!(err, "");
 }
 
@@ -365,7 +367,7 @@ fn a_program_that_moves_its_threads_is_found_out() {
 fn comparisons_record_the_coverage_of_placements() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("masks", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let mut command = pinwise(&bench.folder.path().join("store.db"));
     let place = bench.place();
@@ -383,7 +385,7 @@ fn comparisons_record_the_coverage_of_placements() {
         .arg(format!("{program} {MANY} & wait"))
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let arms = record["arms"].as_array().unwrap();
@@ -418,7 +420,7 @@ fn comparisons_record_the_coverage_of_placements() {
 fn a_debugger_that_is_there_already_is_named() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("strace") {
-        return skipped("no strace");
+        return report_skip("no strace");
     }
     let place = bench.place();
     let inner = bench.pinwise(&[&place, "--", "true"]);
@@ -428,7 +430,7 @@ fn a_debugger_that_is_there_already_is_named() {
         .arg(inner.get_program())
         .args(inner.get_args());
     let output = command.output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("strace (process"), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
@@ -440,10 +442,10 @@ fn a_setuid_program_is_refused_unless_root_binds_it() {
     let Some(bench) = Bench::new() else { return };
     let setuid = ["/usr/bin/su", "/bin/su", "/usr/bin/passwd"];
     let Some(program) = setuid.into_iter().find(|path| Path::new(path).exists()) else {
-        return skipped("no setuid program");
+        return report_skip("no setuid program");
     };
     if !has_program("setpriv") {
-        return skipped("no setpriv");
+        return report_skip("no setpriv");
     }
     let place = bench.place();
     let inner = bench.pinwise(&[&place, "--", program, "--help"]);
@@ -454,9 +456,9 @@ fn a_setuid_program_is_refused_unless_root_binds_it() {
         .args(inner.get_args())
         .current_dir("/");
     let output = command.output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     if err.contains("setpriv") {
-        return skipped(&err);
+        return report_skip(&err);
     }
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("it is setuid"), "{err}");
@@ -471,7 +473,7 @@ fn settling_is_for_bound_placements() {
         .args(["run", "--settle", "1s", "--", "true"])
         .output();
     let output = output.unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(err.contains("--settle") && err.contains("/bound"), "{err}");
 }
@@ -485,7 +487,7 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
     assert!(status.unwrap().success());
     let place = bench.place();
     let output = bench.run(&[&place, "--", &script]);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(126), "{err}");
     assert_eq!(out, "");
     assert_eq!(err.lines().count(), 1, "{err}");
@@ -495,7 +497,7 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
         .args(["compare", "--quiet", "--max-runs", "1"])
         .args(places);
     let output = command.args(["--", &script]).output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
 }
@@ -515,7 +517,7 @@ fn measured_runs_leave_nothing() {
         command
     };
     let output = compare(&["--timeout", "300ms"]).output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert!(err.contains("took longer"), "{err}");
     wait_until_all_end(&folder);
 

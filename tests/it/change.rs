@@ -5,7 +5,7 @@ use pinwise_record::{ChangeVerdict, Comparison};
 
 use crate::replay::read_series;
 use crate::sessions::{diff, experiment, tally};
-use crate::support::replays;
+use crate::support::replay_count;
 
 /// Two noises that last shorter than an experiment, and one of a real machine,
 /// which changes its state between experiments of a few seconds.
@@ -21,7 +21,7 @@ fn noises() -> [String; 3] {
 /// that did not change none may look changed, in one of twenty diffs.
 #[test]
 fn unchanged_arms_are_rarely_reported_as_changed() {
-    let pairs = replays(100) as u64;
+    let pairs = replay_count(100) as u64;
     // What chance adds to 5 % in three cases of a thousand.
     let bound = 0.05 + 3.0 * (0.05 * 0.95 / pairs as f64).sqrt();
     for noise in noises() {
@@ -39,7 +39,7 @@ fn unchanged_arms_are_rarely_reported_as_changed() {
 
 #[test]
 fn a_change_of_a_tenth_is_found_in_the_right_direction() {
-    let pairs = replays(40);
+    let pairs = replay_count(40);
     let most = u32::try_from(pairs * 4 / 5).unwrap();
     for noise in &noises()[..2] {
         let found = tally(noise, 1.1, 2, 0..pairs as u64);

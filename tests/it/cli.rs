@@ -9,7 +9,7 @@ use std::process::Output;
 use regex_lite::Regex;
 use tempfile::TempDir;
 
-use crate::support::{self, texts};
+use crate::support::{self, decode_output};
 
 mod bench;
 mod compare;
@@ -97,7 +97,7 @@ impl Stage {
     fn json(&self, line: &str) -> serde_json::Value {
         let line = format!("--format json {line}");
         let output = self.command(&line).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{line}: {err}");
         assert_eq!(out.lines().count(), 1, "{line}: {out}");
         serde_json::from_str(&out).unwrap()
@@ -136,7 +136,7 @@ struct Ran {
 impl Ran {
     fn new(line: &str, output: &Output, folder: &str) -> Self {
         let id = Regex::new(r"\d{8}-\d{6}-[0-9a-f]{8}").unwrap();
-        let (out, err) = texts(output);
+        let (out, err) = decode_output(output);
         let alike = |text: String| {
             let text = text.replace(folder, "FOLDER");
             id.replace_all(&text, "YYYYMMDD-HHMMSS-xxxxxxxx")

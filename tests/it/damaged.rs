@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, pinwise, texts};
+use crate::support::{PATIENCE, decode_output, pinwise};
 
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
@@ -155,7 +155,7 @@ fn topology(from: &Path, format: &str) -> (i32, String, String) {
         std::thread::sleep(Duration::from_millis(2));
     }
     let output = child.wait_with_output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert!(!err.contains("panicked"), "{err}");
     let out = std::fs::read(store.path().join("out")).unwrap();
     let out = String::from_utf8(out).unwrap();
@@ -509,7 +509,7 @@ fn running_out_of_memory_is_reported_in_one_line() {
         .arg(&file)
         .output()
         .unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.starts_with("error: out of memory"), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::support::{has_program, json, skipped};
+use crate::support::{has_program, report_skip, run_for_json};
 use crate::vm;
 
 /// Ends of `apply`: the first change is that of a mask, then those of nine interrupts
@@ -82,7 +82,7 @@ fn check_places(out: &str, has_hwloc: bool) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), case(out, "hwloc")).unwrap();
         let path = file.path().to_str().unwrap();
-        let hwloc = json(&["topology", "--from", path, "--format", "json"]);
+        let hwloc = run_for_json(&["topology", "--from", path, "--format", "json"]);
         assert_eq!(places(&hwloc), kernel);
     }
     for (place, cpus) in [
@@ -219,7 +219,7 @@ fn devices_are_found_and_their_interrupts_move() {
     if has_hwloc {
         options.extend(["--with", "lstopo-no-graphics"]);
     } else {
-        skipped("not compared with hwloc: lstopo-no-graphics is missing (hwloc-nox)");
+        report_skip("not compared with hwloc: lstopo-no-graphics is missing (hwloc-nox)");
     }
     let guest = include_str!("../env/vm/devices.sh");
     let script = format!("FAULTS='{}'\n{guest}", FAULTS.join(" "));

@@ -7,7 +7,7 @@ mod stage;
 
 use std::path::Path;
 
-use crate::support::{makes_all_replays, pinwise, root, skipped};
+use crate::support::{pinwise, report_skip, root, runs_all_replays};
 use stage::{SOMEBODY, Stage};
 
 /// Documents whose examples take half of the time of all.
@@ -43,10 +43,10 @@ macro_rules! documents {
                     let is_left_out = LONG.contains(&$path) && !makes_all_replays();
                     match is_root {
                         true if is_left_out => {
-                            skipped("root runs it; `cargo xtask check --all`, a user, too");
+                            report_skip("root runs it; `cargo xtask check --all`, a user, too");
                         }
                         true => try_examples($path, &Stage::new_for_user(Some(SOMEBODY))),
-                        false => skipped("only root becomes another user"),
+                        false => report_skip("only root becomes another user"),
                     }
                 }
             )*

@@ -5,11 +5,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{cpus_of, has_program, json, pinwise, skipped, texts, words};
+use crate::support::{
+    decode_output, has_program, pinwise, read_allowed_cpus, report_skip, run_for_json, split_words,
+};
 
 /// CPUs that this test may use.
 fn allowed_cpus() -> Vec<usize> {
-    let list = cpus_of("self");
+    let list = read_allowed_cpus("self");
     let cpus = pinwise_topology::CpuSet::parse_list(&list).unwrap();
     cpus.iter().collect()
 }
@@ -30,7 +32,7 @@ fn emit_for(place: &str, tool: &str, command: &[&str]) -> Value {
         words.push("--");
         words.extend(command);
     }
-    json(&words)["tools"][0].clone()
+    run_for_json(&words)["tools"][0].clone()
 }
 
 /// Carries out what was printed for a shell: variables and lines; its output.
@@ -56,7 +58,7 @@ fn run_emission(emission: &Value, folder: &std::path::Path) -> Result<String, St
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     if output.status.success() {
         Ok(out)
     } else {
@@ -70,7 +72,7 @@ const SHOW_MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
 #[track_caller]
 fn check_granted_cpus(tool: &str, program: &str) {
     if !has_program(program) {
-        return skipped(&format!("{tool}: {program} is not installed"));
+        return report_skip(&format!("{tool}: {program} is not installed"));
     }
     let folder = tempfile::tempdir().unwrap();
     for cpu in allowed_cpus() {
@@ -103,7 +105,7 @@ fn mpirun_starts_processes_on_the_printed_cpus() {
     let out = match run_emission(&emit_for(&place, "openmpi", &SHOW_MASK), folder.path()) {
         Ok(out) => out,
         // Other versions read other options.
-        Err(error) => return skipped(&error.replace('\n', " ")),
+        Err(error) => return report_skip(&error.replace('\n', " ")),
     };
     let mut seen: Vec<String> = out.lines().map(allowed_list).collect();
     seen.sort();
@@ -144,12 +146,12 @@ fn openmp_threads_run_on_the_printed_cpus() {
         .current_dir(folder.path())
         .output();
     if !compiled.is_ok_and(|output| output.status.success()) {
-        return skipped("no gcc with -fopenmp");
+        return report_skip("no gcc with -fopenmp");
     }
     let cpus = allowed_cpus();
     // Not in ascending order, if there are two.
     let place = "spread/bound";
-    let order = json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
+    let order = run_for_json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
     let order: Vec<String> = order["order"]
         .as_array()
         .unwrap()
@@ -172,7 +174,7 @@ fn openmp_threads_run_on_the_printed_cpus() {
 #[test]
 fn systemd_accepts_the_drop_in() {
     if !has_program("systemd-analyze") {
-        return skipped("systemd-analyze is not installed");
+        return report_skip("systemd-analyze is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let cpu = allowed_cpus()[0];
@@ -189,13 +191,13 @@ fn systemd_accepts_the_drop_in() {
             .arg(&unit)
             .output()
             .unwrap();
-        texts(&output).1
+        decode_output(&output).1
     };
     let about_it = |message: &str| message.lines().any(|line| line.contains("50-pinwise.conf"));
     // A wrong line is found, so that silence means something.
     let said = check("[Service]\nCPUAffinity=kettle\n");
     if !about_it(&said) {
-        return skipped(&format!("verify reads no drop-in: {said}"));
+        return report_skip(&format!("verify reads no drop-in: {said}"));
     }
     let message = check(text);
     assert!(!about_it(&message), "{text}: {message}");
@@ -211,12 +213,12 @@ fn records_are_applied() {
     let store = folder.path().join("store.db");
     let pinwise = |words: &[&str]| {
         let output = pinwise(&store).args(words).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code())
     };
     // What the system does anyway needs no command.
     let bad = "--seed 1 --place os-default --place cpu:1 --emit taskset -- prog";
-    let line = [&["compare", "--machine", &machine][..], &words(bad)].concat();
+    let line = [&["compare", "--machine", &machine][..], &split_words(bad)].concat();
     let (out, err, status) = pinwise(&line);
     assert_eq!(status, Some(0), "{err}");
     assert!(!out.contains("# taskset"), "{out}");
@@ -231,7 +233,11 @@ fn records_are_applied() {
         "# Nothing to apply: the verdict is to change nothing.\n"
     );
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
-    let line = [&["compare", "--machine", &machine][..], &words(places)].concat();
+    let line = [
+        &["compare", "--machine", &machine][..],
+        &split_words(places),
+    ]
+    .concat();
     let (out, err, status) = pinwise(&line);
     assert_eq!(status, Some(0), "{err}");
     assert!(out.contains("# taskset\ntaskset -c 0 prog\n"), "{out}");
@@ -255,7 +261,7 @@ fn check_that_nothing_is_applied(
 ) {
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
     let (out, err, status) =
-        pinwise(&[&["compare", "--machine", machine][..], &words(places)].concat());
+        pinwise(&[&["compare", "--machine", machine][..], &split_words(places)].concat());
     assert_eq!(status, Some(0), "{err}");
     assert!(out.contains("cpu:0 is faster than os-default"), "{out}");
     assert!(!out.contains("best") && !out.contains("# taskset"), "{out}");
@@ -266,7 +272,7 @@ fn check_that_nothing_is_applied(
         err.contains("No placement is recommended for runs"),
         "{err}"
     );
-    let (out, err, status) = pinwise(&words(&way_out_of(&err)));
+    let (out, err, status) = pinwise(&split_words(&way_out_of(&err)));
     assert_eq!((status, err.as_str()), (Some(0), ""));
     assert!(out.contains("--cpuset-cpus=0"), "{out}");
 }
@@ -283,8 +289,8 @@ fn a_refusal_says_how_to_apply_an_arm_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let run = |line: &str| {
-        let output = pinwise(&store).args(words(line)).output().unwrap();
-        let (out, err) = texts(&output);
+        let output = pinwise(&store).args(split_words(line)).output().unwrap();
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code())
     };
     let file = folder.path().join("machine.toml");

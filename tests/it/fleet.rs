@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{pinwise, texts, wait_until};
+use crate::support::{decode_output, pinwise, wait_until};
 
 /// A step that takes almost no time.
 pub(crate) const QUICK: &str = r#"[[step]]
@@ -59,7 +59,7 @@ impl Site {
     #[track_caller]
     pub(crate) fn well(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
         out
     }
@@ -79,7 +79,7 @@ impl Site {
     #[track_caller]
     pub(crate) fn expect_refusal(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         err
@@ -413,7 +413,7 @@ fn damaged_results_of_nodes_are_refused() {
     std::fs::create_dir(site.fleet("f").join("nodes/\u{1b}[31mred")).unwrap();
     std::fs::write(node.join("begun-2.json"), "{").unwrap();
     let output = site.run(&["fleet", "collect", "f"]);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n", "{err}");
     for words in [
@@ -450,7 +450,7 @@ fn a_full_disk_is_reported() {
             .current_dir(site.folder.path())
             .output()
             .unwrap();
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{err}");
         assert!(err.contains("File too large"), "{err}");
         let out = site.well(&["fleet", "collect", "f"]);
@@ -461,7 +461,7 @@ fn a_full_disk_is_reported() {
         .command(&["fleet", "node", &folder, "--node", "n1"])
         .output()
         .unwrap();
-    assert!(again.status.success(), "{}", texts(&again).1);
+    assert!(again.status.success(), "{}", decode_output(&again).1);
     let out = site.well(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 3 records of 1 node, 3 new.\n");
 }
@@ -476,7 +476,7 @@ fn a_removed_folder_is_not_created_again() {
     let folder = site.fleet("f").display().to_string();
     for bad in ["../x", "a/b", "\u{1b}[31m", "", "report"] {
         let output = site.run(&["fleet", "node", &folder, "--node", bad]);
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{bad}: {err}");
         assert!(
             err.contains("letters, digits") && !err.contains('\u{1b}'),
@@ -564,7 +564,7 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
     let path = std::env::join_paths(path).unwrap();
     let run = |words: &[&str]| {
         let output = site.command(words).env("PATH", &path).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{words:?}: {out}{err}");
         out
     };

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::store::server::Server;
-use crate::support::{pinwise, texts, wait_until};
+use crate::support::{decode_output, pinwise, wait_until};
 
 /// Steps of which the first waits for a file.
 const STUDY: &str = r#"[[step]]
@@ -102,7 +102,7 @@ fn run(folder: &Path, store: &str, line: &str) -> Output {
 #[track_caller]
 fn well(folder: &Path, store: &str, line: &str) -> String {
     let output = run(folder, store, line);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{line}: {out}{err}");
     out
 }

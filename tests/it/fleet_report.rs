@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::fleet::Site;
-use crate::support::texts;
+use crate::support::decode_output;
 
 /// A store with a simulated fleet `f`.
 fn simulate(options: &str) -> Site {
@@ -83,7 +83,7 @@ fn reports_fail_on_outliers_and_missing_nodes() {
     let site = simulate("--nodes 64 --seed 1 --faults 10%");
     let gate = |on: &str| {
         let output = site.run(&["fleet", "report", "--fail-on", on]);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         (output.status.code(), out, err)
     };
     let (status, _, err) = gate("outlier");
@@ -131,7 +131,7 @@ fn records_that_do_not_fit_are_reported_and_left_out() {
     };
     replace("f.n003", "pinwise.fleet-node/1", "pinwise.fleet-node/9");
     replace("f.n005", "\"n005\"", "\"n\\u001b[31m<img src=x>\"");
-    let (out, err) = texts(&site.run(&["fleet", "report", "f"]));
+    let (out, err) = decode_output(&site.run(&["fleet", "report", "f"]));
     let flat = out.split_whitespace().collect::<Vec<&str>>().join(" ");
     let words = "1 record could not be used: f.n003 (";
     assert!(flat.contains(words), "{out}{err}");

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use self::cluster::{Cluster, Kill};
-use crate::support::{root, words};
+use crate::support::{root, split_words};
 
 /// A cluster that misses a lost node after 10 s instead of 27.
 const QUICK: &str = "SlurmdTimeout=2\nMessageTimeout=4";
@@ -273,7 +273,7 @@ fn failures_of_jobs_are_reported() {
     let folder = fleet.display().to_string();
     let words = ["fleet", "submit", "--nodelist", "n[2-4]", "--id", "asked"];
     let output = cluster.run(&[&words[..], &["--dir", &folder, &study]].concat());
-    let (out, err) = crate::support::texts(&output);
+    let (out, err) = crate::support::decode_output(&output);
     assert!(output.status.success(), "{out}{err}");
     assert!(err.contains("n4: drained: bad DIMM"), "{err}");
     assert!(!err.contains('\u{1b}'), "{err:?}");
@@ -354,7 +354,7 @@ fn a_time_limit_is_reported_and_finished_steps_count() {
     let study = slow_study(&cluster);
     let fleet = cluster.path("timed");
     let folder = fleet.display().to_string();
-    let words = words("fleet submit --nodelist n1 --time 1m --id timed --dir");
+    let words = split_words("fleet submit --nodelist n1 --time 1m --id timed --dir");
     cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
     cluster.wait_until("the time limit is reached", || {
         cluster.queue("timed").is_empty()
@@ -487,7 +487,7 @@ fn what_slurm_refuses_is_reported_in_its_words() {
     let study = quick_study(&cluster, 1);
     let mut command = cluster.command(&["fleet", "submit", "--partition", "all", &study]);
     let output = command.env("PATH", "/nowhere").output().unwrap();
-    let (_, err) = crate::support::texts(&output);
+    let (_, err) = crate::support::decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("sinfo is not on the path"), "{err}");
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::fleet::{QUICK, Site};
-use crate::support::{skipped, texts, wait_until};
+use crate::support::{decode_output, report_skip, wait_until};
 
 /// Another user.
 const OTHER: u32 = 65_533;
@@ -25,7 +25,7 @@ fn has_other() -> bool {
     let status = as_other(Command::new(program).arg("--version"), OTHER).output();
     let is_had = status.is_ok_and(|output| output.status.success());
     if !is_had {
-        skipped("it needs root, and a folder of programs that all may enter");
+        report_skip("it needs root, and a folder of programs that all may enter");
     }
     is_had
 }
@@ -118,7 +118,7 @@ impl Trap {
     #[track_caller]
     fn quiet(&self, words: &[&str], status: i32) -> String {
         let output = self.site.run(&[&["fleet"], words].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(!self.was_run(), "{words:?} ran the template");
         assert_eq!(output.status.code(), Some(status), "{words:?}: {out}{err}");
         format!("{out}{err}")
@@ -174,7 +174,7 @@ fn templates_of_another_user_are_never_run() {
             .current_dir(&elsewhere)
             .output()
             .unwrap();
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert!(!trap.was_run(), "{verb}");
         assert_eq!(output.status.code(), Some(2), "{verb}: {err}");
         assert!(err.contains(&belongs) && err.contains("not yours"), "{err}");
@@ -237,7 +237,7 @@ fn parent_folders_must_belong_to_the_user() {
     permit(&shared, 0o2775);
     for dir in ["shared/f", "shared/inner/f", "shared/new/f"] {
         let output = submit(dir);
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{dir}: {err}");
         assert!(
             err.contains("shared: it is writable by others"),
@@ -250,12 +250,12 @@ fn parent_folders_must_belong_to_the_user() {
     permit(&shared, 0o3775);
     if has_other() {
         chown(&shared, Some(OTHER), None).unwrap();
-        let (_, err) = texts(&submit("shared/f"));
+        let (_, err) = decode_output(&submit("shared/f"));
         assert!(err.contains("could replace files in it"), "{err}");
         chown(&shared, Some(0), None).unwrap();
     }
     let output = submit("shared/f");
-    assert!(output.status.success(), "{:?}", texts(&output));
+    assert!(output.status.success(), "{:?}", decode_output(&output));
     site.settle("f");
 }
 
@@ -288,7 +288,11 @@ fn other_users_cannot_enter_a_fleet_whatever_the_umask() {
             .env("PINWISE_STORE", "none")
             .current_dir(site.path(""));
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{umask}: {:?}", texts(&output));
+        assert!(
+            output.status.success(),
+            "{umask}: {:?}",
+            decode_output(&output)
+        );
         let status = settle(&site, &folder);
         assert_eq!(status["done"], 2, "{umask}: {status:#}");
         for path in walk(&folder) {
@@ -321,7 +325,7 @@ fn a_group_reads_results_and_nothing_else() {
         .current_dir(site.path(""))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{:?}", texts(&output));
+    assert!(output.status.success(), "{:?}", decode_output(&output));
     let folder = site.fleet("f");
     let path = folder.to_str().unwrap();
     assert_eq!(settle(&site, &folder)["done"], 1);
@@ -342,11 +346,11 @@ fn a_group_reads_results_and_nothing_else() {
         command.args(words).current_dir(mine.path());
         as_other(&mut command, group).output().unwrap()
     };
-    let (out, err) = texts(&run(GROUP, &["fleet", "collect", path]));
+    let (out, err) = decode_output(&run(GROUP, &["fleet", "collect", path]));
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n", "{err}");
     let output = run(GROUP, &["fleet", "status", path]);
-    assert!(output.status.success(), "{:?}", texts(&output));
-    let (_, err) = texts(&run(OTHER, &["fleet", "collect", path]));
+    assert!(output.status.success(), "{:?}", decode_output(&output));
+    let (_, err) = decode_output(&run(OTHER, &["fleet", "collect", path]));
     assert!(err.contains("Permission denied"), "{err}");
     for secret in [
         "submission.json",
@@ -447,7 +451,7 @@ fn odd_names_of_nodes_never_reach_ssh() {
     let run = |words: &[&str]| site.command(words).env("PATH", &path).output().unwrap();
     let submit = ["fleet", "submit", "--launcher", "ssh", "--nodelist", "n1"];
     let output = run(&[&submit[..], &["--id", "f", "study.toml"]].concat());
-    assert!(output.status.success(), "{:?}", texts(&output));
+    assert!(output.status.success(), "{:?}", decode_output(&output));
     let file = site.fleet("f").join("fleet.json");
     let good: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     std::fs::remove_file(&asked).unwrap();
@@ -473,7 +477,7 @@ fn odd_names_of_nodes_never_reach_ssh() {
         std::fs::write(&file, bad.to_string()).unwrap();
         for verb in ["status", "collect", "cancel", "resume"] {
             let output = run(&["fleet", verb, "pinwise-fleet/f"]);
-            let (_, err) = texts(&output);
+            let (_, err) = decode_output(&output);
             assert_eq!(output.status.code(), Some(2), "{verb} {value}: {err}");
             assert!(
                 err.contains("fleet.json: ") && err.contains("is not "),
@@ -491,7 +495,7 @@ fn planted_folders_are_not_submitted() {
     let (asked, path) = fake_ssh(&site);
     let run = |words: &[&str]| {
         let output = site.command(words).env("PATH", &path).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{words:?}: {out}{err}");
         out
     };
@@ -551,7 +555,7 @@ fn nodes_follow_no_symbolic_links() {
             output.status.code(),
             Some(2),
             "{place}: {:?}",
-            texts(&output)
+            decode_output(&output)
         );
     }
     // A file's name is used, not the target that it points to.
@@ -579,7 +583,7 @@ fn nodes_run_no_steps_of_another_user() {
     // the submitter's.
     let owner = OTHER.to_string();
     let output = site.run(&[&words[..], &["--owner", &owner]].concat());
-    assert!(output.status.success(), "{:?}", texts(&output));
+    assert!(output.status.success(), "{:?}", decode_output(&output));
     for name in [
         "",
         "quick.json",

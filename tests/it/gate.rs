@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, skipped, texts, wait_until, words};
+use crate::support::{decode_output, pinwise, report_skip, split_words, wait_until};
 
 const MACHINE: &str = "topology = \"package:1 core:4 pu:1\"
 [workload.default]
@@ -78,7 +78,7 @@ impl Stage {
         command
             .current_dir(self.path().join("project"))
             .env("XDG_CACHE_HOME", self.path().join("cache"))
-            .args(words(line));
+            .args(split_words(line));
         command.output().unwrap()
     }
 
@@ -92,14 +92,14 @@ impl Stage {
     #[track_caller]
     fn record(&self, arguments: &[&str]) -> Value {
         let output = self.gate(&[arguments, &["--format", "json"]].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {err}"))
     }
 }
 
 #[track_caller]
 fn check(output: &Output, status: i32, words: &str) {
-    let (out, err) = texts(output);
+    let (out, err) = decode_output(output);
     assert_eq!(output.status.code(), Some(status), "{out}{err}");
     assert!(out.contains(words), "{out}{err}");
 }
@@ -133,10 +133,10 @@ fn every_verdict_has_its_exit_status() {
 #[test]
 fn a_gate_is_kept_shown_and_written() {
     let stage = Stage::new();
-    let files = words("--export-markdown comment.md --export-csv pairs.csv");
+    let files = split_words("--export-markdown comment.md --export-csv pairs.csv");
     let arguments = ["--filter", "parse|encode", "--report", "page.html"];
     let output = stage.gate_simulated(&[&files[..], &arguments].concat());
-    let (shown, _) = texts(&output);
+    let (shown, _) = decode_output(&output);
     let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
     let comment = read("comment.md");
     assert!(comment.starts_with("<!-- pinwise gate -->\n### ❌ head against base"));
@@ -153,7 +153,7 @@ fn a_gate_is_kept_shown_and_written() {
     let stored = |format: &str| {
         let mut command = pinwise(&stage.path().join("store.db"));
         let arguments = ["record", "show", "last", "--format", format];
-        texts(&command.args(arguments).output().unwrap()).0
+        decode_output(&command.args(arguments).output().unwrap()).0
     };
     assert_eq!(stored("text"), shown);
     assert_eq!(stored("markdown"), comment);
@@ -178,7 +178,7 @@ fn each_build_runs_in_its_own_folder() {
     let suite = "[[benchmark]]\nname = \"say\"\nrun = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n\
         [[benchmark]]\nname = \"added\"\nrun = \"./added\"\n";
     stage.write("own.toml", suite);
-    let record = stage.record(&words(
+    let record = stage.record(&split_words(
         "before after --suite own.toml --max-pairs 30 --seed 1",
     ));
     assert_eq!(record["verdict"]["decision"], "fail", "{record:#}");
@@ -208,7 +208,7 @@ fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
     stage.write_script("after/bench", &google("BM_a\\nBM_c\\n"));
     let suite = "[[benchmark]]\nadapter = \"google-benchmark\"\nrun = \"./bench\"\n";
     stage.write("own.toml", suite);
-    let record = stage.record(&words(
+    let record = stage.record(&split_words(
         "before after --suite own.toml --max-pairs 30 --seed 1",
     ));
     assert_eq!(record["verdict"]["decision"], "broken", "{record:#}");
@@ -235,7 +235,7 @@ fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
 fn has_git() -> bool {
     let is_there = Command::new("git").arg("--version").output().is_ok();
     if !is_there {
-        skipped("git is not installed");
+        report_skip("git is not installed");
     }
     is_there
 }
@@ -252,7 +252,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.current_dir(folder).args(identity).args(arguments);
     let output = command.output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "git {arguments:?}: {err}");
     out
 }
@@ -265,7 +265,7 @@ fn check_history(stage: &Stage, folder: &Path) {
         ))
     };
     check(&history("say", "text"), 0, "  worse: +");
-    let (found, _) = texts(&history("say", "json"));
+    let (found, _) = decode_output(&history("say", "json"));
     let found: Value = serde_json::from_str(&found).unwrap();
     let [step] = found["steps"].as_array().unwrap().as_slice() else {
         panic!("{found}");
@@ -275,7 +275,7 @@ fn check_history(stage: &Stage, folder: &Path) {
     assert_eq!(step["base"], commit("HEAD~2"), "{found}");
     assert_eq!(step["head"], commit("HEAD~1"), "{found}");
     let unknown = history("said", "text");
-    let (_, err) = texts(&unknown);
+    let (_, err) = decode_output(&unknown);
     assert_eq!(unknown.status.code(), Some(2), "{err}");
     assert!(err.contains("no gate has such a benchmark (say)"), "{err}");
 }
@@ -309,7 +309,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     check(&run("HEAD~2", "HEAD"), 2, "it fails in HEAD: ");
     // As in a hook, in which variables of git name the user's own tree.
     let mut hook = pinwise(&stage.path().join("store.db"));
-    let arguments = words("gate HEAD~1 HEAD~1 --suite suite.toml -r 9");
+    let arguments = split_words("gate HEAD~1 HEAD~1 --suite suite.toml -r 9");
     hook.current_dir(&folder)
         .env("XDG_CACHE_HOME", stage.path().join("cache-of-hook"))
         .env("GIT_DIR", folder.join(".git"))
@@ -359,7 +359,8 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
     }
     let built = std::fs::read_to_string(clones(&stage).unwrap().join("variants")).unwrap();
     assert_eq!(built, "1\n1\n2\n2\n", "each once, base and head");
-    let (found, _) = texts(&stage.run_in_project("record history --trend say --format json"));
+    let (found, _) =
+        decode_output(&stage.run_in_project("record history --trend say --format json"));
     let found: Value = serde_json::from_str(&found).unwrap();
     let between = found["steps"][0]["between"].as_f64().unwrap();
     assert!((0.005..0.02).contains(&between), "{found}");
@@ -368,7 +369,7 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
         method.contains("a standard deviation of up to "),
         "{method}"
     );
-    let (shown, _) = texts(&stage.run_in_project("record show last --format json"));
+    let (shown, _) = decode_output(&stage.run_in_project("record show last --format json"));
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["head"]["variant"], 2, "{shown}");
 }
@@ -408,7 +409,7 @@ fn a_build_that_failed_is_made_again() {
     let run = |build: &str| {
         let suite = format!("build = \"{build}\"\n[[benchmark]]\nrun = \"true\"\n");
         stage.write("project/suite.toml", &suite);
-        texts(&stage.run_in_project("gate HEAD HEAD --suite suite.toml -r 2")).1
+        decode_output(&stage.run_in_project("gate HEAD HEAD --suite suite.toml -r 2")).1
     };
     let good = "echo good > state";
     assert!(run(good).contains("building HEAD"));
@@ -488,7 +489,7 @@ fn a_commit_is_built_by_one_gate_at_a_time() {
     lines.for_each(drop);
     for (gate, name) in [(first, "first"), (second, "second")] {
         let output = gate.wait_with_output().unwrap();
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         // Two pairs decide nothing.
         assert_eq!(output.status.code(), Some(3), "{name}: {err}");
     }
@@ -518,7 +519,7 @@ fn revisions_have_their_submodules() {
     let run = || stage.run_in_project("gate HEAD . --suite suite.toml -r 2");
     git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
     let refused = run();
-    let (_, err) = texts(&refused);
+    let (_, err) = decode_output(&refused);
     assert_eq!(refused.status.code(), Some(2), "{err}");
     assert!(
         err.contains("BASE 'HEAD': the submodule part is missing: "),
@@ -529,7 +530,12 @@ fn revisions_have_their_submodules() {
         &[&local[..], &["submodule", "--quiet", "update", "--init"]].concat(),
     );
     let output = run();
-    assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{:?}",
+        decode_output(&output)
+    );
 }
 
 #[test]

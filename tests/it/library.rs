@@ -9,7 +9,7 @@ use pinwise_affinity::Host;
 use pinwise_machine::linux::capture_host;
 use pinwise_topology::{Capture, CpuSet, Level, Topology};
 
-use crate::support::{has_program, root, skipped, texts};
+use crate::support::{decode_output, has_program, report_skip, root};
 
 fn units(topology: &Topology) -> (Vec<Vec<CpuSet>>, CpuSet) {
     let units = Level::ALL.map(|level| topology.units(level));
@@ -144,7 +144,7 @@ fn run_successfully(command: &mut Command) -> String {
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{command:?}: {out}{err}");
     out
 }
@@ -180,7 +180,7 @@ fn a_rayon_pool_binds_its_threads() {
     }
     let output = example("rayon_pool").arg("cpu:9999").output().unwrap();
     assert!(!output.status.success());
-    assert!(texts(&output).1.contains("there is no CPU 9999"));
+    assert!(decode_output(&output).1.contains("there is no CPU 9999"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ impl InC {
     fn build() -> Option<&'static Self> {
         static BUILT: OnceLock<InC> = OnceLock::new();
         if !has_program("cc") {
-            skipped("there is no C compiler (cc)");
+            report_skip("there is no C compiler (cc)");
             return None;
         }
         Some(BUILT.get_or_init(|| {
@@ -298,7 +298,7 @@ fn c_programs_place_themselves() {
         let refused = |name: &str| {
             let output = c.program(program).arg(name).output().unwrap();
             assert!(!output.status.success());
-            texts(&output).1
+            decode_output(&output).1
         };
         assert!(refused("cpu:9999").contains("there is no CPU 9999 on this machine"));
         assert!(refused("one-croe").contains("did you mean 'one-core'?"));
@@ -372,7 +372,7 @@ int main(void) {
         assert_eq!(run_successfully(&mut c.program(program)), expected);
     }
     if !has_program("valgrind") {
-        return skipped("valgrind is not installed: its part was left out");
+        return report_skip("valgrind is not installed: its part was left out");
     }
     for program in ["wrong", "place"] {
         let mut command = Command::new("valgrind");
@@ -389,7 +389,7 @@ int main(void) {
 fn the_header_is_cpp_too() {
     let Some(c) = InC::build() else { return };
     if !has_program("c++") {
-        return skipped("there is no C++ compiler (c++)");
+        return report_skip("there is no C++ compiler (c++)");
     }
     let source = c.folder.path().join("guide.cpp");
     std::fs::copy(c.folder.path().join("guide.c"), &source).unwrap();
@@ -401,7 +401,7 @@ fn the_header_is_cpp_too() {
 fn an_affinity_mask_from_outside_is_respected() {
     let Some(c) = InC::build() else { return };
     if !has_program("taskset") {
-        return skipped("taskset is not installed");
+        return report_skip("taskset is not installed");
     }
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
@@ -414,13 +414,13 @@ fn an_affinity_mask_from_outside_is_respected() {
             .output()
             .unwrap()
     };
-    let (out, _) = texts(&place(&[]));
+    let (out, _) = decode_output(&place(&[]));
     assert_eq!(
         out,
         format!("1 CPUs, 1 cores, 1 workers make sense\nthread 0 ran on CPU {last}\n")
     );
     if first != last {
-        let (out, _) = texts(&place(&[&format!("cpu:{first}")]));
+        let (out, _) = decode_output(&place(&[&format!("cpu:{first}")]));
         assert!(out.contains(&format!("ran on CPU {first}")), "{out}");
     }
 }
@@ -483,9 +483,9 @@ fn a_real_quota_is_respected() {
     });
     let cgroup = match limited {
         Ok(cgroup) => cgroup,
-        Err(reason) => return skipped(&reason),
+        Err(reason) => return report_skip(&reason),
     };
-    let (out, err) = texts(&cgroup.run(c, &[]));
+    let (out, err) = decode_output(&cgroup.run(c, &[]));
     assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
     assert_eq!(out.lines().count(), 2, "{out}{err}");
 }
@@ -496,7 +496,7 @@ fn a_cpuset_that_forbids_cpus_is_named() {
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
     if first == last {
-        return skipped("there is only one CPU");
+        return report_skip("there is only one CPU");
     }
     let limited = Cgroup::make("cpuset", "cpuset").and_then(|(cgroup, is_v2)| {
         cgroup.set("cpuset.cpus", &first.to_string())?;
@@ -507,11 +507,11 @@ fn a_cpuset_that_forbids_cpus_is_named() {
     });
     let cgroup = match limited {
         Ok(cgroup) => cgroup,
-        Err(reason) => return skipped(&reason),
+        Err(reason) => return report_skip(&reason),
     };
-    let (out, err) = texts(&cgroup.run(c, &[]));
+    let (out, err) = decode_output(&cgroup.run(c, &[]));
     assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
-    let (_, err) = texts(&cgroup.run(c, &[&format!("cpu:{last}")]));
+    let (_, err) = decode_output(&cgroup.run(c, &[&format!("cpu:{last}")]));
     let expected = format!("CPU {last} is forbidden: the cpuset {}", cgroup.0.display());
     assert!(err.contains(&expected), "{err}");
 }

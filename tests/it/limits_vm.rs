@@ -128,7 +128,7 @@ fn limits_of_cgroups_of_version_2() {
     );
     if part("core scheduling").contains("this kernel lacks it (CONFIG_SCHED_CORE)") {
         says("core scheduling", &["status 2"]);
-        crate::support::skipped("core scheduling: the guest's kernel lacks it");
+        crate::support::report_skip("core scheduling: the guest's kernel lacks it");
     } else {
         says("core scheduling", &["cookies 3 3\n", "status 0"]);
     }

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::{
-    PATIENCE, Running, has_program, pinwise, signal, skipped, stat_field, texts, wait_until, words,
+    PATIENCE, Running, decode_output, has_program, pinwise, read_stat_field, report_skip,
+    send_signal, split_words, wait_until,
 };
 
 fn read(path: &Path) -> Option<String> {
@@ -44,7 +45,7 @@ fn one_of_two() -> Option<String> {
     let all = masks("self").first().cloned().unwrap_or_default();
     let has_two = all.contains(['-', ',']);
     if !has_two {
-        skipped("this needs two CPUs");
+        report_skip("this needs two CPUs");
         return None;
     }
     let end = all.find(['-', ',']).unwrap();
@@ -67,7 +68,7 @@ fn run(store: &Path, arguments: &[&str]) -> Output {
 
 #[track_caller]
 fn json(output: &Output) -> Value {
-    let (out, err) = texts(output);
+    let (out, err) = decode_output(output);
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
 }
 
@@ -85,8 +86,8 @@ fn a_child_that_is_older_than_pinwise_is_placed() {
     shell.arg(format!("cpu:{cpu}")).envs(variables);
     let output = shell.current_dir(folder.path()).output().unwrap();
     let child = read(&folder.path().join("pid")).unwrap();
-    signal(child.trim().parse().unwrap(), "KILL");
-    let (out, err) = texts(&output);
+    send_signal(child.trim().parse().unwrap(), "KILL");
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(out.contains(&format!("granted   CPUs {cpu}\n")), "{out}");
 }
@@ -113,14 +114,14 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
         for process in [&service.id(), &child] {
             wait_until(name, || masks(process) == [cpu.as_str()]);
         }
-        signal(applying.0.id(), name);
+        send_signal(applying.0.id(), name);
         for process in [&service.id(), &child] {
             wait_until(name, || masks(process) == before);
         }
     }
     // Reported in text and as a record; the name is made harmless.
     let output = run(&store, &[&arguments[..], &["--for", "1s"]].concat());
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(out.contains(&format!("granted   CPUs {cpu}\n")), "{out}");
     assert!(
@@ -138,7 +139,7 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
         (record["threads"].as_u64(), record["returned"].as_u64()),
         (Some(2), Some(2))
     );
-    signal(child.parse().unwrap(), "KILL");
+    send_signal(child.parse().unwrap(), "KILL");
 }
 
 /// Processes that a shell starts, a hundred a second, ended all together.
@@ -184,7 +185,7 @@ fn a_process_started_at_the_last_moment_gets_its_cpus() {
         );
         let placed = || service.masks().iter().filter(|mask| **mask == cpu).count();
         wait_until("some that are placed", || placed() > 50);
-        signal(applying.0.id(), name);
+        send_signal(applying.0.id(), name);
         let is_as_before = || service.masks().iter().all(|mask| before.contains(mask));
         wait_until(name, is_as_before);
         std::thread::sleep(Duration::from_millis(600));
@@ -196,11 +197,11 @@ fn a_process_started_at_the_last_moment_gets_its_cpus() {
 fn a_process_placed_by_others_meanwhile_is_left_alone() {
     let Some(cpu) = one_of_two() else { return };
     if !has_program("taskset") {
-        return skipped("taskset is not installed");
+        return report_skip("taskset is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let service = Running::sleeper();
+    let service = Running::start_sleep();
     let other = if cpu == "0" { "1" } else { "0" };
     let taskset = |cpus: &str| {
         let set = Command::new("taskset")
@@ -215,12 +216,12 @@ fn a_process_placed_by_others_meanwhile_is_left_alone() {
     let mut applying = Running(command.spawn().unwrap());
     wait_until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     if !taskset(other) {
-        return skipped("CPU 0 and 1 are not both allowed");
+        return report_skip("CPU 0 and 1 are not both allowed");
     }
     let mut message = BufReader::new(applying.0.stderr.take().unwrap()).lines();
     let line = message.find(|line| line.as_ref().unwrap().contains("left alone"));
     assert!(line.unwrap().unwrap().contains(&format!("now has {other}")));
-    signal(applying.0.id(), "INT");
+    send_signal(applying.0.id(), "INT");
     let rest: Vec<String> = message.map(Result::unwrap).collect();
     assert!(applying.0.wait().unwrap().success());
     assert!(
@@ -243,12 +244,12 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
     let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let service = Running::sleeper();
+    let service = Running::start_sleep();
     let before = masks(&service.id());
     let (command, place) = (figure_of_mask(&service.id(), &cpu), format!("cpu:{cpu}"));
     let compared = |better: &str, more: &[&str]| {
         let metric = format!("regex:(\\d+) req/s {better}");
-        let times = words("--sample 40ms --settle 10ms --budget 10m --format json");
+        let times = split_words("--sample 40ms --settle 10ms --budget 10m --format json");
         let source = ["--metric-command", &command, "--metric", &metric];
         let id = service.id();
         let arguments = compare(&id, &place, source);
@@ -281,7 +282,12 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
     }
     // What is far worse is rolled back at once, and that is a gate.
     let output = compared("higher", &["--max-runs", "10", "--abort-if-worse", "50%"]);
-    assert_eq!(output.status.code(), Some(1), "{}", texts(&output).1);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        decode_output(&output).1
+    );
     let aborted = json(&output);
     let why = aborted["arms"][1]["invalid"].as_str().unwrap();
     assert!(
@@ -335,11 +341,11 @@ fn a_page_in_prometheus_text_is_read() {
     let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let service = Running::sleeper();
+    let service = Running::start_sleep();
     let port = page_server(service.id(), cpu.clone());
     let place = format!("cpu:{cpu}");
     let compared = |url: &str, metric: &str| {
-        let times = words("--sample 200ms --settle 20ms --max-runs 8 --format json");
+        let times = split_words("--sample 200ms --settle 20ms --max-runs 8 --format json");
         let source = ["--metric-url", url, "--metric", metric];
         let id = service.id();
         let arguments = compare(&id, &place, source);
@@ -359,13 +365,13 @@ fn a_page_in_prometheus_text_is_read() {
         assert!(Instant::now() < deadline, "{record}");
     };
     assert_eq!(record["service"]["metric_source"], url.as_str());
-    let (_, err) = texts(&compared(&url, "prometheus:rate(answers_total) higher"));
+    let (_, err) = decode_output(&compared(&url, "prometheus:rate(answers_total) higher"));
     assert!(err.contains("no such metric: answers_total"), "{err}");
     assert!(err.contains("gave '# TYPE reqs_total counter'"), "{err}");
     let other = format!("http://127.0.0.1:{port}/other");
     let refused = compared(&other, "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(texts(&refused).1.contains("404 Not Found"));
+    assert!(decode_output(&refused).1.contains("404 Not Found"));
     // Nothing listens there.
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -374,9 +380,9 @@ fn a_page_in_prometheus_text_is_read() {
     let refused = compared(&format!("http://{closed}/"), "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        texts(&refused).1.contains("refused"),
+        decode_output(&refused).1.contains("refused"),
         "{}",
-        texts(&refused).1
+        decode_output(&refused).1
     );
 }
 
@@ -390,7 +396,7 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
         let command = figure_of_mask(&service.id(), &cpu);
         let metric = "regex:(\\d+) req/s higher";
         let source = ["--metric-command", &command, "--metric", metric];
-        let times = words("--sample 60ms --settle 10ms --max-runs 100000 --format json");
+        let times = split_words("--sample 60ms --settle 10ms --max-runs 100000 --format json");
         let mut comparing = pinwise(&store);
         comparing
             .args(compare(&service.id(), &place, source))
@@ -398,13 +404,18 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
         let comparing = comparing.stdout(Stdio::piped()).stderr(Stdio::piped());
         comparing.spawn().unwrap()
     };
-    let mut service = Running::sleeper();
+    let mut service = Running::start_sleep();
     let pinwise = comparing(&service);
     wait_until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     service.0.kill().unwrap();
     service.0.wait().unwrap();
     let output = pinwise.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", texts(&output).1);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        decode_output(&output).1
+    );
     let record = json(&output);
     let findings = record["findings"].as_array().unwrap();
     assert!(
@@ -417,13 +428,18 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
     ));
     assert_eq!(stored["id"], record["id"]);
     for (name, status) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
-        let service = Running::sleeper();
+        let service = Running::start_sleep();
         let before = masks(&service.id());
         let pinwise = comparing(&service);
         wait_until(name, || masks(&service.id()) == [cpu.as_str()]);
-        signal(pinwise.id(), name);
+        send_signal(pinwise.id(), name);
         let output = pinwise.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), status, "{name}: {}", texts(&output).1);
+        assert_eq!(
+            output.status.code(),
+            status,
+            "{name}: {}",
+            decode_output(&output).1
+        );
         wait_until(name, || masks(&service.id()) == before);
         // And it stays so.
         std::thread::sleep(Duration::from_millis(200));
@@ -491,7 +507,7 @@ fn cgroups_and_units_are_found_and_their_cpusets_reported() {
                 std::fs::write(cgroup.0.join(file), text).unwrap();
             }
         }
-        let service = Running::sleeper();
+        let service = Running::start_sleep();
         if !cgroup.take(&service) {
             continue;
         }
@@ -511,14 +527,14 @@ fn cgroups_and_units_are_found_and_their_cpusets_reported() {
         if option == "cpuset" {
             let other = if cpu == "0" { "cpu:1" } else { "cpu:0" };
             let output = run(&store, &["apply", "--cgroup", &path, "--place", other]);
-            let (_, err) = texts(&output);
+            let (_, err) = decode_output(&output);
             let by = format!("the cpuset {mount}/{name} leaves only {cpu}");
             assert!(err.contains(&by), "{err}");
         }
         drop(service);
     }
     if found == 0 {
-        skipped("no cgroup can be made here");
+        report_skip("no cgroup can be made here");
     }
 }
 
@@ -533,7 +549,7 @@ impl Redis {
     fn start(folder: &Path) -> Option<Self> {
         for program in ["redis-server", "redis-benchmark", "redis-cli"] {
             if !has_program(program) {
-                skipped(&format!("{program} is not installed"));
+                report_skip(&format!("{program} is not installed"));
                 return None;
             }
         }
@@ -544,7 +560,7 @@ impl Redis {
         let server = Running::start(
             Command::new("redis-server")
                 .args(["--port", &text, "--save", ""])
-                .args(words("--bind 127.0.0.1 --daemonize no"))
+                .args(split_words("--bind 127.0.0.1 --daemonize no"))
                 .current_dir(folder),
         );
         wait_until("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -561,7 +577,7 @@ impl Redis {
 
 /// CPU time of a process, as its file says.
 fn cpu_ticks(process: &str) -> u64 {
-    let ticks = |field| stat_field(process, field).parse::<u64>().unwrap();
+    let ticks = |field| read_stat_field(process, field).parse::<u64>().unwrap();
     // In user mode and in the kernel.
     ticks(14) + ticks(15)
 }
@@ -585,14 +601,14 @@ fn redis_is_compared_under_load_and_given_back() {
     );
     let metric = "regex:instantaneous_ops_per_sec:(\\d+) higher";
     let source = ["--metric-command", &command, "--metric", metric];
-    let times = words("--sample 200ms --settle 100ms --format json --max-runs 7");
+    let times = split_words("--sample 200ms --settle 100ms --format json --max-runs 7");
     let arguments = [compare(&pid, &place, source), times].concat();
     let mut compared = None;
     // Beside busy programs it may answer nothing for as long as it averages over.
     wait_until("a figure above 0", || {
         let ticks_before = cpu_ticks(&pid);
         let output = run(&store, &arguments);
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         let is_done = output.status.success();
         assert!(is_done || err.contains("it must be above 0"), "{err}");
         compared = is_done.then(|| (json(&output), cpu_ticks(&pid) - ticks_before));
@@ -619,6 +635,6 @@ fn redis_is_compared_under_load_and_given_back() {
     );
     let is_bound = || masks(&pid).iter().all(|mask| mask.parse::<usize>().is_ok());
     wait_until("bound threads", is_bound);
-    signal(applying.0.id(), "KILL");
+    send_signal(applying.0.id(), "KILL");
     wait_until("their old masks", || masks(&pid) == before);
 }

@@ -9,7 +9,7 @@ use pinwise_record::TopologyRecord;
 use pinwise_report::Palette;
 use pinwise_topology::{Capture, CpuSet, Device, Topology};
 
-use crate::support::{corpus, has_program, json, root, skipped, unpacked};
+use crate::support::{corpus, has_program, report_skip, root, run_for_json, unpack};
 
 /// Emulated machines, by the name of their capture.
 const OWN: [&str; 5] = [
@@ -24,7 +24,7 @@ const OWN: [&str; 5] = [
 #[test]
 fn machines_of_public_reports_are_read_right() {
     let read = |name: &str| {
-        let text = unpacked(&format!("reports/{name}.capture.xz"));
+        let text = unpack(&format!("reports/{name}.capture.xz"));
         Topology::from_capture(&Capture::from_text(std::str::from_utf8(&text).unwrap()).unwrap())
     };
     let cpus = |machine: &Topology, name: &str| {
@@ -45,7 +45,7 @@ fn machines_of_public_reports_are_read_right() {
     assert!(text(&machine).contains("… and 6 more like core 0, CPUs 10-13,22-23"));
 
     // The library, which reads few files, knows these caches, too.
-    let bytes = unpacked("reports/arl285.capture.xz");
+    let bytes = unpack("reports/arl285.capture.xz");
     let capture = Capture::from_text(std::str::from_utf8(&bytes).unwrap()).unwrap();
     let (mut few, _) = Topology::from_files(&mut &capture);
     few.read_ranks(&mut &capture);
@@ -87,7 +87,7 @@ fn machines_of_public_reports_are_read_right() {
     assert!(warnings[0].contains("CPUs 0-7 of 2 packages, which is impossible"));
 
     // Nodes across packages fit into no tree, and are shown all the same.
-    let bytes = unpacked("reports/l3overnodes.capture.xz");
+    let bytes = unpack("reports/l3overnodes.capture.xz");
     let across = std::str::from_utf8(&bytes)
         .unwrap()
         .replace("node0/cpulist\t0-3", "node0/cpulist\t0-1,4-5")
@@ -104,7 +104,7 @@ fn own_captures_agree_with_hwloc() {
     for name in OWN {
         let read = |ending: &str| {
             let path = root().join(format!("tests/data/machines/{name}.{ending}"));
-            json(&[
+            run_for_json(&[
                 "topology",
                 "--from",
                 path.to_str().unwrap(),
@@ -154,7 +154,7 @@ fn machine_with_devices(name: &str) -> Topology {
         .join(format!("tests/data/devices/{name}.xml.xz"))
         .exists();
     let ending = if is_xml { "xml" } else { "capture" };
-    let text = String::from_utf8(unpacked(&format!("devices/{name}.{ending}.xz"))).unwrap();
+    let text = String::from_utf8(unpack(&format!("devices/{name}.{ending}.xz"))).unwrap();
     match is_xml {
         true => Topology::from_hwloc_xml(&text).unwrap().0,
         false => Topology::from_capture(&Capture::from_text(&text).unwrap()).0,
@@ -201,7 +201,7 @@ fn devices_survive_an_export() {
         };
         assert_eq!(places(&machine), places(&again), "{name}");
         if !has_program("hwloc-calc") {
-            skipped("hwloc-calc is not installed");
+            report_skip("hwloc-calc is not installed");
             continue;
         }
         let file = tempfile::NamedTempFile::with_suffix(".xml").unwrap();
@@ -330,7 +330,7 @@ fn snapshots_of_real_machines_agree_with_hwloc() {
 /// Counts as hwloc counts them, through the command line.
 fn read_counts(folder: &Path) -> Vec<(&'static str, usize)> {
     // The archives hold one folder, or the system's folders themselves.
-    let record = json(&[
+    let record = run_for_json(&[
         "topology",
         "--from",
         folder.to_str().unwrap(),
@@ -355,7 +355,7 @@ fn read_counts(folder: &Path) -> Vec<(&'static str, usize)> {
 #[test]
 fn this_machine_reads_like_lstopo() {
     if !has_program("lstopo-no-graphics") {
-        skipped("lstopo-no-graphics (hwloc-nox) is not installed");
+        report_skip("lstopo-no-graphics (hwloc-nox) is not installed");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -365,8 +365,8 @@ fn this_machine_reads_like_lstopo() {
         .status()
         .unwrap();
     assert!(status.success());
-    let own = json(&["topology", "--format", "json"]);
-    let hwloc = json(&[
+    let own = run_for_json(&["topology", "--format", "json"]);
+    let hwloc = run_for_json(&[
         "topology",
         "--from",
         xml.to_str().unwrap(),

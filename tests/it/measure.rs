@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{json, pinwise, texts, words};
+use crate::support::{decode_output, pinwise, run_for_json, split_words};
 
 /// Measures a machine of this description.
 #[track_caller]
@@ -17,7 +17,7 @@ fn measure(description: &str, more: &[&str]) -> Value {
     let mut arguments = vec!["topology", "--measure", "--machine", &machine];
     arguments.extend(["--seed", "1", "--format", "json"]);
     arguments.extend(more);
-    json(&arguments)
+    run_for_json(&arguments)
 }
 
 fn groups<'a>(record: &'a Value, kind: &str) -> Vec<&'a str> {
@@ -324,7 +324,7 @@ fn a_short_budget_lists_what_was_not_measured() {
 /// Runs pinwise with a store that stays for the test.
 fn run_with_store(store: &Path, arguments: &[&str]) -> (String, String) {
     let output = pinwise(store).args(arguments).output().unwrap();
-    let texts = texts(&output);
+    let texts = decode_output(&output);
     assert!(output.status.success(), "{arguments:?}: {}", texts.1);
     texts
 }
@@ -332,7 +332,7 @@ fn run_with_store(store: &Path, arguments: &[&str]) -> (String, String) {
 /// A comparison on that machine.
 fn comparing(machine: &str) -> Vec<&str> {
     [
-        &words("compare --max-runs 6 --machine")[..],
+        &split_words("compare --max-runs 6 --machine")[..],
         &[machine, "--", "prog"],
     ]
     .concat()
@@ -341,7 +341,7 @@ fn comparing(machine: &str) -> Vec<&str> {
 /// A measurement of it.
 fn measuring(machine: &str) -> Vec<&str> {
     [
-        &words("topology --measure --wiring-only --machine")[..],
+        &split_words("topology --measure --wiring-only --machine")[..],
         &[machine],
     ]
     .concat()

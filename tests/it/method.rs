@@ -9,11 +9,11 @@ use pinwise_stats::judge::Judge;
 
 use crate::replay::{Cell, Tally, independent, read_series, replay, replay_each};
 use crate::search_worlds;
-use crate::support::replays;
+use crate::support::replay_count;
 
 /// Runs a cell on both processors.
 fn measure(cell: &Cell, all: usize) -> Tally {
-    let replays = replays(all);
+    let replays = replay_count(all);
     let half = replays / 2;
     std::thread::scope(|scope| {
         let other = scope.spawn(|| replay(cell, half, 1_000_000));
@@ -326,7 +326,7 @@ fn arms_that_depend_on_load_are_not_recommended() {
 /// Every fifth seed, unless all replays are requested.
 fn every_fifth(seeds: std::ops::Range<u64>) -> Vec<u64> {
     let count = usize::try_from(seeds.end - seeds.start).expect("few seeds");
-    let step = count.div_ceil(replays(count));
+    let step = count.div_ceil(replay_count(count));
     seeds.step_by(step).collect()
 }
 

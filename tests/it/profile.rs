@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{has_program, pinwise, skipped, texts, words};
+use crate::support::{decode_output, has_program, pinwise, report_skip, split_words};
 
 /// Spins this many times a thousand hints, computes this many times a million
 /// steps, says how much it did, and ends with a status.
@@ -49,7 +49,7 @@ impl Stage {
     /// `None`, and why, if nothing can be compiled or sampled here.
     fn new() -> Option<Self> {
         if !has_program("cc") {
-            skipped("no C compiler (cc)");
+            report_skip("no C compiler (cc)");
             return None;
         }
         let stage = Self {
@@ -59,7 +59,7 @@ impl Stage {
         stage.run_shell("cc -O1 -fno-omit-frame-pointer -o prog prog.c");
         let seen = stage.json(&["profile", "--store", "none", "--", "./prog", "100", "10"]);
         if seen["event"] == "proc" {
-            skipped(&format!("no samples here: {}", seen["notes"]));
+            report_skip(&format!("no samples here: {}", seen["notes"]));
             return None;
         }
         Some(stage)
@@ -106,7 +106,7 @@ impl Stage {
         let formats = command.iter().position(|word| *word == "--format");
         let (command, format) = command.split_at(formats.unwrap_or(command.len()));
         let output = self.output(&[before, format, command].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code())
     }
 }
@@ -127,7 +127,7 @@ fn function<'a>(record: &'a Value, name: &str) -> &'a Value {
 fn functions_and_hints_of_a_program() {
     let Some(stage) = Stage::new() else { return };
     let metric = "regex:([0-9]+) items higher";
-    let files = words("--report a.html --folded a.txt --export-json a.json");
+    let files = split_words("--report a.html --folded a.txt --export-json a.json");
     let command = ["profile", "--metric", metric, "--runs", "2"];
     let record = stage.json(&[&command, &files[..], &["--", "./prog", "10000", "100"]].concat());
     assert_eq!(record["schema"], "pinwise.profile/1");
@@ -221,7 +221,7 @@ fn a_difference_finds_what_grew() {
         assert!(sentence.contains("more time in PAUSE"), "{diff}");
     } else {
         let why = "PAUSE could not be measured";
-        skipped(why);
+        report_skip(why);
     }
     let back = stage.json(&["profile", "diff", "last", "last~1"]);
     let change = |diff: &Value| number(&diff["total"]["delta_s"]);

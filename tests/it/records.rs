@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pinwise_record::{AnyRecord, Kind, Summary};
 use serde_json::Value;
 
-use crate::support::{pinwise, root, texts, unpacked};
+use crate::support::{decode_output, pinwise, root, unpack};
 
 /// The files, sorted.
 fn files() -> Vec<PathBuf> {
@@ -23,7 +23,7 @@ fn files() -> Vec<PathBuf> {
 fn store() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    std::fs::write(&path, unpacked("records/store.db.xz")).unwrap();
+    std::fs::write(&path, unpack("records/store.db.xz")).unwrap();
     (folder, path)
 }
 
@@ -31,7 +31,7 @@ fn store() -> (tempfile::TempDir, PathBuf) {
 #[track_caller]
 fn succeed(store: &Path, arguments: &[&str]) -> String {
     let output = pinwise(store).args(arguments).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{arguments:?}: {err}");
     assert!(!err.contains("warning"), "{arguments:?}: {err}");
     out
@@ -136,7 +136,7 @@ fn stored_records_are_compared_with_their_like() {
             .args(["record", "diff", id, other])
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         if output.status.success() {
             assert!(out.len() > 20, "{id} {other}: {out}");
             compared.insert(*kind);
@@ -167,7 +167,7 @@ fn records_that_are_newer_or_lack_fields_are_shown_in_part() {
             .arg(&path)
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         assert!(

@@ -15,7 +15,9 @@ use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-use crate::support::{Running, cpus_of, heed_signals, pinwise, skipped, stat_field, texts};
+use crate::support::{
+    Running, decode_output, pinwise, read_allowed_cpus, read_stat_field, report_skip, reset_signals,
+};
 
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// Interrupts in the folder that represents the host, and the CPUs that take them.
@@ -44,7 +46,7 @@ struct Sleeper(Running);
 
 impl Sleeper {
     fn start() -> Self {
-        Self(Running::sleeper())
+        Self(Running::start_sleep())
     }
 
     fn id(&self) -> i32 {
@@ -52,11 +54,11 @@ impl Sleeper {
     }
 
     fn cpus(&self) -> String {
-        cpus_of(self.id())
+        read_allowed_cpus(self.id())
     }
 
     fn nice(&self) -> String {
-        stat_field(self.id(), 19)
+        read_stat_field(self.id(), 19)
     }
 
     /// Pages of its own on each node, if there are several.
@@ -203,7 +205,7 @@ impl Scene {
             )
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        heed_signals(&mut command);
+        reset_signals(&mut command);
         let output = command.output().unwrap();
         let status = output.status;
         if status.code() == Some(101) {
@@ -234,7 +236,7 @@ impl Scene {
 }
 
 fn own_cpus() -> CpuSet {
-    CpuSet::parse_list(&cpus_of("self")).unwrap()
+    CpuSet::parse_list(&read_allowed_cpus("self")).unwrap()
 }
 
 /// Not a test of its own: the process that [`Scene::strike`] ends.
@@ -341,14 +343,14 @@ fn turn(point: &str) -> u32 {
 #[test]
 fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
     if own_cpus().len() < 2 {
-        return skipped("this needs two CPUs");
+        return report_skip("this needs two CPUs");
     }
     let group = Group::make();
     if group.is_none() {
-        skipped("cgroups are left out: no cpuset of version 1 can be made here");
+        report_skip("cgroups are left out: no cpuset of version 1 can be made here");
     }
     if target_node() == 0 {
-        skipped("this machine has one NUMA node: memory is there already; memory_vm moves it");
+        report_skip("this machine has one NUMA node: memory is there already; memory_vm moves it");
     }
     let scene = Scene::new(group);
     let before = scene.values();
@@ -382,14 +384,14 @@ fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
 fn the_restore_command_does_what_the_guardian_could_not() {
     let cpus = own_cpus();
     if cpus.len() < 2 {
-        return skipped("this needs two CPUs");
+        return report_skip("this needs two CPUs");
     }
     let folder = tempfile::tempdir().unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let sleeper = Sleeper::start();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let start = stat_field(sleeper.id(), 22);
+    let start = read_stat_field(sleeper.id(), 22);
     let one = cpus.first().unwrap().to_string();
     let id = sleeper.id();
     let set = Command::new("taskset")
@@ -411,7 +413,7 @@ fn the_restore_command_does_what_the_guardian_could_not() {
             .args(arguments);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        texts(&output).0
+        decode_output(&output).0
     };
     let message = command(&["apply", "restore", "--dry-run"]);
     assert!(
@@ -465,10 +467,10 @@ fn another_users_temporary_folder_does_not_stop_apply() {
     command.arg(sleeper.id().to_string());
     command.args(["--place", &format!("cpu:{cpu}"), "--for", "1ms"]);
     let output = match command.output() {
-        Err(error) => return skipped(&error.to_string()),
+        Err(error) => return report_skip(&error.to_string()),
         Ok(output) => output,
     };
-    assert!(output.status.success(), "{}", texts(&output).1);
+    assert!(output.status.success(), "{}", decode_output(&output).1);
     let entries = std::fs::read_dir(folder.path()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let begin = format!("{name}-");

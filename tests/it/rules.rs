@@ -13,7 +13,8 @@ use pinwise_machine::linux::LinuxProcesses;
 use pinwise_machine::processes::Processes;
 
 use crate::support::{
-    copy_program, cpus_of, has_program, pinwise, root, run, skipped, stat_field, status_line, texts,
+    copy_program, decode_output, has_program, pinwise, read_allowed_cpus, read_stat_field,
+    read_status_line, report_skip, root, run,
 };
 
 /// Processes that are ended with the test.
@@ -38,7 +39,7 @@ impl Stage {
         let own = i32::try_from(std::process::id()).unwrap();
         let default = LinuxProcesses::open().default_mask(own).unwrap();
         if default.len() < 2 || !default.contains(0) || all() != default.to_string() {
-            skipped("this needs CPU 0, another one, and no affinity mask");
+            report_skip("this needs CPU 0, another one, and no affinity mask");
             return None;
         }
         let stage = Self {
@@ -92,7 +93,7 @@ impl Stage {
 
     /// Sends the rules a signal.
     fn signal(&self, signal: &str) {
-        crate::support::signal(self.rules.as_ref().unwrap().id(), signal);
+        crate::support::send_signal(self.rules.as_ref().unwrap().id(), signal);
     }
 
     /// Sends a signal that ends the rules; how they ended.
@@ -131,7 +132,7 @@ impl Stage {
     #[track_caller]
     fn wait_until_on(&self, process: u32, cpus: &str) {
         self.wait_until(&format!("{process} on {cpus}"), |_| {
-            cpus_of(process) == cpus
+            read_allowed_cpus(process) == cpus
         });
     }
 
@@ -144,7 +145,7 @@ impl Stage {
 }
 
 fn all() -> String {
-    cpus_of(std::process::id())
+    read_allowed_cpus(std::process::id())
 }
 
 #[test]
@@ -160,7 +161,10 @@ fn processes_are_placed_when_they_begin_and_given_back() {
     stage.wait_until_on(after, "0");
     assert!(stage.read("state").contains(&format!("held {after} ")));
     assert!(stage.end("TERM").success());
-    assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
+    assert_eq!(
+        (read_allowed_cpus(before), read_allowed_cpus(after)),
+        (all(), all())
+    );
     assert!(!stage.path("state").exists());
     let log = stage.log();
     let kinds: Vec<_> = log
@@ -184,10 +188,10 @@ fn killed_rules_give_everything_back() {
     // Who may not lower nice values again may not raise them, and whose nice
     // value was set, as everybody's who is started here, keeps it.
     let own = std::process::id();
-    let may_be_niced = status_line(own, "Uid:").starts_with('0') && nice_of(own) == "0";
+    let may_be_niced = read_status_line(own, "Uid:").starts_with('0') && nice_of(own) == "0";
     if !may_be_niced {
         let why = "without the nice value: this needs root and nice 0";
-        skipped(why);
+        report_skip(why);
     }
     let nice = if may_be_niced { "\nnice = 7" } else { "" };
     stage.write_rule(&format!("place = \"cpu:0\"{nice}"));
@@ -243,12 +247,15 @@ fn a_removed_journal_of_rules_is_written_anew() {
         assert!(state.contains(&format!("held {process} ")), "{state}");
     }
     assert!(stage.end("TERM").success());
-    assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
+    assert_eq!(
+        (read_allowed_cpus(before), read_allowed_cpus(after)),
+        (all(), all())
+    );
     assert!(!stage.path("state").exists());
 }
 
 fn nice_of(process: u32) -> String {
-    stat_field(process, 19)
+    read_stat_field(process, 19)
 }
 
 #[test]
@@ -259,13 +266,13 @@ fn a_dry_run_of_rules_changes_nothing() {
     stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     let output = stage.command(&["--dry-run", "--once"]).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(
         out.contains(&format!("would place napper ({process}) by 'naps'")),
         "{out}"
     );
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), all());
     assert!(!stage.path("state").exists());
     assert_eq!(stage.log()[0]["dry_run"], true);
 }
@@ -289,7 +296,7 @@ fn a_process_placed_by_others_stays() {
     stage.start(&[]);
     let placed = stage.nap();
     stage.wait_until_on(placed, "0");
-    assert_eq!(cpus_of(process), last);
+    assert_eq!(read_allowed_cpus(process), last);
     // The two processes may be found in either order.
     stage.wait_until("a refusal", |stage| {
         stage.read("log").contains("\"refused\"")
@@ -299,7 +306,10 @@ fn a_process_placed_by_others_stays() {
     let is_refusal =
         |event: &&serde_json::Value| event["change"] == "refused" && event["process"] == process;
     assert_eq!(log.iter().filter(is_refusal).count(), 1, "{log:?}");
-    assert_eq!((cpus_of(process), cpus_of(placed)), (last, all()));
+    assert_eq!(
+        (read_allowed_cpus(process), read_allowed_cpus(placed)),
+        (last, all())
+    );
 }
 
 #[test]
@@ -310,8 +320,8 @@ fn a_new_start_of_rules_knows_its_own() {
     stage.write_rule("place = \"cpu:0\"");
     let process = stage.nap();
     let output = stage.command(&["--once"]).output().unwrap();
-    assert!(output.status.success(), "{}", texts(&output).1);
-    assert_eq!(cpus_of(process), "0");
+    assert!(output.status.success(), "{}", decode_output(&output).1);
+    assert_eq!(read_allowed_cpus(process), "0");
     // Without the journal this mask would look like another user's.
     let last = all().rsplit([',', '-']).next().unwrap().to_owned();
     stage.write_rule(&format!("place = \"cpu:{last}\""));
@@ -321,12 +331,12 @@ fn a_new_start_of_rules_knows_its_own() {
     let second = stage.command(&["--once"]).output().unwrap();
     assert_eq!(second.status.code(), Some(2));
     assert!(
-        texts(&second)
+        decode_output(&second)
             .1
             .contains("another pinwise apply rules uses it")
     );
     assert!(stage.end("TERM").success());
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), all());
 }
 
 #[test]
@@ -348,7 +358,7 @@ fn a_signal_reads_the_rules_again() {
         "{}",
         stage.read("err")
     );
-    assert_eq!(cpus_of(process), "0");
+    assert_eq!(read_allowed_cpus(process), "0");
     stage.write_rule("place = \"os-default\"");
     stage.signal("HUP");
     stage.wait_until_on(process, &all());
@@ -370,7 +380,7 @@ fn polling_places_new_processes_too() {
     let process = stage.nap();
     stage.wait_until_on(process, "0");
     assert!(stage.end("TERM").success());
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), all());
 }
 
 #[test]
@@ -391,7 +401,7 @@ fn changes_for_a_program_end_with_it() {
         .read("err")
         .contains("Polling for new processes every")
     {
-        return skipped("the kernel reports no new programs here");
+        return report_skip("the kernel reports no new programs here");
     }
     stage.wait_until_on(process, "0");
     writeln!(input).unwrap();
@@ -419,7 +429,7 @@ fn rules_that_others_could_use_are_reported() {
     let warnings = || {
         let output = run(&["apply", "rules", "check", &shown]);
         assert!(output.status.success(), "{output:?}");
-        texts(&output).1
+        decode_output(&output).1
     };
     mode(&inside, 0o755);
     mode(&file, 0o644);
@@ -468,7 +478,7 @@ fn hostile_names_stay_in_their_line() {
     );
     assert_eq!(stage.log()[0]["name"], name);
     assert!(stage.end("TERM").success());
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), all());
 }
 
 #[test]
@@ -479,11 +489,12 @@ fn rules_are_checked() {
     stage.write_rule("place = \"cpu:0\"\nnice = 3");
     let process = stage.nap();
     let file = stage.path("rules.toml").display().to_string();
-    let record = crate::support::json(&["apply", "rules", "check", &file, "--format", "json"]);
+    let record =
+        crate::support::run_for_json(&["apply", "rules", "check", &file, "--format", "json"]);
     let rule = &record["rules"][0];
     assert_eq!((&rule["cpus"], &rule["nice"]), (&"0".into(), &3.into()));
     assert_eq!(rule["processes"][0]["process"], process);
-    let (out, _) = texts(&run(&["apply", "rules", "check", &file]));
+    let (out, _) = decode_output(&run(&["apply", "rules", "check", &file]));
     assert!(out.contains("then  cpu:0 (CPUs 0), nice 3"), "{out}");
     assert!(
         out.contains(&format!("napper ({process}, on {})", all())),
@@ -502,11 +513,11 @@ fn nothing_is_changed_without_a_journal() {
     let output = stage.command(&["--once"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        texts(&output).1.contains("not a journal of rules"),
+        decode_output(&output).1.contains("not a journal of rules"),
         "{output:?}"
     );
     assert_eq!(stage.read("state"), "some notes\n");
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), all());
 }
 
 #[test]
@@ -517,7 +528,7 @@ fn systemd_accepts_the_unit() {
     let file = inside.join("rules.toml");
     std::fs::write(&file, "[[rule]]\nname = 'a'\nexecutable = 'x'\nnice = 1\n").unwrap();
     let output = run(&["apply", "rules", "unit", file.to_str().unwrap()]);
-    let (unit, err) = texts(&output);
+    let (unit, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let line = unit
         .lines()
@@ -530,7 +541,7 @@ fn systemd_accepts_the_unit() {
     let wanted = "CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE";
     assert!(unit.contains(wanted));
     if !has_program("systemd-analyze") {
-        return skipped("no systemd-analyze");
+        return report_skip("no systemd-analyze");
     }
     let path = folder.path().join("pinwise-rules.service");
     std::fs::write(&path, &unit).unwrap();
@@ -540,7 +551,7 @@ fn systemd_accepts_the_unit() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let (_, message) = texts(&verified);
+    let (_, message) = decode_output(&verified);
     let is_about_it = |line: &&str| line.contains("pinwise-rules.service");
     let about: Vec<&str> = message.lines().filter(is_about_it).collect();
     assert!(about.is_empty(), "{about:?}");

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::support::{has_program, root, skipped};
+use crate::support::{has_program, report_skip, root};
 use crate::vm;
 
 /// In the guest: a scheduler that stays, one that the kernel throws out, one whose loader is killed,
@@ -31,7 +31,7 @@ fn a_scheduler_is_recorded_and_a_run_that_loses_it_is_invalid() {
     let folder = tempfile::tempdir().unwrap();
     let scheduler = folder.path().join("scheduler");
     if !has_program("cc") {
-        skipped("cc is missing (gcc)");
+        report_skip("cc is missing (gcc)");
         return;
     }
     let compiled = Command::new("cc")

@@ -9,7 +9,7 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
-use crate::support::{pinwise, texts};
+use crate::support::{decode_output, pinwise};
 
 /// A machine without a file.
 const MACHINE: &str = "sim:package:1 l3:2 core:2 pu:2";
@@ -46,7 +46,7 @@ impl Stage {
     #[track_caller]
     fn print(&self, line: &str) -> String {
         let output = self.run(line);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{line}: {err}");
         out
     }
@@ -61,7 +61,7 @@ impl Stage {
     #[track_caller]
     fn refuse(&self, line: &str, words: &[&str]) {
         let output = self.run(line);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{line}: {out}{err}");
         assert_eq!(out, "", "{line}");
         let errors: Vec<&str> = err.lines().filter(|l| l.starts_with("error: ")).collect();

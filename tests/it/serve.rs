@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, texts};
+use crate::support::{decode_output, pinwise};
 
 /// A page that does nothing, in the form that the site takes.
 const PAGE: &str = r#"<!doctype html>
@@ -71,7 +71,7 @@ impl Place {
             "cpu:0",
         ];
         let output = self.run(&[&arguments, more, &["--", "prog"]].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{err}");
         let record: Value = serde_json::from_str(&out).unwrap();
         record["id"].as_str().unwrap().to_owned()
@@ -107,7 +107,7 @@ impl Serving {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut line).unwrap();
         let Some((port, home)) = address(line.trim_end()) else {
-            let (_, err) = texts(&child.wait_with_output().unwrap());
+            let (_, err) = decode_output(&child.wait_with_output().unwrap());
             panic!("no address: {line}{err}");
         };
         Self { child, port, home }
@@ -266,7 +266,7 @@ fn page_list_and_records_are_answered() {
     );
 
     let exported = place.run(&["record", "show", &ids[0], "--format", "json"]);
-    let (exported, _) = texts(&exported);
+    let (exported, _) = decode_output(&exported);
     let exported: Value = serde_json::from_str(&exported).unwrap();
     assert!(site.json(&format!("api/records/{}", ids[0])) == exported);
     assert_eq!(site.json("api/records/last")["id"], ids[1].as_str());
@@ -278,7 +278,8 @@ fn two_records_are_compared_as_diff_does() {
     let place = Place::new();
     let ids = [place.compare(&[]), place.compare(&[])];
     let site = place.serve();
-    let (printed, _) = texts(&place.run(&["--format", "json", "record", "diff", &ids[0], &ids[1]]));
+    let (printed, _) =
+        decode_output(&place.run(&["--format", "json", "record", "diff", &ids[0], &ids[1]]));
     let printed: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(printed["schema"], "pinwise.diff/1");
     assert!(site.json(&format!("api/diff?a={}&b={}", ids[0], ids[1])) == printed);
@@ -305,7 +306,7 @@ fn gates_are_chained_as_history_does() {
             "--machine sim:noisy.toml gate base head --suite suite.toml --max-pairs 20 --seed";
         let mut command = place.pinwise(&line.split(' ').collect::<Vec<_>>());
         let ended = command.arg(seed).current_dir(place.folder.path()).output();
-        let (_, err) = texts(&ended.unwrap());
+        let (_, err) = decode_output(&ended.unwrap());
         assert!(!err.contains("error"), "{err}");
     }
     place.execute_sql(
@@ -316,7 +317,7 @@ fn gates_are_chained_as_history_does() {
     );
     let history = ["--format", "json", "record", "history"];
     let ended = place.run(&[&history[..], &["--trend", "parse"]].concat());
-    let printed: Value = serde_json::from_str(&texts(&ended).0).unwrap();
+    let printed: Value = serde_json::from_str(&decode_output(&ended).0).unwrap();
     assert_eq!(printed["steps"].as_array().map(Vec::len), Some(2));
     let site = place.serve();
     let of_suite = "api/gates?benchmark=parse&subject=gate%20%C2%B7%20suite.toml";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::{json, root, words};
+use crate::support::{root, run_for_json, split_words};
 
 /// The example descriptions.
 fn examples() -> Vec<PathBuf> {
@@ -23,7 +23,7 @@ fn examples() -> Vec<PathBuf> {
 fn examples_are_machines_that_run() {
     for file in examples() {
         let machine = format!("sim:{}", file.display());
-        let found = json(&["topology", "--machine", &machine, "--format", "json"]);
+        let found = run_for_json(&["topology", "--machine", &machine, "--format", "json"]);
         assert!(found["schema"].is_string(), "{found}");
         let places = "--place os-default --place spread*4 --threads-env 4";
         let record = compare(&machine, &format!("{places} --max-runs 8 -- sim-workload"));
@@ -166,7 +166,7 @@ fn compare(machine: &str, line: &str) -> Value {
         "--seed",
         "1",
     ];
-    json(&[&start[..], &words(line)].concat())
+    run_for_json(&[&start[..], &split_words(line)].concat())
 }
 
 /// Runs that wait for up to as long as they compute, and whose CPU time varies by this share.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{has_program, json, skipped, texts};
+use crate::support::{decode_output, has_program, report_skip, run_for_json};
 
 const TEAM: &str = "
 int main(void) {
@@ -19,7 +19,7 @@ int main(void) {
 
 /// Rows of advice with this algorithm.
 fn advice(algorithm: &str) -> Vec<Value> {
-    let record = json(&["--format", "json", "spin", "advise", "--chip", "skylake-sp"]);
+    let record = run_for_json(&["--format", "json", "spin", "advise", "--chip", "skylake-sp"]);
     let rows = record["advice"].as_array().unwrap().iter();
     let found: Vec<Value> = rows
         .filter(|row| row["algorithm"] == algorithm)
@@ -46,7 +46,7 @@ fn words(program: &Path, environment: &[(&str, &str)]) -> String {
         command.env_remove(name);
     }
     let output = command.envs(environment.iter().copied()).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     out + &err
 }
 
@@ -72,7 +72,7 @@ fn library(name: &str) -> Option<PathBuf> {
 /// A program with a team of threads; `None`, with a message, if it cannot be compiled.
 fn team(folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
-        skipped("no C compiler (cc)");
+        report_skip("no C compiler (cc)");
         return None;
     }
     let (source, program) = (folder.join("team.c"), folder.join("team"));
@@ -85,7 +85,7 @@ fn team(folder: &Path) -> Option<PathBuf> {
         .arg(&source);
     let output = compiler.output().unwrap();
     if !output.status.success() {
-        skipped("the compiler has no OpenMP");
+        report_skip("the compiler has no OpenMP");
         return None;
     }
     Some(program)
@@ -95,7 +95,7 @@ fn team(folder: &Path) -> Option<PathBuf> {
 fn libomp_takes_the_values_for_its_version() {
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = library("libomp.so") else {
-        return skipped("libomp is not installed");
+        return report_skip("libomp is not installed");
     };
     let Some(program) = team(folder.path()) else {
         return;
@@ -139,7 +139,7 @@ fn libgomp_takes_its_values() {
         words(&program, &environment)
     };
     if !shown("1").contains("GOMP_SPINCOUNT") {
-        return skipped("the compiler's OpenMP is not libgomp");
+        return report_skip("the compiler's OpenMP is not libgomp");
     }
     for row in advice("libgomp") {
         for value in values(&row) {
@@ -155,7 +155,7 @@ fn libgomp_takes_its_values() {
 #[test]
 fn jemalloc_takes_its_values() {
     let Some(library) = library("libjemalloc.so.2") else {
-        return skipped("jemalloc is not installed");
+        return report_skip("jemalloc is not installed");
     };
     let shown = |value: &str| {
         let setting = format!("stats_print:true,mutex_max_spin:{value}");
@@ -166,7 +166,7 @@ fn jemalloc_takes_its_values() {
     let first = shown("1");
     let is_old = ["Version: \"5.0", "Version: \"5.1", "Version: \"5.2"];
     if is_old.iter().any(|version| first.contains(version)) {
-        return skipped("jemalloc is older than 5.3");
+        return report_skip("jemalloc is older than 5.3");
     }
     for row in advice("jemalloc") {
         for value in values(&row) {
@@ -183,7 +183,7 @@ fn jemalloc_takes_its_values() {
 fn glibc_takes_its_values() {
     let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
     let Some(loader) = loaders.into_iter().find(|path| Path::new(path).exists()) else {
-        return skipped("no glibc");
+        return report_skip("no glibc");
     };
     for row in advice("glibc_adaptive") {
         let name = row["setting"].as_str().unwrap();
@@ -193,9 +193,9 @@ fn glibc_takes_its_values() {
                 .env("GLIBC_TUNABLES", format!("{name}={value}"))
                 .output()
                 .unwrap();
-            let (out, _) = texts(&output);
+            let (out, _) = decode_output(&output);
             let Some(line) = out.lines().find(|line| line.starts_with(name)) else {
-                return skipped("the loader does not list this setting");
+                return report_skip("the loader does not list this setting");
             };
             assert!(line.starts_with(&format!("{name}: {value} (")), "{line}");
         }
@@ -206,7 +206,7 @@ fn glibc_takes_its_values() {
 fn databases_take_their_values() {
     for (server, algorithm) in [("mysqld", "innodb_8"), ("mariadbd", "mariadb_srw")] {
         if !has_program(server) {
-            skipped(&format!("{server} is not installed"));
+            report_skip(&format!("{server} is not installed"));
             continue;
         }
         for row in advice(algorithm) {
@@ -217,7 +217,7 @@ fn databases_take_their_values() {
                     .args(["--no-defaults", &setting, "--verbose", "--help"])
                     .output()
                     .unwrap();
-                let (out, err) = texts(&output);
+                let (out, err) = decode_output(&output);
                 let line = out.lines().find(|line| line.starts_with(&name));
                 let taken = line.is_some_and(|line| line.ends_with(&format!(" {value}")));
                 assert!(taken, "{server} {setting}: {line:?} {err}");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{self, Running, go_settings, has_program, json, root, skipped};
+use crate::support::{self, Running, go_settings, has_program, report_skip, root, run_for_json};
 
 /// How long programs run at first, s: enough for hundreds of samples of a thread
 /// that gets half of a CPU.
@@ -20,7 +20,7 @@ const MAX_SECONDS: f64 = 600.0;
 /// `None`, with a message, if the compiler is missing.
 fn compiled(folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
     if !has_program(compiler[0]) {
-        skipped(&format!("{} is not installed", compiler[0]));
+        report_skip(&format!("{} is not installed", compiler[0]));
         return None;
     }
     let program = folder.join("program");
@@ -35,7 +35,7 @@ fn compiled(folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
         .unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() && words.contains("omp.h") {
-        skipped("the compiler has no OpenMP");
+        report_skip("the compiler has no OpenMP");
         return None;
     }
     assert!(output.status.success(), "{words}");
@@ -65,7 +65,7 @@ fn attach_until(enough: u64, command: &[&str]) -> Value {
     let look = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
     look_for(enough, |seconds| {
         let last = seconds.to_string();
-        support::json_in_session(&[&look[..], command, &[&last]].concat())
+        support::run_for_json_in_session(&[&look[..], command, &[&last]].concat())
     })
 }
 
@@ -112,10 +112,10 @@ fn check_spins(record: &Value, kinds: &[&str], algorithm: &str) {
 
 /// May perf events sample programs here?
 fn can_sample() -> bool {
-    let record = json(&["--format", "json", "spin", "attach", "--", "true"]);
+    let record = run_for_json(&["--format", "json", "spin", "attach", "--", "true"]);
     let is_seen = record["event"] != "proc";
     if !is_seen {
-        skipped(&format!("no perf events here: {}", record["notes"]));
+        report_skip(&format!("no perf events here: {}", record["notes"]));
     }
     is_seen
 }
@@ -182,7 +182,7 @@ fn code_that_a_jvm_makes_is_seen() {
     }
     for program in ["java", "javac"] {
         if !has_program(program) {
-            return skipped(&format!("{program} is not installed"));
+            return report_skip(&format!("{program} is not installed"));
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +268,7 @@ fn check_threads_at(
     };
     let program = program.to_str().unwrap();
     let look = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
-    let record = json(&[&look[..], &[program, "all", "0.25"]].concat());
+    let record = run_for_json(&[&look[..], &[program, "all", "0.25"]].concat());
     let threads = record["threads"].as_array().unwrap();
     // Main only starts them.
     let seen = threads.iter().filter(|one| one["name"] != "program");
@@ -319,7 +319,7 @@ fn a_place_that_yields_is_the_function_that_asks_for_it() {
         };
         let record = attach(&[program.to_str().unwrap(), "yield"]);
         if record["notes"].to_string().contains("not seen") {
-            return skipped("what the kernel does is hidden from this user");
+            return report_skip("what the kernel does is hidden from this user");
         }
         assert!(share(&record) > 0.65, "{record:#}");
         let place = &record["places"][0];
@@ -374,7 +374,7 @@ fn a_java_lock_without_a_hint_is_seen() {
     }
     for program in ["java", "javac"] {
         if !has_program(program) {
-            return skipped(&format!("{program} is not installed"));
+            return report_skip(&format!("{program} is not installed"));
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -400,7 +400,7 @@ fn a_java_lock_without_a_hint_is_seen() {
         let look = ["--format", "json", "spin", "attach", "--pid", &pid];
         let record = look_for(MIN_SAMPLES, |seconds| {
             let time = format!("{seconds}s");
-            json(&[&look[..], &["--hz", "3989", "--for", &time]].concat())
+            run_for_json(&[&look[..], &["--hz", "3989", "--for", &time]].concat())
         });
         // Four threads share one lock, and its owner sleeps.
         assert!(share(&record) > 0.5, "{how}: {record:#}");
@@ -426,7 +426,7 @@ fn a_process_is_looked_at_and_left_alone() {
     let pid = running.id();
     let record = look_for(MIN_SAMPLES, |seconds| {
         let time = format!("{seconds}s");
-        json(&[
+        run_for_json(&[
             "--format", "json", "spin", "attach", "--for", &time, "--pid", &pid,
         ])
     });
@@ -449,7 +449,7 @@ fn a_process_is_looked_at_and_left_alone() {
         let mut short = short;
         short.0.wait().unwrap()
     });
-    let record = json(&look);
+    let record = run_for_json(&look);
     assert!(ended.join().unwrap().success());
     assert!(record["wall_s"].as_f64().unwrap() < 15.0);
 }
@@ -465,7 +465,7 @@ fn cpu_time_alone_is_reported_as_such() {
         "--format", "json", "spin", "attach", "--event", "proc", "--",
     ];
     arguments.extend(command);
-    let record = json(&arguments);
+    let record = run_for_json(&arguments);
     assert_eq!(record["event"], "proc");
     for unknown in ["shares", "spin_share", "pauses_per_s"] {
         assert_eq!(record[unknown], Value::Null, "{unknown}");
@@ -484,7 +484,7 @@ fn a_gate_fails_by_status_1() {
     let output = support::run(&["spin", "attach", "--", "false"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     if cfg!(not(target_arch = "x86_64")) {
-        return skipped("the program that spins is written for x86-64");
+        return report_skip("the program that spins is written for x86-64");
     }
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = spin_lock(folder.path()) else {
@@ -502,7 +502,7 @@ fn a_gate_fails_by_status_1() {
         &seconds,
     ];
     let output = support::run(&gate);
-    let (_, err) = support::texts(&output);
+    let (_, err) = support::decode_output(&output);
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("--max-spin 1.0 %"), "{err}");
 }

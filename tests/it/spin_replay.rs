@@ -4,11 +4,11 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support::{self, words};
+use crate::support::{self, split_words};
 
 fn replay(line: &str) -> Output {
-    let start = words("--store none --format json spin replay");
-    support::run(&[&start[..], &words(line)].concat())
+    let start = split_words("--store none --format json spin replay");
+    support::run(&[&start[..], &split_words(line)].concat())
 }
 
 /// For real: counts are exact whatever the noise, and of two delays the one that misses a look
@@ -18,10 +18,10 @@ fn a_real_waiter_is_late_as_predicted() {
     for _ in 0..3 {
         let cell = "--pause-ns 43 --cpu-count 24 --delays 2ms,5ms --items 4 --repeat 1";
         let output = replay(cell);
-        let (out, err) = support::texts(&output);
+        let (out, err) = support::decode_output(&output);
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(2), "{err}");
-            return support::skipped(err.trim());
+            return support::report_skip(err.trim());
         }
         let record: Value = serde_json::from_str(&out).unwrap();
         let cells = record["algorithms"][0]["cells"].as_array().unwrap();
@@ -35,7 +35,7 @@ fn a_real_waiter_is_late_as_predicted() {
         assert!(late(missed) > 2.0 * late(seen), "{missed} {seen}");
         return;
     }
-    support::skipped("other programs disturbed all items, three times");
+    support::report_skip("other programs disturbed all items, three times");
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn threads_contend_and_all_get_the_lock() {
     let algorithms = "--algorithm rust_std_mutex --algorithm futex";
     let contend = format!("--experiment contend {algorithms} --threads 2,3 --repeat 1");
     let output = replay(&contend);
-    let (out, err) = support::texts(&output);
+    let (out, err) = support::decode_output(&output);
     if !output.status.success() {
-        return support::skipped(err.trim());
+        return support::report_skip(err.trim());
     }
     let record: Value = serde_json::from_str(&out).unwrap();
     for of in record["algorithms"].as_array().unwrap() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::{self, words};
+use crate::support::{self, split_words};
 
 /// An ELF file of a machine with one stretch of code, at 0x1000.
 fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
@@ -83,7 +83,7 @@ fn folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
 fn loops_are_reported_with_their_gaps() {
     let folder = folder_with("waits", &elf(62, &WAITS));
     let output = run_in_folder(folder.path(), &["waits"]);
-    let (text, errors) = support::texts(&output);
+    let (text, errors) = support::decode_output(&output);
     assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""));
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
@@ -97,7 +97,7 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
     let folder = folder_with("waits", &elf(62, &WAITS));
     let scan = |arguments: &[&str]| {
         let output = run_in_folder(folder.path(), &[arguments, &["waits"]].concat());
-        let (text, _) = support::texts(&output);
+        let (text, _) = support::decode_output(&output);
         // Line breaks do not matter.
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code(), words.join(" "))
@@ -116,7 +116,7 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
         text.contains("The blind gap of 1 loop is unknown"),
         "{text}"
     );
-    let unknown = words("--max-blind-gap 1us --chip broadwell --unknown fail");
+    let unknown = split_words("--max-blind-gap 1us --chip broadwell --unknown fail");
     let (status, text) = scan(&unknown);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("0x1021 (not known from the code)"), "{text}");
@@ -136,8 +136,8 @@ fn a_deadline_is_not_priced_as_a_pause() {
     let folder = folder_with("tpause", &elf(62, &code));
     let scan = |unknown: &str| {
         let line = format!("--max-blind-gap 100ns --unknown {unknown} --chip skylake-sp tpause");
-        let output = run_in_folder(folder.path(), &words(&line));
-        let (text, _) = support::texts(&output);
+        let output = run_in_folder(folder.path(), &split_words(&line));
+        let (text, _) = support::decode_output(&output);
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code(), words.join(" "))
     };
@@ -198,7 +198,7 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
     let all = ["folder", "gone", "script", "short", "waits"];
     let arguments = [&["--format", "json"][..], &all].concat();
     let output = run_in_folder(folder.path(), &arguments);
-    let (text, errors) = support::texts(&output);
+    let (text, errors) = support::decode_output(&output);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let record: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(record["loops"].as_array().unwrap().len(), 3);
@@ -215,7 +215,7 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
         assert!(errors.contains(words), "{errors}");
     }
     // A loop beyond the limit fails all the same; files without any are refused.
-    let limit = words("--chip skylake-sp --max-blind-gap 1us script waits");
+    let limit = split_words("--chip skylake-sp --max-blind-gap 1us script waits");
     assert_eq!(run_in_folder(folder.path(), &limit).status.code(), Some(1));
     check_refusal(
         &run_in_folder(folder.path(), &["script", "short"]),
@@ -225,7 +225,7 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
 
 #[track_caller]
 fn check_refusal(output: &Output, words: &str) {
-    let (text, errors) = support::texts(output);
+    let (text, errors) = support::decode_output(output);
     assert_eq!(
         (output.status.code(), text.as_str()),
         (Some(2), ""),
@@ -246,12 +246,12 @@ fn compiled_programs_are_read() {
         .current_dir(folder.path())
         .output();
     let Some(compiled) = compiled.ok().filter(|output| output.status.success()) else {
-        support::skipped("no C compiler");
+        support::report_skip("no C compiler");
         return;
     };
     drop(compiled);
     if !cfg!(target_arch = "x86_64") {
-        support::skipped("its names are held against x86");
+        support::report_skip("its names are held against x86");
         return;
     }
     let output = run_in_folder(folder.path(), &["--format", "json", "--here", "waits"]);

@@ -11,7 +11,7 @@ use pinwise_sched::live::{Live, Watching};
 use pinwise_sched::{Event, EventKind, LeaveReason, Tier};
 use pinwise_topology::Topology;
 
-use crate::support::{json, run, texts};
+use crate::support::{decode_output, run, run_for_json};
 
 /// A machine of 4 cores with two CPUs each below two caches: two threads share
 /// a core while one idles, a third wanders.
@@ -148,7 +148,7 @@ fn server() -> TopRecord {
 fn one_frame_is_printed_as_json() {
     let pid = std::process::id();
     let own = pid.to_string();
-    let frame = json(&[
+    let frame = run_for_json(&[
         "top",
         "--once",
         "--format",
@@ -178,7 +178,7 @@ fn one_frame_is_printed_as_json() {
 #[test]
 fn one_frame_is_printed_as_text() {
     let output = run(&["top", "--once", "--interval", "200ms"]);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(out.starts_with("pinwise top"), "{out}");
     assert!(out.contains("migrations/s"), "{out}");

@@ -9,7 +9,9 @@ use std::path::Path;
 use pinwise_sched::import::{Facts, Import, ImportError, Imported, TraceSubject};
 use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
-use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts, words};
+use crate::support::{
+    decode_output, has_program, pinwise, read_recorded_trace as file, report_skip, run, split_words,
+};
 
 struct Trace {
     facts: Facts,
@@ -244,7 +246,7 @@ fn files_that_cannot_be_used_are_reported_in_one_line() {
 #[test]
 fn a_full_disk_under_an_export_is_reported() {
     if !Path::new("/dev/full").exists() {
-        return skipped("no /dev/full here");
+        return report_skip("no /dev/full here");
     }
     let folder = tempfile::tempdir().unwrap();
     let good = folder.path().join("good");
@@ -257,7 +259,7 @@ fn a_full_disk_under_an_export_is_reported() {
 fn check_refused(path: &Path, options: &[&str], part: &str) {
     let path = path.to_str().unwrap();
     let output = run(&[&["trace", "import", path], options].concat());
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{path}: {err}");
     assert!(err.contains(part), "{path} {options:?}: {err}");
     let errors = err.lines().filter(|line| line.starts_with("error:"));
@@ -323,7 +325,7 @@ fn imported_traces_are_exported() {
         .args(["--export", &format!("perfetto:{}", perfetto.display())])
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(record["schema"], "pinwise.trace/1");
@@ -345,7 +347,7 @@ fn imported_traces_are_exported() {
         .args(["record", "show", id, "--format", "csv"])
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let slices = record["timeline"]["packed"]["count"].as_u64().unwrap();
     assert_eq!(out.lines().count() as u64, slices + 1);
@@ -357,7 +359,7 @@ fn imported_traces_are_exported() {
         .args(["record", "show", id, "--format", "markdown"])
         .output()
         .unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         err.contains("is a trace: --format text, json, html, or csv"),
@@ -369,7 +371,7 @@ fn imported_traces_are_exported() {
 #[test]
 fn perf_and_pinwise_count_the_same_here() {
     if !has_program("perf") {
-        return skipped("perf is not installed");
+        return report_skip("perf is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
@@ -381,16 +383,16 @@ fn perf_and_pinwise_count_the_same_here() {
             .output()
             .unwrap()
     };
-    let recorded = perf(&words(
+    let recorded = perf(&split_words(
         "sched record -o perf.data -- perf bench sched pipe -l 500",
     ));
     if !recorded.status.success() {
-        let (_, err) = texts(&recorded);
+        let (_, err) = decode_output(&recorded);
         let last = err.lines().last().unwrap_or("").to_owned();
-        return skipped(&format!("perf sched record is not permitted: {last}"));
+        return report_skip(&format!("perf sched record is not permitted: {last}"));
     }
     let script = perf(&["script", "-i", "perf.data", "-F", "event,trace"]);
-    let (out, _) = texts(&script);
+    let (out, _) = decode_output(&script);
     let all = out
         .lines()
         .filter(|line| line.contains("sched:sched_switch:"));

@@ -14,7 +14,7 @@ use pinwise_topology::{CpuSet, Topology};
 use crate::support;
 
 fn text(name: &str) -> String {
-    let content = support::recorded_trace(&format!("2s2c2t-{name}.txt"));
+    let content = support::read_recorded_trace(&format!("2s2c2t-{name}.txt"));
     String::from_utf8(content).unwrap()
 }
 

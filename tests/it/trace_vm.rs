@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use crate::support::skipped;
+use crate::support::report_skip;
 use crate::vm;
 
 /// What is traced: tier, case.
@@ -100,7 +100,7 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     let judged = RecordsByCase::read(&out);
     for (tier, case, record) in &judged.0 {
         if record.is_null() {
-            skipped(&format!("tier {tier} is not available in the guest"));
+            report_skip(&format!("tier {tier} is not available in the guest"));
         } else if case != "memory" {
             check_shape(record, tier, case, case_named(case).2);
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{PATIENCE, has_program, pinwise, skipped, texts};
+use crate::support::{PATIENCE, decode_output, has_program, pinwise, report_skip};
 
 /// Makes code at run time, says `ready`, and executes it for half a second, or for ever. Depending
 /// on its first argument it names that code in a list, at once or when it ends, or in a dump, hides
@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
 /// The program in a folder; `None`, with a message, if there is no compiler.
 fn program(folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
-        skipped("no C compiler (cc)");
+        report_skip("no C compiler (cc)");
         return None;
     }
     let (source, program) = (folder.join("makes.c"), folder.join("makes"));
@@ -103,7 +103,7 @@ fn program(folder: &Path) -> Option<PathBuf> {
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
     let output = compiler.output().unwrap();
-    assert!(output.status.success(), "{}", texts(&output).1);
+    assert!(output.status.success(), "{}", decode_output(&output).1);
     Some(program)
 }
 
@@ -171,7 +171,7 @@ fn a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for() {
     let pid = hostile.0.id().to_string();
     let record = profiled(folder.path(), &["--pid", &pid, "--for", "300ms"]);
     if record["event"] == "proc" {
-        return skipped(&format!("no samples here: {}", record["notes"]));
+        return report_skip(&format!("no samples here: {}", record["notes"]));
     }
     let notes = record["notes"].to_string();
     assert!(notes.contains("it is not a regular file"), "{notes}");
@@ -191,7 +191,7 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
             let _ = std::fs::remove_file(left);
         }
         if record["event"] == "proc" {
-            return skipped(&format!("no samples here: {}", record["notes"]));
+            return report_skip(&format!("no samples here: {}", record["notes"]));
         }
         assert!(
             share(&record, "made_at_run_time") > 0.5,
@@ -203,7 +203,7 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
 #[test]
 fn functions_of_node_have_the_names_of_its_dump() {
     if !has_program("node") {
-        return skipped("no node");
+        return report_skip("no node");
     }
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
@@ -213,7 +213,7 @@ fn functions_of_node_have_the_names_of_its_dump() {
     let command = format!("cd {} && exec node --perf-prof sum.js", here.display());
     let record = profiled(here, &["--", "sh", "-c", &command]);
     if record["event"] == "proc" {
-        return skipped(&format!("no samples here: {}", record["notes"]));
+        return report_skip(&format!("no samples here: {}", record["notes"]));
     }
     assert!(share(&record, "hotSum") > 0.4, "{record:#}");
 }
@@ -227,7 +227,7 @@ fn system_call(pid: u32) -> Option<i64> {
 #[test]
 fn a_second_signal_ends_pinwise_wherever_it_is() {
     if system_call(std::process::id()).is_none() && !Path::new("/proc/self/syscall").exists() {
-        return skipped("the kernel does not show system calls (/proc/PID/syscall)");
+        return report_skip("the kernel does not show system calls (/proc/PID/syscall)");
     }
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let folder = tempfile::tempdir().unwrap();

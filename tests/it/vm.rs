@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::support::{has_program, root, skipped, texts};
+use crate::support::{decode_output, has_program, report_skip, root};
 
 /// What `run.sh` needs, and the packages that have it.
 const NEEDED: [(&str, &str); 7] = [
@@ -27,7 +27,7 @@ pub(crate) fn run(memory_mib: u32, script: &str) -> Option<(String, String)> {
 pub(crate) fn run_with(options: &[&str], script: &str) -> Option<(String, String)> {
     let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
     if let Some((program, package)) = missing {
-        skipped(&format!("{program} is missing ({package})"));
+        report_skip(&format!("{program} is missing ({package})"));
         return None;
     }
     let output = Command::new(root().join("tests/env/vm/run.sh"))
@@ -39,12 +39,12 @@ pub(crate) fn run_with(options: &[&str], script: &str) -> Option<(String, String
         .args(["busybox", "sh", "-c", script, "pinwise"])
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     match output.status.code() {
         Some(0) => Some((out, err)),
         // No kernel is available, or it died three times under emulation.
         Some(125) => {
-            skipped(err.trim().lines().last().unwrap_or_default());
+            report_skip(err.trim().lines().last().unwrap_or_default());
             None
         }
         code => panic!("{code:?}: {err}\n{out}"),

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::{self, json, run, texts};
+use crate::support::{self, decode_output, run, run_for_json};
 
 mod corpus;
 
@@ -385,7 +385,7 @@ fn replay_names_cpus_by_their_numbers() {
         format!("{},{}\n", numbers[cpu], figures.join(","))
     };
     let rows: String = (0..6).map(row).collect();
-    let (text, _) = texts(&replayed(&format!(",0,2,4,32,34,36\n{rows}"), &[]));
+    let (text, _) = decode_output(&replayed(&format!(",0,2,4,32,34,36\n{rows}"), &[]));
     assert!(text.starts_with("Wiring of 6 CPUs"), "{text}");
     assert!(
         text.contains("3 groups of 2 CPUs: CPUs 0,32  2,34  4,36;"),
@@ -399,7 +399,7 @@ fn infer_prints_levels() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.csv");
     std::fs::write(&path, matrix.to_csv()).unwrap();
-    let record = json(&[
+    let record = run_for_json(&[
         "topology",
         "infer",
         path.to_str().unwrap(),
@@ -413,7 +413,7 @@ fn infer_prints_levels() {
         record["levels"][1]["groups"],
         serde_json::json!(["0-7", "8-15"])
     );
-    let (text, _) = texts(&replayed(&matrix.to_csv(), &[]));
+    let (text, _) = decode_output(&replayed(&matrix.to_csv(), &[]));
     assert!(
         text.contains("SMT siblings") && text.contains("0-7  8-15"),
         "{text}"
@@ -423,7 +423,7 @@ fn infer_prints_levels() {
         "{text}"
     );
     let flat = machine(16, &[], 40.0, 0.02, 1).to_csv();
-    let (text, _) = texts(&replayed(&flat, &[]));
+    let (text, _) = decode_output(&replayed(&flat, &[]));
     assert!(text.contains("all CPUs are equally far apart"), "{text}");
 }
 

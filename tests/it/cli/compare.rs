@@ -152,7 +152,7 @@ fn two_arms_without_findings_take_at_most_twelve_lines() {
             let places = "--place os-default --place cpu:0 --budget 30s";
             let line = format!("compare --machine sim:{machine}.toml --seed 1 {places} -- prog");
             let output = stage.command(&line).env("COLUMNS", columns).output();
-            let (out, _) = crate::support::texts(&output.unwrap());
+            let (out, _) = crate::support::decode_output(&output.unwrap());
             assert!(!out.contains("Findings"), "{out}");
             assert!((8..=12).contains(&out.lines().count()), "{columns}: {out}");
         }

@@ -1,7 +1,7 @@
 //! `--help`: whole, within 80 columns, with examples at the end.
 
 use super::{Stage, WIDTH};
-use crate::support::{has_program, skipped};
+use crate::support::{has_program, report_skip};
 
 // Each command's help is in docs/cli.md, which a test compares.
 #[test]
@@ -32,7 +32,7 @@ fn fish_completes_the_value_of_an_option_before_the_command() {
     // Without fish as well: the replaced part of its script is present.
     assert!(script.contains("-- $before 2>/dev/null"));
     if !has_program("fish") {
-        return skipped("there is no fish");
+        return report_skip("there is no fish");
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pinwise.fish");
@@ -45,7 +45,7 @@ fn fish_completes_the_value_of_an_option_before_the_command() {
             .env("HOME", folder.path())
             .output()
             .unwrap();
-        crate::support::texts(&output).0
+        crate::support::decode_output(&output).0
     };
     assert!(complete("pinwise --color ").contains("always\t"));
     assert!(complete("pinwise --color always com").contains("compare\t"));

@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::Stage;
-use crate::support::{root, texts};
+use crate::support::{decode_output, root};
 
 #[test]
 fn words_of_hyperfine_keep_their_meaning_or_are_refused() {
@@ -37,7 +37,7 @@ fn meaning(stage: &Stage, line: &str) -> String {
     let own = "compare --machine sim:same.toml --store none --quiet --seed 1 --format json";
     let line = line.replacen("$ hyperfine", own, 1);
     let output = stage.command(&line).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     if output.status.code() == Some(2) {
         assert_eq!(out, "", "{line}");
         return err.trim_end().to_owned();

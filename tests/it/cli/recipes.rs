@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Stage;
-use crate::support::skipped;
+use crate::support::report_skip;
 
 /// A recipe that needs nothing but a shell, and does next to nothing.
 const TINY: &str = r#"name = "tiny"
@@ -45,7 +45,7 @@ fn stage() -> Stage {
 fn run(stage: &Stage, line: &str) -> (String, String, i32) {
     let tmp = stage.folder.path().join("tmp");
     let output = stage.command(line).env("TMPDIR", &tmp).output().unwrap();
-    let (out, err) = crate::support::texts(&output);
+    let (out, err) = crate::support::decode_output(&output);
     assert_eq!(
         list_left_files(&tmp),
         Vec::<PathBuf>::new(),
@@ -227,11 +227,11 @@ fn the_recipes_that_pinwise_brings_run_here() {
         let name = recipe["name"].as_str().unwrap();
         if recipe["available"] != true {
             let missing = &recipe["missing"][0]["program"];
-            skipped(&format!("{name}: no {missing}"));
+            report_skip(&format!("{name}: no {missing}"));
             continue;
         }
         if name == "redis-net" && !may_make_networks() {
-            skipped("redis-net: this system refuses network namespaces");
+            report_skip("redis-net: this system refuses network namespaces");
             continue;
         }
         let line = format!(

@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::{Ran, Stage};
-use crate::support::{Running, cpus_of, root};
+use crate::support::{Running, read_allowed_cpus, root};
 
 /// A test for each table.
 macro_rules! tables {
@@ -48,7 +48,9 @@ fn check_table(name: &str) {
     prepare(&stage, preparation);
     let before = state(&stage);
     let sleeper = cases.contains("$PID").then(Running::sleeper);
-    let cpus = sleeper.as_ref().map(|sleeper| cpus_of(sleeper.id()));
+    let cpus = sleeper
+        .as_ref()
+        .map(|sleeper| read_allowed_cpus(sleeper.id()));
     let said = |case: &str| {
         let (line, expected) = case.split_once('\n').unwrap();
         let id = sleeper.as_ref().map(Running::id);
@@ -65,7 +67,7 @@ fn check_table(name: &str) {
     };
     let said: Vec<String> = cases.split("\n\n").map(said).collect();
     assert_eq!(state(&stage), before);
-    assert_eq!(sleeper.map(|sleeper| cpus_of(sleeper.id())), cpus);
+    assert_eq!(sleeper.map(|sleeper| read_allowed_cpus(sleeper.id())), cpus);
     let found = format!("{preparation}\n\n{}\n", said.join("\n\n"));
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::write(&file, found).unwrap();

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use super::Stage;
-use crate::support::{has_program, root, skipped};
+use crate::support::{has_program, report_skip, root};
 
 const LINE: &str =
     "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
@@ -87,7 +87,7 @@ fn the_doctor_tells_evidence_weight_and_fix() {
 /// What these arguments print on a terminal; `None`, with a message, if no terminal can be made.
 fn shown_on_terminal(stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
     if !has_program("script") || !has_program("stty") {
-        skipped("script and stty, which make a terminal, are not there");
+        report_skip("script and stty, which make a terminal, are not there");
         return None;
     }
     let program = env!("CARGO_BIN_EXE_pinwise");
@@ -162,7 +162,7 @@ fn steps_are_logged_on_demand() {
     let logged = |options: &str, level: &str| {
         let mut command = stage.command(&format!("{LINE} {options} -- prog"));
         let output = command.env("PINWISE_LOG", level).output().unwrap();
-        let (out, err) = crate::support::texts(&output);
+        let (out, err) = crate::support::decode_output(&output);
         (out, err, output.status.code())
     };
     let (silent, nothing, _) = logged("", "");

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use super::quick::quick;
 use super::{blocks, list_pages_with_examples};
-use crate::support::{copy_program, heed_signals, recorded_trace, root, texts};
+use crate::support::{copy_program, decode_output, read_recorded_trace, reset_signals, root};
 
 /// The folders of programs on a minimal system.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
@@ -123,7 +123,7 @@ impl Stage {
         )
         .unwrap();
         for (name, recorded) in [("perf.data", "sched.data"), ("trace.txt", "plain.txt")] {
-            std::fs::write(stage.path(name), recorded_trace(recorded)).unwrap();
+            std::fs::write(stage.path(name), read_recorded_trace(recorded)).unwrap();
         }
         std::fs::copy(stage.path("machine.xml"), stage.path("server.xml")).unwrap();
         for name in ["before", "after"] {
@@ -162,7 +162,7 @@ impl Stage {
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
-        heed_signals(&mut command);
+        reset_signals(&mut command);
         command
     }
 
@@ -271,7 +271,7 @@ impl Stage {
     pub(super) fn run(&self, line: &str) -> String {
         let words = shell_words::split(line).unwrap();
         let output = self.pinwise().args(&words[1..]).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         // A user who is not root may be refused what needs that, with a message.
         let is_refused = self.user.is_some() && output.status.code() == Some(2);
         let said = err.to_lowercase();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{self, PATIENCE, has_program, root, skipped, texts};
+use crate::support::{self, PATIENCE, decode_output, has_program, report_skip, root};
 
 /// What kills a node's processes takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Cluster {
         for program in ["munged", "slurmctld", "slurmd", "sbatch", "unshare"] {
             let found = has_program(program) || Path::new("/usr/sbin").join(program).exists();
             if !found {
-                skipped(&format!(
+                report_skip(&format!(
                     "{program} is not installed (apt: slurm-wlm, munge)"
                 ));
                 return None;
@@ -51,9 +51,9 @@ impl Cluster {
             .env("SLURM_OWNER", std::process::id().to_string())
             .output()
             .unwrap();
-        assert!(up.status.success(), "{:?}", texts(&up));
+        assert!(up.status.success(), "{:?}", decode_output(&up));
         if space(&cluster.daemon("n1")) == space("self") {
-            skipped("there are no namespaces here, so nodes cannot be distinguished");
+            report_skip("there are no namespaces here, so nodes cannot be distinguished");
             return None;
         }
         Some(cluster)
@@ -95,7 +95,7 @@ impl Cluster {
     #[track_caller]
     pub(super) fn pinwise(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
         out
     }
@@ -104,7 +104,7 @@ impl Cluster {
     #[track_caller]
     pub(super) fn refusal(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
         err
     }
@@ -124,7 +124,7 @@ impl Cluster {
             .env("SLURM_CONF", self.dir().join("slurm.conf"))
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{program} {arguments:?}: {err}");
         out
     }
@@ -213,7 +213,7 @@ impl Cluster {
     /// Starts a node whose slurmd was killed.
     pub(super) fn start_node(&self, node: &str) {
         let started = self.script("up.sh").arg(node).output().unwrap();
-        assert!(started.status.success(), "{:?}", texts(&started));
+        assert!(started.status.success(), "{:?}", decode_output(&started));
     }
 
     /// Ends the controller.
@@ -229,7 +229,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         let down = self.script("down.sh").output();
         if std::thread::panicking() {
-            eprintln!("{:?}", down.map(|output| texts(&output)));
+            eprintln!("{:?}", down.map(|output| decode_output(&output)));
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use super::{masks, one_of_two, read, run};
-use crate::support::{Running, texts};
+use crate::support::{Running, decode_output};
 
 /// Runs pinwise, which must refuse in one line with these words.
 #[track_caller]
 fn check_refusal(arguments: &[&str], part: &str) {
     let folder = tempfile::tempdir().unwrap();
     let output = run(&folder.path().join("store.db"), arguments);
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
     assert_eq!(err.lines().count(), 1, "{arguments:?}: {err}");
     assert!(err.contains(part), "{arguments:?}: {err}");
@@ -18,7 +18,7 @@ fn check_refusal(arguments: &[&str], part: &str) {
 
 #[test]
 fn processes_that_cannot_be_placed_are_refused() {
-    let service = Running::sleeper();
+    let service = Running::start_sleep();
     let (pid, before) = (service.id(), masks(&service.id()));
     let apply = |more: &[&str], part: &str| check_refusal(&[&["apply"], more].concat(), part);
     if !Path::new("/sys/devices/system/node/node1").exists() {
@@ -47,7 +47,7 @@ fn processes_that_cannot_be_placed_are_refused() {
 
 #[test]
 fn a_missing_figure_ends_the_measurement() {
-    let service = Running::sleeper();
+    let service = Running::start_sleep();
     let (pid, before) = (service.id(), masks(&service.id()));
     let Some(cpu) = one_of_two() else { return };
     let place = format!("cpu:{cpu}");

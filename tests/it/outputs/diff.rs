@@ -6,7 +6,7 @@ use pinwise_record::{Contradiction, LevelName, TopologyDiff, TopologyRecord, rea
 use pinwise_topology::Topology;
 
 use super::fixture::{self, Machine};
-use crate::support::{pinwise, root, texts};
+use crate::support::{decode_output, pinwise, root};
 
 fn diff_records(a: &TopologyRecord, b: &TopologyRecord) -> TopologyDiff {
     TopologyDiff::between(["a", "b"], a, b)
@@ -190,7 +190,7 @@ impl Desk {
             .current_dir(self.folder.path())
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code().unwrap())
     }
 }

@@ -1,7 +1,7 @@
 //! Machines with made-up measurements, as probes would have found them: packed records of
 //! `tests/data/measured`, which follow the types as those of `tests/data/records` do.
 
-use crate::support::unpacked;
+use crate::support::unpack;
 use pinwise_record::{TopologyRecord, read};
 use pinwise_topology::Topology;
 
@@ -12,7 +12,7 @@ pub(crate) struct Machine {
 }
 
 fn machine(name: &str) -> Machine {
-    let text = unpacked(&format!("measured/{name}.json.xz"));
+    let text = unpack(&format!("measured/{name}.json.xz"));
     let record: TopologyRecord = read(std::str::from_utf8(&text).unwrap()).unwrap();
     let topology = record.to_topology();
     Machine { topology, record }

@@ -8,7 +8,7 @@ use pinwise_topology::{Capture, CpuSet, Topology};
 use roxmltree::{Document, ParsingOptions};
 
 use super::fixture;
-use crate::support::{has_program, json, root, run, skipped, texts};
+use crate::support::{decode_output, has_program, report_skip, root, run, run_for_json};
 
 const SYNTHETIC: [&str; 10] = [
     "pu:1",
@@ -143,7 +143,7 @@ fn memory_attributes_are_read_again_and_known_to_hwloc() {
         .arg(&file.path)
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     for line in [
         "= 22500 from cpuset 0x00000001",
         "= 90000 from cpuset 0x00000001",
@@ -193,7 +193,7 @@ impl File {
             .env("HWLOC_XML_VERBOSE", "1")
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{tool} {arguments:?}: {err}");
         assert_eq!(err, "", "{tool} {arguments:?}");
         out
@@ -209,7 +209,7 @@ impl File {
 fn has_hwloc() -> bool {
     let is_there = has_program("lstopo-no-graphics") && has_program("hwloc-calc");
     if !is_there {
-        skipped("lstopo-no-graphics (hwloc-nox) is not installed");
+        report_skip("lstopo-no-graphics (hwloc-nox) is not installed");
     }
     is_there
 }
@@ -395,15 +395,15 @@ fn the_file_comes_from_the_command_line() {
         "sim:package:2 [numa(memory=1GB)] l3:2 core:2 pu:2",
     ];
     let format = |name| [&machine[..], &["topology", "--format", name]].concat();
-    let file = File::new(&texts(&run(&format("xml"))).0);
-    let read = json(&[
+    let file = File::new(&decode_output(&run(&format("xml"))).0);
+    let read = run_for_json(&[
         "topology",
         "--from",
         file.path.to_str().unwrap(),
         "--format",
         "json",
     ]);
-    let own = json(&format("json"));
+    let own = run_for_json(&format("json"));
     for key in [
         "counts",
         "shape_hash",

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::{Stage, number};
-use crate::support::{has_program, skipped, words};
+use crate::support::{has_program, report_skip, split_words};
 
 /// One thread computes while the other waits for it at a barrier.
 const BARRIERS: &str = r"
@@ -38,7 +38,7 @@ fn parts(attribution: &Value, name: &str) -> f64 {
 #[test]
 fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
     if !std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        return skipped("libgomp does not spin on one CPU");
+        return report_skip("libgomp does not spin on one CPU");
     }
     let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("barriers.c"), BARRIERS).unwrap();
@@ -49,7 +49,7 @@ fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
         .stderr(Stdio::null())
         .status();
     if !made.is_ok_and(|status| status.success()) {
-        return skipped("no gcc with -fopenmp");
+        return report_skip("no gcc with -fopenmp");
     }
     for spins in ["GOMP_SPINCOUNT=0", "GOMP_SPINCOUNT=infinite"] {
         stage.json(&["profile", "--", "env", spins, "./barriers"]);
@@ -72,11 +72,11 @@ fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
 #[test]
 fn a_neighbour_makes_a_memory_bound_kernel_wait() {
     if !has_program("taskset") {
-        return skipped("no taskset, which places the neighbour");
+        return report_skip("no taskset, which places the neighbour");
     }
     let Some(stage) = Stage::new() else { return };
     let program = env!("CARGO_BIN_EXE_pinwise");
-    let kernel = words("--store none bench kernel chase --threads 1");
+    let kernel = split_words("--store none bench kernel chase --threads 1");
     let profile = || {
         let command = ["profile", "--place", "cpu:0", "--", program];
         stage.json(&[&command, &kernel[..], &["--work", "10", "--size", "64MiB"]].concat())
@@ -100,7 +100,7 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
     let whole = number(&wall["delta"]["value"]);
     // Others may have been in the way of the first run as much, or more.
     if whole.abs() < 0.2 * number(&wall["before_s"]) {
-        return skipped("other programs slowed both runs alike");
+        return report_skip("other programs slowed both runs alike");
     }
     let neighbours = parts(wall, "waiting") + parts(wall, "memory");
     assert!(neighbours / whole > 0.5, "{wall}");

@@ -1,7 +1,7 @@
 //! Who called what: with and without frame pointers, inlined, behind libraries.
 
 use super::{Stage, number};
-use crate::support::words;
+use crate::support::split_words;
 
 /// Nine functions, each called by the one before, at the bottom of `main` and
 /// of what `qsort` calls.
@@ -70,7 +70,7 @@ fn inlined_functions_have_their_names_and_lines() {
     std::fs::write(stage.path("inlined.c"), INLINED).unwrap();
     let profiled = |debug: &str| {
         stage.run_shell(&format!("cc -O2 {debug} -o inlined inlined.c"));
-        let command = words("profile --store none --folded i.txt -- ./inlined");
+        let command = split_words("profile --store none --folded i.txt -- ./inlined");
         let record = stage.json(&command);
         let folded = std::fs::read_to_string(stage.path("i.txt")).unwrap();
         (record["functions"][0]["name"].clone(), record, folded)

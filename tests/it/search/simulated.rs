@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::Stage;
-use crate::support::{Running, signal, texts, wait_until};
+use crate::support::{Running, decode_output, send_signal, wait_until};
 
 /// Two packages of two caches; four threads want to share a cache, one a core.
 const SHARE: &str = r#"topology = "package:2 l3:2 core:4 pu:2"
@@ -118,7 +118,7 @@ fn files_are_written_and_hold_what_is_printed() {
 fn a_command_that_fails_has_no_winner() {
     let stage = stage();
     let output = stage.run("search --machine sim:share.toml --threads 4 --seed 1 -- broken");
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
     assert!(err.contains("error: ") && err.contains('3'), "{err}");
     assert!(!out.contains("is best"), "{out}");
@@ -179,7 +179,7 @@ fn an_undecided_search_fails_if_a_verdict_is_required() {
     let stage = stage();
     let line = "search --machine sim:share.toml --threads 4 --seed 1 --max-runs 3 --confirm 0 --require-verdict -- prog";
     let output = stage.run(line);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(3), "{out}{err}");
     assert!(err.contains("--resume"), "{err}");
 }
@@ -242,7 +242,7 @@ fn start(stage: &Stage) -> Running {
 fn an_interrupted_search_can_be_resumed() {
     let stage = Stage::new();
     let mut running = start(&stage);
-    signal(running.0.id(), "INT");
+    send_signal(running.0.id(), "INT");
     let status = running.0.wait().unwrap();
     let mut err = String::new();
     running

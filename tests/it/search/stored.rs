@@ -5,7 +5,7 @@ use pinwise_store::Store;
 use serde_json::{Value, json};
 
 use super::{MACHINE, Stage};
-use crate::support::{root, texts};
+use crate::support::{decode_output, root};
 
 impl Stage {
     /// Stores a search of five placements, changed so.
@@ -120,7 +120,7 @@ fn a_removed_machine_description_is_reported() {
     let stage = Stage::new();
     stage.keep(|record| record["host"]["machine_spec"] = json!("sim:gone.toml"));
     let output = stage.run("search predict --place compact");
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(
         err.contains("the machine that was searched") && err.contains("gone.toml"),

@@ -268,7 +268,7 @@ fn another_user_is_refused_even_with_the_secret() {
     assert!(own.starts_with("HTTP/1.1 200 "), "{own}");
     let other = match ask(Some(65534)) {
         Ok(output) => texts(&output).0,
-        Err(error) => return crate::support::skipped(&format!("not root: {error}")),
+        Err(error) => return crate::support::report_skip(&format!("not root: {error}")),
     };
     assert!(other.starts_with("HTTP/1.1 403 "), "{other}");
     assert!(!other.contains(PAGE), "{other}");

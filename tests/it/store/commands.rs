@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 use super::server::{Server, database};
-use crate::support::{PATIENCE, pinwise, texts, wait_until, words};
+use crate::support::{PATIENCE, decode_output, pinwise, split_words, wait_until};
 
 /// A database and a folder.
 struct Stage {
@@ -41,7 +41,7 @@ impl Stage {
     #[track_caller]
     fn print(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{arguments:?}: {err}");
         assert_eq!(err, "", "{arguments:?}");
         out
@@ -56,7 +56,13 @@ impl Stage {
     /// Compares on a simulated machine; the record.
     #[track_caller]
     fn compare(&self) -> Value {
-        let out = self.print(&[&words(SIMULATED)[..], &["sim:core:4 pu:2", "--", "prog"]].concat());
+        let out = self.print(
+            &[
+                &split_words(SIMULATED)[..],
+                &["sim:core:4 pu:2", "--", "prog"],
+            ]
+            .concat(),
+        );
         serde_json::from_str(&out).unwrap()
     }
 
@@ -93,8 +99,8 @@ fn a_store_on_read_only_media_is_read() {
         |arguments: &[&str]| run_with_folder_read_only(folder.path(), &stage.pinwise(arguments));
     let probe = run_with_folder_read_only(folder.path(), &Command::new("true"));
     if !probe.status.success() {
-        let (_, err) = texts(&probe);
-        return crate::support::skipped(&format!("no read-only mount: {}", err.trim()));
+        let (_, err) = decode_output(&probe);
+        return crate::support::report_skip(&format!("no read-only mount: {}", err.trim()));
     }
     let reading: [&[&str]; 3] = [
         &["record", "history"],
@@ -103,13 +109,13 @@ fn a_store_on_read_only_media_is_read() {
     ];
     for arguments in reading {
         let output = read(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(
             output.status.success() && out.contains("prog"),
             "{arguments:?}: {err}"
         );
     }
-    let (_, err) = texts(&read(&["record", "tag", &id, "--add", "x"]));
+    let (_, err) = decode_output(&read(&["record", "tag", &id, "--add", "x"]));
     assert!(
         err.contains("cannot be opened") && err.lines().count() == 1,
         "{err}"
@@ -119,7 +125,7 @@ fn a_store_on_read_only_media_is_read() {
     writer
         .execute_batch("UPDATE record SET verdict = verdict; UPDATE line SET title = 'changed'")
         .unwrap();
-    let (out, err) = texts(&read(&["record", "history"]));
+    let (out, err) = decode_output(&read(&["record", "history"]));
     assert!(out.contains("changed"), "{out}{err}");
 }
 
@@ -140,7 +146,7 @@ fn reading_commands_make_no_store() {
     ];
     for (arguments, status) in reading {
         let output = stage.run(arguments);
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {err}");
         assert!(!folder.path().join("below").exists(), "{arguments:?}");
     }
@@ -254,12 +260,12 @@ fn a_measurement_outlives_its_server() {
     // On another host it is seen growing.
     let other = Stage::new(stage.url.clone());
     let refused = other.run(&["record", "tag", "last", "--add", "x"]);
-    let (_, err) = texts(&refused);
+    let (_, err) = decode_output(&refused);
     assert!(err.contains("is still being written"), "{err}");
     server.stop();
     std::fs::write(stage.folder.path().join("go"), "").unwrap();
     let output = comparing.wait_with_output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let message: Vec<&str> = err.lines().filter(|l| !l.contains("--max-runs")).collect();
     assert_eq!(message.len(), 1, "{err}");
@@ -271,7 +277,7 @@ fn a_measurement_outlives_its_server() {
     assert!(stage.waiting() > 0);
     // Readers are notified, and nothing that waits is lost by it.
     let output = stage.run(&["record", "history"]);
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         err.contains("cannot be reached") && err.lines().count() == 1,
@@ -358,6 +364,6 @@ fn stores_are_copied() {
     }
     // No password is shown.
     let away = "postgres://u:secret@/x?host=/nowhere";
-    let (_, err) = texts(&stage.run(&["record", "copy", &file, away]));
+    let (_, err) = decode_output(&stage.run(&["record", "copy", &file, away]));
     assert!(err.contains("TO: the store postgres://u@/x"), "{err}");
 }

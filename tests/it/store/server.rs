@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{root, skipped};
+use crate::support::{report_skip, root};
 
 static SHARED: OnceLock<Result<Shared, String>> = OnceLock::new();
 static DATABASES: AtomicUsize = AtomicUsize::new(0);
@@ -42,7 +42,7 @@ impl Server {
         match start_server(&folder, &settings) {
             Ok(()) => Some(Self { folder, settings }),
             Err(reason) => {
-                skipped(&reason);
+                report_skip(&reason);
                 None
             }
         }
@@ -74,7 +74,7 @@ pub(crate) fn database() -> Option<String> {
     match SHARED.get_or_init(start_shared) {
         Ok(shared) => Some(create(&shared.server)),
         Err(reason) => {
-            skipped(&format!("on PostgreSQL: {reason}"));
+            report_skip(&format!("on PostgreSQL: {reason}"));
             None
         }
     }

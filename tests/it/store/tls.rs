@@ -10,7 +10,7 @@ use pinwise_store::StoreError;
 
 use super::Place;
 use super::server::{Server, execute, select};
-use crate::support::{PATIENCE, pinwise, skipped, texts};
+use crate::support::{PATIENCE, decode_output, pinwise, report_skip};
 
 /// Which users come by which method; what is requested over the socket is not proved.
 const HBA: &str = "\
@@ -31,7 +31,7 @@ impl Stage {
     /// `localhost`; another authority is `theirs`.
     fn new() -> Option<Self> {
         if Command::new("openssl").arg("version").output().is_err() {
-            skipped("openssl is not installed (apt-get install openssl)");
+            report_skip("openssl is not installed (apt-get install openssl)");
             return None;
         }
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -126,7 +126,7 @@ fn write_certificates(folder: &Path) {
             .current_dir(folder)
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", texts(&output).1);
+        assert!(output.status.success(), "{}", decode_output(&output).1);
     };
     for authority in ["ours", "theirs"] {
         let (key, certificate) = (format!("{authority}.key"), format!("{authority}.crt"));
@@ -224,7 +224,7 @@ fn check_message_of_the_command(stage: &Stage) {
             .env("PGSSLROOTCERT", folder.join(roots))
             .output()
             .unwrap();
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         let status = output.status.code();
         match word {
             None => assert_eq!((status, err.as_str()), (Some(0), "")),

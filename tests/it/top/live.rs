@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, has_program, skipped};
+use crate::support::{PATIENCE, has_program, report_skip};
 
 /// pinwise top in a terminal of 80 columns and 24 rows.
 struct TopInTerminal {
@@ -140,7 +140,7 @@ impl Drop for Spinner {
 /// What this test cannot do without.
 fn can_run() -> bool {
     if !has_program("script") || !has_program("stty") {
-        skipped("script and stty, which make a terminal, are not there");
+        report_skip("script and stty, which make a terminal, are not there");
         return false;
     }
     true
@@ -224,7 +224,7 @@ fn pinned() -> Option<(Spinner, String, TopInTerminal)> {
     let before = spinner.mask();
     let last = before.rsplit([',', '-']).next().unwrap().to_owned();
     if last == before {
-        skipped("this needs two CPUs");
+        report_skip("this needs two CPUs");
         return None;
     }
     let mut shown = TopInTerminal::start(&format!("--tier proc --pid {}", spinner.0.id()));
