@@ -40,7 +40,7 @@ macro_rules! documents {
                     // SAFETY: geteuid has no preconditions.
                     #[expect(unsafe_code, reason = "one system call that cannot fail")]
                     let is_root = unsafe { libc::geteuid() } == 0;
-                    let is_left_out = LONG.contains(&$path) && !makes_all_replays();
+                    let is_left_out = LONG.contains(&$path) && !runs_all_replays();
                     match is_root {
                         true if is_left_out => {
                             report_skip("root runs it; `cargo xtask check --all`, a user, too");

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{decode_output, has_program, report_skip, root};
 
-/// What `run.sh` needs, and the packages that have it.
+/// Programs that `run.sh` needs, and the packages that contain them.
 const NEEDED: [(&str, &str); 7] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
@@ -16,8 +16,8 @@ const NEEDED: [(&str, &str); 7] = [
     ("zstd", "zstd"),
 ];
 
-/// Boots with this much memory, MiB, runs a script of busybox's shell in which `$0` is pinwise, and
-/// returns its standard output and error; `None`, with the reason, if no machine can be booted here
+/// Boots with this much memory, MiB, and runs a script of busybox's shell in which `$0` is pinwise.
+/// Returns its standard output and error; `None`, with the reason, if no machine can be booted here
 /// or the emulation failed.
 pub(crate) fn run(memory_mib: u32, script: &str) -> Option<(String, String)> {
     run_with(&["--mem", &memory_mib.to_string()], script)
@@ -42,7 +42,7 @@ pub(crate) fn run_with(options: &[&str], script: &str) -> Option<(String, String
     let (out, err) = decode_output(&output);
     match output.status.code() {
         Some(0) => Some((out, err)),
-        // No kernel is available, or it died three times under emulation.
+        // No kernel is available, or it crashed three times under emulation.
         Some(125) => {
             report_skip(err.trim().lines().last().unwrap_or_default());
             None

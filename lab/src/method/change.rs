@@ -19,8 +19,8 @@ pub(super) fn publish_sessions(noises: &[Noise], asked: &Arguments) -> Result<()
             }
             let (all, half) = (asked.replays as u64, asked.replays as u64 / 2);
             let claims = std::thread::scope(|scope| {
-                let other = scope.spawn(|| sessions::tally(noise, 1.0, arms, 0..half).claims);
-                let own = sessions::tally(noise, 1.0, arms, half..all).claims;
+                let other = scope.spawn(|| sessions::tally_pairs(noise, 1.0, arms, 0..half).claims);
+                let own = sessions::tally_pairs(noise, 1.0, arms, half..all).claims;
                 own + other.join().unwrap_or_default()
             });
             table.add_row(format!(

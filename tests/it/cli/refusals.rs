@@ -47,7 +47,7 @@ fn check_table(name: &str) {
     let stage = Stage::new();
     prepare(&stage, preparation);
     let before = state(&stage);
-    let sleeper = cases.contains("$PID").then(Running::sleeper);
+    let sleeper = cases.contains("$PID").then(Running::start_sleep);
     let cpus = sleeper
         .as_ref()
         .map(|sleeper| read_allowed_cpus(sleeper.id()));
