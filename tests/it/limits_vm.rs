@@ -3,7 +3,7 @@
 //! core scheduling.
 
 use crate::support::report_skip;
-use crate::vm;
+use crate::vm::{self, find_case};
 
 /// Moments at which pinwise is killed while a run has a cgroup.
 const FAULTS: [&str; 3] = [
@@ -85,18 +85,13 @@ fn build_script() -> String {
 
 #[test]
 fn cgroups_of_version_2_limit_and_are_removed() {
-    let Some((out, err)) = vm::run(512, &build_script()) else {
+    let Some(out) = vm::run(512, &build_script()) else {
         return;
     };
-    let part = |case: &str| -> &str {
-        let rest = out.split_once(&format!("@@ {case}\n"));
-        let rest = rest.unwrap_or_else(|| panic!("{case} is missing: {out}\n{err}"));
-        rest.1.split("@@ ").next().unwrap()
-    };
     let check = |case: &str, words: &[&str]| {
-        let text = part(case);
+        let text = find_case(&out, case);
         for words in words {
-            assert!(text.contains(words), "{case}: {words}: {out}\n{err}");
+            assert!(text.contains(words), "{case}: {words}: {out}");
         }
         assert!(!text.contains("\npinwise-"), "{case} left a group: {text}");
     };
@@ -127,17 +122,17 @@ fn cgroups_of_version_2_limit_and_are_removed() {
             "as before",
         ],
     );
-    if part("core scheduling").contains("this kernel lacks it (CONFIG_SCHED_CORE)") {
+    if find_case(&out, "core scheduling").contains("this kernel lacks it (CONFIG_SCHED_CORE)") {
         check("core scheduling", &["status 2"]);
         report_skip("core scheduling: the guest's kernel lacks it");
     } else {
         check("core scheduling", &["cookies 3 3\n", "status 0"]);
     }
-    assert!(!part("isolated").contains("list:\t2-3"), "{out}");
+    assert!(!find_case(&out, "isolated").contains("list:\t2-3"), "{out}");
     for (fault, arm) in list_kills() {
         check(&format!("{arm} {fault}"), &["status 137"]);
     }
-    let kills = part("random kills");
+    let kills = find_case(&out, "random kills");
     let amid = kills.split_once(" kills, ").expect(kills).1;
     let amid: usize = amid.split(' ').next().unwrap().parse().unwrap();
     assert_eq!(kills.matches("status 137").count(), RANDOM_KILLS, "{kills}");

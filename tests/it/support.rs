@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
 /// Longer than anything takes on a loaded machine: the event that a test waits for never comes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -162,6 +165,16 @@ pub(crate) fn go_settings() -> [(&'static str, PathBuf); 4] {
         ("GOTOOLCHAIN", "local".into()),
         ("CGO_ENABLED", "0".into()),
     ]
+}
+
+/// A generator for tests at random moments. It prints its seed, which `PINWISE_TEST_SEED` sets.
+pub(crate) fn random_generator() -> ChaCha8Rng {
+    let seed = match std::env::var("PINWISE_TEST_SEED") {
+        Ok(text) => text.parse().expect("PINWISE_TEST_SEED is a number"),
+        Err(_) => std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0),
+    };
+    eprintln!("PINWISE_TEST_SEED={seed}");
+    ChaCha8Rng::seed_from_u64(seed)
 }
 
 /// Is a program installed?

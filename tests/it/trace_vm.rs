@@ -92,7 +92,7 @@ impl RecordsByCase {
 
 #[test]
 fn every_tier_reports_avoidable_sharing_and_far_memory() {
-    let Some((out, _)) = vm::run(768, &build_script()) else {
+    let Some(out) = vm::run(768, &build_script()) else {
         return;
     };
     let records = RecordsByCase::parse(&out);
