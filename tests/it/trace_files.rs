@@ -72,10 +72,9 @@ impl Trace {
     }
 }
 
-/// What `perf script` and `grep` count: all switches, those of the two
-/// threads of `perf bench sched pipe`, wake-ups. Of `wide.data` three more than
-/// there are records of leaving: see `switches_chain`; of `own.data` two more,
-/// for threads that end have no record of leaving.
+/// The numbers are those that `perf script` and `grep` count: all switches, those of the two
+/// threads of `perf bench sched pipe`, wake-ups. In `wide.data` three switches, and in `own.data`
+/// two, have no record of the thread that leaves: the import completes them.
 #[test]
 fn everything_in_a_trace_is_read() {
     // (file, switches, those of sched-pipe, wake-ups, all CPUs)

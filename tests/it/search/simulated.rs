@@ -78,8 +78,8 @@ fn check_contract(record: &Value) {
 #[test]
 fn the_best_placement_is_found_and_applied() {
     let stage = stage();
-    let record =
-        stage.json("search --machine sim:share.toml --threads 4 --seed 1 --confirm 20 -- prog");
+    let record = stage
+        .run_for_json("search --machine sim:share.toml --threads 4 --seed 1 --confirm 20 -- prog");
     check_contract(&record);
     assert_eq!(record["verdict"]["kind"], "best", "{}", record["verdict"]);
     assert!(
@@ -89,7 +89,7 @@ fn the_best_placement_is_found_and_applied() {
     );
     assert_eq!(record["confirmation"]["verdict"], "faster");
     assert_eq!(record["plan"]["threads"], json!([4]));
-    let text = stage.print("record show last");
+    let text = stage.run_for_text("record show last");
     assert!(
         text.lines()
             .all(|l| l.starts_with("→ Run:") || l.chars().count() <= 80),
@@ -100,7 +100,7 @@ fn the_best_placement_is_found_and_applied() {
 #[test]
 fn files_are_written_and_hold_what_is_printed() {
     let stage = stage();
-    let record = stage.json(
+    let record = stage.run_for_json(
         "search --machine sim:share.toml --threads 4 --seed 2 --max-runs 20 --export-json x.json --export-csv x.csv --tag mine -- prog",
     );
     let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
@@ -127,12 +127,12 @@ fn a_command_that_fails_has_no_winner() {
 #[test]
 fn a_resumed_search_repeats_no_run() {
     let stage = stage();
-    let first = stage.json(
+    let first = stage.run_for_json(
         "search --machine sim:share.toml --threads 4 --seed 3 --min-effect 0.1% --max-runs 8 -- prog",
     );
     check_contract(&first);
     assert_eq!(first["stopped"], "runs");
-    let whole = stage.json("search --machine sim:share.toml --resume last --max-runs 60");
+    let whole = stage.run_for_json("search --machine sim:share.toml --resume last --max-runs 60");
     check_contract(&whole);
     assert_eq!(whole["id"], first["id"]);
     let runs = |record: &Value| record["runs"].as_array().unwrap().clone();
@@ -144,7 +144,7 @@ fn a_resumed_search_repeats_no_run() {
     assert!(runs(&whole).len() > searched.len());
     assert_eq!(runs(&whole)[..searched.len()], searched[..]);
     assert_eq!(
-        stage.json("record history")["records"]
+        stage.run_for_json("record history")["records"]
             .as_array()
             .unwrap()
             .len(),
@@ -155,7 +155,7 @@ fn a_resumed_search_repeats_no_run() {
 #[test]
 fn thread_counts_are_searched() {
     let stage = stage();
-    let record = stage.json(
+    let record = stage.run_for_json(
         "search --machine sim:flat.toml --threads 1..max --seed 1 --max-runs 30 --confirm 0 -- prog",
     );
     check_contract(&record);
@@ -187,8 +187,8 @@ fn an_undecided_search_fails_if_a_verdict_is_required() {
 #[test]
 fn predictions_are_checked_on_a_simulated_machine() {
     let stage = stage();
-    stage.print("search --machine sim:share.toml --threads 4 --seed 1 -- prog");
-    let all = stage.json("search predict");
+    stage.run_for_text("search --machine sim:share.toml --threads 4 --seed 1 -- prog");
+    let all = stage.run_for_json("search predict");
     assert_eq!(all["schema"], "pinwise.prediction/1");
     assert_eq!(all["is_searched_machine"], true);
     let placements = all["placements"].as_array().unwrap();
@@ -207,15 +207,15 @@ fn predictions_are_checked_on_a_simulated_machine() {
         ratios.windows(2).all(|pair| pair[0] <= pair[1]),
         "{ratios:?}"
     );
-    let one = stage.json("search predict last --place compact --place os-default");
+    let one = stage.run_for_json("search predict last --place compact --place os-default");
     assert_eq!(one["placements"][0]["place"], "compact*4");
     assert_eq!(one["placements"][1]["cpus"], "0-31");
-    let text = stage.print("search predict");
+    let text = stage.run_for_text("search predict");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    let other = stage.json("search predict --machine sim:flat.toml --place compact");
+    let other = stage.run_for_json("search predict --machine sim:flat.toml --place compact");
     assert_eq!(other["is_searched_machine"], false);
 }
 
@@ -226,10 +226,10 @@ fn start(stage: &Stage) -> Running {
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let running = Running(command.spawn().unwrap());
     wait_until("some runs are stored", || {
-        let listed = stage.json("record history");
+        let listed = stage.run_for_json("record history");
         let id = listed["records"][0]["id"].as_str().map(str::to_owned);
         id.is_some_and(|id| {
-            let record = stage.json(&format!("record show {id}"));
+            let record = stage.run_for_json(&format!("record show {id}"));
             record["runs"]
                 .as_array()
                 .is_some_and(|runs| runs.len() >= 3)
@@ -263,18 +263,18 @@ fn a_killed_search_is_shown_as_unfinished_and_can_be_resumed() {
     let mut running = start(&stage);
     running.0.kill().unwrap();
     running.0.wait().unwrap();
-    assert!(stage.print("record history").contains("cut off"));
+    assert!(stage.run_for_text("record history").contains("cut off"));
     check_continuation(&stage, "");
 }
 
 #[track_caller]
 fn check_continuation(stage: &Stage, stopped: &str) {
-    let before = stage.json("record show last");
+    let before = stage.run_for_json("record show last");
     assert_eq!(before["stopped"].as_str().unwrap_or_default(), stopped);
     let made = before["runs"].as_array().unwrap().len();
     let most = before["runs_used"].as_u64().unwrap() + 6;
     let line = format!("search --resume last --max-runs {most} --confirm 0");
-    let after = stage.json(&line);
+    let after = stage.run_for_json(&line);
     assert_eq!(after["id"], before["id"]);
     let runs = after["runs"].as_array().unwrap();
     assert!(runs.len() > made, "{} of {made}", runs.len());
