@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use corpus::{Groups, KnownMachine, Score, found, read};
+use corpus::{Groups, KnownMachine, Score, list_levels, read_machines};
 use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -52,16 +52,16 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         &baseline,
         true,
     ));
-    let alone = judge_answers(&machines, |known| found(&infer(&known.latency_alone())));
+    let alone = judge_answers(&machines, |known| list_levels(&infer(&known.to_evidence())));
     table.add_row(row("pinwise, latency alone", &alone, false));
     table.add_row(row("the same, under any kind", &alone, true));
     let contention = judge_repeated_answers(&machines, |known, seed| {
-        found(&infer(&known.add_contention(seed)))
+        list_levels(&infer(&known.add_contention(seed)))
     });
     table.add_row(row("pinwise, simulated contention", &contention, false));
     for sd in [0.03, 0.05] {
         let noisy = judge_repeated_answers(&machines, |known, seed| {
-            found(&infer(&known.noisy(sd, seed).add_contention(seed)))
+            list_levels(&infer(&known.add_noise(sd, seed).add_contention(seed)))
         });
         let name = format!("the same, {:.0} % noise on every latency", 100.0 * sd);
         table.add_row(row(&name, &noisy, false));
@@ -138,11 +138,11 @@ fn publish_guests(machines: &[KnownMachine]) -> Result<()> {
             let mut scores = [Score::default(), Score::default(), Score::default()];
             for known in machines.iter().filter(|known| known.latency.len() > size) {
                 for seed in 0..DRAWN {
-                    let guest = known.only(&draw_cpus(known, size, is_dense, &mut random));
+                    let guest = known.restrict_to(&draw_cpus(known, size, is_dense, &mut random));
                     scores[0].add(&guest, &baseline(&guest.latency));
-                    scores[1].add(&guest, &found(&infer(&guest.latency_alone())));
+                    scores[1].add(&guest, &list_levels(&infer(&guest.to_evidence())));
                     let evidence = guest.add_contention(seed as u64);
-                    scores[2].add(&guest, &found(&infer(&evidence)));
+                    scores[2].add(&guest, &list_levels(&infer(&evidence)));
                 }
             }
             for score in scores {
@@ -206,7 +206,7 @@ fn speed() {
                 () if a % 512 / 256 == b % 512 / 256 => 110.0,
                 () => 200.0,
             };
-            latency.set(a, b, base * (0.05 * corpus::normal(&mut random)).exp());
+            latency.set(a, b, base * (0.05 * corpus::draw_normal(&mut random)).exp());
         }
     }
     let start = Instant::now();

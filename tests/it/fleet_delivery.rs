@@ -23,12 +23,14 @@ repeat = 3
 
 #[test]
 fn records_that_a_server_missed_are_collected_once() {
-    let Some(server) = Server::own() else { return };
+    let Some(server) = Server::start_own() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");
     let study = STUDY.replace("GO", go.to_str().unwrap());
     std::fs::write(folder.path().join("study.toml"), study).unwrap();
-    let url = server.database();
+    let url = server.create_database();
     let submit = "fleet submit --launcher local --nodes 2 --id away study.toml";
     run_for_text(folder.path(), &url, submit);
     server.stop();
@@ -59,13 +61,15 @@ fn records_that_a_server_missed_are_collected_once() {
 
 #[test]
 fn nodes_deliver_to_a_server() {
-    let Some(server) = Server::own() else { return };
+    let Some(server) = Server::start_own() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");
     std::fs::write(&go, "").unwrap();
     let study = STUDY.replace("GO", go.to_str().unwrap());
     std::fs::write(folder.path().join("study.toml"), study).unwrap();
-    let url = server.database();
+    let url = server.create_database();
     let submit = "fleet submit --launcher local --nodes 2 --id here study.toml";
     run_for_text(folder.path(), &url, submit);
     let history = "record history --tag fleet:here --limit 100 --format json";

@@ -79,7 +79,7 @@ fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
     let cases = machines[machine].cases.iter();
     cases
         .flat_map(|known| {
-            let mut reported = find_levels(known, &known.latency_alone());
+            let mut reported = find_levels(known, &known.to_evidence());
             reported.extend(find_levels(known, &known.add_contention(1)));
             reported
         })

@@ -4,7 +4,7 @@ use anyhow::Result;
 use pinwise_stats::describe::mean;
 use pinwise_wiring::{Thresholds, infer_by};
 
-use super::corpus::{KnownMachine, Score, found};
+use super::corpus::{KnownMachine, Score, list_levels};
 use super::variations::Varied;
 use crate::share::interval;
 use crate::table::Table;
@@ -151,7 +151,10 @@ fn choose(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
 fn exact(machine: &Varied, thresholds: Thresholds) -> [f64; 2] {
     let is_exact = |known: &KnownMachine| -> f64 {
         let mut score = Score::default();
-        score.add(known, &found(&infer_by(&known.latency_alone(), thresholds)));
+        score.add(
+            known,
+            &list_levels(&infer_by(&known.to_evidence(), thresholds)),
+        );
         f64::from(u8::from(score.exact == 1))
     };
     let exact: Vec<f64> = machine.cases.iter().map(is_exact).collect();

@@ -33,17 +33,17 @@ fn cases(known: &KnownMachine) -> Vec<KnownMachine> {
         return cases;
     }
     // On a coarse clock noise would come before the steps, not after.
-    let notes = infer(&known.latency_alone()).notes;
+    let notes = infer(&known.to_evidence()).notes;
     let is_coarse = notes.iter().any(|note| note.contains("coarse"));
     for seed in 0..DRAWS {
         if !is_coarse {
-            cases.extend([0.03, 0.06].map(|sd| known.noisy(sd, seed)));
+            cases.extend([0.03, 0.06].map(|sd| known.add_noise(sd, seed)));
         }
         cases.extend([0.01, 0.03].map(|share| disturb(known, share, seed)));
         for (size, is_dense) in [(8, false), (8, true), (16, false), (16, true), (32, true)] {
             let mut random = ChaCha8Rng::seed_from_u64(7 * seed + size as u64);
             if known.latency.len() > size {
-                cases.push(known.only(&draw_cpus(known, size, is_dense, &mut random)));
+                cases.push(known.restrict_to(&draw_cpus(known, size, is_dense, &mut random)));
             }
         }
     }

@@ -304,6 +304,6 @@ fn use_local_server(line: &str) -> Option<String> {
     let Some(url) = words.find(|word| word.starts_with("postgres://")) else {
         return Some(line.to_owned());
     };
-    let own = crate::store::server::database()?;
+    let own = crate::store::server::create_database()?;
     Some(line.replace(url, &own))
 }

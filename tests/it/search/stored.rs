@@ -1,4 +1,4 @@
-//! Stored searches: listed, shown, drawn, exported, refused.
+//! Stored searches are listed, shown, exported and resumed, or refused.
 
 use pinwise_record::SearchRecord;
 use pinwise_store::Store;
@@ -8,8 +8,8 @@ use super::{MACHINE, Stage};
 use crate::support::{decode_output, root};
 
 impl Stage {
-    /// Stores a search of five placements, changed so.
-    fn keep(&self, change: impl FnOnce(&mut Value)) -> String {
+    /// Stores a search of five placements after this change; returns its id.
+    fn store_search(&self, change: impl FnOnce(&mut Value)) -> String {
         let path = root().join("tests/data/search.json");
         let mut value: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let machine = self.run_for_json(&format!("topology --machine '{MACHINE}'"));
