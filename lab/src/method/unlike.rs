@@ -52,7 +52,7 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
             }
             let tally = asked.replay(&Cell {
                 effect,
-                ..Cell::behaving(&noise, behaviour, max_runs)
+                ..Cell::with_behaviour(&noise, behaviour, max_runs)
             });
             let percent = |count: usize| percent_of(count, tally.replays);
             table.add_row(format!(

@@ -395,18 +395,13 @@ fn a_removed_record_leaves_nothing() {
     check(|place| {
         write_cut_off_record(place.open(), "cut", 9);
         // The runs are in a journal until another process has written them to the server.
-        let deadline = Instant::now() + crate::support::PATIENCE;
-        let mut store = loop {
-            let store = place.open_delivered();
+        let mut store = place.open();
+        wait_until("all runs are on the server", || {
+            store = place.open_delivered();
             let stored = store.load("cut").unwrap();
             let runs: usize = stored.runs.iter().map(|(_, run)| run.len()).sum();
-            let (kept, whole) = (store.bytes_of("cut").unwrap(), stored.body.len() + runs);
-            if kept == whole as u64 {
-                break store;
-            }
-            assert!(Instant::now() < deadline, "{kept} of {whole}");
-            std::thread::sleep(Duration::from_millis(50));
-        };
+            store.bytes_of("cut").unwrap() == (stored.body.len() + runs) as u64
+        });
         store.keep(&simulate_comparison("one")).unwrap();
         store.retag("cut", |_| vec!["x".to_owned()]).unwrap();
         store
