@@ -41,7 +41,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         println!("Not measured: `PINWISE_CORPUS`, the folder of recorded matrices, is not set.");
         return Ok(());
     };
-    let machines = read(Path::new(&folder));
+    let machines = read_machines(Path::new(&folder));
     let mut table = Table::new(
         "wiring",
         "method | SMT | LLC or cluster | package or die | flat kept | spurious levels | all exact",
