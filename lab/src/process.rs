@@ -1,4 +1,4 @@
-//! Programs that are started: measured, kept busy, compiled, asked for a record.
+//! Starts, measures and compiles programs, and reads their records.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use xtask::programs::{find, read_output, root, step};
 
-/// What a process took.
+/// The resources that a process used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceUse {
     pub(crate) wall: Duration,
@@ -85,16 +85,16 @@ pub(crate) fn copy_programs(name: &str, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The JSON that a command prints.
+/// Runs a command and parses the JSON that it prints.
 pub(crate) fn read_record(command: &mut Command) -> Result<Value> {
     let text = read_output(command)?;
     serde_json::from_str(&text).with_context(|| format!("{command:?} printed no JSON"))
 }
 
-/// What keeps a CPU busy, for `sh`.
+/// A line for `sh` that keeps a CPU busy.
 pub(crate) const BUSY: &str = "while :; do :; done";
 
-/// A process with all that it starts, until it is dropped.
+/// A process with its descendants, killed when dropped.
 pub(crate) struct Group(Child);
 
 impl Group {
