@@ -97,7 +97,7 @@ fn measure_file_us(path: &Path) -> f64 {
     best
 }
 
-fn times_us<T>(mut work: impl FnMut() -> T) -> Times {
+fn measure_us<T>(mut work: impl FnMut() -> T) -> Times {
     let mut times: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();

@@ -86,7 +86,7 @@ fn read_size(path: &Path) -> Result<f64> {
 
 /// The measurements of the page's own script in a browser, a line of JSON each.
 fn publish_seen(setting: &Setting) -> Result<()> {
-    let text = read_output(&mut web::bench(&setting.pinwise)?)?;
+    let text = read_output(&mut web::bench_command(&setting.pinwise)?)?;
     let mut table = Table::new(
         "page-seen",
         "what a reader waits for | median, ms | 95 of 100 | worst | of",

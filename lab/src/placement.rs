@@ -42,7 +42,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
 }
 
 /// The shortest of several rounds. Their results prevent their removal by the compiler.
-fn best_ms<T>(mut work: impl FnMut() -> T) -> f64 {
+fn measure_best_ms<T>(mut work: impl FnMut() -> T) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let start = Instant::now();

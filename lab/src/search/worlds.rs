@@ -134,7 +134,7 @@ fn open_machine(text: &str, seed: u64) -> Result<SimulatedMachine> {
     Ok(machine)
 }
 
-fn request<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
+fn request_run<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
     Request {
         memory: place.memory.as_ref(),
         ..Request::new(workload, &place.cpus)

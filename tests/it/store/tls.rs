@@ -80,7 +80,7 @@ impl Stage {
         let _store = place.try_open()?;
         let until = Instant::now() + PATIENCE;
         loop {
-            let found = select(
+            let found = select_column(
                 &self.socket,
                 "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
                  WHERE application_name = 'pinwise'",
