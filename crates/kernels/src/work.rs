@@ -251,6 +251,16 @@ pub enum KernelError {
     },
 }
 
+impl KernelError {
+    /// The system's error with an action.
+    pub(crate) fn system(action: String, error: &std::io::Error) -> Self {
+        Self::System {
+            action,
+            reason: error.to_string(),
+        }
+    }
+}
+
 /// Binds a digest to the number of its unit, so that units are not interchangeable (the finaliser
 /// of `MurmurHash3`, public domain).
 #[must_use]

@@ -149,7 +149,7 @@ impl Hints {
     pub fn measure_ns(&mut self, clock: &Clock) -> f64 {
         let mut bursts = [0.0; BURSTS];
         self.time_bursts(clock, &mut bursts);
-        middle(&mut bursts)
+        take_median(&mut bursts)
     }
 
     /// Observes for 8 ms what interrupts add to hints, and returns the length of one with that, ns.
@@ -158,9 +158,9 @@ impl Hints {
     pub fn observe_ns(&mut self, clock: &Clock, is_undisturbed: impl FnOnce() -> bool) -> f64 {
         let mut bursts = [0.0; LONG_BURSTS];
         self.time_bursts(clock, &mut bursts);
-        self.median_ns = middle(&mut bursts);
+        self.median_ns = take_median(&mut bursts);
         if is_undisturbed() {
-            let hints = whole_hints(BURST_NS / self.wanted_ns) as f64;
+            let hints = count_hints(BURST_NS / self.wanted_ns) as f64;
             let stop_ns = self.median_ns + STOP_NS / hints;
             let kept = bursts.iter().filter(|&&ns| ns < stop_ns);
             let (sum, count) = kept.fold((0.0, 0.0), |(sum, count), ns| (sum + ns, count + 1.0));
@@ -199,7 +199,7 @@ impl Hints {
             clock.ticks().wrapping_sub(from)
         });
         let reading = reading.min().unwrap_or(0);
-        let hints = whole_hints(BURST_NS / self.wanted_ns);
+        let hints = count_hints(BURST_NS / self.wanted_ns);
         for burst in bursts {
             let from = clock.ticks();
             self.execute(hints);
@@ -238,7 +238,7 @@ impl Hints {
 }
 
 /// The median.
-fn middle(values: &mut [f64]) -> f64 {
+fn take_median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -254,7 +254,7 @@ pub fn compute(cycles: u32) {
     clippy::cast_sign_loss,
     reason = "at least one, far below 2^53"
 )]
-fn whole_hints(hints: f64) -> u64 {
+fn count_hints(hints: f64) -> u64 {
     hints.max(1.0) as u64
 }
 
@@ -287,7 +287,7 @@ struct Progress<'a> {
 impl Progress<'_> {
     /// True if a look succeeded.
     #[inline]
-    fn go_through(
+    fn execute_runs(
         &mut self,
         runs: &[(u64, u64)],
         is_endless: bool,
@@ -360,7 +360,7 @@ pub fn wait(
     look: impl FnMut() -> bool,
     is_over: impl FnMut() -> bool,
 ) -> Waited {
-    let watch = whole_hints(WATCH_NS / hints.wanted_ns);
+    let watch = count_hints(WATCH_NS / hints.wanted_ns);
     let begin = clock.ticks();
     let mut progress = Progress {
         hints,
@@ -370,7 +370,7 @@ pub fn wait(
         last: begin,
         waited: Waited::default(),
     };
-    progress.waited.is_seen = progress.go_through(runs, is_endless, look, is_over);
+    progress.waited.is_seen = progress.execute_runs(runs, is_endless, look, is_over);
     progress.waited.spun_ns = clock.ns(clock.ticks().wrapping_sub(begin));
     progress.waited
 }

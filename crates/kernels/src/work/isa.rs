@@ -19,7 +19,7 @@ pub enum Isa {
     V3,
     /// AVX-512 F, BW, CD, DQ, VL.
     V4,
-    /// Everything that this CPU has and pinwise was compiled for.
+    /// Everything that this CPU has and pinwise is compiled for.
     Native,
 }
 
@@ -39,7 +39,7 @@ impl Isa {
         }
     }
 
-    /// Does this CPU support it?
+    /// Whether this CPU supports it.
     #[must_use]
     pub fn is_here(self) -> bool {
         match self {
@@ -70,7 +70,7 @@ impl Isa {
             Self::V2 => Version::V2,
             Self::V3 => Version::V3,
             Self::V4 => Version::V4,
-            Self::Native => native(),
+            Self::Native => newest_version(),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Version {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn native() -> Version {
+fn newest_version() -> Version {
     let levels = [Isa::V4, Isa::V3, Isa::V2];
     if Isa::V4.is_here() && x86::has_v4_plus() {
         return Version::V4Plus;
@@ -117,7 +117,7 @@ fn native() -> Version {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn native() -> Version {
+fn newest_version() -> Version {
     Version::V1
 }
 
@@ -176,9 +176,9 @@ impl FromStr for Isa {
     }
 }
 
-/// Compiles an `#[inline(always)]` function once per level and makes a function
-/// that chooses: `versions! { pub(super) fn sum(values: &[f64]) -> f64 = sum_body; }`
-/// gives `sum(version, values)`. The version must be one that this CPU has.
+/// Compiles an `#[inline(always)]` function once per level, and defines a function that selects one:
+/// `versions! { pub(super) fn sum(values: &[f64]) -> f64 = sum_body; }` defines `sum(version, values)`.
+/// This CPU must support the version.
 macro_rules! versions {
     ($(#[$meta:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $body:path;) => {
         $(#[$meta])*

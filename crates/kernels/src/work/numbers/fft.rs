@@ -40,7 +40,7 @@ pub(in crate::work) const FFT: Kernel = Kernel {
     prepare: |setup: &Setup| Ok(Box::new(Transforms::new(setup))),
 };
 
-/// Has it no prime factors but 2, 3, 5 and 7?
+/// Whether it has no prime factors but 2, 3, 5 and 7.
 fn has_small_factors(size: u64) -> bool {
     let mut rest = size;
     for factor in [2, 3, 5, 7] {
@@ -85,7 +85,7 @@ impl Planner {
     }
 
     /// Transforms of this length, there and back.
-    pub(super) fn both(&mut self, length: usize) -> [Arc<dyn Fft<f64>>; 2] {
+    pub(super) fn plan_both(&mut self, length: usize) -> [Arc<dyn Fft<f64>>; 2] {
         [FftDirection::Forward, FftDirection::Inverse].map(|direction| match self {
             Self::Scalar(planner) => planner.plan_fft(length, direction),
             Self::Sse(planner) => planner.plan_fft(length, direction),
@@ -96,7 +96,7 @@ impl Planner {
 }
 
 /// Operations of a transform, counted as in benchFFT.
-fn operations(points: u64) -> u64 {
+fn count_operations(points: u64) -> u64 {
     5 * points * u64::from(points.ilog2())
 }
 
@@ -114,19 +114,19 @@ struct Transforms {
 impl Transforms {
     fn new(setup: &Setup) -> Self {
         let points = usize::try_from(setup.size).unwrap_or(usize::MAX);
-        let [there, back] = Planner::new(setup).both(points);
+        let [there, back] = Planner::new(setup).plan_both(points);
         Self {
             there,
             back,
             points,
-            rounds: OPERATIONS.div_ceil(2 * operations(setup.size)),
+            rounds: OPERATIONS.div_ceil(2 * count_operations(setup.size)),
         }
     }
 }
 
 impl Job for Transforms {
     fn operations_per_unit(&self) -> u64 {
-        2 * self.rounds * operations(self.points as u64)
+        2 * self.rounds * count_operations(self.points as u64)
     }
 
     fn working_set_bytes(&self) -> u64 {
@@ -193,7 +193,7 @@ impl Correlator<'_> {
     /// Rounds the correlation to integers and compares some of it with direct sums; returns a
     /// digest of all of it.
     fn verify(&self, random: &mut Random) -> Result<u64, Wrong> {
-        let (digest, error) = digest_of(&self.sequence);
+        let (digest, error) = digest_rounded(&self.sequence);
         if error > 0.25 {
             return Err("a correlation of integers is not an integer");
         }
@@ -201,7 +201,7 @@ impl Correlator<'_> {
         for lag in [0, usize::try_from(lag).unwrap_or(0)] {
             let scale = self.sequence.len() as f64;
             let found = self.sequence[lag] / scale;
-            let (re, im) = self.direct(lag);
+            let (re, im) = self.correlate_directly(lag);
             if !is_near(found.re, re) || !is_near(found.im, im) {
                 return Err("a correlation differs from the direct sum");
             }
@@ -210,7 +210,7 @@ impl Correlator<'_> {
     }
 
     /// The correlation at a lag, by its definition.
-    fn direct(&self, lag: usize) -> (i64, i64) {
+    fn correlate_directly(&self, lag: usize) -> (i64, i64) {
         let (wrapped, rest) = self.given.split_at(lag);
         let later = rest.iter().chain(wrapped);
         let pairs = later.zip(&self.given);
@@ -222,18 +222,18 @@ impl Correlator<'_> {
     }
 }
 
-/// Does it round to this integer? NaN does not.
+/// Whether it rounds to this integer; NaN does not.
 fn is_near(found: f64, integer: i64) -> bool {
     (found - integer as f64).abs() < 0.25
 }
 
-/// A digest of the sequence over its length, as integers, and the largest distance from them.
+/// A digest of the sequence over its length, rounded to integers, and the largest distance from them.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "integers far below 2^52, of which only the bits count"
 )]
-fn digest_of(sequence: &[Complex<f64>]) -> (u64, f64) {
+fn digest_rounded(sequence: &[Complex<f64>]) -> (u64, f64) {
     // Adding and subtracting 1.5 × 2^52 rounds to integers.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     let scale = 1.0 / sequence.len() as f64;

@@ -1,5 +1,5 @@
-//! Digits of π by the arithmetic-geometric mean, with products by Fourier
-//! transforms: what `SuperPi` does.
+//! Digits of π by the arithmetic-geometric mean, with products by Fourier transforms, as `SuperPi`
+//! computes them.
 //!
 //! The squares of both means are carried along (Schönhage's form of Gauss's and Legendre's
 //! formula), which leaves a root and a square per iteration; each doubles the digits. `--size
@@ -29,7 +29,7 @@ pub(in crate::work) const PI: Kernel = Kernel {
     }),
     has_versions: true,
     footprint_bytes: |size, threads| {
-        let limbs = limbs(size);
+        let limbs = count_limbs(size);
         let (all, longest) = Transforms::points(limbs);
         // Twists and the transforms' own tables; then numbers, points and
         // scratch of each thread.
@@ -40,7 +40,7 @@ pub(in crate::work) const PI: Kernel = Kernel {
     prepare: |setup: &Setup| {
         Ok(Box::new(Pi {
             digits: setup.size,
-            transforms: Transforms::new(setup, limbs(setup.size)),
+            transforms: Transforms::new(setup, count_limbs(setup.size)),
         }))
     },
 };
@@ -51,7 +51,7 @@ const SPARE: u64 = 5;
 const NUMBERS: usize = 8;
 
 /// The integer part, the digits, and spare limbs.
-fn limbs(digits: u64) -> usize {
+fn count_limbs(digits: u64) -> usize {
     usize::try_from(1 + digits.div_ceil(LIMB_DIGITS) + SPARE).unwrap_or(usize::MAX)
 }
 
@@ -79,19 +79,19 @@ impl Job for Pi {
     }
 
     fn working_set_bytes(&self) -> u64 {
-        let limbs = limbs(self.digits);
+        let limbs = count_limbs(self.digits);
         let (_, longest) = Transforms::points(limbs);
         (4 * NUMBERS * limbs + 16 * 3 * longest) as u64
     }
 
     fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        Ok(Box::new(self.circle()))
+        Ok(Box::new(self.start_circle()))
     }
 }
 
 impl Pi {
-    fn circle(&self) -> Circle<'_> {
-        let limbs = limbs(self.digits);
+    fn start_circle(&self) -> Circle<'_> {
+        let limbs = count_limbs(self.digits);
         let row = || vec![1; limbs];
         Circle {
             digits: self.digits,
@@ -152,7 +152,7 @@ impl Circle<'_> {
         }
     }
 
-    /// One step of the means; are they close enough to each other?
+    /// One step of the means; returns whether they are close enough to each other.
     fn iterate(&mut self, power: u32) -> Result<bool, Wrong> {
         let Self {
             multiplier,

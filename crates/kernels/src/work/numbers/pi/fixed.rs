@@ -26,7 +26,7 @@ pub(super) fn subtract(number: &mut [u32], other: &[u32]) {
     }
 }
 
-/// The distance between `number` and `other`, in `number`; is `other` larger?
+/// Stores the distance between `number` and `other` in `number`; returns whether `other` is larger.
 pub(super) fn distance(number: &mut [u32], other: &[u32]) -> bool {
     let is_larger = &*number < other;
     if is_larger {

@@ -10,13 +10,13 @@ fn job(digits: u64, isa: Isa) -> Pi {
     };
     Pi {
         digits,
-        transforms: Transforms::new(&setup, limbs(digits)),
+        transforms: Transforms::new(&setup, count_limbs(digits)),
     }
 }
 
 /// Limbs of a formula that shares no code with the kernel: Machin 1706, π = 16 arctan(1/5) − 4
 /// arctan(1/239).
-fn machin(limbs: usize) -> Vec<u32> {
+fn compute_by_machin(limbs: usize) -> Vec<u32> {
     let spare = limbs + 4;
     let mut sum = vec![0i64; spare];
     for (factor, x) in [(16i64, 5u64), (-4, 239)] {
@@ -55,10 +55,10 @@ fn divide_by(number: &mut [u64], divisor: u64) {
 
 #[test]
 fn digits_are_those_of_machin() {
-    let expected = machin(801);
+    let expected = compute_by_machin(801);
     for digits in [100, 101, 102, 103, 104, 109, 255, 256, 257, 999, 1000, 3196] {
         let job = job(digits, Isa::Native);
-        let mut circle = job.circle();
+        let mut circle = job.start_circle();
         circle.run_unit(0).unwrap();
         let limbs = (digits / 4) as usize + 1;
         assert_eq!(circle.mean[..limbs], expected[..limbs], "{digits}");
@@ -68,10 +68,10 @@ fn digits_are_those_of_machin() {
 /// Many sizes: schedules of precision and lengths of transforms differ.
 #[test]
 fn every_size_gives_the_same_first_digits() {
-    let expected = machin(320);
+    let expected = compute_by_machin(320);
     for digits in (100..1270).step_by(13) {
         let job = job(digits, Isa::Native);
-        let mut circle = job.circle();
+        let mut circle = job.start_circle();
         circle.run_unit(0).unwrap();
         // Including the limb after the last requested digit.
         let limbs = digits as usize / 4 + 2;
@@ -83,7 +83,7 @@ fn every_size_gives_the_same_first_digits() {
 fn every_instruction_set_gives_the_same_digest() {
     let digests: Vec<_> = Isa::here()
         .into_iter()
-        .map(|isa| job(1500, isa).circle().run_unit(0))
+        .map(|isa| job(1500, isa).start_circle().run_unit(0))
         .collect();
     assert!(digests[0].is_ok());
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));
@@ -92,7 +92,7 @@ fn every_instruction_set_gives_the_same_digest() {
 #[test]
 fn a_wrong_digit_is_noticed() {
     let job = job(1000, Isa::V1);
-    let mut circle = job.circle();
+    let mut circle = job.start_circle();
     let right = circle.run_unit(0).unwrap();
     circle.mean[150] ^= 1;
     assert_ne!(circle.verify_digest().unwrap(), right);
@@ -103,7 +103,7 @@ fn a_wrong_digit_is_noticed() {
 #[test]
 fn a_unit_leaves_no_trace_in_the_next() {
     let job = job(1000, Isa::Native);
-    let mut circle = job.circle();
+    let mut circle = job.start_circle();
     assert_eq!(circle.run_unit(0), circle.run_unit(1));
     assert!(circle.multiplier.worst_error < 1e-3);
 }
