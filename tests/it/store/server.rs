@@ -24,7 +24,7 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = script("down.sh", &self.folder).status();
+        let _ = script_command("down.sh", &self.folder).status();
     }
 }
 
@@ -53,7 +53,9 @@ impl Server {
 
     /// Stops immediately, as in a power failure.
     pub(crate) fn stop(&self) {
-        let status = script("down.sh", &self.folder).arg("--keep").status();
+        let status = script_command("down.sh", &self.folder)
+            .arg("--keep")
+            .status();
         assert!(status.unwrap().success());
     }
 
@@ -99,14 +101,17 @@ fn start_shared() -> Result<Shared, String> {
     })
 }
 
-fn script(name: &str, folder: &Path) -> Command {
+fn script_command(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(root().join("tests/env/postgres").join(name));
     command.arg(folder).stdin(Stdio::null());
     command
 }
 
 fn start_server(folder: &Path, settings: &[String]) -> Result<(), String> {
-    let output = script("up.sh", folder).args(settings).output().unwrap();
+    let output = script_command("up.sh", folder)
+        .args(settings)
+        .output()
+        .unwrap();
     if output.status.success() {
         return Ok(());
     }

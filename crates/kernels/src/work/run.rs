@@ -87,7 +87,7 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
             order.kernel.name
         )));
     }
-    let field = SharedRun {
+    let shared = SharedRun {
         order,
         job: job.as_ref(),
         next: AtomicU64::new(0),
@@ -95,12 +95,12 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
         failed: AtomicU64::new(0),
     };
     let parts: Vec<Part> = std::thread::scope(|scope| {
-        let field = &field;
+        let shared = &shared;
         let handles: Vec<_> = (0..threads)
             .map(|thread| {
                 let name = format!("{}-{thread}", order.kernel.name);
                 let builder = std::thread::Builder::new().name(name);
-                builder.spawn_scoped(scope, move || field.run_part(thread))
+                builder.spawn_scoped(scope, move || shared.run_part(thread))
             })
             .collect();
         join(handles)
@@ -195,13 +195,13 @@ struct SharedRun<'a> {
 
 impl SharedRun<'_> {
     fn run_part(&self, thread: usize) -> Result<Part, KernelError> {
-        let made = self.place(thread).and_then(|()| self.job.worker(thread));
-        if made.is_err() {
+        let worker = self.place(thread).and_then(|()| self.job.worker(thread));
+        if worker.is_err() {
             self.failed.fetch_add(1, Ordering::SeqCst);
         }
-        // Every thread comes here, even after a failure, so that none waits for ever.
+        // Every thread reaches the barrier, even after a failure, so that none waits for ever.
         self.barrier.wait();
-        let mut worker = made?;
+        let mut worker = worker?;
         let mut part = Part {
             start: now(),
             end: now(),

@@ -1,6 +1,6 @@
 //! Copies a tree of many files, as an installer, a backup or a checkout does.
 //!
-//! Tree and copies are made before the first unit, so that they are in the page cache, and a unit
+//! Tree and copies are created before the first unit, so that they are in the page cache, and a unit
 //! copies a part of the tree over an earlier copy: it does not wait for the disk, and nothing
 //! grows. Making and removing files in every unit does not work: ext4 avoids inodes freed within
 //! the last seconds, and a unit then took 20 times as long as on tmpfs. The digest covers the
@@ -268,7 +268,7 @@ impl Job for Tree {
     }
 
     fn worker(&self, thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        let made = || {
+        let create = || {
             let source = self.open_folder(".")?;
             let mut copier = Copier {
                 tree: self,
@@ -282,7 +282,7 @@ impl Job for Tree {
             copier.copy(0, Folder::create)?;
             Ok(copier)
         };
-        let copier = made().map_err(|error: io::Error| self.explain(&error))?;
+        let copier = create().map_err(|error: io::Error| self.explain(&error))?;
         Ok(Box::new(copier))
     }
 
@@ -314,7 +314,7 @@ struct Copier<'a> {
 impl Copier<'_> {
     /// Copies a part to files that `open` opens, and returns the digest of the copied bytes. All
     /// parts have files of the same sizes, so nothing of an earlier copy is left.
-    fn copy(&mut self, part: usize, open: Opening) -> io::Result<u64> {
+    fn copy(&mut self, part: usize, open: OpenFile) -> io::Result<u64> {
         let plan = &self.tree.plan;
         let source = self.source.open_below(&self.parts[part])?;
         let mut digest = Digest::default();
@@ -333,7 +333,7 @@ impl Copier<'_> {
     }
 }
 
-type Opening = fn(&Folder, &CStr) -> io::Result<File>;
+type OpenFile = fn(&Folder, &CStr) -> io::Result<File>;
 
 impl Worker for Copier<'_> {
     fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {

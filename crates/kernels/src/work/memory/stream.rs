@@ -239,14 +239,14 @@ impl Job for Streams {
         let mut walk = Walk {
             memory: Memory::new(self.form, self.array_bytes)?,
             form: self.form,
-            ways: Vec::with_capacity(self.form.streams.len()),
+            loops: Vec::with_capacity(self.form.streams.len()),
             at: 0,
         };
         for &stream in self.form.streams {
-            let way = walk.find_fastest(stream, self.isa)?;
-            walk.ways.push(way);
+            let fastest = walk.find_fastest(stream, self.isa)?;
+            walk.loops.push(fastest);
             if let Ok(mut chosen) = self.chosen.lock() {
-                chosen.insert(way.1.name);
+                chosen.insert(fastest.1.name);
             }
         }
         Ok(Box::new(walk))
@@ -327,7 +327,7 @@ impl Memory {
 struct Walk {
     memory: Memory,
     form: Form,
-    ways: Vec<(Stream, Variant)>,
+    loops: Vec<(Stream, Variant)>,
     at: usize,
 }
 
@@ -348,11 +348,11 @@ impl Walk {
         let mut best = vec![f64::INFINITY; found.len()];
         for _ in 0..TRIALS {
             for (variant, best) in found.iter().zip(&mut best) {
-                self.ways.push((stream, *variant));
+                self.loops.push((stream, *variant));
                 let start = now();
                 let trial = self.run_pass(TRIAL_BYTES, 0);
                 let took = start.elapsed().as_secs_f64();
-                self.ways.pop();
+                self.loops.pop();
                 trial.map_err(|what| KernelError::Wrong {
                     kernel: "a loop that was tried",
                     what,
@@ -377,7 +377,7 @@ impl Walk {
             let piece = self.form.piece.min(left);
             let piece = piece.min(self.memory.array_bytes - self.at);
             let on = self.memory.at(self.at, piece);
-            for (stream, variant) in &self.ways {
+            for (stream, variant) in &self.loops {
                 sum += run_checked(*stream, variant, on, spot)?;
             }
             left -= piece;

@@ -1,7 +1,7 @@
 //! Fast Fourier transforms: strides over an array, additions and products.
 //!
 //! Each round correlates a sequence of small complex integers with itself: transform, squared
-//! magnitudes, transform back. The result is made of integers again, so that it can be verified
+//! magnitudes, inverse transform. The result consists of integers again, so that it can be verified
 //! exactly (energy and some lags are summed directly) and is the same whatever instructions the
 //! transform uses. Transforms are rustfft's; `--isa` chooses its planner.
 
@@ -84,7 +84,7 @@ impl Planner {
         Self::Scalar(FftPlannerScalar::new())
     }
 
-    /// Transforms of this length, there and back.
+    /// Plans the forward and the inverse transform of this length.
     pub(super) fn plan_both(&mut self, length: usize) -> [Arc<dyn Fft<f64>>; 2] {
         [FftDirection::Forward, FftDirection::Inverse].map(|direction| match self {
             Self::Scalar(planner) => planner.plan_fft(length, direction),
@@ -104,8 +104,8 @@ fn count_operations(points: u64) -> u64 {
 const OPERATIONS: u64 = 60_000_000;
 
 struct Transforms {
-    there: Arc<dyn Fft<f64>>,
-    back: Arc<dyn Fft<f64>>,
+    forward: Arc<dyn Fft<f64>>,
+    inverse: Arc<dyn Fft<f64>>,
     points: usize,
     /// Sequences of a unit.
     rounds: u64,
@@ -114,10 +114,10 @@ struct Transforms {
 impl Transforms {
     fn new(setup: &Setup) -> Self {
         let points = usize::try_from(setup.size).unwrap_or(usize::MAX);
-        let [there, back] = Planner::new(setup).plan_both(points);
+        let [forward, inverse] = Planner::new(setup).plan_both(points);
         Self {
-            there,
-            back,
+            forward,
+            inverse,
             points,
             rounds: OPERATIONS.div_ceil(2 * count_operations(setup.size)),
         }
@@ -134,13 +134,13 @@ impl Job for Transforms {
     }
 
     fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        let there = self.there.get_inplace_scratch_len();
-        let back = self.back.get_inplace_scratch_len();
+        let forward = self.forward.get_inplace_scratch_len();
+        let inverse = self.inverse.get_inplace_scratch_len();
         Ok(Box::new(Correlator {
             job: self,
             given: vec![[1; 2]; self.points],
             sequence: vec![Complex::new(1.0, 1.0); self.points],
-            scratch: vec![Complex::new(1.0, 1.0); there.max(back)],
+            scratch: vec![Complex::new(1.0, 1.0); forward.max(inverse)],
         }))
     }
 }
@@ -183,11 +183,11 @@ impl Correlator<'_> {
         let Self {
             sequence, scratch, ..
         } = self;
-        self.job.there.process_with_scratch(sequence, scratch);
+        self.job.forward.process_with_scratch(sequence, scratch);
         for point in sequence.iter_mut() {
             *point = Complex::new(point.norm_sqr(), 0.0);
         }
-        self.job.back.process_with_scratch(sequence, scratch);
+        self.job.inverse.process_with_scratch(sequence, scratch);
     }
 
     /// Rounds the correlation to integers and compares some of it with direct sums; returns a

@@ -70,6 +70,7 @@ enum Kind {
     Done,
 }
 
+/// Bytes of a text.
 const TEXT: usize = 30;
 
 #[derive(Debug, Clone)]
@@ -81,6 +82,7 @@ struct Record {
     text: [u8; TEXT],
 }
 
+/// Numbers of a row.
 const ROW: usize = 50;
 
 /// All variables of the program.
@@ -173,6 +175,7 @@ fn sum_quotients(passes: u32) -> u64 {
     3 * (whole * whole.saturating_sub(1) / 2) + whole * (passes % 3)
 }
 
+/// A linear congruential generator (Knuth and Lewis).
 const FACTOR: u32 = 1_664_525;
 const SUMMAND: u32 = 1_013_904_223;
 

@@ -85,18 +85,18 @@ impl Job for Pi {
     }
 
     fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        Ok(Box::new(self.start_circle()))
+        Ok(Box::new(self.create_variables()))
     }
 }
 
 impl Pi {
-    fn start_circle(&self) -> Circle<'_> {
+    fn create_variables(&self) -> Variables<'_> {
         let limbs = count_limbs(self.digits);
         let row = || vec![1; limbs];
-        Circle {
+        Variables {
             digits: self.digits,
             multiplier: self.transforms.multiplier(),
-            desk: Scratch::new(limbs),
+            scratch: Scratch::new(limbs),
             mean: row(),
             square: row(),
             geometric_square: row(),
@@ -108,10 +108,10 @@ impl Pi {
 }
 
 /// The variables of the formula.
-struct Circle<'a> {
+struct Variables<'a> {
     digits: u64,
     multiplier: Multiplier<'a>,
-    desk: Scratch,
+    scratch: Scratch,
     /// The arithmetic mean.
     mean: Vec<u32>,
     /// Its square.
@@ -124,7 +124,7 @@ struct Circle<'a> {
     other: Vec<u32>,
 }
 
-impl Worker for Circle<'_> {
+impl Worker for Variables<'_> {
     fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         self.start();
         // Each iteration doubles the digits: this many are never needed.
@@ -138,7 +138,7 @@ impl Worker for Circle<'_> {
     }
 }
 
-impl Circle<'_> {
+impl Variables<'_> {
     fn start(&mut self) {
         let parts = [
             (&mut self.mean, [1, 0]),
@@ -156,7 +156,7 @@ impl Circle<'_> {
     fn iterate(&mut self, power: u32) -> Result<bool, Wrong> {
         let Self {
             multiplier,
-            desk,
+            scratch,
             mean,
             square,
             geometric_square,
@@ -165,7 +165,7 @@ impl Circle<'_> {
             other,
             ..
         } = self;
-        desk.solve(Goal::InverseRoot, geometric_square, inverse, multiplier)?;
+        scratch.solve(Goal::InverseRoot, geometric_square, inverse, multiplier)?;
         multiplier.multiply(geometric_square, inverse, other)?;
         add(mean, other);
         divide(mean, 2);
@@ -195,7 +195,7 @@ impl Circle<'_> {
         add(&mut self.square, &self.geometric_square);
         divide(&mut self.square, 2);
         let (rest, inverse) = (&self.rest, &mut self.inverse);
-        self.desk
+        self.scratch
             .solve(Goal::Inverse, rest, inverse, &mut self.multiplier)?;
         self.multiplier
             .multiply(&self.square, &self.inverse, &mut self.mean)

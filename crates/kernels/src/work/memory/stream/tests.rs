@@ -2,11 +2,11 @@
 
 use super::*;
 
-fn walk(form: Form, array_bytes: usize, ways: Vec<(Stream, Variant)>) -> Walk {
+fn walk(form: Form, array_bytes: usize, loops: Vec<(Stream, Variant)>) -> Walk {
     Walk {
         memory: Memory::new(form, array_bytes).unwrap(),
         form,
-        ways,
+        loops,
         at: 0,
     }
 }

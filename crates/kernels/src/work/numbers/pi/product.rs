@@ -23,8 +23,8 @@ type Points = Vec<Complex<f64>>;
 
 /// A transform of one length, with the powers of exp(iπ/2M).
 struct Transform {
-    there: Arc<dyn Fft<f64>>,
-    back: Arc<dyn Fft<f64>>,
+    forward: Arc<dyn Fft<f64>>,
+    inverse: Arc<dyn Fft<f64>>,
     twist: Points,
 }
 
@@ -51,12 +51,12 @@ impl Transforms {
     pub(super) fn new(setup: &Setup, limbs: usize) -> Self {
         let mut planner = Planner::new(setup);
         let transforms = list_lengths(limbs).map(|length| {
-            let [there, back] = planner.plan_both(length);
+            let [forward, inverse] = planner.plan_both(length);
             let angle = std::f64::consts::FRAC_PI_2 / length as f64;
             let twist = (0..length).map(|at| Complex::cis(angle * at as f64));
             Transform {
-                there,
-                back,
+                forward,
+                inverse,
                 twist: twist.collect(),
             }
         });
@@ -77,8 +77,8 @@ impl Transforms {
         let touched = |length: usize| vec![Complex::new(1.0, 1.0); length];
         let longest = self.0.last().map_or(0, |last| last.twist.len());
         let scratch = self.0.iter().map(|transform| {
-            let there = transform.there.get_inplace_scratch_len();
-            there.max(transform.back.get_inplace_scratch_len())
+            let forward = transform.forward.get_inplace_scratch_len();
+            forward.max(transform.inverse.get_inplace_scratch_len())
         });
         Multiplier {
             transforms: &self.0,
@@ -113,9 +113,9 @@ impl Multiplier<'_> {
         let points = transform.twist.len();
         load(left, &transform.twist, &mut self.left[..points]);
         load(right, &transform.twist, &mut self.right[..points]);
-        let there = &transform.there;
-        there.process_with_scratch(&mut self.left[..points], &mut self.scratch);
-        there.process_with_scratch(&mut self.right[..points], &mut self.scratch);
+        let forward = &transform.forward;
+        forward.process_with_scratch(&mut self.left[..points], &mut self.scratch);
+        forward.process_with_scratch(&mut self.right[..points], &mut self.scratch);
         for (left, right) in self.left[..points].iter_mut().zip(&self.right) {
             *left *= right;
         }
@@ -128,8 +128,8 @@ impl Multiplier<'_> {
         let transform = find_transform(self.transforms, 2 * number.len() - 1)?;
         let points = transform.twist.len();
         load(number, &transform.twist, &mut self.left[..points]);
-        let there = &transform.there;
-        there.process_with_scratch(&mut self.left[..points], &mut self.scratch);
+        let forward = &transform.forward;
+        forward.process_with_scratch(&mut self.left[..points], &mut self.scratch);
         for point in &mut self.left[..points] {
             *point *= *point;
         }
@@ -147,8 +147,8 @@ impl Multiplier<'_> {
     ) -> Result<(), Wrong> {
         let points = transform.twist.len();
         let left = &mut self.left[..points];
-        let back = &transform.back;
-        back.process_with_scratch(left, &mut self.scratch);
+        let inverse = &transform.inverse;
+        inverse.process_with_scratch(left, &mut self.scratch);
         let error = unload(left, &transform.twist);
         self.worst_error = self.worst_error.max(error);
         if error > LARGEST_ERROR {
