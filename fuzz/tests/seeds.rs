@@ -133,7 +133,7 @@ fn check(name: &str) {
     let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).unwrap();
     let seeds = read_seeds(name);
     let mut chance = Chance(7);
-    let mutants = (0..inputs()).map(|_| mutate_seed(&seeds, &mut chance));
+    let mutants = (0..input_count()).map(|_| mutate_seed(&seeds, &mut chance));
     for input in seeds.iter().cloned().chain(mutants.collect::<Vec<_>>()) {
         if catch_unwind(|| target(&input)).is_err() {
             let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.failed"));

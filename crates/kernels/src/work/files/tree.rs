@@ -115,7 +115,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
         _signals: signals,
     };
     tree.check_free_space(setup)?;
-    for part in 0..parts(setup.size) {
+    for part in 0..count_parts(setup.size) {
         let digest = tree.write(part).map_err(|error| tree.explain(&error))?;
         tree.digests.push(digest);
     }
