@@ -63,7 +63,7 @@ impl Bench {
         self.pinwise(arguments).output().unwrap()
     }
 
-    /// What a command prints whose threads are bound to all CPUs in turn.
+    /// Runs a command whose threads are bound to all CPUs in turn, and returns its output.
     #[track_caller]
     fn run_bound(&self, command: &[&str]) -> String {
         let place = self.place();

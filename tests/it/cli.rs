@@ -162,7 +162,7 @@ impl FinishedRun {
     }
 }
 
-/// Is this a line for machines, such as a command, a mask or a record? It may be wider.
+/// Whether a line is for machines, such as a command, a mask or a record. It may be wider.
 fn is_for_machines(line: &str) -> bool {
     let starts = [
         "{",

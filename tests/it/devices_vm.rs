@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::{has_program, report_skip, run_for_json};
 use crate::vm::{self, find_case};
 
-/// How `apply` is ended. Its first change is that of a mask; those of nine interrupts, two
+/// Faults that end `apply`. Its first change is that of a mask; those of nine interrupts, two
 /// receiving and four sending queues follow.
 const FAULTS: [&str; 10] = [
     "before-write:kill:4",
@@ -96,23 +96,23 @@ fn check_places(out: &str, has_hwloc: bool) {
 /// change only if that is requested.
 fn check_moves(out: &str) {
     let local = "0 2 1 3 0 2 1 3 0 rx-0:0f rx-1:0f rx-2:00 rx-3:00";
-    let (near, sending) = (
+    let (unchanged, moved) = (
         "tx-0:03 tx-1:0c tx-2:30 tx-3:c0",
         "tx-0:01 tx-1:04 tx-2:02 tx-3:08",
     );
     let far = "4 6 5 7 4 6 5 7 4 rx-0:f0 rx-1:f0 rx-2:00 rx-3:00";
     let two = "4 5 4 5 4 5 4 5 4 rx-0:30 rx-1:30 rx-2:00 rx-3:00 tx-0:10 tx-1:20 tx-2:10 tx-3:20";
-    let local_as_is = format!("{local} {near}");
+    let local_as_is = format!("{local} {unchanged}");
     let of_command = list_cpus_of_runs(find_case(out, "seen by command"));
     assert_eq!(of_command, [&local_as_is, BEFORE, two]);
     // The figure of the service is read once before anything is moved.
     let of_service = list_cpus_of_runs(find_case(out, "seen by service"));
-    assert_eq!(of_service, [BEFORE, BEFORE, &format!("{far} {near}")]);
+    assert_eq!(of_service, [BEFORE, BEFORE, &format!("{far} {unchanged}")]);
     for (name, expected) in [
-        ("applied", &format!("{local} {sending}")),
-        ("unguarded", &format!("{local} {sending}")),
-        ("dry run", &format!("{local} {sending}")),
-        ("alone", &format!("{far} {near}")),
+        ("applied", &format!("{local} {moved}")),
+        ("unguarded", &format!("{local} {moved}")),
+        ("dry run", &format!("{local} {moved}")),
+        ("alone", &format!("{far} {unchanged}")),
     ] {
         assert_eq!(parse_cpus(find_case(out, name)), *expected, "{name}");
     }

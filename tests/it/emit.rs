@@ -25,7 +25,7 @@ fn parse_allowed_list(status: &str) -> String {
         .to_owned()
 }
 
-/// What pinwise prints for one tool.
+/// Runs `apply --as` for one tool and returns its part of the record.
 #[track_caller]
 fn emit_for(place: &str, tool: &str, command: &[&str]) -> Value {
     let mut words = vec!["apply", "--place", place, "--as", tool, "--format", "json"];

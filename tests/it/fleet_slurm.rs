@@ -111,7 +111,7 @@ fn no_record_is_lost_or_doubled_if_nodes_fail() {
     let folder = fleet.display().to_string();
     let id = "kills";
     let options = ["--partition", "all", "--id", id, "--dir", &folder, &study];
-    cluster.pinwise(&[&["fleet", "submit"], &options[..]].concat());
+    cluster.run_for_text(&[&["fleet", "submit"], &options[..]].concat());
     for failure in FAILURES {
         let open = NODES
             .iter()
@@ -134,9 +134,9 @@ fn no_record_is_lost_or_doubled_if_nodes_fail() {
     resume_until_done(&cluster, id, &folder);
     let attempts: usize = NODES.iter().map(|node| count_attempts(&fleet, node)).sum();
     assert!(attempts > 4, "no node failed");
-    let reported = cluster.pinwise(&["fleet", "collect", &folder]);
+    let reported = cluster.run_for_text(&["fleet", "collect", &folder]);
     check_records(&cluster, id, STEPS, &reported);
-    cluster.pinwise(&["fleet", "collect", &folder]);
+    cluster.run_for_text(&["fleet", "collect", &folder]);
     check_records(&cluster, id, STEPS, "collected twice");
 }
 
@@ -150,7 +150,7 @@ fn cause(cluster: &Cluster, node: &str, failure: Failure) {
             }
         }
         Failure::Requeued => {
-            let out = cluster.slurm("squeue", &["-h", "-t", "running", "-w", node, "-o", "%i"]);
+            let out = cluster.run_slurm("squeue", &["-h", "-t", "running", "-w", node, "-o", "%i"]);
             for job in out.split_whitespace() {
                 // It may have ended by now.
                 cluster.try_slurm("scontrol", &["requeue", job]);
@@ -163,18 +163,18 @@ fn cause(cluster: &Cluster, node: &str, failure: Failure) {
 fn resume_until_done(cluster: &Cluster, id: &str, folder: &str) {
     for _ in 0..8 {
         cluster.wait_until("all jobs have ended", || cluster.list_queue(id).is_empty());
-        if cluster.status(folder)["done"] == 4 {
+        if cluster.read_status(folder)["done"] == 4 {
             return;
         }
-        cluster.pinwise(&["fleet", "resume", folder]);
+        cluster.run_for_text(&["fleet", "resume", folder]);
     }
-    panic!("still not done: {:#}", cluster.status(folder));
+    panic!("still not done: {:#}", cluster.read_status(folder));
 }
 
 /// Checks that every step of every node is in the store, once.
 fn check_records(cluster: &Cluster, id: &str, steps: usize, reported: &str) {
     let tag = format!("fleet:{id}");
-    let out = cluster.pinwise(&[
+    let out = cluster.run_for_text(&[
         "record", "history", "--tag", &tag, "--limit", "10000", "--format", "json",
     ]);
     let listed: Value = serde_json::from_str(&out).unwrap();
@@ -227,7 +227,7 @@ fn failures_of_jobs_are_reported_and_finished_steps_count() {
             .iter()
             .all(|node| has_file(&fleet, node, "quick.json"))
     });
-    let status = cluster.status(&folder);
+    let status = cluster.read_status(&folder);
     assert_eq!(
         (&status["asked"], &status["running"]),
         (&2.into(), &2.into()),
@@ -238,11 +238,11 @@ fn failures_of_jobs_are_reported_and_finished_steps_count() {
     requeue_during_step(&cluster, &fleet);
     let now = std::fs::read(fleet.join("nodes/n3/quick.json")).unwrap();
     assert_eq!(done, now, "a finished step was repeated");
-    cluster.pinwise(&["fleet", "cancel", &folder]);
+    cluster.run_for_text(&["fleet", "cancel", &folder]);
     cluster.wait_until("the jobs are cancelled", || {
         cluster.list_queue("asked").is_empty()
     });
-    let status = cluster.status(&folder);
+    let status = cluster.read_status(&folder);
     for name in ["n2", "n3"] {
         let node = find_node(&status, name);
         assert_eq!(
@@ -259,13 +259,13 @@ fn failures_of_jobs_are_reported_and_finished_steps_count() {
 fn lose_a_node(cluster: &Cluster, fleet: &Path) {
     cluster.kill("n2", Kill::Node);
     cluster.wait_until("Slurm notices the loss of n2", || {
-        cluster.node_state("n2").starts_with("down")
+        cluster.read_node_state("n2").starts_with("down")
     });
     let folder = fleet.display().to_string();
     cluster.wait_until("its job waits", || {
-        find_node(&cluster.status(&folder), "n2")["state"] == "queued"
+        find_node(&cluster.read_status(&folder), "n2")["state"] == "queued"
     });
-    let resumed = cluster.pinwise(&["fleet", "resume", &folder]);
+    let resumed = cluster.run_for_text(&["fleet", "resume", &folder]);
     assert_eq!(
         cluster.list_queue("asked").len(),
         2,
@@ -274,14 +274,14 @@ fn lose_a_node(cluster: &Cluster, fleet: &Path) {
     cluster.start_node("n2");
     cluster.wait_until("n2 begins anew", || count_attempts(fleet, "n2") == 2);
     cluster.wait_until("n2 runs", || {
-        find_node(&cluster.status(&folder), "n2")["state"] == "running"
+        find_node(&cluster.read_status(&folder), "n2")["state"] == "running"
     });
 }
 
 /// Requeues the job of n3 while its second step runs.
 fn requeue_during_step(cluster: &Cluster, fleet: &Path) {
-    let out = cluster.slurm("squeue", &["-h", "-w", "n3", "-o", "%i"]);
-    cluster.slurm("scontrol", &["requeue", out.trim()]);
+    let out = cluster.run_slurm("squeue", &["-h", "-w", "n3", "-o", "%i"]);
+    cluster.run_slurm("scontrol", &["requeue", out.trim()]);
     cluster.wait_until("n3 begins anew", || count_attempts(fleet, "n3") == 2);
     assert!(
         has_file(fleet, "n3", "ended-1.json"),
@@ -299,11 +299,11 @@ fn a_time_limit_is_reported_and_finished_steps_count() {
     let fleet = cluster.path("timed");
     let folder = fleet.display().to_string();
     let words = split_words("fleet submit --nodelist n1 --time 1m --id timed --dir");
-    cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
+    cluster.run_for_text(&[&words[..], &[&folder, &study]].concat());
     cluster.wait_until("the time limit is reached", || {
         cluster.list_queue("timed").is_empty()
     });
-    let status = cluster.status(&folder);
+    let status = cluster.read_status(&folder);
     let node = find_node(&status, "n1");
     assert_eq!(
         (&node["state"], &node["done"]),
@@ -328,13 +328,13 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
     let study = write_quick_study(&cluster, 20);
     let fleet = cluster.path("one");
     let folder = fleet.display().to_string();
-    cluster.pinwise(&[
+    cluster.run_for_text(&[
         "fleet", "submit", "--nodes", "4", "--id", "one", "--dir", &folder, &study,
     ]);
     cluster.wait_until("n3 makes progress", || count_records(&fleet, "n3") >= 3);
     cluster.kill("n3", Kill::Node);
     cluster.wait_until("Slurm notices the loss of n3", || {
-        cluster.node_state("n3").starts_with("down")
+        cluster.read_node_state("n3").starts_with("down")
     });
     cluster.start_node("n3");
     resume_until_done(&cluster, "one", &folder);
@@ -345,11 +345,11 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
     let words = [
         "fleet", "submit", "--nodes", "4", "--array", "--id", "array", "--dir",
     ];
-    cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
+    cluster.run_for_text(&[&words[..], &[&folder, &study]].concat());
     cluster.wait_until("the array has ended", || {
         cluster.list_queue("array").is_empty()
     });
-    let status = cluster.status(&folder);
+    let status = cluster.read_status(&folder);
     // A fast node may take two tasks.
     let done = status["done"].as_u64().unwrap();
     assert!((1..=4).contains(&done), "{status:#}");
@@ -361,11 +361,11 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
     let words = [
         "fleet", "submit", "--nodes", "3", "--array", "--id", "again", "--dir",
     ];
-    cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
+    cluster.run_for_text(&[&words[..], &[&folder, &study]].concat());
     cluster.wait_until("n1 has run all tasks", || {
         cluster.list_queue("again").is_empty()
     });
-    let status = cluster.status(&folder);
+    let status = cluster.read_status(&folder);
     let counts = (&status["done"], &status["missing"]);
     assert_eq!(counts, (&1.into(), &2.into()), "{status:#}");
     assert_eq!(
@@ -407,7 +407,7 @@ fn refusals_of_slurm_are_reported_in_its_words() {
     );
     check(&[], "no nodes given");
     assert!(cluster.has_no_job());
-    let plan = cluster.pinwise(&["fleet", "submit", "--nodelist", "n2", "--dry-run", &study]);
+    let plan = cluster.run_for_text(&["fleet", "submit", "--nodelist", "n2", "--dry-run", &study]);
     assert!(
         plan.contains("--cpu-bind=none") && plan.contains("--nodelist=n2"),
         "{plan}"
@@ -415,10 +415,10 @@ fn refusals_of_slurm_are_reported_in_its_words() {
     assert!(cluster.has_no_job());
     let folder = cluster.path("f").display().to_string();
     let options = ["--nodelist", "n2", "--id", "f", "--dir", &folder, &study];
-    cluster.pinwise(&[&["fleet", "submit"], &options[..]].concat());
+    cluster.run_for_text(&[&["fleet", "submit"], &options[..]].concat());
     cluster.wait_until("it has ended", || cluster.list_queue("f").is_empty());
     cluster.stop_controller();
-    let status = cluster.status(&folder);
+    let status = cluster.read_status(&folder);
     assert_eq!(status["done"], 1, "{status:#}");
     let err = cluster.check_refusal(&["fleet", "cancel", &folder]);
     assert!(
@@ -484,10 +484,10 @@ fn commands_of_the_document_find_the_outlier() {
         let line = line.split("  #").next().unwrap().trim();
         let words = shell_words::split(line).unwrap();
         let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
-        let out = cluster.pinwise(&words);
+        let out = cluster.run_for_text(&words);
         if line.contains("submit") {
             cluster.wait_until("the fleet has ended", || {
-                cluster.slurm("squeue", &["-h"]).trim().is_empty()
+                cluster.run_slurm("squeue", &["-h"]).trim().is_empty()
             });
         }
         if line.contains("report") {
@@ -505,7 +505,7 @@ fn examples_of_the_help_are_submitted() {
         return;
     };
     std::fs::rename(write_quick_study(&cluster, 1), cluster.path("study.toml")).unwrap();
-    let help = cluster.pinwise(&["fleet", "submit", "--help"]);
+    let help = cluster.run_for_text(&["fleet", "submit", "--help"]);
     let is_example =
         |line: &&str| line.starts_with("pinwise fleet submit") && !line.contains("--launcher");
     let examples: Vec<&str> = help.lines().map(str::trim).filter(is_example).collect();
@@ -516,11 +516,11 @@ fn examples_of_the_help_are_submitted() {
         let words = shell_words::split(&line).unwrap();
         let mut words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         words.extend(["--id", &id]);
-        cluster.pinwise(&words);
+        cluster.run_for_text(&words);
     }
     cluster.wait_until("all have ended", || {
-        cluster.slurm("squeue", &["-h"]).trim().is_empty()
+        cluster.run_slurm("squeue", &["-h"]).trim().is_empty()
     });
-    let status = cluster.status("example-0");
+    let status = cluster.read_status("example-0");
     assert_eq!(status["done"], 4, "{status:#}");
 }

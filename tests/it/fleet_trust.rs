@@ -18,7 +18,7 @@ const OTHER: u32 = 65_533;
 /// The id of a group without members.
 const GROUP: u32 = 65_532;
 
-/// Can commands be run as the other user?
+/// Whether commands can be run as the other user.
 fn can_become_other() -> bool {
     let program = env!("CARGO_BIN_EXE_pinwise");
     let status = become_other(Command::new(program).arg("--version"), OTHER).output();
@@ -35,11 +35,11 @@ fn become_other(command: &mut Command, group: u32) -> &mut Command {
 }
 
 /// A folder and everything in it.
-fn walk(path: &Path) -> Vec<PathBuf> {
+fn list_tree(path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     if path.symlink_metadata().unwrap().is_dir() {
         for entry in std::fs::read_dir(path).unwrap() {
-            all.extend(walk(&entry.unwrap().path()));
+            all.extend(list_tree(&entry.unwrap().path()));
         }
     }
     all
@@ -47,7 +47,7 @@ fn walk(path: &Path) -> Vec<PathBuf> {
 
 /// Gives a folder and everything in it to the other user.
 fn hand_over(path: &Path) {
-    for path in walk(path) {
+    for path in list_tree(path) {
         lchown(path, Some(OTHER), Some(OTHER)).unwrap();
     }
 }
@@ -60,7 +60,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// Can the other user, as a member of the group, run this script with the folder as `$1`?
+/// Whether the other user, as a member of the group, can run this script with the folder as `$1`.
 fn can_other_run(folder: &Path, script: &str) -> bool {
     let mut sh = Command::new("sh");
     sh.args(["-c", script, "sh"]).arg(folder);
@@ -111,7 +111,7 @@ impl Trap {
         self.site.fleet_folder(id)
     }
 
-    /// Was the template run? Removes the mark.
+    /// Whether the template was run; removes the mark.
     fn was_run(&self) -> bool {
         std::fs::remove_file(&self.mark).is_ok()
     }
@@ -297,7 +297,7 @@ fn other_users_cannot_enter_a_fleet_whatever_the_umask() {
         );
         let status = wait_until_ended(&site, &folder);
         assert_eq!(status["done"], 2, "{umask}: {status:#}");
-        for path in walk(&folder) {
+        for path in list_tree(&folder) {
             let mode = read_mode(&path);
             assert_eq!(mode & 0o077, 0, "{umask}: {} {mode:o}", path.display());
         }
@@ -331,7 +331,7 @@ fn a_group_reads_results_and_nothing_else() {
     let folder = site.fleet_folder("f");
     let path = folder.to_str().unwrap();
     assert_eq!(wait_until_ended(&site, &folder)["done"], 1);
-    for path in walk(&folder) {
+    for path in list_tree(&folder) {
         let found = path.symlink_metadata().unwrap();
         let mode = found.mode() & 0o7777;
         assert_eq!(mode & 0o027, 0, "{} {mode:o}", path.display());
@@ -548,7 +548,7 @@ fn nodes_follow_no_symbolic_links() {
         symlink(elsewhere.join(target), &link).unwrap();
         let folder = site.fleet_folder("f").display().to_string();
         let output = site.run(&["fleet", "node", &folder, "--node", "n1"]);
-        let left: Vec<PathBuf> = walk(&elsewhere);
+        let left: Vec<PathBuf> = list_tree(&elsewhere);
         assert_eq!(left.len(), 2, "{place}: {left:?}");
         let text = std::fs::read_to_string(elsewhere.join("file")).unwrap();
         assert_eq!(text, "as it was", "{place}");

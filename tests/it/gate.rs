@@ -229,7 +229,7 @@ fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
     assert!((5.0e-6..5.1e-6).contains(&base_s), "{base_s}");
 }
 
-/// Is git installed? If not, the test is reported as skipped.
+/// Whether git is installed; if not, the test is reported as skipped.
 fn has_git() -> bool {
     let has_git = has_program("git");
     if !has_git {

@@ -79,15 +79,15 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 #[test]
 fn simulated_caches_are_found() {
-    let honest = [32.0 * KIB, 512.0 * KIB, 32.0 * MIB];
-    check("", &honest, 90.0);
+    let reported = [32.0 * KIB, 512.0 * KIB, 32.0 * MIB];
+    check("", &reported, 90.0);
     check(
         "noise_sd = 0.1\noutliers = { share = 0.05, factor = 5.0 }",
-        &honest,
+        &reported,
         90.0,
     );
-    check("tlb = { bytes = 2097152, ns = 6.0 }", &honest, 96.0);
-    check("timer_step_ns = 100.0\nmemory_ns = 140.0", &honest, 140.0);
+    check("tlb = { bytes = 2097152, ns = 6.0 }", &reported, 96.0);
+    check("timer_step_ns = 100.0\nmemory_ns = 140.0", &reported, 140.0);
 }
 
 #[test]

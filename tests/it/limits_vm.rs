@@ -12,7 +12,7 @@ const FAULTS: [&str; 3] = [
     "before-restore:kill:2",
 ];
 
-/// How often it is killed at a random moment, while CPUs are isolated and interrupts moved.
+/// Kills at random moments, while CPUs are isolated and interrupts moved.
 const RANDOM_KILLS: usize = 20;
 
 /// Arms during which it is killed.

@@ -3,7 +3,7 @@
 
 use crate::vm::{self, check_restored, find_case};
 
-/// How `apply` is ended. Its second change is that of memory, which is undone first.
+/// Faults that end `apply`. Its second change is that of memory, which is undone first.
 const FAULTS: [&str; 10] = [
     "before-write:kill:2",
     "after-write:kill:2",
@@ -66,7 +66,7 @@ fn parse_pages(out: &str, case: &str) -> [u64; 2] {
     [numbers.next().unwrap(), numbers.next().unwrap()]
 }
 
-/// Are these all pages of the buffer? A few in use may not be moved.
+/// Whether these are all pages of the buffer; a few in use may not be moved.
 fn is_all(pages: u64) -> bool {
     pages >= PAGES - 64
 }

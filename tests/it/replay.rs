@@ -24,11 +24,11 @@ pub(crate) struct Cell {
     pub(crate) behaviour: &'static str,
     /// Runs per arm.
     pub(crate) max_runs: usize,
-    /// Does it continue until the answer is known, within these runs?
+    /// Whether it continues until the answer is known, within these runs.
     pub(crate) is_open_ended: bool,
     pub(crate) judge: Judge,
     pub(crate) score: Score,
-    /// Is CPU time judged, too, as for two commands in one place?
+    /// Whether CPU time is judged, too, as for two commands in one place.
     pub(crate) with_cpu: bool,
 }
 

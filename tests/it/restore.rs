@@ -19,7 +19,7 @@ use crate::support::{
     Running, decode_output, pinwise, read_allowed_cpus, read_stat_field, report_skip, reset_signals,
 };
 
-/// How the process is ended.
+/// Faults that end the process.
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// Interrupts in the folder that represents the host, and the CPUs that take them.
 const INTERRUPTS: [(u32, &str); 2] = [(30, "0"), (31, "2")];

@@ -163,7 +163,7 @@ const PRIOR_SD: f64 = 0.5;
 /// Assumed standard deviation of a run, and its weight in runs.
 const PRIOR_NOISE_SD: f64 = 0.05;
 const PRIOR_NOISE_WEIGHT: f64 = 2.0;
-/// How often a second arm is drawn before the most promising one is taken.
+/// Draws of a second arm before the most promising one is taken.
 const MAX_DRAWS: usize = 20;
 
 /// Top-two Thompson sampling (Russo 2016) of independent normal arms with one estimated noise. It

@@ -123,7 +123,8 @@ pub(crate) fn regret(record: &SearchRecord) -> f64 {
     record.true_regret.or(led).unwrap_or(f64::INFINITY)
 }
 
-/// Is the claim wrong that a smaller arm than the best is nearly as good? `None` without a claim.
+/// Whether the claim is wrong that a smaller arm than the best is nearly as good; `None` without a
+/// claim.
 pub(crate) fn is_smaller_claim_wrong(record: &SearchRecord) -> Option<bool> {
     let least = record.least.as_ref()?;
     let best = record.best.as_ref().filter(|best| **best != least.arm)?;

@@ -34,7 +34,7 @@ fn read_values(row: &Value) -> [&str; 2] {
     ["usual", "suggested"].map(|name| row[name].as_str().unwrap())
 }
 
-/// What a program prints on both streams with these environment variables.
+/// Runs a program with these environment variables, and returns both of its streams.
 fn run_with(program: &Path, environment: &[(&str, &str)]) -> String {
     let mut command = Command::new(program);
     for name in [

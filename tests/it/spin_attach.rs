@@ -11,8 +11,8 @@ use crate::support::{
     self, Running, go_settings, has_program, report_skip, root, run_for_json, split_words,
 };
 
-/// How long programs run in the first attempt, seconds: enough for hundreds of samples of a thread
-/// that gets half of a CPU.
+/// Duration of programs in the first attempt, seconds: enough for hundreds of samples of a thread that
+/// gets half of a CPU.
 const SECONDS: f64 = 0.4;
 
 /// Longest run if other programs leave little CPU time, seconds.
@@ -104,7 +104,7 @@ fn check_spins(record: &Value, kind: &str, algorithm: &str) {
     );
 }
 
-/// May perf events sample programs here?
+/// Whether perf events may sample programs here.
 fn can_sample() -> bool {
     let record = run_for_json(&["--format", "json", "spin", "attach", "--", "true"]);
     let can_sample = record["event"] != "proc";

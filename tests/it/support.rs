@@ -60,7 +60,7 @@ pub(crate) fn reset_signals(command: &mut Command) {
     }
 }
 
-/// Is one of these signals ignored by this process?
+/// Whether this process ignores one of these signals.
 fn is_ignored(signals: &[libc::c_int]) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -177,7 +177,7 @@ pub(crate) fn random_generator() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// Is a program installed?
+/// Whether a program is installed.
 pub(crate) fn has_program(name: &str) -> bool {
     Command::new("sh")
         .args(["-c", &format!("command -v {name}")])
@@ -185,8 +185,8 @@ pub(crate) fn has_program(name: &str) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// How many of `all` replays a test runs: a fifth, or all with `PINWISE_REPLAYS=all`. The limits
-/// of such tests allow for chance in that number.
+/// The number of `all` replays that a test runs: a fifth, or all with `PINWISE_REPLAYS=all`. The
+/// limits of such tests allow for chance in that number.
 pub(crate) fn replay_count(all: usize) -> usize {
     match runs_all_replays() {
         true => all,
@@ -194,7 +194,7 @@ pub(crate) fn replay_count(all: usize) -> usize {
     }
 }
 
-/// Are all replays requested, as by `cargo xtask check --all`?
+/// Whether all replays are requested, as by `cargo xtask check --all`.
 pub(crate) fn runs_all_replays() -> bool {
     std::env::var("PINWISE_REPLAYS").is_ok_and(|which| which == "all")
 }

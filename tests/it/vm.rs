@@ -52,7 +52,7 @@ pub(crate) fn run_with(options: &[&str], script: &str) -> Option<String> {
     }
 }
 
-/// What the guest printed after a line `@@ CASE`, up to the next such line.
+/// The output of the guest after a line `@@ CASE`, up to the next such line.
 #[track_caller]
 pub(crate) fn find_case<'a>(out: &'a str, case: &str) -> &'a str {
     let rest = out.split_once(&format!("@@ {case}\n"));

@@ -360,7 +360,7 @@ fn levels_of_recorded_machines_are_found() {
     }
 }
 
-/// What `topology infer` prints for a matrix.
+/// Runs `topology infer` for a matrix, and returns its output.
 fn run_infer(matrix: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.csv");

@@ -8,8 +8,8 @@ use super::{Arguments, Noise, sessions};
 use crate::share::format_percent;
 use crate::table::Table;
 
-/// Two sessions of the same arms, the second 3 % slower as a whole: how often is
-/// any of them reported to have changed?
+/// Diffs of two sessions of the same arms, the second 3 % slower as a whole, that report a changed
+/// arm.
 pub(super) fn publish_sessions(noises: &[Noise], arguments: &Arguments) -> Result<()> {
     let mut table = Table::new("method-sessions", "noise | arms | diffs | claim a change");
     for (name, noise) in noises {
@@ -32,8 +32,7 @@ pub(super) fn publish_sessions(noises: &[Noise], arguments: &Arguments) -> Resul
     table.publish()
 }
 
-/// Two fleets that are alike: how often does the headline of their `fleet diff`
-/// claim a difference?
+/// Diffs of two equal fleets whose headline claims a difference.
 pub(super) fn publish_fleets(arguments: &Arguments) -> Result<()> {
     let mut table = Table::new("method-fleets", "nodes | diffs | claim a difference");
     for size in [4, 16, 40] {

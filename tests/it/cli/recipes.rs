@@ -126,7 +126,7 @@ fn wrong_output_makes_the_arm_invalid() {
     assert!(err.contains(expected), "{err}");
 }
 
-/// Is a process with this argument alive?
+/// Whether a process with this argument is alive.
 fn is_alive(argument: &str) -> bool {
     let entries = std::fs::read_dir("/proc").unwrap();
     entries.flatten().any(|entry| {

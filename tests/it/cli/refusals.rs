@@ -138,7 +138,7 @@ fn run_refused(stage: &Stage, line: &str) -> FinishedRun {
     ran
 }
 
-/// Does a text match a pattern in which `[..]` means anything?
+/// Whether a text matches a pattern in which `[..]` stands for any text.
 fn is_match(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once("[..]") else {
         return pattern == text;

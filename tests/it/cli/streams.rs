@@ -85,7 +85,8 @@ fn findings_of_doctor_have_evidence_weight_and_advice() {
     assert!(text.out.contains("Checked, fine: ") || text.out.contains("Findings"));
 }
 
-/// What these arguments print on a terminal; `None`, with a message, if no terminal can be made.
+/// Runs pinwise on a terminal and returns its output; `None`, with a message, if no terminal can be
+/// made.
 fn run_on_terminal(stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
     if !has_program("script") || !has_program("stty") {
         report_skip("script and stty, which make a terminal, are not installed");

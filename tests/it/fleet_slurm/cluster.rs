@@ -46,7 +46,7 @@ impl Cluster {
             folder: tempfile::tempdir().unwrap(),
         };
         let up = cluster
-            .script("up.sh")
+            .script_command("up.sh")
             .envs(settings.iter().copied())
             .env("SLURM_OWNER", std::process::id().to_string())
             .output()
@@ -68,7 +68,7 @@ impl Cluster {
         self.folder.path().join(name)
     }
 
-    fn script(&self, name: &str) -> Command {
+    fn script_command(&self, name: &str) -> Command {
         let mut command = Command::new(root().join("tests/env/slurm").join(name));
         command
             .arg(self.slurm_folder())
@@ -93,7 +93,7 @@ impl Cluster {
 
     /// Standard output of a command that succeeds.
     #[track_caller]
-    pub(super) fn pinwise(&self, arguments: &[&str]) -> String {
+    pub(super) fn run_for_text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
@@ -110,14 +110,14 @@ impl Cluster {
     }
 
     #[track_caller]
-    pub(super) fn status(&self, fleet: &str) -> Value {
-        let out = self.pinwise(&["fleet", "status", fleet, "--format", "json"]);
+    pub(super) fn read_status(&self, fleet: &str) -> Value {
+        let out = self.run_for_text(&["fleet", "status", fleet, "--format", "json"]);
         serde_json::from_str(&out).unwrap()
     }
 
     /// Standard output of one of Slurm's commands, which must succeed.
     #[track_caller]
-    pub(super) fn slurm(&self, program: &str, arguments: &[&str]) -> String {
+    pub(super) fn run_slurm(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.try_slurm(program, arguments);
         let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{program} {arguments:?}: {err}");
@@ -135,14 +135,14 @@ impl Cluster {
     }
 
     /// The state of a node, as sinfo prints it.
-    pub(super) fn node_state(&self, node: &str) -> String {
-        let out = self.slurm("sinfo", &["-h", "-n", node, "-p", "all", "-o", "%T"]);
+    pub(super) fn read_node_state(&self, node: &str) -> String {
+        let out = self.run_slurm("sinfo", &["-h", "-n", node, "-p", "all", "-o", "%T"]);
         out.trim().to_owned()
     }
 
     pub(super) fn set_node(&self, node: &str, state: &str, reason: &str) {
         let (node, state) = (format!("NodeName={node}"), format!("State={state}"));
-        self.slurm(
+        self.run_slurm(
             "scontrol",
             &["update", &node, &state, &format!("Reason={reason}")],
         );
@@ -151,13 +151,15 @@ impl Cluster {
     /// Ids of jobs and tasks of a fleet that wait or run.
     pub(super) fn list_queue(&self, fleet: &str) -> Vec<String> {
         let name = format!("--name=pinwise-{fleet}");
-        let out = self.slurm("squeue", &["-h", "-r", &name, "-o", "%i"]);
+        let out = self.run_slurm("squeue", &["-h", "-r", &name, "-o", "%i"]);
         out.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Was no job ever submitted?
+    /// Whether no job was ever submitted.
     pub(super) fn has_no_job(&self) -> bool {
-        self.slurm("squeue", &["-h", "-t", "all"]).trim().is_empty()
+        self.run_slurm("squeue", &["-h", "-t", "all"])
+            .trim()
+            .is_empty()
     }
 
     /// Waits until a condition holds; panics with the state of the cluster if it never does.
@@ -166,8 +168,8 @@ impl Cluster {
         let start = Instant::now();
         while !is_so() {
             if start.elapsed() > PATIENCE {
-                let queue = self.slurm("squeue", &["-r", "-t", "all"]);
-                let nodes = self.slurm("sinfo", &["-N", "-o", "%N %T %E"]);
+                let queue = self.run_slurm("squeue", &["-r", "-t", "all"]);
+                let nodes = self.run_slurm("sinfo", &["-N", "-o", "%N %T %E"]);
                 panic!("still not: {event}\n{queue}\n{nodes}");
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -207,7 +209,7 @@ impl Cluster {
 
     /// Starts a node whose slurmd was killed.
     pub(super) fn start_node(&self, node: &str) {
-        let started = self.script("up.sh").arg(node).output().unwrap();
+        let started = self.script_command("up.sh").arg(node).output().unwrap();
         assert!(started.status.success(), "{:?}", decode_output(&started));
     }
 
@@ -222,7 +224,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let down = self.script("down.sh").output();
+        let down = self.script_command("down.sh").output();
         if std::thread::panicking() {
             eprintln!("{:?}", down.map(|output| decode_output(&output)));
         }

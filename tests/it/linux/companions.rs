@@ -6,7 +6,7 @@ use super::trial::Trial;
 use crate::support::split_words;
 
 /// Notes whether the companion runs beside this run: `yes` or `no`.
-const LOOK: &str = "if kill -0 $(cat running); then echo yes; else echo no; fi >> seen";
+const NOTE_COMPANION: &str = "if kill -0 $(cat running); then echo yes; else echo no; fi >> seen";
 /// A companion with a child in another session, and an orphan.
 const NOISE: &str = "noise=echo $$ > running; trap exit TERM; setsid sleep 1000 & (sleep 1000 &); while :; do sleep 0.01; done";
 
@@ -26,7 +26,9 @@ fn compare_beside_noise(command: &str) -> Vec<&str> {
 #[test]
 fn a_companion_is_there_for_its_arm_only() {
     let trial = Trial::new();
-    trial.run(&compare_beside_noise(LOOK)).check_success();
+    trial
+        .run(&compare_beside_noise(NOTE_COMPANION))
+        .check_success();
     trial.check_no_process_left();
     let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
     let count = |word: &str| seen.lines().filter(|line| *line == word).count();

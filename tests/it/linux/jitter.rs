@@ -112,7 +112,7 @@ fn a_program_that_takes_a_cpu_is_named_with_that_cpu() {
     assert!(cause["lost_ms"].as_f64().unwrap() > 1.0, "{cause}");
 }
 
-/// Has this process started a thread that reads the clock?
+/// Whether this process has started a thread that reads the clock.
 fn is_watching(pid: u32) -> bool {
     let Ok(threads) = Path::new(&format!("/proc/{pid}/task")).read_dir() else {
         return false;

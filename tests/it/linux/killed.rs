@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::trial::{Trial, finish, list_runs};
 use crate::support::send_signal;
 
-/// How often pinwise is killed.
+/// Random moments at which pinwise is killed.
 const MOMENTS: u64 = 12;
 
 /// A command that writes a line at its start and one at its end. After this many runs, the next

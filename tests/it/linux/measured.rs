@@ -51,8 +51,8 @@ fn queued_time_is_told_from_sleep() {
     let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
     let line = format!("({spin}) & {spin}; wait; sleep 0.5");
     let record = trial.compare_for_record(&["--place", "cpu:0", "--shell=sh", "--", &line]);
-    let kernel_keeps_it = std::fs::read_to_string("/proc/self/schedstat");
-    if kernel_keeps_it.is_ok_and(|text| text.starts_with("0 0 0")) {
+    let schedstat = std::fs::read_to_string("/proc/self/schedstat");
+    if schedstat.is_ok_and(|text| text.starts_with("0 0 0")) {
         return report_skip("this kernel does not count queued time");
     }
     let mut arms = record["arms"].as_array().unwrap().iter();
@@ -85,7 +85,7 @@ fn runs_with_accepted_failures_keep_their_status() {
 const HOLDS_64_MIB: &str = "head -c 64M /dev/zero | tail";
 
 #[track_caller]
-fn assert_64_mib(record: &Value) {
+fn check_64_mib(record: &Value) {
     for run in list_runs(record) {
         let peak = run["max_rss_bytes"].as_u64().unwrap();
         assert!((64 * MIB..128 * MIB).contains(&peak), "{peak}");
@@ -95,11 +95,11 @@ fn assert_64_mib(record: &Value) {
 #[test]
 fn memory_is_that_of_the_largest_process() {
     let trial = Trial::new();
-    assert_64_mib(&trial.compare_for_record(&["--shell=sh", "--", HOLDS_64_MIB]));
+    check_64_mib(&trial.compare_for_record(&["--shell=sh", "--", HOLDS_64_MIB]));
     let deeper = format!("({HOLDS_64_MIB}) & setsid sleep 0.01 & wait");
-    assert_64_mib(&trial.compare_for_record(&["--shell=sh", "--", &deeper]));
+    check_64_mib(&trial.compare_for_record(&["--shell=sh", "--", &deeper]));
     let metric = ["--metric", "max-rss", "--shell=sh", "--", HOLDS_64_MIB];
-    assert_64_mib(&trial.compare_for_record(&metric));
+    check_64_mib(&trial.compare_for_record(&metric));
 }
 
 /// The kernel counts to the peak of a process its size before exec: here that of this test, with a
@@ -111,7 +111,7 @@ fn memory_of_the_launcher_is_not_counted() {
     let large = trial.compare_for_record(&["--shell=sh", "--", HOLDS_64_MIB]);
     let small = trial.compare_for_record(&["--", "true"]);
     assert_eq!(std::hint::black_box(&ballast)[4096], 1);
-    assert_64_mib(&large);
+    check_64_mib(&large);
     for run in list_runs(&small) {
         assert!(run["max_rss_bytes"].is_null(), "{run}");
     }

@@ -60,8 +60,8 @@ fn run_sets_the_memory_policy() {
     }
 }
 
-/// Has the kernel the memory policy `weighted` (since 6.9)? Checks that without it pinwise refuses
-/// the policy before anything runs.
+/// Whether the kernel has the memory policy `weighted` (since 6.9). Checks that without it pinwise
+/// refuses the policy before anything runs.
 fn has_weighted_policy(trial: &Trial, cpu: usize) -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());

@@ -8,7 +8,7 @@ use aya::programs::{loaded_links, loaded_programs};
 use super::trial::Trial;
 use crate::support::{report_skip, send_signal, wait_until};
 
-/// Is the tier available? If not, the reason is printed.
+/// Whether the tier is available; if not, the reason is printed.
 fn is_available(trial: &Trial) -> bool {
     let ended = trial.run(&["trace", "--tier", "bpf", "--", "true"]);
     let is_available = ended.status.success();

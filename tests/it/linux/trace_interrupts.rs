@@ -79,7 +79,7 @@ impl TraceWithCounts {
         self.record["host"]["counts"]["cpus"].as_u64().unwrap()
     }
 
-    /// Does the trace say that it lacks nothing?
+    /// Whether the trace reports no gaps and no lower bounds.
     fn is_whole(&self) -> bool {
         self.record["interrupts"]["gaps"] == 0
             && COMPARED.into_iter().all(|cause| {
@@ -88,7 +88,7 @@ impl TraceWithCounts {
             })
     }
 
-    /// Does a cause have as many as the kernel counted?
+    /// Whether a cause has as many as the kernel counted.
     fn has_all(&self, cause: &Value, within: u64) -> bool {
         let count = cause["count"].as_u64().unwrap();
         // The trace calls its count a lower bound only if more than one in 33, plus 20, lack; and

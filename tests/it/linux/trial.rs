@@ -19,7 +19,7 @@ pub(super) struct Trial {
     folder: tempfile::TempDir,
 }
 
-/// How pinwise ended.
+/// Exit status and output of pinwise.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
     pub(super) out: String,
@@ -38,8 +38,9 @@ impl Trial {
         self.folder.path().join(name)
     }
 
-    /// What a shell in this folder prints. It also makes the programs of tests: a file that
-    /// this process had open to write is busy while a child of another test holds the descriptor.
+    /// Runs a shell in this folder and returns its output. It also makes the programs of tests: a
+    /// file that this process had open to write is busy while a child of another test holds the
+    /// descriptor.
     #[track_caller]
     pub(super) fn run_shell(&self, line: &str) -> String {
         let mut shell = Command::new("sh");
@@ -114,8 +115,8 @@ impl Trial {
         finish(self.pinwise(arguments).spawn().unwrap())
     }
 
-    /// What pinwise prints on both streams for a user without rights, and `status N` as the last
-    /// line. `None`, with the reason, if no such user can be had.
+    /// Runs pinwise as a user without rights, and returns both streams with `status N` as the last
+    /// line. `None`, with the reason, if that is not possible.
     pub(super) fn run_unprivileged(&self, arguments: &str) -> Option<String> {
         if !has_program("setpriv") {
             report_skip("no setpriv");

@@ -186,7 +186,7 @@ impl XmlFile {
         }
     }
 
-    /// What a tool prints. It must not complain.
+    /// Runs a tool, which must not complain, and returns its output.
     #[track_caller]
     fn run_tool(&self, tool: &str, arguments: &[&str]) -> String {
         let output = Command::new(tool)

@@ -74,7 +74,7 @@ impl Stage {
         )
     }
 
-    /// Is the connection encrypted, as the server sees it?
+    /// Whether the connection is encrypted, according to the server.
     fn is_encrypted(&self, user_and_host: &str, parameters: &str) -> Result<bool, StoreError> {
         let place = Place::database(self.url(user_and_host, parameters));
         let _store = place.try_open()?;

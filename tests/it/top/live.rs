@@ -109,7 +109,7 @@ fn wait_for_mask(process: &Running, mask: &str) {
     wait_until(mask, || read_allowed_cpus(process.0.id()) == mask);
 }
 
-/// Can this host make terminals?
+/// Whether this host can make terminals.
 fn has_terminals() -> bool {
     let has_terminals = has_program("script") && has_program("stty");
     if !has_terminals {

@@ -9,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-/// What a clock reads.
+/// The source of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// x86's time-stamp counter, arm64's virtual counter.
@@ -57,7 +57,7 @@ impl Clock {
         }
     }
 
-    /// What this clock reads.
+    /// The source of this clock.
     #[must_use]
     pub const fn source(&self) -> Source {
         self.source

@@ -12,7 +12,7 @@ use super::clock::{Clock, system_ns};
 pub struct Gap {
     /// When the loop continued.
     pub end_ns: u64,
-    /// How long the gap lasted.
+    /// The duration of the gap.
     pub length_ns: u64,
 }
 

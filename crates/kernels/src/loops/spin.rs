@@ -93,7 +93,7 @@ pub fn pause() {
     }
 }
 
-/// Does YIELD differ from what [`pause`] executes?
+/// Whether YIELD differs from the hint of [`pause`].
 pub const HAS_YIELD: bool = cfg!(target_arch = "aarch64");
 
 /// Executes [`PAUSES`] YIELDs on arm64, and nothing elsewhere.
@@ -102,7 +102,7 @@ pub fn yield_hint() {
     rounds!(PAUSES / 64; "2:", ".rept 64", "yield", ".endr", next_round!());
 }
 
-/// Does the CPU have TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG)?
+/// Whether the CPU has TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG).
 #[must_use]
 pub fn has_user_waits() -> bool {
     #[cfg(target_arch = "x86_64")]

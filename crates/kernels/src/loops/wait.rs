@@ -18,7 +18,7 @@ const SHORTEST_PART_NS: f64 = 0.3;
 /// A burst of calibration: long compared with reading the clock twice (20 to 50 ns), short compared
 /// with the time between two interrupts (1 to 4 ms).
 const BURST_NS: f64 = 40_000.0;
-/// How often a wait reads the clock to detect stops.
+/// The interval at which a wait reads the clock to detect stops.
 const WATCH_NS: f64 = 20_000.0;
 /// A part of a wait that exceeds its length by this much was stopped. In a busy virtual machine
 /// timer interrupts take 15 to 100 µs, time slices of other programs a millisecond and more.
@@ -35,7 +35,7 @@ const LONG_BURSTS: usize = 201;
 /// within 0.1 %.
 const CORRECTIONS: usize = 4;
 
-/// How a hint is made.
+/// The composition of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HintKind {
     /// This processor's own hint.
@@ -62,7 +62,7 @@ pub struct Hints {
     median_ns: f64,
     /// Ratio of a hint's length with all interrupts to that without.
     overhead: f64,
-    /// Of how many observations the overhead is the mean.
+    /// The number of observations of which the overhead is the mean.
     observations: u32,
     /// A core cycle at calibration, ns.
     cycle_ns: f64,
@@ -139,7 +139,7 @@ impl Hints {
         Some(hints)
     }
 
-    /// How they are made.
+    /// Their composition.
     #[must_use]
     pub const fn kind(&self) -> HintKind {
         self.kind
@@ -261,11 +261,11 @@ fn count_hints(hints: f64) -> u64 {
 /// The result of a wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Waited {
-    /// Did a look succeed? Otherwise the runs are over, or the wait was cancelled.
+    /// Whether a look succeeded; otherwise the runs are over, or the wait was cancelled.
     pub is_seen: bool,
     /// Number of executed hints.
     pub hints: u64,
-    /// How long that took, ns.
+    /// Their duration, ns.
     pub spun_ns: f64,
     /// Time that other threads took from it, ns, as far as visible: parts of about 20 µs that took
     /// up to 100 µs too long.

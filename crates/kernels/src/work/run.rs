@@ -19,7 +19,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// How units are distributed over threads.
+/// The distribution of units over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// Each thread gets an equal share beforehand.
@@ -28,7 +28,7 @@ pub enum Split {
     Dynamic,
 }
 
-/// What to run.
+/// A requested run.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The workload.

@@ -3,8 +3,8 @@
 use super::{available_tiers, run_trace};
 use crate::support::{has_program, report_skip, wait_until};
 
-/// Are threads of processes of this name blocked for this reason, in any sample of a trace? Before
-/// it is the program, a process may be a script that starts it.
+/// Whether threads of processes of this name are blocked for this reason in any sample of a trace.
+/// Before it is the program, a process may be a script that starts it.
 fn is_seen_blocked(tier: &str, command: &[&str], name: &str, reason: &str) -> bool {
     let record = run_trace(tier, &[&["--"], command].concat());
     let mut processes = record["blocked"].as_array().into_iter().flatten();

@@ -69,7 +69,8 @@ fn read_queued_times(record: &Value, notes: &Path) -> (f64, f64) {
     (to_seconds(&record["waits"]["total_s"]), noted.sum())
 }
 
-/// Is this root in the first namespaces? To it alone the kernel reports every thread that ends.
+/// Whether this is root in the first namespaces, to which alone the kernel reports every thread that
+/// ends.
 fn has_exit_reports() -> bool {
     let is_first = |name: &str, inode: &str| {
         let link = std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
@@ -359,14 +360,14 @@ fn limits_of_a_class_are_not_blamed_on_others() {
 /// Uses all the CPU time that it gets.
 const BUSY: &str = "while :; do :; done";
 
-/// Can this command start another one?
+/// Whether this command can start another one.
 fn works(wrapper: &[&str]) -> bool {
     let mut command = Command::new(wrapper[0]);
     let output = command.args(&wrapper[1..]).arg("true").output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// How long threads waited for this cause, seconds; 0 if it is unknown.
+/// The time that threads waited for this cause, seconds; 0 if it is unknown.
 fn read_cause_s(record: &Value, cause: &str) -> f64 {
     record["waits"]["because"][cause].as_f64().unwrap_or(0.0)
 }

@@ -24,9 +24,9 @@ const REQUEST: &str = "PINWISE_TEST_TRACE";
 /// Environment variable with the file for the results.
 const ANSWER: &str = "PINWISE_TEST_ANSWER";
 
-/// What to trace: `{"command": […]}`, `{"pid": n}` or `{"all": true}`, with `tier`, `limit_ms`
-/// and `rounds` (after which the listener stops the trace). `{"tiers": true}` asks instead why
-/// each tier is not available.
+/// A requested trace: `{"command": […]}`, `{"pid": n}` or `{"all": true}`, with `tier`, `limit_ms`
+/// and `rounds` (after which the listener stops the trace). `{"tiers": true}` requests instead the
+/// reasons why tiers are not available.
 pub(super) struct TraceRequest(pub(super) Value);
 
 impl TraceRequest {

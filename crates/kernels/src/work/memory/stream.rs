@@ -124,13 +124,13 @@ pub(in crate::work) const CACHE_L3: Kernel = cache_kernel(
 struct Form {
     /// Done in turn on pieces of `piece` bytes.
     streams: &'static [Stream],
-    /// How many arrays there are.
+    /// The number of arrays.
     arrays: usize,
     /// The largest part of one array for one call, bytes.
     piece: usize,
     /// Bytes of one array that a unit processes: about 10 ms on one core.
     unit: usize,
-    /// Is `--size` for each thread, instead of all together?
+    /// Whether `--size` is for each thread, instead of all together.
     is_per_thread: bool,
 }
 
