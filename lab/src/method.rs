@@ -15,7 +15,7 @@ mod sweeps;
 mod unlike;
 
 use anyhow::{Context, Result};
-use replay::{Cell, Tally, independent, read_series, replay};
+use replay::{Cell, Tally, independent_noise, read_series, replay};
 
 /// Recordings of the project, and how loaded the machine was.
 const SERIES: [(&str, &str); 6] = [
@@ -69,7 +69,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             (format!("{name} ({load})"), noise)
         })
         .collect();
-    noises.push(("independent, pair SD 2.5 %".to_owned(), independent(0.0175)));
+    noises.push((
+        "independent, pair SD 2.5 %".to_owned(),
+        independent_noise(0.0175),
+    ));
     cells::publish(&noises, &arguments)?;
     cells::publish_judges(&noises, &arguments)?;
     builds::publish(&noises, &arguments)?;

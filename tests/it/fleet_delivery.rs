@@ -21,20 +21,26 @@ run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
 repeat = 3
 "#;
 
+/// Submits the study to two nodes in a new folder. The file `go` there lets them continue.
+#[track_caller]
+fn submit(url: &str, id: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let study = STUDY.replace("GO", folder.path().join("go").to_str().unwrap());
+    std::fs::write(folder.path().join("study.toml"), study).unwrap();
+    let submit = format!("fleet submit --launcher local --nodes 2 --id {id} study.toml");
+    run_for_text(folder.path(), url, &submit);
+    folder
+}
+
 #[test]
 fn records_that_a_server_missed_are_collected_once() {
     let Some(server) = Server::start_own() else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let go = folder.path().join("go");
-    let study = STUDY.replace("GO", go.to_str().unwrap());
-    std::fs::write(folder.path().join("study.toml"), study).unwrap();
     let url = server.create_database();
-    let submit = "fleet submit --launcher local --nodes 2 --id away study.toml";
-    run_for_text(folder.path(), &url, submit);
+    let folder = submit(&url, "away");
     server.stop();
-    std::fs::write(&go, "").unwrap();
+    std::fs::write(folder.path().join("go"), "").unwrap();
     // The status of a folder needs no store.
     wait_until("both nodes are done", || {
         let status = run(folder.path(), "none", STATUS);
@@ -64,14 +70,9 @@ fn nodes_deliver_to_a_server() {
     let Some(server) = Server::start_own() else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let go = folder.path().join("go");
-    std::fs::write(&go, "").unwrap();
-    let study = STUDY.replace("GO", go.to_str().unwrap());
-    std::fs::write(folder.path().join("study.toml"), study).unwrap();
     let url = server.create_database();
-    let submit = "fleet submit --launcher local --nodes 2 --id here study.toml";
-    run_for_text(folder.path(), &url, submit);
+    let folder = submit(&url, "here");
+    std::fs::write(folder.path().join("go"), "").unwrap();
     let history = "record history --tag fleet:here --limit 100 --format json";
     wait_until("all is delivered", || {
         let listed = run(folder.path(), &url, history).stdout;

@@ -7,7 +7,7 @@ use pinwise_sim::world::{self, World, WorldNoise};
 use pinwise_stats::describe::quantile;
 use pinwise_stats::judge::Judge;
 
-use crate::replay::{Cell, Tally, independent, read_series, replay, replay_each};
+use crate::replay::{Cell, Tally, independent_noise, read_series, replay, replay_each};
 use crate::search_worlds;
 use crate::support::replay_count;
 
@@ -94,7 +94,7 @@ fn planted_effects_are_found_in_the_right_direction() {
         (&light, 1.02, 40),
         (&medium, 1.02, 130),
         (&medium, 0.98, 130),
-        (&independent(0.0175), 1.02, 20),
+        (&independent_noise(0.0175), 1.02, 20),
     ] {
         let tally = replay_halves(&Cell::new(noise, 2, effect, max_runs), 120);
         assert_at_least(0.8, &tally, tally.found);

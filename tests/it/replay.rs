@@ -76,7 +76,7 @@ pub(crate) fn read_series(name: &str) -> String {
 }
 
 /// Independent log-normal noise.
-pub(crate) fn independent(sd: f64) -> String {
+pub(crate) fn independent_noise(sd: f64) -> String {
     format!("kind = \"lognormal\"\nsd = {sd}")
 }
 

@@ -23,7 +23,7 @@ const TRACES: [(&str, &str); 8] = [
 ];
 
 /// The placement of the spinners of a case, and their number.
-fn find_case(name: &str) -> (&'static str, u32) {
+fn spinners_of(name: &str) -> (&'static str, u32) {
     match name {
         "free" => ("cpu:0-7", 3),
         "siblings" => ("cpu:0,1", 2),
@@ -37,7 +37,7 @@ fn build_script() -> String {
     let mut text =
         String::from("mount -t tracefs tracefs /sys/kernel/tracing\nexport PINWISE_STORE=none\n");
     for (tier, case) in TRACES {
-        let (place, threads) = find_case(case);
+        let (place, threads) = spinners_of(case);
         // pinwise may have been built without the BPF tier.
         let or_else = if tier == "bpf" { "echo null" } else { "exit" };
         text.push_str(&format!(
@@ -56,38 +56,11 @@ fn build_script() -> String {
     text
 }
 
-/// Records by tier and case.
-struct RecordsByCase(Vec<(String, String, Value)>);
-
-impl RecordsByCase {
-    #[track_caller]
-    fn parse(out: &str) -> Self {
-        let mut records = Vec::new();
-        let mut lines = out.lines();
-        while let Some(line) = lines.next() {
-            let Some((tier, case)) = line.strip_prefix("@@ ").and_then(|l| l.split_once(' '))
-            else {
-                continue;
-            };
-            let record = lines.next().unwrap_or_default();
-            let record = serde_json::from_str(record)
-                .unwrap_or_else(|error| panic!("{tier} {case}: {error}: {record}"));
-            records.push((tier.to_owned(), case.to_owned(), record));
-        }
-        Self(records)
-    }
-
-    #[track_caller]
-    fn record(&self, tier: &str, case: &str) -> &Value {
-        let found = self.0.iter().find(|(t, c, _)| t == tier && c == case);
-        let (.., record) = found.unwrap_or_else(|| panic!("no record of {tier} {case}"));
-        record
-    }
-
-    #[track_caller]
-    fn sharing(&self, tier: &str, case: &str) -> &Value {
-        &self.record(tier, case)["avoidable_smt_sharing"]
-    }
+#[track_caller]
+fn parse_record(out: &str, tier: &str, case: &str) -> Value {
+    let lines = vm::find_case(out, &format!("{tier} {case}"));
+    let record = lines.lines().next().unwrap_or_default();
+    serde_json::from_str(record).unwrap_or_else(|error| panic!("{tier} {case}: {error}: {record}"))
 }
 
 #[test]
@@ -95,25 +68,26 @@ fn every_tier_reports_avoidable_sharing_and_far_memory() {
     let Some(out) = vm::run(768, &build_script()) else {
         return;
     };
-    let records = RecordsByCase::parse(&out);
-    for (tier, case, record) in &records.0 {
+    for (tier, case) in TRACES {
+        let record = parse_record(&out, tier, case);
         if record.is_null() {
             report_skip(&format!("tier {tier} is not available in the guest"));
-        } else if case != "memory" {
-            check_totals(record, tier, case, find_case(case).1);
+        } else {
+            check_totals(&record, tier, case, spinners_of(case).1);
         }
     }
-    check_free(records.sharing("tracepoint", "free"));
-    check_full(records.sharing("tracepoint", "full"));
+    let sharing = |tier, case| parse_record(&out, tier, case)["avoidable_smt_sharing"].clone();
+    check_free(&sharing("tracepoint", "free"));
+    check_full(&sharing("tracepoint", "full"));
     for tier in ["tracepoint", "cpu-wide", "bpf"] {
-        let sharing = records.sharing(tier, "siblings");
+        let sharing = sharing(tier, "siblings");
         if !sharing.is_null() {
-            check_siblings(tier, sharing);
+            check_siblings(tier, &sharing);
         }
     }
-    check_memory(records.record("switch", "memory"));
+    check_memory(&parse_record(&out, "switch", "memory"));
     // This tier sees only the program, and not which CPUs are idle.
-    let sharing = records.sharing("switch", "siblings");
+    let sharing = sharing("switch", "siblings");
     assert!(sharing["percent"].is_null(), "{sharing}");
     assert!(sharing["note"].is_string(), "{sharing}");
 }
