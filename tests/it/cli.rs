@@ -3,7 +3,7 @@
 //!
 //! Real commands are run in `linux.rs`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use regex_lite::Regex;
@@ -187,6 +187,19 @@ impl std::fmt::Display for FinishedRun {
         }
         writeln!(out, "-- exit status {} --", self.status)
     }
+}
+
+/// Compares a text with the contents of its file, or writes it there with `INSTA_UPDATE=always`.
+#[track_caller]
+fn check_file(file: &Path, expected: &str, found: &str) {
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(file, found).unwrap();
+        return;
+    }
+    let lines = expected.lines().zip(found.lines());
+    let different: Vec<_> = lines.filter(|(then, now)| then != now).collect();
+    let is_same = different.is_empty() && expected == found;
+    assert!(is_same, "{}: {different:#?}", file.display());
 }
 
 /// Compares a text with its snapshot in `tests/it/snapshots`.

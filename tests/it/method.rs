@@ -64,14 +64,19 @@ fn check_coverage(tally: &Tally) {
     assert_eq!(tally.mute, 0, "undecided without interval or time");
 }
 
+#[track_caller]
+fn check_identical_arms(cell: &Cell, replays: usize) {
+    let tally = replay_halves(cell, replays);
+    assert_at_most(0.05, &tally, tally.false_claims);
+    check_coverage(&tally);
+    check_equal_spreads(&tally);
+}
+
 #[test]
 fn identical_arms_rarely_differ() {
     for name in ["aa_cpu1", "aa_cpu2", "aa_mem1", "aa_bg", "light_cpu"] {
         let noise = read_series(&format!("{name}.csv.xz"));
-        let tally = replay_halves(&Cell::new(&noise, 2, 1.0, 40), 200);
-        assert_at_most(0.05, &tally, tally.false_claims);
-        check_coverage(&tally);
-        check_equal_spreads(&tally);
+        check_identical_arms(&Cell::new(&noise, 2, 1.0, 40), 200);
     }
 }
 
@@ -79,10 +84,7 @@ fn identical_arms_rarely_differ() {
 fn no_winner_is_invented_among_many_identical_arms() {
     let noise = read_series("aa_cpu2.csv.xz");
     for (arms, max_runs, replays) in [(5, 30, 200), (20, 24, 100)] {
-        let tally = replay_halves(&Cell::new(&noise, arms, 1.0, max_runs), replays);
-        assert_at_most(0.05, &tally, tally.false_claims);
-        check_coverage(&tally);
-        check_equal_spreads(&tally);
+        check_identical_arms(&Cell::new(&noise, arms, 1.0, max_runs), replays);
     }
 }
 
@@ -144,10 +146,7 @@ fn error_rates_hold_on_synthetic_noises() {
         "sd = 0.01\nwander = { correlation = 0.95, sd = 0.1 }",
         "sd = 0.01\nperiod = { runs = 4, factor = 1.4 }",
     ] {
-        let tally = replay_halves(&Cell::new(noise, 2, 1.0, 40), 200);
-        assert_at_most(0.05, &tally, tally.false_claims);
-        check_coverage(&tally);
-        check_equal_spreads(&tally);
+        check_identical_arms(&Cell::new(noise, 2, 1.0, 40), 200);
     }
 }
 

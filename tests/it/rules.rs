@@ -97,6 +97,16 @@ impl Stage {
         self.keep(child.unwrap())
     }
 
+    /// Starts the program and the rules that place it on CPU 0; returns its pid once it is there.
+    #[track_caller]
+    fn start_placed(&mut self) -> u32 {
+        self.write_rule("place = \"cpu:0\"");
+        let process = self.start_napper();
+        self.start(&[]);
+        self.wait_until_on(process, "0");
+        process
+    }
+
     /// Keeps a process until the end of the test; returns its pid.
     fn keep(&mut self, child: Child) -> u32 {
         let process = child.id();
@@ -141,10 +151,7 @@ fn processes_are_placed_when_they_start_and_restored() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let before = stage.start_napper();
-    stage.start(&[]);
-    stage.wait_until_on(before, "0");
+    let before = stage.start_placed();
     let after = stage.start_napper();
     stage.wait_until_on(after, "0");
     assert!(stage.read("state").contains(&format!("held {after} ")));
@@ -208,10 +215,7 @@ fn killed_rules_restore_everything_without_their_journal() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let process = stage.start_napper();
-    stage.start(&[]);
-    stage.wait_until_on(process, "0");
+    let process = stage.start_placed();
     remove_journal(&stage);
     assert_eq!(stage.end("KILL").signal(), Some(9));
     stage.wait_until_on(process, &read_own_cpus());
@@ -222,10 +226,7 @@ fn a_removed_journal_of_rules_is_written_again() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let before = stage.start_napper();
-    stage.start(&[]);
-    stage.wait_until_on(before, "0");
+    let before = stage.start_placed();
     remove_journal(&stage);
     let after = stage.start_napper();
     stage.wait_until_on(after, "0");
@@ -339,10 +340,7 @@ fn a_signal_reads_the_rules_again() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let process = stage.start_napper();
-    stage.start(&[]);
-    stage.wait_until_on(process, "0");
+    let process = stage.start_placed();
     stage.write_rule("place = \"cpu:99999\"");
     stage.signal("HUP");
     stage.wait_until("a warning", |stage| {

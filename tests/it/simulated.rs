@@ -1,6 +1,6 @@
 //! Recommendations and verdicts of `compare` on simulated machines whose truth is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -162,9 +162,9 @@ fn compare(machine: &str, line: &str) -> Value {
     run_for_json(&[&start[..], &[machine], &split_words(line)].concat())
 }
 
-/// Writes a series of runs that wait for up to as long as they compute. Their CPU time varies by
-/// this share.
-fn write_waiting_series(folder: &std::path::Path, cpu_spread: f64) -> PathBuf {
+/// Writes a machine whose runs wait for up to as long as they compute; their CPU time varies by this
+/// share. Returns its name.
+fn write_waiting_machine(folder: &Path, cpu_spread: f64, description: &str) -> String {
     let series = folder.join("series.csv");
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut rows = "wall,user,sys\n".to_owned();
@@ -174,21 +174,18 @@ fn write_waiting_series(folder: &std::path::Path, cpu_spread: f64) -> PathBuf {
         rows.push_str(&format!("{wall},{user},0.001\n"));
     }
     std::fs::write(&series, rows).unwrap();
-    series
+    let file = folder.join("m.toml");
+    let noise = format!("[noise]\nseries = \"{}\"\n", series.display());
+    std::fs::write(&file, format!("{description}\n{noise}")).unwrap();
+    format!("sim:{}", file.display())
 }
 
 /// Waiting hides a difference of 3 % in wall time. CPU time shows it, and a finding reports that.
 #[test]
 fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
     let folder = tempfile::tempdir().unwrap();
-    let series = write_waiting_series(folder.path(), 0.01);
-    let file = folder.path().join("m.toml");
-    let text = format!(
-        "topology = \"core:2 pu:1\"\n[effects]\n\"cpu:0\" = 1.03\n[noise]\nseries = \"{}\"\n",
-        series.display()
-    );
-    std::fs::write(&file, text).unwrap();
-    let machine = format!("sim:{}", file.display());
+    let description = "topology = \"core:2 pu:1\"\n[effects]\n\"cpu:0\" = 1.03";
+    let machine = write_waiting_machine(folder.path(), 0.01, description);
     let line = "--max-runs 40 --place os-default --place cpu:0";
     let record = compare(&machine, &format!("{line} -- prog"));
     let contrast = &record["contrasts"][0];
@@ -235,14 +232,9 @@ fn os_default_is_omitted_if_a_smaller_machine_is_the_baseline() {
 #[test]
 fn an_undecided_comparison_of_equal_builds_reports_equal_cpu_time() {
     let folder = tempfile::tempdir().unwrap();
-    let series = write_waiting_series(folder.path(), 0.004);
-    let file = folder.path().join("m.toml");
-    let text = format!(
-        "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n[workload.new]\nbase_s = 0.2\n[noise]\nseries = \"{}\"\n",
-        series.display()
-    );
-    std::fs::write(&file, text).unwrap();
-    let machine = format!("sim:{}", file.display());
+    let description =
+        "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n[workload.new]\nbase_s = 0.2";
+    let machine = write_waiting_machine(folder.path(), 0.004, description);
     let line = "--budget 40s --command old --command new";
     let record = compare(&machine, line);
     let verdict = &record["verdict"];

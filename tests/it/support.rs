@@ -104,6 +104,19 @@ pub(crate) fn run_for_json_in_session(arguments: &[&str]) -> serde_json::Value {
     parse_json(arguments, &command.args(arguments).output().unwrap())
 }
 
+/// Runs a measurement and parses its JSON; `None`, with the reason, if another pinwise keeps
+/// measuring on this machine, as only one may at a time.
+#[track_caller]
+pub(crate) fn run_for_json_unless_busy(arguments: &[&str]) -> Option<serde_json::Value> {
+    let output = run(arguments);
+    let (_, err) = decode_output(&output);
+    if err.contains("another pinwise") {
+        report_skip(err.trim());
+        return None;
+    }
+    Some(parse_json(arguments, &output))
+}
+
 /// Gives a command a session of its own, whose share of the CPUs is that of all other
 /// sessions: a thread that yields to a session full of other tests hardly runs.
 pub(crate) fn start_in_session(command: &mut Command) -> &mut Command {

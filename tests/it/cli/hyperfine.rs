@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::Stage;
+use super::{Stage, check_file};
 use crate::support::{decode_output, root};
 
 #[test]
@@ -21,13 +21,7 @@ fn lines_of_hyperfine_keep_their_meaning_or_are_refused() {
         format!("{line}\n{}", describe_meaning(&stage, line))
     });
     let found = format!("{head}\n\n{}\n", outputs.collect::<Vec<_>>().join("\n\n"));
-    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        std::fs::write(&file, found).unwrap();
-    } else {
-        let lines = table.lines().zip(found.lines());
-        let other: Vec<_> = lines.filter(|(then, now)| then != now).collect();
-        assert!(other.is_empty() && table == found, "{other:#?}");
-    }
+    check_file(&file, &table, &found);
 }
 
 /// The measured arms with their settings; the error if nothing is measured.

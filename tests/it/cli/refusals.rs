@@ -12,7 +12,7 @@ use std::fs::{DirEntry, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::{FinishedRun, Stage};
+use super::{FinishedRun, Stage, check_file};
 use crate::support::{Running, read_allowed_cpus, root};
 
 /// A test for each table.
@@ -69,15 +69,7 @@ fn check_table(name: &str) {
     assert_eq!(read_state(&stage), before);
     assert_eq!(sleeper.map(|sleeper| read_allowed_cpus(sleeper.id())), cpus);
     let found = format!("{preparation}\n\n{}\n", outputs.join("\n\n"));
-    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        std::fs::write(&file, found).unwrap();
-    } else {
-        let lines = table.lines().zip(found.lines());
-        let other: Vec<_> = lines
-            .filter(|(expected, found)| expected != found)
-            .collect();
-        assert!(other.is_empty() && table == found, "{name}: {other:#?}");
-    }
+    check_file(&file, &table, &found);
 }
 
 /// Makes the files of a table. Recipes that root starts run as another user, who may enter the

@@ -6,19 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::trial::{Trial, finish};
-use crate::support::{Running, decode_output, has_program, report_skip, run, send_signal};
+use crate::support::{Running, has_program, report_skip, run_for_json_unless_busy, send_signal};
 
-/// The record of `bench jitter`; `None`, with the reason, if another pinwise keeps measuring on the
-/// machine.
 fn run_jitter(arguments: &[&str]) -> Option<Value> {
-    let output = run(&[&["--format", "json", "bench", "jitter"], arguments].concat());
-    let (out, err) = decode_output(&output);
-    if err.contains("another pinwise") {
-        report_skip(err.trim());
-        return None;
-    }
-    assert!(output.status.success(), "{arguments:?}: {err}");
-    Some(serde_json::from_str(&out).unwrap())
+    run_for_json_unless_busy(&[&["--format", "json", "bench", "jitter"], arguments].concat())
 }
 
 fn as_list(value: &Value) -> &[Value] {

@@ -1,18 +1,9 @@
 //! PAUSE on the real host. Of its absolute cost only plausibility is asserted.
 
-use crate::support::{decode_output, report_skip, run};
+use crate::support::{report_skip, run_for_json_unless_busy};
 
-/// The record of `pinwise spin` with these arguments; `None` if another pinwise measures the
-/// machine all the while, as only one may probe at a time.
 fn run_spin(arguments: &[&str]) -> Option<serde_json::Value> {
-    let output = run(&[&["--format", "json", "spin"], arguments].concat());
-    let (out, err) = decode_output(&output);
-    if err.contains("another pinwise") {
-        report_skip(err.trim());
-        return None;
-    }
-    assert!(output.status.success(), "{arguments:?}: {err}");
-    Some(serde_json::from_str(&out).unwrap())
+    run_for_json_unless_busy(&[&["--format", "json", "spin"], arguments].concat())
 }
 
 #[test]

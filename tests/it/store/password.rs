@@ -25,21 +25,30 @@ fn accept_greeting(listener: &TcpListener) -> TcpStream {
     client
 }
 
-/// Asks for the password in clear text, as a server at this address. Returns what the client sends,
-/// and the store's error.
-fn ask_for_clear_password(host: &str) -> (String, StoreError) {
+/// Serves one store at this address, with further parameters, after its greeting. Returns the
+/// server's result and the store's error.
+fn serve_store<T: Send + 'static>(
+    host: &str,
+    parameters: &str,
+    serve: impl FnOnce(TcpStream) -> T + Send + 'static,
+) -> (T, StoreError) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = std::thread::spawn(move || {
-        let mut client = accept_greeting(&listener);
+    let server = std::thread::spawn(move || serve(accept_greeting(&listener)));
+    let url = format!("postgres://me:sesame@{host}:{port}/db{parameters}");
+    let error = Place::database(url).try_open().unwrap_err();
+    (server.join().unwrap(), error)
+}
+
+/// Asks for the password in clear text, as a server at this address. Returns the client's answer,
+/// and the store's error.
+fn ask_for_clear_password(host: &str) -> (String, StoreError) {
+    serve_store(host, "", |mut client| {
         client.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).unwrap();
         let mut answer = [0; 64];
         let got = client.read(&mut answer).unwrap_or(0);
         String::from_utf8_lossy(&answer[..got]).into_owned()
-    });
-    let url = format!("postgres://me:sesame@{host}:{port}/db");
-    let error = Place::database(url).try_open().unwrap_err();
-    (server.join().unwrap(), error)
+    })
 }
 
 #[test]
@@ -53,24 +62,18 @@ fn a_password_is_sent_in_clear_text_to_this_machine_only() {
     assert!(error.to_string().contains("clear text"), "{error}");
 }
 
-/// Sends an endless answer, as a server. Returns how many bytes the client takes, and the store's
-/// error.
+/// Sends an endless answer, as a server. Returns the number of bytes that the client takes, and the
+/// store's error.
 fn send_endless_answer(greeting: &'static [u8], piece: Vec<u8>) -> (usize, StoreError) {
     const MAX_SENT_BYTES: usize = 512 << 20;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = std::thread::spawn(move || {
-        let mut client = accept_greeting(&listener);
+    serve_store("127.0.0.1", "", move |mut client| {
         client.write_all(greeting).unwrap();
         let mut sent = 0;
         while sent < MAX_SENT_BYTES && client.write_all(&piece).is_ok() {
             sent += piece.len();
         }
         sent
-    });
-    let url = format!("postgres://me@127.0.0.1:{port}/db");
-    let error = Place::database(url).try_open().unwrap_err();
-    (server.join().unwrap(), error)
+    })
 }
 
 #[test]
@@ -97,17 +100,11 @@ fn answer_client(
     answers: impl FnOnce(&mut TcpStream) + Send + 'static,
     parameters: &str,
 ) -> StoreError {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = std::thread::spawn(move || {
-        let mut client = accept_greeting(&listener);
+    let (_, error) = serve_store("127.0.0.1", parameters, |mut client| {
         answers(&mut client);
         // Until the client disconnects.
         let _ = client.read_to_end(&mut Vec::new());
     });
-    let url = format!("postgres://me:sesame@127.0.0.1:{port}/db{parameters}");
-    let error = Place::database(url).try_open().unwrap_err();
-    server.join().unwrap();
     error
 }
 

@@ -72,20 +72,25 @@ impl Hints {
     /// This processor's own hints, measured.
     #[must_use]
     pub fn own(clock: &Clock) -> Self {
-        let mut hints = Self {
-            kind: HintKind::Own,
-            parts: 1,
-            additions: 0.0,
-            owed: 0.0,
-            wanted_ns: 50.0,
-            median_ns: 50.0,
-            overhead: 1.0,
-            observations: 0,
-            cycle_ns: 0.3,
-        };
+        let mut hints = Self::uncalibrated(HintKind::Own, 50.0);
         hints.wanted_ns = hints.measure_ns(clock);
         hints.median_ns = hints.wanted_ns;
         hints
+    }
+
+    /// Hints of one part without additions, before any measurement.
+    const fn uncalibrated(kind: HintKind, wanted_ns: f64) -> Self {
+        Self {
+            kind,
+            parts: 1,
+            additions: 0.0,
+            owed: 0.0,
+            wanted_ns,
+            median_ns: wanted_ns,
+            overhead: 1.0,
+            observations: 0,
+            cycle_ns: 0.3,
+        }
     }
 
     /// Hints that take this many ns. `None` if no hint can be that short here: a chain takes at
@@ -97,18 +102,7 @@ impl Hints {
         if part_ns < SHORTEST_PART_NS {
             return None;
         }
-        let bare = |kind| Self {
-            kind,
-            parts: 1,
-            additions: 0.0,
-            owed: 0.0,
-            wanted_ns: part_ns,
-            median_ns: part_ns,
-            overhead: 1.0,
-            observations: 0,
-            cycle_ns: 0.3,
-        };
-        let mut shortened = bare(HintKind::Shortened);
+        let mut shortened = Self::uncalibrated(HintKind::Shortened, part_ns);
         let least_ns = shortened.measure_ns(clock);
         let far = f64::from(MAX_ADDITIONS);
         shortened.additions = far;
@@ -117,7 +111,7 @@ impl Hints {
         if part_ns < least_ns + 2.0 * shortened.cycle_ns {
             return None;
         }
-        let mut stretched = bare(HintKind::Stretched);
+        let mut stretched = Self::uncalibrated(HintKind::Stretched, part_ns);
         let mut hints = if stretched.measure_ns(clock) <= part_ns {
             stretched.cycle_ns = shortened.cycle_ns;
             stretched
