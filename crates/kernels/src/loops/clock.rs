@@ -149,7 +149,7 @@ fn read_both_clocks() -> ClockPair {
 
 /// Finds the smallest step between consecutive readings, ticks, among this many.
 #[must_use]
-pub fn smallest_step(clock: &Clock, readings: usize) -> u64 {
+pub fn find_smallest_step(clock: &Clock, readings: usize) -> u64 {
     let mut smallest = u64::MAX;
     let mut last = clock.ticks();
     for _ in 0..readings {

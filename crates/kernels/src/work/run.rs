@@ -111,8 +111,8 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
 /// Checks everything that can be refused before allocation.
 fn check(order: &Order, available_bytes: Option<u64>) -> Result<(), KernelError> {
     let Order { kernel, setup, .. } = order;
-    if !setup.isa.is_here() {
-        let here: Vec<&str> = Isa::here().into_iter().map(Isa::name).collect();
+    if !setup.isa.is_supported() {
+        let here: Vec<&str> = Isa::list_supported().into_iter().map(Isa::name).collect();
         return Err(KernelError::Isa(format!(
             "--isa {}: this CPU has {} only",
             setup.isa,
