@@ -102,7 +102,7 @@ pub extern "C" fn pinwise_last_error() -> *const c_char {
 /// threads are bound: a bound thread is allowed only its own CPUs.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_host_discover() -> *mut PinwiseHost {
-    build_boxed(|| Ok(PinwiseHost(Host::discover().map_err(text)?)))
+    build_boxed(|| Ok(PinwiseHost(Host::discover().map_err(to_text)?)))
 }
 
 /// Reads a folder with a copy of /sys (and perhaps /proc), for programs that
@@ -114,9 +114,9 @@ pub extern "C" fn pinwise_host_discover() -> *mut PinwiseHost {
 pub unsafe extern "C" fn pinwise_host_from_folder(root: *const c_char) -> *mut PinwiseHost {
     build_boxed(|| {
         // SAFETY: as the caller promises.
-        let root = unsafe { string(root, "root") }?;
+        let root = unsafe { read_string(root, "root") }?;
         Ok(PinwiseHost(
-            Host::from_folder(Path::new(root)).map_err(text)?,
+            Host::from_folder(Path::new(root)).map_err(to_text)?,
         ))
     })
 }
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn pinwise_host_from_folder(root: *const c_char) -> *mut P
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_host_free(host: *mut PinwiseHost) {
     if !host.is_null() {
-        // SAFETY: as the caller promises, it was leaked by `made`.
+        // SAFETY: as the caller promises, it was leaked by `build_boxed`.
         drop(unsafe { Box::from_raw(host) });
     }
 }
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
     workers: *mut PinwiseWorkers,
     size: usize,
 ) -> c_int {
-    done(|| {
+    run_for_status(|| {
         // SAFETY: as the caller promises.
         let host = &unsafe { check_pointer(host, "host") }?.0;
         let counted = host.workers();
@@ -178,17 +178,17 @@ pub unsafe extern "C" fn pinwise_host_locate(
     location: *mut PinwiseLocation,
     size: usize,
 ) -> c_int {
-    done(|| {
+    run_for_status(|| {
         // SAFETY: as the caller promises.
         let host = &unsafe { check_pointer(host, "host") }?.0;
         let found = usize::try_from(cpu).ok().and_then(|cpu| host.locate(cpu));
         let found = found.ok_or_else(|| format!("there is no CPU {cpu} on this machine"))?;
         let answer = PinwiseLocation {
-            core: number(found.core),
-            smt_rank: number(Some(found.smt_rank)),
-            llc: number(found.llc),
-            numa_node: number(found.numa_node),
-            package: number(found.package),
+            core: to_c_int(found.core),
+            smt_rank: to_c_int(Some(found.smt_rank)),
+            llc: to_c_int(found.llc),
+            numa_node: to_c_int(found.numa_node),
+            package: to_c_int(found.package),
             online: c_int::from(found.online),
             allowed: c_int::from(found.allowed),
         };
@@ -233,11 +233,11 @@ pub unsafe extern "C" fn pinwise_place_as(
         let (host, name) = unsafe {
             (
                 &check_pointer(host, "host")?.0,
-                string(placement, "placement")?,
+                read_string(placement, "placement")?,
             )
         };
-        let placement: Placement = name.parse().map_err(text)?;
-        let places = host.place_as(&placement, threads).map_err(text)?;
+        let placement: Placement = name.parse().map_err(to_text)?;
+        let places = host.place_as(&placement, threads).map_err(to_text)?;
         Ok(PinwisePlaces(places))
     })
 }
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn pinwise_place_as(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_places_free(places: *mut PinwisePlaces) {
     if !places.is_null() {
-        // SAFETY: as the caller promises, they were leaked by `made`.
+        // SAFETY: as the caller promises, they were leaked by `build_boxed`.
         drop(unsafe { Box::from_raw(places) });
     }
 }
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn pinwise_places_cpu(places: *const PinwisePlaces, thread
     catch_failure(-1, || {
         // SAFETY: as the caller promises.
         let places = &unsafe { check_pointer(places, "places") }?.0;
-        Ok(number(Some(places.cpu(thread))))
+        Ok(to_c_int(Some(places.cpu(thread))))
     })
 }
 
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn pinwise_places_cpus(
         }
         for (index, cpu) in places.cpus().iter().take(capacity).enumerate() {
             // SAFETY: index is below the capacity that the caller promises.
-            unsafe { cpus.add(index).write(number(Some(cpu))) };
+            unsafe { cpus.add(index).write(to_c_int(Some(cpu))) };
         }
         Ok(places.cpus().len())
     })
@@ -313,10 +313,10 @@ pub unsafe extern "C" fn pinwise_places_cpus(
 /// `places` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_bind(places: *const PinwisePlaces, thread: usize) -> c_int {
-    done(|| {
+    run_for_status(|| {
         // SAFETY: as the caller promises.
         let places = &unsafe { check_pointer(places, "places") }?.0;
-        keep(places.bind(thread).map_err(text)?)
+        keep_bound(places.bind(thread).map_err(to_text)?)
     })
 }
 
@@ -327,10 +327,10 @@ pub unsafe extern "C" fn pinwise_bind(places: *const PinwisePlaces, thread: usiz
 /// `places` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_confine(places: *const PinwisePlaces) -> c_int {
-    done(|| {
+    run_for_status(|| {
         // SAFETY: as the caller promises.
         let places = &unsafe { check_pointer(places, "places") }?.0;
-        keep(places.confine().map_err(text)?)
+        keep_bound(places.confine().map_err(to_text)?)
     })
 }
 
@@ -339,13 +339,13 @@ pub unsafe extern "C" fn pinwise_confine(places: *const PinwisePlaces) -> c_int 
 /// as it is. Returns 0, or -1 if the kernel refuses.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_unbind() -> c_int {
-    done(|| {
+    run_for_status(|| {
         let bound = BOUND.try_with(|bound| bound.borrow_mut().take());
-        let Some((before, now)) = bound.map_err(text)? else {
+        let Some((before, now)) = bound.map_err(to_text)? else {
             return Ok(());
         };
-        if pinwise_affinity::current_mask().map_err(text)? == now {
-            pinwise_affinity::bind(&before).map_err(text)?.keep();
+        if pinwise_affinity::current_mask().map_err(to_text)? == now {
+            pinwise_affinity::bind(&before).map_err(to_text)?.keep();
         }
         Ok(())
     })
@@ -354,11 +354,11 @@ pub extern "C" fn pinwise_unbind() -> c_int {
 /// The CPU that the calling thread is on; -1 if the kernel does not report it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_current_cpu() -> c_int {
-    number(pinwise_affinity::current_cpu())
+    to_c_int(pinwise_affinity::current_cpu())
 }
 
 /// Leaves a thread bound, and remembers its first mask for [`pinwise_unbind`].
-fn keep(bound: Bound) -> Result<(), String> {
+fn keep_bound(bound: Bound) -> Result<(), String> {
     let (before, now) = (bound.before().clone(), bound.cpus().clone());
     BOUND
         .try_with(|slot| {
@@ -370,17 +370,17 @@ fn keep(bound: Bound) -> Result<(), String> {
             };
             *slot = Some((first, now));
         })
-        .map_err(text)?;
+        .map_err(to_text)?;
     bound.keep();
     Ok(())
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+fn to_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 /// A number that does not fit counts as unknown.
-fn number(value: Option<usize>) -> c_int {
+fn to_c_int(value: Option<usize>) -> c_int {
     value
         .and_then(|value| c_int::try_from(value).ok())
         .unwrap_or(-1)
@@ -392,7 +392,7 @@ fn build_boxed<T>(work: impl FnOnce() -> Result<T, String>) -> *mut T {
     })
 }
 
-fn done(work: impl FnOnce() -> Result<(), String>) -> c_int {
+fn run_for_status(work: impl FnOnce() -> Result<(), String>) -> c_int {
     catch_failure(-1, || work().map(|()| 0))
 }
 
@@ -417,7 +417,7 @@ unsafe fn check_pointer<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, S
 
 /// # Safety
 /// The pointer is NULL or a string that ends with NUL, valid for the lifetime.
-unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, String> {
+unsafe fn read_string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, String> {
     if pointer.is_null() {
         return Err(format!("{name} is NULL"));
     }

@@ -1,6 +1,6 @@
 //! Invariants of all inputs: checks that several fuzz targets share.
 //!
-//! They do not concern the syntax of a text, only the parsed values and how pinwise shows them.
+//! They do not concern the syntax of a text, only the parsed values and pinwise's outputs of them.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -113,14 +113,20 @@ pub(crate) fn check_shown(text: &str) {
     assert_eq!(bad, None, "{text:?}");
 }
 
-/// A record written down and read again.
+/// A refusal is a message of one line.
+pub(crate) fn check_refusal(error: &impl std::fmt::Display) {
+    let message = error.to_string();
+    assert!(!message.is_empty() && !message.contains('\n'), "{message}");
+}
+
+/// Writes a record and reads it again.
 pub(crate) fn round_trip_json<R: Record>(record: &R) -> R {
     let text = serde_json::to_string(record).expect("records are JSON");
     pinwise_record::read(&text).expect("pinwise reads what it writes")
 }
 
 /// A trace is refused in one line, or becomes events: not more than its bytes can hold, harmless in
-/// every output, and the same for everybody and for the first process in it.
+/// every output, and readable for the first process in it.
 pub(crate) fn check_import(bytes: &[u8]) {
     let mut csv = TraceCsv::new(Vec::new()).expect("memory");
     let mut perfetto = TracePerfetto::new(std::io::sink());
@@ -136,7 +142,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
             recorder.take(events);
             csv.write(events).expect("memory");
             perfetto.write(events).expect("nowhere");
-            process = process.or_else(|| events.iter().find_map(process_of));
+            process = process.or_else(|| events.iter().find_map(find_process));
         })
     });
     // A record makes its event, names, processes, and an end.
@@ -145,13 +151,10 @@ pub(crate) fn check_import(bytes: &[u8]) {
         Ok(imported) => {
             imported.notes.iter().for_each(|note| check_shown(note));
             if let Some(recorder) = analysed {
-                check_trace(&recorder.close(about(imported.notes, &topology)));
+                check_trace(&recorder.close(describe_import(imported.notes, &topology)));
             }
         }
-        Err(error) => {
-            let message = error.to_string();
-            assert!(!message.is_empty() && !message.contains('\n'), "{message}");
-        }
+        Err(error) => check_refusal(&error),
     }
     if let Some(process) = process {
         let again = Import::open(Cursor::new(bytes))
@@ -160,7 +163,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
     }
 }
 
-fn about(notes: Vec<String>, topology: &Topology) -> About {
+fn describe_import(notes: Vec<String>, topology: &Topology) -> About {
     About {
         source: TraceSource::Import {
             path: "trace".to_owned(),
@@ -181,15 +184,15 @@ fn check_trace(record: &TraceRecord) {
     check_shown(&pinwise_report::trace(record, Palette::default()));
 }
 
-fn process_of(event: &Event) -> Option<i32> {
+fn find_process(event: &Event) -> Option<i32> {
     match event.what {
         EventKind::Known { process, .. } => Some(process),
         _ => None,
     }
 }
 
-/// A folder for files that a target passes by path; in memory if the system has such a place.
-pub(crate) fn folder() -> tempfile::TempDir {
+/// Creates a folder for files that a target passes by path, in memory if possible.
+pub(crate) fn create_folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() {
         tempfile::tempdir_in(memory)

@@ -1,5 +1,5 @@
-//! Every target gets its seeds and random variations of them: the same inputs in every run.
-//! libFuzzer finds more; this finds regressions.
+//! Runs every target on its seeds and random variations of them, the same in every run. libFuzzer
+//! finds more; this finds regressions.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use std::sync::Once;
 use pinwise_fuzz::TARGETS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Random inputs for each target; a fifth of them, unless `PINWISE_REPLAYS=all` requests all.
-fn inputs() -> u64 {
+/// The number of random inputs for each target: a fifth, unless `PINWISE_REPLAYS=all` requests all.
+fn input_count() -> u64 {
     match std::env::var("PINWISE_REPLAYS") {
         Ok(which) if which == "all" => 4000,
         _ => 800,
     }
 }
 
-/// Longer inputs are not made: libFuzzer, too, keeps to the longest seed.
+/// Maximum length of an input; libFuzzer's is that of the longest seed.
 const MAX_SEED_BYTES: usize = 32 << 10;
 /// Address space of all targets together, bytes: excessive allocations die.
 const MEMORY: u64 = 8 << 30;
@@ -91,13 +91,13 @@ fn mutate_seed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
 }
 
 /// The seeds of a target, in the order of their names; a record of each kind is a seed, too.
-fn seeds(name: &str) -> Vec<Vec<u8>> {
+fn read_seeds(name: &str) -> Vec<Vec<u8>> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("seeds")
         .join(name);
-    let mut files = files_in(&own);
+    let mut files = list_files(&own);
     if name == "record" {
-        let records = files_in(&own.join("../../../tests/data/records"));
+        let records = list_files(&own.join("../../../tests/data/records"));
         files.extend(
             records
                 .into_iter()
@@ -108,7 +108,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     seeds.filter(|seed| seed.len() <= MAX_SEED_BYTES).collect()
 }
 
-fn files_in(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).expect("each target has seeds");
     let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
     files.sort();
@@ -131,9 +131,9 @@ fn limit_memory() {
 fn check(name: &str) {
     limit_memory();
     let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).unwrap();
-    let seeds = seeds(name);
+    let seeds = read_seeds(name);
     let mut chance = Chance(7);
-    let mutants = (0..inputs()).map(|_| mutate_seed(&seeds, &mut chance));
+    let mutants = (0..input_count()).map(|_| mutate_seed(&seeds, &mut chance));
     for input in seeds.iter().cloned().chain(mutants.collect::<Vec<_>>()) {
         if catch_unwind(|| target(&input)).is_err() {
             let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.failed"));

@@ -1,5 +1,4 @@
-//! False alarms on the live machine: a command compared with itself, by us and
-//! by hyperfine, alternating.
+//! False alarms on this machine: pinwise and hyperfine alternately compare a command with itself.
 
 use std::path::Path;
 use std::process::Command;
@@ -42,7 +41,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     for runs in RUN_COUNTS {
         let mut alarms = Alarms::default();
         for comparison in 0..COMPARISONS {
-            // Each goes first half of the time.
+            // Each runs first in half of the comparisons.
             if comparison % 2 == 0 {
                 run_pinwise(setting, &command, runs, &mut alarms)?;
                 run_peer(setting, &command, runs, &mut alarms)?;
@@ -72,7 +71,7 @@ fn run_pinwise(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarm
             .arg(&file)
             .arg(command),
     )?;
-    let record = read(&file)?;
+    let record = read_json(&file)?;
     let contrasts = record["contrasts"].as_array().context("no contrasts")?;
     let is_claim = |c: &Value| c["verdict"] == "faster" || c["verdict"] == "slower";
     alarms.ours += usize::from(contrasts.iter().any(is_claim));
@@ -96,7 +95,7 @@ fn run_peer(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) 
 
 /// The times of the first two commands in a file that hyperfine exported.
 pub(crate) fn read_times(file: &Path) -> Result<[Vec<f64>; 2]> {
-    let results = read(file)?;
+    let results = read_json(file)?;
     Ok([0, 1].map(|index| {
         let times = results["results"][index]["times"].as_array();
         let times = times.into_iter().flatten().filter_map(Value::as_f64);
@@ -104,7 +103,7 @@ pub(crate) fn read_times(file: &Path) -> Result<[Vec<f64>; 2]> {
     }))
 }
 
-fn read(file: &Path) -> Result<Value> {
+fn read_json(file: &Path) -> Result<Value> {
     Ok(serde_json::from_str(&std::fs::read_to_string(file)?)?)
 }
 

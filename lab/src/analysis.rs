@@ -1,7 +1,6 @@
-//! How many scheduler events a second the analysis takes on one core, and how
-//! much its memory grows: with threads and CPUs, and with what the timeline
-//! keeps, up to its bounds.
-//! The best of several rounds counts: others use this machine, too.
+//! The scheduler events per second that the analysis handles on one core, and the growth of its
+//! memory, with threads and CPUs and with the contents of the timeline, up to its bounds.
+//! The best of several rounds counts, since others use this machine, too.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -20,8 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::table::Table;
 
 const EVENTS: usize = 4_000_000;
-/// Events are made in portions, so that making them is not measured and they
-/// do not fill memory.
+/// Events are generated in portions, outside the measured time, so that they do not fill memory.
 const PORTION: usize = 100_000;
 const ROUNDS: usize = 5;
 
@@ -46,8 +44,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     table.publish()
 }
 
-/// Million events a second, and by how much the second half of the events let
-/// memory grow.
+/// Million events per second, and the growth of memory over the second half of the events, KiB.
 fn measure(machine: &str, threads: usize, busy: f64) -> (f64, u64) {
     let topology = Topology::from_synthetic(machine).unwrap();
     let mut best = f64::INFINITY;
@@ -68,10 +65,10 @@ fn measure(machine: &str, threads: usize, busy: f64) -> (f64, u64) {
             }
             took += start.elapsed().as_secs_f64();
             if portion == EVENTS / PORTION / 2 {
-                half = resident_kib();
+                half = read_resident_kib();
             }
         }
-        grown = resident_kib().saturating_sub(half);
+        grown = read_resident_kib().saturating_sub(half);
         let summary = analysis.finish(None);
         assert_eq!(summary.unknown.contradictions, 0);
         assert!(summary.switches.unwrap() > EVENTS as u64 / 8);
@@ -80,7 +77,7 @@ fn measure(machine: &str, threads: usize, busy: f64) -> (f64, u64) {
     (EVENTS as f64 / best / 1e6, grown)
 }
 
-fn resident_kib() -> u64 {
+fn read_resident_kib() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
     pages * 4

@@ -1,5 +1,5 @@
-//! What `pinwise compare` answers about ten real programs with its own
-//! placements: three times alone and three times beside a busy process.
+//! The answers of `pinwise compare` about ten real programs with its own placements: three times
+//! alone and three times beside a busy process.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     step(Command::new("./setup.sh").current_dir(setting.folder.path()))?;
     for (name, line) in PROGRAMS {
         let answers = run_comparisons(setting, name, line)?;
-        table.add_row(format!("{name} | {}", cells(&answers).join(" | ")));
+        table.add_row(format!("{name} | {}", format_cells(&answers).join(" | ")));
         all_answers.push(answers);
     }
     table.publish()?;
@@ -160,7 +160,7 @@ fn longest_share<'a>(answers: impl Iterator<Item = &'a Answer>) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-fn cells(answers: &[Answer]) -> [String; 4] {
+fn format_cells(answers: &[Answer]) -> [String; 4] {
     let list = |load: usize| {
         let answers = answers.iter().filter(|answer| answer.load == load);
         answers

@@ -1,4 +1,4 @@
-//! What binding costs a thread: `run --place …/bound`, beside likwid-pin and unbound threads.
+//! The cost of binding a thread: `run --place …/bound`, likwid-pin and unbound threads.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,12 +14,12 @@ use xtask::programs::read_output;
 const ROUNDS: usize = 25;
 /// Threads of a run, one after another.
 const THREADS: usize = 1000;
-/// Runs with likwid-pin, which takes its time.
+/// Threads of a run with likwid-pin, which is slow.
 const LIKWID_RUNS: usize = 20;
 /// Threads that live at once.
 const TOGETHER: usize = 500;
 
-/// Who binds, and how many threads.
+/// The program that binds, and how many threads live at once.
 #[derive(Clone, Copy)]
 enum BindingCase {
     Native,
@@ -55,7 +55,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     let has_likwid = Command::new("likwid-pin").arg("--version").output().is_ok();
     let times = take_turns(ROUNDS, WAYS.len(), |at| match WAYS[at].0 {
         BindingCase::Likwid if !has_likwid => Ok(None),
-        way => microseconds(setting, way, &program, &fixed).map(Some),
+        way => measure_us(setting, way, &program, &fixed).map(Some),
     })?;
     let mut table = Table::new(
         "binding",
@@ -90,7 +90,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     table.publish()
 }
 
-fn microseconds(setting: &Setting, way: BindingCase, program: &Path, fixed: &Path) -> Result<f64> {
+fn measure_us(setting: &Setting, way: BindingCase, program: &Path, fixed: &Path) -> Result<f64> {
     let number = |many: usize| many.to_string();
     let bound = |program: &Path| {
         let mut command = Command::new(&setting.pinwise);

@@ -1,9 +1,8 @@
-//! How long a program that places its own threads waits for the answer, on a
-//! machine of 384 CPUs, beside the whole report and hwloc.
+//! The time that a program needs to place its own threads on a machine of 384 CPUs; beside it the
+//! whole report and hwloc, if its library and a C compiler are installed.
 //!
-//! Such a machine is not available: its files are written to memory, and as those of sysfs cost more
-//! to open, that cost is measured here, on the files of this machine, and added instead. hwloc
-//! takes part if its library and a C compiler are installed.
+//! The machine's files are written to memory. Files of sysfs cost more to open; the difference is
+//! measured on files of this machine and added.
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail by panicking")]
 
 use std::io::Read;
@@ -38,23 +37,23 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     let host = Host::from_folder(tree.path()).unwrap();
     let files = host.files_read();
 
-    let few = times_us(|| Host::from_folder(tree.path()).unwrap().place(THREADS));
-    let place = times_us(|| host.place(THREADS));
-    let here = times_us(|| Host::discover().unwrap().place(1));
-    let shared = times_us(|| Host::shared().unwrap().workers());
+    let few = measure_us(|| Host::from_folder(tree.path()).unwrap().place(THREADS));
+    let place = measure_us(|| host.place(THREADS));
+    let here = measure_us(|| Host::discover().unwrap().place(1));
+    let shared = measure_us(|| Host::shared().unwrap().workers());
     let cpus: usize = SHAPE.iter().product();
     let mut table = Table::new("discovery", "what | μs, best of 41 | median");
     table.add_row(format!(
         "discover and place {THREADS} threads, {cpus} CPUs, {files} files in memory | {few}"
     ));
     table.add_row(format!("of this, placing | {place}"));
-    let whole = whole_us(tree.path(), &host);
+    let whole = measure_report_us(tree.path(), &host);
     table.add_row(format!("the whole report instead | {whole}"));
     for (name, path) in [
         ("hwloc", tree.path()),
         ("hwloc, this machine", Path::new("/")),
     ] {
-        match hwloc_us(tree.path(), path) {
+        match measure_hwloc_us(tree.path(), path) {
             Ok(hwloc) => table.add_row(format!("{name}: load the topology | {hwloc}")),
             Err(reason) => println!("{name} was not measured: {reason:#}"),
         }
@@ -64,7 +63,8 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     table.publish()?;
 
     let file = "sys/devices/system/cpu/cpu0/topology/core_cpus_list";
-    let [in_memory, in_sysfs] = [tree.path(), Path::new("/")].map(|root| file_us(&root.join(file)));
+    let [in_memory, in_sysfs] =
+        [tree.path(), Path::new("/")].map(|root| measure_file_us(&root.join(file)));
     let expected = few.best + files as f64 * (in_sysfs - in_memory);
     println!(
         "\nA file costs {in_memory:.2} μs in memory and {in_sysfs:.2} μs in the sysfs of this machine: \
@@ -73,17 +73,17 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What the command reads: every file of every CPU.
-fn whole_us(tree: &Path, host: &Host) -> Times {
+/// With all files that the command reads: those of every CPU.
+fn measure_report_us(tree: &Path, host: &Host) -> Times {
     let read = || Topology::from_capture(&capture_folder(tree).unwrap()).0;
     let whole = read();
     assert_eq!(host.topology().cores, whole.cores);
     assert_eq!(host.topology().llcs, whole.llcs);
-    times_us(|| Host::from_topology(read()).unwrap().place(THREADS))
+    measure_us(|| Host::from_topology(read()).unwrap().place(THREADS))
 }
 
 /// Opening, reading and closing a file, the shortest of many.
-fn file_us(path: &Path) -> f64 {
+fn measure_file_us(path: &Path) -> f64 {
     let mut best = f64::INFINITY;
     let mut content = [0; 4096];
     for _ in 0..ROUNDS {
@@ -97,7 +97,7 @@ fn file_us(path: &Path) -> f64 {
     best
 }
 
-fn times_us<T>(mut work: impl FnMut() -> T) -> Times {
+fn measure_us<T>(mut work: impl FnMut() -> T) -> Times {
     let mut times: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
@@ -112,8 +112,7 @@ fn times_us<T>(mut work: impl FnMut() -> T) -> Times {
     }
 }
 
-/// Others use this machine: the best is what the work takes, the median what
-/// one waits here.
+/// The best is the time of the work, the median contains that of other users of this machine.
 struct Times {
     best: f64,
     median: f64,
@@ -125,13 +124,13 @@ impl std::fmt::Display for Times {
     }
 }
 
-/// hwloc's library in a program of its own, which times itself.
-fn hwloc_us(scratch: &Path, root: &Path) -> Result<Times> {
+/// The time of hwloc's library in a separate program, which times itself.
+fn measure_hwloc_us(scratch: &Path, root: &Path) -> Result<Times> {
     let rounds = format!("-DROUNDS={ROUNDS}");
     let program = compile(scratch, "hwloc.c", "hwloc", &["-O2", &rounds, "-lhwloc"])
         .context("is libhwloc-dev installed?")?;
     let mut run = Command::new(&program);
-    // Only the kernel's files, as we read them.
+    // Only the kernel's files, which we read as well.
     run.env("HWLOC_COMPONENTS", "linux,stop");
     if root != Path::new("/") {
         run.env("HWLOC_FSROOT", root).env("HWLOC_THISSYSTEM", "0");
@@ -144,7 +143,7 @@ fn hwloc_us(scratch: &Path, root: &Path) -> Result<Times> {
     })
 }
 
-/// A file below a folder, with the folders around it.
+/// Writes a file below a folder, with its parent folders.
 fn write(root: &Path, path: &str, content: &str) {
     let path = root.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -153,7 +152,7 @@ fn write(root: &Path, path: &str, content: &str) {
 
 /// The CPUs of the unit of this many cores that a core is in: siblings are far
 /// apart in number, as on most servers.
-fn unit(core: usize, size: usize) -> CpuSet {
+fn list_unit_cpus(core: usize, size: usize) -> CpuSet {
     let [packages, llcs, cores, smt] = SHAPE;
     let all_cores = packages * llcs * cores;
     let first = core / size * size;
@@ -186,7 +185,7 @@ fn write_machine(root: &Path) {
         &format!("0-{}", packages - 1),
     );
     for package in 0..packages {
-        let set = unit(package * llcs * cores, llcs * cores);
+        let set = list_unit_cpus(package * llcs * cores, llcs * cores);
         let node = format!("{nodes}/node{package}");
         write(root, &format!("{node}/cpumap"), &kernel_mask(&set));
         write(root, &format!("{node}/cpulist"), &set.to_string());
@@ -221,7 +220,7 @@ fn write_topology(root: &Path, folder: &str, core: usize) {
         (["package_cpus", "core_siblings"], package),
         (["die_cpus", "cluster_cpus"], package),
     ] {
-        let set = unit(core, size);
+        let set = list_unit_cpus(core, size);
         for name in names {
             write(root, &format!("{folder}/{name}"), &kernel_mask(&set));
             write(root, &format!("{folder}/{name}_list"), &set.to_string());
@@ -237,7 +236,7 @@ fn write_caches(root: &Path, folder: &str, core: usize) {
         (2, "2", "Unified", 1, "1024K"),
         (3, "3", "Unified", cores, "32768K"),
     ] {
-        let set = unit(core, size);
+        let set = list_unit_cpus(core, size);
         for (name, content) in [
             ("level", level),
             ("type", kind),

@@ -1,5 +1,5 @@
-//! Figures of traces of thirty programs beside the kernel's own, over all tiers, and the causes
-//! that they name beside those that were planted.
+//! Figures of traces of thirty programs compared with the kernel's own, by tier, and the named
+//! causes compared with the planted ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,38 +16,40 @@ use xtask::programs::{find_or_install, root};
 
 const TIERS: [&str; 5] = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
 const ROUNDS: usize = 3;
-/// A user of every Debian whom nothing runs as.
+/// A user of every Debian system without processes.
 const USER: &str = "games";
-/// Figures may differ by this much, or are marked as bounds.
+/// Tolerance of figures that are not marked as bounds.
 const ALLOWED: f64 = 0.03;
-/// Causes outside of the programs.
+/// Causes that must not be named unless planted.
 const PLANTED_ONLY: [&str; 3] = ["throttled", "scheduling_class", "mask"];
-/// What is less is not judged, s and switches: two clocks cannot agree on it.
+/// Shorter times and fewer switches are not judged.
 const MIN_SECONDS: f64 = 0.05;
-/// What the clocks of both may differ by, s.
-const CLOCKS_S: f64 = 0.01;
 const MIN_SWITCHES: f64 = 100.0;
+/// Tolerated difference of the two clocks, s.
+const CLOCKS_S: f64 = 0.01;
 
-/// A program, with what it needs and its command line in a folder of its own.
 struct Program {
     name: &'static str,
+    /// The programs that it needs.
     needed: &'static str,
+    /// Its command line, in a folder of its own.
     line: &'static str,
-    /// As whom it runs. Root alone may ask for some of the planted causes.
+    /// The user that it runs as. Only root may ask for some of the planted causes.
     user: &'static str,
-    /// What runs beside it, outside the trace.
+    /// Commands that run beside it, outside the trace.
     beside: &'static [&'static str],
-    /// Programs most of whose queueing has a cause by construction: whichever of these is named.
+    /// The planted causes of most of its queueing, any of which may be named; empty if none was
+    /// planted.
     causes: Vec<&'static str>,
 }
 
-/// What keeps the first two CPUs busy.
+/// Commands that keep the first two CPUs busy.
 const BUSY_CPUS: &[&str] = &[
     "exec taskset -c 0 ./threads 0 1000000000000",
     "exec taskset -c 1 ./threads 0 1000000000000",
 ];
 
-/// Name :: what it needs :: its command line.
+/// Name :: needed programs :: command line.
 const NATURAL: &str = "\
 hackbench :: hackbench :: hackbench -g 4 -l 400
 Java :: java :: java -cp . Pool
@@ -71,8 +73,8 @@ OpenSSL :: openssl :: openssl speed -seconds 1 -multi 2 sha256
 OpenMP :: cc :: ./openmp 1
 mpirun, two processes :: mpirun :: mpirun --oversubscribe -n 2 ./threads 2 100000000";
 
-/// Programs whose time queued has a cause by construction. Name :: command line :: `busy` if CPUs
-/// are kept busy beside it :: causes.
+/// Programs with planted causes of queueing. Name :: command line :: `busy` if CPUs are kept busy
+/// beside it :: causes.
 const PLANTED: &str = "\
 pipe on one CPU :: taskset -c 0 perf bench sched pipe -l 60000 :: :: own_threads mask
 three threads on one CPU :: taskset -c 0 ./threads 3 400000000 :: :: own_threads mask
@@ -84,7 +86,7 @@ SCHED_IDLE beside busy CPUs :: chrt -i 0 taskset -c 0,1 ./threads 2 20000000 :: 
 SCHED_DEADLINE, 20 of 100 ms :: chrt -d -T 20000000 -D 100000000 -P 100000000 0 ./threads 0 600000000 :: :: scheduling_class
 SCHED_FIFO beside busy CPUs :: taskset -c 0 chrt -f 10 ./threads 0 4000000000 :: busy :: scheduling_class";
 
-fn programs() -> Vec<Program> {
+fn list_programs() -> Vec<Program> {
     let cells = |row: &'static str| row.split("::").map(str::trim).collect::<Vec<_>>();
     let natural = NATURAL.lines().map(cells).map(|cells| Program {
         name: cells[0],
@@ -105,7 +107,7 @@ fn programs() -> Vec<Program> {
     natural.chain(planted).collect()
 }
 
-/// Debian's packages that are not named like the program.
+/// Debian packages whose names differ from the program's.
 const PACKAGES: [(&str, &str); 10] = [
     ("mpirun", "openmpi-bin"),
     ("perf", "linux-perf"),
@@ -119,16 +121,16 @@ const PACKAGES: [(&str, &str); 10] = [
     ("pgbench", "postgresql-contrib"),
 ];
 
-/// Two sources of one figure.
+/// A figure of the kernel and the ratio of the trace's to it, per round.
 #[derive(Debug, Clone, Default)]
 struct Figure {
     kernel: Vec<f64>,
     ratio: Vec<f64>,
     is_at_least: bool,
     is_at_most: bool,
-    /// Less than this is not judged.
+    /// Smaller figures are not judged.
     least: f64,
-    /// … nor is this difference.
+    /// Smaller differences are not judged.
     slack: f64,
 }
 
@@ -139,15 +141,18 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         "program | tier | CPU time | queued | switches | threads | cause",
     );
     let (mut beyond, mut wrong) = (0, 0);
-    let programs = programs();
+    let programs = list_programs();
     for program in &programs {
         for needed in program.needed.split(' ') {
-            find_or_install(needed, package(needed))?;
+            find_or_install(needed, package_of(needed))?;
         }
         for tier in TIERS {
             let (figures, causes) = measure_run(setting, &folder, tier, program)?;
-            let cells: Vec<String> = figures.iter().map(|f| cell(f, &mut beyond)).collect();
-            let cause = cause_cell(&causes, program, &mut wrong);
+            let cells: Vec<String> = figures
+                .iter()
+                .map(|f| format_figure(f, &mut beyond))
+                .collect();
+            let cause = format_cause(&causes, program, &mut wrong);
             let cells = cells.join(" | ");
             table.add_row(format!("{} | {tier} | {cells} | {cause}", program.name));
         }
@@ -163,15 +168,15 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     Ok(())
 }
 
-/// Debian's package of a program.
-pub(crate) fn package(program: &str) -> &str {
+/// The Debian package of a program.
+pub(crate) fn package_of(program: &str) -> &str {
     let known = PACKAGES.iter().find(|(name, _)| *name == program);
     known.map_or(program, |(_, package)| package)
 }
 
-/// A folder of that user with all programs in it.
+/// Creates a folder of that user with all programs in it.
 fn prepare_programs() -> Result<std::path::PathBuf> {
-    // Below `target` it could not be entered by another user.
+    // Another user could not enter a folder below `target`.
     let folder = std::env::temp_dir().join(format!("pinwise-figures-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     copy_programs("figures", &folder)?;
@@ -188,7 +193,7 @@ fn prepare_programs() -> Result<std::path::PathBuf> {
     for line in ["javac Pool.java", "go build -o pool pool.go"] {
         let mut words = line.split(' ');
         let program = words.next().context("a command")?;
-        find_or_install(program, package(program))?;
+        find_or_install(program, package_of(program))?;
         let output = Command::new(program)
             .args(words)
             .current_dir(&folder)
@@ -206,8 +211,7 @@ fn prepare_programs() -> Result<std::path::PathBuf> {
     Ok(folder)
 }
 
-/// CPU time, queued, switches, threads; and how long it was queued for each cause, s,
-/// over all rounds.
+/// CPU time, time queued, switches and threads; and the time queued by cause, s, over all rounds.
 fn measure_run(
     setting: &Setting,
     folder: &Path,
@@ -240,19 +244,19 @@ fn measure_run(
             "{tier}: {} could not be traced",
             program.name
         );
-        let output_text: Value = serde_json::from_slice(&output.stdout)?;
-        let at_least = output_text["at_least"].to_string();
-        let at_most = output_text["at_most"].to_string();
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let at_least = report["at_least"].to_string();
+        let at_most = report["at_most"].to_string();
         let keys = [
             ("cpu_s", "cpu_time", MIN_SECONDS, CLOCKS_S),
             ("wait_s", "queued", MIN_SECONDS, CLOCKS_S),
             ("switches", "switches", MIN_SWITCHES, 0.0),
             ("threads", "threads", 0.0, 0.0),
         ];
-        let ends = output_text["trace"]["threads"].as_f64().unwrap_or(0.0);
+        let ends = report["trace"]["threads"].as_f64().unwrap_or(0.0);
         for (figure, (key, bound, least, slack)) in figures.iter_mut().zip(keys) {
-            let kernel = output_text["kernel"][key].as_f64().unwrap_or(f64::NAN);
-            let mut trace = output_text["trace"][key].as_f64().unwrap_or(f64::NAN);
+            let kernel = report["kernel"][key].as_f64().unwrap_or(f64::NAN);
+            let mut trace = report["trace"][key].as_f64().unwrap_or(f64::NAN);
             if key == "switches" && ends > ALLOWED * trace {
                 trace = f64::NAN;
             }
@@ -262,7 +266,7 @@ fn measure_run(
             figure.is_at_least |= at_least.contains(bound);
             figure.is_at_most |= at_most.contains(bound);
         }
-        for (cause, seconds) in output_text["causes"].as_object().into_iter().flatten() {
+        for (cause, seconds) in report["causes"].as_object().into_iter().flatten() {
             let name = cause.trim_end_matches("_s").to_owned();
             *causes.entry(name).or_insert(0.0) += seconds.as_f64().unwrap_or(0.0);
         }
@@ -270,9 +274,9 @@ fn measure_run(
     Ok((figures, causes))
 }
 
-/// The cause of most of the time queued. It is wrong if another was planted, or if a cause that was
-/// not planted has more than its share of the time.
-fn cause_cell(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usize) -> String {
+/// The cause of most of the time queued. It is wrong if another was planted, or if none was and a
+/// cause of [`PLANTED_ONLY`] has more than the tolerated share.
+fn format_cause(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usize) -> String {
     let total: f64 = causes.values().sum();
     let longest = causes.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
     let Some((name, seconds)) = longest.filter(|_| total >= MIN_SECONDS) else {
@@ -296,7 +300,7 @@ fn cause_cell(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usi
     format!("**{text}**")
 }
 
-fn cell(figure: &Figure, beyond: &mut usize) -> String {
+fn format_figure(figure: &Figure, beyond: &mut usize) -> String {
     let kernel = median(&figure.kernel);
     let ratio = median(&figure.ratio);
     if !ratio.is_finite() || kernel < figure.least {

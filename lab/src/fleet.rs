@@ -1,7 +1,5 @@
-//! Made-up fleets: are the nodes with planted faults named, and no others, and
-//! what does the report of ten thousand nodes cost?
-//!
-//! Beside it a script with the rules that one finds in burn-in scripts.
+//! Simulated fleets: whether the nodes with planted faults are named and no others, and the cost of
+//! the report of ten thousand nodes; beside it a script with common rules of burn-in scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +14,7 @@ use crate::rounds::{median, ratios, take_turns};
 use crate::table::Table;
 use xtask::programs::root;
 
-/// Nodes, share of them with a fault in per cent, fleets.
+/// Nodes, percentage of them with a fault, fleets.
 const FLEETS: [(usize, f64, u64); 11] = [
     (16, 0.0, 40),
     (16, 6.25, 40),
@@ -36,7 +34,7 @@ const LARGE: usize = 250;
 const COST_NODES: usize = 10_000;
 const ROUNDS: usize = 3;
 
-/// Who names nodes.
+/// The rules by which nodes are named.
 const RULES: [&str; 3] = ["pinwise", "modified z", "3 sigma"];
 
 /// The result of one rule on one fleet.
@@ -77,20 +75,20 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             ]
             .concat();
             for (rule, named) in named.iter().enumerate() {
-                outcomes[rule].push(fleet.outcome(named));
+                outcomes[rule].push(fleet.score(named));
                 if nodes >= LARGE {
-                    fleet.count(rule, named, &mut by_fault);
+                    fleet.count_by_fault(rule, named, &mut by_fault);
                 }
             }
         }
-        table.add_row(row(nodes, faults, &outcomes));
+        table.add_row(format_row(nodes, faults, &outcomes));
     }
     table.publish()?;
     publish_faults(&by_fault)?;
     publish_cost(setting, &script)
 }
 
-fn row(nodes: usize, faults: f64, outcomes: &[Vec<FleetOutcome>; RULES.len()]) -> String {
+fn format_row(nodes: usize, faults: f64, outcomes: &[Vec<FleetOutcome>; RULES.len()]) -> String {
     let mut text = format!("{nodes} | {faults} % | {}", outcomes[0].len());
     for outcomes in outcomes {
         let sum = |of: fn(&FleetOutcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
@@ -146,65 +144,68 @@ impl Fleet {
             id: String::new(),
             planted: BTreeMap::new(),
         };
-        let mut command = fleet.pinwise(setting);
-        command.args(simulation(nodes, faults, seed));
+        let mut command = fleet.pinwise_command(setting);
+        command.args(simulate_arguments(nodes, faults, seed));
         let record = read_record(&mut command)?;
-        fleet.id = text(&record["fleet"])?;
+        fleet.id = to_text(&record["fleet"])?;
         for planted in record["planted"].as_array().context("planted")? {
-            let fault = text(&planted["fault"])?;
-            fleet.planted.insert(text(&planted["node"])?, fault);
+            let fault = to_text(&planted["fault"])?;
+            fleet.planted.insert(to_text(&planted["node"])?, fault);
         }
         Ok(fleet)
     }
 
-    fn store(&self) -> PathBuf {
+    fn store_path(&self) -> PathBuf {
         self.folder.path().join("store.db")
     }
 
-    fn pinwise(&self, setting: &Setting) -> Command {
+    fn pinwise_command(&self, setting: &Setting) -> Command {
         let mut command = Command::new(&setting.pinwise);
         command
-            .args(["--store", &format!("sqlite:{}", self.store().display())])
+            .args([
+                "--store",
+                &format!("sqlite:{}", self.store_path().display()),
+            ])
             .args(["--format", "json"]);
         command
     }
 
-    fn report(&self, setting: &Setting) -> Command {
-        let mut command = self.pinwise(setting);
+    fn report_command(&self, setting: &Setting) -> Command {
+        let mut command = self.pinwise_command(setting);
         command.args(["fleet", "report", &self.id]);
         command
     }
 
-    fn script(&self, script: &Path) -> Command {
+    fn script_command(&self, script: &Path) -> Command {
         let mut command = Command::new("python3");
-        command.arg(script).arg(self.store()).arg(&self.id);
+        command.arg(script).arg(self.store_path()).arg(&self.id);
         command
     }
 
     /// The nodes that pinwise names.
     fn outliers_of_pinwise(&self, setting: &Setting) -> Result<BTreeSet<String>> {
-        let record = read_record(&mut self.report(setting))?;
+        let record = read_record(&mut self.report_command(setting))?;
         let outliers = record["outliers"].as_array().context("outliers")?;
         outliers
             .iter()
-            .map(|outlier| text(&outlier["node"]))
+            .map(|outlier| to_text(&outlier["node"]))
             .collect()
     }
 
     /// Outliers of the script, by either rule.
     fn outliers_of_script(&self, script: &Path) -> Result<Vec<BTreeSet<String>>> {
-        let record = read_record(&mut self.script(script))?;
+        let record = read_record(&mut self.script_command(script))?;
         let rules = ["modified_z", "three_sigma"];
         rules
             .into_iter()
             .map(|rule| {
                 let nodes = record[rule].as_array().context("a rule's nodes")?;
-                nodes.iter().map(text).collect()
+                nodes.iter().map(to_text).collect()
             })
             .collect()
     }
 
-    fn outcome(&self, named: &BTreeSet<String>) -> FleetOutcome {
+    fn score(&self, named: &BTreeSet<String>) -> FleetOutcome {
         let found = named.iter().filter(|node| self.planted.contains_key(*node));
         FleetOutcome {
             named: named.len(),
@@ -213,7 +214,7 @@ impl Fleet {
         }
     }
 
-    fn count(&self, rule: usize, named: &BTreeSet<String>, by_fault: &mut ByFault) {
+    fn count_by_fault(&self, rule: usize, named: &BTreeSet<String>, by_fault: &mut ByFault) {
         for (node, fault) in &self.planted {
             let counts = &mut by_fault.entry(fault.clone()).or_default()[rule];
             counts.0 += usize::from(named.contains(node));
@@ -222,12 +223,12 @@ impl Fleet {
     }
 }
 
-fn simulation(nodes: usize, faults: f64, seed: u64) -> Vec<String> {
+fn simulate_arguments(nodes: usize, faults: f64, seed: u64) -> Vec<String> {
     let arguments = format!("fleet simulate --nodes {nodes} --seed {seed} --faults {faults}%");
     arguments.split(' ').map(str::to_owned).collect()
 }
 
-fn text(value: &Value) -> Result<String> {
+fn to_text(value: &Value) -> Result<String> {
     let text = value.as_str().context("a text is missing")?;
     Ok(text.to_owned())
 }
@@ -235,7 +236,7 @@ fn text(value: &Value) -> Result<String> {
 /// Time and memory, pinwise and the script taking turns.
 fn publish_cost(setting: &Setting, script: &Path) -> Result<()> {
     let fleet = Fleet::simulate(setting, COST_NODES, 3.0, 77)?;
-    let megabytes = std::fs::metadata(fleet.store())?.len() as f64 / 1e6;
+    let megabytes = std::fs::metadata(fleet.store_path())?.len() as f64 / 1e6;
     println!("\n{COST_NODES} nodes, a store of {megabytes:.0} MB:");
     let names = ["`fleet simulate`", "`fleet report`", "the script (Python)"];
     let times = take_turns(ROUNDS, names.len(), |at| match at {
@@ -245,11 +246,11 @@ fn publish_cost(setting: &Setting, script: &Path) -> Result<()> {
             let mut simulate = Command::new(&setting.pinwise);
             simulate
                 .args(["--store", &format!("sqlite:{}", store.display())])
-                .args(simulation(COST_NODES, 3.0, 77));
+                .args(simulate_arguments(COST_NODES, 3.0, 77));
             measure(&mut simulate)
         }
-        1 => measure(&mut fleet.report(setting)),
-        _ => measure(&mut fleet.script(script)),
+        1 => measure(&mut fleet.report_command(setting)),
+        _ => measure(&mut fleet.script_command(script)),
     })?;
     let seconds = |at: usize| -> Vec<f64> {
         let times = times[at].iter();

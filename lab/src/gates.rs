@@ -1,4 +1,4 @@
-//! Gates: false alarms and found slow-downs, replayed and on the live machine.
+//! False alarms of gates and found slow-downs, with recorded noise and on this machine.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ use xtask::programs::{find_or_install, root};
 const REPLAYS: u64 = 100;
 /// Gates per cell of the second.
 const LIVE: u64 = 8;
-/// Recorded noise, and what it is called.
+/// Recorded noise and its name.
 pub(crate) const NOISES: [(&str, &str); 4] = [
     ("light_cpu", "light"),
     ("medium_mem", "medium"),
@@ -24,7 +24,7 @@ pub(crate) const NOISES: [(&str, &str); 4] = [
 ];
 /// Benchmarks of a suite.
 const BENCHMARKS: [&str; 6] = ["planted", "b", "c", "d", "e", "f"];
-/// What is planted, as a share.
+/// The planted slow-down.
 const PLANTED_PERCENT: usize = 3;
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
@@ -33,10 +33,10 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         for planted in [false, true] {
             let mut cell = Cell::default();
             for seed in 0..REPLAYS {
-                let record = replay(setting, series, planted, seed)?;
+                let record = gate_replayed(setting, series, planted, seed)?;
                 cell.add(&record, |name| planted && name == "planted");
             }
-            table.add_row(cell.row(&format!("{name} (`{series}`)"), planted));
+            table.add_row(cell.format_row(&format!("{name} (`{series}`)"), planted));
         }
     }
     table.publish()?;
@@ -44,10 +44,10 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     for planted in [false, true] {
         let mut cell = Cell::default();
         for seed in 0..LIVE {
-            let record = measure_on_this_machine(setting, planted, seed)?;
+            let record = gate_live(setting, planted, seed)?;
             cell.add(&record, |name| planted && name == "planted");
         }
-        table.add_row(cell.row("this machine", planted));
+        table.add_row(cell.format_row("this machine", planted));
     }
     table.publish()
 }
@@ -89,7 +89,7 @@ impl Cell {
             .push(record["elapsed_s"].as_f64().unwrap_or(0.0) / 60.0);
     }
 
-    fn row(self, name: &str, planted: bool) -> String {
+    fn format_row(self, name: &str, planted: bool) -> String {
         let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / self.gates as f64);
         let alarms = share(self.alarms);
         let (found, missed, word) = match planted {
@@ -105,8 +105,8 @@ impl Cell {
     }
 }
 
-/// A machine that replays recorded noise; `planted` is slower in the head.
-pub(crate) fn gate_simulated(setting: &Setting, series: &str, percent: usize) -> Result<String> {
+/// Writes a machine that replays recorded noise, on which `planted` is slower in the head.
+pub(crate) fn write_simulated(setting: &Setting, series: &str, percent: usize) -> Result<String> {
     let series = root().join(format!("tests/data/series/{series}.csv.xz"));
     let machine = format!(
         "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.2\n\
@@ -119,22 +119,22 @@ pub(crate) fn gate_simulated(setting: &Setting, series: &str, percent: usize) ->
     Ok(format!("sim:{}", path.display()))
 }
 
-fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<Value> {
+fn gate_replayed(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<Value> {
     let folder = setting.folder.path();
     let percent = if planted { PLANTED_PERCENT } else { 0 };
-    let machine = gate_simulated(setting, series, percent)?;
+    let machine = write_simulated(setting, series, percent)?;
     let suite =
         BENCHMARKS.map(|name| format!("[[benchmark]]\nname = \"{name}\"\nrun = \"{name}\"\n"));
     std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
     let arguments = ["--machine", &machine, "--budget", "10m"];
-    gate(setting, folder, "head", &arguments, seed)
+    run_gate(setting, folder, "head", &arguments, seed)
 }
 
 /// Bytes of the files that the live benchmarks read.
 const BYTES: usize = 1 << 20;
 
-/// Six programs on a file of each build; gzip's is longer if a slow-down is planted.
-fn measure_on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Result<Value> {
+/// Runs six programs on files of each build; gzip's file is longer if a slow-down is planted.
+fn gate_live(setting: &Setting, planted: bool, seed: u64) -> Result<Value> {
     for program in ["gzip", "xz", "sort", "sha256sum", "python3", "awk"] {
         let package = match program {
             "xz" => "xz-utils",
@@ -172,11 +172,11 @@ fn measure_on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Resul
     let suite =
         suite.map(|(name, run)| format!("[[benchmark]]\nname = \"{name}\"\nrun = '''{run}'''\n"));
     std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
-    gate(setting, folder, "head", &["--budget", "60s"], seed)
+    run_gate(setting, folder, "head", &["--budget", "60s"], seed)
 }
 
-/// The record of a gate of `base` in this folder.
-pub(crate) fn gate(
+/// Runs a gate of `base` in this folder and reads its record.
+pub(crate) fn run_gate(
     setting: &Setting,
     folder: &Path,
     head: &str,

@@ -1,5 +1,5 @@
-//! What a run costs beyond the command itself: us, hyperfine, and a bare loop
-//! of spawn and wait.
+//! The cost of a run beyond the command itself, with pinwise, hyperfine and a bare loop of spawn and
+//! wait.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -8,12 +8,12 @@ use anyhow::Result;
 
 use crate::Setting;
 use crate::process::measure;
-use crate::rounds::{median, ratios, show, take_turns};
+use crate::rounds::{format_quartiles, median, ratios, take_turns};
 use crate::table::Table;
 use xtask::programs::find_or_install;
 
 const ROUNDS: usize = 40;
-/// Runs in a short and a long call; their difference leaves start-up out.
+/// Runs in a short and a long call, whose difference does not contain start-up.
 const SHORT_CALL_RUNS: usize = 20;
 const LONG_CALL_RUNS: usize = 520;
 
@@ -28,10 +28,10 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         "pinwise, every run stored",
     ];
     let times = take_turns(ROUNDS, tools.len(), |tool| match tool {
-        0 => bare_us(),
-        1 => slope_us(hyperfine),
-        2 => slope_us(|runs| pinwise(setting, runs, "none")),
-        _ => slope_us(|runs| pinwise(setting, runs, &store)),
+        0 => measure_bare_loop_us(),
+        1 => measure_us(time_hyperfine),
+        2 => measure_us(|runs| time_pinwise(setting, runs, "none")),
+        _ => measure_us(|runs| time_pinwise(setting, runs, &store)),
     })?;
     let mut table = Table::new(
         "run-cost",
@@ -43,44 +43,42 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             "{name} | {:.0} | {:+.0} | {}",
             median(own),
             median(&beyond.collect::<Vec<f64>>()),
-            show(&ratios(own, &times[1]), 2),
+            format_quartiles(&ratios(own, &times[1]), 2),
         ));
     }
     table.publish()
 }
 
 /// Microseconds per run from the difference of a long and a short call.
-fn slope_us(call: impl Fn(usize) -> Result<f64>) -> Result<f64> {
+fn measure_us(call: impl Fn(usize) -> Result<f64>) -> Result<f64> {
     let few = call(SHORT_CALL_RUNS)?;
     let many = call(LONG_CALL_RUNS)?;
     Ok(1e6 * (many - few) / (LONG_CALL_RUNS - SHORT_CALL_RUNS) as f64)
 }
 
-fn hyperfine(runs: usize) -> Result<f64> {
+fn time_hyperfine(runs: usize) -> Result<f64> {
     let mut command = Command::new("hyperfine");
     command.args(["-N", "-w", "2", "-r", &runs.to_string(), "true"]);
     Ok(measure(&mut command)?.wall.as_secs_f64())
 }
 
 /// Two arms, so half of the runs each; a precision that is never reached.
-fn pinwise(setting: &Setting, runs: usize, store: &str) -> Result<f64> {
+fn time_pinwise(setting: &Setting, runs: usize, store: &str) -> Result<f64> {
     let mut command = Command::new(&setting.pinwise);
     let per_arm = (runs / 2).to_string();
+    command.args(["--store", store, "compare", "--self", "--warmup", "1"]);
     command.args([
-        "--store",
-        store,
-        "compare",
-        "--self",
-        "--warmup",
-        "1",
         "--precision",
         "0.0001%",
+        "--max-runs",
+        &per_arm,
+        "--",
+        "true",
     ]);
-    command.args(["--max-runs", &per_arm, "--", "true"]);
     Ok(measure(&mut command)?.wall.as_secs_f64())
 }
 
-fn bare_us() -> Result<f64> {
+fn measure_bare_loop_us() -> Result<f64> {
     let started = Instant::now();
     for _ in 0..LONG_CALL_RUNS - SHORT_CALL_RUNS {
         Command::new("true")

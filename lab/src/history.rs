@@ -1,4 +1,4 @@
-//! A store of 100,000 records: what lists of it take.
+//! The time of lists of a store of 100,000 records.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 
 use crate::Setting;
 use crate::process::{measure, read_record};
-use crate::rounds::{median, show, take_turns};
+use crate::rounds::{format_quartiles, median, take_turns};
 use crate::table::Table;
 use xtask::programs::read_output;
 
 const RECORDS: u64 = 100_000;
 const ROUNDS: usize = 9;
 
-/// Every so manyth record has the runs of a whole comparison, 20 KB; the others
-/// have its plan and arms.
+/// One record in this many has the runs of a whole comparison, 20 KB; the others have its plan and
+/// arms only.
 const LARGE: u64 = 5;
 
-/// What is measured: its name, and its options.
+/// The name and the options of each list.
 const LISTS: [(&str, &[&str]); 6] = [
     ("`pinwise record history`", &["record", "history"]),
     (
@@ -45,7 +45,7 @@ const LISTS: [(&str, &[&str]); 6] = [
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
     let path = setting.folder.path().join("history.db");
-    fill(setting, &path)?;
+    fill_store(setting, &path)?;
     let store = format!("sqlite:{}", path.display());
     let bytes = std::fs::metadata(&path)?.len();
     println!("\nA store of {:.0} MB:", bytes as f64 / 1e6);
@@ -57,7 +57,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
                 command.args(["--store", &store]).args(*options);
                 command
             }
-            None => scan(&path),
+            None => scan_with_sqlite(&path),
         };
         Ok(1e3 * measure(&mut command)?.wall.as_secs_f64())
     })?;
@@ -68,12 +68,15 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     for (name, times) in names.zip(&taken) {
         let times = &times[1..];
         let over = median(times) / scanned;
-        table.add_row(format!("{name} | {} | {over:.3}", show(times, 0)));
+        table.add_row(format!(
+            "{name} | {} | {over:.3}",
+            format_quartiles(times, 0)
+        ));
     }
     table.publish()
 }
 
-fn scan(path: &Path) -> Command {
+fn scan_with_sqlite(path: &Path) -> Command {
     let mut command = Command::new("python3");
     command
         .args(["-c", "import sqlite3, sys
@@ -83,9 +86,9 @@ print(len(rows.fetchall()))"])
     command
 }
 
-/// Lets pinwise make the store with one record, and puts the others beside it in one
-/// transaction: as many comparisons would take days.
-fn fill(setting: &Setting, path: &Path) -> Result<()> {
+/// Has pinwise create the store with one record, and inserts variations of it in one transaction: as
+/// many comparisons would take days.
+fn fill_store(setting: &Setting, path: &Path) -> Result<()> {
     let store = format!("sqlite:{}", path.display());
     let mut first = Command::new(&setting.pinwise);
     first
@@ -99,7 +102,7 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
     let rows = setting.folder.path().join("rows.jsonl");
     let mut text = String::new();
     for number in 0..RECORDS {
-        text.push_str(&record(&sample, number, &mut random)?.to_string());
+        text.push_str(&vary_record(&sample, number, &mut random)?.to_string());
         text.push('\n');
     }
     std::fs::write(&rows, text)?;
@@ -117,7 +120,7 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the records of a store, with their lines of the history as pinwise writes them.
+/// Replaces the records of a store and their lines of the history, in the form that pinwise writes.
 const LOAD: &str = "import sqlite3, sys, json
 store = sqlite3.connect(sys.argv[1])
 store.execute('PRAGMA foreign_keys = ON')
@@ -138,7 +141,7 @@ with store, open(sys.argv[2]) as rows:
         store.executemany('INSERT INTO tag VALUES (?, ?)', [(tag, number) for tag in r['tags']])
 ";
 
-fn record(sample: &Value, number: u64, random: &mut ChaCha8Rng) -> Result<Value> {
+fn vary_record(sample: &Value, number: u64, random: &mut ChaCha8Rng) -> Result<Value> {
     let mut record = sample.clone();
     let (day, second) = (number / 500, number % 500 * 170);
     record["id"] = json!(format!(

@@ -13,7 +13,7 @@ use pinwise_topology::{CacheType, Topology};
 use crate::table::Table;
 use xtask::programs::{find_or_install, read_output, target};
 
-/// What is counted, and hwloc's name of it.
+/// The counted units, with hwloc's names.
 const COUNTED: [(&str, &str); 5] = [
     ("CPUs", "PU"),
     ("cores", "Core"),
@@ -59,7 +59,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Are all counts equal? Those that are not become rows.
+/// Adds a row for each different count; returns whether all are equal.
 fn compare(lstopo: &Path, input: &Path, differing: &mut Table) -> Result<bool> {
     let name = input
         .file_name()

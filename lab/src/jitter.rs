@@ -1,8 +1,8 @@
-//! Gaps that a thread sees: pinwise beside oslat, on the same CPU in turns, and how
-//! many of them have a cause.
+//! Gaps that a thread sees: pinwise and oslat on the same CPU in turns, and how many of them have a
+//! cause.
 //!
-//! osnoise's threads cannot run where pinwise's do, and few kernels have that
-//! tracer; oslat reads the clock in a loop as well, and as an ordinary thread.
+//! Few kernels have the osnoise tracer, and its threads cannot run where pinwise's do; oslat also
+//! reads the clock in a loop, as an ordinary thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,17 +13,17 @@ use serde_json::Value;
 
 use crate::Setting;
 use crate::process::read_record;
-use crate::rounds::{median, ratios, show, take_random_turns};
+use crate::rounds::{format_quartiles, median, ratios, take_random_turns};
 use crate::table::Table;
 use xtask::programs::{find, find_or_install};
 
 const ROUNDS: usize = 15;
 const SECONDS: &str = "2";
 const SEED: u64 = 27;
-/// From how many µs on gaps are counted.
+/// Gaps above this many µs are counted.
 const THRESHOLDS: [u32; 3] = [5, 20, 100];
 
-/// Who counts in a turn.
+/// The program that counts in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Counter {
     Oslat,
@@ -41,38 +41,38 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     let cpu = std::thread::available_parallelism()?.get() - 1;
     let mut turns = vec![Counter::Oslat];
     turns.extend(THRESHOLDS.map(Counter::Pinwise));
-    let binary = readable(setting)?;
+    let binary = copy_readable_binary(setting)?;
     if find("setpriv").is_some() {
         turns.push(Counter::Untraced);
     }
     let mut causes = Causes::default();
     let taken = take_random_turns(ROUNDS, turns.len(), SEED, |at| match turns[at] {
-        Counter::Oslat => oslat(setting.folder.path(), cpu),
+        Counter::Oslat => run_oslat(setting.folder.path(), cpu),
         Counter::Pinwise(threshold) => {
-            let record = pinwise(&mut Command::new(&binary), cpu, threshold)?;
+            let record = run_pinwise(&mut Command::new(&binary), cpu, threshold)?;
             causes.add(&record);
-            Ok(BTreeMap::from([(threshold, rate(&record)?)]))
+            Ok(BTreeMap::from([(threshold, read_rate(&record)?)]))
         }
         Counter::Untraced => {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
             let threshold = THRESHOLDS[0];
-            let record = pinwise(command.arg(&binary), cpu, threshold)?;
-            Ok(BTreeMap::from([(threshold, rate(&record)?)]))
+            let record = run_pinwise(command.arg(&binary), cpu, threshold)?;
+            Ok(BTreeMap::from([(threshold, read_rate(&record)?)]))
         }
     })?;
     let rates = turns.into_iter().zip(taken).collect();
     publish(&rates)?;
-    println!("\n{} {}", causes.sentences(), osnoise());
+    println!("\n{} {}", causes.describe(), describe_osnoise());
     Ok(())
 }
 
-/// What gaps were put down to.
+/// The causes of gaps.
 #[derive(Default)]
 struct Causes {
     gaps: u64,
     unknown: u64,
-    /// The kernel reported nothing, or little, of them.
+    /// By the hypervisor or the hardware.
     beneath: u64,
     /// Share of a turn's gaps whose cause is known.
     named: Vec<f64>,
@@ -95,7 +95,7 @@ impl Causes {
         }
     }
 
-    fn sentences(&self) -> String {
+    fn describe(&self) -> String {
         let percent = |gaps: u64| 100.0 * gaps as f64 / self.gaps.max(1) as f64;
         let least = self.named.iter().copied().fold(1.0, f64::min);
         format!(
@@ -127,7 +127,7 @@ fn publish(rates: &Rates) -> Result<()> {
     );
     for threshold in THRESHOLDS {
         let peer = lengths(Counter::Oslat, threshold);
-        let mut row = format!("{threshold} µs | {}", show(&peer, 1));
+        let mut row = format!("{threshold} µs | {}", format_quartiles(&peer, 1));
         for counter in [Counter::Pinwise(threshold), Counter::Untraced] {
             let own = lengths(counter, threshold);
             if own.is_empty() {
@@ -136,15 +136,15 @@ fn publish(rates: &Rates) -> Result<()> {
             }
             let sums = own.iter().sum::<f64>() / peer.iter().sum::<f64>();
             let rounds = median(&ratios(&own, &peer));
-            row += &format!(" | {} | {sums:.3} | {rounds:.3}", show(&own, 1));
+            row += &format!(" | {} | {sums:.3} | {rounds:.3}", format_quartiles(&own, 1));
         }
         table.add_row(row);
     }
     table.publish()
 }
 
-/// The binary in a place that a user without rights may read.
-fn readable(setting: &Setting) -> Result<std::path::PathBuf> {
+/// Copies the binary to a place that an unprivileged user may read.
+fn copy_readable_binary(setting: &Setting) -> Result<std::path::PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let path = std::env::temp_dir().join(format!("pinwise-bench-{}", std::process::id()));
     std::fs::copy(&setting.pinwise, &path)?;
@@ -152,22 +152,22 @@ fn readable(setting: &Setting) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
-fn pinwise(command: &mut Command, cpu: usize, threshold: u32) -> Result<Value> {
+fn run_pinwise(command: &mut Command, cpu: usize, threshold: u32) -> Result<Value> {
     command.args(["--store", "none", "--format", "json", "bench", "jitter"]);
     command.args(["--cpus", &cpu.to_string(), "--for", &format!("{SECONDS}s")]);
     command.args(["--threshold", &format!("{threshold}us")]);
     read_record(command)
 }
 
-fn rate(record: &Value) -> Result<f64> {
+fn read_rate(record: &Value) -> Result<f64> {
     let cpu = &record["cpus"][0];
     let figures = cpu["gaps"].as_f64().zip(cpu["watched_s"].as_f64());
     let (gaps, seconds) = figures.context("no gaps in the record")?;
     Ok(gaps / seconds)
 }
 
-/// Gaps from each threshold on. A bucket is named by the µs that it ends with.
-fn oslat(folder: &Path, cpu: usize) -> Result<BTreeMap<u32, f64>> {
+/// Gaps per second above each threshold. A bucket is named by the µs that it ends with.
+fn run_oslat(folder: &Path, cpu: usize) -> Result<BTreeMap<u32, f64>> {
     let file = folder.join("oslat.json");
     let mut command = Command::new("oslat");
     command.args(["-c", &cpu.to_string(), "-C", "0", "-D", SECONDS, "-q"]);
@@ -190,8 +190,7 @@ fn oslat(folder: &Path, cpu: usize) -> Result<BTreeMap<u32, f64>> {
     Ok(THRESHOLDS.into_iter().map(|at| (at, from(at))).collect())
 }
 
-/// Whether there was another peer.
-fn osnoise() -> &'static str {
+fn describe_osnoise() -> &'static str {
     let tracers = std::fs::read_to_string("/sys/kernel/tracing/available_tracers");
     match tracers.is_ok_and(|all| all.split_whitespace().any(|tracer| tracer == "osnoise")) {
         true => "The kernel has the osnoise tracer, which was not run.",

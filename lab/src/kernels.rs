@@ -1,5 +1,5 @@
-//! Kernels of numbers: time of a unit, what instruction sets are worth, and
-//! transforms and the Mandelbrot set beside C.
+//! Kernels: the time of a unit, the gain by instruction sets, and transforms and the Mandelbrot set
+//! compared with C.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Setting;
 use crate::process::{compile, read_record};
-use crate::rounds::{median, ratios, show};
+use crate::rounds::{format_quartiles, median, ratios};
 use crate::table::Table;
 use xtask::programs::read_output;
 
@@ -39,7 +39,7 @@ const NAMES: [&str; 20] = [
     "png-blur",
 ];
 
-/// Points of a transform, and the sequences of a unit of pinwise's kernel.
+/// Points of a transform, and the transforms of a unit of pinwise's kernel.
 const TRANSFORMS: [(usize, usize); 3] = [(1 << 10, 586), (1 << 15, 13), (1 << 20, 1)];
 const SIDES: [usize; 2] = [640, 1000];
 /// Options of the C compiler.
@@ -50,8 +50,8 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     publish_beside(&setting.pinwise, setting.folder.path())
 }
 
-/// Seconds of a run, and its checksum.
-fn kernel(
+/// The seconds and the checksum of a run.
+fn run_kernel(
     pinwise: &Path,
     name: &str,
     size: Option<usize>,
@@ -75,8 +75,8 @@ fn publish_units(pinwise: &Path) -> Result<()> {
     let mut times = vec![(Vec::new(), Vec::new()); NAMES.len()];
     for _ in 0..ROUNDS {
         for (name, (native, ratios)) in NAMES.iter().zip(&mut times) {
-            let (baseline, first) = kernel(pinwise, name, None, "v1", UNITS)?;
-            let (seconds, second) = kernel(pinwise, name, None, "native", UNITS)?;
+            let (baseline, first) = run_kernel(pinwise, name, None, "v1", UNITS)?;
+            let (seconds, second) = run_kernel(pinwise, name, None, "native", UNITS)?;
             if first != second {
                 bail!("{name} gives another checksum with v1 than with native");
             }
@@ -89,14 +89,14 @@ fn publish_units(pinwise: &Path) -> Result<()> {
         table.add_row(format!(
             "{name} | {:.1} | {}",
             median(&native),
-            show(&ratios, 2)
+            format_quartiles(&ratios, 2)
         ));
     }
     table.publish()
 }
 
-/// The seconds that a program prints, and its last words.
-fn output_text(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
+/// The seconds and the last word that a program prints.
+fn run_program(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
     let mut command = Command::new(program);
     let text = read_output(command.args(arguments.iter().map(usize::to_string)))?;
     let mut words = text.split_whitespace();
@@ -112,11 +112,11 @@ struct Case {
     size: usize,
     program: PathBuf,
     arguments: Vec<usize>,
-    /// Must both print the same checksum?
+    /// Both must print the same checksum.
     is_checked: bool,
 }
 
-fn cases(folder: &Path) -> Result<Vec<Case>> {
+fn list_cases(folder: &Path) -> Result<Vec<Case>> {
     let units = usize::try_from(UNITS)?;
     let fft = compile(folder, "fft.c", "fft", &FAST)?;
     let mut cases: Vec<Case> = TRANSFORMS
@@ -130,7 +130,7 @@ fn cases(folder: &Path) -> Result<Vec<Case>> {
             is_checked: true,
         })
         .collect();
-    let ways = [
+    let variants = [
         ("mandelbrot_plain.c", "mandelbrot-plain", "as defined", None),
         (
             "mandelbrot.c",
@@ -140,12 +140,12 @@ fn cases(folder: &Path) -> Result<Vec<Case>> {
         ),
         ("mandelbrot.c", "mandelbrot", "same method, fused", None),
     ];
-    for (source, program, way, options) in ways {
+    for (source, program, variant, options) in variants {
         let options: Vec<&str> = FAST.into_iter().chain(options).collect();
         let program = compile(folder, source, program, &options)?;
         for side in SIDES {
             cases.push(Case {
-                name: format!("mandelbrot, {side} × {side}, C {way}"),
+                name: format!("mandelbrot, {side} × {side}, C {variant}"),
                 kernel: "mandelbrot",
                 size: side,
                 program: program.clone(),
@@ -158,12 +158,12 @@ fn cases(folder: &Path) -> Result<Vec<Case>> {
 }
 
 fn publish_beside(pinwise: &Path, folder: &Path) -> Result<()> {
-    let cases = cases(folder)?;
+    let cases = list_cases(folder)?;
     let mut times = vec![(Vec::new(), Vec::new()); cases.len()];
     for round in 0..ROUNDS {
         for (case, (own, other)) in cases.iter().zip(&mut times) {
-            let ours = || kernel(pinwise, case.kernel, Some(case.size), "native", UNITS);
-            let theirs = || output_text(&case.program, &case.arguments);
+            let ours = || run_kernel(pinwise, case.kernel, Some(case.size), "native", UNITS);
+            let theirs = || run_program(&case.program, &case.arguments);
             let (ours, theirs) = if round % 2 == 0 {
                 (ours()?, theirs()?)
             } else {
@@ -187,7 +187,7 @@ fn publish_beside(pinwise: &Path, folder: &Path) -> Result<()> {
             case.name,
             median(&own),
             median(&other),
-            show(&ratios(&other, &own), 2)
+            format_quartiles(&ratios(&other, &own), 2)
         ));
     }
     table.publish()

@@ -1,8 +1,8 @@
-//! Measurements of pinwise: `cargo lab NAME`. Error rates on known truth, the cost of a run, a
-//! trace or a list, and other programs that do the same, side by side in one run.
-//! [docs/benchmarks.md](../../docs/benchmarks.md) has the results, and says what each table means.
+//! Measurements of pinwise: `cargo lab NAME`. Error rates on known truth, the costs of a run, a trace
+//! or a list, and those of similar programs in the same run.
+//! [docs/benchmarks.md](../../docs/benchmarks.md) has the results and explains each table.
 //!
-//! Nothing is asserted here: what must hold is tested in `tests/it`.
+//! Nothing is asserted here; `tests/it` does that.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -52,11 +52,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-// Modules of the tests that are used here as well call it so.
+// Modules shared with the tests use this name.
 use xtask::programs as support;
 use xtask::programs::{read_output, release_binary, target};
 
-/// What a benchmark of the command needs.
+/// The setting of a benchmark of the command.
 struct Setting {
     /// The release binary.
     pinwise: PathBuf,
@@ -64,11 +64,10 @@ struct Setting {
     folder: tempfile::TempDir,
 }
 
-/// What is run for a name.
 enum Benchmark {
     /// Starts the command.
     Command(fn(&Setting) -> Result<()>),
-    /// Calls the library, with arguments of its own.
+    /// Calls the library, and takes arguments.
     Library(fn(&[String]) -> Result<()>),
 }
 
@@ -139,7 +138,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
-        // Not for people: see `tracing`.
+        // For `tracing` itself.
         Some((name, [note, command @ ..])) if name == "used" => tracing::note_usage(note, command),
         Some((name, arguments)) if name == "probes" => probes::run(arguments),
         Some((name, [])) if name == "all" => {
@@ -171,12 +170,12 @@ fn measure(name: &str, benchmark: &Benchmark, arguments: &[String]) -> Result<()
         })?,
         Library(run) => run(arguments)?,
     }
-    println!("\n{}", describe_place()?);
+    println!("\n{}", describe_machine()?);
     Ok(())
 }
 
-/// On what, and when.
-fn describe_place() -> Result<String> {
+/// The machine and the date.
+fn describe_machine() -> Result<String> {
     let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = line("/proc/cpuinfo");
     let model = cpuinfo

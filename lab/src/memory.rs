@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::Setting;
 use crate::process::{compile, read_record};
-use crate::rounds::{median, show};
+use crate::rounds::{format_quartiles, median};
 use crate::table::Table;
 use xtask::programs::{find_or_install, read_output};
 
@@ -19,8 +19,8 @@ const ROUNDS: usize = 8;
 const ARRAY: usize = 256 << 20;
 const PASSES: &str = "10";
 const BATCHES: &str = "30";
-/// Runs of a kernel, of which the best counts, and their units of work per
-/// thread: together about what STREAM's passes are.
+/// Runs of a kernel, of which the best counts, and their units of work per thread: about as much as
+/// STREAM's passes.
 const KERNEL_RUNS: usize = 5;
 const KERNEL_WORK: usize = 6;
 
@@ -28,7 +28,7 @@ const KERNEL_WORK: usize = 6;
 const PROBE: &str = "probe";
 const KERNEL: &str = "kernel";
 
-/// A loop, its arrays, and what likwid-bench calls it in its best ways.
+/// A loop, its arrays, and the fastest kernels of likwid-bench for it.
 const LOOPS: [(&str, usize, [&str; 4]); 4] = [
     (
         "read",
@@ -62,8 +62,7 @@ const LOOPS: [(&str, usize, [&str; 4]); 4] = [
     ),
 ];
 
-/// GB/s by tool, in the order of the rounds; and by loop, in the order of
-/// [`LOOPS`].
+/// GB/s by tool, in the order of the rounds.
 type Figures = BTreeMap<&'static str, Vec<f64>>;
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
@@ -78,7 +77,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     );
     let cpus = std::thread::available_parallelism()?.get();
     for threads in [1, 2].into_iter().filter(|&threads| threads <= cpus) {
-        let ways = choose_likwid(threads)?;
+        let kernels = choose_likwid(threads)?;
         let mut figures: [Figures; 4] = Default::default();
         for round in 0..ROUNDS {
             for turn in 0..5 {
@@ -86,27 +85,27 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
                     0 => probe_loops(threads, &mut figures)?,
                     4 => measure_kernels(&setting.pinwise, threads, &mut figures)?,
                     1 => measure_openmp_stream(&stream, threads, &mut figures)?,
-                    2 => measure_likwid(&ways, threads, &mut figures)?,
-                    _ => sysbench(threads, &mut figures)?,
+                    2 => measure_likwid(&kernels, threads, &mut figures)?,
+                    _ => measure_sysbench(threads, &mut figures)?,
                 }
             }
         }
         for (number, (name, ..)) in LOOPS.iter().enumerate() {
-            table.add_row(row(name, threads, &figures[number], ways[number]));
+            table.add_row(format_row(name, threads, &figures[number], kernels[number]));
         }
     }
     table.publish()
 }
 
-fn row(name: &str, threads: usize, figures: &Figures, way: &str) -> String {
+fn format_row(name: &str, threads: usize, figures: &Figures, kernel: &str) -> String {
     let shown = |tool: &str| {
         figures
             .get(tool)
             .map_or("–".to_owned(), |values| format!("{:.1}", median(values)))
     };
-    let ratio = |tool: &str| show(&ratio_to_best_peer(figures, tool), 2);
+    let ratio = |tool: &str| format_quartiles(&ratio_to_best_peer(figures, tool), 2);
     format!(
-        "{name} | {threads} | {} | {} | {} | {} ({way}) | {} | {} | {}",
+        "{name} | {threads} | {} | {} | {} | {} ({kernel}) | {} | {} | {}",
         shown(PROBE),
         shown(KERNEL),
         shown("STREAM"),
@@ -132,8 +131,8 @@ fn ratio_to_best_peer(figures: &Figures, tool: &str) -> Vec<f64> {
     .collect()
 }
 
-/// Repetitions of a probe, as a process of its own prints them.
-pub(crate) fn probe(batches: &str, repetitions: usize, probe: &str) -> Result<Vec<Value>> {
+/// Runs a probe in a process of its own and returns its repetitions.
+pub(crate) fn run_probe(batches: &str, repetitions: usize, probe: &str) -> Result<Vec<Value>> {
     let mut command = Command::new(std::env::current_exe()?);
     let text = read_output(command.args(["probes", batches, &repetitions.to_string(), probe]))?;
     text.lines()
@@ -142,29 +141,29 @@ pub(crate) fn probe(batches: &str, repetitions: usize, probe: &str) -> Result<Ve
 }
 
 /// The median of a repetition's first probe.
-pub(crate) fn estimate(repetition: &Value) -> Result<f64> {
+pub(crate) fn read_estimate(repetition: &Value) -> Result<f64> {
     let batches = &repetition["probes"][0];
     let values = batches["values"].as_array().context("no values")?;
     let values: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
     if values.is_empty() {
-        bail!("a probe gave nothing: {batches}");
+        bail!("a probe gave no values: {batches}");
     }
     Ok(median(&values))
 }
 
-fn note(figures: &mut Figures, tool: &'static str, value: f64) {
+fn add_figure(figures: &mut Figures, tool: &'static str, value: f64) {
     figures.entry(tool).or_default().push(value);
 }
 
-fn cpu_list(threads: usize) -> String {
+fn list_cpus(threads: usize) -> String {
     format!("0-{}", threads - 1)
 }
 
 fn probe_loops(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
     for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
-        let what = format!("{name}:{}:{}", cpu_list(threads), ARRAY / threads);
-        let batches = probe(BATCHES, 1, &what)?;
-        note(figures, PROBE, estimate(&batches[0])?);
+        let what = format!("{name}:{}:{}", list_cpus(threads), ARRAY / threads);
+        let batches = run_probe(BATCHES, 1, &what)?;
+        add_figure(figures, PROBE, read_estimate(&batches[0])?);
     }
     Ok(())
 }
@@ -178,14 +177,14 @@ fn measure_kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -
             command
                 .args(["bench", "kernel", name, "--format", "json"])
                 .args(["--threads", &threads.to_string()])
-                .args(["--bind", &cpu_list(threads)])
+                .args(["--bind", &list_cpus(threads)])
                 .args(["--size", &(arrays * ARRAY).to_string()])
                 .args(["--work", &(KERNEL_WORK * threads).to_string()]);
             let record: Value = read_record(&mut command)?;
             let speed = record["bytes_per_s"].as_f64();
             best = best.max(speed.context("the kernel reported no bytes")? / 1e9);
         }
-        note(figures, KERNEL, best);
+        add_figure(figures, KERNEL, best);
     }
     Ok(())
 }
@@ -198,29 +197,29 @@ fn measure_openmp_stream(stream: &Path, threads: usize, figures: &mut [Figures; 
         .env("OMP_PROC_BIND", "true")
         .env("OMP_PLACES", "{0},{1}")
         .stderr(Stdio::null());
-    let output_text = command.output()?;
-    let text = String::from_utf8_lossy(&output_text.stdout).into_owned();
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let best = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
         let best = best.with_context(|| format!("the STREAM loops did not report {name}"))?;
-        note(figures, "STREAM", best);
+        add_figure(figures, "STREAM", best);
     }
     Ok(())
 }
 
-/// The fastest of likwid-bench's kernels for each loop, of two runs each. Those
-/// that this CPU has no instructions for fail and are left out.
+/// The fastest of likwid-bench's kernels for each loop, by two runs each. Kernels with instructions
+/// that this CPU lacks fail and are left out.
 fn choose_likwid(threads: usize) -> Result<[&'static str; 4]> {
     let mut chosen = [""; 4];
-    for (chosen, (name, arrays, ways)) in chosen.iter_mut().zip(LOOPS) {
-        let speed = |way: &str| {
-            let runs = (0..2).filter_map(|_| likwid_speed(way, arrays, threads).ok());
+    for (chosen, (name, arrays, kernels)) in chosen.iter_mut().zip(LOOPS) {
+        let speed = |kernel: &str| {
+            let runs = (0..2).filter_map(|_| measure_likwid_kernel(kernel, arrays, threads).ok());
             runs.fold(0.0, f64::max)
         };
-        let best = ways
+        let best = kernels
             .into_iter()
-            .map(|way| (speed(way), way))
+            .map(|kernel| (speed(kernel), kernel))
             .max_by(|one, other| one.0.total_cmp(&other.0));
         *chosen = best
             .filter(|(speed, _)| *speed > 0.0)
@@ -231,39 +230,43 @@ fn choose_likwid(threads: usize) -> Result<[&'static str; 4]> {
 }
 
 fn measure_likwid(
-    ways: &[&'static str; 4],
+    kernels: &[&'static str; 4],
     threads: usize,
     figures: &mut [Figures; 4],
 ) -> Result<()> {
-    for ((figures, way), (_, arrays, _)) in figures.iter_mut().zip(ways).zip(LOOPS) {
-        note(figures, "likwid-bench", likwid_speed(way, arrays, threads)?);
+    for ((figures, kernel), (_, arrays, _)) in figures.iter_mut().zip(kernels).zip(LOOPS) {
+        add_figure(
+            figures,
+            "likwid-bench",
+            measure_likwid_kernel(kernel, arrays, threads)?,
+        );
     }
     Ok(())
 }
 
-fn likwid_speed(way: &str, arrays: usize, threads: usize) -> Result<f64> {
+fn measure_likwid_kernel(kernel: &str, arrays: usize, threads: usize) -> Result<f64> {
     let megabytes = arrays * ARRAY / 1_000_000;
     let mut command = Command::new("likwid-bench");
     command
-        .args(["-t", way, "-i", PASSES, "-w"])
+        .args(["-t", kernel, "-i", PASSES, "-w"])
         .arg(format!("S0:{megabytes}MB:{threads}"))
         .stderr(Stdio::null());
-    let output_text = command.output()?;
-    let text = String::from_utf8_lossy(&output_text.stdout);
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
     let speed = text.lines().find_map(|line| line.strip_prefix("MByte/s:"));
     let speed: f64 = speed
-        .with_context(|| format!("likwid-bench -t {way} failed ({})", output_text.status))?
+        .with_context(|| format!("likwid-bench -t {kernel} failed ({})", output.status))?
         .trim()
         .parse()?;
     Ok(speed / 1e3)
 }
 
-/// Has no copy and no triad.
-fn sysbench(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+/// sysbench has no copy and no triad.
+fn measure_sysbench(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
     for (figures, operation) in figures.iter_mut().zip(["read", "write"]) {
         let mut command = Command::new("taskset");
         command
-            .args(["-c", &cpu_list(threads), "sysbench", "memory", "run"])
+            .args(["-c", &list_cpus(threads), "sysbench", "memory", "run"])
             .args([
                 "--memory-scope=local",
                 "--memory-total-size=100T",
@@ -278,7 +281,7 @@ fn sysbench(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
             .find_map(|line| line.split_once("transferred (")?.1.split_once(" MiB/sec"))
             .context("sysbench did not report its speed")?;
         let mebibytes: f64 = speed.0.parse()?;
-        note(figures, "sysbench", mebibytes * 1.048_576 / 1e3);
+        add_figure(figures, "sysbench", mebibytes * 1.048_576 / 1e3);
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ mod sweeps;
 mod unlike;
 
 use anyhow::{Context, Result};
-use replay::{Cell, Tally, independent, read_series, replay};
+use replay::{Cell, Tally, independent_noise, read_series, replay};
 
 /// Recordings of the project, and how loaded the machine was.
 const SERIES: [(&str, &str); 6] = [
@@ -30,19 +30,19 @@ const SERIES: [(&str, &str); 6] = [
 /// Comparisons of a cell.
 const REPLAYS: usize = 1_000;
 
-/// What is requested.
+/// The parsed arguments.
 struct Arguments {
     replays: usize,
     filter: String,
 }
 
 impl Arguments {
-    /// Is a cell of this label asked for?
-    fn takes(&self, label: &str) -> bool {
+    /// Whether a cell's label contains every part of the filter.
+    fn selects(&self, label: &str) -> bool {
         self.filter.split('+').all(|part| label.contains(part))
     }
 
-    /// A cell on two processors.
+    /// Replays a cell, half of it on a second thread.
     fn replay(&self, cell: &Cell) -> Tally {
         let half = self.replays / 2;
         std::thread::scope(|scope| {
@@ -53,13 +53,13 @@ impl Arguments {
     }
 }
 
-/// A noise: its name, and its description.
+/// A noise: its name and its description.
 type Noise = (String, String);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let replays = arguments.first().map_or(Ok(REPLAYS), |text| text.parse());
-    let asked = Arguments {
-        replays: replays.context("REPLAYS is a whole number")?,
+    let arguments = Arguments {
+        replays: replays.context("REPLAYS must be a whole number")?,
         filter: arguments.get(1).cloned().unwrap_or_default(),
     };
     let mut noises: Vec<Noise> = SERIES
@@ -69,12 +69,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             (format!("{name} ({load})"), noise)
         })
         .collect();
-    noises.push(("independent, pair SD 2.5 %".to_owned(), independent(0.0175)));
-    cells::publish(&noises, &asked)?;
-    cells::publish_judges(&noises, &asked)?;
-    builds::publish(&noises, &asked)?;
-    unlike::publish(&asked)?;
-    change::publish_sessions(&noises, &asked)?;
-    change::publish_fleets(&asked)?;
-    sweeps::publish(&asked)
+    noises.push((
+        "independent, pair SD 2.5 %".to_owned(),
+        independent_noise(0.0175),
+    ));
+    cells::publish(&noises, &arguments)?;
+    cells::publish_judges(&noises, &arguments)?;
+    builds::publish(&noises, &arguments)?;
+    unlike::publish(&arguments)?;
+    change::publish_sessions(&noises, &arguments)?;
+    change::publish_fleets(&arguments)?;
+    sweeps::publish(&arguments)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(_: &Setting) -> Result<()> {
             .map(|line| Group::start(Command::new("sh").args(["-c", line])));
         let others: Vec<Group> = others.collect::<Result<_>>()?;
         sleep(Duration::from_millis(300));
-        table.add_row(row(name)?);
+        table.add_row(format_row(name)?);
         drop(others);
     }
     table.publish()
@@ -66,52 +66,53 @@ impl Pairs {
     }
 }
 
-fn row(name: &str) -> Result<String> {
+fn format_row(name: &str) -> Result<String> {
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     let (mut in_turn, mut at_once) = (Pairs::default(), Pairs::default());
     for _ in 0..PAIRS {
         let cpu = usize::from(chance.random::<bool>());
         let (a, b) = match chance.random::<bool>() {
-            true => (loop_of(0, cpu)?, loop_of(1, cpu)?),
+            true => (run_loop(0, cpu)?, run_loop(1, cpu)?),
             false => {
-                let second = loop_of(1, cpu)?;
-                (loop_of(0, cpu)?, second)
+                let second = run_loop(1, cpu)?;
+                (run_loop(0, cpu)?, second)
             }
         };
         in_turn.add([a, b], false);
         let cpu = usize::from(chance.random::<bool>());
         let taken = std::thread::scope(|scope| {
-            let other = scope.spawn(|| loop_of(1, 1 - cpu));
-            let a = loop_of(0, cpu);
+            let other = scope.spawn(|| run_loop(1, 1 - cpu));
+            let a = run_loop(0, cpu);
             Ok::<_, anyhow::Error>([a?, other.join().expect("the other of the pair")?])
         })?;
         at_once.add(taken, true);
     }
-    let noises = [&in_turn.wall, &in_turn.cpu, &at_once.wall, &at_once.cpu].map(|d| noise(d));
+    let noises =
+        [&in_turn.wall, &in_turn.cpu, &at_once.wall, &at_once.cpu].map(|d| estimate_noise(d));
     let [wall, cpu, both, _] = noises;
     let time = at_once.seconds / in_turn.seconds;
     Ok(format!(
         "{name} | {} | {} | {} | {} | {:.0} % | {:.1} ×",
-        percent(noises[0]),
-        percent(noises[1]),
-        percent(noises[2]),
-        percent(noises[3]),
+        format_percent(noises[0]),
+        format_percent(noises[1]),
+        format_percent(noises[2]),
+        format_percent(noises[3]),
         100.0 * (cpu / wall).powi(2),
         time * (both / wall).powi(2)
     ))
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn loop_of(arm: usize, cpu: usize) -> Result<ResourceUse> {
+fn run_loop(arm: usize, cpu: usize) -> Result<ResourceUse> {
     let turns = TURNS[arm];
     let line = format!("i=0; while [ $i -lt {turns} ]; do i=$((i+1)); done");
     measure(Command::new("taskset").args(["-c", &cpu.to_string(), "sh", "-c", &line]))
 }
 
-fn noise(values: &[f64]) -> f64 {
+fn estimate_noise(values: &[f64]) -> f64 {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     1.48 * median(&distances)

@@ -1,4 +1,4 @@
-//! The page: how long a report takes to be written and to be seen.
+//! How long it takes to write a report and to display it.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +22,7 @@ const RUNS: &str = "100";
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
     let store = format!("sqlite:{}", setting.folder.path().join("page.db").display());
-    fill(setting, &store)?;
+    store_comparison(setting, &store)?;
     let pinwise = |words: &[&str], to: &str| {
         let mut command = Command::new(&setting.pinwise);
         command.args(["--store", &store]).args(words);
@@ -38,7 +38,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     let differences: Vec<f64> = { times[1].iter().zip(&times[0]) }
         .map(|(report, export)| report - export)
         .collect();
-    let bytes = |name: &str| size(&setting.folder.path().join(name)).map(|bytes| bytes / 1e3);
+    let bytes = |name: &str| read_size(&setting.folder.path().join(name)).map(|bytes| bytes / 1e3);
     let mut table = Table::new("page-written", "command | ms | kB");
     table.add_row(format!(
         "`pinwise record show --format json` | {:.1} | {:.0}",
@@ -58,25 +58,19 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     publish_seen(setting)
 }
 
-/// A comparison of this many arms; it takes all its runs.
-fn fill(setting: &Setting, store: &str) -> Result<()> {
+/// A comparison that uses all its runs.
+fn store_comparison(setting: &Setting, store: &str) -> Result<()> {
     let mut command = Command::new(&setting.pinwise);
+    command.args(["--machine", "sim:package:1 l3:2 core:8 pu:1"]);
+    command.args(["--store", store, "compare", "--seed", "1"]);
     command.args([
-        "--machine",
-        "sim:package:1 l3:2 core:8 pu:1",
-        "--store",
-        store,
-    ]);
-    command.args([
-        "compare",
-        "--seed",
-        "1",
         "--max-runs",
         RUNS,
         "--budget",
         "10000s",
+        "--precision",
+        "0.0001%",
     ]);
-    command.args(["--precision", "0.0001%"]);
     for cpu in 0..ARMS {
         command.arg("--place").arg(format!("cpu:{cpu}"));
     }
@@ -84,16 +78,15 @@ fn fill(setting: &Setting, store: &str) -> Result<()> {
     Ok(())
 }
 
-fn size(path: &Path) -> Result<f64> {
+fn read_size(path: &Path) -> Result<f64> {
     let data = path.metadata();
     let data = data.with_context(|| path.display().to_string())?;
     Ok(data.len() as f64)
 }
 
-/// What the page's own script measures in a browser: a line of JSON for each
-/// figure.
+/// The measurements of the page's own script in a browser, a line of JSON each.
 fn publish_seen(setting: &Setting) -> Result<()> {
-    let text = read_output(&mut web::bench(&setting.pinwise)?)?;
+    let text = read_output(&mut web::bench_command(&setting.pinwise)?)?;
     let mut table = Table::new(
         "page-seen",
         "what a reader waits for | median, ms | 95 of 100 | worst | of",

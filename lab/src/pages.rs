@@ -1,4 +1,4 @@
-//! The location of pages: `trace` beside `numastat -p`, and the cost of looking.
+//! The location of pages by `trace` and by `numastat -p`, and the cost of reading it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use crate::process::read_record;
 use crate::table::Table;
 use xtask::programs::{find_or_install, read_output};
 
-/// Memory of the processes looked at, MiB.
+/// Memory of the observed processes, MiB.
 const SIZES: [usize; 4] = [16, 256, 1024, 4096];
 /// Seconds of a trace.
 const SECONDS: &str = "20s";
@@ -38,7 +38,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         let ours = ours as f64 / f64::from(1 << 20);
         let own = record["cost"]["own_cpu_s"].as_f64().context("no cost")?;
         let elapsed = record["elapsed_s"].as_f64().context("no length")?;
-        let theirs = total(&theirs).context("numastat has no total")?;
+        let theirs = parse_total(&theirs).context("numastat has no total")?;
         table.add_row(format!(
             "{size} | {ours:.2} | {theirs:.2} | {:+.3} % | {} | {:.2} %",
             100.0 * (ours / theirs - 1.0),
@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
 }
 
 /// The last number of numastat's last line.
-fn total(table: &str) -> Option<f64> {
+fn parse_total(table: &str) -> Option<f64> {
     let line = table.lines().rev().find(|line| line.starts_with("Total"))?;
     line.split_whitespace().last()?.parse().ok()
 }

@@ -1,9 +1,8 @@
-//! The latency between two CPUs, measured again and again, on an idle machine
-//! and on one where every CPU is busy: how far do the estimates scatter, and
-//! what do they cost?
+//! The scatter and the cost of estimates of the latency between two CPUs, on an idle machine and on
+//! one where every CPU is busy.
 //!
-//! In a virtual machine the CPUs move: estimates are sorted into states first,
-//! wherever two neighbours in size are more than half as far apart again.
+//! In a virtual machine the CPUs move, so sorted estimates are first split into states wherever
+//! neighbours differ by more than a factor.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,24 +11,24 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::Setting;
-use crate::memory::{estimate, probe};
+use crate::memory::{read_estimate, run_probe};
 use crate::process::{BUSY, Group};
 use crate::rounds::median;
 use crate::table::Table;
 use xtask::programs::{cargo, find, step, target};
 
-/// Estimates of one run of a program; runs of the two take turns.
+/// Estimates of one run of pinwise, which takes turns with the peer.
 const REPETITIONS: usize = 20;
-/// The peer takes up to a second for one.
+/// Estimates of one turn of the peer, which takes up to a second for each.
 const PEER_REPETITIONS: usize = 5;
 const ROUNDS: usize = 10;
 const BATCHES: &str = "30";
-/// Neighbours further apart belong to different states.
+/// Neighbours that differ by a larger factor belong to different states.
 const GAP: f64 = 1.5;
-/// A state of fewer estimates says nothing of how they scatter.
+/// Minimum number of a state's estimates for their scatter.
 const MIN_STATE_ESTIMATES: usize = 10;
 
-/// Estimates of a tool, and what each cost.
+/// Estimates of a tool and their costs.
 #[derive(Default)]
 struct Series {
     ns: Vec<f64>,
@@ -38,14 +37,14 @@ struct Series {
 }
 
 pub(crate) fn run(_: &Setting) -> Result<()> {
-    let peer = peer();
+    let peer = find_or_install_peer();
     let mut table = Table::new(
         "pair-latency",
         "tool | range, ns | states: ns, estimates, p90/p10 | wall, ms | CPU, ms | 120 pairs, s",
     );
     for load in ["idle", "busy"] {
         let busy = if load == "busy" {
-            occupy()?
+            start_on_all_cpus()?
         } else {
             Vec::new()
         };
@@ -57,9 +56,12 @@ pub(crate) fn run(_: &Setting) -> Result<()> {
             }
         }
         drop(busy);
-        table.add_row(row(&format!("pinwise, {load}"), &own)?);
+        table.add_row(format_row(&format!("pinwise, {load}"), &own)?);
         if peer.is_ok() {
-            table.add_row(row(&format!("core-to-core-latency, {load}"), &other)?);
+            table.add_row(format_row(
+                &format!("core-to-core-latency, {load}"),
+                &other,
+            )?);
         }
     }
     if let Err(error) = peer {
@@ -68,7 +70,7 @@ pub(crate) fn run(_: &Setting) -> Result<()> {
     table.publish()
 }
 
-fn row(name: &str, series: &Series) -> Result<String> {
+fn format_row(name: &str, series: &Series) -> Result<String> {
     let mut sorted = series.ns.clone();
     sorted.sort_by(f64::total_cmp);
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
@@ -101,8 +103,8 @@ fn row(name: &str, series: &Series) -> Result<String> {
 }
 
 fn measure_own(series: &mut Series) -> Result<()> {
-    for repetition in probe(BATCHES, REPETITIONS, "transfer:0:1")? {
-        series.ns.push(estimate(&repetition)?);
+    for repetition in run_probe(BATCHES, REPETITIONS, "transfer:0:1")? {
+        series.ns.push(read_estimate(&repetition)?);
         let time = |key: &str| repetition[key].as_f64().context("no time");
         series.wall_ms.push(time("wall_ms")?);
         series.cpu_ms.push(time("cpu_ms")?);
@@ -116,9 +118,9 @@ fn measure_peer(peer: &Path, series: &mut Series) -> Result<()> {
         let started = Instant::now();
         let mut command = Command::new(peer);
         command.args(["1000", "300", "--cores", "0,1", "--csv"]);
-        let output_text = command.stderr(Stdio::null()).output()?;
+        let output = command.stderr(Stdio::null()).output()?;
         series.wall_ms.push(1e3 * started.elapsed().as_secs_f64());
-        let text = String::from_utf8_lossy(&output_text.stdout).into_owned();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let ns = text
             .split([',', '\n'])
             .find_map(|field| field.trim().parse::<f64>().ok())
@@ -129,7 +131,7 @@ fn measure_peer(peer: &Path, series: &mut Series) -> Result<()> {
 }
 
 /// Path of the peer, built from crates.io if necessary.
-fn peer() -> Result<PathBuf> {
+fn find_or_install_peer() -> Result<PathBuf> {
     if let Some(found) = find("core-to-core-latency") {
         return Ok(found);
     }
@@ -150,8 +152,8 @@ fn peer() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Keeps all CPUs busy until dropped.
-fn occupy() -> Result<Vec<Group>> {
+/// Starts processes that keep all CPUs busy.
+fn start_on_all_cpus() -> Result<Vec<Group>> {
     let mut busy = Vec::new();
     for cpu in 0..std::thread::available_parallelism()?.get() {
         let mut command = Command::new("taskset");

@@ -1,6 +1,5 @@
-//! How long it takes to list the shapes of a machine and to count its
-//! placements.
-//! The best of several rounds counts: others use this machine, too.
+//! The time to list the shapes of a machine and to count its placements.
+//! The best of several rounds counts, since others use this machine, too.
 
 use std::time::Instant;
 
@@ -30,8 +29,8 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
             .max_by_key(|&threads| space.shapes(threads).len())
             .unwrap_or(1);
         let shapes = space.shapes(threads).len();
-        let list = best_ms(|| Space::from_topology(&topology).shapes(threads).len());
-        let count = best_ms(|| {
+        let list = measure_best_ms(|| Space::from_topology(&topology).shapes(threads).len());
+        let count = measure_best_ms(|| {
             let space = Space::from_topology(&topology);
             (1..=cpus).map(|n| space.count(n).bits()).sum::<u64>()
         });
@@ -42,9 +41,8 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     table.publish()
 }
 
-/// The shortest of several rounds; what they return keeps them from being
-/// optimised away.
-fn best_ms<T>(mut work: impl FnMut() -> T) -> f64 {
+/// The shortest of several rounds. Their results prevent their removal by the compiler.
+fn measure_best_ms<T>(mut work: impl FnMut() -> T) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let start = Instant::now();

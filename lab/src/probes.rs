@@ -1,5 +1,5 @@
-//! Makes single probes of this host and prints what they gave: for those who
-//! work on the probes, and for `memory` and `pairs`.
+//! Makes single probes of this host and prints their results, for work on the probes and for `memory`
+//! and `pairs`.
 //!
 //! ```text
 //! cargo lab probes BATCHES REPETITIONS PROBE…
@@ -24,13 +24,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("usage: cargo lab probes BATCHES REPETITIONS PROBE…");
     };
     let batches: usize = batches.parse()?;
-    let probes = probes.iter().map(|text| parse(text));
+    let probes = probes.iter().map(|text| parse_probe(text));
     let probes: Vec<Probe> = probes.collect::<Result<_>>()?;
     let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
     for _ in 0..repetitions.parse::<usize>()? {
-        let (wall, cpu) = (machine.now(), cpu_time());
+        let (wall, cpu) = (machine.now(), read_cpu_s());
         let results = machine.probe(&probes, batches, Duration::from_secs(60))?;
-        let (wall, cpu) = (machine.now() - wall, cpu_time() - cpu);
+        let (wall, cpu) = (machine.now() - wall, read_cpu_s() - cpu);
         let probes: Vec<serde_json::Value> = results
             .iter()
             .map(|batches| {
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 /// CPU seconds of this process so far.
 #[expect(unsafe_code, reason = "one system call")]
-fn cpu_time() -> f64 {
+fn read_cpu_s() -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -66,7 +66,7 @@ fn cpu_time() -> f64 {
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
 }
 
-fn parse(text: &str) -> Result<Probe> {
+fn parse_probe(text: &str) -> Result<Probe> {
     let fields: Vec<&str> = text.split(':').collect();
     let word = |at: usize| {
         let field = fields.get(at).copied();

@@ -1,4 +1,4 @@
-//! Programs that are started: measured, kept busy, compiled, asked for a record.
+//! Starts, measures and compiles programs, and reads their records.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use xtask::programs::{find, read_output, root, step};
+use xtask::programs::{find, read_output, root, step, wait_with_usage};
 
-/// What a process took.
+/// The resources that a process used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceUse {
     pub(crate) wall: Duration,
@@ -28,35 +28,16 @@ pub(crate) fn measure(command: &mut Command) -> Result<ResourceUse> {
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("{} cannot be started", command.get_program().display()))?;
-    let (status, usage) = wait(child.id())?;
+    let (status, cpu, peak_bytes) = wait_with_usage(&child)?;
     let wall = started.elapsed();
-    if status != 0 {
-        bail!("{command:?} ended with wait status {status:#x}");
+    if !status.success() {
+        bail!("{command:?} failed ({status})");
     }
-    let to_duration = |time: libc::timeval| {
-        let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-        whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
-    };
     Ok(ResourceUse {
         wall,
-        cpu: to_duration(usage.ru_utime) + to_duration(usage.ru_stime),
-        peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+        cpu,
+        peak_bytes,
     })
-}
-
-/// Waits for a child and takes its usage, which `std` does not report.
-#[expect(unsafe_code, reason = "std has no wait with usage")]
-fn wait(pid: u32) -> Result<(i32, libc::rusage)> {
-    let mut status = 0;
-    // SAFETY: rusage is plain integers, for which zeros are valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    let pid = libc::pid_t::try_from(pid)?;
-    // SAFETY: both pointers are valid for the call.
-    let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
-    if waited != pid {
-        bail!("waiting failed: {}", std::io::Error::last_os_error());
-    }
-    Ok((status, usage))
 }
 
 /// Compiles a C program of `lab/programs`.
@@ -85,16 +66,16 @@ pub(crate) fn copy_programs(name: &str, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The JSON that a command prints.
+/// Runs a command and parses the JSON that it prints.
 pub(crate) fn read_record(command: &mut Command) -> Result<Value> {
     let text = read_output(command)?;
     serde_json::from_str(&text).with_context(|| format!("{command:?} printed no JSON"))
 }
 
-/// What keeps a CPU busy, for `sh`.
+/// A line for `sh` that keeps a CPU busy.
 pub(crate) const BUSY: &str = "while :; do :; done";
 
-/// A process with all that it starts, until it is dropped.
+/// A process with its descendants, killed when dropped.
 pub(crate) struct Group(Child);
 
 impl Group {

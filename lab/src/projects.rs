@@ -1,10 +1,9 @@
-//! Gates over the benchmarks of six open-source projects, beside the verdicts of their own tools on
-//! the same builds.
+//! Gates over the benchmarks of six open-source projects, and the verdicts of the projects' own tools
+//! on the same builds.
 //!
-//! Each script of `projects/` makes two builds, `base` and `head`, from the
-//! published source of a project, `head` with a planted slow-down of one
-//! benchmark, and a suite of few benchmarks. A third build, `same`, is a copy
-//! of `base`.
+//! Each script of `projects/` creates a suite of a few benchmarks and two builds from the published
+//! source of a project: `base`, and `head` with a planted slow-down of one benchmark. A third build,
+//! `same`, is a copy of `base`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +13,7 @@ use pinwise_stats::{describe, welch};
 
 use crate::Setting;
 use crate::aa::{LEVEL, read_times};
-use crate::gates::{Cell, gate};
+use crate::gates::{Cell, run_gate};
 use crate::rounds::{median, take_turns};
 use crate::table::Table;
 use xtask::programs::{find_or_install, read_output};
@@ -23,7 +22,7 @@ use xtask::programs::{find_or_install, read_output};
 const GATES: u64 = 1;
 /// Series of each build, alternating, to measure the planted effect.
 const SERIES: usize = 9;
-/// Smaller effects need not be found: the smallest effect of interest.
+/// The smallest effect of interest: smaller ones need not be found.
 const MIN_EFFECT: f64 = 0.01;
 const BUDGET: &str = "10m";
 const SOURCES: &str = include_str!("../projects/sources.sh");
@@ -36,8 +35,8 @@ struct Project {
     planted: &'static str,
     /// Programs and their Debian packages.
     needs: &'static [(&'static str, &'static str)],
-    /// A tool that compares two builds, run by `peer.sh BASE HEAD`: it prints the
-    /// benchmarks that it calls slower; hyperfine leaves files of times instead.
+    /// A tool that compares two builds. `peer.sh BASE HEAD` prints the benchmarks that it calls
+    /// slower; with hyperfine it writes files of times instead.
     peer: Option<&'static str>,
 }
 
@@ -135,7 +134,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     Ok(())
 }
 
-/// A folder with the builds of a project, its suite, and what its peer needs.
+/// Creates a folder with the builds of a project, its suite, and the needs of its peer.
 fn prepare_builds(setting: &Setting, project: &Project) -> Result<PathBuf> {
     for (program, package) in project.needs {
         find_or_install(program, package)?;
@@ -146,13 +145,13 @@ fn prepare_builds(setting: &Setting, project: &Project) -> Result<PathBuf> {
     let script = format!("{SOURCES}{}cp -a base same\n", project.script);
     std::fs::write(folder.join("make.sh"), script)?;
     eprintln!("lab: building {}", project.name);
-    read_output(shell(&folder).arg("make.sh"))?;
+    read_output(shell_command(&folder).arg("make.sh"))?;
     Ok(folder)
 }
 
-fn shell(folder: &Path) -> Command {
+fn shell_command(folder: &Path) -> Command {
     let mut command = Command::new("sh");
-    // Cargo's variables for this crate are not for the projects.
+    // The projects must not see Cargo's variables for this crate.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_") && text != "CARGO_HOME" {
@@ -178,13 +177,13 @@ fn measure_row(
         for (head, cell) in [("same", &mut unchanged), ("head", &mut planted)] {
             let is_changed = head == "head";
             let is_slower = |name: &str| is_changed && name.contains(project.planted);
-            let record = gate(setting, folder, head, &["--budget", BUDGET], seed)?;
+            let record = run_gate(setting, folder, head, &["--budget", BUDGET], seed)?;
             cell.add(&record, is_slower);
             match is_changed && is_effect_of_interest {
                 true => all_planted.add(&record, is_slower),
                 false => all_unchanged.add(&record, is_slower),
             }
-            for slower in slower_by_peer(project, folder, head)? {
+            for slower in list_slower_by_peer(project, folder, head)? {
                 match is_slower(&slower) {
                     true => found += 1,
                     false => alarms += 1,
@@ -217,31 +216,31 @@ fn measure_row(
     ))
 }
 
-/// How much slower the planted benchmark is, as a share: `size.sh BUILD` prints
-/// the least time of a series, which neighbours disturb least.
+/// The planted slow-down, as a share. `size.sh BUILD` prints the shortest time of a series, which
+/// others disturb least.
 fn measure_planted_effect(folder: &Path) -> Result<f64> {
     let builds = ["base", "head"];
     let times = take_turns(SERIES, builds.len(), |build| {
-        let text = read_output(shell(folder).args(["size.sh", builds[build]]))?;
+        let text = read_output(shell_command(folder).args(["size.sh", builds[build]]))?;
         text.trim().parse::<f64>().context("size.sh prints a time")
     })?;
     Ok(median(&times[1]) / median(&times[0]) - 1.0)
 }
 
 /// Benchmarks that the project's own tool calls slower.
-fn slower_by_peer(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
+fn list_slower_by_peer(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
     let Some(peer) = project.peer else {
         return Ok(Vec::new());
     };
-    let text = read_output(shell(folder).args(["peer.sh", "base", head]))?;
+    let text = read_output(shell_command(folder).args(["peer.sh", "base", head]))?;
     match peer {
-        "hyperfine" => slower_by_hyperfine(folder),
+        "hyperfine" => list_slower_by_hyperfine(folder),
         _ => Ok(text.lines().map(str::to_owned).collect()),
     }
 }
 
 /// Benchmarks that are slower by hyperfine's times; each file is one benchmark.
-fn slower_by_hyperfine(folder: &Path) -> Result<Vec<String>> {
+fn list_slower_by_hyperfine(folder: &Path) -> Result<Vec<String>> {
     let mut slower = Vec::new();
     for entry in std::fs::read_dir(folder.join("times"))? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! A record of 10,000 runs.
+//! The cost of a record of 10,000 runs.
 
 use std::process::Command;
 
@@ -27,12 +27,11 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     };
     measure(&mut compare(&store))?;
     let mut table = Table::new("record", "what | ms | peak MB");
-    for (name, command) in [
+    for (name, mut command) in [
         ("simulate, analyse at every look, print", compare("none")),
         ("the same, and store every run", compare(&store)),
         ("`pinwise record show` of the record", show()),
     ] {
-        let mut command = command;
         let runs = (0..ROUNDS)
             .map(|_| measure(&mut command))
             .collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Rounds in which all that are compared take turns, and figures of them.
+//! Rounds in which all candidates take turns, and statistics of them.
 
 use anyhow::Result;
 use pinwise_stats::describe;
@@ -6,7 +6,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Lets `count` take turns, each round beginning with another; returns the results, round by round.
+/// Lets `count` candidates take turns, each round starting with the next one; returns the results of
+/// each in the order of the rounds.
 pub(crate) fn take_turns<T>(
     rounds: usize,
     count: usize,
@@ -16,7 +17,7 @@ pub(crate) fn take_turns<T>(
     run_rounds(rounds, count, order, &mut run)
 }
 
-/// The same in a new random order for each round.
+/// The same in a new random order in each round.
 pub(crate) fn take_random_turns<T>(
     rounds: usize,
     count: usize,
@@ -67,7 +68,7 @@ pub(crate) fn quartiles(values: &[f64]) -> (f64, f64) {
 }
 
 /// Median with quartiles, to this many decimals.
-pub(crate) fn show(values: &[f64], decimals: usize) -> String {
+pub(crate) fn format_quartiles(values: &[f64], decimals: usize) -> String {
     let (low, high) = quartiles(values);
     format!(
         "{:.decimals$} ({low:.decimals$}–{high:.decimals$})",

@@ -1,5 +1,5 @@
-//! What rules cost while 200 processes a second are started, and how soon a new
-//! process is placed: notified by the kernel, and polling.
+//! The cost of rules while 200 processes a second are started, and the time until a new process is
+//! placed, with the kernel's notification and with polling.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,15 +11,15 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::Setting;
 use crate::process::compile;
-use crate::rounds::show;
+use crate::rounds::format_quartiles;
 use crate::table::Table;
 use xtask::programs::read_output;
 
 /// Process starts a second.
 const RATE: u64 = 200;
-/// Seconds of them.
+/// Duration of the starts, s.
 const SECONDS: u64 = 20;
-/// Processes whose placing is timed, alone and in the storm each.
+/// Processes whose placement is timed, alone and in the storm each.
 const PLACED: usize = 200;
 const SEED: u64 = 20_261_122;
 
@@ -28,9 +28,9 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     let starter = compile(folder, "rules.c", "starter", &["-O1"])?;
     let waiter = folder.join("waiter");
     std::fs::copy(&starter, &waiter)?;
-    let rules = folder.join("rules.toml");
+    let file = folder.join("rules.toml");
     std::fs::write(
-        &rules,
+        &file,
         format!(
             "[[rule]]\nname = \"waiter\"\nexecutable = '{}'\nplace = \"cpu:0\"\n\
              [[rule]]\nname = \"other\"\nexecutable = \"redis-server\"\nplace = \"compact\"\n",
@@ -47,9 +47,9 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         ("process connector", &[][..]),
         ("polling, 100 ms", &["--poll-only"]),
     ] {
-        let mut kept = RunningRules::start(setting, &rules, options)?;
-        let figures = measure(&mut kept, &starter, &waiter)?;
-        table.add_row(format!("{name} | {}", figures.row()));
+        let mut rules = RunningRules::start(setting, &file, options)?;
+        let figures = measure(&mut rules, &starter, &waiter)?;
+        table.add_row(format!("{name} | {}", figures.format_row()));
     }
     table.publish()
 }
@@ -63,38 +63,38 @@ struct Figures {
 }
 
 impl Figures {
-    fn row(self) -> String {
+    fn format_row(self) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let each = self.share / 100.0 * 1e6 / RATE as f64;
         format!(
             "{:.2} % | {:.2} % | {each:.0} | {} | {} | {}",
             self.share,
             self.ticks,
-            show(&self.alone, 1),
-            show(&self.storm, 1),
+            format_quartiles(&self.alone, 1),
+            format_quartiles(&self.storm, 1),
             self.never
         )
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds and ticks")]
-fn measure(kept: &mut RunningRules, starter: &Path, waiter: &Path) -> Result<Figures> {
+fn measure(rules: &mut RunningRules, starter: &Path, waiter: &Path) -> Result<Figures> {
     let mut chance = ChaCha8Rng::seed_from_u64(SEED);
     let mut never = 0;
-    let alone = place(waiter, &mut chance, &mut never)?;
-    let before = kept.read_cpu_time()?;
+    let alone = time_placements(waiter, &mut chance, &mut never)?;
+    let before = rules.read_cpu_time()?;
     let began = Instant::now();
     let mut storm = Command::new(starter);
     let words = ["start", &RATE.to_string(), &SECONDS.to_string()];
     read_output(storm.args(words).arg("/bin/true"))?;
     let seconds = began.elapsed().as_secs_f64();
-    let after = kept.read_cpu_time()?;
+    let after = rules.read_cpu_time()?;
     let long = (SECONDS * 4).to_string();
     let mut storm = Command::new(starter)
         .args(["start", &RATE.to_string(), &long, "/bin/true"])
         .stdout(Stdio::null())
         .spawn()?;
-    let in_storm = place(waiter, &mut chance, &mut never);
+    let in_storm = time_placements(waiter, &mut chance, &mut never);
     storm.kill()?;
     storm.wait()?;
     Ok(Figures {
@@ -107,13 +107,15 @@ fn measure(kept: &mut RunningRules, starter: &Path, waiter: &Path) -> Result<Fig
 }
 
 /// Milliseconds until each of many processes was placed.
-fn place(waiter: &Path, chance: &mut ChaCha8Rng, never: &mut usize) -> Result<Vec<f64>> {
+fn time_placements(waiter: &Path, chance: &mut ChaCha8Rng, never: &mut usize) -> Result<Vec<f64>> {
     let mut all = Vec::with_capacity(PLACED);
     for _ in 0..PLACED {
         std::thread::sleep(Duration::from_millis(chance.random_range(30..130)));
-        let output_text = Command::new(waiter).output()?;
-        let output_text = String::from_utf8_lossy(&output_text.stdout).into_owned();
-        match output_text.trim().parse::<f64>() {
+        let output = Command::new(waiter).output()?;
+        match String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse::<f64>()
+        {
             Ok(micros) => all.push(micros / 1000.0),
             Err(_) => *never += 1,
         }
@@ -121,23 +123,23 @@ fn place(waiter: &Path, chance: &mut ChaCha8Rng, never: &mut usize) -> Result<Ve
     Ok(all)
 }
 
-/// The rules in force, ended with this.
+/// The program that applies the rules, stopped when dropped.
 struct RunningRules(Child);
 
 impl RunningRules {
-    fn start(setting: &Setting, rules: &Path, options: &[&str]) -> Result<Self> {
+    fn start(setting: &Setting, file: &Path, options: &[&str]) -> Result<Self> {
         let state = setting.folder.path().join("state");
         let mut command = Command::new(&setting.pinwise);
         command.args(["apply", "rules", "run", "--state"]);
-        command.arg(&state).arg(rules).args(options);
+        command.arg(&state).arg(file).args(options);
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let kept = Self(command.spawn()?);
-        // It looks at all processes first.
+        let rules = Self(command.spawn()?);
+        // It first reads all processes.
         std::thread::sleep(Duration::from_secs(1));
-        Ok(kept)
+        Ok(rules)
     }
 
-    /// CPU time so far: ns of the scheduler's, ticks of 10 ms.
+    /// CPU time so far: ns by the scheduler, and ticks of 10 ms.
     fn read_cpu_time(&mut self) -> Result<(u64, u64)> {
         if let Some(status) = self.0.try_wait()? {
             bail!("pinwise apply rules ended: {status}");

@@ -1,10 +1,9 @@
-//! What sampling costs the sampled: `pinwise spin attach` and `profile` beside
+//! The cost of sampling for the sampled program, with `pinwise spin attach`, `profile` and
 //! `perf record`, with callers by frame pointers and by unwind tables.
 //!
-//! Fixed work of one thread, its CPU time as the kernel counts it. One per cent
-//! is below the noise of shared machines, so that sampling twenty times as
-//! often is measured, too: a twentieth of what that costs is the better
-//! estimate of the same.
+//! The work is fixed and has one thread; its CPU time is the kernel's. One per cent is below the
+//! noise of shared machines, so sampling twenty times as often is measured as well: a twentieth of
+//! its cost is a better estimate.
 
 use std::process::{Command, Stdio};
 
@@ -49,9 +48,9 @@ const SAMPLERS: [Sampler; 10] = [
     Sampler::PerfTables(OFTEN_HZ),
 ];
 
-/// CPU time of the command, and of pinwise if it reports it, s.
+/// CPU time of the command, and of pinwise and its samples if reported.
 #[derive(Debug, Clone, Copy)]
-struct Used {
+struct SampledRun {
     cpu_s: f64,
     own_s: Option<f64>,
     samples: Option<f64>,
@@ -64,12 +63,12 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     })?;
     let mut table = Table::new("sampling", "sampler | ratio | at 997 Hz | own | samples");
     for (sampler, used) in SAMPLERS.iter().zip(&runs).skip(1) {
-        table.add_row(row(*sampler, used, &runs[0]));
+        table.add_row(format_row(*sampler, used, &runs[0]));
     }
     table.publish()
 }
 
-fn row(sampler: Sampler, used: &[Used], bare: &[Used]) -> String {
+fn format_row(sampler: Sampler, used: &[SampledRun], bare: &[SampledRun]) -> String {
     let ratios: Vec<f64> = used
         .iter()
         .zip(bare)
@@ -118,7 +117,7 @@ impl Sampler {
         }
     }
 
-    fn run(self, setting: &Setting) -> Result<Used> {
+    fn run(self, setting: &Setting) -> Result<SampledRun> {
         let folder = setting.folder.path();
         let note = folder.join("sampled.json");
         let wrapper = std::env::current_exe()?;
@@ -156,19 +155,15 @@ impl Sampler {
             .args(WORK);
         let output = command.stdin(Stdio::null()).output()?;
         if !output.status.success() {
-            let words = String::from_utf8_lossy(&output.stderr).into_owned();
-            bail!("{} failed: {}", self.name(), words.trim());
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!("{} failed: {}", self.name(), errors.trim());
         }
-        let output_text = matches!(self, Self::Pinwise(_) | Self::PinwiseTables(_))
+        let record = matches!(self, Self::Pinwise(_) | Self::PinwiseTables(_))
             .then(|| serde_json::from_slice(&output.stdout));
-        let output_text: Option<Value> = output_text.transpose()?;
-        let figure = |key: &str| {
-            output_text
-                .as_ref()
-                .and_then(|output_text| output_text[key].as_f64())
-        };
+        let record: Option<Value> = record.transpose()?;
+        let figure = |key: &str| record.as_ref().and_then(|record| record[key].as_f64());
         let note: Value = serde_json::from_slice(&std::fs::read(&note)?)?;
-        Ok(Used {
+        Ok(SampledRun {
             cpu_s: note["cpu_s"].as_f64().context("no cpu_s")?,
             own_s: figure("own_cpu_s"),
             samples: figure("samples"),

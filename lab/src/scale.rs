@@ -1,5 +1,4 @@
-//! What measuring the wiring takes on machines of up to 1,024 CPUs, which are
-//! simulated: how much probe time, and is every level right?
+//! The probe time and the correctness of a measured wiring on simulated machines of up to 1,024 CPUs.
 
 use std::process::Command;
 
@@ -10,8 +9,7 @@ use crate::Setting;
 use crate::process::read_record;
 use crate::table::Table;
 
-/// Name, topology, and what latencies are multiplied by while several pairs
-/// are measured at once.
+/// Name, topology, and the factor of latencies while several pairs are measured at once.
 const MACHINES: [(&str, &str, f64); 6] = [
     ("16 CPUs", "package:1 l3:2(size=32MB) core:4 pu:2", 1.0),
     (
@@ -57,13 +55,13 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             .args(["--format", "json", "--seed", "1", "--machine"])
             .arg(format!("sim:{}", file.display()));
         let record = read_record(&mut command)?;
-        let row = row(name, &record);
+        let row = format_row(name, &record);
         table.add_row(row.with_context(|| format!("{name}: the record has changed"))?);
     }
     table.publish()
 }
 
-fn row(name: &str, record: &Value) -> Option<String> {
+fn format_row(name: &str, record: &Value) -> Option<String> {
     let effort = &record["measured"]["effort"];
     let number = |key: &str| effort[key].as_u64();
     let verdicts = record["measured"]["verdicts"].as_array()?;

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 /// The same for one machine, of shape [`TOPOLOGY`].
 fn publish_one_machine(arguments: &Arguments) -> Result<()> {
-    let threads = worlds::most_shapes(TOPOLOGY)?;
+    let threads = worlds::threads_with_most_shapes(TOPOLOGY)?;
     let mut table = Table::new("search-one-machine", table::HEAD);
     for world in World::ALL {
         let name = world.name();

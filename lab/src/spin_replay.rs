@@ -1,5 +1,5 @@
-//! Predicted against replayed lateness, over algorithms and latencies of PAUSE:
-//! how far is theory off on a machine where other programs run?
+//! The error of predicted lateness against replays on a machine where other programs run, by
+//! algorithm and latency of PAUSE.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ const ALGORITHMS: [(&str, &str); 3] = [
 ];
 /// Latencies of a hint, ns; the first is the processor's own.
 const LATENCIES: [Option<&str>; 4] = [None, Some("3.86"), Some("43"), Some("50")];
-/// Times that each cell is replayed.
+/// Replays of each cell.
 const ROUNDS: usize = 3;
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
@@ -34,7 +34,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             for _ in 0..ROUNDS {
                 replay(setting, algorithm, cpus, latency, &mut found)?;
             }
-            row += &format!(" | {}", found.cell());
+            row += &format!(" | {}", found.format_cell());
         }
         table.add_row(row);
     }
@@ -49,7 +49,7 @@ struct Errors {
 }
 
 impl Errors {
-    fn cell(&self) -> String {
+    fn format_cell(&self) -> String {
         if self.wanted.is_empty() {
             return "–".to_owned();
         }

@@ -1,5 +1,5 @@
-//! Programs that wait and programs that work under `pinwise spin attach`: those that wait are
-//! found, or the output says that such a wait would not be seen; those that work do not spin.
+//! Programs that wait and programs that work under `pinwise spin attach`: how many waits are found
+//! or named by the output as not detectable, and how many that work are taken for waits.
 
 use std::process::{Command, Stdio};
 
@@ -7,14 +7,14 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::Setting;
-use crate::figures::package;
+use crate::figures::package_of;
 use crate::process::{copy_programs, read_record};
 use crate::table::Table;
 use xtask::programs::{find_or_install, root, step};
 
-/// Least share of a waiting program's CPU time that must be found …
+/// Minimum share of a waiting program's CPU time that must be found.
 const MIN_FOUND_SHARE: f64 = 0.5;
-/// … and the largest share of a working program's that may be mistaken for waiting.
+/// Maximum share of a working program's CPU time that may be taken for waiting.
 const MAX_FALSE_SHARE: f64 = 0.05;
 
 /// Compiler and command line (`$T`: tests/data/programs, `$S`: lab/programs/spins).
@@ -80,7 +80,7 @@ const WAITS: [(&str, &str, &str); 9] = [
     ),
 ];
 
-/// The same for work.
+/// Programs that work, in the same form.
 const WORK: [(&str, &str, &str); 8] = [
     (
         "C",
@@ -103,7 +103,7 @@ const WORK: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Programs that many have: what they need, and a line for `sh`.
+/// Common programs: the name, and a line for `sh`.
 const TOOLS: [(&str, &str); 20] = [
     ("xz", "seq 400000 | xz -1"),
     ("bzip2", "seq 400000 | bzip2"),
@@ -133,7 +133,7 @@ const TOOLS: [(&str, &str); 20] = [
     ("nginx", "./nginx.sh"),
 ];
 
-/// Waits that are known not to be seen, and the words by which the output says so.
+/// Waits that are known not to be detected, and the words of the output about them.
 const UNSEEN: [(&str, &str); 13] = [
     ("C++ locked_look", "a lock for each look"),
     ("C++ queues_in_turn", "several queues"),
@@ -157,7 +157,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     }
     std::fs::create_dir_all(folder.join("t"))?;
     for (needed, line) in BUILDS {
-        find_or_install(needed, package(needed))?;
+        find_or_install(needed, package_of(needed))?;
         step(&mut shell(setting, line))?;
     }
     publish_waits(setting)?;
@@ -169,7 +169,7 @@ fn publish_waits(setting: &Setting) -> Result<()> {
     let (mut found, mut said, mut all) = (0, 0, 0);
     for (language, line, ways) in WAITS {
         for way in ways.split_whitespace() {
-            let seen = look(setting, &line.replace("{}", way))?;
+            let seen = attach(setting, &line.replace("{}", way))?;
             let unseen = { UNSEEN.iter() }.find(|(name, _)| *name == format!("{language} {way}"));
             let is_said = unseen.is_some_and(|(_, words)| seen.text.contains(words));
             let kind = match (seen.share >= MIN_FOUND_SHARE, is_said) {
@@ -192,8 +192,8 @@ fn publish_waits(setting: &Setting) -> Result<()> {
 fn publish_work(setting: &Setting) -> Result<()> {
     let mut table = Table::new("spin-work", "language | work | spins");
     let (mut mistaken, mut all) = (0, 0);
-    let mut row = |language: &str, name: &str, line: &str| -> Result<()> {
-        let seen = look(setting, line)?;
+    let mut add_row = |language: &str, name: &str, line: &str| -> Result<()> {
+        let seen = attach(setting, line)?;
         let share = format!("{:.1} %", 100.0 * seen.share);
         all += 1;
         let cell = match seen.share < MAX_FALSE_SHARE {
@@ -206,12 +206,12 @@ fn publish_work(setting: &Setting) -> Result<()> {
     };
     for (language, line, names) in WORK {
         for name in names.split_whitespace() {
-            row(language, name, &line.replace("{}", name))?;
+            add_row(language, name, &line.replace("{}", name))?;
         }
     }
     for (needed, line) in TOOLS {
-        find_or_install(needed, package(needed))?;
-        row("–", needed, line)?;
+        find_or_install(needed, package_of(needed))?;
+        add_row("–", needed, line)?;
     }
     table.publish()?;
     println!("\nOf {all} programs that work {mistaken} were taken for waits.");
@@ -228,7 +228,7 @@ struct AttachResult {
     text: String,
 }
 
-fn look(setting: &Setting, line: &str) -> Result<AttachResult> {
+fn attach(setting: &Setting, line: &str) -> Result<AttachResult> {
     let store = setting.folder.path().join("spins.db");
     let store = format!("sqlite:{}", store.display());
     let mut attach = shell(
@@ -241,13 +241,12 @@ fn look(setting: &Setting, line: &str) -> Result<AttachResult> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;
-    ensure!(output.status.success(), "{line} could not be looked at");
+    ensure!(output.status.success(), "{line} could not be observed");
     let text = String::from_utf8_lossy(&output.stdout);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut show = Command::new(&setting.pinwise);
-    show.args([
-        "--store", &store, "--format", "json", "record", "show", "last",
-    ]);
+    show.args(["--store", &store, "--format", "json"]);
+    show.args(["record", "show", "last"]);
     let record: Value = read_record(&mut show)?;
     let figure = |name: &str| record[name].as_f64().with_context(|| format!("no {name}"));
     let kind = record["places"][0]["kind"].as_str().unwrap_or("–");

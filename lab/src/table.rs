@@ -23,7 +23,7 @@ impl Table {
         }
     }
 
-    /// Adds a row, and shows it at once, since some take an hour.
+    /// Adds a row, and prints it to standard error at once, since some take an hour.
     pub(crate) fn add_row(&mut self, row: String) {
         eprintln!("lab: {row}");
         self.rows.push(row);

@@ -1,4 +1,4 @@
-//! How long it takes to read the machine.
+//! The time to read the machine.
 
 use std::process::Command;
 

@@ -1,9 +1,8 @@
 //! The cost of tracing for the traced program: pinwise's tiers beside `perf sched record` and `perf
 //! record --switch-events`, and whether every switch is recorded.
 //!
-//! A wrapper (`lab used FILE COMMAND…`) runs the command under whichever
-//! tracer and notes what the kernel says that it used, so that no tracer's own
-//! time is in it.
+//! A wrapper (`lab used FILE COMMAND…`) runs the command under each tracer and notes its resource
+//! use by the kernel, which does not contain the tracer's own time.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::Setting;
-use crate::rounds::{median, show, take_random_turns};
+use crate::rounds::{format_quartiles, median, take_random_turns};
 use crate::table::Table;
 use xtask::programs::find_or_install;
 
@@ -21,13 +20,13 @@ const HACKBENCH_ROUNDS: usize = 11;
 const MANY_ROUNDS: usize = 3;
 /// Round trips of the pipe, each two switches.
 const PIPE_TRIPS: usize = 50_000;
-/// The same for each of the pairs that run at once.
+/// Round trips of each of the pairs that run at once.
 const MANY_TRIPS: usize = 200_000;
 /// Pairs at once, one per CPU.
 const MAX_PAIRS: usize = 8;
 const SEED: u64 = 5;
 
-/// A tracer, with its command line for the pipe test.
+/// The tracers, with the target of their ratio in the pipe test.
 const TRACERS: [(Tracer, &str); 9] = [
     (Tracer::None, "–"),
     (Tracer::NoneAgain, "1"),
@@ -49,16 +48,16 @@ enum Tracer {
     PerfSwitches,
 }
 
-/// What a run of the traced command was.
+/// A run of the traced command.
 #[derive(Debug, Clone, Copy)]
-struct Used {
+struct TracedRun {
     cpu_s: f64,
     /// As the kernel counts them.
     switches: f64,
     reported: Option<Reported>,
 }
 
-/// What a trace of pinwise's reports of it.
+/// The report of pinwise's trace of it.
 #[derive(Debug, Clone, Copy)]
 struct Reported {
     switches: Option<f64>,
@@ -71,18 +70,18 @@ struct Reported {
 pub(crate) fn run(setting: &Setting) -> Result<()> {
     find_or_install("perf", "linux-perf")?;
     find_or_install("hackbench", "rt-tests")?;
-    let pipe: Vec<String> = pipe_on(0, PIPE_TRIPS);
+    let pipe: Vec<String> = pipe_command(0, PIPE_TRIPS);
     let hackbench: Vec<String> = ["hackbench", "-g4", "-l300"].map(str::to_owned).to_vec();
     let table = Table::new("tracing-pipe", HEAD);
-    compare(setting, table, &pipe, PIPE_ROUNDS, |asked| asked)?;
+    publish_tracers(setting, table, &pipe, PIPE_ROUNDS, |target| target)?;
     let table = Table::new("tracing-hackbench", HEAD);
-    compare(
+    publish_tracers(
         setting,
         table,
         &hackbench,
         HACKBENCH_ROUNDS,
-        |asked| match asked {
-            "1" | "–" => asked,
+        |target| match target {
+            "1" | "–" => target,
             _ => "≤ 1.01",
         },
     )?;
@@ -91,46 +90,46 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
 
 const HEAD: &str = "tracer | ratio | asked | µs per switch | own | lost | counted";
 
-fn pipe_on(cpu: usize, trips: usize) -> Vec<String> {
+fn pipe_command(cpu: usize, trips: usize) -> Vec<String> {
     let words = format!("taskset -c {cpu} perf bench sched pipe -l {trips}");
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// All tracers on one command.
-fn compare(
+/// Runs one command under all tracers.
+fn publish_tracers(
     setting: &Setting,
     mut table: Table,
     command: &[String],
     rounds: usize,
-    asked_here: impl Fn(&'static str) -> &'static str,
+    adapt_target: impl Fn(&'static str) -> &'static str,
 ) -> Result<()> {
     let runs = take_random_turns(rounds, TRACERS.len(), SEED, |tracer| {
         TRACERS[tracer].0.run(setting, command)
     })?;
-    for ((tracer, asked), own) in TRACERS.iter().zip(&runs).skip(1) {
+    for ((tracer, target), own) in TRACERS.iter().zip(&runs).skip(1) {
         let pairs = || own.iter().zip(&runs[0]);
         let ratios: Vec<f64> = pairs().map(|(run, base)| run.cpu_s / base.cpu_s).collect();
         let us: Vec<f64> = pairs()
             .map(|(run, base)| 1e6 * (run.cpu_s - base.cpu_s) / base.switches)
             .collect();
-        let reported: Vec<(Reported, Used)> = own
+        let reported: Vec<(Reported, TracedRun)> = own
             .iter()
             .filter_map(|run| Some((run.reported?, *run)))
             .collect();
         table.add_row(format!(
             "{} | {} | {} | {:+.2} | {}",
             tracer.name(),
-            show(&ratios, 2),
-            asked_here(asked),
+            format_quartiles(&ratios, 2),
+            adapt_target(target),
             median(&us),
-            own_columns(&reported),
+            format_own_columns(&reported),
         ));
     }
     table.publish()
 }
 
-/// What only pinwise's trace reports: own time, lost, counted.
-fn own_columns(reported: &[(Reported, Used)]) -> String {
+/// The columns that only pinwise's trace has: own time, lost, counted.
+fn format_own_columns(reported: &[(Reported, TracedRun)]) -> String {
     if reported.is_empty() {
         return "– | – | –".to_owned();
     }
@@ -148,13 +147,13 @@ fn own_columns(reported: &[(Reported, Used)]) -> String {
     )
 }
 
-fn describe_lost(reported: &[(Reported, Used)]) -> String {
+fn describe_lost(reported: &[(Reported, TracedRun)]) -> String {
     let lost: f64 = reported.iter().map(|(reported, _)| reported.lost).sum();
     format!("{lost}")
 }
 
 /// The largest deviation of all runs.
-fn worst_switch_deviation(reported: &[(Reported, Used)]) -> String {
+fn worst_switch_deviation(reported: &[(Reported, TracedRun)]) -> String {
     let deviations: Option<Vec<f64>> = reported
         .iter()
         .map(|(reported, used)| Some(reported.switches? / used.switches - 1.0))
@@ -166,11 +165,11 @@ fn worst_switch_deviation(reported: &[(Reported, Used)]) -> String {
     worst.map_or("–".to_owned(), |worst| format!("{:+.3} %", 100.0 * worst))
 }
 
-/// Every CPU busy with switching: is anything lost?
+/// Records lost while every CPU is busy with switching.
 fn publish_many(setting: &Setting) -> Result<()> {
     let cpus = std::thread::available_parallelism()?.get().min(MAX_PAIRS);
     let pairs: Vec<String> = (0..cpus)
-        .map(|cpu| pipe_on(cpu, MANY_TRIPS).join(" "))
+        .map(|cpu| pipe_command(cpu, MANY_TRIPS).join(" "))
         .collect();
     let script = format!("{} & wait", pairs.join(" & "));
     let command = ["sh", "-c", &script].map(str::to_owned);
@@ -208,7 +207,7 @@ impl Tracer {
         }
     }
 
-    fn run(self, setting: &Setting, command: &[String]) -> Result<Used> {
+    fn run(self, setting: &Setting, command: &[String]) -> Result<TracedRun> {
         let folder = setting.folder.path();
         let note = folder.join("used.json");
         let file = folder.join("perf.data");
@@ -239,11 +238,11 @@ impl Tracer {
             .stderr(Stdio::piped())
             .output()?;
         if !output.status.success() {
-            let words = String::from_utf8_lossy(&output.stderr).into_owned();
-            bail!("{} failed: {}", self.name(), words.trim());
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!("{} failed: {}", self.name(), errors.trim());
         }
         let reported = matches!(self, Self::Pinwise(_)).then(|| Reported::read(&output.stdout));
-        Used::read(&note, reported.transpose()?)
+        TracedRun::read(&note, reported.transpose()?)
     }
 }
 
@@ -268,7 +267,7 @@ impl Reported {
     }
 }
 
-impl Used {
+impl TracedRun {
     fn read(note: &PathBuf, reported: Option<Reported>) -> Result<Self> {
         let note: Value = serde_json::from_slice(&std::fs::read(note)?)?;
         let figure = |key: &str| note[key].as_f64().with_context(|| format!("no {key}"));
@@ -280,7 +279,7 @@ impl Used {
     }
 }
 
-/// The wrapper: runs a command and notes what it used.
+/// The wrapper: runs a command and notes its resource use.
 pub(crate) fn note_usage(note: &str, command: &[String]) -> Result<()> {
     let (program, arguments) = command.split_first().context("no command")?;
     let status = Command::new(program)

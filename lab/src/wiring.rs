@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use corpus::{Groups, KnownMachine, Score, found, read};
+use corpus::{Groups, KnownMachine, Score, list_levels, read_machines};
 use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -32,8 +32,9 @@ use crate::table::Table;
 const SEEDS: u64 = 5;
 /// The baseline's gap: the best of 1.25, 1.35 and 1.5 on all matrices known.
 const BASELINE_GAP: f64 = 1.35;
-/// CPUs that a guest has, and guests drawn from each machine.
+/// CPU counts of guests.
 const GUESTS: [usize; 4] = [4, 8, 16, 32];
+/// Guests of each size per machine.
 const DRAWN: usize = 8;
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
@@ -41,39 +42,43 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         println!("Not measured: `PINWISE_CORPUS`, the folder of recorded matrices, is not set.");
         return Ok(());
     };
-    let machines = read(Path::new(&folder));
+    let machines = read_machines(Path::new(&folder));
     let mut table = Table::new(
         "wiring",
         "method | SMT | LLC or cluster | package or die | flat kept | spurious levels | all exact",
     );
-    let baseline = judge_answers(&machines, |known| baseline(&known.latency));
-    table.add_row(row(
+    let baseline = judge_answers(&machines, |known| link_completely(&known.latency));
+    table.add_row(format_row(
         "complete linkage, gap 1.35 (any kind)",
         &baseline,
         true,
     ));
-    let alone = judge_answers(&machines, |known| found(&infer(&known.latency_alone())));
-    table.add_row(row("pinwise, latency alone", &alone, false));
-    table.add_row(row("the same, under any kind", &alone, true));
+    let alone = judge_answers(&machines, |known| list_levels(&infer(&known.to_evidence())));
+    table.add_row(format_row("pinwise, latency alone", &alone, false));
+    table.add_row(format_row("the same, under any kind", &alone, true));
     let contention = judge_repeated_answers(&machines, |known, seed| {
-        found(&infer(&known.add_contention(seed)))
+        list_levels(&infer(&known.add_contention(seed)))
     });
-    table.add_row(row("pinwise, simulated contention", &contention, false));
+    table.add_row(format_row(
+        "pinwise, simulated contention",
+        &contention,
+        false,
+    ));
     for sd in [0.03, 0.05] {
         let noisy = judge_repeated_answers(&machines, |known, seed| {
-            found(&infer(&known.noisy(sd, seed).add_contention(seed)))
+            list_levels(&infer(&known.add_noise(sd, seed).add_contention(seed)))
         });
         let name = format!("the same, {:.0} % noise on every latency", 100.0 * sd);
-        table.add_row(row(&name, &noisy, false));
+        table.add_row(format_row(&name, &noisy, false));
     }
     table.publish()?;
     publish_guests(&machines)?;
-    let varied = variations::all(&machines);
+    let varied = variations::vary_machines(&machines);
     validation::publish(&varied)?;
     reliability::publish(&varied)?;
     print_mistakes("latency alone", &alone);
     print_mistakes("simulated contention", &contention);
-    speed();
+    print_speed();
     Ok(())
 }
 
@@ -101,7 +106,7 @@ fn judge_repeated_answers(
     score
 }
 
-fn row(name: &str, score: &Score, is_any_kind: bool) -> String {
+fn format_row(name: &str, score: &Score, is_any_kind: bool) -> String {
     let which = usize::from(is_any_kind);
     let level = |place: usize| {
         let counts = score.levels[place];
@@ -138,11 +143,11 @@ fn publish_guests(machines: &[KnownMachine]) -> Result<()> {
             let mut scores = [Score::default(), Score::default(), Score::default()];
             for known in machines.iter().filter(|known| known.latency.len() > size) {
                 for seed in 0..DRAWN {
-                    let guest = known.only(&draw_cpus(known, size, is_dense, &mut random));
-                    scores[0].add(&guest, &baseline(&guest.latency));
-                    scores[1].add(&guest, &found(&infer(&guest.latency_alone())));
+                    let guest = known.restrict_to(&draw_cpus(known, size, is_dense, &mut random));
+                    scores[0].add(&guest, &link_completely(&guest.latency));
+                    scores[1].add(&guest, &list_levels(&infer(&guest.to_evidence())));
                     let evidence = guest.add_contention(seed as u64);
-                    scores[2].add(&guest, &found(&infer(&evidence)));
+                    scores[2].add(&guest, &list_levels(&infer(&evidence)));
                 }
             }
             for score in scores {
@@ -193,8 +198,8 @@ fn print_mistakes(name: &str, score: &Score) {
     }
 }
 
-/// The largest matrix there can be.
-fn speed() {
+/// The time for the largest possible matrix.
+fn print_speed() {
     let n = PairMatrix::MAX_CPUS;
     let mut latency = PairMatrix::new((0..n).collect());
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -206,7 +211,7 @@ fn speed() {
                 () if a % 512 / 256 == b % 512 / 256 => 110.0,
                 () => 200.0,
             };
-            latency.set(a, b, base * (0.05 * corpus::normal(&mut random)).exp());
+            latency.set(a, b, base * (0.05 * corpus::draw_normal(&mut random)).exp());
         }
     }
     let start = Instant::now();
@@ -222,7 +227,7 @@ fn speed() {
 }
 
 /// Complete linkage; a level wherever the next merge is 1.35 times as far.
-fn baseline(latency: &PairMatrix) -> Vec<(LevelKind, Groups)> {
+fn link_completely(latency: &PairMatrix) -> Vec<(LevelKind, Groups)> {
     let n = latency.len();
     let mut clusters: Vec<Vec<usize>> = (0..n).map(|cpu| vec![cpu]).collect();
     let mut distance: Vec<Vec<f64>> = (0..n)
@@ -231,7 +236,7 @@ fn baseline(latency: &PairMatrix) -> Vec<(LevelKind, Groups)> {
     let mut levels = Vec::new();
     let mut height = 0.0;
     while clusters.len() > 1 {
-        let (a, b) = nearest(&distance);
+        let (a, b) = find_nearest(&distance);
         if height > 0.0 && distance[a][b] >= BASELINE_GAP * height {
             let mut groups: Groups = clusters
                 .iter()
@@ -258,7 +263,7 @@ fn baseline(latency: &PairMatrix) -> Vec<(LevelKind, Groups)> {
     levels
 }
 
-fn nearest(distance: &[Vec<f64>]) -> (usize, usize) {
+fn find_nearest(distance: &[Vec<f64>]) -> (usize, usize) {
     let mut best = (0, 1);
     for a in 0..distance.len() {
         for b in a + 1..distance.len() {

@@ -142,7 +142,7 @@ fn record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
 /// all of them.
 pub(super) fn isas(text: Option<&str>, is_local: bool) -> anyhow::Result<Vec<Isa>> {
     let here = if is_local {
-        Isa::here()
+        Isa::list_supported()
     } else {
         Isa::ALL.to_vec()
     };

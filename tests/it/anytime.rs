@@ -1,5 +1,5 @@
-//! Pairs without a planned number on recorded noise: how often two arms that
-//! are the same are ever found to differ, and whether a planted effect is found.
+//! Sequential tests of pairs on recorded noise: how often equal arms are ever found to differ, and
+//! whether a simulated effect is found.
 
 use pinwise_machine::{CommandRunner, Request};
 use pinwise_sim::SimulatedMachine;
@@ -10,10 +10,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::replay::read_series;
-use crate::support::replays;
+use crate::support::replay_count;
 
-/// Recordings, by how loaded their machine was, and the standard deviation of
-/// a difference that one would have expected.
+/// Recordings with an assumed standard deviation of a difference, from an idle machine to a busy
+/// one.
 const SERIES: [(&str, f64); 4] = [
     ("light_cpu.csv.xz", 0.03),
     ("medium_mem.csv.xz", 0.05),
@@ -22,9 +22,8 @@ const SERIES: [(&str, f64); 4] = [
 ];
 const PAIRS: usize = 60;
 
-/// Differences of pairs in random order, the second arm costing `effect` times
-/// as much.
-fn pairs(path: &str, effect: f64, seed: u64) -> Vec<f64> {
+/// Logarithmic differences of pairs in random order. The second arm takes `effect` times as long.
+fn simulate_pairs(path: &str, effect: f64, seed: u64) -> Vec<f64> {
     let mut machine = SimulatedMachine::open(path, seed).expect("a description");
     let workload = Workload::new(Command::from_line("prog").expect("a command"));
     let cpus: CpuSet = "0-1".parse().expect("CPUs");
@@ -38,17 +37,14 @@ fn pairs(path: &str, effect: f64, seed: u64) -> Vec<f64> {
         .map(|_| {
             let (first, second) = (run(), run());
             let is_first = chance.random::<bool>();
-            let difference = if is_first {
-                first - second
-            } else {
-                second - first
-            };
-            difference + effect.ln()
+            let difference = first - second;
+            let sign = if is_first { 1.0 } else { -1.0 };
+            sign * difference + effect.ln()
         })
         .collect()
 }
 
-/// Share of experiments in which the interval leaves `centre` at any look.
+/// Share of experiments in which the interval excludes 0 at any look.
 fn share_excluded(noise: &str, effect: f64, scale: f64, experiments: u64) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("machine.toml");
@@ -60,7 +56,7 @@ fn share_excluded(noise: &str, effect: f64, scale: f64, experiments: u64) -> f64
     let path = path.to_str().expect("a UTF-8 path");
     let sequence = Sequence::new(0.05, scale, 30);
     let excluded = (0..experiments).filter(|&seed| {
-        let differences = pairs(path, effect, seed);
+        let differences = simulate_pairs(path, effect, seed);
         (1..=PAIRS).any(|n| sequence.evidence(&differences[..n], 0.0) >= 20.0)
     });
     excluded.count() as f64 / experiments as f64
@@ -70,7 +66,7 @@ fn share_excluded(noise: &str, effect: f64, scale: f64, experiments: u64) -> f64
 fn recorded_noise_is_not_taken_for_a_difference() {
     for (noise, scale) in SERIES {
         for scale in [scale, 0.2 * scale] {
-            let experiments = replays(150);
+            let experiments = replay_count(150);
             let share = share_excluded(noise, 1.0, scale, experiments as u64);
             let chance = 2.0 * (0.05 * 0.95 / experiments as f64).sqrt();
             assert!(share <= 0.05 + chance, "{noise}, {scale}: {share}");
@@ -79,9 +75,9 @@ fn recorded_noise_is_not_taken_for_a_difference() {
 }
 
 #[test]
-fn a_tenth_is_found_on_recorded_noise() {
+fn an_effect_of_a_tenth_is_found_on_recorded_noise() {
     for (noise, scale) in SERIES {
-        let share = share_excluded(noise, 1.1, scale, replays(30) as u64);
+        let share = share_excluded(noise, 1.1, scale, replay_count(30) as u64);
         assert!(share >= 0.8, "{noise}: {share}");
     }
 }

@@ -1,13 +1,13 @@
-//! The house rules that a compiler does not check: which crates may touch files, clocks and
-//! processes, that the modules of a crate form no cycles, and how large files and functions may be.
-//! Each crate's `Cargo.toml` says which others it uses.
+//! Rules that the compiler does not check: which crates may use files, clocks and processes, that
+//! the modules of a crate form no cycles, and how large files and functions may be. Each crate's
+//! `Cargo.toml` says which others it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::support::root;
 
-/// Crates that must not touch the world, and what would.
+/// Crates that must use none of [`WORLD`].
 const CORE: [&str; 13] = [
     "code",
     "format",
@@ -33,13 +33,13 @@ const WORLD: [&str; 7] = [
     "SystemTime",
 ];
 
-/// Lines of a file that are code under the limit of 500, tests left out.
+/// Without unit tests.
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 80;
 const MEDIAN_FUNCTION: usize = 12;
 const P90_FUNCTION: usize = 40;
 
-/// Names that say nothing.
+/// Names of files that have no meaning.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 struct Source {
@@ -52,30 +52,30 @@ struct Source {
     lines: Vec<String>,
 }
 
-fn sources() -> Vec<Source> {
+fn read_sources() -> Vec<Source> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         let src = folder.join("src");
-        collect(&name, &src, &src, &mut found);
+        collect_sources(&name, &src, &src, &mut found);
     }
     let src = root().join("src");
-    collect("pinwise", &src, &src, &mut found);
+    collect_sources("pinwise", &src, &src, &mut found);
     assert!(found.len() > 400, "the source has moved");
     found
 }
 
-fn collect(name: &str, src: &Path, folder: &Path, found: &mut Vec<Source>) {
+fn collect_sources(name: &str, src: &Path, folder: &Path, found: &mut Vec<Source>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(name, src, &path, found);
+            collect_sources(name, src, &path, found);
         } else if path.extension().is_some_and(|e| e == "rs") && !is_test_file(&path) {
             let text = std::fs::read_to_string(&path).unwrap();
             found.push(Source {
                 name: name.to_owned(),
-                module: module(path.strip_prefix(src).unwrap()),
+                module: module_path(path.strip_prefix(src).unwrap()),
                 lines: strip_tests(&text),
                 path,
             });
@@ -83,7 +83,7 @@ fn collect(name: &str, src: &Path, folder: &Path, found: &mut Vec<Source>) {
     }
 }
 
-fn module(file: &Path) -> Vec<String> {
+fn module_path(file: &Path) -> Vec<String> {
     let without = file.with_extension("");
     let mut parts: Vec<String> = without
         .iter()
@@ -103,7 +103,7 @@ fn is_test_file(path: &Path) -> bool {
     ["examples", "golden", "tests"].contains(&stem) || stem.ends_with("_tests")
 }
 
-/// Everything before the unit tests.
+/// The lines before the unit tests.
 fn strip_tests(text: &str) -> Vec<String> {
     text.lines()
         .take_while(|line| *line != "#[cfg(test)]")
@@ -111,28 +111,27 @@ fn strip_tests(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn code(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let line = line.split("//").next().unwrap_or("");
     line.trim_end()
 }
 
-/// A module and its parent's other modules: which uses which. Uses of the parent itself do not
-/// count.
+/// Which of its siblings each module of a parent uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
-fn modules_form_no_circles() {
+fn modules_form_no_cycles() {
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
-    let sources = sources();
+    let sources = read_sources();
     for source in &sources {
         crates.entry(&source.name).or_default().push(source);
     }
-    let mut circles = Vec::new();
+    let mut cycles = Vec::new();
     for (name, sources) in crates {
         let modules: BTreeSet<&[String]> = sources.iter().map(|s| s.module.as_slice()).collect();
         let mut siblings: BTreeMap<Vec<String>, Uses> = BTreeMap::new();
         for source in sources {
-            for used in paths(&source.lines.join("\n")) {
+            for used in find_paths(&source.lines.join("\n")) {
                 let Some(used) = resolve_path(&used, &source.module, &modules) else {
                     continue;
                 };
@@ -145,17 +144,17 @@ fn modules_form_no_circles() {
             }
         }
         for (parent, uses) in siblings {
-            for circle in circles_of(&uses) {
+            for cycle in find_cycles(&uses) {
                 let place = [vec![name.to_owned()], parent.clone()].concat().join("::");
-                circles.push(format!("{place}: {}", circle.join(" ")));
+                cycles.push(format!("{place}: {}", cycle.join(" ")));
             }
         }
     }
-    assert!(circles.is_empty(), "{circles:#?}");
+    assert!(cycles.is_empty(), "{cycles:#?}");
 }
 
-/// Modules that reach themselves, in groups.
-fn circles_of(uses: &Uses) -> BTreeSet<Vec<&str>> {
+/// Groups of modules that use each other, directly or through others.
+fn find_cycles(uses: &Uses) -> BTreeSet<Vec<&str>> {
     let reached = |from: &str| {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut next: Vec<&str> = uses[from].iter().map(String::as_str).collect();
@@ -182,7 +181,7 @@ fn circles_of(uses: &Uses) -> BTreeSet<Vec<&str>> {
         .collect()
 }
 
-/// The module that a path from `own` leads to; `None` for one of a parent's items.
+/// The module to which a path in module `own` leads; `None` for an item of the crate's root.
 fn resolve_path(
     path: &[String],
     own: &[String],
@@ -201,11 +200,11 @@ fn resolve_path(
     (!target.is_empty()).then_some(target)
 }
 
-/// All paths that begin at the crate or at a parent, those within braces too.
-fn paths(text: &str) -> Vec<Vec<String>> {
+/// All paths that begin with `crate::` or `super::`, also within braces.
+fn find_paths(text: &str) -> Vec<Vec<String>> {
     let without_comments: String = text
         .lines()
-        .map(|line| format!("{}\n", code(line)))
+        .map(|line| format!("{}\n", strip_comment(line)))
         .collect();
     let mut found = Vec::new();
     for begin in ["crate::", "super::"] {
@@ -213,22 +212,26 @@ fn paths(text: &str) -> Vec<Vec<String>> {
             let before = without_comments[..at].chars().next_back();
             let is_inside = before.is_some_and(|c| c.is_alphanumeric() || "_:$".contains(c));
             if !is_inside {
-                expand(&without_comments[at..], &mut Vec::new(), &mut found);
+                expand_path(&without_comments[at..], &mut Vec::new(), &mut found);
             }
         }
     }
     found
 }
 
-/// Reads one path, or several within braces, and returns what follows.
-fn expand<'a>(text: &'a str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> &'a str {
+/// Adds one path, or several within braces, to `found`; returns the rest of the text.
+fn expand_path<'a>(
+    text: &'a str,
+    before: &mut Vec<String>,
+    found: &mut Vec<Vec<String>>,
+) -> &'a str {
     let depth = before.len();
     let mut rest = text.trim_start();
     loop {
         if let Some(inside) = rest.strip_prefix('{') {
             rest = inside.trim_start();
             while !rest.is_empty() && !rest.starts_with('}') {
-                rest = expand(rest, before, found).trim_start();
+                rest = expand_path(rest, before, found).trim_start();
                 let end = rest.find([',', '}', '{']).unwrap_or(rest.len());
                 rest = rest[end..].strip_prefix(',').unwrap_or(&rest[end..]);
                 rest = rest.trim_start();
@@ -254,12 +257,18 @@ fn expand<'a>(text: &'a str, before: &mut Vec<String>, found: &mut Vec<Vec<Strin
 }
 
 #[test]
-fn core_does_not_touch_the_world() {
+fn core_uses_no_files_clocks_or_processes() {
     let mut wrong = Vec::new();
-    for source in sources().iter().filter(|s| CORE.contains(&s.name.as_str())) {
+    for source in read_sources()
+        .iter()
+        .filter(|s| CORE.contains(&s.name.as_str()))
+    {
         for line in &source.lines {
-            for door in WORLD.iter().filter(|door| code(line).contains(**door)) {
-                wrong.push(format!("{}: {door}", source.path.display()));
+            for item in WORLD
+                .iter()
+                .filter(|item| strip_comment(line).contains(**item))
+            {
+                wrong.push(format!("{}: {item}", source.path.display()));
             }
         }
     }
@@ -270,7 +279,7 @@ fn core_does_not_touch_the_world() {
 fn files_and_functions_stay_small() {
     let mut lengths: Vec<usize> = Vec::new();
     let mut wrong = Vec::new();
-    for source in sources() {
+    for source in read_sources() {
         if source.lines.len() > MAX_FILE_LINES {
             wrong.push(format!(
                 "{}: {} lines",
@@ -278,7 +287,7 @@ fn files_and_functions_stay_small() {
                 source.lines.len()
             ));
         }
-        for (name, length) in functions(&source.lines) {
+        for (name, length) in measure_functions(&source.lines) {
             if length > MAX_FUNCTION_LINES {
                 wrong.push(format!(
                     "{}: {name} has {length} lines",
@@ -303,7 +312,7 @@ fn files_and_functions_stay_small() {
 }
 
 /// Names and lengths of functions: from `fn` to the brace at its indentation.
-fn functions(lines: &[String]) -> Vec<(String, usize)> {
+fn measure_functions(lines: &[String]) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for (start, line) in lines.iter().enumerate() {
         let indent = line.len() - line.trim_start().len();
@@ -332,13 +341,13 @@ fn functions(lines: &[String]) -> Vec<(String, usize)> {
     found
 }
 
-/// Release builds, which users have, are never made to fail by a variable.
+/// A variable must not make release builds fail.
 #[test]
 fn faults_are_read_only_with_debug_assertions() {
     let mut seen = 0;
-    for source in sources() {
+    for source in read_sources() {
         for (at, line) in source.lines.iter().enumerate() {
-            if !code(line).contains("PINWISE_FAULT") {
+            if !strip_comment(line).contains("PINWISE_FAULT") {
                 continue;
             }
             seen += 1;
@@ -353,8 +362,8 @@ fn faults_are_read_only_with_debug_assertions() {
     assert!(seen > 0, "the variable has another name");
 }
 
-/// Link-time optimisation takes the level of the binary for all crates: compiled
-/// for size, kernels took up to eight times as long.
+/// With link-time optimisation all crates take the level of the binary: kernels that were compiled
+/// for size took up to eight times as long.
 #[test]
 fn loops_of_release_builds_are_vectorised() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
@@ -372,8 +381,8 @@ fn loops_of_release_builds_are_vectorised() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for_and_names_say_something() {
-    for source in sources() {
+fn every_file_has_a_module_comment_and_a_meaningful_name() {
+    for source in read_sources() {
         let shown = source.path.display();
         assert!(
             source.lines[0].starts_with("//!"),
@@ -382,10 +391,10 @@ fn every_file_says_what_it_is_for_and_names_say_something() {
         let stem = source.path.file_stem().unwrap().to_str().unwrap();
         assert!(
             !EMPTY_NAMES.contains(&stem),
-            "{shown}: the name says nothing"
+            "{shown}: the name has no meaning"
         );
         for line in &source.lines {
-            let is_getter = code(line).contains("fn get_");
+            let is_getter = strip_comment(line).contains("fn get_");
             assert!(!is_getter, "{shown}: functions are verbs, not get_: {line}");
         }
     }

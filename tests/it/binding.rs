@@ -1,37 +1,39 @@
-//! Bound placements on the real host: every thread begins on the CPU that is
-//! its turn, and the command notices nothing else.
+//! Bound placements on the real host: threads are bound to the CPUs in turn, and the command
+//! notices nothing else.
 
-use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{go_settings, has_program, pinwise, root, skipped, texts, wait_until};
+use crate::support::{
+    decode_output, find_finding, go_settings, has_program, pinwise, read_allowed_cpus, report_skip,
+    root, send_signal, wait_until,
+};
 
-/// Threads of a test that counts them.
-const MANY: usize = 24;
+/// Threads that the programs start.
+const THREADS: usize = 24;
 
-/// A folder with a program for a test, or the reason why it is missing.
+/// A folder for programs and a store, and the CPUs to which threads are bound.
 struct Bench {
     folder: tempfile::TempDir,
     cpus: Vec<usize>,
 }
 
 impl Bench {
-    /// `None`, and a line that says so, if this host cannot bind.
+    /// `None`, with the reason, if this host cannot bind.
     fn new() -> Option<Self> {
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
-            cpus: allowed_cpus(),
+            cpus: list_allowed_cpus(),
         };
         let probe = bench.run(&["cpu:0-1/bound", "--", "true"]);
-        let (_, err) = texts(&probe);
+        let (_, err) = decode_output(&probe);
         if bench.cpus.len() < 2 {
-            skipped("only one CPU is allowed here");
+            report_skip("only one CPU is allowed here");
             return None;
         }
         if err.contains("to bind the threads of") {
-            skipped(&err);
+            report_skip(&err);
             return None;
         }
         Some(bench)
@@ -41,7 +43,7 @@ impl Bench {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The CPUs in turn, as a placement.
+    /// The placement that binds threads to these CPUs in turn.
     fn place(&self) -> String {
         let list: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
         format!("cpu:{}/bound", list.join(","))
@@ -61,12 +63,12 @@ impl Bench {
         self.pinwise(arguments).output().unwrap()
     }
 
-    /// What a command prints whose threads are bound to all CPUs in turn.
+    /// Runs a command whose threads are bound to all CPUs in turn, and returns its output.
     #[track_caller]
     fn run_bound(&self, command: &[&str]) -> String {
         let place = self.place();
         let output = self.run(&[&[place.as_str(), "--"], command].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{command:?}: {err}");
         out
     }
@@ -81,9 +83,9 @@ impl Bench {
         output.ok()?.status.success().then_some(program)
     }
 
-    /// The masks of lines "NUMBER MASK".
+    /// The CPU of each line "NUMBER MASK"; a mask must have one CPU.
     #[track_caller]
-    fn masks(&self, printed: &str) -> Vec<usize> {
+    fn parse_masks(&self, printed: &str) -> Vec<usize> {
         let lines = printed.lines().filter(|line| !line.starts_with("proc"));
         lines
             .map(|line| {
@@ -95,19 +97,19 @@ impl Bench {
             .collect()
     }
 
-    /// Every thread has a CPU of its own turn, from the first on.
+    /// Checks that the threads are bound to the CPUs in turn, from the first on.
     #[track_caller]
-    fn take_turns(&self, printed: &str, threads: usize) {
-        let masks = self.masks(printed);
-        let wanted = self.cpus.iter().copied().cycle();
-        assert_eq!(masks, wanted.take(threads).collect::<Vec<_>>());
+    fn check_turns(&self, printed: &str, threads: usize) {
+        let masks = self.parse_masks(printed);
+        let expected = self.cpus.iter().copied().cycle();
+        assert_eq!(masks, expected.take(threads).collect::<Vec<_>>());
     }
 }
 
-fn allowed_cpus() -> Vec<usize> {
-    let record = crate::support::json(&["topology", "--format", "json"]);
-    let allowed = record["allowed"].as_str().unwrap();
-    let set: pinwise_topology::CpuSet = allowed.parse().unwrap();
+/// At most four CPUs that this test may use.
+fn list_allowed_cpus() -> Vec<usize> {
+    let allowed = read_allowed_cpus("self");
+    let set = pinwise_topology::CpuSet::parse_list(&allowed).unwrap();
     set.iter().take(4).collect()
 }
 
@@ -116,12 +118,12 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
     let Some(bench) = Bench::new() else { return };
     for options in [&[][..], &["-static"]] {
         let Some(program) = bench.compile("masks", options) else {
-            skipped(&format!("no C compiler for {options:?}"));
+            report_skip(&format!("no C compiler for {options:?}"));
             continue;
         };
-        // As many by pthread_create and by a bare clone.
-        let printed = bench.run_bound(&[&program, &MANY.to_string()]);
-        bench.take_turns(&printed, 1 + 2 * MANY);
+        // The program starts as many by pthread_create as by a bare clone.
+        let printed = bench.run_bound(&[&program, &THREADS.to_string()]);
+        bench.check_turns(&printed, 1 + 2 * THREADS);
     }
 }
 
@@ -129,33 +131,33 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
 fn a_thousand_threads_at_once_are_all_bound() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("masks", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let printed = bench.run_bound(&[&program, "1000", "together"]);
-    bench.take_turns(&printed, 1001);
+    bench.check_turns(&printed, 1001);
 }
 
 #[test]
 fn threads_in_rust_are_bound_before_their_first_instruction() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("rustc") {
-        return skipped("no rustc");
+        return report_skip("no rustc");
     }
     let program = bench.path("masks");
     let mut compiler = Command::new("rustc");
     let source = root().join("tests/data/binding/masks.rs");
     compiler.args(["--edition", "2024", "-o", &program]);
     assert!(compiler.arg(source).status().unwrap().success());
-    let printed = bench.run_bound(&[&program, &MANY.to_string()]);
-    bench.take_turns(&printed, 1 + MANY);
+    let printed = bench.run_bound(&[&program, &THREADS.to_string()]);
+    bench.check_turns(&printed, 1 + THREADS);
 }
 
-/// Go starts threads of its own, in an order of its own.
+/// The Go runtime starts further threads, in any order.
 #[test]
 fn threads_in_go_are_bound() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("go") {
-        return skipped("no go");
+        return report_skip("no go");
     }
     let program = bench.path("masks-go");
     let mut compiler = Command::new("go");
@@ -166,8 +168,8 @@ fn threads_in_go_are_bound() {
         .current_dir(bench.folder.path())
         .envs(go_settings());
     assert!(compiler.status().unwrap().success());
-    let printed = bench.run_bound(&[&program, &MANY.to_string()]);
-    assert_eq!(bench.masks(&printed).len(), 1 + MANY);
+    let printed = bench.run_bound(&[&program, &THREADS.to_string()]);
+    assert_eq!(bench.parse_masks(&printed).len(), 1 + THREADS);
     check_known_cpus(&printed, bench.cpus.len());
 }
 
@@ -175,18 +177,18 @@ fn threads_in_go_are_bound() {
 fn threads_in_java_are_bound() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("javac") || !has_program("java") {
-        return skipped("no javac and java");
+        return report_skip("no javac and java");
     }
     let source = root().join("tests/data/binding/Masks.java");
     let mut compiler = Command::new("javac");
     compiler.args(["-d", &bench.path("")]).arg(source);
     assert!(compiler.status().unwrap().success());
-    let printed = bench.run_bound(&["java", "-cp", ".", "Masks", &MANY.to_string()]);
-    assert_eq!(bench.masks(&printed).len(), 1 + MANY);
+    let printed = bench.run_bound(&["java", "-cp", ".", "Masks", &THREADS.to_string()]);
+    assert_eq!(bench.parse_masks(&printed).len(), 1 + THREADS);
     check_known_cpus(&printed, bench.cpus.len());
 }
 
-/// The runtime was given the number of CPUs: its own first thread has one.
+/// Checks that the runtime knows the number of CPUs, although its first thread is bound to one.
 #[track_caller]
 fn check_known_cpus(printed: &str, cpus: usize) {
     let line = format!("processors {cpus}");
@@ -194,7 +196,7 @@ fn check_known_cpus(printed: &str, cpus: usize) {
 }
 
 #[test]
-fn what_the_user_sets_stays() {
+fn variables_that_the_user_sets_are_kept() {
     let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let mut command = bench.pinwise(&[
@@ -207,12 +209,12 @@ fn what_the_user_sets_stays() {
     let output = command
         .env("OMP_NUM_THREADS", "77")
         .env_remove("GOMAXPROCS");
-    let (out, _) = texts(&output.output().unwrap());
+    let (out, _) = decode_output(&output.output().unwrap());
     assert_eq!(out, format!("77 {}\n", bench.cpus.len()));
 }
 
-/// Processes have their turn like threads: each `grep` is one, started by vfork
-/// or fork, and so are those of a daemon that forks twice.
+/// Each `grep` is a process, started by vfork or fork, and so are those of a daemon that forks
+/// twice.
 #[test]
 fn processes_take_turns_with_threads() {
     let Some(bench) = Bench::new() else { return };
@@ -220,26 +222,26 @@ fn processes_take_turns_with_threads() {
     let script = format!("{own}; {own}; (({own}; true) & wait)");
     let printed = bench.run_bound(&["sh", "-c", &script]);
     let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
-    let seen = bench.masks(&masks);
+    let seen = bench.parse_masks(&masks);
     assert_eq!(seen.len(), 3, "{printed}");
     let cycle: Vec<usize> = bench.cpus.iter().copied().cycle().take(4).collect();
     assert_eq!(seen[..2], cycle[1..3]);
 }
 
-/// The thread keeps its CPU when it becomes its process's first.
+/// After exec it is the main thread of the process.
 #[test]
 fn a_thread_that_executes_keeps_its_cpu() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("exec", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let printed = bench.run_bound(&[&program, "grep", "Cpus_allowed:", "/proc/self/status"]);
     let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
-    assert_eq!(bench.masks(&masks), [bench.cpus[1]]);
+    assert_eq!(bench.parse_masks(&masks), [bench.cpus[1]]);
 }
 
 #[test]
-fn ends_are_the_commands_own() {
+fn the_exit_status_is_that_of_the_command() {
     let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let shell = |script: &str| bench.run(&[&place, "--", "sh", "-c", script]).status;
@@ -253,24 +255,15 @@ fn ends_are_the_commands_own() {
     assert_eq!(shell("kill -TRAP $$").signal(), Some(libc::SIGTRAP));
 }
 
-/// The command has pinwise's process id, its own children only, and streams
-/// that end with it.
 #[test]
-fn the_command_takes_pinwises_place() {
+fn the_command_has_the_pid_of_pinwise_and_no_other_children() {
     let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let script = "echo $$; cat /proc/$$/task/$$/children; echo";
     let mut command = bench.pinwise(&[&place, "--", "sh", "-c", script]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
     let id = child.id();
-    let mut printed = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut printed)
-        .unwrap();
-    child.wait().unwrap();
+    let (printed, _) = decode_output(&child.wait_with_output().unwrap());
     let mut lines = printed.lines();
     assert_eq!(lines.next(), Some(id.to_string().as_str()));
     // `cat` itself is the only child.
@@ -278,14 +271,14 @@ fn the_command_takes_pinwises_place() {
     assert_eq!(children.split_whitespace().count(), 1, "{children}");
 }
 
-/// A stopped command is seen as stopped by who started it, and goes on.
+/// The parent sees that the command is stopped.
 #[test]
-fn a_command_is_stopped_and_goes_on() {
+fn a_command_can_be_stopped_and_continued() {
     let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let script = "echo ready; kill -STOP $$; echo goes on";
     let mut command = bench.pinwise(&[&place, "--", "sh", "-c", script]);
-    let mut child = command
+    let child = command
         .stdout(Stdio::piped())
         .process_group(0)
         .spawn()
@@ -297,39 +290,29 @@ fn a_command_is_stopped_and_goes_on() {
     let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) };
     assert_eq!(waited, pid);
     assert!(libc::WIFSTOPPED(status), "{status:#x}");
-    let woken = Command::new("kill")
-        .args(["-CONT", &pid.to_string()])
-        .status();
-    assert!(woken.unwrap().success());
-    let mut printed = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut printed)
-        .unwrap();
-    assert_eq!(printed, "ready\ngoes on\n");
-    assert!(child.wait().unwrap().success());
+    send_signal(child.id(), "CONT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(decode_output(&output).0, "ready\ngoes on\n");
+    assert!(output.status.success());
 }
 
-/// After the settling time no thread is traced, and new threads may use all CPUs again.
 #[test]
-fn threads_are_left_alone_after_the_settling_time() {
+fn after_the_settling_time_no_thread_is_traced_and_new_ones_may_use_all_cpus() {
     let Some(bench) = Bench::new() else { return };
     let place = bench.place();
-    // A thread that created none before then does not count as a creator: then more of it is
-    // needed.
+    // On a slow machine the shell starts its first process only after the settling time; then the
+    // test is repeated with a longer one.
     let script = "true | cat; \
         grep -q 'TracerPid:.0$' /proc/$$/status && exit 9; \
         while ! grep -q 'TracerPid:.0$' /proc/$$/status; do sleep 0.01; done; \
         grep Cpus_allowed: /proc/self/status";
-    let run = |ms: u32| {
+    let run_settled = |ms: u32| {
         let settle = format!("{ms}ms");
         bench.run(&[&place, "--settle", &settle, "--", "sh", "-c", script])
     };
-    let mut runs = (0..8).map(|doublings| run(50 << doublings));
+    let mut runs = (0..8).map(|doublings| run_settled(50 << doublings));
     let output = runs.find(|output| output.status.code() != Some(9)).unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let mask = out
         .trim()
@@ -339,16 +322,15 @@ fn threads_are_left_alone_after_the_settling_time() {
     assert_eq!(set.iter().collect::<Vec<_>>(), bench.cpus);
 }
 
-/// A program that moves its own threads is found out, and its knob named.
 #[test]
-fn a_program_that_moves_its_threads_is_found_out() {
+fn a_program_that_moves_its_threads_is_reported_with_its_setting() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("mover", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let place = bench.place();
     let mut command = bench.pinwise(&[&place, "--", &program]);
-    let (_, err) = texts(&command.env("GOMP_CPU_AFFINITY", "0-1").output().unwrap());
+    let (_, err) = decode_output(&command.env("GOMP_CPU_AFFINITY", "0-1").output().unwrap());
     for words in [
         "2 threads were bound",
         "1 moved away",
@@ -356,8 +338,8 @@ fn a_program_that_moves_its_threads_is_found_out() {
     ] {
         assert!(err.replace('\n', " ").contains(words), "{words}: {err}");
     }
-    // Nothing is reported as quiet if all stay.
-    let (_, err) = texts(&bench.run(&[&place, "--", "true"]));
+    // Nothing is reported if all threads stay.
+    let (_, err) = decode_output(&bench.run(&[&place, "--", "true"]));
     assert_eq!(err, "");
 }
 
@@ -365,7 +347,7 @@ fn a_program_that_moves_its_threads_is_found_out() {
 fn comparisons_record_the_coverage_of_placements() {
     let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("masks", &[]) else {
-        return skipped("no C compiler");
+        return report_skip("no C compiler");
     };
     let mut command = pinwise(&bench.folder.path().join("store.db"));
     let place = bench.place();
@@ -380,10 +362,10 @@ fn comparisons_record_the_coverage_of_placements() {
     ]);
     command.args(options).args(["--", "sh", "-c"]);
     let output = command
-        .arg(format!("{program} {MANY} & wait"))
+        .arg(format!("{program} {THREADS} & wait"))
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let arms = record["arms"].as_array().unwrap();
@@ -393,7 +375,7 @@ fn comparisons_record_the_coverage_of_placements() {
     }
     for run in arms[1]["runs"].as_array().unwrap() {
         let coverage = &run["coverage"];
-        assert_eq!(coverage["threads"], 2 + 2 * MANY, "{run}");
+        assert_eq!(coverage["threads"], 2 + 2 * THREADS, "{run}");
         assert_eq!(coverage["moved_threads"], 0);
         assert_eq!(coverage["cpu_s"], coverage["where_asked_s"]);
         // The grandchild is counted once, by its parent.
@@ -403,11 +385,8 @@ fn comparisons_record_the_coverage_of_placements() {
             "{run}"
         );
     }
-    let findings = record["findings"].as_array().unwrap();
-    let message = findings
-        .iter()
-        .find(|finding| finding["check"] == "coverage");
-    let sentence = message.unwrap()["sentence"].as_str().unwrap();
+    let finding = find_finding(&record, "coverage").unwrap();
+    let sentence = finding["sentence"].as_str().unwrap();
     assert!(
         sentence.contains("100.0 % of CPU time ran where asked"),
         "{sentence}"
@@ -415,10 +394,10 @@ fn comparisons_record_the_coverage_of_placements() {
 }
 
 #[test]
-fn a_debugger_that_is_there_already_is_named() {
+fn a_debugger_that_already_traces_the_command_is_named() {
     let Some(bench) = Bench::new() else { return };
     if !has_program("strace") {
-        return skipped("no strace");
+        return report_skip("no strace");
     }
     let place = bench.place();
     let inner = bench.pinwise(&[&place, "--", "true"]);
@@ -428,22 +407,22 @@ fn a_debugger_that_is_there_already_is_named() {
         .arg(inner.get_program())
         .args(inner.get_args());
     let output = command.output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("strace (process"), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
 }
 
-/// Tracing would take a setuid program's rights away: it is not even started.
+/// Tracing takes the rights of a setuid program away.
 #[test]
 fn a_setuid_program_is_refused_unless_root_binds_it() {
     let Some(bench) = Bench::new() else { return };
     let setuid = ["/usr/bin/su", "/bin/su", "/usr/bin/passwd"];
     let Some(program) = setuid.into_iter().find(|path| Path::new(path).exists()) else {
-        return skipped("no setuid program");
+        return report_skip("no setuid program");
     };
     if !has_program("setpriv") {
-        return skipped("no setpriv");
+        return report_skip("no setpriv");
     }
     let place = bench.place();
     let inner = bench.pinwise(&[&place, "--", program, "--help"]);
@@ -454,9 +433,9 @@ fn a_setuid_program_is_refused_unless_root_binds_it() {
         .args(inner.get_args())
         .current_dir("/");
     let output = command.output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     if err.contains("setpriv") {
-        return skipped(&err);
+        return report_skip(&err);
     }
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("it is setuid"), "{err}");
@@ -464,14 +443,14 @@ fn a_setuid_program_is_refused_unless_root_binds_it() {
 }
 
 #[test]
-fn settling_is_for_bound_placements() {
+fn settle_is_refused_without_a_bound_placement() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = pinwise(&folder.path().join("store.db"));
     let output = command
         .args(["run", "--settle", "1s", "--", "true"])
         .output();
     let output = output.unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(err.contains("--settle") && err.contains("/bound"), "{err}");
 }
@@ -485,7 +464,7 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
     assert!(status.unwrap().success());
     let place = bench.place();
     let output = bench.run(&[&place, "--", &script]);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(126), "{err}");
     assert_eq!(out, "");
     assert_eq!(err.lines().count(), 1, "{err}");
@@ -495,14 +474,13 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
         .args(["compare", "--quiet", "--max-runs", "1"])
         .args(places);
     let output = command.args(["--", &script]).output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
 }
 
-/// A run that takes too long, and a pinwise that is killed, leave nothing.
 #[test]
-fn measured_runs_leave_nothing() {
+fn a_timed_out_run_and_a_killed_pinwise_leave_no_process() {
     let Some(bench) = Bench::new() else { return };
     let folder = bench.path("");
     let script = format!("(sleep 77; : {folder}) & sleep 77; : {folder}");
@@ -515,12 +493,12 @@ fn measured_runs_leave_nothing() {
         command
     };
     let output = compare(&["--timeout", "300ms"]).output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert!(err.contains("took longer"), "{err}");
     wait_until_all_end(&folder);
 
     let mut child = compare(&[]).stdout(Stdio::null()).spawn().unwrap();
-    while living(&folder) < 2 {
+    while count_shells(&folder) < 2 {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -529,8 +507,8 @@ fn measured_runs_leave_nothing() {
     wait_until_all_end(&folder);
 }
 
-/// Shells that have this in their command line.
-fn living(word: &str) -> usize {
+/// The number of shells that have this in their command line.
+fn count_shells(word: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     entries
         .filter(|entry| {
@@ -543,5 +521,5 @@ fn living(word: &str) -> usize {
 
 #[track_caller]
 fn wait_until_all_end(word: &str) {
-    wait_until("what is left behind ends", || living(word) == 0);
+    wait_until("the end of all shells", || count_shells(word) == 0);
 }

@@ -1,15 +1,15 @@
-//! The program as its users meet it: whole outputs as snapshots (standard output, standard error
-//! and exit status together) of runs on simulated machines, which are the same everywhere.
+//! Whole outputs of the program (standard output, standard error and exit status) as snapshots, on
+//! simulated machines, which are the same everywhere.
 //!
-//! Nothing here runs a command for real; `linux.rs` does.
+//! Real commands are run in `linux.rs`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use regex_lite::Regex;
 use tempfile::TempDir;
 
-use crate::support::{self, texts};
+use crate::support::{self, decode_output};
 
 mod bench;
 mod compare;
@@ -33,12 +33,12 @@ mod whole;
 const WIDTH: usize = 80;
 
 /// Files of a folder of the project.
-fn files(folder: &str) -> Vec<PathBuf> {
+fn list_files(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(support::root().join(folder)).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A folder with files of machines, simulated and captured, and a store of its own.
+/// A folder with a store and the files of simulated and captured machines, in which pinwise runs.
 struct Stage {
     folder: TempDir,
 }
@@ -48,8 +48,8 @@ impl Stage {
         let stage = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        let [own, report] = ["tests/data/stage", "crates/study/field-reports"].map(files);
-        let captured = files("tests/data/machines").into_iter();
+        let [own, report] = ["tests/data/stage", "crates/study/field-reports"].map(list_files);
+        let captured = list_files("tests/data/machines").into_iter();
         let captured = captured.filter(|file| file.extension().is_some_and(|e| e == "capture"));
         for file in own.into_iter().chain(report).chain(captured) {
             let name = file.file_name().unwrap();
@@ -79,25 +79,25 @@ impl Stage {
     }
 
     /// Runs pinwise with a line of arguments.
-    fn run(&self, line: &str) -> Ran {
+    fn run(&self, line: &str) -> FinishedRun {
         let output = self.command(line).output().unwrap();
-        Ran::new(line, &output, self.folder.path().to_str().unwrap())
+        FinishedRun::new(line, &output, self.folder.path().to_str().unwrap())
     }
 
-    /// Runs what must succeed.
+    /// Runs a line that must succeed.
     #[track_caller]
-    fn succeed(&self, line: &str) -> Ran {
+    fn run_ok(&self, line: &str) -> FinishedRun {
         let ran = self.run(line);
         assert_eq!(ran.status, 0, "{ran}");
         ran
     }
 
-    /// Runs what prints JSON: one line, with ids as they are.
+    /// Runs a line that must print one line of JSON, and parses that with its ids.
     #[track_caller]
-    fn json(&self, line: &str) -> serde_json::Value {
+    fn run_for_json(&self, line: &str) -> serde_json::Value {
         let line = format!("--format json {line}");
         let output = self.command(&line).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{line}: {err}");
         assert_eq!(out.lines().count(), 1, "{line}: {out}");
         serde_json::from_str(&out).unwrap()
@@ -106,64 +106,64 @@ impl Stage {
     /// Runs a line, checks what holds for any output and compares the whole of
     /// it with the snapshot.
     #[track_caller]
-    fn snapshot(&self, name: &str, line: &str) -> Ran {
+    fn check_snapshot(&self, name: &str, line: &str) -> FinishedRun {
         let ran = self.run(line);
         ran.check_form();
-        check(name, &ran.to_string());
+        check_text(name, &ran.to_string());
         ran
     }
 
     /// The same for several lines, in one snapshot.
     #[track_caller]
-    fn transcript(&self, name: &str, lines: &[&str]) {
+    fn check_transcript(&self, name: &str, lines: &[&str]) {
         let run = |line: &&str| {
             let ran = self.run(line);
             ran.check_form();
             ran.to_string()
         };
-        check(name, &lines.iter().map(run).collect::<String>());
+        check_text(name, &lines.iter().map(run).collect::<String>());
     }
 }
 
-/// What a run of pinwise gave. Record ids are made alike, at their length.
-struct Ran {
+/// Output and exit status of pinwise. Ids of records are replaced by text of the same length.
+struct FinishedRun {
     line: String,
     out: String,
     err: String,
     status: i32,
 }
 
-impl Ran {
+impl FinishedRun {
     fn new(line: &str, output: &Output, folder: &str) -> Self {
         let id = Regex::new(r"\d{8}-\d{6}-[0-9a-f]{8}").unwrap();
-        let (out, err) = texts(output);
-        let alike = |text: String| {
+        let (out, err) = decode_output(output);
+        let replace_ids = |text: String| {
             let text = text.replace(folder, "FOLDER");
             id.replace_all(&text, "YYYYMMDD-HHMMSS-xxxxxxxx")
                 .into_owned()
         };
         Self {
             line: line.to_owned(),
-            out: alike(out),
-            err: alike(err),
+            out: replace_ids(out),
+            err: replace_ids(err),
             status: output.status.code().unwrap_or(-1),
         }
     }
 
-    /// Text fits the width, and nothing is coloured.
+    /// Checks that the text fits the width, and has no colours.
     #[track_caller]
     fn check_form(&self) {
         assert!(!self.out.contains('\u{1b}'), "{self}");
         assert!(!self.err.contains('\u{1b}'), "{self}");
-        for line in self.out.lines().filter(|line| !is_to_be_copied(line)) {
+        for line in self.out.lines().filter(|line| !is_for_machines(line)) {
             assert!(line.chars().count() <= WIDTH, "too wide: {line}\n{self}");
             assert!(line.trim_end() == line || line.trim().is_empty(), "{line}|");
         }
     }
 }
 
-/// Commands, masks and records are for machines and stay on their line.
-fn is_to_be_copied(line: &str) -> bool {
+/// Whether a line is for machines, such as a command, a mask or a record. It may be wider.
+fn is_for_machines(line: &str) -> bool {
     let starts = [
         "{",
         "→ Run: ",
@@ -178,7 +178,7 @@ fn is_to_be_copied(line: &str) -> bool {
     starts.iter().any(|start| line.starts_with(start))
 }
 
-impl std::fmt::Display for Ran {
+impl std::fmt::Display for FinishedRun {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(out, "$ pinwise {}", self.line)?;
         out.write_str(&self.out)?;
@@ -189,9 +189,22 @@ impl std::fmt::Display for Ran {
     }
 }
 
+/// Compares a text with the contents of its file, or writes it there with `INSTA_UPDATE=always`.
+#[track_caller]
+fn check_file(file: &Path, expected: &str, found: &str) {
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(file, found).unwrap();
+        return;
+    }
+    let lines = expected.lines().zip(found.lines());
+    let different: Vec<_> = lines.filter(|(then, now)| then != now).collect();
+    let is_same = different.is_empty() && expected == found;
+    assert!(is_same, "{}: {different:#?}", file.display());
+}
+
 /// Compares a text with its snapshot in `tests/it/snapshots`.
 #[track_caller]
-fn check(name: &str, text: &str) {
+fn check_text(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);

@@ -1,11 +1,11 @@
-//! Snapshots that are incomplete, padded, contradictory or hostile: read with
-//! warnings or refused in one line, in every format, and never for long.
+//! Snapshots that are incomplete, padded, contradictory or hostile are read with warnings or refused
+//! in one line, within a bounded time.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, pinwise, texts};
+use crate::support::{PATIENCE, decode_output, pinwise};
 
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
@@ -16,7 +16,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn empty() -> Self {
+    fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
@@ -24,7 +24,7 @@ impl Snapshot {
 
     /// Four CPUs on two cores, all in one cache, node and package.
     fn whole() -> Self {
-        let snapshot = Self::empty();
+        let snapshot = Self::new();
         snapshot.write(&format!("{CPU}/online"), "0-3\n");
         for cpu in 0..4 {
             let dir = format!("{CPU}/cpu{cpu}");
@@ -89,8 +89,8 @@ impl Snapshot {
         }
     }
 
-    /// The counts (CPUs, cores, LLCs, nodes, packages),
-    /// and warnings that hold these parts, and no others.
+    /// Checks the counts (CPUs, cores, LLCs, nodes, packages), and that there are warnings with
+    /// these words and no others.
     #[track_caller]
     fn check(&self, counts: [u64; 5], warnings: &[&str]) {
         check(self.folder.path(), counts, warnings);
@@ -99,36 +99,36 @@ impl Snapshot {
 
 #[track_caller]
 fn check(from: &Path, counts: [u64; 5], warnings: &[&str]) {
-    let (status, out, err) = topology(from, "json");
+    let (status, out, err) = run_topology(from, "json");
     assert_eq!(status, 0, "{err}");
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let keys = ["cpus", "cores", "llcs", "numa_nodes", "packages"];
-    let read = keys.map(|key| record["counts"][key].as_u64().unwrap());
-    let message: Vec<&str> = record["warnings"]
+    let found = keys.map(|key| record["counts"][key].as_u64().unwrap());
+    let messages: Vec<&str> = record["warnings"]
         .as_array()
         .unwrap()
         .iter()
         .map(|warning| warning.as_str().unwrap())
         .collect();
-    assert_eq!(read, counts, "{message:#?}");
+    assert_eq!(found, counts, "{messages:#?}");
     for part in warnings {
         assert!(
-            message.iter().any(|t| t.contains(part)),
-            "{part}: {message:#?}"
+            messages.iter().any(|message| message.contains(part)),
+            "{part}: {messages:#?}"
         );
     }
     let is_expected = |message: &&str| warnings.iter().any(|part| message.contains(part));
-    let unexpected: Vec<&&str> = message
+    let unexpected: Vec<&&str> = messages
         .iter()
         .filter(|message| !is_expected(message))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
-/// Refused in one line that says this.
+/// Checks that a snapshot is refused in one line with these words.
 #[track_caller]
 fn check_refused(from: &Path, part: &str) {
-    let (status, out, err) = topology(from, "json");
+    let (status, out, err) = run_topology(from, "json");
     assert_eq!((status, out.as_str()), (2, ""), "{err}");
     assert!(err.starts_with("error: --from"), "{err}");
     assert!(err.contains(part), "{err}");
@@ -137,7 +137,7 @@ fn check_refused(from: &Path, part: &str) {
 
 /// Exit status and output of `pinwise topology`, which must end in time.
 #[track_caller]
-fn topology(from: &Path, format: &str) -> (i32, String, String) {
+fn run_topology(from: &Path, format: &str) -> (i32, String, String) {
     let store = tempfile::tempdir().unwrap();
     let mut child = pinwise(&store.path().join("store.db"))
         .args(["topology", "--from", from.to_str().unwrap()])
@@ -155,7 +155,7 @@ fn topology(from: &Path, format: &str) -> (i32, String, String) {
         std::thread::sleep(Duration::from_millis(2));
     }
     let output = child.wait_with_output().unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert!(!err.contains("panicked"), "{err}");
     let out = std::fs::read(store.path().join("out")).unwrap();
     let out = String::from_utf8(out).unwrap();
@@ -202,12 +202,12 @@ fn missing_files_are_reported() {
 
 #[test]
 fn folders_without_a_machine_are_refused() {
-    let snapshot = Snapshot::empty();
+    let snapshot = Snapshot::new();
     check_refused(
         snapshot.folder.path(),
         "it contains no sys/devices/system/cpu",
     );
-    // CPUs that are named by nothing but empty folders.
+    // Only an empty folder names a CPU.
     std::fs::create_dir_all(snapshot.path(&format!("{CPU}/cpu0/topology"))).unwrap();
     check_refused(snapshot.folder.path(), "no usable CPU");
     check_refused(&snapshot.path("nowhere"), "nowhere");
@@ -217,7 +217,7 @@ fn folders_without_a_machine_are_refused() {
         off.write(&format!("{CPU}/cpu{cpu}/online"), "0\n");
     }
     check_refused(off.folder.path(), "no usable CPU");
-    let blocked = Snapshot::empty();
+    let blocked = Snapshot::new();
     blocked.write("sys", "a file where a folder should be");
     check_refused(
         blocked.folder.path(),
@@ -226,7 +226,7 @@ fn folders_without_a_machine_are_refused() {
 }
 
 #[test]
-fn padding_is_dropped_and_noise_is_reported() {
+fn padding_is_ignored_and_unreadable_content_is_reported() {
     let padded = Snapshot::whole();
     padded.change(|mut content| {
         content.extend([0; 4000]);
@@ -258,7 +258,7 @@ fn padding_is_dropped_and_noise_is_reported() {
 }
 
 #[test]
-fn links_that_loop_are_passed_over() {
+fn links_that_loop_are_ignored() {
     let snapshot = Snapshot::whole();
     snapshot.link(&format!("{CPU}/cpu8"), "cpu8");
     snapshot.link(&format!("{CPU}/cpu0/cache/index1"), "../cache");
@@ -268,7 +268,7 @@ fn links_that_loop_are_passed_over() {
     );
     snapshot.link(&format!("{NODE}/node1"), "..");
     snapshot.link("proc", ".");
-    // A pipe would be waited for.
+    // Reading a pipe would block.
     snapshot.remove(&format!("{CPU}/cpu3/topology/core_id"));
     let pipe = snapshot.path(&format!("{CPU}/cpu3/topology/core_id"));
     assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
@@ -277,14 +277,20 @@ fn links_that_loop_are_passed_over() {
     snapshot.link(&format!("{CPU}/cpu9"), ".");
     snapshot.check([4, 2, 1, 1, 1], &[]);
 
-    let wound = Snapshot::empty();
-    wound.link("a", ".");
-    check_refused(wound.folder.path(), "it contains no sys/devices/system/cpu");
-    wound.remove("a");
-    wound.link("a", "b");
-    wound.link("b", "a");
-    check_refused(wound.folder.path(), "it contains no sys/devices/system/cpu");
-    check_refused(&wound.path("a"), "symbolic links");
+    let looped = Snapshot::new();
+    looped.link("a", ".");
+    check_refused(
+        looped.folder.path(),
+        "it contains no sys/devices/system/cpu",
+    );
+    looped.remove("a");
+    looped.link("a", "b");
+    looped.link("b", "a");
+    check_refused(
+        looped.folder.path(),
+        "it contains no sys/devices/system/cpu",
+    );
+    check_refused(&looped.path("a"), "symbolic links");
 }
 
 #[test]
@@ -307,7 +313,7 @@ fn contradictions_are_warnings() {
         ],
     );
     for format in ["text", "xml"] {
-        let (status, _, err) = topology(snapshot.folder.path(), format);
+        let (status, _, err) = run_topology(snapshot.folder.path(), format);
         assert_eq!((status, err.as_str()), (0, ""), "{format}");
     }
     let others = Snapshot::whole();
@@ -329,7 +335,7 @@ fn contradictions_are_warnings() {
 }
 
 #[test]
-fn numbers_beyond_reason_are_reported() {
+fn absurd_numbers_are_reported() {
     let snapshot = Snapshot::whole();
     for (file, text) in [
         ("cpu0/cache/index1/level", "300"),
@@ -365,7 +371,7 @@ fn numbers_beyond_reason_are_reported() {
 
 #[test]
 fn numbering_may_be_sparse_and_repeated() {
-    let snapshot = Snapshot::empty();
+    let snapshot = Snapshot::new();
     let packages = [("0,7", [0, 7]), ("500,1023", [500, 1023])];
     for (package, cpus) in packages {
         for (core, cpu) in cpus.into_iter().enumerate() {
@@ -421,7 +427,7 @@ fn mask(low: usize, high: usize, all: usize) -> String {
 #[test]
 fn machines_of_more_than_1024_cpus_are_read() {
     const ALL: usize = 1280;
-    let snapshot = Snapshot::empty();
+    let snapshot = Snapshot::new();
     snapshot.write(&format!("{CPU}/online"), format!("0-{}\n", ALL - 1));
     let unit = |cpu: usize, size: usize| mask(cpu / size * size, cpu / size * size + size, ALL);
     for cpu in 0..ALL {
@@ -442,18 +448,19 @@ fn machines_of_more_than_1024_cpus_are_read() {
     }
     snapshot.check([1280, 640, 80, 10, 2], &[]);
 
-    // Inconsistent at every CPU: what is reported can still be read.
+    // With an inconsistency at every CPU the list of warnings stays readable.
     for cpu in 0..ALL {
         snapshot.write(&format!("{CPU}/cpu{cpu}/topology/core_cpus"), "none");
     }
-    let (_, out, _) = topology(snapshot.folder.path(), "json");
+    let (_, out, _) = run_topology(snapshot.folder.path(), "json");
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let warnings = record["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 40);
     assert_eq!(warnings[39], "1242 more inconsistencies in this report.");
 }
 
-fn file(name: &str, content: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
+/// Writes a file in a temporary folder.
+fn write_file(name: &str, content: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
@@ -475,7 +482,7 @@ fn xml_may_repeat_itself_and_be_deep() {
     };
     let node = |cpus: &str| format!("<object type=\"NUMANode\" os_index=\"4\" cpuset=\"{cpus}\"/>");
     let twice = [pu(0), pu(0), pu(1), node("0x1"), node("0x2")].concat();
-    let (_folder, path) = file("twice.xml", xml(&twice));
+    let (_folder, path) = write_file("twice.xml", xml(&twice));
     check(
         &path,
         [2, 2, 0, 1, 1],
@@ -490,11 +497,11 @@ fn xml_may_repeat_itself_and_be_deep() {
         pu(0),
         "</object>".repeat(depth),
     ];
-    let (_folder, path) = file("deep.xml", xml(&deep.concat()));
+    let (_folder, path) = write_file("deep.xml", xml(&deep.concat()));
     check(&path, [1, 1, 0, 1, 1], &[]);
 }
 
-/// A file within its bounds that takes more memory than there is.
+/// The file is within the size limit, but needs more memory than available.
 #[test]
 fn running_out_of_memory_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -509,7 +516,7 @@ fn running_out_of_memory_is_reported_in_one_line() {
         .arg(&file)
         .output()
         .unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.starts_with("error: out of memory"), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");

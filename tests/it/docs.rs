@@ -1,16 +1,16 @@
-//! Documents keep their promises: the commands in them and in help can be run, and print what the
-//! documents say. They are run as by a new user: with an empty home, no configuration and the usual
-//! tools, and once more by one who is not root.
+//! The commands in documents and in help can be run, and print what the documents say. They are run
+//! with an empty home, no configuration and the usual tools, as by a new user, and once more by a
+//! user who is not root.
 
 mod quick;
 mod stage;
 
 use std::path::Path;
 
-use crate::support::{makes_all_replays, pinwise, root, skipped};
+use crate::support::{pinwise, report_skip, root, runs_all_replays};
 use stage::{SOMEBODY, Stage};
 
-/// Documents whose examples take half of the time of all.
+/// Documents whose examples take half of the total time.
 const LONG: [&str; 4] = [
     "docs/machine.md",
     "docs/search.md",
@@ -18,7 +18,7 @@ const LONG: [&str; 4] = [
     "docs/tracing.md",
 ];
 
-/// A test for each document with examples: they run side by side.
+/// A test for each document with examples, so that they run in parallel.
 macro_rules! documents {
     ($($test:ident: $path:literal,)*) => {
         const WITH_EXAMPLES: &[&str] = &[$($path),*];
@@ -40,13 +40,13 @@ macro_rules! documents {
                     // SAFETY: geteuid has no preconditions.
                     #[expect(unsafe_code, reason = "one system call that cannot fail")]
                     let is_root = unsafe { libc::geteuid() } == 0;
-                    let is_left_out = LONG.contains(&$path) && !makes_all_replays();
+                    let is_left_out = LONG.contains(&$path) && !runs_all_replays();
                     match is_root {
                         true if is_left_out => {
-                            skipped("root runs it; `cargo xtask check --all`, a user, too");
+                            report_skip("root runs it; `cargo xtask check --all`, a user, too");
                         }
                         true => try_examples($path, &Stage::new_for_user(Some(SOMEBODY))),
-                        false => skipped("only root becomes another user"),
+                        false => report_skip("only root becomes another user"),
                     }
                 }
             )*
@@ -73,19 +73,20 @@ documents! {
 #[track_caller]
 fn try_examples(path: &str, stage: &Stage) {
     let text = read(path);
-    let lines = blocks(&text, "sh").flat_map(str::lines);
+    let lines = find_blocks(&text, "sh").flat_map(str::lines);
     let lines: Vec<&str> = lines.filter(|line| line.starts_with("pinwise ")).collect();
     for line in lines {
         stage.try_example(line);
     }
 }
 
-fn list_pages_with_examples() -> Vec<String> {
+/// The text of all documents with examples.
+fn read_documents_with_examples() -> Vec<String> {
     WITH_EXAMPLES.iter().map(|path| read(path)).collect()
 }
 
-/// README and the documents beside it and in `docs`.
-fn all_documents() -> Vec<String> {
+/// Paths of the documents in the root of the project and in `docs`.
+fn list_documents() -> Vec<String> {
     let mut paths = Vec::new();
     for folder in ["", "docs"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
@@ -101,11 +102,11 @@ fn all_documents() -> Vec<String> {
 
 #[test]
 fn every_document_with_examples_is_tried() {
-    for path in all_documents() {
+    for path in list_documents() {
         let text = read(&path);
-        let mut lines = blocks(&text, "sh").flat_map(str::lines);
+        let mut lines = find_blocks(&text, "sh").flat_map(str::lines);
         let has_commands = lines.any(|line| line.starts_with("pinwise "));
-        let has_output = blocks(&text, "console").next().is_some();
+        let has_output = find_blocks(&text, "console").next().is_some();
         let is_tried = WITH_EXAMPLES.contains(&path.as_str());
         assert_eq!(has_commands || has_output, is_tried, "{path}");
     }
@@ -116,7 +117,7 @@ fn read(path: &str) -> String {
 }
 
 /// Fenced blocks of one language.
-fn blocks<'a>(text: &'a str, language: &'a str) -> impl Iterator<Item = &'a str> {
+fn find_blocks<'a>(text: &'a str, language: &'a str) -> impl Iterator<Item = &'a str> {
     text.split("\n```")
         .skip(1)
         .step_by(2)
@@ -127,9 +128,9 @@ fn blocks<'a>(text: &'a str, language: &'a str) -> impl Iterator<Item = &'a str>
 fn documents_show_the_real_output() {
     let stage = Stage::new();
     let mut seen = 0;
-    for block in list_pages_with_examples()
+    for block in read_documents_with_examples()
         .iter()
-        .flat_map(|text| blocks(text, "console"))
+        .flat_map(|text| find_blocks(text, "console"))
     {
         let (command, shown) = block.split_once('\n').unwrap();
         let printed = stage.run(command.strip_prefix("$ ").unwrap());
@@ -146,8 +147,8 @@ fn mask_ids(text: &str) -> String {
     id.replace_all(text, "ID").into_owned()
 }
 
-/// A test for the examples of some commands' help: what one shows may need what one
-/// before it left.
+/// A test for the examples in the help of some commands. An example may need what an earlier one
+/// left.
 macro_rules! helps {
     ($($test:ident: $commands:expr,)*) => {
         /// The commands whose examples are tried.
@@ -195,12 +196,11 @@ fn try_helps(commands: &[&str]) {
             // The ids in examples do not exist here.
             let line = line.trim().replace("20261121-2132", "last");
             let line = line.replace("20261122", "last");
-            // What another program does first was done already.
+            // The commands of other programs before `; ` are omitted.
             let line = line.split("; ").last().unwrap().to_owned();
-            let is_elsewhere = line.starts_with("ssh ");
-            // Placing a foreign process is tested elsewhere.
-            let is_elsewhere = is_elsewhere || line.contains("--pid 4242");
-            if line == "pinwise doctor" || line.contains("search --resume") || is_elsewhere {
+            // Other tests place running processes.
+            let is_tested_elsewhere = line.starts_with("ssh ") || line.contains("--pid 4242");
+            if line == "pinwise doctor" || line.contains("search --resume") || is_tested_elsewhere {
                 continue;
             }
             stage.try_example(&line);
@@ -218,16 +218,19 @@ fn the_reference_matches_the_command_line() {
         .unwrap();
     assert!(output.status.success());
     let fresh = std::fs::read_to_string(folder.path().join("cli.md")).unwrap();
-    let kept = read("docs/cli.md");
-    assert!(fresh == kept, "docs/cli.md is old: run `cargo xtask gen`");
+    let existing = read("docs/cli.md");
+    assert!(
+        fresh == existing,
+        "docs/cli.md is old: run `cargo xtask gen`"
+    );
 }
 
-/// The doc tests of the package compile them; rustdoc adds what an example lacks and hides lines,
-/// but a user who pastes an example gets neither.
+/// Doc tests compile the examples, but rustdoc adds a missing `main` and hides lines. A user who
+/// pastes an example needs it whole.
 #[test]
 fn rust_examples_are_whole_programs() {
     let guide = read("docs/library.md");
-    let examples: Vec<&str> = blocks(&guide, "rust").collect();
+    let examples: Vec<&str> = find_blocks(&guide, "rust").collect();
     assert!(!examples.is_empty(), "the examples have moved");
     for example in examples {
         assert!(example.contains("fn main()"), "{example}");
@@ -239,7 +242,7 @@ fn rust_examples_are_whole_programs() {
 #[test]
 fn links_lead_somewhere() {
     let link = regex_lite::Regex::new(r"\]\(([^)#]+)").unwrap();
-    for document in all_documents() {
+    for document in list_documents() {
         let text = read(&document);
         for target in link.captures_iter(&text).map(|found| found[1].to_owned()) {
             let is_elsewhere = target.contains("://");

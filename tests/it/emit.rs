@@ -1,20 +1,23 @@
-//! `apply --as` and `compare --emit`: what is printed is run if the tool is installed, and the
-//! masks are read back.
+//! `apply --as` and `compare --emit`: if the tool is installed, the printed command is run, and it
+//! prints its mask.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{cpus_of, has_program, json, pinwise, skipped, texts, words};
+use crate::support::{
+    decode_output, has_program, pinwise, read_allowed_cpus, report_skip, run_for_json, split_words,
+};
 
 /// CPUs that this test may use.
-fn allowed_cpus() -> Vec<usize> {
-    let list = cpus_of("self");
+fn list_allowed_cpus() -> Vec<usize> {
+    let list = read_allowed_cpus("self");
     let cpus = pinwise_topology::CpuSet::parse_list(&list).unwrap();
     cpus.iter().collect()
 }
 
-fn allowed_list(status: &str) -> String {
+/// The CPUs in a line of `/proc/PID/status`.
+fn parse_allowed_list(status: &str) -> String {
     let mut lines = status.lines();
     let line = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     line.unwrap_or_else(|| panic!("no mask in: {status}"))
@@ -22,7 +25,7 @@ fn allowed_list(status: &str) -> String {
         .to_owned()
 }
 
-/// What pinwise prints for one tool.
+/// Runs `apply --as` for one tool and returns its part of the record.
 #[track_caller]
 fn emit_for(place: &str, tool: &str, command: &[&str]) -> Value {
     let mut words = vec!["apply", "--place", place, "--as", tool, "--format", "json"];
@@ -30,10 +33,11 @@ fn emit_for(place: &str, tool: &str, command: &[&str]) -> Value {
         words.push("--");
         words.extend(command);
     }
-    json(&words)["tools"][0].clone()
+    run_for_json(&words)["tools"][0].clone()
 }
 
-/// Carries out what was printed for a shell: variables and lines; its output.
+/// Runs what was printed for a shell: variables, files and lines. Returns its output, or the
+/// script and its error.
 #[track_caller]
 fn run_emission(emission: &Value, folder: &std::path::Path) -> Result<String, String> {
     let mut shell = Command::new("sh");
@@ -56,7 +60,7 @@ fn run_emission(emission: &Value, folder: &std::path::Path) -> Result<String, St
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     if output.status.success() {
         Ok(out)
     } else {
@@ -66,17 +70,17 @@ fn run_emission(emission: &Value, folder: &std::path::Path) -> Result<String, St
 
 const SHOW_MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
 
-/// A line that a tool runs grants exactly the requested CPUs.
+/// Checks that the printed command grants exactly the requested CPU.
 #[track_caller]
 fn check_granted_cpus(tool: &str, program: &str) {
     if !has_program(program) {
-        return skipped(&format!("{tool}: {program} is not installed"));
+        return report_skip(&format!("{tool}: {program} is not installed"));
     }
     let folder = tempfile::tempdir().unwrap();
-    for cpu in allowed_cpus() {
+    for cpu in list_allowed_cpus() {
         let emission = emit_for(&format!("cpu:{cpu}"), tool, &SHOW_MASK);
         let out = run_emission(&emission, folder.path()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(allowed_list(&out), cpu.to_string(), "{tool}");
+        assert_eq!(parse_allowed_list(&out), cpu.to_string(), "{tool}");
     }
 }
 
@@ -97,19 +101,19 @@ fn mpirun_starts_processes_on_the_printed_cpus() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let cpus = allowed_cpus();
+    let cpus = list_allowed_cpus();
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
     let place = format!("cpu:{}/bound", list.join(","));
     let out = match run_emission(&emit_for(&place, "openmpi", &SHOW_MASK), folder.path()) {
         Ok(out) => out,
-        // Other versions read other options.
-        Err(error) => return skipped(&error.replace('\n', " ")),
+        // Other versions have other options.
+        Err(error) => return report_skip(&error.replace('\n', " ")),
     };
-    let mut seen: Vec<String> = out.lines().map(allowed_list).collect();
+    let mut seen: Vec<String> = out.lines().map(parse_allowed_list).collect();
     seen.sort();
-    let mut wanted = list;
-    wanted.sort();
-    assert_eq!(seen, wanted);
+    let mut expected = list;
+    expected.sort();
+    assert_eq!(seen, expected);
 }
 
 /// Prints the mask of every OpenMP thread, in the order of their numbers.
@@ -144,12 +148,12 @@ fn openmp_threads_run_on_the_printed_cpus() {
         .current_dir(folder.path())
         .output();
     if !compiled.is_ok_and(|output| output.status.success()) {
-        return skipped("no gcc with -fopenmp");
+        return report_skip("no gcc with -fopenmp");
     }
-    let cpus = allowed_cpus();
-    // Not in ascending order, if there are two.
+    let cpus = list_allowed_cpus();
+    // The order of CPUs is not ascending if there are several cores.
     let place = "spread/bound";
-    let order = json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
+    let order = run_for_json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
     let order: Vec<String> = order["order"]
         .as_array()
         .unwrap()
@@ -172,10 +176,10 @@ fn openmp_threads_run_on_the_printed_cpus() {
 #[test]
 fn systemd_accepts_the_drop_in() {
     if !has_program("systemd-analyze") {
-        return skipped("systemd-analyze is not installed");
+        return report_skip("systemd-analyze is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
-    let cpu = allowed_cpus()[0];
+    let cpu = list_allowed_cpus()[0];
     let emission = emit_for(&format!("cpu:{cpu}/mem=bind"), "systemd:demo", &[]);
     let unit = folder.path().join("demo.service");
     std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").unwrap();
@@ -189,20 +193,20 @@ fn systemd_accepts_the_drop_in() {
             .arg(&unit)
             .output()
             .unwrap();
-        texts(&output).1
+        decode_output(&output).1
     };
-    let about_it = |message: &str| message.lines().any(|line| line.contains("50-pinwise.conf"));
-    // A wrong line is found, so that silence means something.
-    let said = check("[Service]\nCPUAffinity=kettle\n");
-    if !about_it(&said) {
-        return skipped(&format!("verify reads no drop-in: {said}"));
+    let names_drop_in = |message: &str| message.contains("50-pinwise.conf");
+    // Silence means something only if a wrong line is reported.
+    let message = check("[Service]\nCPUAffinity=kettle\n");
+    if !names_drop_in(&message) {
+        return report_skip(&format!("verify reads no drop-in: {message}"));
     }
     let message = check(text);
-    assert!(!about_it(&message), "{text}: {message}");
+    assert!(!names_drop_in(&message), "{text}: {message}");
 }
 
 #[test]
-fn records_are_applied() {
+fn the_verdict_of_a_record_is_applied() {
     let folder = tempfile::tempdir().unwrap();
     let machine = folder.path().join("machine.toml");
     let text = "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.5\n[effects]\n\"cpu:0\" = 0.8\n\"cpu:1\" = 1.2\n[noise]\nsd = 0.005\n";
@@ -211,12 +215,16 @@ fn records_are_applied() {
     let store = folder.path().join("store.db");
     let pinwise = |words: &[&str]| {
         let output = pinwise(&store).args(words).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code())
     };
-    // What the system does anyway needs no command.
-    let bad = "--seed 1 --place os-default --place cpu:1 --emit taskset -- prog";
-    let line = [&["compare", "--machine", &machine][..], &words(bad)].concat();
+    // If os-default is best, no command is needed.
+    let slower = "--seed 1 --place os-default --place cpu:1 --emit taskset -- prog";
+    let line = [
+        &["compare", "--machine", &machine][..],
+        &split_words(slower),
+    ]
+    .concat();
     let (out, err, status) = pinwise(&line);
     assert_eq!(status, Some(0), "{err}");
     assert!(!out.contains("# taskset"), "{out}");
@@ -231,7 +239,11 @@ fn records_are_applied() {
         "# Nothing to apply: the verdict is to change nothing.\n"
     );
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
-    let line = [&["compare", "--machine", &machine][..], &words(places)].concat();
+    let line = [
+        &["compare", "--machine", &machine][..],
+        &split_words(places),
+    ]
+    .concat();
     let (out, err, status) = pinwise(&line);
     assert_eq!(status, Some(0), "{err}");
     assert!(out.contains("# taskset\ntaskset -c 0 prog\n"), "{out}");
@@ -245,17 +257,18 @@ fn records_are_applied() {
     assert!(err.contains("from another machine"), "{err}");
     let quick = folder.path().join("quick.toml");
     std::fs::write(&quick, text.replace("base_s = 0.5", "base_s = 0.003")).unwrap();
-    check_that_nothing_is_applied(&format!("sim:{}", quick.display()), pinwise);
+    check_nothing_is_applied(&format!("sim:{}", quick.display()), pinwise);
 }
 
-/// Of runs that are mostly process start-up nothing is recommended, however clear the difference.
-fn check_that_nothing_is_applied(
+/// Checks that no placement is recommended for runs that are mostly process start-up, however clear
+/// the difference.
+fn check_nothing_is_applied(
     machine: &str,
     pinwise: impl Fn(&[&str]) -> (String, String, Option<i32>),
 ) {
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
     let (out, err, status) =
-        pinwise(&[&["compare", "--machine", machine][..], &words(places)].concat());
+        pinwise(&[&["compare", "--machine", machine][..], &split_words(places)].concat());
     assert_eq!(status, Some(0), "{err}");
     assert!(out.contains("cpu:0 is faster than os-default"), "{out}");
     assert!(!out.contains("best") && !out.contains("# taskset"), "{out}");
@@ -266,31 +279,31 @@ fn check_that_nothing_is_applied(
         err.contains("No placement is recommended for runs"),
         "{err}"
     );
-    let (out, err, status) = pinwise(&words(&way_out_of(&err)));
+    let (out, err, status) = pinwise(&split_words(&parse_advice(&err)));
     assert_eq!((status, err.as_str()), (Some(0), ""));
     assert!(out.contains("--cpuset-cpus=0"), "{out}");
 }
 
-/// The command at the end of a refusal, as words.
-fn way_out_of(refusal: &str) -> String {
+/// The arguments of the command at the end of a refusal.
+fn parse_advice(refusal: &str) -> String {
     let command = refusal.split("all the same: pinwise ").nth(1);
     let command = command.unwrap_or_else(|| panic!("{refusal}"));
     command.trim_end().replace('\'', "")
 }
 
 #[test]
-fn a_refusal_says_how_to_apply_an_arm_all_the_same() {
+fn a_refusal_says_how_to_apply_an_arm_anyway() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let run = |line: &str| {
-        let output = pinwise(&store).args(words(line)).output().unwrap();
-        let (out, err) = texts(&output);
+        let output = pinwise(&store).args(split_words(line)).output().unwrap();
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code())
     };
     let file = folder.path().join("machine.toml");
     std::fs::write(&file, "topology = \"core:4 pu:1\"\n").unwrap();
     let machine = format!("--machine sim:{}", file.display());
-    // Undecided.
+    // Two runs do not decide.
     let places = "--place os-default --place cpu:0 --place cpu:1";
     run(&format!(
         "compare {machine} --seed 1 {places} --max-runs 2 -- prog"
@@ -299,7 +312,7 @@ fn a_refusal_says_how_to_apply_an_arm_all_the_same() {
         let (out, err, status) = run(&format!("apply last --as {tool} {machine}"));
         assert_eq!((out.as_str(), status), ("", Some(2)), "{err}");
         assert!(err.contains("(os-default, cpu:0, cpu:1)"), "{err}");
-        let (out, err, status) = run(&way_out_of(&err));
+        let (out, err, status) = run(&parse_advice(&err));
         assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
         assert!(out.contains("prog"), "{out}");
     }

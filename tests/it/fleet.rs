@@ -1,17 +1,15 @@
-//! Fleets from submission to store, with nodes that are processes of this
-//! host: what is lost, killed, damaged or hostile on the way.
-//!
-//! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; a failing test prints the
-//! seed.
+//! Fleets from submission to store, with nodes that are processes of this host. Some are killed,
+//! and their files lost, damaged or hostile.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use rand::RngExt;
 use serde_json::{Value, json};
 
-use crate::support::{pinwise, texts, wait_until};
+use crate::support::{decode_output, pinwise, random_generator, split_words, wait_until};
 
 /// A step that takes almost no time.
 pub(crate) const QUICK: &str = r#"[[step]]
@@ -38,12 +36,12 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn fleet(&self, id: &str) -> PathBuf {
+    pub(crate) fn fleet_folder(&self, id: &str) -> PathBuf {
         self.path("pinwise-fleet").join(id)
     }
 
-    pub(crate) fn node(&self, id: &str, node: &str) -> PathBuf {
-        self.fleet(id).join("nodes").join(node)
+    pub(crate) fn node_folder(&self, id: &str, node: &str) -> PathBuf {
+        self.fleet_folder(id).join("nodes").join(node)
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
@@ -56,30 +54,31 @@ impl Site {
         self.command(arguments).output().unwrap()
     }
 
+    /// Standard output of a command that must succeed.
     #[track_caller]
-    pub(crate) fn well(&self, arguments: &[&str]) -> String {
+    pub(crate) fn run_for_text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
         out
     }
 
-    /// What the words of a line print that must succeed.
+    /// The same, of a line of arguments.
     #[track_caller]
-    pub(crate) fn line(&self, line: &str) -> String {
-        self.well(&line.split(' ').collect::<Vec<_>>())
+    pub(crate) fn run_line(&self, line: &str) -> String {
+        self.run_for_text(&split_words(line))
     }
 
     #[track_caller]
-    pub(crate) fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.line(&format!("--format json {line}"))).unwrap()
+    pub(crate) fn run_for_json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.run_line(&format!("--format json {line}"))).unwrap()
     }
 
-    /// The one line of an error with status 2.
+    /// Checks for status 2 and an error of one line, which is returned.
     #[track_caller]
-    pub(crate) fn expect_refusal(&self, arguments: &[&str]) -> String {
+    pub(crate) fn check_refusal(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         err
@@ -88,27 +87,27 @@ impl Site {
     #[track_caller]
     pub(crate) fn submit(&self, more: &[&str]) -> String {
         let words = ["fleet", "submit", "--launcher", "local"];
-        self.well(&[&words[..], more, &["study.toml"]].concat())
+        self.run_for_text(&[&words[..], more, &["study.toml"]].concat())
     }
 
     #[track_caller]
-    pub(crate) fn status(&self, fleet: &str) -> Value {
-        self.json(&format!("fleet status {fleet}"))
+    pub(crate) fn read_status(&self, fleet: &str) -> Value {
+        self.run_for_json(&format!("fleet status {fleet}"))
     }
 
-    /// Waits until nothing of a fleet runs or waits.
+    /// Waits until no job of a fleet runs or is queued; returns the status then.
     #[track_caller]
-    pub(crate) fn settle(&self, fleet: &str) -> Value {
+    pub(crate) fn wait_until_ended(&self, fleet: &str) -> Value {
         wait_until("the fleet has ended", || {
-            let status = self.status(fleet);
+            let status = self.read_status(fleet);
             status["running"] == 0 && status["queued"] == 0
         });
-        self.status(fleet)
+        self.read_status(fleet)
     }
 
-    /// Ids in the store of records of a fleet's steps, sorted.
-    pub(crate) fn records(&self, id: &str) -> Vec<String> {
-        let listed = self.json(&format!("record history --limit 100000 --tag fleet:{id}"));
+    /// Ids of the records of a fleet's steps in the store, sorted.
+    pub(crate) fn list_records(&self, id: &str) -> Vec<String> {
+        let listed = self.run_for_json(&format!("record history --limit 100000 --tag fleet:{id}"));
         let records = listed["records"].as_array().unwrap().iter();
         let ids = records.map(|record| record["id"].as_str().unwrap().to_owned());
         let mut ids: Vec<String> = ids.filter(|id| id.contains('~')).collect();
@@ -118,7 +117,7 @@ impl Site {
 }
 
 #[test]
-fn a_fleet_from_submission_to_store() {
+fn records_of_a_fleet_are_collected_once() {
     let site = Site::new(&format!("{QUICK}repeat = 2\n"));
     let words = ["--nodes", "2", "--id", "f", "--tag", "burn-in"];
     let out = site.submit(&words);
@@ -126,41 +125,41 @@ fn a_fleet_from_submission_to_store() {
         out.starts_with("Fleet f: 2 jobs submitted for 2 nodes, in "),
         "{out}"
     );
-    let status = site.settle("f");
+    let status = site.wait_until_ended("f");
     assert_eq!(
         (&status["done"], &status["asked"]),
         (&json!(2), &json!(2)),
         "{status:#}"
     );
     assert_eq!(status["notes"], json!([]));
-    let text = site.well(&["fleet", "status"]);
+    let text = site.run_for_text(&["fleet", "status"]);
     assert!(text.starts_with("Fleet f: 2 done of 2 asked.\n"), "{text}");
     assert!(
-        site.records("f").is_empty(),
+        site.list_records("f").is_empty(),
         "nothing is in the store before it is collected"
     );
-    let out = site.well(&["fleet", "collect", "last"]);
+    let out = site.run_for_text(&["fleet", "collect", "last"]);
     assert_eq!(out, "Fleet f: 4 records of 2 nodes, 4 new.\n");
-    let wanted = [
+    let expected = [
         "f.local-1~quick-1",
         "f.local-1~quick-2",
         "f.local-2~quick-1",
         "f.local-2~quick-2",
     ];
-    assert_eq!(site.records("f"), wanted);
-    let out = site.well(&["fleet", "collect", "f"]);
+    assert_eq!(site.list_records("f"), expected);
+    let out = site.run_for_text(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 4 records of 2 nodes, 0 new.\n");
-    assert_eq!(site.records("f"), wanted);
-    let node = std::fs::read_to_string(site.node("f", "local-1").join("node.json")).unwrap();
+    assert_eq!(site.list_records("f"), expected);
+    let node = std::fs::read_to_string(site.node_folder("f", "local-1").join("node.json")).unwrap();
     let node: Value = serde_json::from_str(&node).unwrap();
     assert_eq!(node["tags"], json!(["burn-in", "fleet:f"]));
     assert_eq!(node["figures"].as_array().unwrap().len(), 4, "{node:#}");
     assert_eq!(node["steps"][1]["record"], "f.local-1~quick-2");
     assert_eq!(
-        site.well(&["fleet", "resume", "f"]),
+        site.run_for_text(&["fleet", "resume", "f"]),
         "Fleet f: nothing is missing.\n"
     );
-    site.well(&["record", "show", "f.local-1~quick-1"]);
+    site.run_for_text(&["record", "show", "f.local-1~quick-1"]);
 }
 
 #[test]
@@ -178,7 +177,7 @@ timeout = "300ms"
     );
     let site = Site::new(&study);
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    let status = site.settle("f");
+    let status = site.wait_until_ended("f");
     let node = &status["nodes"][0];
     assert_eq!(
         (&node["state"], &node["done"]),
@@ -190,116 +189,98 @@ timeout = "300ms"
         node["why"].as_str().unwrap().contains("hostile"),
         "{node:#}"
     );
-    let text = site.well(&["fleet", "status", "f"]);
+    let text = site.run_for_text(&["fleet", "status", "f"]);
     assert!(
         !text.contains('\u{1b}') && text.contains("hostile"),
         "{text}"
     );
-    let out = site.well(&["fleet", "collect", "f"]);
+    let out = site.run_for_text(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n");
-    let record = std::fs::read_to_string(site.node("f", "n1").join("node.json")).unwrap();
+    let record = std::fs::read_to_string(site.node_folder("f", "n1").join("node.json")).unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
     let why = record["steps"][1]["why"].as_str().unwrap();
     assert!(why.contains("time-out of 300ms"), "{why}");
-    let out = site.well(&["fleet", "resume", "f"]);
+    let out = site.run_for_text(&["fleet", "resume", "f"]);
     assert!(out.ends_with("Fleet f: 1 node submitted again.\n"), "{out}");
-    let status = site.settle("f");
+    let status = site.wait_until_ended("f");
     assert_eq!(status["nodes"][0]["attempts"], 2);
 }
 
 /// Processes whose command line names this folder.
-fn processes_of(folder: &Path) -> Vec<i32> {
-    let wanted = folder.display().to_string();
+fn list_processes(folder: &Path) -> Vec<i32> {
+    let folder = folder.display().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let names = |pid: &i32| {
+    let names_folder = |pid: &i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&wanted)
+        String::from_utf8_lossy(&line).contains(&folder)
     };
-    pids.filter(names).collect()
+    pids.filter(names_folder).collect()
 }
 
-fn kill(pid: i32, signal: i32) {
-    let signal = format!("-{signal}");
-    let _ = Command::new("kill")
-        .args([&signal, &pid.to_string()])
-        .output();
+/// Kills a process, which may have ended already.
+fn kill(pid: i32) {
+    let _ = Command::new("kill").args(["-9", &pid.to_string()]).output();
 }
 
-fn seed() -> u64 {
-    match std::env::var("PINWISE_TEST_SEED") {
-        Ok(text) => text.parse().expect("PINWISE_TEST_SEED is a number"),
-        Err(_) => {
-            let now = std::time::SystemTime::now();
-            let since = now.duration_since(std::time::UNIX_EPOCH).unwrap();
-            u64::from(since.subsec_nanos()) + 1
-        }
-    }
-}
-
-/// Nodes are killed outright, again and again, at random moments; everything done is recorded once.
+/// Nodes are killed at random moments, several times.
 #[test]
-fn nodes_that_are_killed_lose_and_double_nothing() {
-    let seed = seed();
-    eprintln!("PINWISE_TEST_SEED={seed}");
-    let mut random = seed;
+fn steps_of_killed_nodes_are_recorded_exactly_once() {
+    let mut random = random_generator();
     let site = Site::new(&format!("{QUICK}repeat = 40\n"));
     site.submit(&["--nodelist", "n[1-2]", "--id", "f"]);
     for _ in 0..12 {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        std::thread::sleep(Duration::from_millis((random >> 33) % 150));
-        for pid in processes_of(&site.fleet("f")) {
-            kill(pid, 9);
+        std::thread::sleep(Duration::from_millis(random.random_range(0..150)));
+        for pid in list_processes(&site.fleet_folder("f")) {
+            kill(pid);
         }
-        wait_until("what was killed is gone", || {
-            processes_of(&site.fleet("f")).is_empty()
+        wait_until("killed processes are gone", || {
+            list_processes(&site.fleet_folder("f")).is_empty()
         });
-        site.well(&["fleet", "collect", "f"]);
-        site.well(&["fleet", "resume", "f"]);
+        site.run_for_text(&["fleet", "collect", "f"]);
+        site.run_for_text(&["fleet", "resume", "f"]);
     }
     wait_until("all is done", || {
-        let status = site.settle("f");
+        let status = site.wait_until_ended("f");
         if status["done"] != 2 {
-            site.well(&["fleet", "resume", "f"]);
+            site.run_for_text(&["fleet", "resume", "f"]);
         }
         status["done"] == 2
     });
-    site.well(&["fleet", "collect", "f"]);
-    let mut wanted: Vec<String> = (1..=2)
+    site.run_for_text(&["fleet", "collect", "f"]);
+    let mut expected: Vec<String> = (1..=2)
         .flat_map(|node| (1..=40).map(move |step| format!("f.n{node}~quick-{step}")))
         .collect();
-    wanted.sort();
-    assert_eq!(site.records("f"), wanted);
-    let attempts = &site.status("f")["nodes"][0]["attempts"];
+    expected.sort();
+    assert_eq!(site.list_records("f"), expected);
+    let attempts = &site.read_status("f")["nodes"][0]["attempts"];
     assert!(attempts.as_u64().unwrap() > 1, "nothing was killed in time");
 }
 
-/// A lost node comes back while another attempt runs.
+/// As when a lost node comes back while another attempt runs.
 #[test]
 fn concurrent_attempts_count_once() {
     let site = Site::new(&format!("{QUICK}repeat = 10\n"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    let folder = site.fleet("f").display().to_string();
+    let folder = site.fleet_folder("f").display().to_string();
     let attempt = || site.command(&["fleet", "node", &folder, "--node", "n1"]);
-    let mut both = [attempt().spawn().unwrap(), attempt().spawn().unwrap()];
-    for one in &mut both {
-        assert!(one.wait().unwrap().success());
+    let attempts = [attempt().spawn().unwrap(), attempt().spawn().unwrap()];
+    for mut attempt in attempts {
+        assert!(attempt.wait().unwrap().success());
     }
-    let status = site.settle("f");
+    let status = site.wait_until_ended("f");
     assert_eq!(
         (&status["done"], &status["nodes"][0]["attempts"]),
         (&json!(1), &json!(3))
     );
-    let out = site.well(&["fleet", "collect", "f"]);
+    let out = site.run_for_text(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 10 records of 1 node, 10 new.\n");
-    assert_eq!(site.records("f").len(), 10);
+    assert_eq!(site.list_records("f").len(), 10);
 }
 
-/// As schedulers end jobs: a signal first. The step's own processes end, too.
+/// Schedulers first send a signal to jobs that they end.
 #[test]
-fn a_terminated_node_reports_it() {
+fn a_terminated_node_reports_it_and_ends_its_step() {
     let slow = r#"[[step]]
 name = "slow"
 run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600.25"]
@@ -307,21 +288,20 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
     let site = Site::new(&format!("{QUICK}{slow}"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
     wait_until("the slow step runs", || {
-        site.node("f", "n1").join("quick.done.json").exists()
+        site.node_folder("f", "n1").join("quick.done.json").exists()
     });
-    assert_eq!(site.status("f")["nodes"][0]["state"], "running");
-    assert_eq!(site.status("f")["nodes"][0]["step"], "slow");
-    site.well(&["fleet", "cancel", "f"]);
-    let status = site.settle("f");
+    assert_eq!(site.read_status("f")["nodes"][0]["state"], "running");
+    assert_eq!(site.read_status("f")["nodes"][0]["step"], "slow");
+    site.run_for_text(&["fleet", "cancel", "f"]);
+    let status = site.wait_until_ended("f");
     let why = status["nodes"][0]["why"].as_str().unwrap();
     assert!(why.contains("interrupted by a signal"), "{why}");
     wait_until("its processes are gone", || {
-        processes_of(&site.fleet("f")).is_empty()
+        list_processes(&site.fleet_folder("f")).is_empty()
     });
-    site.well(&["fleet", "cancel", "f"]);
+    site.run_for_text(&["fleet", "cancel", "f"]);
 }
 
-/// Killed outright, a node leaves nothing running that it started.
 #[test]
 fn a_killed_node_ends_its_steps() {
     let site = Site::new(
@@ -331,20 +311,17 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
 "#,
     );
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    let sleepers = || {
+    let count_sleepers = || {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let lines = entries.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok());
         lines.filter(|line| line == b"sleep\x00600.75\x00").count()
     };
-    wait_until("the command runs", || sleepers() == 1);
-    let record = std::fs::read_to_string(site.fleet("f").join("fleet.json")).unwrap();
+    wait_until("the command runs", || count_sleepers() == 1);
+    let record = std::fs::read_to_string(site.fleet_folder("f").join("fleet.json")).unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
-    kill(
-        record["jobs"][0]["id"].as_str().unwrap().parse().unwrap(),
-        9,
-    );
-    wait_until("the command is gone", || sleepers() == 0);
-    let status = site.settle("f");
+    kill(record["jobs"][0]["id"].as_str().unwrap().parse().unwrap());
+    wait_until("the command is gone", || count_sleepers() == 0);
+    let status = site.wait_until_ended("f");
     let why = status["nodes"][0]["why"].as_str().unwrap();
     assert!(why.contains("did not end by itself"), "{why}");
 }
@@ -353,10 +330,10 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
 fn two_fleets_share_neither_folder_nor_id() {
     let site = Site::new(QUICK);
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    site.settle("f");
+    site.wait_until_ended("f");
     let again = |more: &str| {
         let line = format!("fleet submit --launcher local --nodes 1 study.toml --id {more}");
-        site.expect_refusal(&line.split(' ').collect::<Vec<_>>())
+        site.check_refusal(&split_words(&line))
     };
     let err = again("f");
     assert!(err.contains("exists already"), "{err}");
@@ -365,34 +342,33 @@ fn two_fleets_share_neither_folder_nor_id() {
     assert!(!site.path("elsewhere").exists());
     let err = again("../f");
     assert!(err.contains("letters, digits"), "{err}");
-    // One of another host, with the same id by accident.
+    // A fleet of another host, which has the same id by accident.
     std::fs::rename(site.path("pinwise-fleet"), site.path("moved")).unwrap();
     let path = site.path("moved/f/fleet.json");
     let text = std::fs::read_to_string(&path).unwrap();
     let mut other: Value = serde_json::from_str(&text).unwrap();
     other["host"] = json!("other");
     std::fs::write(&path, other.to_string()).unwrap();
-    let err = site.expect_refusal(&["fleet", "collect", "moved/f"]);
+    let err = site.check_refusal(&["fleet", "collect", "moved/f"]);
     assert!(err.contains("the store has another fleet 'f'"), "{err}");
-    // A copy.
+    // A copy of the same fleet.
     std::fs::write(&path, text).unwrap();
-    let out = site.well(&["fleet", "collect", "moved/f"]);
+    let out = site.run_for_text(&["fleet", "collect", "moved/f"]);
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n");
-    let err = site.expect_refusal(&["fleet", "status", "f"]);
+    let err = site.check_refusal(&["fleet", "status", "f"]);
     assert!(err.contains("is not here"), "{err}");
 }
 
-/// Damaged, newer, foreign and strange files are reported; the rest is taken.
+/// As are newer and foreign ones, and files that are not regular.
 #[test]
-fn damaged_results_of_nodes_are_refused() {
+fn damaged_results_are_reported_and_the_others_collected() {
     let site = Site::new(&format!("{QUICK}repeat = 6\n"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    site.settle("f");
-    let node = site.node("f", "n1");
+    site.wait_until_ended("f");
+    let node = site.node_folder("f", "n1");
     let file = |step: u32| node.join(format!("quick-{step}.json"));
     let good = std::fs::read_to_string(file(1)).unwrap();
-    let changed = |text: &str| std::fs::write(file(1), text).unwrap();
-    changed(&good[..good.len() / 2]);
+    std::fs::write(file(1), &good[..good.len() / 2]).unwrap();
     let body = std::fs::read_to_string(file(2)).unwrap();
     std::fs::write(
         file(2),
@@ -403,17 +379,12 @@ fn damaged_results_of_nodes_are_refused() {
     std::fs::remove_file(file(4)).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", file(4)).unwrap();
     std::fs::remove_file(file(5)).unwrap();
-    assert!(
-        Command::new("mkfifo")
-            .arg(file(5))
-            .status()
-            .unwrap()
-            .success()
-    );
-    std::fs::create_dir(site.fleet("f").join("nodes/\u{1b}[31mred")).unwrap();
+    let status = Command::new("mkfifo").arg(file(5)).status();
+    assert!(status.unwrap().success());
+    std::fs::create_dir(site.fleet_folder("f").join("nodes/\u{1b}[31mred")).unwrap();
     std::fs::write(node.join("begun-2.json"), "{").unwrap();
     let output = site.run(&["fleet", "collect", "f"]);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n", "{err}");
     for words in [
@@ -429,19 +400,18 @@ fn damaged_results_of_nodes_are_refused() {
         assert!(err.contains(words), "{words}: {err}");
     }
     assert!(!err.contains('\u{1b}'), "{err:?}");
-    assert_eq!(site.records("f"), ["f.n1~quick-6"]);
-    site.well(&["fleet", "status", "f"]);
+    assert_eq!(site.list_records("f"), ["f.n1~quick-6"]);
+    site.run_for_text(&["fleet", "status", "f"]);
 }
 
-/// A disk that is full in the middle of it: reported, and nothing half-written
-/// counts.
+/// A limit on the size of files stands in for a full disk.
 #[test]
-fn a_full_disk_is_reported() {
+fn a_full_disk_is_reported_and_partial_files_do_not_count() {
     let site = Site::new(&format!("{QUICK}repeat = 3\n"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    site.settle("f");
-    std::fs::remove_dir_all(site.node("f", "n1")).unwrap();
-    let folder = site.fleet("f").display().to_string();
+    site.wait_until_ended("f");
+    std::fs::remove_dir_all(site.node_folder("f", "n1")).unwrap();
+    let folder = site.fleet_folder("f").display().to_string();
     for blocks in ["3", "12"] {
         let limited = format!("ulimit -f {blocks}; exec \"$@\"");
         let output = Command::new("sh")
@@ -450,102 +420,100 @@ fn a_full_disk_is_reported() {
             .current_dir(site.folder.path())
             .output()
             .unwrap();
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{err}");
         assert!(err.contains("File too large"), "{err}");
-        let out = site.well(&["fleet", "collect", "f"]);
+        let out = site.run_for_text(&["fleet", "collect", "f"]);
         assert!(out.contains(" 0 new"), "{out}");
     }
-    assert!(site.records("f").is_empty());
+    assert!(site.list_records("f").is_empty());
     let again = site
         .command(&["fleet", "node", &folder, "--node", "n1"])
         .output()
         .unwrap();
-    assert!(again.status.success(), "{}", texts(&again).1);
-    let out = site.well(&["fleet", "collect", "f"]);
+    assert!(again.status.success(), "{}", decode_output(&again).1);
+    let out = site.run_for_text(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 3 records of 1 node, 3 new.\n");
 }
 
 #[test]
 fn a_removed_folder_is_not_created_again() {
     let site = Site::new(QUICK);
-    let err = site.expect_refusal(&["fleet", "node", "pinwise-fleet/f", "--node", "n1"]);
+    let err = site.check_refusal(&["fleet", "node", "pinwise-fleet/f", "--node", "n1"]);
     assert!(err.contains("no fleet found"), "{err}");
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    site.settle("f");
-    let folder = site.fleet("f").display().to_string();
+    site.wait_until_ended("f");
+    let folder = site.fleet_folder("f").display().to_string();
     for bad in ["../x", "a/b", "\u{1b}[31m", "", "report"] {
         let output = site.run(&["fleet", "node", &folder, "--node", bad]);
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{bad}: {err}");
         assert!(
             err.contains("letters, digits") && !err.contains('\u{1b}'),
             "{err}"
         );
     }
-    std::fs::remove_dir_all(site.fleet("f")).unwrap();
-    let err = site.expect_refusal(&["fleet", "collect", "f"]);
+    std::fs::remove_dir_all(site.fleet_folder("f")).unwrap();
+    let err = site.check_refusal(&["fleet", "collect", "f"]);
     assert!(err.contains("is not here"), "{err}");
 }
 
 #[test]
-fn files_of_simulated_machines_are_taken_along() {
+fn files_of_simulated_machines_are_copied_into_the_fleet() {
     let site = Site::new("");
     std::fs::write(site.path("machine.toml"), "topology = \"core:2 pu:2\"\n").unwrap();
     let study = QUICK.replace("sim:core:2 pu:2", "sim:machine.toml");
     std::fs::write(site.path("study.toml"), study).unwrap();
     site.submit(&["--nodes", "1", "--id", "f"]);
     std::fs::remove_file(site.path("machine.toml")).unwrap();
-    assert_eq!(site.settle("f")["done"], 1);
+    assert_eq!(site.wait_until_ended("f")["done"], 1);
 }
 
-/// A dry run prints and leaves nothing; a template of one's own is used, and
-/// what was submitted before a refusal is known.
 #[test]
-fn users_can_write_their_own_templates() {
+fn a_users_template_submits_and_earlier_jobs_of_a_failed_submission_are_known() {
     let site = Site::new(QUICK);
     let template = "name = \"mine\"\n[submit]\ncommand = \"test {node} != n2 || { echo no room >&2; exit 1; }; {command} >>{log} 2>&1; echo did {node}\"\njob = '^did (.*)$'\n";
     std::fs::write(site.path("mine.toml"), template).unwrap();
-    let words = "fleet submit --launcher mine.toml --nodelist n[1-3] --id f study.toml";
-    let words: Vec<&str> = words.split(' ').collect();
-    let out = site.well(&[&words[..], &["--dry-run"]].concat());
+    let line = "fleet submit --launcher mine.toml --nodelist n[1-3] --id f study.toml";
+    let words = split_words(line);
+    let out = site.run_for_text(&[&words[..], &["--dry-run"]].concat());
     assert!(
         out.contains("pinwise fleet node ") && out.contains("--node n3"),
         "{out}"
     );
     assert!(!site.path("pinwise-fleet").exists());
-    let err = site.expect_refusal(&words);
+    let err = site.check_refusal(&words);
     assert!(
         err.contains("mine: no room") && err.contains("1 job was submitted before"),
         "{err}"
     );
-    let status = site.status("f");
+    let status = site.read_status("f");
     assert_eq!(
         (&status["done"], &status["missing"]),
         (&json!(1), &json!(2)),
         "{status:#}"
     );
     std::fs::write(site.path("mine.toml"), template.replace("{node}", "{knot}")).unwrap();
-    let err = site.expect_refusal(&words);
+    let err = site.check_refusal(&words);
     assert!(
         err.contains("mine.toml:3:") && err.contains("{knot}"),
         "{err}"
     );
-    // The template that it was submitted with counts.
-    let err = site.expect_refusal(&["fleet", "resume", "f"]);
+    // The fleet keeps the template with which it was submitted.
+    let err = site.check_refusal(&["fleet", "resume", "f"]);
     assert!(err.contains("mine: no room"), "{err}");
-    site.line("fleet submit --launcher kubernetes --nodelist n1 --id k study.toml");
-    let text = std::fs::read_to_string(site.fleet("k").join("jobs/n1.yaml")).unwrap();
+    site.run_line("fleet submit --launcher kubernetes --nodelist n1 --id k study.toml");
+    let text = std::fs::read_to_string(site.fleet_folder("k").join("jobs/n1.yaml")).unwrap();
     assert!(
         text.contains("kind: Job") && text.contains("nodeName: \"n1\""),
         "{text}"
     );
 }
 
-/// The launcher ssh, with a script in its place that hands its last argument
-/// to a shell, as sshd does; a folder whose name needs quotes.
+/// A script in the place of ssh gives its last argument to a shell, as sshd does. The name of the
+/// folder needs quotes.
 #[test]
-fn nodes_that_ssh_reaches() {
+fn nodes_are_run_and_cancelled_through_ssh() {
     let slow = r#"[[step]]
 name = "slow"
 run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600.125"]
@@ -564,23 +532,23 @@ run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "6
     let path = std::env::join_paths(path).unwrap();
     let run = |words: &[&str]| {
         let output = site.command(words).env("PATH", &path).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{words:?}: {out}{err}");
         out
     };
     let words = ["fleet", "submit", "--launcher", "ssh", "--nodelist"];
-    let of = ["n[1-2]", "--id", "f", "--dir", "it's here", "study.toml"];
-    run(&[&words[..], &of].concat());
-    let status = || -> Value {
+    let more = ["n[1-2]", "--id", "f", "--dir", "it's here", "study.toml"];
+    run(&[&words[..], &more].concat());
+    let read_status = || -> Value {
         serde_json::from_str(&run(&["fleet", "status", "f", "--format", "json"])).unwrap()
     };
     wait_until("both are at the slow step", || {
-        let status = status();
+        let status = read_status();
         let nodes = status["nodes"].as_array().unwrap().iter();
         status["running"] == 2 && nodes.clone().all(|node| node["done"] == 1)
     });
     run(&["fleet", "cancel", "f"]);
-    wait_until("both have ended", || status()["failed"] == 2);
+    wait_until("both have ended", || read_status()["failed"] == 2);
     let out = run(&["fleet", "collect", "f"]);
     assert_eq!(out, "Fleet f: 2 records of 2 nodes, 2 new.\n");
 }

@@ -1,15 +1,14 @@
-//! Nodes that hand their records on to a server, and a server that goes away
-//! meanwhile.
+//! Nodes that deliver their records to a server, which may be away.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 use crate::store::server::Server;
-use crate::support::{pinwise, texts, wait_until};
+use crate::support::{decode_output, pinwise, wait_until};
 
-/// Steps of which the first waits for a file.
+/// A study whose first step waits until the file `GO` exists.
 const STUDY: &str = r#"[[step]]
 name = "wait"
 run = ["compare", "--place", "os-default", "--place", "cpu:0", "--max-runs", "3",
@@ -22,19 +21,27 @@ run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
 repeat = 3
 "#;
 
-#[test]
-fn what_a_server_missed_is_collected_once() {
-    let Some(server) = Server::own() else { return };
+/// Submits the study to two nodes in a new folder. The file `go` there lets them continue.
+#[track_caller]
+fn submit(url: &str, id: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let go = folder.path().join("go");
-    let study = STUDY.replace("GO", go.to_str().unwrap());
+    let study = STUDY.replace("GO", folder.path().join("go").to_str().unwrap());
     std::fs::write(folder.path().join("study.toml"), study).unwrap();
-    let url = server.database();
-    let submit = "fleet submit --launcher local --nodes 2 --id away study.toml";
-    well(folder.path(), &url, submit);
+    let submit = format!("fleet submit --launcher local --nodes 2 --id {id} study.toml");
+    run_for_text(folder.path(), url, &submit);
+    folder
+}
+
+#[test]
+fn records_that_a_server_missed_are_collected_once() {
+    let Some(server) = Server::start_own() else {
+        return;
+    };
+    let url = server.create_database();
+    let folder = submit(&url, "away");
     server.stop();
-    std::fs::write(&go, "").unwrap();
-    // A folder is looked at without its store.
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    // The status of a folder needs no store.
     wait_until("both nodes are done", || {
         let status = run(folder.path(), "none", STATUS);
         let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
@@ -48,27 +55,24 @@ fn what_a_server_missed_is_collected_once() {
     );
     server.start();
     let collect = "fleet collect pinwise-fleet/away";
-    let out = well(folder.path(), &url, collect);
+    let out = run_for_text(folder.path(), &url, collect);
     assert_eq!(out, "Fleet away: 8 records of 2 nodes, 8 new.\n");
-    let out = well(folder.path(), &url, collect);
+    let out = run_for_text(folder.path(), &url, collect);
     assert_eq!(out, "Fleet away: 8 records of 2 nodes, 0 new.\n");
-    // Eight steps, two nodes, the fleet.
+    // Records of eight steps, two nodes, and the fleet.
     let history = "record history --tag fleet:away --limit 100 --format json";
-    let listed: Value = serde_json::from_str(&well(folder.path(), &url, history)).unwrap();
+    let listed: Value = serde_json::from_str(&run_for_text(folder.path(), &url, history)).unwrap();
     assert_eq!(listed["total"], 11, "{listed:#}");
 }
 
 #[test]
 fn nodes_deliver_to_a_server() {
-    let Some(server) = Server::own() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let go = folder.path().join("go");
-    std::fs::write(&go, "").unwrap();
-    let study = STUDY.replace("GO", go.to_str().unwrap());
-    std::fs::write(folder.path().join("study.toml"), study).unwrap();
-    let url = server.database();
-    let submit = "fleet submit --launcher local --nodes 2 --id here study.toml";
-    well(folder.path(), &url, submit);
+    let Some(server) = Server::start_own() else {
+        return;
+    };
+    let url = server.create_database();
+    let folder = submit(&url, "here");
+    std::fs::write(folder.path().join("go"), "").unwrap();
     let history = "record history --tag fleet:here --limit 100 --format json";
     wait_until("all is delivered", || {
         let listed = run(folder.path(), &url, history).stdout;
@@ -80,9 +84,9 @@ fn nodes_deliver_to_a_server() {
         let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
         status["done"] == 2 && status["running"] == 0
     });
-    let out = well(folder.path(), &url, "fleet collect here");
+    let out = run_for_text(folder.path(), &url, "fleet collect here");
     assert_eq!(out, "Fleet here: 8 records of 2 nodes, 0 new.\n");
-    // It would contain the password of a URL.
+    // The file may contain the URL of a store with its password.
     let submission = folder.path().join("pinwise-fleet/here/submission.json");
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(submission).unwrap().permissions(),
@@ -93,16 +97,16 @@ fn nodes_deliver_to_a_server() {
 const STATUS: &str = "fleet status pinwise-fleet/away --format json";
 
 fn run(folder: &Path, store: &str, line: &str) -> Output {
-    let mut command: Command = pinwise(&folder.join("unused.db"));
+    let mut command = pinwise(&folder.join("unused.db"));
     command.env("PINWISE_STORE", store).current_dir(folder);
     command.env("XDG_STATE_HOME", folder.join("state"));
     command.args(line.split(' ')).output().unwrap()
 }
 
 #[track_caller]
-fn well(folder: &Path, store: &str, line: &str) -> String {
+fn run_for_text(folder: &Path, store: &str, line: &str) -> String {
     let output = run(folder, store, line);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{line}: {out}{err}");
     out
 }

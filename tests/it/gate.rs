@@ -1,5 +1,5 @@
-//! `gate`: verdicts and exit statuses on simulated machines, builds and adapters
-//! on this one.
+//! `gate`: verdicts and exit statuses on simulated machines, builds and benchmark frameworks on the
+//! real one.
 
 use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, skipped, texts, wait_until, words};
+use crate::support::{
+    decode_output, has_program, pinwise, report_skip, root, split_words, wait_until,
+};
 
 const MACHINE: &str = "topology = \"package:1 core:4 pu:1\"
 [workload.default]
@@ -35,6 +37,7 @@ name = \"broken\"
 run = \"broken\"
 ";
 
+/// A folder with a simulated machine, a suite and a store, in which pinwise runs.
 struct Stage(tempfile::TempDir);
 
 impl Stage {
@@ -55,7 +58,7 @@ impl Stage {
         std::fs::write(path, text).unwrap();
     }
 
-    /// A shell script that can be started.
+    /// Writes an executable shell script.
     fn write_script(&self, name: &str, text: &str) {
         self.write(name, &format!("#!/bin/sh\n{text}\n"));
         let may_run = std::fs::Permissions::from_mode(0o755);
@@ -72,17 +75,17 @@ impl Stage {
         command.output().unwrap()
     }
 
-    /// pinwise in the folder of a project.
+    /// Runs pinwise in the folder `project`.
     fn run_in_project(&self, line: &str) -> Output {
         let mut command = pinwise(&self.path().join("store.db"));
         command
             .current_dir(self.path().join("project"))
             .env("XDG_CACHE_HOME", self.path().join("cache"))
-            .args(words(line));
+            .args(split_words(line));
         command.output().unwrap()
     }
 
-    /// A gate on the simulated machine.
+    /// Runs a gate on the simulated machine.
     fn gate_simulated(&self, arguments: &[&str]) -> Output {
         let fixed = ["base", "head", "--suite", "suite.toml", "--seed", "1"];
         let machine = ["--machine", "sim:machine.toml"];
@@ -90,16 +93,17 @@ impl Stage {
     }
 
     #[track_caller]
-    fn record(&self, arguments: &[&str]) -> Value {
+    fn gate_for_json(&self, arguments: &[&str]) -> Value {
         let output = self.gate(&[arguments, &["--format", "json"]].concat());
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {err}"))
     }
 }
 
+/// Checks the exit status, and that standard output contains these words.
 #[track_caller]
 fn check(output: &Output, status: i32, words: &str) {
-    let (out, err) = texts(output);
+    let (out, err) = decode_output(output);
     assert_eq!(output.status.code(), Some(status), "{out}{err}");
     assert!(out.contains(words), "{out}{err}");
 }
@@ -116,27 +120,27 @@ fn every_verdict_has_its_exit_status() {
         "PASS\nNo benchmark is slower by 2.0 % or more: 1 passed.",
     );
     let short = ["--filter", "encode", "--budget", "4s"];
-    let with = |more: &[&str]| stage.gate_simulated(&[&short[..], more].concat());
+    let run_short = |more: &[&str]| stage.gate_simulated(&[&short[..], more].concat());
     check(
-        &with(&[]),
+        &run_short(&[]),
         3,
         "\n\nUndecided: the benchmark may be slower by 2.0 % or more",
     );
-    check(&with(&["--undecided", "pass"]), 0, "Undecided: ");
-    check(&with(&["--undecided", "fail"]), 1, "Undecided: ");
-    check(&with(&["--bisect"]), 125, "Undecided: ");
+    check(&run_short(&["--undecided", "pass"]), 0, "Undecided: ");
+    check(&run_short(&["--undecided", "fail"]), 1, "Undecided: ");
+    check(&run_short(&["--bisect"]), 125, "Undecided: ");
     let broken = stage.gate_simulated(&["--filter", "encode|broken", "--budget", "5m"]);
     check(&broken, 2, "BROKEN\n1 of 2 benchmarks could not be judged");
     check(&broken, 2, "failed with exit status 3.");
 }
 
 #[test]
-fn a_gate_is_kept_shown_and_written() {
+fn a_gate_is_stored_and_exported() {
     let stage = Stage::new();
-    let files = words("--export-markdown comment.md --export-csv pairs.csv");
+    let files = split_words("--export-markdown comment.md --export-csv pairs.csv");
     let arguments = ["--filter", "parse|encode", "--report", "page.html"];
     let output = stage.gate_simulated(&[&files[..], &arguments].concat());
-    let (shown, _) = texts(&output);
+    let (shown, _) = decode_output(&output);
     let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
     let comment = read("comment.md");
     assert!(comment.starts_with("<!-- pinwise gate -->\n### ❌ head against base"));
@@ -150,35 +154,35 @@ fn a_gate_is_kept_shown_and_written() {
         )
     );
     assert!(read("page.html").contains("pinwise.gate/1"));
-    let stored = |format: &str| {
+    let show = |format: &str| {
         let mut command = pinwise(&stage.path().join("store.db"));
         let arguments = ["record", "show", "last", "--format", format];
-        texts(&command.args(arguments).output().unwrap()).0
+        decode_output(&command.args(arguments).output().unwrap()).0
     };
-    assert_eq!(stored("text"), shown);
-    assert_eq!(stored("markdown"), comment);
-    assert_eq!(stored("csv"), pairs);
+    assert_eq!(show("text"), shown);
+    assert_eq!(show("markdown"), comment);
+    assert_eq!(show("csv"), pairs);
 }
 
-/// Sets `noise` to a number below 251 that looks random, the same in every trial.
+/// Shell code that sets `noise` to a pseudo-random number below 251, the same in every test.
 const NOISE: &str = "n=$(($(cat ../count 2>/dev/null || echo 0) + 1)); echo $n > ../count
 noise=$((n * n * 7919 % 251))";
 
-/// Prints a figure that varies by some thousandths.
-fn says(figure: u32) -> String {
+/// A script that prints a figure with noise of some thousandths.
+fn figure_script(figure: u32) -> String {
     format!("{NOISE}; echo \"figure=$(({figure}000 + noise * {figure} / 100))\"")
 }
 
 #[test]
 fn each_build_runs_in_its_own_folder() {
     let stage = Stage::new();
-    stage.write_script("before/say", &says(100));
-    stage.write_script("after/say", &says(150));
+    stage.write_script("before/say", &figure_script(100));
+    stage.write_script("after/say", &figure_script(150));
     stage.write_script("after/added", "exit 0");
     let suite = "[[benchmark]]\nname = \"say\"\nrun = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n\
         [[benchmark]]\nname = \"added\"\nrun = \"./added\"\n";
     stage.write("own.toml", suite);
-    let record = stage.record(&words(
+    let record = stage.gate_for_json(&split_words(
         "before after --suite own.toml --max-pairs 30 --seed 1",
     ));
     assert_eq!(record["verdict"]["decision"], "fail", "{record:#}");
@@ -186,13 +190,13 @@ fn each_build_runs_in_its_own_folder() {
         panic!("{record:#}")
     };
     assert_eq!(say["outcome"], "slower");
-    let of = |build: &str| say[build].as_f64().unwrap() / 1000.0;
-    assert!((100.0..101.0).contains(&of("base")) && (150.0..151.0).contains(&of("head")));
+    let [base, head] = ["base", "head"].map(|build| say[build].as_f64().unwrap() / 1000.0);
+    assert!((100.0..101.0).contains(&base) && (150.0..151.0).contains(&head));
     assert_eq!(added["outcome"], "new");
 }
 
-/// Lists these benchmarks as Google Benchmark does, and runs one.
-fn google(names: &str) -> String {
+/// A script that lists these benchmarks and runs one, as Google Benchmark does.
+fn google_script(names: &str) -> String {
     format!(
         "case \"$1\" in --benchmark_list_tests=true) printf '{names}'; exit;; esac
 {NOISE}
@@ -204,60 +208,55 @@ echo '{{\"context\": {{}}, \"benchmarks\": [{{\"name\": \"'$name'\", \"run_type\
 #[test]
 fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
     let stage = Stage::new();
-    stage.write_script("before/bench", &google("BM_a\\nBM_b\\n"));
-    stage.write_script("after/bench", &google("BM_a\\nBM_c\\n"));
+    stage.write_script("before/bench", &google_script("BM_a\\nBM_b\\n"));
+    stage.write_script("after/bench", &google_script("BM_a\\nBM_c\\n"));
     let suite = "[[benchmark]]\nadapter = \"google-benchmark\"\nrun = \"./bench\"\n";
     stage.write("own.toml", suite);
-    let record = stage.record(&words(
+    let record = stage.gate_for_json(&split_words(
         "before after --suite own.toml --max-pairs 30 --seed 1",
     ));
     assert_eq!(record["verdict"]["decision"], "broken", "{record:#}");
     let benchmarks = record["benchmarks"].as_array().unwrap();
-    let found: Vec<(&str, &str)> = benchmarks
+    let outcomes: Vec<[&str; 2]> = benchmarks
         .iter()
-        .map(|one| {
-            (
-                one["name"].as_str().unwrap(),
-                one["outcome"].as_str().unwrap(),
-            )
-        })
+        .map(|benchmark| ["name", "outcome"].map(|key| benchmark[key].as_str().unwrap()))
         .collect();
     assert_eq!(
-        found,
-        [("BM_a", "passed"), ("BM_b", "missing"), ("BM_c", "new")]
+        outcomes,
+        [["BM_a", "passed"], ["BM_b", "missing"], ["BM_c", "new"]]
     );
     let base_s = benchmarks[0]["base"].as_f64().unwrap();
     assert!((5.0e-6..5.1e-6).contains(&base_s), "{base_s}");
 }
 
-#[track_caller]
-/// Is git there? If not, the test says that it is skipped.
+/// Whether git is installed; if not, the test is reported as skipped.
 fn has_git() -> bool {
-    let is_there = Command::new("git").arg("--version").output().is_ok();
-    if !is_there {
-        skipped("git is not installed");
+    let has_git = has_program("git");
+    if !has_git {
+        report_skip("git is not installed");
     }
-    is_there
+    has_git
 }
 
-/// A repository of the folder, with what is in it as its first commit.
-fn begin_repository(folder: &Path) {
+/// Makes a repository of the folder, with its files as the first commit.
+fn create_repository(folder: &Path) {
     git(folder, &["init", "-q"]);
     git(folder, &["add", "-A"]);
     git(folder, &["commit", "-qm", "one"]);
 }
 
+#[track_caller]
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
     let mut command = Command::new("git");
     command.current_dir(folder).args(identity).args(arguments);
     let output = command.output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "git {arguments:?}: {err}");
     out
 }
 
-/// The two gates that had figures are one step of the benchmark's history.
+/// Checks that the two gates that had figures are one step of the benchmark's history.
 fn check_history(stage: &Stage, folder: &Path) {
     let history = |benchmark: &str, format: &str| {
         stage.run_in_project(&format!(
@@ -265,7 +264,7 @@ fn check_history(stage: &Stage, folder: &Path) {
         ))
     };
     check(&history("say", "text"), 0, "  worse: +");
-    let (found, _) = texts(&history("say", "json"));
+    let (found, _) = decode_output(&history("say", "json"));
     let found: Value = serde_json::from_str(&found).unwrap();
     let [step] = found["steps"].as_array().unwrap().as_slice() else {
         panic!("{found}");
@@ -275,7 +274,7 @@ fn check_history(stage: &Stage, folder: &Path) {
     assert_eq!(step["base"], commit("HEAD~2"), "{found}");
     assert_eq!(step["head"], commit("HEAD~1"), "{found}");
     let unknown = history("said", "text");
-    let (_, err) = texts(&unknown);
+    let (_, err) = decode_output(&unknown);
     assert_eq!(unknown.status.code(), Some(2), "{err}");
     assert!(err.contains("no gate has such a benchmark (say)"), "{err}");
 }
@@ -287,14 +286,14 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     }
     let stage = Stage::new();
     let folder = stage.path().join("project");
-    stage.write_script("project/say.in", &says(100));
+    stage.write_script("project/say.in", &figure_script(100));
     stage.write(
         "project/suite.toml",
         "build = \"cp say.in say; echo built >> ../times\"\n[[benchmark]]\nname = \"say\"\n\
          run = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n",
     );
-    begin_repository(&folder);
-    stage.write_script("project/say.in", &says(101));
+    create_repository(&folder);
+    stage.write_script("project/say.in", &figure_script(101));
     git(&folder, &["commit", "-qam", "two"]);
     stage.write_script("project/say.in", "exit 1");
     git(&folder, &["commit", "-qam", "three"]);
@@ -307,9 +306,9 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD"), 2, "it fails in HEAD: ");
-    // As in a hook, in which variables of git name the user's own tree.
+    // As in a hook, where variables of git name the user's work tree.
     let mut hook = pinwise(&stage.path().join("store.db"));
-    let arguments = words("gate HEAD~1 HEAD~1 --suite suite.toml -r 9");
+    let arguments = split_words("gate HEAD~1 HEAD~1 --suite suite.toml -r 9");
     hook.current_dir(&folder)
         .env("XDG_CACHE_HOME", stage.path().join("cache-of-hook"))
         .env("GIT_DIR", folder.join(".git"))
@@ -318,7 +317,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     assert_ne!(hook.output().unwrap().status.code(), Some(2));
     assert_eq!(state(), before);
     check_history(&stage, &folder);
-    // What the names stood for then.
+    // The history shows the commits that the names meant then.
     let [base, head] = ["HEAD~2", "HEAD~1"].map(|name| {
         let commit = git(&folder, &["rev-parse", name]);
         format!("{name} ({})", &commit[..7])
@@ -328,8 +327,8 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
         0,
         &format!("{head} against {base}"),
     );
-    let built = std::fs::read_to_string(clones(&stage).unwrap().join("times")).unwrap();
-    assert_eq!(built.lines().count(), 3, "each of three commits once");
+    let built = std::fs::read_to_string(find_clone(&stage).unwrap().join("times")).unwrap();
+    assert_eq!(built.lines().count(), 3, "not one build for each commit");
 }
 
 #[test]
@@ -354,7 +353,7 @@ fn the_folder_here_is_named_by_its_branch() {
 }
 
 #[test]
-fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
+fn variants_of_a_build_are_pooled_and_their_spread_is_reported() {
     if !has_git() {
         return;
     }
@@ -367,7 +366,7 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
          metric = \"regex:figure=([0-9]+) lower\"\n",
     );
     stage.write_script("project/say", "echo figure=$((10000 + $$ % 7))");
-    begin_repository(&folder);
+    create_repository(&folder);
     // 2 % more in the first variant, 4 % in the second.
     stage.write_script(
         "project/say",
@@ -378,9 +377,13 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
         let line = format!("gate HEAD~1 HEAD --suite suite.toml -r 30 --variant {variant}");
         check(&stage.run_in_project(&line), 1, "say by ");
     }
-    let built = std::fs::read_to_string(clones(&stage).unwrap().join("variants")).unwrap();
-    assert_eq!(built, "1\n1\n2\n2\n", "each once, base and head");
-    let (found, _) = texts(&stage.run_in_project("record history --trend say --format json"));
+    let built = std::fs::read_to_string(find_clone(&stage).unwrap().join("variants")).unwrap();
+    assert_eq!(
+        built, "1\n1\n2\n2\n",
+        "not one build for each variant and commit"
+    );
+    let (found, _) =
+        decode_output(&stage.run_in_project("record history --trend say --format json"));
     let found: Value = serde_json::from_str(&found).unwrap();
     let between = found["steps"][0]["between"].as_f64().unwrap();
     assert!((0.005..0.02).contains(&between), "{found}");
@@ -389,7 +392,7 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
         method.contains("a standard deviation of up to "),
         "{method}"
     );
-    let (shown, _) = texts(&stage.run_in_project("record show last --format json"));
+    let (shown, _) = decode_output(&stage.run_in_project("record show last --format json"));
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["head"]["variant"], 2, "{shown}");
 }
@@ -418,31 +421,31 @@ fn a_bisection_skips_commits_that_do_not_build_and_stops_at_mistakes() {
 }
 
 #[test]
-fn a_build_that_failed_is_made_again() {
+fn a_failed_build_is_repeated() {
     if !has_git() {
         return;
     }
     let stage = Stage::new();
     let folder = stage.path().join("project");
     stage.write("project/file", "");
-    begin_repository(&folder);
+    create_repository(&folder);
     let run = |build: &str| {
         let suite = format!("build = \"{build}\"\n[[benchmark]]\nrun = \"true\"\n");
         stage.write("project/suite.toml", &suite);
-        texts(&stage.run_in_project("gate HEAD HEAD --suite suite.toml -r 2")).1
+        decode_output(&stage.run_in_project("gate HEAD HEAD --suite suite.toml -r 2")).1
     };
     let good = "echo good > state";
     assert!(run(good).contains("building HEAD"));
     assert!(!run(good).contains("building HEAD"));
     assert!(run("echo bad > state; exit 1").contains("build failed"));
-    let of_project = std::fs::read_dir(clones(&stage).unwrap()).unwrap();
+    let of_project = std::fs::read_dir(find_clone(&stage).unwrap()).unwrap();
     let left: Vec<_> = of_project.map(|entry| entry.unwrap().path()).collect();
     assert!(left.iter().all(|path| path.is_file()), "{left:?}");
     assert!(run(good).contains("building HEAD"));
 }
 
-/// A project of one commit, whose build writes its process into `begun`, waits for
-/// `go` and counts itself in `built`.
+/// Creates a project of one commit. Its build writes its pid to `begun`, waits for the file `go`,
+/// and adds a line to `built`.
 fn commit_slow_build(stage: &Stage) {
     stage.write("project/file", "");
     stage.write(
@@ -450,11 +453,11 @@ fn commit_slow_build(stage: &Stage) {
         "build = \"echo $$ > ../begun; while ! test -e ../go; do sleep 0.01; done; echo >> ../built\"\n\
          [[benchmark]]\nrun = \"true\"\n",
     );
-    begin_repository(&stage.path().join("project"));
+    create_repository(&stage.path().join("project"));
 }
 
-/// A gate of that project, with a store of its own.
-fn begin_gate(stage: &Stage, store: &str) -> Child {
+/// Starts a gate of that project with this store.
+fn start_gate(stage: &Stage, store: &str) -> Child {
     let mut command = pinwise(&stage.path().join(store));
     command
         .current_dir(stage.path().join("project"))
@@ -464,8 +467,8 @@ fn begin_gate(stage: &Stage, store: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// The folder of the cloned commit, once it exists.
-fn clones(stage: &Stage) -> Option<std::path::PathBuf> {
+/// The folder of the cloned repository, if it exists yet.
+fn find_clone(stage: &Stage) -> Option<std::path::PathBuf> {
     let all = std::fs::read_dir(stage.path().join("cache/pinwise/gate")).ok()?;
     all.flatten().map(|entry| entry.path()).next()
 }
@@ -477,10 +480,10 @@ fn a_build_ends_with_pinwise() {
     }
     let stage = Stage::new();
     commit_slow_build(&stage);
-    let mut gate = begin_gate(&stage, "store.db");
+    let mut gate = start_gate(&stage, "store.db");
     let mut builder = String::new();
     wait_until("the build begins", || {
-        let begun = clones(&stage).map(|folder| std::fs::read_to_string(folder.join("begun")));
+        let begun = find_clone(&stage).map(|folder| std::fs::read_to_string(folder.join("begun")));
         builder = begun.and_then(Result::ok).unwrap_or_default();
         builder.ends_with('\n')
     });
@@ -497,24 +500,24 @@ fn a_commit_is_built_by_one_gate_at_a_time() {
     }
     let stage = Stage::new();
     commit_slow_build(&stage);
-    let first = begin_gate(&stage, "first.db");
-    let has_begun = || clones(&stage).is_some_and(|folder| folder.join("begun").exists());
+    let first = start_gate(&stage, "first.db");
+    let has_begun = || find_clone(&stage).is_some_and(|folder| folder.join("begun").exists());
     wait_until("the build begins", has_begun);
-    let mut second = begin_gate(&stage, "second.db");
+    let mut second = start_gate(&stage, "second.db");
     let mut lines = std::io::BufReader::new(second.stderr.take().unwrap()).lines();
-    let waits = lines.find(|line| line.as_ref().is_ok_and(|l| l.contains("another gate")));
-    assert!(waits.is_some(), "the second waits");
-    let clones = clones(&stage).unwrap();
+    let message = lines.find(|line| line.as_ref().is_ok_and(|l| l.contains("another gate")));
+    assert!(message.is_some(), "the second gate does not wait");
+    let clones = find_clone(&stage).unwrap();
     std::fs::write(clones.join("go"), "").unwrap();
     lines.for_each(drop);
     for (gate, name) in [(first, "first"), (second, "second")] {
         let output = gate.wait_with_output().unwrap();
-        let (_, err) = texts(&output);
-        // Two pairs decide nothing.
+        let (_, err) = decode_output(&output);
+        // After two pairs the gate is undecided.
         assert_eq!(output.status.code(), Some(3), "{name}: {err}");
     }
     let built = std::fs::read_to_string(clones.join("built")).unwrap();
-    assert_eq!(built.lines().count(), 1, "once for all");
+    assert_eq!(built.lines().count(), 1, "built more than once");
 }
 
 #[test]
@@ -524,10 +527,10 @@ fn revisions_have_their_submodules() {
     }
     let stage = Stage::new();
     let [folder, part] = ["project", "part"].map(|name| stage.path().join(name));
-    stage.write_script("part/say", &says(100));
+    stage.write_script("part/say", &figure_script(100));
     stage.write("project/suite.toml", "[[benchmark]]\nrun = \"part/say\"\n");
     for folder in [&folder, &part] {
-        begin_repository(folder);
+        create_repository(folder);
     }
     let local = ["-c", "protocol.file.allow=always"];
     let part = part.display().to_string();
@@ -539,7 +542,7 @@ fn revisions_have_their_submodules() {
     let run = || stage.run_in_project("gate HEAD . --suite suite.toml -r 2");
     git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
     let refused = run();
-    let (_, err) = texts(&refused);
+    let (_, err) = decode_output(&refused);
     assert_eq!(refused.status.code(), Some(2), "{err}");
     assert!(
         err.contains("BASE 'HEAD': the submodule part is missing: "),
@@ -550,14 +553,19 @@ fn revisions_have_their_submodules() {
         &[&local[..], &["submodule", "--quiet", "update", "--init"]].concat(),
     );
     let output = run();
-    assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{:?}",
+        decode_output(&output)
+    );
 }
 
 #[test]
 fn the_comment_of_an_earlier_gate_is_replaced() {
     let stage = Stage::new();
     stage.write("comment.md", "<!-- pinwise gate -->\n### PASS\n");
-    let script = crate::support::root().join(".github/actions/gate/comment.sh");
+    let script = root().join(".github/actions/gate/comment.sh");
     let comment = |listed: &str| {
         let noted = stage.path().join("asked");
         let _ = std::fs::remove_file(&noted);
@@ -599,7 +607,7 @@ fn the_comment_of_an_earlier_gate_is_replaced() {
 }
 
 #[test]
-fn a_build_that_fails_leaves_no_comment_that_passed() {
+fn a_failed_build_replaces_the_comment_of_a_passed_gate() {
     let stage = Stage::new();
     let suite = "build = \"exit 7\"\n[[benchmark]]\nrun = \"true\"\n";
     stage.write("fails.toml", suite);

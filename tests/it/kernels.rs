@@ -1,6 +1,6 @@
-//! Built-in workloads: what they allocate, and when.
+//! Built-in workloads allocate only before their first unit, and at most what they state.
 //!
-//! The test binary counts what each thread allocates. Nothing is timed.
+//! The allocator of the test binary counts the allocations of each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,11 +13,11 @@ thread_local! {
     static PEAK_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counted for each thread.
-struct Counting;
+/// The system's allocator, with counts for each thread.
+struct CountingAllocator;
 
 fn count(bytes: i64) {
-    // Threads allocate after their own variables are gone, too.
+    // A thread may allocate after its variables are destroyed: then it is not counted.
     let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
     let _ = LIVE_BYTES.try_with(|live| {
         live.set(live.get() + bytes);
@@ -26,8 +26,8 @@ fn count(bytes: i64) {
 }
 
 #[expect(unsafe_code, reason = "an allocator that counts")]
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: all calls are passed on to the system's allocator.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: the caller's promises are passed on.
@@ -54,9 +54,9 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Kernels whose own words say that they allocate between units.
+/// Kernels whose documentation says that they allocate between units.
 const MAY_ALLOCATE: [&str; 7] = [
     "tree",
     "tiff-rotate90",
@@ -67,7 +67,7 @@ const MAY_ALLOCATE: [&str; 7] = [
     "png-blur",
 ];
 
-fn setup(size: u64, isa: Isa) -> Setup {
+fn build_setup(size: u64, isa: Isa) -> Setup {
     Setup {
         size,
         threads: 1,
@@ -76,9 +76,10 @@ fn setup(size: u64, isa: Isa) -> Setup {
     }
 }
 
-fn allocations_of_units(kernel: &Kernel, isa: Isa) -> u64 {
+/// The number of allocations during the first two units.
+fn count_allocations_of_units(kernel: &Kernel, isa: Isa) -> u64 {
     let size = kernel.size.map_or(0, |size| size.least);
-    let job = (kernel.prepare)(&setup(size, isa)).unwrap();
+    let job = (kernel.prepare)(&build_setup(size, isa)).unwrap();
     let mut worker = job.worker(0).unwrap();
     let before = CALLS.get();
     for unit in 0..2 {
@@ -96,33 +97,38 @@ fn nothing_is_allocated_between_the_first_unit_and_the_last() {
         if MAY_ALLOCATE.contains(&kernel.name) {
             continue;
         }
-        let levels = Isa::here();
+        let levels = Isa::list_supported();
         for isa in levels.into_iter().filter(|_| kernel.has_versions) {
             assert_eq!(
-                allocations_of_units(kernel, isa),
+                count_allocations_of_units(kernel, isa),
                 0,
                 "{} {isa}",
                 kernel.name
             );
         }
-        assert_eq!(allocations_of_units(kernel, Isa::V1), 0, "{}", kernel.name);
+        assert_eq!(
+            count_allocations_of_units(kernel, Isa::V1),
+            0,
+            "{}",
+            kernel.name
+        );
     }
 }
 
-/// Bytes that a kernel has at once at most, with this many threads' workers.
-fn peak_bytes(kernel: &Kernel, size: u64, threads: usize, isa: Isa) -> u64 {
+/// The most bytes that a kernel holds at the same time, with a worker for each of this many threads.
+fn measure_peak_bytes(kernel: &Kernel, size: u64, threads: usize, isa: Isa) -> u64 {
     let before = LIVE_BYTES.get();
     PEAK_BYTES.set(before);
-    let job = (kernel.prepare)(&setup(size, isa)).unwrap();
+    let job = (kernel.prepare)(&build_setup(size, isa)).unwrap();
     let workers: Vec<_> = (0..threads).map(|i| job.worker(i).unwrap()).collect();
     drop(workers);
     (PEAK_BYTES.get() - before).try_into().unwrap()
 }
 
-/// For number kernels, at sizes small enough for any machine.
+/// Of kernels that compute numbers, at sizes small enough for any machine.
 #[test]
-fn footprints_are_what_is_allocated() {
-    // Objects and tables that do not grow with the size.
+fn stated_footprints_match_the_allocations() {
+    // Memory that does not grow with the size.
     const SMALL: u64 = 64 << 10;
     let sizes = [
         ("integer", 0),
@@ -145,12 +151,12 @@ fn footprints_are_what_is_allocated() {
             (1, Isa::Native),
             (4, Isa::Native),
         ] {
-            let message = (kernel.footprint_bytes)(size, threads);
-            let found = peak_bytes(kernel, size, threads, isa);
-            let case = format!("{name} {size} {threads} {isa}: stated {message}, found {found}");
-            assert!(found <= message + SMALL, "{case}");
-            // A bound for the worst of lengths is loose for others.
-            assert!(message <= 3 * found + (1 << 20) + SMALL, "{case}");
+            let stated = (kernel.footprint_bytes)(size, threads);
+            let found = measure_peak_bytes(kernel, size, threads, isa);
+            let case = format!("{name} {size} {threads} {isa}: stated {stated}, found {found}");
+            assert!(found <= stated + SMALL, "{case}");
+            // The bound is for the worst length, and loose for others.
+            assert!(stated <= 3 * found + (1 << 20) + SMALL, "{case}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The cache ladder, from the probes of simulated machines to the capacities
-//! that their descriptions state.
+//! The cache ladder: probes of simulated machines give the capacities of their descriptions.
 
 use std::time::Duration;
 
@@ -9,8 +8,8 @@ use pinwise_wiring::ladder::{Ladder, Point, ReportedCache, next_sizes, read};
 
 const REPORTED: &str = "package:1 l3:1(size=32MB) l2:2(size=512KB) l1d:1(size=32KB) core:1 pu:2";
 
-/// Probes CPU 0 as a study would, and reads its ladder.
-fn climb(wiring: &str, seed: u64) -> (Ladder, usize) {
+/// Probes CPU 0 as `topology --measure` does. Returns its ladder, and the number of sizes probed.
+fn probe_ladder(wiring: &str, seed: u64) -> (Ladder, usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine.toml");
     std::fs::write(
@@ -50,10 +49,10 @@ fn climb(wiring: &str, seed: u64) -> (Ladder, usize) {
     }
 }
 
-/// Effective capacities in bytes, and the latency of memory.
+/// Checks the effective capacities, bytes, and the latency of memory.
 fn check(wiring: &str, capacities: &[f64], memory_ns: f64) {
     for seed in 0..5 {
-        let (ladder, sizes) = climb(wiring, seed);
+        let (ladder, sizes) = probe_ladder(wiring, seed);
         let found: Vec<f64> = ladder
             .plateaus
             .iter()
@@ -61,11 +60,11 @@ fn check(wiring: &str, capacities: &[f64], memory_ns: f64) {
             .map(|bytes| bytes as f64)
             .collect();
         assert_eq!(found.len(), capacities.len(), "{wiring}: {ladder:?}");
-        for (found, wanted) in found.iter().zip(capacities) {
-            let ratio = found / wanted;
+        for (found, expected) in found.iter().zip(capacities) {
+            let ratio = found / expected;
             assert!(
                 (0.8..1.3).contains(&ratio),
-                "{wiring}: {found} for {wanted}"
+                "{wiring}: {found} for {expected}"
             );
         }
         let last = ladder.plateaus.last().unwrap();
@@ -80,22 +79,22 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 #[test]
 fn simulated_caches_are_found() {
-    let honest = [32.0 * KIB, 512.0 * KIB, 32.0 * MIB];
-    check("", &honest, 90.0);
+    let reported = [32.0 * KIB, 512.0 * KIB, 32.0 * MIB];
+    check("", &reported, 90.0);
     check(
         "noise_sd = 0.1\noutliers = { share = 0.05, factor = 5.0 }",
-        &honest,
+        &reported,
         90.0,
     );
-    check("tlb = { bytes = 2097152, ns = 6.0 }", &honest, 96.0);
-    check("timer_step_ns = 100.0\nmemory_ns = 140.0", &honest, 140.0);
+    check("tlb = { bytes = 2097152, ns = 6.0 }", &reported, 96.0);
+    check("timer_step_ns = 100.0\nmemory_ns = 140.0", &reported, 140.0);
 }
 
 #[test]
-fn less_than_reported_is_seen() {
+fn a_smaller_cache_than_reported_is_found() {
     let caches = "caches = [{ bytes = 32768, ns = 1.3 }, { bytes = 524288, ns = 4.0 }, { bytes = 8388608, ns = 15.0 }]";
     check(caches, &[32.0 * KIB, 512.0 * KIB, 8.0 * MIB], 90.0);
-    let (ladder, _) = climb(caches, 1);
+    let (ladder, _) = probe_ladder(caches, 1);
     let outer = ladder.plateaus[2];
     assert_eq!(
         (outer.level, outer.reported_bytes),

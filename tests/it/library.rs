@@ -1,5 +1,4 @@
-//! The library as others use it: from Rust without the command, from rayon and
-//! tokio, and from C.
+//! The library in other programs: in Rust, with rayon and tokio, and in C.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,15 +8,16 @@ use pinwise_affinity::Host;
 use pinwise_machine::linux::capture_host;
 use pinwise_topology::{Capture, CpuSet, Level, Topology};
 
-use crate::support::{has_program, root, skipped, texts};
+use crate::support::{decode_output, has_program, report_skip, root};
 
-fn units(topology: &Topology) -> (Vec<Vec<CpuSet>>, CpuSet) {
+/// The units of each level, and the allowed CPUs.
+fn list_units(topology: &Topology) -> (Vec<Vec<CpuSet>>, CpuSet) {
     let units = Level::ALL.map(|level| topology.units(level));
     (units.to_vec(), topology.allowed.clone())
 }
 
 #[test]
-fn captured_machines_read_alike_from_few_files() {
+fn captured_machines_are_read_from_few_files_as_from_all() {
     let mut seen = 0;
     for entry in std::fs::read_dir(root().join("tests/data/machines")).unwrap() {
         let path = entry.unwrap().path();
@@ -25,7 +25,7 @@ fn captured_machines_read_alike_from_few_files() {
             let capture = Capture::from_text(&std::fs::read_to_string(&path).unwrap()).unwrap();
             let whole = Topology::from_capture(&capture).0;
             let few = Topology::from_files(&mut &capture).0;
-            assert_eq!(units(&few), units(&whole), "{}", path.display());
+            assert_eq!(list_units(&few), list_units(&whole), "{}", path.display());
             seen += 1;
         }
     }
@@ -33,10 +33,10 @@ fn captured_machines_read_alike_from_few_files() {
 }
 
 #[test]
-fn this_machine_reads_alike_from_few_files() {
+fn this_machine_is_read_from_few_files_as_from_all() {
     let (whole, _) = Topology::from_capture(&capture_host().unwrap());
     let host = Host::discover().unwrap();
-    assert_eq!(units(host.topology()), units(&whole));
+    assert_eq!(list_units(host.topology()), list_units(&whole));
     assert_eq!(host.topology().quota, whole.quota);
     assert_eq!(host.topology().restrictions, whole.restrictions);
 }
@@ -48,7 +48,7 @@ fn write(root: &Path, path: &str, content: &str) {
 }
 
 #[test]
-fn a_folder_with_quotas_above_is_read() {
+fn quotas_of_parent_cgroups_limit_the_workers() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let missing = Host::from_folder(&folder.join("none")).unwrap_err();
@@ -70,16 +70,10 @@ fn a_folder_with_quotas_above_is_read() {
     assert_eq!((workers().parallelism, workers().cores), (3, 2));
     write(folder, "sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
     assert_eq!((workers().parallelism, workers().on_own_cores), (2, 2));
-    // A pipe in place of a file must not hold anybody up.
-    std::fs::remove_file(folder.join("sys/devices/system/cpu/online")).unwrap();
+    // A pipe in the place of a file must not block.
     let pipe = folder.join("sys/devices/system/cpu/online");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    std::fs::remove_file(&pipe).unwrap();
+    run_successfully(Command::new("mkfifo").arg(&pipe));
     assert_eq!(workers().cpus, 3);
 }
 
@@ -111,7 +105,7 @@ fn the_fastest_core_of_a_folder_is_known() {
     );
 }
 
-/// The folder that cargo builds into, and whether it is that of releases.
+/// The folder into which cargo builds, and whether it is that of releases.
 fn find_build_folder() -> (PathBuf, bool) {
     let folder = Path::new(env!("CARGO_BIN_EXE_pinwise")).parent().unwrap();
     (folder.to_owned(), folder.ends_with("release"))
@@ -122,8 +116,8 @@ fn run_cargo(arguments: &[&str]) {
     let (folder, is_release) = find_build_folder();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
-    // Variables for tests alone would make build scripts run again, and everything above them
-    // recompile.
+    // cargo sets these variables for tests only: with them, build scripts would run again, and
+    // everything would be compiled again.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         let is_of_test = text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_");
@@ -144,14 +138,14 @@ fn run_successfully(command: &mut Command) -> String {
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{command:?}: {out}{err}");
     out
 }
 
-/// An example, which `cargo test` has built along with the tests, unless only
-/// they were requested.
-fn example(name: &str) -> Command {
+/// The command of an example. `cargo test` has built it with the tests, unless only they were
+/// requested; then it is built now.
+fn build_example(name: &str) -> Command {
     let path = find_build_folder().0.join("examples").join(name);
     let changed = |path: &Path| std::fs::metadata(path)?.modified();
     let source = root().join("examples").join(format!("{name}.rs"));
@@ -162,55 +156,53 @@ fn example(name: &str) -> Command {
     Command::new(path)
 }
 
+/// Checks that threads, on lines with this prefix, ran on the only CPU of their masks; returns their
+/// number.
+#[track_caller]
+fn count_bound_threads(out: &str, prefix: &str) -> usize {
+    let lines = out.lines().filter(|line| line.starts_with(prefix));
+    let check_line = |line: &str| {
+        let (_, rest) = line.split_once("CPU ").unwrap();
+        let (cpu, mask) = rest.split_once(", mask ").unwrap();
+        assert_eq!(cpu, mask, "{out}");
+    };
+    lines.map(check_line).count()
+}
+
 #[test]
 fn a_rayon_pool_binds_its_threads() {
     let workers = Host::discover().unwrap().workers().parallelism;
     for (arguments, threads) in [(vec![], workers), (vec!["compact", "3"], 3)] {
-        let out = run_successfully(example("rayon_pool").args(arguments));
-        let lines: Vec<&str> = out
-            .lines()
-            .filter(|line| line.starts_with("thread"))
-            .collect();
-        assert_eq!(lines.len(), threads, "{out}");
-        for line in lines {
-            let (_, rest) = line.split_once("CPU ").unwrap();
-            let (cpu, mask) = rest.split_once(", mask ").unwrap();
-            assert_eq!(cpu, mask, "{out}");
-        }
+        let out = run_successfully(build_example("rayon_pool").args(arguments));
+        assert_eq!(count_bound_threads(&out, "thread"), threads, "{out}");
     }
-    let output = example("rayon_pool").arg("cpu:9999").output().unwrap();
+    let output = build_example("rayon_pool")
+        .arg("cpu:9999")
+        .output()
+        .unwrap();
     assert!(!output.status.success());
-    assert!(texts(&output).1.contains("there is no CPU 9999"));
+    assert!(decode_output(&output).1.contains("there is no CPU 9999"));
 }
 
 #[test]
 fn a_tokio_runtime_binds_its_workers() {
-    let out = run_successfully(&mut example("tokio_runtime"));
+    let out = run_successfully(&mut build_example("tokio_runtime"));
     let workers = Host::discover().unwrap().workers().parallelism;
     assert!(out.contains(&format!("workers {workers}\n")), "{out}");
-    let lines: Vec<&str> = out
-        .lines()
-        .filter(|line| line.starts_with("tasks"))
-        .collect();
-    assert!(!lines.is_empty(), "{out}");
-    for line in lines {
-        let (_, rest) = line.split_once("CPU ").unwrap();
-        let (cpu, mask) = rest.split_once(", mask ").unwrap();
-        assert_eq!(cpu, mask, "{out}");
-    }
+    assert!(count_bound_threads(&out, "tasks") > 0, "{out}");
 }
 
-/// Programs in C, linked with the shared and with the static library.
-struct InC {
+/// A folder with programs in C, linked with the shared and with the static library.
+struct CPrograms {
     folder: tempfile::TempDir,
 }
 
-impl InC {
+impl CPrograms {
     /// `None` if there is no C compiler.
     fn build() -> Option<&'static Self> {
-        static BUILT: OnceLock<InC> = OnceLock::new();
+        static BUILT: OnceLock<CPrograms> = OnceLock::new();
         if !has_program("cc") {
-            skipped("there is no C compiler (cc)");
+            report_skip("no C compiler (cc)");
             return None;
         }
         Some(BUILT.get_or_init(|| {
@@ -266,15 +258,15 @@ impl InC {
             .arg(folder)
             .args(["-lpinwise", "-lpthread"]);
         run_successfully(&mut shared);
-        let mut whole = start();
-        whole
+        let mut with_static = start();
+        with_static
             .arg(folder.join(format!("{name}-static")))
             .arg(source)
             .arg("-I")
             .arg(&include);
-        whole.arg(folder.join("libpinwise.a"));
-        whole.args(["-lpthread", "-ldl", "-lm"]);
-        run_successfully(&mut whole);
+        with_static.arg(folder.join("libpinwise.a"));
+        with_static.args(["-lpthread", "-ldl", "-lm"]);
+        run_successfully(&mut with_static);
     }
 
     fn program(&self, name: &str) -> Command {
@@ -286,7 +278,7 @@ impl InC {
 
 #[test]
 fn c_programs_place_themselves() {
-    let Some(c) = InC::build() else { return };
+    let Some(c) = CPrograms::build() else { return };
     let workers = Host::discover().unwrap().workers();
     for program in ["place", "place-static"] {
         let out = run_successfully(&mut c.program(program));
@@ -298,7 +290,7 @@ fn c_programs_place_themselves() {
         let refused = |name: &str| {
             let output = c.program(program).arg(name).output().unwrap();
             assert!(!output.status.success());
-            texts(&output).1
+            decode_output(&output).1
         };
         assert!(refused("cpu:9999").contains("there is no CPU 9999 on this machine"));
         assert!(refused("one-croe").contains("did you mean 'one-core'?"));
@@ -310,8 +302,8 @@ fn c_programs_place_themselves() {
 }
 
 #[test]
-fn c_programs_learn_what_they_do_wrong() {
-    let Some(c) = InC::build() else { return };
+fn c_programs_get_messages_for_their_mistakes() {
+    let Some(c) = CPrograms::build() else { return };
     let source = c.folder.path().join("wrong.c");
     let text = r#"
 #include <pinwise.h>
@@ -372,7 +364,7 @@ int main(void) {
         assert_eq!(run_successfully(&mut c.program(program)), expected);
     }
     if !has_program("valgrind") {
-        return skipped("valgrind is not installed: its part was left out");
+        return report_skip("valgrind is not installed: memory was not checked");
     }
     for program in ["wrong", "place"] {
         let mut command = Command::new("valgrind");
@@ -387,9 +379,9 @@ int main(void) {
 
 #[test]
 fn the_header_is_cpp_too() {
-    let Some(c) = InC::build() else { return };
+    let Some(c) = CPrograms::build() else { return };
     if !has_program("c++") {
-        return skipped("there is no C++ compiler (c++)");
+        return report_skip("there is no C++ compiler (c++)");
     }
     let source = c.folder.path().join("guide.cpp");
     std::fs::copy(c.folder.path().join("guide.c"), &source).unwrap();
@@ -399,9 +391,9 @@ fn the_header_is_cpp_too() {
 
 #[test]
 fn an_affinity_mask_from_outside_is_respected() {
-    let Some(c) = InC::build() else { return };
+    let Some(c) = CPrograms::build() else { return };
     if !has_program("taskset") {
-        return skipped("taskset is not installed");
+        return report_skip("taskset is not installed");
     }
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
@@ -414,30 +406,31 @@ fn an_affinity_mask_from_outside_is_respected() {
             .output()
             .unwrap()
     };
-    let (out, _) = texts(&place(&[]));
+    let (out, _) = decode_output(&place(&[]));
     assert_eq!(
         out,
         format!("1 CPUs, 1 cores, 1 workers make sense\nthread 0 ran on CPU {last}\n")
     );
     if first != last {
-        let (out, _) = texts(&place(&[&format!("cpu:{first}")]));
+        let (out, _) = decode_output(&place(&[&format!("cpu:{first}")]));
         assert!(out.contains(&format!("ran on CPU {first}")), "{out}");
     }
 }
 
-/// A cgroup of our own, removed at the end.
+/// A cgroup that is removed when it is dropped.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Below the mount of a controller of version 1, or of version 2 if it is delegated.
-    fn make(controller: &str, name: &str) -> Result<(Self, bool), String> {
+    /// Creates one below the mount of a controller of version 1, or of version 2 if it is delegated.
+    /// Returns also whether it is of version 2.
+    fn create(controller: &str, name: &str) -> Result<(Self, bool), String> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let found = mounts.lines().find_map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
             let is_v1 = words[2] == "cgroup" && words[3].split(',').any(|o| o == controller);
-            let handed = Path::new(words[1]).join("cgroup.subtree_control");
+            let delegated = Path::new(words[1]).join("cgroup.subtree_control");
             let is_v2 = words[2] == "cgroup2"
-                && std::fs::read_to_string(handed)
+                && std::fs::read_to_string(delegated)
                     .is_ok_and(|all| all.split_whitespace().any(|one| one == controller));
             (is_v1 || is_v2).then(|| (PathBuf::from(words[1]), is_v2))
         });
@@ -452,7 +445,7 @@ impl Cgroup {
     }
 
     /// Runs a program inside.
-    fn run(&self, c: &InC, arguments: &[&str]) -> Output {
+    fn run(&self, c: &CPrograms, arguments: &[&str]) -> Output {
         Command::new("sh")
             .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
             .arg(&self.0)
@@ -471,9 +464,9 @@ impl Drop for Cgroup {
 }
 
 #[test]
-fn a_real_quota_is_respected() {
-    let Some(c) = InC::build() else { return };
-    let limited = Cgroup::make("cpu", "quota").and_then(|(cgroup, is_v2)| {
+fn a_real_quota_limits_the_workers() {
+    let Some(c) = CPrograms::build() else { return };
+    let limited = Cgroup::create("cpu", "quota").and_then(|(cgroup, is_v2)| {
         if is_v2 {
             cgroup.set("cpu.max", "50000 100000")?;
         } else {
@@ -483,22 +476,22 @@ fn a_real_quota_is_respected() {
     });
     let cgroup = match limited {
         Ok(cgroup) => cgroup,
-        Err(reason) => return skipped(&reason),
+        Err(reason) => return report_skip(&reason),
     };
-    let (out, err) = texts(&cgroup.run(c, &[]));
+    let (out, err) = decode_output(&cgroup.run(c, &[]));
     assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
     assert_eq!(out.lines().count(), 2, "{out}{err}");
 }
 
 #[test]
 fn a_cpuset_that_forbids_cpus_is_named() {
-    let Some(c) = InC::build() else { return };
+    let Some(c) = CPrograms::build() else { return };
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
     if first == last {
-        return skipped("there is only one CPU");
+        return report_skip("there is only one CPU");
     }
-    let limited = Cgroup::make("cpuset", "cpuset").and_then(|(cgroup, is_v2)| {
+    let limited = Cgroup::create("cpuset", "cpuset").and_then(|(cgroup, is_v2)| {
         cgroup.set("cpuset.cpus", &first.to_string())?;
         if !is_v2 {
             cgroup.set("cpuset.mems", "0")?;
@@ -507,11 +500,11 @@ fn a_cpuset_that_forbids_cpus_is_named() {
     });
     let cgroup = match limited {
         Ok(cgroup) => cgroup,
-        Err(reason) => return skipped(&reason),
+        Err(reason) => return report_skip(&reason),
     };
-    let (out, err) = texts(&cgroup.run(c, &[]));
+    let (out, err) = decode_output(&cgroup.run(c, &[]));
     assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
-    let (_, err) = texts(&cgroup.run(c, &[&format!("cpu:{last}")]));
+    let (_, err) = decode_output(&cgroup.run(c, &[&format!("cpu:{last}")]));
     let expected = format!("CPU {last} is forbidden: the cpuset {}", cgroup.0.display());
     assert!(err.contains(&expected), "{err}");
 }

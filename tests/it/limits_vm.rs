@@ -1,20 +1,21 @@
-//! Limits of version 2 of cgroups, which hosts of containers have: a verdict under a permanent one,
-//! and limits and cpusets of a command's own, which are removed however pinwise ends, and core scheduling. On an
-//! emulated machine with a real kernel.
+//! Cgroups of version 2 on an emulated machine with a real kernel: a verdict under a limit of
+//! pinwise itself; limits and cpusets that pinwise makes, which are removed however it ends; and
+//! core scheduling.
 
-use crate::vm;
+use crate::support::report_skip;
+use crate::vm::{self, find_case};
 
-/// Moments at which pinwise is killed while a run has a cgroup of its own.
+/// Moments at which pinwise is killed while a run has a cgroup.
 const FAULTS: [&str; 3] = [
     "after-change:kill:2",
     "running:kill:2",
     "before-restore:kill:2",
 ];
 
-/// How often it is killed at a moment of chance, while CPUs are isolated and interrupts moved.
+/// Kills at random moments, while CPUs are isolated and interrupts moved.
 const RANDOM_KILLS: usize = 20;
 
-/// Arms in the midst of which it is killed.
+/// Arms during which it is killed.
 const ARMS: [&str; 2] = ["--limit 0.5", "--isolate cpu:2"];
 
 fn list_kills() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -23,9 +24,9 @@ fn list_kills() -> impl Iterator<Item = (&'static str, &'static str)> {
         .flat_map(|fault| ARMS.map(|arm| (fault, arm)))
 }
 
-/// In the guest: four processes and one under a limit that one fits into, then arms with
-/// groups of their own.
-fn script() -> String {
+/// The script of the guest: a comparison under a limit into which one of two arms fits, arms for
+/// which pinwise makes cgroups, and kills.
+fn build_script() -> String {
     let mut text = String::from(
         "export PINWISE_STORE=none; cd /sys/fs/cgroup\n\
          echo '+cpu +cpuset' >cgroup.subtree_control\n\
@@ -68,38 +69,33 @@ fn script() -> String {
         ));
     }
     text.push_str(&format!(
-        "echo '@@ random kills'; k=0; most=0\n\
+        "echo '@@ random kills'; k=0; amid=0\n\
          changed() {{ [ -n \"$(groups)\" ] || ! partition | cmp -s - /tmp/before \
           || ! interrupts | cmp -s - /tmp/interrupts; }}\n\
          while [ $k -lt {RANDOM_KILLS} ]; do\n\
          \"$0\" -q compare --isolate cpu:2 --max-runs 999 --shell=sh 'sleep 1' >/tmp/out 2>&1 & p=$!\n\
-         sleep $((RANDOM % 8)).$((RANDOM % 10))$((RANDOM % 10)); changed && most=$((most+1))\n\
+         sleep $((RANDOM % 8)).$((RANDOM % 10))$((RANDOM % 10)); changed && amid=$((amid+1))\n\
          kill -9 $p; wait $p; echo \"status $?\"; n=0\n\
          while changed && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done\n\
          k=$((k+1)); changed && {{ echo \"left by kill $k\"; groups; partition; break; }}; done\n\
-         echo \"$k kills, $most amid changes\"\n"
+         echo \"$k kills, $amid amid changes\"\n"
     ));
     text
 }
 
 #[test]
-fn limits_of_cgroups_of_version_2() {
-    let Some((out, err)) = vm::run(512, &script()) else {
+fn cgroups_of_version_2_limit_and_are_removed() {
+    let Some(out) = vm::run(512, &build_script()) else {
         return;
     };
-    let part = |case: &str| -> &str {
-        let rest = out.split_once(&format!("@@ {case}\n"));
-        let rest = rest.unwrap_or_else(|| panic!("{case} is missing: {out}\n{err}"));
-        rest.1.split("@@ ").next().unwrap()
-    };
-    let says = |case: &str, words: &[&str]| {
-        let text = part(case);
+    let check = |case: &str, words: &[&str]| {
+        let text = find_case(&out, case);
         for words in words {
-            assert!(text.contains(words), "{case}: {words}: {out}\n{err}");
+            assert!(text.contains(words), "{case}: {words}: {out}");
         }
         assert!(!text.contains("\npinwise-"), "{case} left a group: {text}");
     };
-    says(
+    check(
         "permanent",
         &[
             "processes=1 is best",
@@ -108,15 +104,15 @@ fn limits_of_cgroups_of_version_2() {
             "status 0",
         ],
     );
-    says(
+    check(
         "own limit",
         &["limit=0.2 throttled its threads in ", "status 0"],
     );
-    says(
+    check(
         "own cpuset",
         &["Cpus_allowed_list:\t3", "status 0", "as before"],
     );
-    says(
+    check(
         "isolated",
         &[
             " isolated\n",
@@ -126,21 +122,23 @@ fn limits_of_cgroups_of_version_2() {
             "as before",
         ],
     );
-    if part("core scheduling").contains("this kernel lacks it (CONFIG_SCHED_CORE)") {
-        says("core scheduling", &["status 2"]);
-        crate::support::skipped("core scheduling: the guest's kernel lacks it");
+    if find_case(&out, "core scheduling").contains("this kernel lacks it (CONFIG_SCHED_CORE)") {
+        check("core scheduling", &["status 2"]);
+        report_skip("core scheduling: the guest's kernel lacks it");
     } else {
-        says("core scheduling", &["cookies 3 3\n", "status 0"]);
+        check("core scheduling", &["cookies 3 3\n", "status 0"]);
     }
-    assert!(!part("isolated").contains("list:\t2-3"), "{out}");
+    assert!(!find_case(&out, "isolated").contains("list:\t2-3"), "{out}");
     for (fault, arm) in list_kills() {
-        says(&format!("{arm} {fault}"), &["status 137"]);
+        check(&format!("{arm} {fault}"), &["status 137"]);
     }
-    let kills = part("random kills");
+    let kills = find_case(&out, "random kills");
     let amid = kills.split_once(" kills, ").expect(kills).1;
     let amid: usize = amid.split(' ').next().unwrap().parse().unwrap();
     assert_eq!(kills.matches("status 137").count(), RANDOM_KILLS, "{kills}");
     assert!(!kills.contains("left by kill"), "{kills}");
-    // Else nothing was tried.
-    assert!(amid >= 3, "{kills}");
+    assert!(
+        amid >= 3,
+        "too few kills came while something was changed: {kills}"
+    );
 }

@@ -1,9 +1,7 @@
-//! The compiled command on the real host: what it grants, what it makes of bad
-//! commands, bad stores and signals, and what it leaves behind, which is
-//! nothing.
+//! The compiled command on the real host: what it grants, how it reacts to bad commands, bad
+//! stores and signals, and that it leaves nothing behind.
 //!
-//! No test depends on speed: waits have generous ends, and what is asserted
-//! holds at whatever moment it is looked at.
+//! No test depends on speed: waits are long, and what is asserted holds at any moment.
 
 mod companions;
 mod ended;

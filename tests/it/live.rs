@@ -1,4 +1,4 @@
-//! Running programs: placed, measured in turns, and restored however pinwise ends.
+//! Running processes are placed, compared, and restored however pinwise ends.
 
 mod refused;
 
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::{
-    PATIENCE, Running, has_program, pinwise, signal, skipped, stat_field, texts, wait_until, words,
+    PATIENCE, Running, decode_output, find_finding, has_program, pinwise, read_stat_field,
+    report_skip, send_signal, split_words, wait_until,
 };
 
 fn read(path: &Path) -> Option<String> {
@@ -22,8 +23,8 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The CPUs of every thread of a process, in the order of their numbers.
-fn masks(process: &str) -> Vec<String> {
+/// The CPUs that each thread of a process may use, in the order of the threads' ids.
+fn read_masks(process: &str) -> Vec<String> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return Vec::new();
     };
@@ -40,23 +41,24 @@ fn masks(process: &str) -> Vec<String> {
         .collect()
 }
 
-fn one_of_two() -> Option<String> {
-    let all = masks("self").first().cloned().unwrap_or_default();
+/// The first CPU that this test may use; `None`, with the reason, if it is the only one.
+fn find_one_of_two_cpus() -> Option<String> {
+    let all = read_masks("self").first().cloned().unwrap_or_default();
     let has_two = all.contains(['-', ',']);
     if !has_two {
-        skipped("this needs two CPUs");
+        report_skip("this needs two CPUs");
         return None;
     }
     let end = all.find(['-', ',']).unwrap();
     Some(all[..end].to_owned())
 }
 
-fn start(store: &Path, arguments: &[&str]) -> Running {
+fn start_pinwise(store: &Path, arguments: &[&str]) -> Running {
     Running::start(pinwise(store).args(arguments))
 }
 
-/// Compares the default with a placement of a process, by its own figure.
-fn compare<'a>(pid: &'a str, place: &'a str, source: [&'a str; 4]) -> Vec<&'a str> {
+/// Arguments that compare the default with a placement of a process, by its own figure.
+fn compare_arguments<'a>(pid: &'a str, place: &'a str, source: [&'a str; 4]) -> Vec<&'a str> {
     let places = ["--place", "os-default", "--place", place];
     [&["compare", "--pid", pid][..], &source, &places].concat()
 }
@@ -66,14 +68,16 @@ fn run(store: &Path, arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn json(output: &Output) -> Value {
-    let (out, err) = texts(output);
+fn parse_json(output: &Output) -> Value {
+    let (out, err) = decode_output(output);
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
 }
 
 #[test]
 fn a_child_that_is_older_than_pinwise_is_placed() {
-    let Some(cpu) = one_of_two() else { return };
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let own = pinwise(&folder.path().join("store.db"));
     let line = "sleep 600 <&- >&- 2>&- & echo $! > pid; exec \"$0\" apply --for 1s --pid $! --place \"$1\"";
@@ -85,22 +89,24 @@ fn a_child_that_is_older_than_pinwise_is_placed() {
     shell.arg(format!("cpu:{cpu}")).envs(variables);
     let output = shell.current_dir(folder.path()).output().unwrap();
     let child = read(&folder.path().join("pid")).unwrap();
-    signal(child.trim().parse().unwrap(), "KILL");
-    let (out, err) = texts(&output);
+    send_signal(child.trim().parse().unwrap(), "KILL");
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(out.contains(&format!("granted   CPUs {cpu}\n")), "{out}");
 }
 
 #[test]
-fn a_process_with_all_it_started_is_placed_and_given_back() {
-    let Some(cpu) = one_of_two() else { return };
+fn a_process_is_placed_and_restored_with_its_children() {
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     // A name that looks like other fields of /proc/PID/stat, and a child.
     let odd = folder.path().join(") S 1 (\u{1b}[2J");
     std::os::unix::fs::symlink("/bin/sh", &odd).unwrap();
     let service = Running::start(Command::new(&odd).args(["-c", "sleep 600 & wait"]));
-    let before = masks(&service.id());
+    let before = read_masks(&service.id());
     let children = format!("/proc/{0}/task/{0}/children", service.id());
     wait_until("the child", || {
         read(Path::new(&children)).is_some_and(|c| !c.trim().is_empty())
@@ -109,26 +115,26 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
     let place = format!("cpu:{cpu}");
     let arguments = ["apply", "--pid", &service.id(), "--place", &place];
     for name in ["INT", "TERM", "KILL"] {
-        let applying = start(&store, &arguments);
+        let applying = start_pinwise(&store, &arguments);
         for process in [&service.id(), &child] {
-            wait_until(name, || masks(process) == [cpu.as_str()]);
+            wait_until(name, || read_masks(process) == [cpu.as_str()]);
         }
-        signal(applying.0.id(), name);
+        send_signal(applying.0.id(), name);
         for process in [&service.id(), &child] {
-            wait_until(name, || masks(process) == before);
+            wait_until(name, || read_masks(process) == before);
         }
     }
-    // Reported in text and as a record; the name is made harmless.
+    // Text and record report it; control characters of the name are not printed.
     let output = run(&store, &[&arguments[..], &["--for", "1s"]].concat());
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(out.contains(&format!("granted   CPUs {cpu}\n")), "{out}");
     assert!(
         !out.contains('\u{1b}') && !err.contains('\u{1b}'),
         "{out}{err}"
     );
-    assert_eq!(masks(&service.id()), before);
-    let record = json(&run(
+    assert_eq!(read_masks(&service.id()), before);
+    let record = parse_json(&run(
         &store,
         &[&arguments[..], &["--for", "300ms", "--format", "json"]].concat(),
     ));
@@ -138,13 +144,13 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
         (record["threads"].as_u64(), record["returned"].as_u64()),
         (Some(2), Some(2))
     );
-    signal(child.parse().unwrap(), "KILL");
+    send_signal(child.parse().unwrap(), "KILL");
 }
 
-/// Processes that a shell starts, a hundred a second, ended all together.
-struct Growing(Running);
+/// A shell that starts a hundred processes a second. All are killed when it is dropped.
+struct GrowingService(Running);
 
-impl Growing {
+impl GrowingService {
     fn start() -> Self {
         let script = "i=0; while [ $i -lt 400 ]; do sleep 600 & i=$((i+1)); sleep 0.01; done; wait";
         Self(Running::start(
@@ -153,16 +159,16 @@ impl Growing {
     }
 
     /// The masks of the shell and of all that it started.
-    fn masks(&self) -> Vec<String> {
+    fn read_masks(&self) -> Vec<String> {
         let own = self.0.id();
         let children = format!("/proc/{own}/task/{own}/children");
         let children = read(Path::new(&children)).unwrap_or_default();
-        let children = children.split_whitespace().flat_map(masks);
-        children.chain(masks(&own)).collect()
+        let children = children.split_whitespace().flat_map(read_masks);
+        children.chain(read_masks(&own)).collect()
     }
 }
 
-impl Drop for Growing {
+impl Drop for GrowingService {
     fn drop(&mut self) {
         let group = format!("-{}", self.0.id());
         let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
@@ -170,22 +176,35 @@ impl Drop for Growing {
 }
 
 #[test]
-fn a_process_started_at_the_last_moment_gets_its_cpus() {
-    let Some(cpu) = one_of_two() else { return };
+fn processes_that_start_during_the_restoration_are_restored() {
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let place = format!("cpu:{cpu}");
     for name in ["KILL", "INT"] {
-        let service = Growing::start();
-        let before = masks(&service.0.id());
-        let applying = start(
+        let service = GrowingService::start();
+        let before = read_masks(&service.0.id());
+        let applying = start_pinwise(
             &store,
             &["apply", "--pid", &service.0.id(), "--place", &place],
         );
-        let placed = || service.masks().iter().filter(|mask| **mask == cpu).count();
-        wait_until("some that are placed", || placed() > 50);
-        signal(applying.0.id(), name);
-        let is_as_before = || service.masks().iter().all(|mask| before.contains(mask));
+        let count_placed = || {
+            service
+                .read_masks()
+                .iter()
+                .filter(|mask| **mask == cpu)
+                .count()
+        };
+        wait_until("some that are placed", || count_placed() > 50);
+        send_signal(applying.0.id(), name);
+        let is_as_before = || {
+            service
+                .read_masks()
+                .iter()
+                .all(|mask| before.contains(mask))
+        };
         wait_until(name, is_as_before);
         std::thread::sleep(Duration::from_millis(600));
         assert!(is_as_before(), "{name}");
@@ -194,13 +213,15 @@ fn a_process_started_at_the_last_moment_gets_its_cpus() {
 
 #[test]
 fn a_process_placed_by_others_meanwhile_is_left_alone() {
-    let Some(cpu) = one_of_two() else { return };
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     if !has_program("taskset") {
-        return skipped("taskset is not installed");
+        return report_skip("taskset is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let service = Running::sleeper();
+    let service = Running::start_sleep();
     let other = if cpu == "0" { "1" } else { "0" };
     let taskset = |cpus: &str| {
         let set = Command::new("taskset")
@@ -213,14 +234,16 @@ fn a_process_placed_by_others_meanwhile_is_left_alone() {
     command.args(["apply", "--pid", &service.id(), "--place", &place]);
     command.stderr(Stdio::piped()).stdout(Stdio::null());
     let mut applying = Running(command.spawn().unwrap());
-    wait_until("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    wait_until("the placement", || {
+        read_masks(&service.id()) == [cpu.as_str()]
+    });
     if !taskset(other) {
-        return skipped("CPU 0 and 1 are not both allowed");
+        return report_skip("CPU 0 and 1 are not both allowed");
     }
     let mut message = BufReader::new(applying.0.stderr.take().unwrap()).lines();
     let line = message.find(|line| line.as_ref().unwrap().contains("left alone"));
     assert!(line.unwrap().unwrap().contains(&format!("now has {other}")));
-    signal(applying.0.id(), "INT");
+    send_signal(applying.0.id(), "INT");
     let rest: Vec<String> = message.map(Result::unwrap).collect();
     assert!(applying.0.wait().unwrap().success());
     assert!(
@@ -228,11 +251,11 @@ fn a_process_placed_by_others_meanwhile_is_left_alone() {
             .any(|l| l.contains("left as somebody else set them: 1")),
         "{rest:?}"
     );
-    assert_eq!(masks(&service.id()), [other]);
+    assert_eq!(read_masks(&service.id()), [other]);
 }
 
-/// A figure that follows from the placement alone.
-fn figure_of_mask(process: &str, cpu: &str) -> String {
+/// A command that prints 10 req/s if the process is bound to this CPU, else 20.
+fn figure_command(process: &str, cpu: &str) -> String {
     format!(
         "sh -c 'if grep -q \"Cpus_allowed_list:.{cpu}$\" /proc/{process}/status; then echo 10 req/s; else echo 20 req/s; fi'"
     )
@@ -240,21 +263,23 @@ fn figure_of_mask(process: &str, cpu: &str) -> String {
 
 #[test]
 fn placements_of_a_service_are_compared_by_its_own_figure() {
-    let Some(cpu) = one_of_two() else { return };
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let service = Running::sleeper();
-    let before = masks(&service.id());
-    let (command, place) = (figure_of_mask(&service.id(), &cpu), format!("cpu:{cpu}"));
-    let compared = |better: &str, more: &[&str]| {
+    let service = Running::start_sleep();
+    let before = read_masks(&service.id());
+    let (command, place) = (figure_command(&service.id(), &cpu), format!("cpu:{cpu}"));
+    let compare = |better: &str, more: &[&str]| {
         let metric = format!("regex:(\\d+) req/s {better}");
-        let times = words("--sample 40ms --settle 10ms --budget 10m --format json");
+        let times = split_words("--sample 40ms --settle 10ms --budget 10m --format json");
         let source = ["--metric-command", &command, "--metric", &metric];
         let id = service.id();
-        let arguments = compare(&id, &place, source);
+        let arguments = compare_arguments(&id, &place, source);
         run(&store, &[&arguments[..], &times, more].concat())
     };
-    let slower = json(&compared("higher", &["--max-runs", "10"]));
+    let slower = parse_json(&compare("higher", &["--max-runs", "10"]));
     assert_eq!(slower["contrasts"][0]["verdict"], "slower", "{slower:#}");
     assert_eq!(slower["verdict"]["kind"], "leave_alone");
     assert_eq!(
@@ -265,13 +290,13 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
     assert_eq!(slower["service"]["command"][1], "600");
     assert_eq!(slower["service"]["sample_s"], 0.04);
     assert_eq!(slower["arms"][1]["runs"][0]["granted_cpus"], cpu.as_str());
-    assert_eq!(masks(&service.id()), before);
-    let faster = json(&compared("lower", &["--max-runs", "10"]));
+    assert_eq!(read_masks(&service.id()), before);
+    let faster = parse_json(&compare("lower", &["--max-runs", "10"]));
     assert_eq!(faster["best"], place.as_str());
     let advice = format!("pinwise apply --pid {} --place {place}", service.id());
     match faster["verdict"]["commands"][0]["line"].as_str() {
         Some(line) => assert_eq!(line, advice),
-        // Beside programs that use CPUs nothing is recommended.
+        // While other programs use CPUs, nothing is recommended.
         None => assert!(
             faster["verdict"]["advice"]
                 .to_string()
@@ -279,21 +304,26 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
             "{faster:#}"
         ),
     }
-    // What is far worse is rolled back at once, and that is a gate.
-    let output = compared("higher", &["--max-runs", "10", "--abort-if-worse", "50%"]);
-    assert_eq!(output.status.code(), Some(1), "{}", texts(&output).1);
-    let aborted = json(&output);
+    // A placement that is far worse is rolled back at once, and the exit status is 1.
+    let output = compare("higher", &["--max-runs", "10", "--abort-if-worse", "50%"]);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        decode_output(&output).1
+    );
+    let aborted = parse_json(&output);
     let why = aborted["arms"][1]["invalid"].as_str().unwrap();
     assert!(
         why.contains("100 % worse than os-default's running median"),
         "{why}"
     );
-    assert_eq!(masks(&service.id()), before);
+    assert_eq!(read_masks(&service.id()), before);
 }
 
-/// A tiny server with a counter; it counts faster while the process has all of
-/// its CPUs.
-fn page_server(process: String, cpu: String) -> u16 {
+/// Starts a server of a page with a counter, which counts five times as fast while the process is
+/// not bound to this CPU. Returns its port.
+fn start_page_server(process: String, cpu: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let count = Arc::new(AtomicU64::new(0));
@@ -301,12 +331,8 @@ fn page_server(process: String, cpu: String) -> u16 {
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(Duration::from_millis(1));
-            let step = if masks(&process) == [cpu.as_str()] {
-                1
-            } else {
-                5
-            };
-            counted.fetch_add(step, Ordering::Relaxed);
+            let is_bound = read_masks(&process) == [cpu.as_str()];
+            counted.fetch_add(if is_bound { 1 } else { 5 }, Ordering::Relaxed);
         }
     });
     std::thread::spawn(move || {
@@ -332,24 +358,26 @@ fn answer(stream: &mut TcpStream, count: u64) {
 
 #[test]
 fn a_page_in_prometheus_text_is_read() {
-    let Some(cpu) = one_of_two() else { return };
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let service = Running::sleeper();
-    let port = page_server(service.id(), cpu.clone());
+    let service = Running::start_sleep();
+    let port = start_page_server(service.id(), cpu.clone());
     let place = format!("cpu:{cpu}");
-    let compared = |url: &str, metric: &str| {
-        let times = words("--sample 200ms --settle 20ms --max-runs 8 --format json");
+    let compare = |url: &str, metric: &str| {
+        let times = split_words("--sample 200ms --settle 20ms --max-runs 8 --format json");
         let source = ["--metric-url", url, "--metric", metric];
         let id = service.id();
-        let arguments = compare(&id, &place, source);
+        let arguments = compare_arguments(&id, &place, source);
         run(&store, &[&arguments[..], &times].concat())
     };
     let url = format!("http://127.0.0.1:{port}/metrics");
     let deadline = Instant::now() + PATIENCE;
-    // Beside others, the rate of eight runs may drift, which withholds a verdict.
+    // On a busy machine the rate may drift over eight runs, which withholds a verdict.
     let record = loop {
-        let record = json(&compared(&url, "prometheus:rate(reqs_total) higher"));
+        let record = parse_json(&compare(&url, "prometheus:rate(reqs_total) higher"));
         let contrast = &record["contrasts"][0];
         let ratio = contrast["ratio"].as_f64();
         assert!(ratio.is_none_or(|ratio| ratio > 2.0), "{record}");
@@ -359,83 +387,94 @@ fn a_page_in_prometheus_text_is_read() {
         assert!(Instant::now() < deadline, "{record}");
     };
     assert_eq!(record["service"]["metric_source"], url.as_str());
-    let (_, err) = texts(&compared(&url, "prometheus:rate(answers_total) higher"));
+    let (_, err) = decode_output(&compare(&url, "prometheus:rate(answers_total) higher"));
     assert!(err.contains("no such metric: answers_total"), "{err}");
     assert!(err.contains("gave '# TYPE reqs_total counter'"), "{err}");
     let other = format!("http://127.0.0.1:{port}/other");
-    let refused = compared(&other, "prometheus:reqs_total higher");
+    let refused = compare(&other, "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(texts(&refused).1.contains("404 Not Found"));
+    assert!(decode_output(&refused).1.contains("404 Not Found"));
     // Nothing listens there.
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
-    let refused = compared(&format!("http://{closed}/"), "prometheus:reqs_total higher");
+    let refused = compare(&format!("http://{closed}/"), "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        texts(&refused).1.contains("refused"),
+        decode_output(&refused).1.contains("refused"),
         "{}",
-        texts(&refused).1
+        decode_output(&refused).1
     );
 }
 
 #[test]
-fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
-    let Some(cpu) = one_of_two() else { return };
+fn a_service_that_dies_leaves_a_record_and_an_interrupted_comparison_restores_it() {
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let place = format!("cpu:{cpu}");
-    let comparing = |service: &Running| {
-        let command = figure_of_mask(&service.id(), &cpu);
+    let start_comparison = |service: &Running| {
+        let command = figure_command(&service.id(), &cpu);
         let metric = "regex:(\\d+) req/s higher";
         let source = ["--metric-command", &command, "--metric", metric];
-        let times = words("--sample 60ms --settle 10ms --max-runs 100000 --format json");
-        let mut comparing = pinwise(&store);
-        comparing
-            .args(compare(&service.id(), &place, source))
-            .args(times);
-        let comparing = comparing.stdout(Stdio::piped()).stderr(Stdio::piped());
-        comparing.spawn().unwrap()
+        let times = split_words("--sample 60ms --settle 10ms --max-runs 100000 --format json");
+        let mut command = pinwise(&store);
+        command.args(compare_arguments(&service.id(), &place, source));
+        command
+            .args(times)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
     };
-    let mut service = Running::sleeper();
-    let pinwise = comparing(&service);
-    wait_until("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    let mut service = Running::start_sleep();
+    let pinwise = start_comparison(&service);
+    wait_until("the placement", || {
+        read_masks(&service.id()) == [cpu.as_str()]
+    });
     service.0.kill().unwrap();
     service.0.wait().unwrap();
     let output = pinwise.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", texts(&output).1);
-    let record = json(&output);
-    let findings = record["findings"].as_array().unwrap();
-    assert!(
-        findings.iter().any(|f| f["check"] == "service_ended"),
-        "{record}"
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        decode_output(&output).1
     );
-    let stored = json(&run(
+    let record = parse_json(&output);
+    assert!(find_finding(&record, "service_ended").is_some(), "{record}");
+    let stored = parse_json(&run(
         &store,
         &["record", "show", "last", "--format", "json"],
     ));
     assert_eq!(stored["id"], record["id"]);
     for (name, status) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
-        let service = Running::sleeper();
-        let before = masks(&service.id());
-        let pinwise = comparing(&service);
-        wait_until(name, || masks(&service.id()) == [cpu.as_str()]);
-        signal(pinwise.id(), name);
+        let service = Running::start_sleep();
+        let before = read_masks(&service.id());
+        let pinwise = start_comparison(&service);
+        wait_until(name, || read_masks(&service.id()) == [cpu.as_str()]);
+        send_signal(pinwise.id(), name);
         let output = pinwise.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), status, "{name}: {}", texts(&output).1);
-        wait_until(name, || masks(&service.id()) == before);
-        // And it stays so.
+        assert_eq!(
+            output.status.code(),
+            status,
+            "{name}: {}",
+            decode_output(&output).1
+        );
+        wait_until(name, || read_masks(&service.id()) == before);
+        // No process of pinwise changes it later.
         std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(masks(&service.id()), before, "{name}");
+        assert_eq!(read_masks(&service.id()), before, "{name}");
     }
 }
 
-/// A cgroup of the test's own, removed in the end.
+/// A cgroup that is removed when it is dropped.
 struct OwnCgroup(PathBuf);
 
 impl OwnCgroup {
-    fn make(mount: &str, name: &str) -> Option<Self> {
+    fn create(mount: &str, name: &str) -> Option<Self> {
         let folder = Path::new(mount).join(name);
         std::fs::create_dir(&folder).ok()?;
         Some(Self(folder))
@@ -448,18 +487,13 @@ impl OwnCgroup {
 
 impl Drop for OwnCgroup {
     fn drop(&mut self) {
-        // The kernel takes a moment to let the last process go.
-        for _ in 0..100 {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        // For a moment the kernel still counts the last process to the group.
+        wait_until("an empty cgroup", || std::fs::remove_dir(&self.0).is_ok());
     }
 }
 
-/// Mount points of cgroups that have this option, or are of version 2.
-fn mount_with(option: &str) -> Option<String> {
+/// The mount point of cgroups with this option, or of version 2 for `cgroup2`.
+fn find_mount(option: &str) -> Option<String> {
     let table = read(Path::new("/proc/mounts"))?;
     let mut lines = table
         .lines()
@@ -473,17 +507,19 @@ fn mount_with(option: &str) -> Option<String> {
 
 #[test]
 fn cgroups_and_units_are_found_and_their_cpusets_reported() {
-    let Some(cpu) = one_of_two() else { return };
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let place = format!("cpu:{cpu}");
     let name = format!("pinwise-test-{}.service", std::process::id());
     let mut found = 0;
     for option in ["name=systemd", "cgroup2", "cpuset"] {
-        let Some(mount) = mount_with(option) else {
+        let Some(mount) = find_mount(option) else {
             continue;
         };
-        let Some(cgroup) = OwnCgroup::make(&mount, &name) else {
+        let Some(cgroup) = OwnCgroup::create(&mount, &name) else {
             continue;
         };
         if option == "cpuset" {
@@ -491,7 +527,7 @@ fn cgroups_and_units_are_found_and_their_cpusets_reported() {
                 std::fs::write(cgroup.0.join(file), text).unwrap();
             }
         }
-        let service = Running::sleeper();
+        let service = Running::start_sleep();
         if !cgroup.take(&service) {
             continue;
         }
@@ -501,7 +537,7 @@ fn cgroups_and_units_are_found_and_their_cpusets_reported() {
             let arguments = [
                 "apply", option, value, "--place", &place, "--for", "100ms", "--format", "json",
             ];
-            let record = json(&run(&store, &arguments));
+            let record = parse_json(&run(&store, &arguments));
             assert_eq!(
                 record["service"]["pid"].as_u64(),
                 Some(u64::from(service.0.id()))
@@ -511,14 +547,14 @@ fn cgroups_and_units_are_found_and_their_cpusets_reported() {
         if option == "cpuset" {
             let other = if cpu == "0" { "cpu:1" } else { "cpu:0" };
             let output = run(&store, &["apply", "--cgroup", &path, "--place", other]);
-            let (_, err) = texts(&output);
+            let (_, err) = decode_output(&output);
             let by = format!("the cpuset {mount}/{name} leaves only {cpu}");
             assert!(err.contains(&by), "{err}");
         }
         drop(service);
     }
     if found == 0 {
-        skipped("no cgroup can be made here");
+        report_skip("no cgroup can be made here");
     }
 }
 
@@ -533,7 +569,7 @@ impl Redis {
     fn start(folder: &Path) -> Option<Self> {
         for program in ["redis-server", "redis-benchmark", "redis-cli"] {
             if !has_program(program) {
-                skipped(&format!("{program} is not installed"));
+                report_skip(&format!("{program} is not installed"));
                 return None;
             }
         }
@@ -544,7 +580,7 @@ impl Redis {
         let server = Running::start(
             Command::new("redis-server")
                 .args(["--port", &text, "--save", ""])
-                .args(words("--bind 127.0.0.1 --daemonize no"))
+                .args(split_words("--bind 127.0.0.1 --daemonize no"))
                 .current_dir(folder),
         );
         wait_until("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -559,66 +595,70 @@ impl Redis {
     }
 }
 
-/// CPU time of a process, as its file says.
-fn cpu_ticks(process: &str) -> u64 {
-    let ticks = |field| stat_field(process, field).parse::<u64>().unwrap();
-    // In user mode and in the kernel.
+/// CPU time of a process in user mode and in the kernel, ticks.
+fn read_cpu_ticks(process: &str) -> u64 {
+    let ticks = |field| read_stat_field(process, field).parse::<u64>().unwrap();
     ticks(14) + ticks(15)
 }
 
 #[test]
-fn redis_is_compared_under_load_and_given_back() {
-    let Some(cpu) = one_of_two() else { return };
+fn redis_is_compared_under_load_and_restored() {
+    let Some(cpu) = find_one_of_two_cpus() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let Some(redis) = Redis::start(folder.path()) else {
         return;
     };
     let pid = redis.server.id();
-    // Its background threads begin after it listens.
-    let is_whole = || masks(&pid).len() > 4;
-    wait_until("redis's threads", is_whole);
-    let before = masks(&pid);
+    // Its background threads start after it listens.
+    wait_until("redis's threads", || read_masks(&pid).len() > 4);
+    let before = read_masks(&pid);
     let (command, place) = (
         format!("redis-cli -p {} info stats", redis.port),
         format!("cpu:{cpu}"),
     );
     let metric = "regex:instantaneous_ops_per_sec:(\\d+) higher";
     let source = ["--metric-command", &command, "--metric", metric];
-    let times = words("--sample 200ms --settle 100ms --format json --max-runs 7");
-    let arguments = [compare(&pid, &place, source), times].concat();
+    let times = split_words("--sample 200ms --settle 100ms --format json --max-runs 7");
+    let arguments = [compare_arguments(&pid, &place, source), times].concat();
     let mut compared = None;
-    // Beside busy programs it may answer nothing for as long as it averages over.
+    // On a busy machine it may answer no request in the interval of its figure.
     wait_until("a figure above 0", || {
-        let ticks_before = cpu_ticks(&pid);
+        let ticks_before = read_cpu_ticks(&pid);
         let output = run(&store, &arguments);
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         let is_done = output.status.success();
         assert!(is_done || err.contains("it must be above 0"), "{err}");
-        compared = is_done.then(|| (json(&output), cpu_ticks(&pid) - ticks_before));
+        compared = is_done.then(|| (parse_json(&output), read_cpu_ticks(&pid) - ticks_before));
         is_done
     });
     let (record, used) = compared.unwrap();
     assert_eq!(record["blocks"], 7, "{record}");
     assert_eq!(record["service"]["name"], "redis-server");
     let arms = record["arms"].as_array().unwrap();
-    let of_arm = |arm: &Value| arm["runs"].as_array().unwrap().clone();
-    let runs: Vec<Value> = arms.iter().flat_map(of_arm).collect();
+    let runs = arms.iter().flat_map(|arm| arm["runs"].as_array().unwrap());
+    let runs: Vec<&Value> = runs.collect();
     assert_eq!(arms[1]["runs"][0]["granted_cpus"], cpu.as_str());
     let sum = |figure: fn(&Value) -> &Value| -> f64 {
         runs.iter().filter_map(|run| figure(run).as_f64()).sum()
     };
-    // Beside busy programs it hardly gets a CPU.
+    // On a busy machine it may get hardly any CPU time.
     assert!(used < 20 || sum(|run| &run["user_s"]) + sum(|run| &run["sys_s"]) > 0.0);
     assert!(sum(|run| &run["metric"]["value"]) > 100.0);
-    assert_eq!(masks(&pid), before);
-    // Each thread on a CPU of its own; SIGKILL of pinwise in the middle.
-    let applying = start(
+    assert_eq!(read_masks(&pid), before);
+    // pinwise is killed while each thread is bound to one CPU.
+    let applying = start_pinwise(
         &store,
         &["apply", "--pid", &pid, "--place", "compact/bound"],
     );
-    let is_bound = || masks(&pid).iter().all(|mask| mask.parse::<usize>().is_ok());
+    let is_bound = || {
+        read_masks(&pid)
+            .iter()
+            .all(|mask| mask.parse::<usize>().is_ok())
+    };
     wait_until("bound threads", is_bound);
-    signal(applying.0.id(), "KILL");
-    wait_until("their old masks", || masks(&pid) == before);
+    send_signal(applying.0.id(), "KILL");
+    wait_until("their old masks", || read_masks(&pid) == before);
 }

@@ -1,4 +1,4 @@
-//! Captured machines: what is read from them, beside what hwloc reads.
+//! Captured machines are read as hwloc reads them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use pinwise_record::TopologyRecord;
 use pinwise_report::Palette;
 use pinwise_topology::{Capture, CpuSet, Device, Topology};
 
-use crate::support::{corpus, has_program, json, root, skipped, unpacked};
+use crate::support::{corpus, has_program, report_skip, root, run_for_json, unpack};
 
-/// Emulated machines, by the name of their capture.
-const OWN: [&str; 5] = [
+/// Names of the captures of emulated machines.
+const EMULATED: [&str; 5] = [
     "2s2c2t",
     "2s2c2t-interleaved",
     "2s2c2t-nosmt",
@@ -20,11 +20,11 @@ const OWN: [&str; 5] = [
     "64",
 ];
 
-/// Machines rebuilt from public reports, and what is right of each.
+/// Machines that were rebuilt from public reports.
 #[test]
 fn machines_of_public_reports_are_read_right() {
     let read = |name: &str| {
-        let text = unpacked(&format!("reports/{name}.capture.xz"));
+        let text = unpack(&format!("reports/{name}.capture.xz"));
         Topology::from_capture(&Capture::from_text(std::str::from_utf8(&text).unwrap()).unwrap())
     };
     let cpus = |machine: &Topology, name: &str| {
@@ -37,15 +37,15 @@ fn machines_of_public_reports_are_read_right() {
         pinwise_report::topology(machine, &record, Palette::default())
     };
 
-    // Arrow Lake: an L2 of four E-cores, among P-cores with one each.
+    // Arrow Lake: four E-cores share an L2, each P-core has its own.
     let (machine, _) = read("arl285");
     assert_eq!(cpus(&machine, "spread*4"), "0-2,6");
     assert!(text(&machine).contains("(E-core, L1d 32 KiB, L1i 64 KiB, L2 4 MiB of CPUs 2-5)"));
     assert!(text(&machine).contains("… and 14 more such cores, CPUs 4-9,14-21"));
     assert!(text(&machine).contains("… and 6 more like core 0, CPUs 10-13,22-23"));
 
-    // The library, which reads few files, knows these caches, too.
-    let bytes = unpacked("reports/arl285.capture.xz");
+    // The library, which reads few files, finds these caches, too.
+    let bytes = unpack("reports/arl285.capture.xz");
     let capture = Capture::from_text(std::str::from_utf8(&bytes).unwrap()).unwrap();
     let (mut few, _) = Topology::from_files(&mut &capture);
     few.read_ranks(&mut &capture);
@@ -59,7 +59,7 @@ fn machines_of_public_reports_are_read_right() {
         assert_eq!(cpus(&few, name), cpus(&machine, name), "{name}");
     }
 
-    // GB10 without its design registers: two designs, five capacities.
+    // GB10 without the registers that name the core's design: two designs, five capacities.
     let (machine, _) = read("gb10nomidr");
     assert_eq!(cpus(&machine, "p-cores"), "5-9,15-19");
     assert_eq!(cpus(&machine, "e-cores"), "0-4,10-14");
@@ -86,8 +86,8 @@ fn machines_of_public_reports_are_read_right() {
     assert_eq!(cpus(&machine, "one-llc"), "0-3");
     assert!(warnings[0].contains("CPUs 0-7 of 2 packages, which is impossible"));
 
-    // Nodes across packages fit into no tree, and are shown all the same.
-    let bytes = unpacked("reports/l3overnodes.capture.xz");
+    // Nodes across packages fit into no tree, but are still shown.
+    let bytes = unpack("reports/l3overnodes.capture.xz");
     let across = std::str::from_utf8(&bytes)
         .unwrap()
         .replace("node0/cpulist\t0-3", "node0/cpulist\t0-1,4-5")
@@ -98,13 +98,13 @@ fn machines_of_public_reports_are_read_right() {
     assert!(text(&machine).contains("\nNUMA node 0: CPUs 0-1,4-5 (memory 7.63 GiB)\n"));
 }
 
-/// hwloc read the emulated machines from within, too.
+/// hwloc ran in the emulated machines, too.
 #[test]
-fn own_captures_agree_with_hwloc() {
-    for name in OWN {
+fn captures_of_emulated_machines_agree_with_hwloc() {
+    for name in EMULATED {
         let read = |ending: &str| {
             let path = root().join(format!("tests/data/machines/{name}.{ending}"));
-            json(&[
+            run_for_json(&[
                 "topology",
                 "--from",
                 path.to_str().unwrap(),
@@ -148,13 +148,13 @@ const OWN_PLACE: [(&str, &str, &str); 3] = [
     ("40intel64-4n10c+pci-conflicts", "0000:01:00.0", "0-3"),
 ];
 
-/// A machine of `tests/data/devices`.
-fn machine_with_devices(name: &str) -> Topology {
+/// Reads a machine of `tests/data/devices`.
+fn read_machine_with_devices(name: &str) -> Topology {
     let is_xml = root()
         .join(format!("tests/data/devices/{name}.xml.xz"))
         .exists();
     let ending = if is_xml { "xml" } else { "capture" };
-    let text = String::from_utf8(unpacked(&format!("devices/{name}.{ending}.xz"))).unwrap();
+    let text = String::from_utf8(unpack(&format!("devices/{name}.{ending}.xz"))).unwrap();
     match is_xml {
         true => Topology::from_hwloc_xml(&text).unwrap().0,
         false => Topology::from_capture(&Capture::from_text(&text).unwrap()).0,
@@ -171,26 +171,24 @@ fn devices_are_placed_as_hwloc_places_them() {
         let [name, address, hwloc] = [&row[0], &row[1], &row[2]];
         let machine = machines
             .entry(name.to_owned())
-            .or_insert_with(|| machine_with_devices(name));
+            .or_insert_with(|| read_machine_with_devices(name));
         let device = machine.device(address).unwrap();
         let own = device.cpus.as_ref().unwrap_or(&machine.online).to_string();
-        let stated = OWN_PLACE
-            .iter()
-            .find(|(n, a, _)| (*n, *a) == (name, address));
-        let expected = stated.map_or(hwloc, |(.., own)| own);
+        let mut exceptions = OWN_PLACE.iter();
+        let exception = exceptions.find(|(n, a, _)| (*n, *a) == (name, address));
+        let expected = exception.map_or(hwloc, |(.., own)| own);
         assert_eq!(own, expected, "{name}: {address}");
         compared += 1;
     }
     let known: usize = machines.values().map(|m| m.devices.len()).sum();
-    assert_eq!(compared, known, "hwloc lists as many");
+    assert_eq!(compared, known, "hwloc lists another number of devices");
     assert_eq!((compared, machines.len()), (204, 18));
 }
 
-/// What pinwise writes hwloc reads, and pinwise reads the same devices again.
 #[test]
-fn devices_survive_an_export() {
+fn exported_devices_are_read_by_hwloc_and_by_pinwise() {
     for name in ["eas-tioga", "g4dnmetal", "nvidiaDGX2"] {
-        let machine = machine_with_devices(name);
+        let machine = read_machine_with_devices(name);
         let record = TopologyRecord::new(&machine, &[]);
         assert_eq!(record.to_topology().devices, machine.devices, "{name}");
         let xml = pinwise_report::topology_xml(&machine, &record);
@@ -201,7 +199,7 @@ fn devices_survive_an_export() {
         };
         assert_eq!(places(&machine), places(&again), "{name}");
         if !has_program("hwloc-calc") {
-            skipped("hwloc-calc is not installed");
+            report_skip("hwloc-calc is not installed");
             continue;
         }
         let file = tempfile::NamedTempFile::with_suffix(".xml").unwrap();
@@ -220,12 +218,12 @@ fn devices_survive_an_export() {
     }
 }
 
-/// A DGX-2 has two GPUs below each switch; its NVLinks join all sixteen, which
-/// only `nvidia-smi` knows.
+/// A DGX-2 has two GPUs below each switch. NVLinks, which only `nvidia-smi` reports, connect all
+/// sixteen.
 #[test]
-fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
-    let mut machine = machine_with_devices("nvidiaDGX2");
-    let classes = |machine: &Topology| -> BTreeMap<String, usize> {
+fn gpus_are_connected_by_the_bus_or_by_their_links() {
+    let mut machine = read_machine_with_devices("nvidiaDGX2");
+    let count_classes = |machine: &Topology| -> BTreeMap<String, usize> {
         let record = TopologyRecord::new(machine, &[]);
         assert_eq!(record.to_topology().links, machine.links);
         let first = &record.devices[0].address;
@@ -236,9 +234,9 @@ fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
         counts
     };
     let count = |class: &str, count: usize| (class.to_owned(), count);
-    let over_the_bus = [("PIX", 1), ("PXB", 2), ("NODE", 4), ("SYS", 8)];
-    let over_the_bus = over_the_bus.map(|(class, number)| count(class, number));
-    assert_eq!(classes(&machine), BTreeMap::from(over_the_bus));
+    let by_bus = [("PIX", 1), ("PXB", 2), ("NODE", 4), ("SYS", 8)];
+    let by_bus = by_bus.map(|(class, number)| count(class, number));
+    assert_eq!(count_classes(&machine), BTreeMap::from(by_bus));
 
     let cells = |row: usize| (0..16).map(move |to| if to == row { "\t X " } else { "\tNV6" });
     let rows = (0..16).map(|row| format!("GPU{row}{}\t0-23\n", cells(row).collect::<String>()));
@@ -247,15 +245,15 @@ fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
     let mut capture = Capture::new();
     capture.insert(pinwise_topology::links::NVIDIA_MATRIX, matrix);
     assert_eq!(machine.read_links(&capture), [""; 0]);
-    assert_eq!(classes(&machine), BTreeMap::from([count("NV6", 15)]));
+    assert_eq!(count_classes(&machine), BTreeMap::from([count("NV6", 15)]));
     let record = TopologyRecord::new(&machine, &[]);
     assert_eq!(record.devices[1].ways.as_deref(), Some("NV6 gpu0 gpu2-15"));
     let text = pinwise_report::topology(&machine, &record, Palette::new(false));
     assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
 }
 
-/// Deliberate differences from hwloc's expected output.
-const DEFINITIONS: [(&str, &str, &str); 5] = [
+/// Snapshots, levels, and why pinwise deliberately counts them unlike hwloc.
+const DELIBERATE: [(&str, &str, &str); 5] = [
     (
         "16amd64-4n4c-cgroup-distance-merge",
         "core",
@@ -293,7 +291,7 @@ fn snapshots_of_real_machines_agree_with_hwloc() {
     for row in index.deserialize::<BTreeMap<String, String>>() {
         let row = row.unwrap();
         let name = &row["name"];
-        // Thousands of files, which no disk has to see.
+        // Thousands of files are faster in memory.
         let memory = Path::new("/dev/shm");
         let unpacked = match memory.is_dir() {
             true => tempfile::tempdir_in(memory).unwrap(),
@@ -311,15 +309,16 @@ fn snapshots_of_real_machines_agree_with_hwloc() {
             .unwrap();
         assert!(
             status.success(),
-            "{name} cannot be unpacked (is bzip2 there?)"
+            "{name} cannot be unpacked (is bzip2 installed?)"
         );
         seen += 1;
         crate::outputs::xml::check_snapshot(name, unpacked.path());
-        for (what, read) in read_counts(unpacked.path()) {
-            let expected = row[&format!("x_{what}")].parse::<usize>().ok();
-            let is_defined = DEFINITIONS.iter().any(|(n, w, _)| n == name && *w == what);
-            if expected.is_some_and(|e| e != read) != is_defined {
-                wrong.push(format!("{name}: {what} is {read}, hwloc says {expected:?}"));
+        for (level, count) in read_counts(unpacked.path()) {
+            let expected = row[&format!("x_{level}")].parse::<usize>().ok();
+            let mut exceptions = DELIBERATE.iter();
+            let is_deliberate = exceptions.any(|(n, l, _)| n == name && *l == level);
+            if expected.is_some_and(|expected| expected != count) != is_deliberate {
+                wrong.push(format!("{name}: {level}: {count}, hwloc {expected:?}"));
             }
         }
     }
@@ -327,10 +326,9 @@ fn snapshots_of_real_machines_agree_with_hwloc() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Counts as hwloc counts them, through the command line.
+/// The number of units of each of hwloc's levels, as the command reports it.
 fn read_counts(folder: &Path) -> Vec<(&'static str, usize)> {
-    // The archives hold one folder, or the system's folders themselves.
-    let record = json(&[
+    let record = run_for_json(&[
         "topology",
         "--from",
         folder.to_str().unwrap(),
@@ -353,10 +351,9 @@ fn read_counts(folder: &Path) -> Vec<(&'static str, usize)> {
 }
 
 #[test]
-fn this_machine_reads_like_lstopo() {
+fn this_machine_is_read_as_by_lstopo() {
     if !has_program("lstopo-no-graphics") {
-        skipped("lstopo-no-graphics (hwloc-nox) is not installed");
-        return;
+        return report_skip("lstopo-no-graphics (hwloc-nox) is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let xml = folder.path().join("machine.xml");
@@ -365,8 +362,8 @@ fn this_machine_reads_like_lstopo() {
         .status()
         .unwrap();
     assert!(status.success());
-    let own = json(&["topology", "--format", "json"]);
-    let hwloc = json(&[
+    let own = run_for_json(&["topology", "--format", "json"]);
+    let hwloc = run_for_json(&[
         "topology",
         "--from",
         xml.to_str().unwrap(),

@@ -1,11 +1,10 @@
-//! Measuring the wiring on known truth: machines that are simulated to be
-//! wired as they report, or otherwise, through the code path of real ones.
+//! `topology --measure` on simulated machines that are wired as they report, or otherwise.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{json, pinwise, texts, words};
+use crate::support::{decode_output, pinwise, run_for_json, split_words};
 
 /// Measures a machine of this description.
 #[track_caller]
@@ -17,10 +16,10 @@ fn measure(description: &str, more: &[&str]) -> Value {
     let mut arguments = vec!["topology", "--measure", "--machine", &machine];
     arguments.extend(["--seed", "1", "--format", "json"]);
     arguments.extend(more);
-    json(&arguments)
+    run_for_json(&arguments)
 }
 
-fn groups<'a>(record: &'a Value, kind: &str) -> Vec<&'a str> {
+fn list_groups<'a>(record: &'a Value, kind: &str) -> Vec<&'a str> {
     let levels = record["measured"]["levels"].as_array().unwrap();
     let level = levels.iter().find(|level| level["kind"] == kind);
     let groups = level.and_then(|level| level["groups"].as_array());
@@ -39,21 +38,24 @@ fn check_verdict(record: &Value, level: &str, expected: &str) {
 const HONEST: &str = r#"topology = "package:2 [numa(memory=64GB)] l3:2(size=32MB) core:4 pu:2""#;
 
 #[test]
-fn a_report_that_is_true_is_confirmed_level_by_level() {
+fn a_true_report_is_confirmed_level_by_level() {
     let record = measure(HONEST, &[]);
     for level in ["smt", "llc", "package", "numa"] {
         check_verdict(&record, level, "agrees");
     }
     assert_eq!(record["contradictions"].as_array().unwrap().len(), 0);
-    assert_eq!(groups(&record, "llc"), ["0-7", "8-15", "16-23", "24-31"]);
-    assert_eq!(groups(&record, "package"), ["0-15", "16-31"]);
+    assert_eq!(
+        list_groups(&record, "llc"),
+        ["0-7", "8-15", "16-23", "24-31"]
+    );
+    assert_eq!(list_groups(&record, "package"), ["0-15", "16-31"]);
     let measured = &record["measured"];
     assert_eq!(measured["smt_pairs"].as_array().unwrap().len(), 16);
     assert_eq!(measured["effort"]["pairs_measured"], 496);
 }
 
 #[test]
-fn a_report_that_is_false_is_contradicted_with_the_truth() {
+fn a_false_report_is_contradicted_with_the_truth() {
     let record = measure(
         r#"
 topology = "package:1 l3:1(size=32MB) core:16 pu:1"
@@ -65,8 +67,8 @@ topology = "package:1 l3:2(size=16MB) core:4 pu:2"
     check_verdict(&record, "smt", "contradicted");
     check_verdict(&record, "llc", "contradicted");
     check_verdict(&record, "package", "agrees");
-    assert_eq!(groups(&record, "smt")[..2], ["0-1", "2-3"]);
-    assert_eq!(groups(&record, "llc"), ["0-7", "8-15"]);
+    assert_eq!(list_groups(&record, "smt")[..2], ["0-1", "2-3"]);
+    assert_eq!(list_groups(&record, "llc"), ["0-7", "8-15"]);
     let first = &record["contradictions"][0];
     for field in ["claim", "measured", "advice"] {
         assert!(!first[field].as_str().unwrap().is_empty(), "{first}");
@@ -91,7 +93,7 @@ topology = "package:1 [numa(memory=128GB)] l3:1(size=8MB) core:8 pu:1"
 }
 
 #[test]
-fn caches_of_one_verdict_are_one_line_and_the_answer_is_a_sentence() {
+fn caches_with_the_same_verdict_share_a_line() {
     let topology = "topology = \"package:1 l3:1(size=32MB) l2:4(size=1MB) core:1 pu:1\"\n";
     let record = measure(topology, &[]);
     let verdicts = record["measured"]["verdicts"].as_array().unwrap();
@@ -111,7 +113,7 @@ fn caches_of_one_verdict_are_one_line_and_the_answer_is_a_sentence() {
 }
 
 #[test]
-fn a_cache_that_others_may_use_contradicts_no_report() {
+fn a_cache_that_other_programs_may_use_contradicts_no_report() {
     let record = measure(
         r#"
 topology = "package:1 l3:1(size=32MB) core:4 pu:1"
@@ -147,41 +149,42 @@ llc_ns = 20.5
         &["--wiring-only"],
     );
     check_verdict(&record, "smt", "contradicted");
-    assert_eq!(groups(&record, "smt").len(), 8);
+    assert_eq!(list_groups(&record, "smt").len(), 8);
 }
 
 #[test]
-fn two_cpus_are_judged_by_other_machines() {
-    let of = |latency: &str, truth: &str, options: &[&str]| {
+fn two_cpus_are_judged_by_figures_of_other_machines() {
+    let measure_pair = |latency: &str, truth: &str, options: &[&str]| {
         let description = format!(
             "topology = \"package:1 l3:1(size=32MB) core:2 pu:1\"\n[wiring]\ntopology = \"{truth}\"\n{latency}\n"
         );
         measure(&description, options)
     };
     let alone = &["--wiring-only"][..];
-    let neighbours = of("llc_ns = 30.0", "package:1 l3:1 core:2 pu:1", alone);
-    check_verdict(&neighbours, "smt", "agrees");
-    check_verdict(&neighbours, "llc", "agrees");
-    let siblings = of("smt_ns = 11.0", "package:1 l3:1 core:1 pu:2", alone);
+    let same_cache = measure_pair("llc_ns = 30.0", "package:1 l3:1 core:2 pu:1", alone);
+    check_verdict(&same_cache, "smt", "agrees");
+    check_verdict(&same_cache, "llc", "agrees");
+    let siblings = measure_pair("smt_ns = 11.0", "package:1 l3:1 core:1 pu:2", alone);
     check_verdict(&siblings, "smt", "contradicted");
-    // One absolute latency contradicts nothing: the machine's own loads do.
+    // One absolute latency contradicts no report: only the latencies of loads on the same machine
+    // do.
     let truth = "package:1 l3:2 core:1 pu:1";
-    let strangers = of("package_ns = 105.0", truth, alone);
-    check_verdict(&strangers, "llc", "cannot_tell");
-    check_verdict(&strangers, "smt", "agrees");
-    let strangers = of("package_ns = 105.0", truth, &[]);
-    check_verdict(&strangers, "llc", "contradicted");
-    // A line takes as long on a large mesh, whose loads are slow, too.
-    let mesh = of("llc_ns = 66.0", "package:1 l3:1 core:2 pu:1", &[]);
+    let two_caches = measure_pair("package_ns = 105.0", truth, alone);
+    check_verdict(&two_caches, "llc", "cannot_tell");
+    check_verdict(&two_caches, "smt", "agrees");
+    let two_caches = measure_pair("package_ns = 105.0", truth, &[]);
+    check_verdict(&two_caches, "llc", "contradicted");
+    // On a large mesh the transfer of a line takes as long, but loads are slow, too.
+    let mesh = measure_pair("llc_ns = 66.0", "package:1 l3:1 core:2 pu:1", &[]);
     check_verdict(&mesh, "smt", "agrees");
     let slow = "memory_ns = 150.0\ncaches = [{ bytes = 32768, ns = 1.0 }, { bytes = 1048576, ns = 3.4 }, { bytes = 33554432, ns = 60.0 }]";
     let mesh = format!("llc_ns = 79.0\n{slow}");
-    let mesh = of(&mesh, "package:1 l3:1 core:2 pu:1", &[]);
+    let mesh = measure_pair(&mesh, "package:1 l3:1 core:2 pu:1", &[]);
     check_verdict(&mesh, "llc", "agrees");
-    // Other programs slow loads as well: neither these nor the line alone decide then.
+    // Other programs slow loads, too: then no latency decides.
     for figures in ["", slow] {
         let busy = format!("package_ns = 123.0\nstolen = 0.2\n{figures}");
-        let busy = of(&busy, truth, &[]);
+        let busy = measure_pair(&busy, truth, &[]);
         check_verdict(&busy, "llc", "cannot_tell");
         check_verdict(&busy, "package", "agrees");
         let text = busy["measured"]["verdicts"].to_string();
@@ -280,23 +283,22 @@ ignores_affinity = true
     assert_eq!(record["contradictions"].as_array().unwrap().len(), 0);
 }
 
-/// 192 CPUs within a minute of probing, whether pairs disturb each other or
-/// not; skipped pairs are sampled as a check.
+/// Whether parallel pairs disturb each other or not. A sample of skipped pairs is verified.
 #[test]
-fn many_cpus_take_seconds() {
+fn probing_192_cpus_takes_less_than_a_minute() {
     let reported = r#"topology = "package:2 [numa(memory=64GB)] l3:8(size=32MB) core:6 pu:2""#;
-    for (wiring, least_skipped) in [("", 0), ("[wiring]\nparallel_disturbance = 1.4\n", 10_000)] {
+    for (wiring, min_skipped) in [("", 0), ("[wiring]\nparallel_disturbance = 1.4\n", 10_000)] {
         let record = measure(&format!("{reported}\n{wiring}"), &["--wiring-only"]);
         let effort = &record["measured"]["effort"];
         assert!(effort["spent_s"].as_f64().unwrap() <= 60.0, "{effort}");
         assert!(
-            effort["pairs_skipped"].as_u64().unwrap() >= least_skipped,
+            effort["pairs_skipped"].as_u64().unwrap() >= min_skipped,
             "{effort}"
         );
         assert!(effort["pairs_verified"].as_u64().unwrap() >= 30, "{effort}");
-        assert_eq!(groups(&record, "smt").len(), 96);
-        assert_eq!(groups(&record, "llc").len(), 16);
-        assert_eq!(groups(&record, "package"), ["0-95", "96-191"]);
+        assert_eq!(list_groups(&record, "smt").len(), 96);
+        assert_eq!(list_groups(&record, "llc").len(), 16);
+        assert_eq!(list_groups(&record, "package"), ["0-95", "96-191"]);
     }
 }
 
@@ -311,7 +313,7 @@ fn sixteen_cpus_take_less_than_a_second_of_probing() {
 }
 
 #[test]
-fn a_short_budget_lists_what_was_not_measured() {
+fn measurements_that_a_short_budget_leaves_out_are_listed() {
     let record = measure(HONEST, &["--budget", "50ms"]);
     let effort = &record["measured"]["effort"];
     assert!(
@@ -321,30 +323,24 @@ fn a_short_budget_lists_what_was_not_measured() {
     assert!(effort["spent_s"].as_f64().unwrap() < 1.0, "{effort}");
 }
 
-/// Runs pinwise with a store that stays for the test.
+/// Runs pinwise with this store; returns both streams as text.
 fn run_with_store(store: &Path, arguments: &[&str]) -> (String, String) {
     let output = pinwise(store).args(arguments).output().unwrap();
-    let texts = texts(&output);
-    assert!(output.status.success(), "{arguments:?}: {}", texts.1);
-    texts
+    let (out, err) = decode_output(&output);
+    assert!(output.status.success(), "{arguments:?}: {err}");
+    (out, err)
 }
 
-/// A comparison on that machine.
-fn comparing(machine: &str) -> Vec<&str> {
-    [
-        &words("compare --max-runs 6 --machine")[..],
-        &[machine, "--", "prog"],
-    ]
-    .concat()
+/// Arguments that compare on this machine.
+fn compare_on(machine: &str) -> Vec<&str> {
+    let options = split_words("compare --max-runs 6 --machine");
+    [&options[..], &[machine, "--", "prog"]].concat()
 }
 
-/// A measurement of it.
-fn measuring(machine: &str) -> Vec<&str> {
-    [
-        &words("topology --measure --wiring-only --machine")[..],
-        &[machine],
-    ]
-    .concat()
+/// Arguments that measure this machine.
+fn measure_on(machine: &str) -> Vec<&str> {
+    let options = split_words("topology --measure --wiring-only --machine");
+    [&options[..], &[machine]].concat()
 }
 
 #[test]
@@ -365,10 +361,10 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
     )
     .unwrap();
     let machine = format!("sim:{}", path.display());
-    let compare = comparing(&machine);
+    let compare = compare_on(&machine);
     let (_, before) = run_with_store(&store, &compare);
     assert!(!before.contains("measurement"), "{before}");
-    run_with_store(&store, &measuring(&machine));
+    run_with_store(&store, &measure_on(&machine));
     let (history, _) = run_with_store(&store, &["record", "history"]);
     assert!(
         history.contains("contradicted (SMT siblings): CPUs {0-1}"),
@@ -385,33 +381,32 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
     assert!(table.contains("cpu:0-3"), "the first measured LLC: {table}");
 }
 
-/// The CPUs of this machine are moved between its maps, as those of a virtual
-/// machine that floats.
+/// The wiring changes between measurements, as if a hypervisor moved the CPUs.
 #[test]
 fn differing_maps_of_one_boot_are_not_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let path = folder.path().join("machine.toml");
     let machine = format!("sim:{}", path.display());
-    let map = |caches: usize| -> Value {
+    let measure_with = |caches: usize| -> Value {
         let cores = 8 / caches;
         let description = format!(
             "topology = \"l3:1(size=32MB) core:8 pu:1\"\n[workload.default]\nbase_s = 0.1\nthreads = 2\n[wiring]\ntopology = \"l3:{caches}(size=16MB) core:{cores} pu:1\"\n"
         );
         std::fs::write(&path, description).unwrap();
-        let measure = [&measuring(&machine)[..], &["--format", "json"]].concat();
+        let measure = [&measure_on(&machine)[..], &["--format", "json"]].concat();
         let (out, _) = run_with_store(&store, &measure);
         serde_json::from_str(&out).unwrap()
     };
-    check_verdict(&map(2), "llc", "contradicted");
-    let same = map(2);
+    check_verdict(&measure_with(2), "llc", "contradicted");
+    let same = measure_with(2);
     check_verdict(&same, "llc", "contradicted");
     let notes = same["measured"]["notes"].to_string();
     assert!(
         notes.contains("An earlier map of this boot agrees"),
         "{notes}"
     );
-    let other = map(1);
+    let other = measure_with(1);
     check_verdict(&other, "llc", "cannot_tell");
     check_verdict(&other, "placement", "contradicted");
     assert_eq!(other["contradictions"].as_array().unwrap().len(), 1);
@@ -424,13 +419,13 @@ fn differing_maps_of_one_boot_are_not_trusted() {
         shown.contains("last-level caches: unstable; trust neither"),
         "{shown}"
     );
-    // A map that is unstable itself still says what it saw.
-    let again = map(2)["measured"]["verdicts"].to_string();
+    // A later map still reports its own result.
+    let again = measure_with(2)["measured"]["verdicts"].to_string();
     assert!(
         again.contains("Of 4 maps of this boot 1 agrees with the report and 3 contradict"),
         "{again}"
     );
-    let compare = comparing(&machine);
+    let compare = compare_on(&machine);
     let (_, notes) = run_with_store(&store, &compare);
     assert!(!notes.contains("by measurement"), "{notes}");
 }

@@ -1,9 +1,9 @@
-//! Memory of a process that runs is moved to another NUMA node, and is back however
-//! pinwise ends: on an emulated machine of two nodes with a real kernel.
+//! Memory of a running process is moved to another NUMA node, and back however pinwise ends: on an
+//! emulated machine of two nodes with a real kernel.
 
-use crate::vm;
+use crate::vm::{self, check_restored, find_case};
 
-/// Ends of `apply`. The second change is that of memory; it is undone first.
+/// Faults that end `apply`. Its second change is that of memory, which is undone first.
 const FAULTS: [&str; 10] = [
     "before-write:kill:2",
     "after-write:kill:2",
@@ -17,12 +17,12 @@ const FAULTS: [&str; 10] = [
     "between-restores:panic",
 ];
 
-/// A buffer of 32 MiB that `dd` has filled, and cannot get rid of.
+/// Pages of a buffer of 32 MiB that `dd` has filled. Its output blocks, so that it keeps them.
 const PAGES: u64 = 8192;
 
-/// In the guest: two processes on CPU 0, with memory on node 1 and on both; then
-/// every case, with pages of anonymous memory on each node.
-fn script() -> String {
+/// The script of the guest: a process on CPU 0 with memory on node 1, and later one with memory on
+/// both nodes. For every case it prints the pages of anonymous memory on each node.
+fn build_script() -> String {
     let mut text = String::from(
         "export PINWISE_STORE=none\n\
          start() {\n\
@@ -60,45 +60,34 @@ fn script() -> String {
 
 /// Pages on each node after a case.
 #[track_caller]
-fn pages(out: &str, case: &str) -> [u64; 2] {
-    let rest = out.split_once(&format!("@@ {case}\n"));
-    let rest = rest.unwrap_or_else(|| panic!("{case} is missing: {out}")).1;
-    let line = rest.lines().next().unwrap_or_default();
+fn parse_pages(out: &str, case: &str) -> [u64; 2] {
+    let line = find_case(out, case).lines().next().unwrap_or_default();
     let mut numbers = line.split(' ').map(|number| number.parse().unwrap());
     [numbers.next().unwrap(), numbers.next().unwrap()]
 }
 
-/// All of a buffer but what is in use just then.
+/// Whether these are all pages of the buffer; a few in use may not be moved.
 fn is_all(pages: u64) -> bool {
     pages >= PAGES - 64
 }
 
 #[test]
-fn memory_is_moved_and_comes_back() {
-    let Some((out, err)) = vm::run(512, &script()) else {
+fn memory_is_moved_and_back_however_pinwise_ends() {
+    let Some(out) = vm::run(512, &build_script()) else {
         return;
     };
-    let on = |case: &str| pages(&out, case);
-    // Pages that it has beside its buffer, which may be anywhere.
+    let pages_after = |case: &str| parse_pages(&out, case);
+    // Other pages of the process may be on either node.
     let few = 512;
     for case in ["moved", "unguarded", "dry run"] {
-        let [first, second] = on(case);
-        assert!(is_all(first) && second < few, "{case}: {out}\n{err}");
+        let [first, second] = pages_after(case);
+        assert!(is_all(first) && second < few, "{case}: {out}");
     }
-    let mut table = String::new();
-    let mut wrong = 0;
-    for case in ["before", "back", "restored", "cpuset"]
-        .iter()
-        .chain(&FAULTS)
-    {
-        let [first, second] = on(case);
-        let is_back = first < few && is_all(second);
-        wrong += usize::from(!is_back);
-        let word = if is_back { "ok" } else { "WRONG" };
-        table.push_str(&format!("{case:<26}{word}\n"));
-    }
-    println!("{table}");
-    assert_eq!(wrong, 0, "{table}\n{out}\n{err}");
+    let cases = [&["before", "back", "restored", "cpuset"][..], &FAULTS].concat();
+    check_restored(&cases, |case| {
+        let [first, second] = pages_after(case);
+        first < few && is_all(second)
+    });
     for words in [
         "memory    32",
         "moved to node 0",
@@ -107,9 +96,12 @@ fn memory_is_moved_and_comes_back() {
         "of memory back from node 0 (restored)",
         "allows no memory of node 0 (only of 1)",
     ] {
-        assert!(out.contains(words), "{words}: {out}\n{err}");
+        assert!(out.contains(words), "{words}: {out}");
     }
-    let halves = |pages: [u64; 2]| pages.iter().all(|&half| half.abs_diff(PAGES / 2) < few);
-    assert!(halves(on("spread")) && halves(on("spread again")), "{out}");
-    assert!(is_all(on("gathered")[0]), "{out}\n{err}");
+    for case in ["spread", "spread again"] {
+        let pages = pages_after(case);
+        let is_half = |pages: u64| pages.abs_diff(PAGES / 2) < few;
+        assert!(pages.into_iter().all(is_half), "{case}: {out}");
+    }
+    assert!(is_all(pages_after("gathered")[0]), "{out}");
 }

@@ -1,5 +1,5 @@
-//! The outputs of a measured machine: text, hwloc XML and the diff, on
-//! machines whose figures are made up and known.
+//! The outputs of a measured machine: text, hwloc XML and the diff, on invented machines with known
+//! figures.
 
 mod diff;
 mod fixture;
@@ -9,7 +9,7 @@ pub(crate) mod xml;
 
 /// Compares a text with its snapshot in `tests/it/snapshots`.
 #[track_caller]
-fn check(name: &str, text: &str) {
+fn check_text(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_snapshot_path("snapshots");

@@ -1,5 +1,5 @@
-//! One record of every kind in a file, the stored ones in a store, too: all are
-//! shown, exported, compared and reported.
+//! A record of every kind, in a file and (if it can be stored) in a store, is shown, exported,
+//! compared and reported.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use pinwise_record::{AnyRecord, Kind, Summary};
 use serde_json::Value;
 
-use crate::support::{pinwise, root, texts, unpacked};
+use crate::support::{decode_output, pinwise, root, unpack};
 
-/// The files, sorted.
-fn files() -> Vec<PathBuf> {
+/// The files with records, sorted.
+fn list_files() -> Vec<PathBuf> {
     let folder = root().join("tests/data/records");
     let entries = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -19,26 +19,27 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// A folder with the store, in which commands may write.
-fn store() -> (tempfile::TempDir, PathBuf) {
+/// Unpacks the store into a temporary folder.
+fn unpack_store() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    std::fs::write(&path, unpacked("records/store.db.xz")).unwrap();
+    std::fs::write(&path, unpack("records/store.db.xz")).unwrap();
     (folder, path)
 }
 
 /// Standard output of a command that must succeed without a warning.
 #[track_caller]
-fn succeed(store: &Path, arguments: &[&str]) -> String {
+fn run_ok(store: &Path, arguments: &[&str]) -> String {
     let output = pinwise(store).args(arguments).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{arguments:?}: {err}");
     assert!(!err.contains("warning"), "{arguments:?}: {err}");
     out
 }
 
-fn ids(store: &Path) -> Vec<(String, Kind)> {
-    let list = succeed(
+/// Id and kind of each stored record.
+fn list_records(store: &Path) -> Vec<(String, Kind)> {
+    let list = run_ok(
         store,
         &["record", "history", "--limit", "1000", "--format", "json"],
     );
@@ -52,9 +53,9 @@ fn ids(store: &Path) -> Vec<(String, Kind)> {
 }
 
 #[test]
-fn a_file_of_every_kind_is_kept() {
+fn every_kind_has_a_file() {
     let read = |path: &PathBuf| AnyRecord::read(&std::fs::read_to_string(path).unwrap());
-    let kinds: HashSet<Kind> = files()
+    let kinds: HashSet<Kind> = list_files()
         .iter()
         .map(|path| read(path).unwrap().kind())
         .collect();
@@ -66,34 +67,34 @@ fn a_file_of_every_kind_is_kept() {
 fn files_of_every_kind_are_shown_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("none.db");
-    for path in files() {
+    for path in list_files() {
         let name = path.to_str().unwrap();
-        let text = succeed(&store, &["record", "show", name]);
+        let text = run_ok(&store, &["record", "show", name]);
         assert!(text.len() > 20, "{name}: {text}");
-        let json = succeed(&store, &["record", "show", name, "--format", "json"]);
+        let json = run_ok(&store, &["record", "show", name, "--format", "json"]);
         assert_eq!(
             json.trim_end(),
             std::fs::read_to_string(&path).unwrap().trim_end()
         );
-        let page = succeed(&store, &["record", "report", name, "-o", "-"]);
+        let page = run_ok(&store, &["record", "report", name, "-o", "-"]);
         assert!(page.contains("pinwise-data"), "{name}");
     }
 }
 
 #[test]
 fn stored_records_are_shown_exported_and_reported() {
-    let (folder, store) = store();
+    let (folder, store) = unpack_store();
     let page = folder.path().join("page.html");
-    let stored = ids(&store);
+    let stored = list_records(&store);
     assert!(stored.len() > 20, "{}", stored.len());
     for (id, kind) in &stored {
-        assert!(succeed(&store, &["record", "show", id]).len() > 20, "{id}");
-        let json = succeed(&store, &["record", "show", id, "--format", "json"]);
+        assert!(run_ok(&store, &["record", "show", id]).len() > 20, "{id}");
+        let json = run_ok(&store, &["record", "show", id, "--format", "json"]);
         let record = AnyRecord::read(&json).unwrap();
         assert_eq!(record.kind(), *kind);
         assert_eq!(&record.entry().unwrap().id, id);
         let _ = std::fs::remove_file(&page);
-        succeed(
+        run_ok(
             &store,
             &["record", "report", id, "-o", page.to_str().unwrap()],
         );
@@ -101,42 +102,40 @@ fn stored_records_are_shown_exported_and_reported() {
             kind,
             Kind::Comparison | Kind::Bench | Kind::Search | Kind::Trace
         ) {
-            let rows = succeed(&store, &["record", "show", id, "--format", "csv"]);
-            // A trace without slices, and arms that failed, have the header alone.
+            let rows = run_ok(&store, &["record", "show", id, "--format", "csv"]);
+            // Traces without slices, and failed arms, have only the header.
             assert!(rows.contains("cpu"), "{id}: {rows}");
         }
         if matches!(kind, Kind::Comparison) {
             assert!(
-                succeed(&store, &["record", "show", id, "--format", "markdown"])
-                    .contains("| arm |")
+                run_ok(&store, &["record", "show", id, "--format", "markdown"]).contains("| arm |")
             );
         }
     }
 }
 
 #[test]
-fn stored_records_are_compared_with_their_like() {
-    let (_folder, store) = store();
-    let stored = ids(&store);
+fn stored_records_are_compared_with_others_of_the_same_subject() {
+    let (_folder, store) = unpack_store();
+    let stored = list_records(&store);
     let subject = |id: &str| {
-        Summary::from_json(&succeed(
-            &store,
-            &["record", "show", id, "--format", "json"],
-        ))
-        .subject
+        Summary::from_json(&run_ok(&store, &["record", "show", id, "--format", "json"])).subject
     };
     let mut compared = HashSet::new();
     for (id, kind) in &stored {
-        let is_like = |other: &str, of: &Kind| {
-            other != id && of == kind && (*kind == Kind::Profile || subject(other) == subject(id))
+        let is_comparable = |other: &str, other_kind: &Kind| {
+            let same_kind = other != id && other_kind == kind;
+            same_kind && (*kind == Kind::Profile || subject(other) == subject(id))
         };
-        let like = stored.iter().find(|(other, of)| is_like(other, of));
-        let Some((other, _)) = like else { continue };
+        let mut records = stored.iter();
+        let Some((other, _)) = records.find(|(other, kind)| is_comparable(other, kind)) else {
+            continue;
+        };
         let output = pinwise(&store)
             .args(["record", "diff", id, other])
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         if output.status.success() {
             assert!(out.len() > 20, "{id} {other}: {out}");
             compared.insert(*kind);
@@ -154,7 +153,7 @@ fn stored_records_are_compared_with_their_like() {
 
 #[test]
 fn records_that_are_newer_or_lack_fields_are_shown_in_part() {
-    let (folder, store) = store();
+    let (folder, store) = unpack_store();
     let trace = root().join("tests/data/records/trace.json");
     let whole: Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
     let check = |change: &dyn Fn(&mut Value), warned: &str| {
@@ -167,7 +166,7 @@ fn records_that_are_newer_or_lack_fields_are_shown_in_part() {
             .arg(&path)
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         assert!(

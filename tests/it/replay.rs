@@ -1,6 +1,5 @@
-//! Whole comparisons on simulated machines of known truth, counted: how often
-//! something false was said, how often something true was found, and how often
-//! intervals held the truth. Used by the tests and by `lab`.
+//! Counts of how often comparisons on simulated machines make false claims, find true effects, and
+//! give intervals that contain the truth. Used by the tests and by `lab`.
 
 use pinwise_machine::Host;
 use pinwise_placement::Placement;
@@ -13,23 +12,23 @@ use pinwise_workload::Command;
 
 use crate::support::root;
 
-/// One kind of experiment: `os-default` and `arms − 1` single CPUs, of which
-/// the last costs `effect` times as much as the others, which cost the same.
+/// One kind of experiment: `os-default` and `arms − 1` single CPUs. On the last of them runs take
+/// `effect` times as long as on all others.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     /// The `[noise]` table of the machine's description.
     pub(crate) noise: String,
     pub(crate) arms: usize,
     pub(crate) effect: f64,
-    /// What else is true of the planted arm: keys of `[behaviour]` in lines, or with `; ` between.
+    /// Keys of `[behaviour]` of the planted arm, on lines or separated by `; `.
     pub(crate) behaviour: &'static str,
     /// Runs per arm.
     pub(crate) max_runs: usize,
-    /// Does it go on until the answer is known, within these runs?
+    /// Whether it continues until the answer is known, within these runs.
     pub(crate) is_open_ended: bool,
     pub(crate) judge: Judge,
     pub(crate) score: Score,
-    /// Is CPU time judged, too, as of two commands in one place?
+    /// Whether CPU time is judged, too, as for two commands in one place.
     pub(crate) with_cpu: bool,
 }
 
@@ -45,40 +44,39 @@ pub(crate) struct Tally {
     pub(crate) wrong_direction: usize,
     /// Experiments that named the planted arm as the best.
     pub(crate) named_best: usize,
-    /// Contrasts, and those whose interval holds the truth.
+    /// Contrasts, and those whose interval contains the truth.
     pub(crate) contrasts: usize,
     pub(crate) covered: usize,
-    /// Undecided contrasts without an interval or a time to go.
+    /// Undecided contrasts that report neither an interval nor the time that a verdict would take.
     pub(crate) mute: usize,
-    /// Experiments with at least one claim that an arm's runs spread more or
-    /// less than the baseline's: they never do.
+    /// Experiments with at least one claim, always false, that the spread of an arm differs from
+    /// that of the baseline.
     pub(crate) spread_claims: usize,
-    /// Contrasts with an interval for the ratio of spreads, and those that
-    /// hold 1.
+    /// Contrasts with an interval for the ratio of spreads, and those whose interval contains 1.
     pub(crate) spreads: usize,
     pub(crate) spreads_covered: usize,
     /// Experiments in which the planted arm was called faster, slower, the same.
     pub(crate) faster: usize,
     pub(crate) slower: usize,
     pub(crate) same: usize,
-    /// Experiments that found that it depends on order, time, load, tails.
+    /// Experiments that found that the planted effect depends on order, time, load, tails.
     pub(crate) by_order: usize,
     pub(crate) by_time: usize,
     pub(crate) by_load: usize,
     pub(crate) by_tail: usize,
-    /// Experiments that say to run something.
+    /// Experiments that recommend a command.
     pub(crate) recommended: usize,
     pub(crate) runs: usize,
 }
 
-/// The noise of a recorded series that belongs to the project.
+/// The `[noise]` of a recorded series of `tests/data/series`.
 pub(crate) fn read_series(name: &str) -> String {
     let folder = root().join("tests/data/series");
     format!("series = \"{}\"", folder.join(name).display())
 }
 
 /// Independent log-normal noise.
-pub(crate) fn independent(sd: f64) -> String {
+pub(crate) fn independent_noise(sd: f64) -> String {
     format!("kind = \"lognormal\"\nsd = {sd}")
 }
 
@@ -91,27 +89,27 @@ pub(crate) fn replay(cell: &Cell, replays: usize, first_seed: u64) -> Tally {
     tally
 }
 
-/// Runs a cell `replays` times, from `first_seed` on, and shows each record.
+/// Runs a cell `replays` times, from `first_seed` on, and passes each record on.
 pub(crate) fn replay_each(
     cell: &Cell,
     replays: usize,
     first_seed: u64,
-    mut see: impl FnMut(&Comparison),
+    mut take: impl FnMut(&Comparison),
 ) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("machine.toml");
-    std::fs::write(&path, description(cell)).expect("a writable folder");
+    std::fs::write(&path, describe_machine(cell)).expect("a writable folder");
     let path = path.to_str().expect("a UTF-8 path");
     for seed in first_seed..first_seed + replays as u64 {
         let mut machine = SimulatedMachine::open(path, seed).expect("a description");
-        let plan = plan(&mut machine, cell, seed);
+        let plan = build_plan(&mut machine, cell, seed);
         let record = compare::run(&plan, &mut machine, &mut NoObserver).expect("a record");
-        see(&record);
+        take(&record);
     }
 }
 
-fn description(cell: &Cell) -> String {
-    let planted = cell.planted();
+fn describe_machine(cell: &Cell) -> String {
+    let planted = cell.planted_arm();
     format!(
         "topology = \"core:{} pu:1\"\n[workload.default]\nbase_s = 0.066\n[effects]\n\"{planted}\" = {}\n{}[noise]\n{}\n",
         cell.arms.max(3) - 1,
@@ -124,7 +122,7 @@ fn description(cell: &Cell) -> String {
     )
 }
 
-fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
+fn build_plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
     let (topology, _) = machine.topology().expect("a topology");
     let names = std::iter::once("os-default".to_owned())
         .chain((0..cell.arms - 1).map(|cpu| format!("cpu:{cpu}")));
@@ -149,7 +147,7 @@ fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
 }
 
 impl Cell {
-    /// Two arms and more on a recorded or synthetic noise.
+    /// Arms on a recorded or synthetic noise.
     pub(crate) fn new(noise: &str, arms: usize, effect: f64, max_runs: usize) -> Self {
         Self {
             noise: noise.to_owned(),
@@ -164,15 +162,16 @@ impl Cell {
         }
     }
 
-    /// Two arms, of which the second behaves so.
-    pub(crate) fn behaving(noise: &str, behaviour: &'static str, max_runs: usize) -> Self {
+    /// Two arms, of which the second has this behaviour.
+    pub(crate) fn with_behaviour(noise: &str, behaviour: &'static str, max_runs: usize) -> Self {
         Self {
             behaviour,
             ..Self::new(noise, 2, 1.0, max_runs)
         }
     }
 
-    fn planted(&self) -> String {
+    /// The name of the arm with the effect.
+    fn planted_arm(&self) -> String {
         format!("cpu:{}", self.arms - 2)
     }
 
@@ -186,13 +185,13 @@ impl Tally {
         let (mut is_false, mut is_found, mut is_wrong) = (false, false, false);
         let mut is_spread = false;
         for contrast in &record.contrasts {
-            let is_planted = contrast.arm == cell.planted() && !cell.is_null();
+            let is_planted = contrast.arm == cell.planted_arm() && !cell.is_null();
             let truth = if is_planted { cell.effect } else { 1.0 };
             let low = contrast.low.unwrap_or(0.0);
             let high = contrast.high.unwrap_or(f64::INFINITY);
             self.contrasts += 1;
             self.covered += usize::from(low <= truth && truth <= high);
-            if contrast.arm == cell.planted() {
+            if contrast.arm == cell.planted_arm() {
                 self.faster += usize::from(contrast.verdict == ContrastVerdict::Faster);
                 self.slower += usize::from(contrast.verdict == ContrastVerdict::Slower);
                 self.same += usize::from(contrast.verdict == ContrastVerdict::Same);
@@ -213,9 +212,9 @@ impl Tally {
             is_false |= !is_planted && claim != 0;
             is_found |= is_planted && claim == right;
             is_wrong |= is_planted && claim == -right;
-            let says = |word: &str| contrast.sentence.contains(word);
+            let has_words = |words: &str| contrast.sentence.contains(words);
             let is_silent = contrast.low.is_none()
-                || !says(" more.") && !says(", but ") && !says("(dropped after ");
+                || !has_words(" more.") && !has_words(", but ") && !has_words("(dropped after ");
             let is_mute = is_silent && by_cpu.is_none();
             if contrast.spread_ratio.is_some() {
                 let low = contrast.spread_low.unwrap_or(0.0);
@@ -231,23 +230,23 @@ impl Tally {
         self.spread_claims += usize::from(is_spread);
         self.found += usize::from(is_found);
         self.wrong_direction += usize::from(is_wrong);
-        self.named_best += usize::from(record.best.as_deref() == Some(&cell.planted()));
+        self.named_best += usize::from(record.best.as_deref() == Some(&cell.planted_arm()));
         self.recommended += usize::from(!record.verdict.commands.is_empty());
         self.runs += record.arms.iter().map(|arm| arm.runs.len()).sum::<usize>();
         self.replays += 1;
     }
 
-    /// `count` per experiment.
+    /// A count as a share of the experiments.
     pub(crate) fn share(&self, count: usize) -> f64 {
         count as f64 / self.replays.max(1) as f64
     }
 
-    /// Share of intervals that hold the truth.
+    /// Share of intervals that contain the truth.
     pub(crate) fn coverage(&self) -> f64 {
         self.covered as f64 / self.contrasts.max(1) as f64
     }
 
-    /// Counts of two halves of the same cell.
+    /// Adds the counts of another half of the same cell.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             replays: self.replays + other.replays,

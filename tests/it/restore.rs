@@ -1,10 +1,10 @@
-//! Whatever ends pinwise, wherever it is: every value of the system comes back.
+//! However and whenever pinwise ends, every value of the system is restored.
 //!
-//! A process of this test's own makes changes through the library and is ended at thirteen moments
-//! in seven ways, two of which begin with the loss of the journal's folder. Masks, niceness and
-//! cgroups are real, and memory if there are two NUMA nodes (else in `memory_vm`); CPUs are
-//! switched, interrupts moved and queues of network cards given to other CPUs in a folder that
-//! represents the host, and for real in `restore_vm` and `devices_vm`.
+//! A process of the test makes changes through the library and is ended at thirteen moments in
+//! seven ways, two of which begin with the loss of the journal's folder. Masks, niceness and
+//! cgroups are real, and memory if there are two NUMA nodes (else in `memory_vm`). Offline CPUs,
+//! interrupts and queues of network cards are files in a folder that represents the host; the real
+//! ones are tested in `restore_vm` and `devices_vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,19 +15,21 @@ use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-use crate::support::{Running, cpus_of, heed_signals, pinwise, skipped, stat_field, texts};
+use crate::support::{
+    Running, decode_output, pinwise, read_allowed_cpus, read_stat_field, report_skip, reset_signals,
+};
 
+/// Faults that end the process.
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// Interrupts in the folder that represents the host, and the CPUs that take them.
 const INTERRUPTS: [(u32, &str); 2] = [(30, "0"), (31, "2")];
 /// Queues of a network card there, and the masks of their CPUs.
 const QUEUES: [(&str, &str); 2] = [("rx-0", "00000001"), ("tx-3", "00000000")];
-/// What makes this test program the process that is ended.
+/// Environment variable with the folder, which makes this test program the process that is ended.
 const SCENE: &str = "PINWISE_TEST_LEDGER";
 
-/// A node of memory to move to: of several the last one, so that there is something
-/// to move.
-fn target_node() -> usize {
+/// The last NUMA node, to which memory is moved; 0 if there is only one.
+fn find_target_node() -> usize {
     let nodes = std::fs::read_to_string("/sys/devices/system/node/has_memory");
     let nodes = nodes
         .ok()
@@ -39,12 +41,12 @@ fn queue(name: &str) -> Queue {
     Queue::from_name("eth0", name).unwrap()
 }
 
-/// A process whose threads are moved about.
+/// A process whose settings are changed.
 struct Sleeper(Running);
 
 impl Sleeper {
     fn start() -> Self {
-        Self(Running::sleeper())
+        Self(Running::start_sleep())
     }
 
     fn id(&self) -> i32 {
@@ -52,21 +54,21 @@ impl Sleeper {
     }
 
     fn cpus(&self) -> String {
-        cpus_of(self.id())
+        read_allowed_cpus(self.id())
     }
 
     fn nice(&self) -> String {
-        stat_field(self.id(), 19)
+        read_stat_field(self.id(), 19)
     }
 
-    /// Pages of its own on each node, if there are several.
+    /// Its anonymous pages on each node, if there are several.
     fn memory(&self) -> String {
         let path = format!("/proc/{}/numa_maps", self.id());
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let own = text.lines().filter(|line| line.contains(" anon="));
         let mut pages = std::collections::BTreeMap::new();
         for word in own.flat_map(str::split_ascii_whitespace) {
-            if target_node() == 0 {
+            if find_target_node() == 0 {
                 break;
             }
             if let Some((node, count)) = word.strip_prefix('N').and_then(|w| w.split_once('=')) {
@@ -81,11 +83,12 @@ impl Sleeper {
     }
 }
 
-/// A cgroup of this test's own, if groups with CPUs can be made.
+/// A cgroup that is removed when it is dropped.
 struct Group(PathBuf);
 
 impl Group {
-    fn make() -> Option<Self> {
+    /// `None` if no cpuset of version 1 can be created.
+    fn create() -> Option<Self> {
         let root = Path::new("/sys/fs/cgroup/cpuset");
         let path = root.join(format!("pinwise-test-{}", std::process::id()));
         std::fs::create_dir(&path).ok()?;
@@ -104,7 +107,7 @@ impl Drop for Group {
     }
 }
 
-/// What is changed and read back.
+/// Everything that is changed and read back.
 struct Scene {
     folder: tempfile::TempDir,
     first: Sleeper,
@@ -145,8 +148,8 @@ impl Scene {
         self.folder.path().join("journals")
     }
 
-    /// Every value that the scene's changes are about.
-    fn values(&self) -> Vec<String> {
+    /// All values that the process changes.
+    fn read_values(&self) -> Vec<String> {
         let cpus = self.folder.path().join("sys/devices/system/cpu");
         let online = (1..4).map(|cpu| {
             let file = cpus.join(format!("cpu{cpu}/online"));
@@ -172,15 +175,15 @@ impl Scene {
         if let Some(group) = &self.group {
             let file = group.0.join("cpuset.cpus");
             values.push(std::fs::read_to_string(file).unwrap().trim().to_owned());
-            values.push(format!("made: {}", group.0.join("made").exists()));
+            values.push(format!("created: {}", group.0.join("made").exists()));
         }
         values
     }
 
-    /// Ends a process in the middle of its changes; says how it ended, and whether
-    /// by its own words all changes were in force.
-    fn strike(&self, fault: &str) -> (std::process::ExitStatus, bool) {
-        let lock = self.lock();
+    /// Starts a process that makes all changes and ends by this fault. Returns how it ended, and
+    /// whether it had made all changes.
+    fn change_and_end(&self, fault: &str) -> (std::process::ExitStatus, bool) {
+        let lock = self.open_lock();
         let seen = self.folder.path().join("seen");
         let _ = std::fs::remove_file(&seen);
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -203,26 +206,26 @@ impl Scene {
             )
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        heed_signals(&mut command);
+        reset_signals(&mut command);
         let output = command.output().unwrap();
         let status = output.status;
         if status.code() == Some(101) {
             eprintln!("{fault}: {}", String::from_utf8_lossy(&output.stderr));
         }
-        // The guardian has it as long as it lives, with its name or without.
+        // The guardian holds the lock as long as it lives, even if the file was removed.
         lock.lock().unwrap();
         let left = std::fs::read_dir(self.journals()).into_iter().flatten();
         let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let journals: Vec<String> = names.filter(|name| name.ends_with(".journal")).collect();
         assert!(journals.is_empty(), "left: {journals:?}");
-        // A process that another test forks just now has the lock, too, until it
-        // runs its program: closing would not be enough.
+        // Closing the file would not be enough: a process that another test forks now holds it,
+        // too, until it executes its program.
         lock.unlock().unwrap();
         (status, seen.exists())
     }
 
-    /// The file whose lock the process and its guardian will have.
-    fn lock(&self) -> std::fs::File {
+    /// Opens the file whose lock the process and its guardian will hold.
+    fn open_lock(&self) -> std::fs::File {
         use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
         let _ = std::fs::DirBuilder::new()
             .mode(0o700)
@@ -233,11 +236,11 @@ impl Scene {
     }
 }
 
-fn own_cpus() -> CpuSet {
-    CpuSet::parse_list(&cpus_of("self")).unwrap()
+fn read_own_cpus() -> CpuSet {
+    CpuSet::parse_list(&read_allowed_cpus("self")).unwrap()
 }
 
-/// Not a test of its own: the process that [`Scene::strike`] ends.
+/// Not a test: the process that [`Scene::change_and_end`] starts.
 #[test]
 fn applies_changes_on_request() {
     let Some(folder) = std::env::var_os(SCENE).map(PathBuf::from) else {
@@ -254,7 +257,7 @@ fn applies_changes_on_request() {
         fault: Some(variable("SCENE_FAULT").parse().unwrap()),
     };
     let mut ledger = Ledger::open(options).unwrap();
-    let one = CpuSet::single(own_cpus().last().unwrap());
+    let one = CpuSet::single(read_own_cpus().last().unwrap());
     let mask = |thread: i32| Change::Mask {
         thread,
         cpus: one.clone(),
@@ -279,11 +282,11 @@ fn applies_changes_on_request() {
     if Path::new("/proc/self/numa_maps").exists() {
         changes.push(Change::Memory {
             process: first,
-            nodes: CpuSet::single(target_node()),
+            nodes: CpuSet::single(find_target_node()),
         });
     }
     for change in &changes {
-        // With a full disk a change is refused, and the rest with it.
+        // With a full disk this change is refused, and so are all later ones.
         if ledger.change(change).is_err() {
             return;
         }
@@ -310,7 +313,7 @@ fn applies_changes_on_request() {
     ledger.undo_all();
 }
 
-/// The process came by that moment, and was ended there.
+/// Checks that the process ended as the fault says.
 #[track_caller]
 fn check_end(status: std::process::ExitStatus, point: &str, kind: &str) {
     use std::os::unix::process::ExitStatusExt;
@@ -326,8 +329,9 @@ fn check_end(status: std::process::ExitStatus, point: &str, kind: &str) {
     }
 }
 
-/// The N-th time that a moment occurs: not at the first change, when there is nothing to undo yet.
-fn turn(point: &str) -> u32 {
+/// At which occurrence of a moment the process ends: not at the first change, when there is nothing
+/// to undo yet.
+fn choose_occurrence(point: &str) -> u32 {
     match point {
         "before-write" | "after-write" | "after-change" | "between-changes" => 4,
         "after-value" | "between-restores" => 3,
@@ -339,22 +343,25 @@ fn turn(point: &str) -> u32 {
 }
 
 #[test]
-fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
-    if own_cpus().len() < 2 {
-        return skipped("this needs two CPUs");
+fn everything_is_restored_after_seven_ends_at_thirteen_moments() {
+    if read_own_cpus().len() < 2 {
+        return report_skip("this needs two CPUs");
     }
-    let group = Group::make();
+    let group = Group::create();
     if group.is_none() {
-        skipped("cgroups are left out: no cpuset of version 1 can be made here");
+        report_skip("cgroups are left out: no cpuset of version 1 can be made here");
     }
-    if target_node() == 0 {
-        skipped("this machine has one NUMA node: memory is there already; memory_vm moves it");
+    if find_target_node() == 0 {
+        report_skip("this machine has one NUMA node; memory_vm tests moves of memory");
     }
     let scene = Scene::new(group);
-    let before = scene.values();
-    // The changes are real: left to themselves, they are seen and undone.
-    assert!(scene.strike("opened:kill:99").1, "nothing was changed");
-    assert_eq!(scene.values(), before, "undone without any fault");
+    let before = scene.read_values();
+    // Without a fault all changes are made, and undone.
+    assert!(
+        scene.change_and_end("opened:kill:99").1,
+        "nothing was changed"
+    );
+    assert_eq!(scene.read_values(), before, "not undone without a fault");
     let mut table = format!(
         "{:<18}{}\n",
         "interrupted",
@@ -364,32 +371,32 @@ fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
     for point in FAULT_POINTS {
         table.push_str(&format!("{point:<18}"));
         for kind in KINDS {
-            let (status, _) = scene.strike(&format!("{point}:{kind}:{}", turn(point)));
+            let (status, _) =
+                scene.change_and_end(&format!("{point}:{kind}:{}", choose_occurrence(point)));
             check_end(status, point, kind);
-            let is_whole = scene.values() == before;
+            let is_whole = scene.read_values() == before;
             wrong += usize::from(!is_whole);
             table.push_str(&format!("{:>8}", if is_whole { "ok" } else { "WRONG" }));
         }
         table.push('\n');
     }
     println!("{table}");
-    assert_eq!(wrong, 0, "{table}\n{before:?}\n{:?}", scene.values());
+    assert_eq!(wrong, 0, "{table}\n{before:?}\n{:?}", scene.read_values());
 }
 
-/// A journal whose writer and guardian have both gone, as after a power cut of
-/// which the kernel knows nothing.
+/// The writer of the journal and its guardian have both been killed.
 #[test]
-fn the_restore_command_does_what_the_guardian_could_not() {
-    let cpus = own_cpus();
+fn the_restore_command_undoes_changes_without_a_guardian() {
+    let cpus = read_own_cpus();
     if cpus.len() < 2 {
-        return skipped("this needs two CPUs");
+        return report_skip("this needs two CPUs");
     }
     let folder = tempfile::tempdir().unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let sleeper = Sleeper::start();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let start = stat_field(sleeper.id(), 22);
+    let start = read_stat_field(sleeper.id(), 22);
     let one = cpus.first().unwrap().to_string();
     let id = sleeper.id();
     let set = Command::new("taskset")
@@ -411,7 +418,7 @@ fn the_restore_command_does_what_the_guardian_could_not() {
             .args(arguments);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        texts(&output).0
+        decode_output(&output).0
     };
     let message = command(&["apply", "restore", "--dry-run"]);
     assert!(
@@ -433,7 +440,7 @@ fn the_restore_command_does_what_the_guardian_could_not() {
     assert!(message.starts_with(&searched), "{message}");
 }
 
-/// Among temporary files anybody may take any name first.
+/// In a folder for temporary files, any user may create any name first.
 #[test]
 fn another_users_temporary_folder_does_not_stop_apply() {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -441,7 +448,7 @@ fn another_users_temporary_folder_does_not_stop_apply() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
     let own = std::fs::metadata(folder.path()).unwrap().uid();
-    // Root's journals go elsewhere.
+    // Journals of root are in another folder.
     let user = if own == 0 { 65534 } else { own };
     let name = format!("pinwise-{user}");
     let mut taken = std::fs::DirBuilder::new();
@@ -458,17 +465,17 @@ fn another_users_temporary_folder_does_not_stop_apply() {
     for variable in ["PINWISE_RUNTIME_DIR", "XDG_RUNTIME_DIR"] {
         command.env_remove(variable);
     }
-    let cpu = own_cpus().first().unwrap();
+    let cpu = read_own_cpus().first().unwrap();
     command
         .env("TMPDIR", folder.path())
         .args(["apply", "--pid"]);
     command.arg(sleeper.id().to_string());
     command.args(["--place", &format!("cpu:{cpu}"), "--for", "1ms"]);
     let output = match command.output() {
-        Err(error) => return skipped(&error.to_string()),
+        Err(error) => return report_skip(&error.to_string()),
         Ok(output) => output,
     };
-    assert!(output.status.success(), "{}", texts(&output).1);
+    assert!(output.status.success(), "{}", decode_output(&output).1);
     let entries = std::fs::read_dir(folder.path()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let begin = format!("{name}-");

@@ -1,43 +1,41 @@
-//! Other ways to find the best of many arms, against which the search is held:
-//! random search, everything five times, everything with early stopping,
-//! Thompson sampling without a prior, sequential halving. They know no model of
-//! placements. Used by the tests here and by `lab`.
+//! Other algorithms that find the best of many arms, with which the search is compared: random
+//! search, exhaustive search, racing, Thompson sampling, sequential halving. They know no model of
+//! placements. Used by the tests and by `lab`.
 
 use pinwise_stats::{halving, normal};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What can be run; the first arm is what one has without a search.
+/// Arms to run; the first is the default without a search.
 pub(crate) trait Arms {
-    /// How many there are.
     fn count(&self) -> usize;
 
-    /// Runs one; `ln(cost)`.
+    /// Runs an arm; returns `ln(cost)`.
     fn run(&mut self, arm: usize) -> f64;
 }
 
 /// A rival's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// The arm that it takes for the best.
+    /// The arm that it considers the best.
     pub(crate) best: usize,
     /// Runs that it took.
     pub(crate) runs: usize,
 }
 
-/// When is enough known?
+/// When an algorithm may stop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Goal {
-    /// Arms that are better by less, in `ln(ratio)`, are not looked for.
+    /// Smallest gain of interest, as `ln(ratio)`.
     pub(crate) within: f64,
-    /// Probability that may be left that another is better by more.
+    /// Accepted probability that another arm is better by more than that.
     pub(crate) error: f64,
-    /// Runs after which it ends in any case.
+    /// Runs after which it stops in any case.
     pub(crate) most_runs: usize,
 }
 
-/// Responses arm by arm.
+/// Responses of each arm.
 #[derive(Debug, Clone)]
 struct ArmResponses {
     values: Vec<Vec<f64>>,
@@ -72,8 +70,8 @@ impl ArmResponses {
     }
 }
 
-/// Draws arms without replacement, each once; then runs again whichever looks
-/// best, until it no longer does. The leader after each of `runs`.
+/// Runs each arm once in random order; then always the one with the lowest mean. Returns the leader
+/// after each run.
 pub(crate) fn random_search(
     arms: &mut impl Arms,
     runs: usize,
@@ -93,7 +91,7 @@ pub(crate) fn random_search(
         .collect()
 }
 
-/// Every arm this many times, in rounds of random order; the lowest median.
+/// Runs every arm this many times, in rounds of random order; chooses the lowest median.
 pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl Rng) -> Choice {
     let mut order: Vec<usize> = (0..arms.count()).collect();
     let mut seen = ArmResponses::new(arms.count());
@@ -115,12 +113,12 @@ pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl 
     }
 }
 
-/// Rounds before anything is dropped: with fewer, an interval of pairs is wide.
+/// Rounds before an arm is dropped: with fewer, intervals are wide.
 const MIN_ROUNDS: usize = 3;
 
-/// Rounds of all survivors. After each, arms are dropped whose paired 95 % interval against the
-/// leader (Student's t) lies above 0; it ends when one is left, or when no interval leaves room for
-/// one that is better by more than the goal.
+/// Runs rounds of all open arms. After each round, arms are dropped whose paired 95 % interval
+/// against the leader (Student's t) lies above 0. It ends when one is left, or when no interval
+/// allows for a gain beyond the goal.
 pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (0..arms.count()).collect();
     let mut seen = ArmResponses::new(arms.count());
@@ -145,8 +143,7 @@ pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) ->
     }
 }
 
-/// Lower end of the interval of an arm against another, of the rounds that
-/// both were in.
+/// Lower end of the interval of the difference between two arms, from the rounds with both.
 fn lowest_difference(seen: &ArmResponses, arm: usize, other: usize) -> f64 {
     let both = seen.values[arm].iter().zip(&seen.values[other]);
     let differences: Vec<f64> = both.map(|(a, b)| a - b).collect();
@@ -163,38 +160,39 @@ fn lowest_difference(seen: &ArmResponses, arm: usize, other: usize) -> f64 {
 
 /// Standard deviation of the weak prior: costs within a factor of 1.6 or so.
 const PRIOR_SD: f64 = 0.5;
-/// Noise of a run that is assumed before any is known, with the weight of two
-/// runs.
-const FIRST_NOISE: (f64, f64) = (2.0, 0.05);
-/// Draws in search of a second arm.
+/// Assumed standard deviation of a run, and its weight in runs.
+const PRIOR_NOISE_SD: f64 = 0.05;
+const PRIOR_NOISE_WEIGHT: f64 = 2.0;
+/// Draws of a second arm before the most promising one is taken.
 const MAX_DRAWS: usize = 20;
 
-/// Top-two Thompson sampling (Russo 2016) of independent normal arms with one noise, which is
-/// estimated; stops when the probabilities of the others to beat the leader by more than the goal
-/// sum up to less than its error.
+/// Top-two Thompson sampling (Russo 2016) of independent normal arms with one estimated noise. It
+/// stops when the probabilities that another arm is better by more than the goal sum up to less
+/// than the accepted error.
 pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut seen = ArmResponses::new(arms.count());
     seen.run(arms, 0);
     loop {
-        let beliefs = beliefs(&seen);
-        let leader = lowest(beliefs.iter().map(|belief| belief.0));
+        let beliefs = infer_beliefs(&seen);
+        let leader = index_of_lowest(beliefs.iter().map(|belief| belief.0));
         let risk: f64 = (0..beliefs.len())
             .filter(|&arm| arm != leader)
-            .map(|arm| beats(beliefs[arm], beliefs[leader], goal.within))
+            .map(|arm| probability_better(beliefs[arm], beliefs[leader], goal.within))
             .sum();
         if risk < goal.error || seen.runs() >= goal.most_runs {
             let runs = seen.runs();
             return Choice { best: leader, runs };
         }
-        let arm = top_two(&beliefs, chance);
+        let arm = draw_of_top_two(&beliefs, chance);
         seen.run(arms, arm);
     }
 }
 
-/// Mean and variance of what is believed of each arm.
-fn beliefs(seen: &ArmResponses) -> Vec<(f64, f64)> {
+/// Mean and variance of the posterior of each arm.
+fn infer_beliefs(seen: &ArmResponses) -> Vec<(f64, f64)> {
     let means: Vec<Option<f64>> = (0..seen.values.len()).map(|arm| seen.mean(arm)).collect();
-    let (mut weight, mut squares) = (FIRST_NOISE.0, FIRST_NOISE.0 * FIRST_NOISE.1.powi(2));
+    let mut weight = PRIOR_NOISE_WEIGHT;
+    let mut squares = PRIOR_NOISE_WEIGHT * PRIOR_NOISE_SD.powi(2);
     for (values, mean) in seen.values.iter().zip(&means) {
         let mean = mean.unwrap_or(0.0);
         squares += values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
@@ -216,48 +214,45 @@ fn beliefs(seen: &ArmResponses) -> Vec<(f64, f64)> {
 }
 
 /// Probability that one arm is better than another by more than `within`.
-fn beats(arm: (f64, f64), other: (f64, f64), within: f64) -> f64 {
+fn probability_better(arm: (f64, f64), other: (f64, f64), within: f64) -> f64 {
     normal::upper_tail((arm.0 + within - other.0) / (arm.1 + other.1).sqrt())
 }
 
-fn top_two(beliefs: &[(f64, f64)], chance: &mut impl Rng) -> usize {
+fn draw_of_top_two(beliefs: &[(f64, f64)], chance: &mut impl Rng) -> usize {
     let first = draw_lowest(beliefs, chance);
     if beliefs.len() < 2 || chance.random::<bool>() {
         return first;
     }
     let mut draws = (0..MAX_DRAWS).map(|_| draw_lowest(beliefs, chance));
     draws.find(|&arm| arm != first).unwrap_or_else(|| {
-        lowest((0..beliefs.len()).map(|arm| {
-            if arm == first {
-                f64::INFINITY
-            } else {
-                -beats(beliefs[arm], beliefs[first], 0.0)
-            }
+        index_of_lowest((0..beliefs.len()).map(|arm| match arm == first {
+            true => f64::INFINITY,
+            false => -probability_better(beliefs[arm], beliefs[first], 0.0),
         }))
     })
 }
 
 fn draw_lowest(beliefs: &[(f64, f64)], chance: &mut impl Rng) -> usize {
-    lowest(beliefs.iter().map(|(mean, variance)| {
+    index_of_lowest(beliefs.iter().map(|(mean, variance)| {
         let share = chance.random_range(1e-12..1.0 - 1e-12);
         mean + variance.sqrt() * normal::upper_quantile(share)
     }))
 }
 
-fn lowest(values: impl Iterator<Item = f64>) -> usize {
+fn index_of_lowest(values: impl Iterator<Item = f64>) -> usize {
     let least = values.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
     least.map_or(0, |(index, _)| index)
 }
 
-/// Blocks of the last round, in which the finalists meet.
+/// Blocks of the last round, of the finalists.
 const LAST_BLOCKS: usize = 8;
 
-/// Sequential halving as `compare` screens: rounds of this many blocks, of which
-/// the better half goes on; then blocks of the finalists.
+/// Sequential halving, as in the screening of `compare`: after each round the better half goes on;
+/// at last, blocks of the finalists.
 pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (1..arms.count()).collect();
     let mut runs = Vec::new();
-    let mut blocks = |open: &[usize], count: usize, runs: &mut Vec<(usize, f64)>| {
+    let mut run_blocks = |open: &[usize], count: usize, runs: &mut Vec<(usize, f64)>| {
         let mut order: Vec<usize> = open.iter().copied().chain([0]).collect();
         for _ in 0..count {
             order.shuffle(chance);
@@ -265,11 +260,11 @@ pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) ->
         }
     };
     while open.len() > halving::FINALISTS {
-        blocks(&open, halving::MIN_BLOCKS, &mut runs);
+        run_blocks(&open, halving::MIN_BLOCKS, &mut runs);
         open = halving::select(&runs, &open);
     }
     let first = runs.len();
-    blocks(&open, LAST_BLOCKS, &mut runs);
+    run_blocks(&open, LAST_BLOCKS, &mut runs);
     let mut seen = ArmResponses::new(arms.count());
     for &(arm, value) in &runs[first..] {
         seen.values[arm].push(value);

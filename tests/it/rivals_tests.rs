@@ -1,5 +1,4 @@
-//! The rivals of the search on arms of known truth: a comparison with broken rivals would be
-//! worthless.
+//! Tests of the algorithms that the search is compared with, on arms whose true costs are known.
 
 use pinwise_stats::normal;
 use rand::{RngExt, SeedableRng};
@@ -16,15 +15,16 @@ const GOAL: Goal = Goal {
 };
 const TRIALS: u64 = 60;
 
-/// Arms of known truth under normal noise.
-struct Normal {
+/// Arms with known true costs and normal noise.
+struct NormalArms {
     truths: Vec<f64>,
     noise: f64,
     chance: ChaCha8Rng,
+    /// Runs of each arm so far.
     runs: Vec<usize>,
 }
 
-impl Arms for Normal {
+impl Arms for NormalArms {
     fn count(&self) -> usize {
         self.truths.len()
     }
@@ -36,13 +36,13 @@ impl Arms for Normal {
     }
 }
 
-/// Twenty arms that spread by 25 %.
-fn arms(noise: f64, seed: u64) -> Normal {
+/// Twenty arms whose true costs have a standard deviation of 25 %.
+fn draw_arms(noise: f64, seed: u64) -> NormalArms {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let truths: Vec<f64> = (0..20)
         .map(|_| 0.25 * normal::upper_quantile(chance.random_range(1e-6..1.0 - 1e-6)))
         .collect();
-    Normal {
+    NormalArms {
         runs: vec![0; truths.len()],
         truths,
         noise,
@@ -50,16 +50,16 @@ fn arms(noise: f64, seed: u64) -> Normal {
     }
 }
 
-fn regret(arms: &Normal, best: usize) -> f64 {
-    let least = arms.truths.iter().copied().fold(f64::INFINITY, f64::min);
-    arms.truths[best] - least
+fn regret(arms: &NormalArms, best: usize) -> f64 {
+    let lowest = arms.truths.iter().copied().fold(f64::INFINITY, f64::min);
+    arms.truths[best] - lowest
 }
 
-/// Regrets, lowest first, and the median of runs.
-fn run_trials(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice) -> (Vec<f64>, usize) {
+/// Regrets, lowest first, and the median number of runs.
+fn run_trials(rival: impl Fn(&mut NormalArms, &mut ChaCha8Rng) -> Choice) -> (Vec<f64>, usize) {
     let mut results: Vec<(f64, usize)> = (0..TRIALS)
         .map(|seed| {
-            let mut arms = arms(0.03, seed);
+            let mut arms = draw_arms(0.03, seed);
             let mut chance = ChaCha8Rng::seed_from_u64(seed + 1_000);
             let choice = rival(&mut arms, &mut chance);
             assert_eq!(choice.runs, arms.runs.iter().sum::<usize>());
@@ -73,36 +73,37 @@ fn run_trials(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice) -> (Vec<f6
     (regrets, runs)
 }
 
+/// Checks that 95 % of regrets are at most this; returns the median number of runs.
 #[track_caller]
-fn check(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice, most: f64) -> usize {
+fn check_regret(rival: impl Fn(&mut NormalArms, &mut ChaCha8Rng) -> Choice, max: f64) -> usize {
     let (regrets, runs) = run_trials(rival);
     let high = regrets[regrets.len() * 95 / 100];
-    assert!(high <= most, "95 % of regrets lie below {high}");
+    assert!(high <= max, "95 % of regrets lie below {high}");
     runs
 }
 
 #[test]
 fn five_runs_of_every_arm_find_a_good_one() {
-    let runs = check(|arms, chance| exhaustive(arms, 5, chance), 0.03);
+    let runs = check_regret(|arms, chance| exhaustive(arms, 5, chance), 0.03);
     assert_eq!(runs, 100);
 }
 
 #[test]
-fn early_stopping_takes_fewer_runs_than_everything() {
-    let runs = check(|arms, chance| racing(arms, GOAL, chance), 0.03);
+fn racing_takes_fewer_runs_than_exhaustive_search() {
+    let runs = check_regret(|arms, chance| racing(arms, GOAL, chance), 0.03);
     assert!((60..100).contains(&runs), "{runs}");
 }
 
 #[test]
-fn thompson_sampling_keeps_its_promise() {
-    let runs = check(|arms, chance| thompson(arms, GOAL, chance), 0.015);
+fn thompson_sampling_has_low_regret_in_few_runs() {
+    let runs = check_regret(|arms, chance| thompson(arms, GOAL, chance), 0.015);
     assert!((20..60).contains(&runs), "{runs}");
 }
 
 #[test]
-fn halving_finds_the_best() {
-    let runs = check(successive_halving, 0.03);
-    // 19, 10 and 5 arms with the first, two blocks each; then three.
+fn halving_finds_a_good_arm() {
+    let runs = check_regret(successive_halving, 0.03);
+    // Two blocks each of 19, 10 and 5 arms and the default, then eight of three arms and it.
     assert_eq!(runs, 2 * (20 + 11 + 6) + 8 * 4);
 }
 
@@ -124,8 +125,8 @@ fn random_search_gets_better_with_runs() {
 }
 
 #[test]
-fn equal_arms_end_all_rivals() {
-    let flat = || Normal {
+fn all_rivals_end_with_equal_arms_and_with_one() {
+    let flat = || NormalArms {
         truths: vec![0.0; 8],
         noise: 0.03,
         chance: ChaCha8Rng::seed_from_u64(1),
@@ -147,12 +148,15 @@ fn equal_arms_end_all_rivals() {
 }
 
 #[test]
-fn nothing_is_noticed_of_noiseless_arms_but_the_truth() {
+fn without_noise_all_rivals_find_the_best_arm() {
     for seed in 0..10 {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let best = exhaustive(&mut arms(0.0, seed), 1, &mut chance).best;
-        assert_eq!(racing(&mut arms(0.0, seed), GOAL, &mut chance).best, best);
-        let choice = successive_halving(&mut arms(0.0, seed), &mut chance);
+        let best = exhaustive(&mut draw_arms(0.0, seed), 1, &mut chance).best;
+        assert_eq!(
+            racing(&mut draw_arms(0.0, seed), GOAL, &mut chance).best,
+            best
+        );
+        let choice = successive_halving(&mut draw_arms(0.0, seed), &mut chance);
         assert_eq!(choice.best, best);
     }
 }

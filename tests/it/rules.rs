@@ -1,11 +1,12 @@
-//! Rules on real processes: placed when they begin, left alone if somebody else placed them,
-//! restored however pinwise ends.
+//! Rules for real processes, which are placed when they start, left alone if somebody else placed
+//! them, and restored however pinwise ends.
 //!
-//! Every test has a program of its own, a copy of `sleep`, that no other rule
-//! concerns.
+//! The rules of each test match its own copy of `sleep`, and no other process.
 
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -13,32 +14,24 @@ use pinwise_machine::linux::LinuxProcesses;
 use pinwise_machine::processes::Processes;
 
 use crate::support::{
-    copy_program, cpus_of, has_program, pinwise, root, run, skipped, stat_field, status_line, texts,
+    Running, copy_program, decode_output, has_program, pinwise, read_allowed_cpus, read_stat_field,
+    read_status_line, report_skip, root, run, run_for_json, send_signal,
 };
 
-/// Processes that are ended with the test.
+/// A folder, the processes that a test started, and `apply rules` that places them.
 struct Stage {
     folder: tempfile::TempDir,
-    children: Vec<Child>,
-    rules: Option<Child>,
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        for child in self.children.iter_mut().chain(&mut self.rules) {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+    children: Vec<Running>,
+    rules: Option<Running>,
 }
 
 impl Stage {
-    /// `None` if there is nothing to choose, or if every process started here is confined already.
+    /// `None`, with the reason, if there is only one CPU, or if this test is confined already.
     fn new() -> Option<Self> {
         let own = i32::try_from(std::process::id()).unwrap();
         let default = LinuxProcesses::open().default_mask(own).unwrap();
-        if default.len() < 2 || !default.contains(0) || all() != default.to_string() {
-            skipped("this needs CPU 0, another one, and no affinity mask");
+        if default.len() < 2 || !default.contains(0) || read_own_cpus() != default.to_string() {
+            report_skip("this needs CPU 0, another one, and no affinity mask");
             return None;
         }
         let stage = Self {
@@ -59,11 +52,8 @@ impl Stage {
     }
 
     fn add_program(&self, name: &str) {
-        let found = ["/usr/bin/sleep", "/bin/sleep"];
-        let sleep = found
-            .iter()
-            .find(|path| std::path::Path::new(path).exists());
-        copy_program(sleep.unwrap(), &self.path(name));
+        let mut paths = ["/usr/bin/sleep", "/bin/sleep"].map(Path::new).into_iter();
+        copy_program(paths.find(|path| path.exists()).unwrap(), &self.path(name));
     }
 
     /// Writes a rule for the program.
@@ -86,56 +76,65 @@ impl Stage {
         let file = |name: &str| std::fs::File::create(self.path(name)).unwrap();
         let mut command = self.command(arguments);
         command.stdout(file("out")).stderr(file("err"));
-        self.rules = Some(command.spawn().unwrap());
+        self.rules = Some(Running(command.spawn().unwrap()));
         self.wait_until("in force", |stage| stage.read("err").contains("in force"));
     }
 
-    /// Sends the rules a signal.
+    /// Sends a signal to `apply rules`.
     fn signal(&self, signal: &str) {
-        crate::support::signal(self.rules.as_ref().unwrap().id(), signal);
+        send_signal(self.rules.as_ref().unwrap().0.id(), signal);
     }
 
-    /// Sends a signal that ends the rules; how they ended.
+    /// Sends a signal that ends `apply rules`; returns how it ended.
     fn end(&mut self, signal: &str) -> std::process::ExitStatus {
         self.signal(signal);
-        self.rules.take().unwrap().wait().unwrap()
+        self.rules.take().unwrap().0.wait().unwrap()
     }
 
-    /// Starts the program.
-    fn nap(&mut self) -> u32 {
+    /// Starts the program; returns its pid.
+    fn start_napper(&mut self) -> u32 {
         let child = Command::new(self.path("napper")).arg("600").spawn();
         self.keep(child.unwrap())
     }
 
-    fn keep(&mut self, child: Child) -> u32 {
-        let process = child.id();
-        self.children.push(child);
+    /// Starts the program and the rules that place it on CPU 0; returns its pid once it is there.
+    #[track_caller]
+    fn start_placed(&mut self) -> u32 {
+        self.write_rule("place = \"cpu:0\"");
+        let process = self.start_napper();
+        self.start(&[]);
+        self.wait_until_on(process, "0");
         process
     }
 
+    /// Keeps a process until the end of the test; returns its pid.
+    fn keep(&mut self, child: Child) -> u32 {
+        let process = child.id();
+        self.children.push(Running(child));
+        process
+    }
+
+    /// Waits until a condition holds; panics with the output of `apply rules` if it never does.
     #[track_caller]
-    fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    fn wait_until(&self, event: &str, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..2000 {
             if is_so(self) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!(
-            "{what} did not come: {} {}",
-            self.read("out"),
-            self.read("err")
-        );
+        panic!("not {event}: {} {}", self.read("out"), self.read("err"));
     }
 
+    /// Waits until a process may use exactly these CPUs.
     #[track_caller]
     fn wait_until_on(&self, process: u32, cpus: &str) {
         self.wait_until(&format!("{process} on {cpus}"), |_| {
-            cpus_of(process) == cpus
+            read_allowed_cpus(process) == cpus
         });
     }
 
-    fn log(&self) -> Vec<serde_json::Value> {
+    fn read_log(&self) -> Vec<serde_json::Value> {
         let log = self.read("log");
         log.lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -143,26 +142,26 @@ impl Stage {
     }
 }
 
-fn all() -> String {
-    cpus_of(std::process::id())
+fn read_own_cpus() -> String {
+    read_allowed_cpus(std::process::id())
 }
 
 #[test]
-fn processes_are_placed_when_they_begin_and_given_back() {
+fn processes_are_placed_when_they_start_and_restored() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let before = stage.nap();
-    stage.start(&[]);
-    stage.wait_until_on(before, "0");
-    let after = stage.nap();
+    let before = stage.start_placed();
+    let after = stage.start_napper();
     stage.wait_until_on(after, "0");
     assert!(stage.read("state").contains(&format!("held {after} ")));
     assert!(stage.end("TERM").success());
-    assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
+    assert_eq!(
+        (read_allowed_cpus(before), read_allowed_cpus(after)),
+        (read_own_cpus(), read_own_cpus())
+    );
     assert!(!stage.path("state").exists());
-    let log = stage.log();
+    let log = stage.read_log();
     let kinds: Vec<_> = log
         .iter()
         .map(|line| line["change"].as_str().unwrap())
@@ -177,35 +176,34 @@ fn processes_are_placed_when_they_begin_and_given_back() {
 }
 
 #[test]
-fn killed_rules_give_everything_back() {
+fn killed_rules_restore_everything() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    // Who may not lower nice values again may not raise them, and whose nice
-    // value was set, as everybody's who is started here, keeps it.
+    // Without the right to lower nice values pinwise does not raise them, and it leaves processes
+    // alone that have one, as all that this test starts may have.
     let own = std::process::id();
-    let may_be_niced = status_line(own, "Uid:").starts_with('0') && nice_of(own) == "0";
+    let may_be_niced = read_status_line(own, "Uid:").starts_with('0') && read_nice(own) == "0";
     if !may_be_niced {
-        let why = "without the nice value: this needs root and nice 0";
-        skipped(why);
+        report_skip("without the nice value: this needs root and nice 0");
     }
     let nice = if may_be_niced { "\nnice = 7" } else { "" };
     stage.write_rule(&format!("place = \"cpu:0\"{nice}"));
-    let process = stage.nap();
+    let process = stage.start_napper();
     stage.start(&[]);
     stage.wait_until_on(process, "0");
     if may_be_niced {
-        stage.wait_until("nice 7", |_| nice_of(process) == "7");
+        stage.wait_until("nice 7", |_| read_nice(process) == "7");
     }
     assert_eq!(stage.end("KILL").signal(), Some(9));
-    stage.wait_until_on(process, &all());
-    stage.wait_until("its nice value", |_| nice_of(process) == nice_of(own));
+    stage.wait_until_on(process, &read_own_cpus());
+    stage.wait_until("its nice value", |_| read_nice(process) == read_nice(own));
     stage.wait_until("the end of the journal", |stage| {
         !stage.path("state").exists()
     });
 }
 
-/// Removes what rules wrote down, as the end of a session does.
+/// Removes the journal of `apply rules`, as the end of a session does.
 fn remove_journal(stage: &Stage) {
     for name in ["state", "state.lock"] {
         std::fs::remove_file(stage.path(name)).unwrap();
@@ -213,42 +211,39 @@ fn remove_journal(stage: &Stage) {
 }
 
 #[test]
-fn killed_rules_give_everything_back_without_their_journal() {
+fn killed_rules_restore_everything_without_their_journal() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let process = stage.nap();
-    stage.start(&[]);
-    stage.wait_until_on(process, "0");
+    let process = stage.start_placed();
     remove_journal(&stage);
     assert_eq!(stage.end("KILL").signal(), Some(9));
-    stage.wait_until_on(process, &all());
+    stage.wait_until_on(process, &read_own_cpus());
 }
 
 #[test]
-fn a_removed_journal_of_rules_is_written_anew() {
+fn a_removed_journal_of_rules_is_written_again() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let before = stage.nap();
-    stage.start(&[]);
-    stage.wait_until_on(before, "0");
+    let before = stage.start_placed();
     remove_journal(&stage);
-    let after = stage.nap();
+    let after = stage.start_napper();
     stage.wait_until_on(after, "0");
     let state = stage.read("state");
     for process in [before, after] {
         assert!(state.contains(&format!("held {process} ")), "{state}");
     }
     assert!(stage.end("TERM").success());
-    assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
+    assert_eq!(
+        (read_allowed_cpus(before), read_allowed_cpus(after)),
+        (read_own_cpus(), read_own_cpus())
+    );
     assert!(!stage.path("state").exists());
 }
 
-fn nice_of(process: u32) -> String {
-    stat_field(process, 19)
+fn read_nice(process: u32) -> String {
+    read_stat_field(process, 19)
 }
 
 #[test]
@@ -257,17 +252,17 @@ fn a_dry_run_of_rules_changes_nothing() {
         return;
     };
     stage.write_rule("place = \"cpu:0\"");
-    let process = stage.nap();
+    let process = stage.start_napper();
     let output = stage.command(&["--dry-run", "--once"]).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(
         out.contains(&format!("would place napper ({process}) by 'naps'")),
         "{out}"
     );
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), read_own_cpus());
     assert!(!stage.path("state").exists());
-    assert_eq!(stage.log()[0]["dry_run"], true);
+    assert_eq!(stage.read_log()[0]["dry_run"], true);
 }
 
 #[test]
@@ -276,7 +271,11 @@ fn a_process_placed_by_others_stays() {
         return;
     };
     stage.write_rule("place = \"cpu:0\"");
-    let last = all().rsplit([',', '-']).next().unwrap().to_owned();
+    let last = read_own_cpus()
+        .rsplit([',', '-'])
+        .next()
+        .unwrap()
+        .to_owned();
     let mut command = pinwise(&stage.path("store.db"));
     command.args(["run", "--place", &format!("cpu:{last}"), "--"]);
     let child = command
@@ -287,46 +286,53 @@ fn a_process_placed_by_others_stays() {
     let process = stage.keep(child);
     stage.wait_until_on(process, &last);
     stage.start(&[]);
-    let placed = stage.nap();
+    let placed = stage.start_napper();
     stage.wait_until_on(placed, "0");
-    assert_eq!(cpus_of(process), last);
-    // The two processes may be found in either order.
+    assert_eq!(read_allowed_cpus(process), last);
+    // pinwise may see the two processes in either order.
     stage.wait_until("a refusal", |stage| {
         stage.read("log").contains("\"refused\"")
     });
     assert!(stage.end("INT").success());
-    let log = stage.log();
+    let log = stage.read_log();
     let is_refusal =
         |event: &&serde_json::Value| event["change"] == "refused" && event["process"] == process;
     assert_eq!(log.iter().filter(is_refusal).count(), 1, "{log:?}");
-    assert_eq!((cpus_of(process), cpus_of(placed)), (last, all()));
+    assert_eq!(
+        (read_allowed_cpus(process), read_allowed_cpus(placed)),
+        (last, read_own_cpus())
+    );
 }
 
 #[test]
-fn a_new_start_of_rules_knows_its_own() {
+fn restarted_rules_take_over_their_processes() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.write_rule("place = \"cpu:0\"");
-    let process = stage.nap();
+    let process = stage.start_napper();
     let output = stage.command(&["--once"]).output().unwrap();
-    assert!(output.status.success(), "{}", texts(&output).1);
-    assert_eq!(cpus_of(process), "0");
+    assert!(output.status.success(), "{}", decode_output(&output).1);
+    assert_eq!(read_allowed_cpus(process), "0");
     // Without the journal this mask would look like another user's.
-    let last = all().rsplit([',', '-']).next().unwrap().to_owned();
+    let last = read_own_cpus()
+        .rsplit([',', '-'])
+        .next()
+        .unwrap()
+        .to_owned();
     stage.write_rule(&format!("place = \"cpu:{last}\""));
     stage.start(&[]);
     stage.wait_until_on(process, &last);
-    // One at a time writes a journal.
+    // Only one process may write a journal.
     let second = stage.command(&["--once"]).output().unwrap();
     assert_eq!(second.status.code(), Some(2));
     assert!(
-        texts(&second)
+        decode_output(&second)
             .1
             .contains("another pinwise apply rules uses it")
     );
     assert!(stage.end("TERM").success());
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), read_own_cpus());
 }
 
 #[test]
@@ -334,10 +340,7 @@ fn a_signal_reads_the_rules_again() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
-    stage.write_rule("place = \"cpu:0\"");
-    let process = stage.nap();
-    stage.start(&[]);
-    stage.wait_until_on(process, "0");
+    let process = stage.start_placed();
     stage.write_rule("place = \"cpu:99999\"");
     stage.signal("HUP");
     stage.wait_until("a warning", |stage| {
@@ -348,10 +351,10 @@ fn a_signal_reads_the_rules_again() {
         "{}",
         stage.read("err")
     );
-    assert_eq!(cpus_of(process), "0");
+    assert_eq!(read_allowed_cpus(process), "0");
     stage.write_rule("place = \"os-default\"");
     stage.signal("HUP");
-    stage.wait_until_on(process, &all());
+    stage.wait_until_on(process, &read_own_cpus());
     assert!(stage.end("TERM").success());
 }
 
@@ -367,15 +370,14 @@ fn polling_places_new_processes_too() {
             .read("err")
             .contains("Polling for new processes every 20ms")
     );
-    let process = stage.nap();
+    let process = stage.start_napper();
     stage.wait_until_on(process, "0");
     assert!(stage.end("TERM").success());
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), read_own_cpus());
 }
 
 #[test]
-fn changes_for_a_program_end_with_it() {
-    use std::io::Write;
+fn changes_for_a_program_end_if_the_process_executes_another() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
@@ -391,18 +393,17 @@ fn changes_for_a_program_end_with_it() {
         .read("err")
         .contains("Polling for new processes every")
     {
-        return skipped("the kernel reports no new programs here");
+        return report_skip("the kernel reports no new programs here");
     }
     stage.wait_until_on(process, "0");
     writeln!(input).unwrap();
-    stage.wait_until_on(process, &all());
-    assert_eq!(stage.log()[1]["why"], "it runs another program now");
+    stage.wait_until_on(process, &read_own_cpus());
+    assert_eq!(stage.read_log()[1]["why"], "it runs another program now");
     assert!(stage.end("TERM").success());
 }
 
 #[test]
-fn rules_that_others_could_use_are_reported() {
-    use std::os::unix::fs::PermissionsExt;
+fn rules_that_others_could_exploit_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (inside, file) = (folder.path().join("bin"), folder.path().join("rules.toml"));
     std::fs::create_dir(&inside).unwrap();
@@ -412,18 +413,18 @@ fn rules_that_others_could_use_are_reported() {
         inside.display()
     );
     std::fs::write(&file, text).unwrap();
-    let mode = |path, mode| {
+    let set_mode = |path, mode| {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     };
     let shown = file.display().to_string();
-    let warnings = || {
+    let check = || {
         let output = run(&["apply", "rules", "check", &shown]);
         assert!(output.status.success(), "{output:?}");
-        texts(&output).1
+        decode_output(&output).1
     };
-    mode(&inside, 0o755);
-    mode(&file, 0o644);
-    let message = warnings();
+    set_mode(&inside, 0o755);
+    set_mode(&file, 0o644);
+    let message = check();
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines.len(), 2, "{message}");
     assert!(
@@ -434,9 +435,9 @@ fn rules_that_others_could_use_are_reported() {
         lines[1].contains(":6:8: rule 'b': executable = \"db\""),
         "{message}"
     );
-    mode(&inside, 0o777);
-    mode(&file, 0o666);
-    let message = warnings();
+    set_mode(&inside, 0o777);
+    set_mode(&file, 0o666);
+    let message = check();
     assert_eq!(message.lines().count(), 4, "{message}");
     let others = "may be written to by others";
     for (place, path) in [("1:1: these rules", &file), ("2:8: rule 'a'", &inside)] {
@@ -449,7 +450,7 @@ fn rules_that_others_could_use_are_reported() {
 }
 
 #[test]
-fn hostile_names_stay_in_their_line() {
+fn hostile_names_are_escaped() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
@@ -466,47 +467,47 @@ fn hostile_names_stay_in_their_line() {
         out.contains("a) R 1\\n\\u{1b}[2J") && out.lines().count() == 1,
         "{out:?}"
     );
-    assert_eq!(stage.log()[0]["name"], name);
+    assert_eq!(stage.read_log()[0]["name"], name);
     assert!(stage.end("TERM").success());
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), read_own_cpus());
 }
 
 #[test]
-fn rules_are_checked() {
+fn check_shows_rules_and_their_processes() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.write_rule("place = \"cpu:0\"\nnice = 3");
-    let process = stage.nap();
+    let process = stage.start_napper();
     let file = stage.path("rules.toml").display().to_string();
-    let record = crate::support::json(&["apply", "rules", "check", &file, "--format", "json"]);
+    let record = run_for_json(&["apply", "rules", "check", &file, "--format", "json"]);
     let rule = &record["rules"][0];
     assert_eq!((&rule["cpus"], &rule["nice"]), (&"0".into(), &3.into()));
     assert_eq!(rule["processes"][0]["process"], process);
-    let (out, _) = texts(&run(&["apply", "rules", "check", &file]));
+    let (out, _) = decode_output(&run(&["apply", "rules", "check", &file]));
     assert!(out.contains("then  cpu:0 (CPUs 0), nice 3"), "{out}");
     assert!(
-        out.contains(&format!("napper ({process}, on {})", all())),
+        out.contains(&format!("napper ({process}, on {})", read_own_cpus())),
         "{out}"
     );
 }
 
 #[test]
-fn nothing_is_changed_without_a_journal() {
+fn nothing_is_changed_if_the_journal_cannot_be_written() {
     let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.write_rule("place = \"cpu:0\"");
-    let process = stage.nap();
+    let process = stage.start_napper();
     std::fs::write(stage.path("state"), "some notes\n").unwrap();
     let output = stage.command(&["--once"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        texts(&output).1.contains("not a journal of rules"),
+        decode_output(&output).1.contains("not a journal of rules"),
         "{output:?}"
     );
     assert_eq!(stage.read("state"), "some notes\n");
-    assert_eq!(cpus_of(process), all());
+    assert_eq!(read_allowed_cpus(process), read_own_cpus());
 }
 
 #[test]
@@ -517,7 +518,7 @@ fn systemd_accepts_the_unit() {
     let file = inside.join("rules.toml");
     std::fs::write(&file, "[[rule]]\nname = 'a'\nexecutable = 'x'\nnice = 1\n").unwrap();
     let output = run(&["apply", "rules", "unit", file.to_str().unwrap()]);
-    let (unit, err) = texts(&output);
+    let (unit, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let line = unit
         .lines()
@@ -525,12 +526,12 @@ fn systemd_accepts_the_unit() {
         .unwrap();
     assert!(line.ends_with("/a $$b %%n/rules.toml\""), "{line}");
     assert!(unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
-    // Its end removes the folder, which is not the one of other journals.
+    // systemd removes this folder with the unit: it must not be that of other journals.
     assert!(unit.contains("\nRuntimeDirectory=pinwise-rules\n"));
-    let wanted = "CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE";
-    assert!(unit.contains(wanted));
+    let expected = "CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE";
+    assert!(unit.contains(expected));
     if !has_program("systemd-analyze") {
-        return skipped("no systemd-analyze");
+        return report_skip("no systemd-analyze");
     }
     let path = folder.path().join("pinwise-rules.service");
     std::fs::write(&path, &unit).unwrap();
@@ -540,15 +541,12 @@ fn systemd_accepts_the_unit() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let (_, message) = texts(&verified);
-    let is_about_it = |line: &&str| line.contains("pinwise-rules.service");
-    let about: Vec<&str> = message.lines().filter(is_about_it).collect();
-    assert!(about.is_empty(), "{about:?}");
+    let (_, message) = decode_output(&verified);
+    assert!(!message.contains("pinwise-rules.service"), "{message}");
 }
 
-/// What `docs/rules.md` shows can be read.
 #[test]
-fn the_rules_of_the_document_are_rules() {
+fn the_rules_of_the_document_can_be_parsed() {
     let text = std::fs::read_to_string(root().join("docs/rules.md")).unwrap();
     let mut seen = 0;
     for block in text.split("\n```toml\n").skip(1) {

@@ -1,5 +1,4 @@
-//! `search` and `predict` as their users meet them: what is refused, what is
-//! stored, shown, exported and gone on with.
+//! The commands `search` and `predict`: refusals, stored records, text, exports, and resuming.
 
 mod simulated;
 mod stored;
@@ -9,12 +8,12 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
-use crate::support::{pinwise, texts};
+use crate::support::{decode_output, pinwise};
 
-/// A machine without a file.
+/// A machine that needs no file.
 const MACHINE: &str = "sim:package:1 l3:2 core:2 pu:2";
 
-/// A folder with a store of its own.
+/// A folder with a store, in which pinwise runs.
 struct Stage {
     folder: TempDir,
 }
@@ -42,26 +41,26 @@ impl Stage {
         self.command(line).output().unwrap()
     }
 
-    /// What a line that must succeed prints.
+    /// Standard output of a line that must succeed.
     #[track_caller]
-    fn print(&self, line: &str) -> String {
+    fn run_for_text(&self, line: &str) -> String {
         let output = self.run(line);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{line}: {err}");
         out
     }
 
     #[track_caller]
-    fn json(&self, line: &str) -> serde_json::Value {
-        let out = self.print(&format!("--format json {line}"));
+    fn run_for_json(&self, line: &str) -> serde_json::Value {
+        let out = self.run_for_text(&format!("--format json {line}"));
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{line}: {error}: {out}"))
     }
 
-    /// Runs a line that must be refused in one line that holds these words.
+    /// Checks that a line is refused with one error that contains these words.
     #[track_caller]
-    fn refuse(&self, line: &str, words: &[&str]) {
+    fn check_refusal(&self, line: &str, words: &[&str]) {
         let output = self.run(line);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{line}: {out}{err}");
         assert_eq!(out, "", "{line}");
         let errors: Vec<&str> = err.lines().filter(|l| l.starts_with("error: ")).collect();
@@ -76,7 +75,7 @@ impl Stage {
 #[test]
 fn a_search_of_one_cpu_allows_one_thread() {
     let line = "search --machine 'sim:core:1 pu:1' --threads 2 -- prog";
-    Stage::new().refuse(line, &["--threads 2", "only 1 CPU is allowed"]);
+    Stage::new().check_refusal(line, &["--threads 2", "only 1 CPU is allowed"]);
 }
 
 #[test]
@@ -102,29 +101,24 @@ fn a_resumed_search_takes_its_options_from_the_record() {
         "prog",
     ] {
         let name = option.split([' ', '=']).next().unwrap();
-        let word = if name.starts_with("--") && name != "--" {
-            name
-        } else {
-            "a command"
-        };
-        stage.refuse(
-            &format!("search --resume last {option}"),
-            &["--resume", word],
-        );
+        let is_option = name.starts_with("--") && name != "--";
+        let word = if is_option { name } else { "a command" };
+        let line = format!("search --resume last {option}");
+        stage.check_refusal(&line, &["--resume", word]);
     }
-    stage.refuse("search --resume last", &["the store is empty"]);
-    stage.refuse("search --resume last --store none", &["--store none"]);
+    stage.check_refusal("search --resume last", &["the store is empty"]);
+    stage.check_refusal("search --resume last --store none", &["--store none"]);
 }
 
 #[test]
 fn a_failed_search_reports_its_error() {
     let stage = Stage::new();
-    // The first arm fails, which has all CPUs: without it there is nothing to compare with.
+    // The first arm fails, which has all CPUs: without it nothing can be compared.
     let script = "! grep -q allowed_list:.*[-,] /proc/self/status || \
         { echo >> runs; test $(wc -l < runs) -lt 4 || exit 3; }; sleep 0.01";
     let line = format!("search --threads 1 --budget 20s -- sh -c '{script}'");
-    stage.refuse(&line, &["failed with exit status 3"]);
-    let list = stage.print("record list");
+    stage.check_refusal(&line, &["failed with exit status 3"]);
+    let list = stage.run_for_text("record list");
     assert!(list.contains("Ended with an error: os-default: "), "{list}");
     assert!(!list.contains("cut off"), "{list}");
 }

@@ -1,6 +1,5 @@
-//! Worlds that the search's own benchmark does not draw, used by the tests here
-//! and by `lab`: a scheduler whose runs vary far more than those of
-//! bound threads, and shapes with a second basin at the far end.
+//! Simulated machines for tests of the search, also used by `lab`: a scheduler whose runs vary far
+//! more than those of bound threads, and shapes with a second optimum at the far end.
 
 use pinwise_machine::Output;
 use pinwise_placement::space::Space;
@@ -17,7 +16,7 @@ use crate::support::root;
 /// Two packages of eight caches of eight cores of two CPUs.
 pub(crate) const SERVER: &str = "package:2 l3:8(size=32MB) core:8 pu:2";
 
-/// Recorded noises.
+/// Names of recorded noises in `tests/data/series`.
 pub(crate) const SERIES: [&str; 6] = [
     "aa_bg",
     "aa_cpu1",
@@ -47,8 +46,8 @@ pub(crate) fn varied_demands(seed: u64) -> (usize, String) {
     (24, text)
 }
 
-/// Costs fall towards one end of the shapes, but the opposite end is best. If `seed / 4` is even,
-/// that is the most compact shape, else the most spread.
+/// A world in which costs fall towards one end of the shapes, but the opposite end is best. If
+/// `seed / 4` is even, that is the most compact shape, else the most spread.
 pub(crate) fn two_basins(seed: u64) -> (usize, String) {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let (topology, threads) = match seed % 4 {
@@ -84,7 +83,7 @@ pub(crate) fn two_basins(seed: u64) -> (usize, String) {
     (threads, text)
 }
 
-/// A search with the options that the command has.
+/// The plan of a search with the default options of the command.
 pub(crate) fn plan(threads: usize, seed: u64) -> SearchPlan {
     SearchPlan {
         workload: Workload::new(Command::from_line("sim-workload").expect("a command")),
@@ -124,7 +123,8 @@ pub(crate) fn regret(record: &SearchRecord) -> f64 {
     record.true_regret.or(led).unwrap_or(f64::INFINITY)
 }
 
-/// Is the claim wrong that a smaller arm than the best is nearly as good? `None` without a claim.
+/// Whether the claim is wrong that a smaller arm than the best is nearly as good; `None` without a
+/// claim.
 pub(crate) fn is_smaller_claim_wrong(record: &SearchRecord) -> Option<bool> {
     let least = record.least.as_ref()?;
     let best = record.best.as_ref().filter(|best| **best != least.arm)?;

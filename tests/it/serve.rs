@@ -1,5 +1,5 @@
-//! `pinwise serve`: what it answers, to whom, and what it reports of records that
-//! grow, over a real connection and without a library for it.
+//! `pinwise serve`: what it answers, to whom, and what it reports of records that grow. The
+//! requests are written byte by byte, without an HTTP library.
 
 mod live;
 mod refused;
@@ -12,9 +12,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, texts};
+use crate::support::{decode_output, pinwise, send_signal, split_words, wait_until};
 
-/// A page that does nothing, in the form that the site takes.
+/// A page without scripts that has what the site requires of one.
 const PAGE: &str = r#"<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; connect-src 'self'">
@@ -53,25 +53,14 @@ impl Place {
         self.pinwise(arguments).output().unwrap()
     }
 
-    /// Compares on a simulated machine; the record's id.
+    /// Compares on a simulated machine; returns the id of the record.
     fn compare(&self, more: &[&str]) -> String {
-        let arguments = [
-            "--machine",
-            "sim:core:4 pu:2",
-            "--format",
-            "json",
-            "compare",
-            "--seed",
-            "1",
-            "--max-runs",
-            "8",
-            "--place",
-            "os-default",
-            "--place",
-            "cpu:0",
-        ];
-        let output = self.run(&[&arguments, more, &["--", "prog"]].concat());
-        let (out, err) = texts(&output);
+        let machine = ["--machine", "sim:core:4 pu:2"];
+        let options = split_words(
+            "--format json compare --seed 1 --max-runs 8 --place os-default --place cpu:0",
+        );
+        let output = self.run(&[&machine, &options[..], more, &["--", "prog"]].concat());
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{err}");
         let record: Value = serde_json::from_str(&out).unwrap();
         record["id"].as_str().unwrap().to_owned()
@@ -81,14 +70,14 @@ impl Place {
         Serving::start(&mut self.pinwise(&["serve"]))
     }
 
-    /// Changes the store behind everybody's back.
+    /// Changes the store directly, as a damage or a newer version would.
     fn execute_sql(&self, statement: &str) {
         let store = rusqlite::Connection::open(self.store()).unwrap();
         store.execute_batch(statement).unwrap();
     }
 }
 
-/// A site that runs, until this goes.
+/// A running site, which is killed when this is dropped.
 struct Serving {
     child: Child,
     port: u16,
@@ -106,8 +95,8 @@ impl Serving {
         let mut line = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut line).unwrap();
-        let Some((port, home)) = address(line.trim_end()) else {
-            let (_, err) = texts(&child.wait_with_output().unwrap());
+        let Some((port, home)) = parse_address(line.trim_end()) else {
+            let (_, err) = decode_output(&child.wait_with_output().unwrap());
             panic!("no address: {line}{err}");
         };
         Self { child, port, home }
@@ -115,7 +104,7 @@ impl Serving {
 
     fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
-        // What is refused early need not be read to its end.
+        // A request that is refused early need not be read to its end.
         let _ = stream.write_all(request.as_bytes());
         stream
     }
@@ -136,26 +125,24 @@ impl Serving {
         self.ask("GET", &format!("{}{path}", self.home), &[])
     }
 
-    fn json(&self, path: &str) -> Value {
+    fn get_json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{}", answer.body);
         assert_eq!(answer.header("content-type"), "application/json");
         serde_json::from_str(&answer.body).unwrap()
     }
 
-    /// Error and hint of what is not available.
-    fn problem(&self, path: &str) -> (u16, String) {
+    /// Status and error message of a request that fails; it must have a hint.
+    fn get_error(&self, path: &str) -> (u16, String) {
         let answer = self.get(path);
         let message: Value = serde_json::from_str(&answer.body).unwrap();
         assert!(!message["hint"].as_str().unwrap().is_empty());
         (answer.status, message["error"].as_str().unwrap().to_owned())
     }
 
-    /// Sends a signal and waits; the exit status and standard error.
+    /// Sends a signal and waits; returns the exit status and standard error.
     fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-        assert!(sent.success());
+        send_signal(self.child.id(), signal);
         let mut message = String::new();
         let mut err = self.child.stderr.take().unwrap();
         err.read_to_string(&mut message).unwrap();
@@ -171,7 +158,7 @@ impl Drop for Serving {
 }
 
 /// Port and path of `http://127.0.0.1:PORT/SECRET/`.
-fn address(line: &str) -> Option<(u16, String)> {
+fn parse_address(line: &str) -> Option<(u16, String)> {
     let (port, home) = line.strip_prefix("http://127.0.0.1:")?.split_once('/')?;
     Some((port.parse().ok()?, format!("/{home}")))
 }
@@ -186,7 +173,7 @@ struct Answer {
 impl Answer {
     fn read(mut stream: TcpStream) -> Self {
         let mut text = Vec::new();
-        // A refusal may be followed by a reset; what came before it counts.
+        // After a refusal the connection may be reset; the answer came before that.
         let _ = stream.read_to_end(&mut text);
         let text = String::from_utf8(text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
@@ -226,7 +213,7 @@ impl Answer {
 }
 
 #[test]
-fn page_list_and_records_are_answered() {
+fn page_list_and_records_are_served() {
     let place = Place::new();
     let ids = [place.compare(&[]), place.compare(&["--tag", "night"])];
     let site = place.serve();
@@ -241,7 +228,7 @@ fn page_list_and_records_are_answered() {
     let head = site.ask("HEAD", &site.home, &[]);
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 
-    let listing = site.json("api/records");
+    let listing = site.get_json("api/records");
     assert_eq!(listing["total"], 2);
     let newest = &listing["records"][0];
     assert_eq!(newest["id"], ids[1].as_str());
@@ -251,7 +238,7 @@ fn page_list_and_records_are_answered() {
     );
     assert!(newest["figures"][0]["value"].is_number(), "{newest}");
     assert_eq!(listing["tags"][0], "night");
-    let narrowed = site.json("api/records?tag=night&limit=9");
+    let narrowed = site.get_json("api/records?tag=night&limit=9");
     assert_eq!(
         (
             &narrowed["total"],
@@ -259,42 +246,46 @@ fn page_list_and_records_are_answered() {
         ),
         (&1.into(), 1)
     );
-    assert_eq!(site.json("api/records?text=nothing%20like+it")["total"], 0);
     assert_eq!(
-        site.json("api/records?limit=1&offset=1")["records"][0]["id"],
+        site.get_json("api/records?text=nothing%20like+it")["total"],
+        0
+    );
+    assert_eq!(
+        site.get_json("api/records?limit=1&offset=1")["records"][0]["id"],
         ids[0].as_str()
     );
 
     let exported = place.run(&["record", "show", &ids[0], "--format", "json"]);
-    let (exported, _) = texts(&exported);
+    let (exported, _) = decode_output(&exported);
     let exported: Value = serde_json::from_str(&exported).unwrap();
-    assert!(site.json(&format!("api/records/{}", ids[0])) == exported);
-    assert_eq!(site.json("api/records/last")["id"], ids[1].as_str());
+    assert!(site.get_json(&format!("api/records/{}", ids[0])) == exported);
+    assert_eq!(site.get_json("api/records/last")["id"], ids[1].as_str());
     site.get("api/records").check_protection();
 }
 
 #[test]
-fn two_records_are_compared_as_diff_does() {
+fn two_records_are_compared_as_by_record_diff() {
     let place = Place::new();
     let ids = [place.compare(&[]), place.compare(&[])];
     let site = place.serve();
-    let (printed, _) = texts(&place.run(&["--format", "json", "record", "diff", &ids[0], &ids[1]]));
+    let (printed, _) =
+        decode_output(&place.run(&["--format", "json", "record", "diff", &ids[0], &ids[1]]));
     let printed: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(printed["schema"], "pinwise.diff/1");
-    assert!(site.json(&format!("api/diff?a={}&b={}", ids[0], ids[1])) == printed);
+    assert!(site.get_json(&format!("api/diff?a={}&b={}", ids[0], ids[1])) == printed);
     for (query, status, words) in [
         (format!("a={}", ids[0]), 400, "No record 'b' given"),
         (format!("a={}&b=none", ids[0]), 404, "'none'"),
         (format!("a={0}&b={0}", ids[0]), 422, "both A and B"),
     ] {
-        let (found, error) = site.problem(&format!("api/diff?{query}"));
+        let (found, error) = site.get_error(&format!("api/diff?{query}"));
         assert_eq!(found, status, "{error}");
         assert!(error.contains(words), "{error}");
     }
 }
 
 #[test]
-fn gates_are_chained_as_history_does() {
+fn gates_are_chained_as_by_record_history() {
     let place = Place::new();
     let suite = "[[benchmark]]\nname = \"parse\"\nrun = \"parse\"\n";
     std::fs::write(place.path("suite.toml"), suite).unwrap();
@@ -303,9 +294,9 @@ fn gates_are_chained_as_history_does() {
     for seed in ["1", "2"] {
         let line =
             "--machine sim:noisy.toml gate base head --suite suite.toml --max-pairs 20 --seed";
-        let mut command = place.pinwise(&line.split(' ').collect::<Vec<_>>());
+        let mut command = place.pinwise(&split_words(line));
         let ended = command.arg(seed).current_dir(place.folder.path()).output();
-        let (_, err) = texts(&ended.unwrap());
+        let (_, err) = decode_output(&ended.unwrap());
         assert!(!err.contains("error"), "{err}");
     }
     place.execute_sql(
@@ -316,22 +307,22 @@ fn gates_are_chained_as_history_does() {
     );
     let history = ["--format", "json", "record", "history"];
     let ended = place.run(&[&history[..], &["--trend", "parse"]].concat());
-    let printed: Value = serde_json::from_str(&texts(&ended).0).unwrap();
+    let printed: Value = serde_json::from_str(&decode_output(&ended).0).unwrap();
     assert_eq!(printed["steps"].as_array().map(Vec::len), Some(2));
     let site = place.serve();
     let of_suite = "api/gates?benchmark=parse&subject=gate%20%C2%B7%20suite.toml";
-    assert_eq!(site.json(of_suite), printed);
+    assert_eq!(site.get_json(of_suite), printed);
     assert!(
-        site.json("api/gates?benchmark=parse&subject=other")
+        site.get_json("api/gates?benchmark=parse&subject=other")
             .is_null()
     );
-    let (status, error) = site.problem("api/gates?subject=other");
+    let (status, error) = site.get_error("api/gates?subject=other");
     assert_eq!(status, 400, "{error}");
     assert!(error.contains("No benchmark given"), "{error}");
 }
 
 #[test]
-fn the_address_is_data_and_new_at_each_start() {
+fn the_secret_is_new_at_each_start_and_the_address_is_printed_as_json() {
     let place = Place::new();
     let first = place.serve();
     let second = place.serve();
@@ -353,7 +344,7 @@ fn the_address_is_data_and_new_at_each_start() {
     child.kill().unwrap();
     child.wait().unwrap();
     let message: Value = serde_json::from_str(&line).unwrap();
-    let (port, _) = address(message["address"].as_str().unwrap()).unwrap();
+    let (port, _) = parse_address(message["address"].as_str().unwrap()).unwrap();
     assert_eq!(
         (&message["host"], &message["port"]),
         (&"127.0.0.1".into(), &port.into())
@@ -361,8 +352,8 @@ fn the_address_is_data_and_new_at_each_start() {
 }
 
 #[test]
-fn a_signal_ends_it_well() {
-    for signal in ["-TERM", "-INT"] {
+fn a_signal_ends_the_site_with_status_0() {
+    for signal in ["TERM", "INT"] {
         let place = Place::new();
         let site = place.serve();
         let _live = site.send(&format!(
@@ -392,14 +383,16 @@ fn a_browsers_command_line_holds_no_secret() {
         std::env::var("PATH").unwrap()
     );
     let site = Serving::start(place.pinwise(&["serve", "--open"]).env("PATH", path));
-    let page = PathBuf::from(wait_for(|| std::fs::read_to_string(&seen).ok()));
+    let page = PathBuf::from(wait_for("a browser", || {
+        std::fs::read_to_string(&seen).ok()
+    }));
     let mode = std::fs::metadata(&page).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let message = std::fs::read_to_string(&page).unwrap();
     let secret = site.home.trim_matches('/').to_owned();
     assert!(!message.contains(&secret), "{message}");
     let (_, opened) = message.split_once("url=").unwrap();
-    let (port, ticket) = address(opened.split('"').next().unwrap()).unwrap();
+    let (port, ticket) = parse_address(opened.split('"').next().unwrap()).unwrap();
     assert_eq!(port, site.port);
     assert!(!page.to_str().unwrap().contains(ticket.trim_matches('/')));
     // A browser marks a file as cross-site.
@@ -414,9 +407,9 @@ fn a_browsers_command_line_holds_no_secret() {
     first.check_protection();
     assert_eq!(site.ask("GET", &ticket, &[]).status, 404, "it opens once");
     assert_eq!(site.ask("GET", &site.home, &from_file).status, 403);
-    let (_, message) = site.end("-TERM");
+    let (_, message) = site.end("TERM");
     assert!(message.contains("used twice"), "{message}");
-    assert!(!page.exists(), "it goes with the site");
+    assert!(!page.exists(), "the file is removed with the site");
 }
 
 #[test]
@@ -428,7 +421,7 @@ fn the_site_works_without_a_browser() {
             .env("PATH", place.folder.path()),
     );
     assert_eq!(site.get("").status, 200);
-    let (status, message) = site.end("-TERM");
+    let (status, message) = site.end("TERM");
     assert_eq!(status, Some(0));
     assert!(
         message.contains("no browser could be opened: xdg-open"),
@@ -440,14 +433,13 @@ fn make_executable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What comes sooner or later.
+/// Waits until a value is there.
 #[track_caller]
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..3000 {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("it did not come within a minute");
+fn wait_for<T>(event: &str, mut find: impl FnMut() -> Option<T>) -> T {
+    let mut found = None;
+    wait_until(event, || {
+        found = find();
+        found.is_some()
+    });
+    found.unwrap()
 }

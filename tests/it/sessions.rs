@@ -1,5 +1,5 @@
-//! Pairs of experiments whose truth is known, each simulated with a seed of its own, as two that
-//! ran on different days, and what `diff` reports. Used by the tests and by `lab`.
+//! Pairs of experiments whose truth is known, and what `diff` reports of them. Each is simulated
+//! with its own seed, as if they ran on different days. Used by the tests and by `lab`.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use pinwise_workload::Command;
 
 /// A comparison of `os-default` and `arms − 1` CPUs, of which the first takes
 /// `effect` times as long as the others.
-pub(crate) fn experiment(
+pub(crate) fn run_experiment(
     noise: &str,
     base_s: f64,
     effect: f64,
@@ -58,8 +58,8 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
     between(a, b)
 }
 
-/// The results of pairs of experiments of which the second is slower as a whole and has an effect
-/// of its own.
+/// Counts of what `diff` reports of pairs of experiments. The second one is slower as a whole, and
+/// one of its arms has an effect.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTally {
     /// Any arm is reported to have changed.
@@ -70,11 +70,16 @@ pub(crate) struct SessionTally {
     pub(crate) same: u32,
 }
 
-pub(crate) fn tally(noise: &str, effect: f64, arms: usize, pairs: Range<u64>) -> SessionTally {
+pub(crate) fn tally_pairs(
+    noise: &str,
+    effect: f64,
+    arms: usize,
+    pairs: Range<u64>,
+) -> SessionTally {
     let mut found = SessionTally::default();
     for pair in pairs {
-        let a = experiment(noise, 0.066, 1.0, arms, 2 * pair);
-        let b = experiment(noise, 0.066 * 1.03, effect, arms, 2 * pair + 1);
+        let a = run_experiment(noise, 0.066, 1.0, arms, 2 * pair);
+        let b = run_experiment(noise, 0.066 * 1.03, effect, arms, 2 * pair + 1);
         let diff = diff(&a, &b).expect("two comparisons");
         let is_claim = |verdict| matches!(verdict, ChangeVerdict::Lower | ChangeVerdict::Higher);
         found.claims += u32::from(diff.figures.iter().any(|figure| is_claim(figure.verdict)));

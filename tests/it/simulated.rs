@@ -1,14 +1,15 @@
-//! Simulated machines through the command: descriptions that work, and those
-//! that are refused.
+//! Recommendations and verdicts of `compare` on simulated machines whose truth is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::support::{json, root, words};
+use crate::support::{find_finding, root, run_for_json, split_words};
 
 /// The example descriptions.
-fn examples() -> Vec<PathBuf> {
+fn list_examples() -> Vec<PathBuf> {
     let folder = root().join("tests/data/sim");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
@@ -21,9 +22,9 @@ fn examples() -> Vec<PathBuf> {
 
 #[test]
 fn examples_are_machines_that_run() {
-    for file in examples() {
+    for file in list_examples() {
         let machine = format!("sim:{}", file.display());
-        let found = json(&["topology", "--machine", &machine, "--format", "json"]);
+        let found = run_for_json(&["topology", "--machine", &machine, "--format", "json"]);
         assert!(found["schema"].is_string(), "{found}");
         let places = "--place os-default --place spread*4 --threads-env 4";
         let record = compare(&machine, &format!("{places} --max-runs 8 -- sim-workload"));
@@ -31,32 +32,33 @@ fn examples_are_machines_that_run() {
     }
 }
 
-/// Others use up to 0.7 of a CPU: little of the machine, much in a third of the blocks.
+/// Other programs use up to 0.7 of a CPU: little on average, but much in a third of the blocks.
 const LOADED: &str = "load = { dwell_s = 0.3, most_cpus = 0.7 }\n";
 
 /// Seen with bzip2: a gain of 0.9 % was certain, and was recommended although 1 % was the smallest
 /// effect of interest.
 #[test]
-fn no_placement_is_recommended_for_less_than_is_of_interest() {
-    let advice = |effect: &str| recommendation(&one_core_world("0.05", effect, LOADED), "cpu:0");
-    assert_eq!(advice("0.97"), Value::Null);
-    assert_eq!(advice("0.992"), "small_gain");
+fn no_placement_is_recommended_for_less_than_the_smallest_effect() {
+    let recommend =
+        |effect: &str| find_reason_against(&one_core_world("0.05", effect, LOADED), "cpu:0");
+    assert_eq!(recommend("0.97"), Value::Null);
+    assert_eq!(recommend("0.992"), "small_gain");
 }
 
 /// Seen with a make that had nothing to do (2 ms): one-core was called slower in one comparison and
 /// recommended in the next two.
 #[test]
-fn no_placement_is_recommended_for_what_is_mostly_start_up() {
-    let advice = |base_s: &str| recommendation(&one_core_world(base_s, "0.8", ""), "cpu:0");
-    assert_eq!(advice("0.05"), Value::Null);
-    assert_eq!(advice("0.003"), "short_runs");
+fn no_placement_is_recommended_for_runs_that_are_mostly_start_up() {
+    let recommend = |base_s: &str| find_reason_against(&one_core_world(base_s, "0.8", ""), "cpu:0");
+    assert_eq!(recommend("0.05"), Value::Null);
+    assert_eq!(recommend("0.003"), "short_runs");
 }
 
 /// Seen with bzip2: one core was recommended for a gain of 1.2 % on a quiet machine, and took 2 to
 /// 5 % longer beside a busy process.
 #[test]
-fn a_small_gain_without_a_core_to_spare_is_recommended_only_beside_others() {
-    let small = |noise: &str| recommendation(&one_core_world("0.05", "0.97", noise), "cpu:0");
+fn a_small_gain_without_a_spare_core_is_recommended_only_if_measured_under_load() {
+    let small = |noise: &str| find_reason_against(&one_core_world("0.05", "0.97", noise), "cpu:0");
     assert_eq!(small(""), "quiet_only");
     assert_eq!(
         small("load = { dwell_s = 0.3, most_cpus = 0.1 }\n"),
@@ -64,35 +66,35 @@ fn a_small_gain_without_a_core_to_spare_is_recommended_only_beside_others() {
     );
     assert_eq!(small(LOADED), Value::Null);
     let large = one_core_world("0.05", "0.7", "");
-    assert_eq!(recommendation(&large, "cpu:0"), Value::Null);
+    assert_eq!(find_reason_against(&large, "cpu:0"), Value::Null);
 }
 
-/// One thread on two cores of four can still move, two cannot.
+/// One thread on two cores can still move away from a busy process, two cannot.
 #[test]
-fn a_small_gain_with_a_core_to_spare_is_recommended() {
-    let of = |place: &str, threads: &str| {
+fn a_small_gain_with_a_spare_core_is_recommended() {
+    let recommend = |place: &str, threads: &str| {
         let machine = format!(
             "topology = \"core:4 pu:1\"\n[workload.default]\nbase_s = 0.05\nthreads = {threads}\n[effects]\n\"{place}\" = 0.97\n[noise]\nsd = 0.005\n"
         );
-        recommendation(&machine, place)
+        find_reason_against(&machine, place)
     };
-    assert_eq!(of("cpu:0-1", "1"), Value::Null);
-    assert_eq!(of("cpu:0-1", "2"), "quiet_only");
+    assert_eq!(recommend("cpu:0-1", "1"), Value::Null);
+    assert_eq!(recommend("cpu:0-1", "2"), "quiet_only");
 }
 
-/// In truth it gains 3 % alone and loses 8 % for each CPU that others use.
+/// The placement gains 3 % alone, and loses 8 % for each CPU that other programs use.
 #[test]
-fn cpus_of_a_busy_neighbour_are_not_recommended() {
-    let under = |load: &str| {
+fn cpus_that_other_programs_use_are_not_recommended() {
+    let verdict_under = |load: &str| {
         let machine =
             one_core_world("0.05", "0.97", load) + "[behaviour.\"cpu:0\"]\nload_factor = 1.08\n";
         let record = compare_placements(&machine, "cpu:0");
         assert!(!has_commands(&record), "{}", record["verdict"]);
         record["contrasts"][0]["verdict"].clone()
     };
-    assert_eq!(under(""), "faster");
+    assert_eq!(verdict_under(""), "faster");
     assert_eq!(
-        under("load = { dwell_s = 9.0, most_cpus = 1.9 }\n"),
+        verdict_under("load = { dwell_s = 9.0, most_cpus = 1.9 }\n"),
         "slower"
     );
 }
@@ -111,9 +113,8 @@ fn light_medium_and_heavy_load_have_an_effect_each() {
         let truth = 0.95 * 1.2f64.powf(figure("foreign_cpus"));
         assert!((figure("ratio") / truth - 1.0).abs() < 0.01, "{levels}");
     }
-    let findings = record["findings"].as_array().unwrap().iter();
-    let mut found = findings.filter(|finding| finding["check"] == "depends_on_load");
-    let sentence = found.next().unwrap()["sentence"].as_str().unwrap();
+    let finding = find_finding(&record, "depends_on_load").unwrap();
+    let sentence = finding["sentence"].as_str().unwrap();
     let change = |level: &str| levels[level]["change"].as_str().unwrap();
     let expected = format!(
         "({} under light, {} under medium, {} under heavy load)",
@@ -124,7 +125,7 @@ fn light_medium_and_heavy_load_have_an_effect_each() {
     assert!(sentence.contains(&expected), "{sentence}");
 }
 
-/// Two cores; on one of them a run takes this many times as long.
+/// A machine of two cores; on one of them a run takes `effect` times as long.
 fn one_core_world(base_s: &str, effect: &str, noise: &str) -> String {
     format!(
         "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = 0.005\n{noise}"
@@ -135,8 +136,8 @@ fn has_commands(record: &Value) -> bool {
     !record["verdict"]["commands"].as_array().unwrap().is_empty()
 }
 
-/// Why this placement is best and not recommended; `null` if it is.
-fn recommendation(machine: &str, place: &str) -> Value {
+/// Why this placement, which must be best, is not recommended; `null` if it is.
+fn find_reason_against(machine: &str, place: &str) -> Value {
     let record = compare_placements(machine, place);
     assert_eq!(record["best"], place, "{}", record["verdict"]);
     let reason = &record["verdict"]["not_recommended"];
@@ -155,53 +156,36 @@ fn compare_placements(machine: &str, place: &str) -> Value {
     compare(&machine, &format!("{effort} {places}"))
 }
 
-/// The record of a comparison with these words.
+/// The record of a comparison with these arguments.
 fn compare(machine: &str, line: &str) -> Value {
-    let start = [
-        "--format",
-        "json",
-        "compare",
-        "--machine",
-        machine,
-        "--seed",
-        "1",
-    ];
-    json(&[&start[..], &words(line)].concat())
+    let start = split_words("--format json compare --seed 1 --machine");
+    run_for_json(&[&start[..], &[machine], &split_words(line)].concat())
 }
 
-/// Runs that wait for up to as long as they compute, and whose CPU time varies by this share.
-fn write_waiting_series(folder: &std::path::Path, varies: f64) -> PathBuf {
+/// Writes a machine whose runs wait for up to as long as they compute; their CPU time varies by this
+/// share. Returns its name.
+fn write_waiting_machine(folder: &Path, cpu_spread: f64, description: &str) -> String {
     let series = folder.join("series.csv");
-    let mut state = 1u64;
-    let mut chance = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 40) as f64 / f64::from(1u32 << 24)
-    };
+    let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut rows = "wall,user,sys\n".to_owned();
     for _ in 0..2000 {
-        let user = 0.1 * (1.0 + varies * chance());
-        let wall = user * (1.0 + chance());
+        let user = 0.1 * (1.0 + cpu_spread * random.random::<f64>());
+        let wall = user * (1.0 + random.random::<f64>());
         rows.push_str(&format!("{wall},{user},0.001\n"));
     }
     std::fs::write(&series, rows).unwrap();
-    series
+    let file = folder.join("m.toml");
+    let noise = format!("[noise]\nseries = \"{}\"\n", series.display());
+    std::fs::write(&file, format!("{description}\n{noise}")).unwrap();
+    format!("sim:{}", file.display())
 }
 
-/// Waiting caused by others hides a difference of 3 % in wall time; CPU time shows it, and the
-/// comparison says so.
+/// Waiting hides a difference of 3 % in wall time. CPU time shows it, and a finding reports that.
 #[test]
 fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
     let folder = tempfile::tempdir().unwrap();
-    let series = write_waiting_series(folder.path(), 0.01);
-    let file = folder.path().join("m.toml");
-    let text = format!(
-        "topology = \"core:2 pu:1\"\n[effects]\n\"cpu:0\" = 1.03\n[noise]\nseries = \"{}\"\n",
-        series.display()
-    );
-    std::fs::write(&file, text).unwrap();
-    let machine = format!("sim:{}", file.display());
+    let description = "topology = \"core:2 pu:1\"\n[effects]\n\"cpu:0\" = 1.03";
+    let machine = write_waiting_machine(folder.path(), 0.01, description);
     let line = "--max-runs 40 --place os-default --place cpu:0";
     let record = compare(&machine, &format!("{line} -- prog"));
     let contrast = &record["contrasts"][0];
@@ -217,16 +201,14 @@ fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
         rest["low"].as_f64() < Some(1.0) && rest["high"].as_f64() > Some(1.0),
         "{rest}"
     );
-    let mut findings = record["findings"].as_array().unwrap().iter();
-    assert!(findings.any(|finding| finding["check"] == "cpu_time_decides"));
-    // If asked for, it gives the verdict.
-    let asked = compare(&machine, &format!("{line} --metric cpu -- prog"));
-    assert_eq!(asked["contrasts"][0]["verdict"], "slower", "{asked}");
+    assert!(find_finding(&record, "cpu_time_decides").is_some());
+    // With --metric cpu it gives the verdict.
+    let by_cpu = compare(&machine, &format!("{line} --metric cpu -- prog"));
+    assert_eq!(by_cpu["contrasts"][0]["verdict"], "slower", "{by_cpu}");
 }
 
-/// A smaller machine or a limit as baseline needs no arm without.
 #[test]
-fn os_default_is_left_out_if_another_condition_is_the_baseline() {
+fn os_default_is_omitted_if_a_smaller_machine_is_the_baseline() {
     let names = |options: &str| -> Vec<String> {
         let machine = "sim:package:1 core:4 pu:1";
         let what_if = "--what-if cpus=1 --what-if cpus=2";
@@ -242,22 +224,17 @@ fn os_default_is_left_out_if_another_condition_is_the_baseline() {
     let all = ["os-default", "cpus=1", "cpus=2"];
     assert_eq!(names("--baseline os-default"), all);
     let placed = names("--place os-default --baseline cpus=2");
-    assert_eq!(placed, all, "what is named stays");
+    assert_eq!(placed, all, "a named placement is kept");
 }
 
-/// Seen with two equal builds on a busy machine: the advice was to measure for 7 minutes more, while
-/// CPU time had long been the same.
+/// Seen with two equal builds on a busy machine: the advice was to measure for 7 minutes more,
+/// although CPU time had long been the same.
 #[test]
-fn equal_builds_are_told_that_their_cpu_time_is_the_same() {
+fn an_undecided_comparison_of_equal_builds_reports_equal_cpu_time() {
     let folder = tempfile::tempdir().unwrap();
-    let series = write_waiting_series(folder.path(), 0.004);
-    let file = folder.path().join("m.toml");
-    let text = format!(
-        "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n[workload.new]\nbase_s = 0.2\n[noise]\nseries = \"{}\"\n",
-        series.display()
-    );
-    std::fs::write(&file, text).unwrap();
-    let machine = format!("sim:{}", file.display());
+    let description =
+        "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n[workload.new]\nbase_s = 0.2";
+    let machine = write_waiting_machine(folder.path(), 0.004, description);
     let line = "--budget 40s --command old --command new";
     let record = compare(&machine, line);
     let verdict = &record["verdict"];
@@ -268,9 +245,9 @@ fn equal_builds_are_told_that_their_cpu_time_is_the_same() {
     assert_eq!(verdict["commands"][0], Value::Null);
     let advice = verdict["advice"].as_str().unwrap();
     assert!(advice.starts_with("If CPU time is what counts"), "{advice}");
-    let asked = compare(&machine, &format!("{line} --metric cpu"));
-    assert_eq!(asked["verdict"]["kind"], "same", "{asked}");
-    assert!(asked["elapsed_s"].as_f64() < Some(20.0), "{asked}");
+    let by_cpu = compare(&machine, &format!("{line} --metric cpu"));
+    assert_eq!(by_cpu["verdict"]["kind"], "same", "{by_cpu}");
+    assert!(by_cpu["elapsed_s"].as_f64() < Some(20.0), "{by_cpu}");
 }
 
 /// Seen with gzip: a comparison that reached its precision after 14 blocks ended undecided, and said

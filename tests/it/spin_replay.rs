@@ -1,27 +1,27 @@
-//! `spin replay` for real, as far as the machine at hand lets it.
+//! `spin replay` on the real host, if it can be measured here.
 
 use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support::{self, words};
+use crate::support::{decode_output, report_skip, run, split_words};
 
 fn replay(line: &str) -> Output {
-    let start = words("--store none --format json spin replay");
-    support::run(&[&start[..], &words(line)].concat())
+    let start = split_words("--store none --format json spin replay");
+    run(&[&start[..], &split_words(line)].concat())
 }
 
-/// For real: counts are exact whatever the noise, and of two delays the one that misses a look
-/// takes longer by far. Tried a few times in case others disturb it.
+/// Counts of hints are exact whatever the noise; of two delays, the one that ends just after a
+/// check is noticed much later. Repeated in case other programs disturb it.
 #[test]
 fn a_real_waiter_is_late_as_predicted() {
     for _ in 0..3 {
         let cell = "--pause-ns 43 --cpu-count 24 --delays 2ms,5ms --items 4 --repeat 1";
         let output = replay(cell);
-        let (out, err) = support::texts(&output);
+        let (out, err) = decode_output(&output);
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(2), "{err}");
-            return support::skipped(err.trim());
+            return report_skip(err.trim());
         }
         let record: Value = serde_json::from_str(&out).unwrap();
         let cells = record["algorithms"][0]["cells"].as_array().unwrap();
@@ -31,11 +31,14 @@ fn a_real_waiter_is_late_as_predicted() {
         }
         assert_eq!(missed["hints"], 492_050, "{missed}");
         assert_eq!(seen["hints"], 164_000, "{seen}");
-        let late = |of: &Value| of["lateness_us"].as_f64().unwrap();
-        assert!(late(missed) > 2.0 * late(seen), "{missed} {seen}");
+        let lateness_us = |cell: &Value| cell["lateness_us"].as_f64().unwrap();
+        assert!(
+            lateness_us(missed) > 2.0 * lateness_us(seen),
+            "{missed} {seen}"
+        );
         return;
     }
-    support::skipped("other programs disturbed all items, three times");
+    report_skip("other programs disturbed all items, three times");
 }
 
 #[test]
@@ -43,14 +46,14 @@ fn threads_contend_and_all_get_the_lock() {
     let algorithms = "--algorithm rust_std_mutex --algorithm futex";
     let contend = format!("--experiment contend {algorithms} --threads 2,3 --repeat 1");
     let output = replay(&contend);
-    let (out, err) = support::texts(&output);
+    let (out, err) = decode_output(&output);
     if !output.status.success() {
-        return support::skipped(err.trim());
+        return report_skip(err.trim());
     }
     let record: Value = serde_json::from_str(&out).unwrap();
-    for of in record["algorithms"].as_array().unwrap() {
-        assert_eq!(of["cells"].as_array().unwrap().len(), 0);
-        let cells = of["contention"].as_array().unwrap();
+    for algorithm in record["algorithms"].as_array().unwrap() {
+        assert_eq!(algorithm["cells"].as_array().unwrap().len(), 0);
+        let cells = algorithm["contention"].as_array().unwrap();
         assert_eq!(cells.len(), 2);
         for cell in cells {
             assert!(

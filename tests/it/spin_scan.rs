@@ -1,30 +1,30 @@
-//! `pinwise spin scan`: loops that hint, found in files.
+//! `pinwise spin scan` finds loops with hints in files.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::{self, words};
+use crate::support::{self, split_words};
 
-/// An ELF file of a machine with one stretch of code, at 0x1000.
-fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
+/// Builds an ELF file for this machine with one section of code, at 0x1000.
+fn build_elf(machine: u16, code: &[u8]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let heads_at = 64 + code.len() as u64;
+    let section_headers_at = 64 + code.len() as u64;
     for half in [3u16, machine] {
         file.extend(half.to_le_bytes());
     }
     file.extend(1u32.to_le_bytes());
-    for address in [0, 0, heads_at] {
+    for address in [0, 0, section_headers_at] {
         file.extend(address.to_le_bytes());
     }
     file.extend(0u32.to_le_bytes());
-    // Sizes and counts: of the file's head, of segments, of sections;
-    // which of these has their names.
+    // Size of the file's header; size and number of program headers, of section headers; index of
+    // the section with names.
     for half in [64u16, 0, 0, 64, 3, 2] {
         file.extend(half.to_le_bytes());
     }
     file.extend(code);
     file.extend([0; 64]);
-    // The section: no name, its contents in the file, allocated and executable.
+    // The section of code: no name, contents in the file, allocated and executable.
     for word in [0u32, 1] {
         file.extend(word.to_le_bytes());
     }
@@ -32,18 +32,18 @@ fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
         file.extend(long.to_le_bytes());
     }
     file.extend([0; 24]);
-    // The names: the empty one.
+    // The section with names: only the empty name.
     for word in [0u32, 3] {
         file.extend(word.to_le_bytes());
     }
-    for long in [0u64, 0, heads_at, 1] {
+    for long in [0u64, 0, section_headers_at, 1] {
         file.extend(long.to_le_bytes());
     }
     file.extend([0; 24]);
     file
 }
 
-/// A loop that looks and hints, and thirty hints between two looks.
+/// A loop that checks memory after each hint, and one with thirty hints between two checks.
 const WAITS: [u8; 40] = [
     0x8b, 0x07, // 1000: mov eax, [rdi]
     0x85, 0xc0, // 1002: test eax, eax
@@ -72,8 +72,8 @@ fn run_in_folder(folder: &Path, arguments: &[&str]) -> Output {
     command.current_dir(folder).output().unwrap()
 }
 
-/// A folder with a file of that name.
-fn folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
+/// Creates a folder with a file of this name.
+fn create_folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(name), content).unwrap();
     folder
@@ -81,9 +81,9 @@ fn folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
 
 #[test]
 fn loops_are_reported_with_their_gaps() {
-    let folder = folder_with("waits", &elf(62, &WAITS));
+    let folder = create_folder_with("waits", &build_elf(62, &WAITS));
     let output = run_in_folder(folder.path(), &["waits"]);
-    let (text, errors) = support::texts(&output);
+    let (text, errors) = support::decode_output(&output);
     assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""));
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
@@ -94,10 +94,10 @@ fn loops_are_reported_with_their_gaps() {
 
 #[test]
 fn the_limit_names_loops_and_chips_and_sets_the_status() {
-    let folder = folder_with("waits", &elf(62, &WAITS));
+    let folder = create_folder_with("waits", &build_elf(62, &WAITS));
     let scan = |arguments: &[&str]| {
         let output = run_in_folder(folder.path(), &[arguments, &["waits"]].concat());
-        let (text, _) = support::texts(&output);
+        let (text, _) = support::decode_output(&output);
         // Line breaks do not matter.
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code(), words.join(" "))
@@ -116,13 +116,13 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
         text.contains("The blind gap of 1 loop is unknown"),
         "{text}"
     );
-    let unknown = words("--max-blind-gap 1us --chip broadwell --unknown fail");
+    let unknown = split_words("--max-blind-gap 1us --chip broadwell --unknown fail");
     let (status, text) = scan(&unknown);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("0x1021 (not known from the code)"), "{text}");
 }
 
-/// What `_tpause(0, __rdtsc() + 1000)` between two looks compiles to.
+/// The compiled code of `_tpause(0, __rdtsc() + 1000)` between two checks.
 #[test]
 fn a_deadline_is_not_priced_as_a_pause() {
     let code = [
@@ -133,11 +133,11 @@ fn a_deadline_is_not_priced_as_a_pause() {
         0x74, 0xf0, // 100e: je 1000
         0xc3,
     ];
-    let folder = folder_with("tpause", &elf(62, &code));
+    let folder = create_folder_with("tpause", &build_elf(62, &code));
     let scan = |unknown: &str| {
         let line = format!("--max-blind-gap 100ns --unknown {unknown} --chip skylake-sp tpause");
-        let output = run_in_folder(folder.path(), &words(&line));
-        let (text, _) = support::texts(&output);
+        let output = run_in_folder(folder.path(), &split_words(&line));
+        let (text, _) = support::decode_output(&output);
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code(), words.join(" "))
     };
@@ -156,7 +156,7 @@ fn a_deadline_is_not_priced_as_a_pause() {
 
 #[test]
 fn json_is_the_record() {
-    let folder = folder_with("waits", &elf(62, &WAITS));
+    let folder = create_folder_with("waits", &build_elf(62, &WAITS));
     let output = run_in_folder(
         folder.path(),
         &["--format", "json", "--chip", "skylake-sp", "waits"],
@@ -179,8 +179,8 @@ fn json_is_the_record() {
 
 #[test]
 fn a_sparse_file_is_not_read() {
-    let folder = folder_with("sparse", &elf(62, &WAITS));
-    // All of it in memory would be 3 GB of nothing.
+    let folder = create_folder_with("sparse", &build_elf(62, &WAITS));
+    // Reading it would take 3 GB of memory for zeros.
     let mut holes = std::fs::OpenOptions::new();
     let holes = holes.write(true).open(folder.path().join("sparse"));
     holes.unwrap().set_len(3 << 30).unwrap();
@@ -190,15 +190,15 @@ fn a_sparse_file_is_not_read() {
 
 #[test]
 fn scripts_and_damaged_files_among_many_are_skipped() {
-    let whole = elf(62, &WAITS);
-    let folder = folder_with("waits", &whole);
+    let whole = build_elf(62, &WAITS);
+    let folder = create_folder_with("waits", &whole);
     std::fs::write(folder.path().join("script"), "#!/bin/sh\n").unwrap();
     std::fs::write(folder.path().join("short"), &whole[..90]).unwrap();
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     let all = ["folder", "gone", "script", "short", "waits"];
     let arguments = [&["--format", "json"][..], &all].concat();
     let output = run_in_folder(folder.path(), &arguments);
-    let (text, errors) = support::texts(&output);
+    let (text, errors) = support::decode_output(&output);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let record: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(record["loops"].as_array().unwrap().len(), 3);
@@ -214,8 +214,8 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
     ] {
         assert!(errors.contains(words), "{errors}");
     }
-    // A loop beyond the limit fails all the same; files without any are refused.
-    let limit = words("--chip skylake-sp --max-blind-gap 1us script waits");
+    // A loop beyond the limit still fails; if no file can be read, the scan is refused.
+    let limit = split_words("--chip skylake-sp --max-blind-gap 1us script waits");
     assert_eq!(run_in_folder(folder.path(), &limit).status.code(), Some(1));
     check_refusal(
         &run_in_folder(folder.path(), &["script", "short"]),
@@ -225,7 +225,7 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
 
 #[track_caller]
 fn check_refusal(output: &Output, words: &str) {
-    let (text, errors) = support::texts(output);
+    let (text, errors) = support::decode_output(output);
     assert_eq!(
         (output.status.code(), text.as_str()),
         (Some(2), ""),
@@ -235,9 +235,8 @@ fn check_refusal(output: &Output, words: &str) {
     assert!(errors.contains(words), "{errors}");
 }
 
-/// Functions of a compiled program, by name, with what their hints are.
 #[test]
-fn compiled_programs_are_read() {
+fn loops_of_a_compiled_program_are_found_with_their_functions() {
     let folder = tempfile::tempdir().unwrap();
     let source = support::root().join("tests/data/code/waits.c");
     let compiled = Command::new("cc")
@@ -245,19 +244,16 @@ fn compiled_programs_are_read() {
         .arg(source)
         .current_dir(folder.path())
         .output();
-    let Some(compiled) = compiled.ok().filter(|output| output.status.success()) else {
-        support::skipped("no C compiler");
-        return;
-    };
-    drop(compiled);
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return support::report_skip("no C compiler");
+    }
     if !cfg!(target_arch = "x86_64") {
-        support::skipped("its names are held against x86");
-        return;
+        return support::report_skip("the expected figures are those of x86-64");
     }
     let output = run_in_folder(folder.path(), &["--format", "json", "--here", "waits"]);
     let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let loops = record["loops"].as_array().unwrap();
-    let of = |name: &str| {
+    let find = |name: &str| {
         let found = loops.iter().find(|one| one["function"] == name);
         let found = found.unwrap_or_else(|| panic!("{name} in {record:#}"));
         (
@@ -265,10 +261,13 @@ fn compiled_programs_are_read() {
             found["gap_hints"].as_u64(),
         )
     };
-    assert_eq!(of("polling_flag"), ("polling".to_owned(), Some(1)));
-    assert_eq!(of("blind_countdown"), ("blind_delay".to_owned(), Some(250)));
-    assert_eq!(of("nested_thirty"), ("blind_delay".to_owned(), Some(30)));
-    assert_eq!(of("netfx_lock"), ("blind_delay".to_owned(), None));
+    assert_eq!(find("polling_flag"), ("polling".to_owned(), Some(1)));
+    assert_eq!(
+        find("blind_countdown"),
+        ("blind_delay".to_owned(), Some(250))
+    );
+    assert_eq!(find("nested_thirty"), ("blind_delay".to_owned(), Some(30)));
+    assert_eq!(find("netfx_lock"), ("blind_delay".to_owned(), None));
     let netfx = loops
         .iter()
         .find(|one| one["function"] == "netfx_lock")

@@ -1,5 +1,4 @@
-//! Stores: the same conditions for each that there is, servers that go away,
-//! many writers at once, and the command over all of it.
+//! Stores: the same tests for each kind, servers that go away, concurrent writers, and the command.
 
 mod away;
 mod commands;
@@ -22,13 +21,15 @@ use pinwise_store::{Location, Spool, Store};
 use pinwise_study::compare::{self, ComparePlan, Observer, Tuning};
 use pinwise_workload::Command;
 
-/// A store of a test's own, not yet made.
+use crate::support::{test_name, wait_until};
+
+/// The location of a test's store, and its spool.
 pub(crate) struct Place {
     pub(crate) name: &'static str,
     /// The argument of `--store`.
     pub(crate) url: String,
     folder: tempfile::TempDir,
-    message: Arc<Mutex<Vec<String>>>,
+    messages: Arc<Mutex<Vec<String>>>,
 }
 
 impl Place {
@@ -48,15 +49,15 @@ impl Place {
             name,
             url,
             folder,
-            message: Arc::default(),
+            messages: Arc::default(),
         }
     }
 
     pub(crate) fn try_open(&self) -> Result<Store, pinwise_store::StoreError> {
-        let message = Arc::clone(&self.message);
+        let messages = Arc::clone(&self.messages);
         let spool = Spool {
             folder: self.path("spool"),
-            warn: Arc::new(move |line| message.lock().unwrap().push(line.to_owned())),
+            warn: Arc::new(move |line| messages.lock().unwrap().push(line.to_owned())),
         };
         let location = Location::parse(&self.url).unwrap();
         Store::open_at(&location, &spool).map(Option::unwrap)
@@ -70,27 +71,24 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// What was reported since the last call.
-    fn message(&self) -> Vec<String> {
-        std::mem::take(&mut *self.message.lock().unwrap())
+    /// Warnings since the last call.
+    fn take_messages(&self) -> Vec<String> {
+        std::mem::take(&mut *self.messages.lock().unwrap())
     }
 
-    /// Opens it until nothing waits for a server any more: what a busy one did not confirm in time
-    /// is sent again on the next opening.
+    /// Opens the store until the spool is empty: what a busy server did not confirm in time is sent
+    /// again on the next opening.
     fn open_delivered(&self) -> Store {
-        let deadline = std::time::Instant::now() + crate::support::PATIENCE;
-        loop {
-            let store = self.open();
-            if self.waiting().is_empty() {
-                return store;
-            }
-            assert!(std::time::Instant::now() < deadline, "{:?}", self.waiting());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        let mut store = None;
+        wait_until("delivery", || {
+            store = Some(self.open());
+            self.list_waiting().is_empty()
+        });
+        store.unwrap()
     }
 
-    /// Names of files that wait in the spool, without the journals' folder.
-    fn waiting(&self) -> Vec<String> {
+    /// Names of the files in the spool.
+    fn list_waiting(&self) -> Vec<String> {
         fn walk(folder: &Path, names: &mut Vec<String>) {
             for entry in std::fs::read_dir(folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
@@ -108,17 +106,17 @@ impl Place {
     }
 }
 
-/// A store of each kind that there is here, for the test of this name.
-pub(crate) fn places() -> Vec<Place> {
-    let database = server::database().map(Place::database);
+/// A place for each kind of store that is available here.
+pub(crate) fn list_places() -> Vec<Place> {
+    let database = server::create_database().map(Place::database);
     let places = [Some(Place::file()), database].into_iter().flatten();
     places
-        .inspect(|place| eprintln!("{}: {}", crate::support::test_name(), place.name))
+        .inspect(|place| eprintln!("{}: {}", test_name(), place.name))
         .collect()
 }
 
 /// A small simulated comparison.
-pub(crate) fn comparison(id: &str) -> Comparison {
+pub(crate) fn simulate_comparison(id: &str) -> Comparison {
     run_watched(id, &mut compare::NoObserver)
 }
 
@@ -138,15 +136,15 @@ fn run_watched(id: &str, observer: &mut dyn Observer) -> Comparison {
     compare::run(&plan, &mut machine, observer).unwrap()
 }
 
-/// A run of it.
-fn run() -> RunRecord {
-    comparison("one").arms[0].runs[0].clone()
+/// A run of such a comparison.
+fn simulate_run() -> RunRecord {
+    simulate_comparison("one").arms[0].runs[0].clone()
 }
 
-/// Stores a comparison as it grows, up to this many runs.
+/// Stores a comparison as it grows, but at most this many more runs.
 struct LimitedObserver<'a> {
     store: &'a mut Store,
-    left: usize,
+    runs_left: usize,
 }
 
 impl Observer for LimitedObserver<'_> {
@@ -155,21 +153,21 @@ impl Observer for LimitedObserver<'_> {
     }
 
     fn run(&mut self, arm: usize, run: &RunRecord) {
-        if self.left > 0 {
-            self.left -= 1;
+        if self.runs_left > 0 {
+            self.runs_left -= 1;
             self.store.add_run(arm, run).unwrap();
         }
     }
 }
 
-/// Writes a record whose writer ends after this many runs.
-fn cut_off(store: Store, id: &str, runs: usize) {
+/// Writes a record with this many runs that is never finished.
+fn write_cut_off_record(store: Store, id: &str, runs: usize) {
     let mut store = store;
     run_watched(
         id,
         &mut LimitedObserver {
             store: &mut store,
-            left: runs,
+            runs_left: runs,
         },
     );
 }

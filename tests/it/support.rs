@@ -1,5 +1,5 @@
-//! What several tests need: the command, folders, a way to say why a test did
-//! not run.
+//! Functions that several tests need: to run the command, to find data, to wait, and to say why a
+//! test did not run.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// What takes longer never comes, however loaded the machine is.
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Longer than anything takes on a loaded machine: the event that a test waits for never comes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The root of the project.
@@ -21,25 +24,25 @@ pub(crate) fn pinwise(store: &Path) -> Command {
     command
         .env("PINWISE_STORE", format!("sqlite:{}", store.display()))
         .env("NO_COLOR", "1")
-        // The defaults of the tests' user are not tested.
+        // No defaults from the configuration of the user who runs the tests.
         .env("PINWISE_CONFIG", "")
         .env_remove("PINWISE_RUN")
         .env_remove("PINWISE_PAGE");
-    // What is tested is what goes into a page; its own tests see the real one.
+    // Tests of this crate read what pinwise puts into a page; the page has tests of its own.
     if pinwise_report::page::PAGE.is_none() {
         command.env("PINWISE_PAGE", root().join("tests/data/page.html"));
     }
-    heed_signals(&mut command);
+    reset_signals(&mut command);
     command
 }
 
-/// Signals end the command as they do at a terminal, even if the tests' parent ignores some, as
-/// `nohup` and shells in the background do.
-pub(crate) fn heed_signals(command: &mut Command) {
+/// Makes signals end the command as at a terminal, even if the parent of the tests ignores some,
+/// as `nohup` and shells in the background do.
+pub(crate) fn reset_signals(command: &mut Command) {
     const SIGNALS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT];
-    let heed = || {
+    let reset = || {
         for signal in SIGNALS {
-            #[expect(unsafe_code, reason = "no handler is set, only taken away")]
+            #[expect(unsafe_code, reason = "std cannot reset a signal")]
             // SAFETY: signal may be called between fork and exec.
             let before = unsafe { libc::signal(signal, libc::SIG_DFL) };
             if before == libc::SIG_ERR {
@@ -52,12 +55,12 @@ pub(crate) fn heed_signals(command: &mut Command) {
         #[expect(unsafe_code, reason = "std has no other way")]
         // SAFETY: the closure makes system calls only.
         unsafe {
-            command.pre_exec(heed);
+            command.pre_exec(reset);
         }
     }
 }
 
-/// Is one of these signals ignored by this process?
+/// Whether this process ignores one of these signals.
 fn is_ignored(signals: &[libc::c_int]) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -66,7 +69,7 @@ fn is_ignored(signals: &[libc::c_int]) -> bool {
     signals.iter().any(|signal| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Runs pinwise with these arguments and a throw-away store.
+/// Runs pinwise with these arguments and a temporary store.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     pinwise(&folder.path().join("store.db"))
@@ -75,30 +78,43 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The words of a line of arguments.
-pub(crate) fn words(line: &str) -> Vec<&str> {
+/// Splits a line of arguments at each space.
+pub(crate) fn split_words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
 /// Standard output and error as text.
-pub(crate) fn texts(output: &Output) -> (String, String) {
+pub(crate) fn decode_output(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
 /// Standard output as JSON, of a run that must succeed.
 #[track_caller]
-pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
+pub(crate) fn run_for_json(arguments: &[&str]) -> serde_json::Value {
     parse_json(arguments, &run(arguments))
 }
 
 /// The same in a session of its own.
 #[track_caller]
-pub(crate) fn json_in_session(arguments: &[&str]) -> serde_json::Value {
+pub(crate) fn run_for_json_in_session(arguments: &[&str]) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     let mut command = pinwise(&folder.path().join("store.db"));
     let command = start_in_session(&mut command);
     parse_json(arguments, &command.args(arguments).output().unwrap())
+}
+
+/// Runs a measurement and parses its JSON; `None`, with the reason, if another pinwise keeps
+/// measuring on this machine, as only one may at a time.
+#[track_caller]
+pub(crate) fn run_for_json_unless_busy(arguments: &[&str]) -> Option<serde_json::Value> {
+    let output = run(arguments);
+    let (_, err) = decode_output(&output);
+    if err.contains("another pinwise") {
+        report_skip(err.trim());
+        return None;
+    }
+    Some(parse_json(arguments, &output))
 }
 
 /// Gives a command a session of its own, whose share of the CPUs is that of all other
@@ -116,14 +132,14 @@ pub(crate) fn start_in_session(command: &mut Command) -> &mut Command {
 
 #[track_caller]
 fn parse_json(arguments: &[&str], output: &Output) -> serde_json::Value {
-    let (out, err) = texts(output);
+    let (out, err) = decode_output(output);
     assert!(output.status.success(), "{arguments:?}: {err}");
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
-/// Says why a test does nothing here. It goes past the test harness's capture,
-/// which takes only what the macros print, so that a skipped test is seen.
-pub(crate) fn skipped(reason: &str) {
+/// Prints why a test does nothing here. The test harness captures only what macros print: this
+/// line is always shown.
+pub(crate) fn report_skip(reason: &str) {
     let line = format!("SKIPPED {}: {reason}\n", test_name());
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
@@ -140,21 +156,21 @@ pub(crate) fn corpus() -> Option<PathBuf> {
         Some(folder) if Path::new(&folder).is_dir() => Some(PathBuf::from(folder)),
         Some(folder) => panic!("PINWISE_CORPUS names no folder: {}", folder.display()),
         None => {
-            skipped("PINWISE_CORPUS is not set");
+            report_skip("PINWISE_CORPUS is not set");
             None
         }
     }
 }
 
-/// Copies a program that is then started. A file that this process had open to write is
-/// busy while a child that another test starts at that moment still has it, too.
+/// Copies a program that is then started, by another process: a file that this process had open to
+/// write is busy while a child of another test holds the descriptor.
 #[track_caller]
 pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
     let copied = Command::new("cp").arg(from.as_ref()).arg(to).status();
     assert!(copied.unwrap().success());
 }
 
-/// For all programs in Go, whose standard library is compiled once and kept.
+/// Environment variables for programs in Go, whose standard library is compiled once and kept.
 pub(crate) fn go_settings() -> [(&'static str, PathBuf); 4] {
     [
         ("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")),
@@ -164,7 +180,17 @@ pub(crate) fn go_settings() -> [(&'static str, PathBuf); 4] {
     ]
 }
 
-/// Is a program there?
+/// A generator for tests at random moments. It prints its seed, which `PINWISE_TEST_SEED` sets.
+pub(crate) fn random_generator() -> ChaCha8Rng {
+    let seed = match std::env::var("PINWISE_TEST_SEED") {
+        Ok(text) => text.parse().expect("PINWISE_TEST_SEED is a number"),
+        Err(_) => std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0),
+    };
+    eprintln!("PINWISE_TEST_SEED={seed}");
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Whether a program is installed.
 pub(crate) fn has_program(name: &str) -> bool {
     Command::new("sh")
         .args(["-c", &format!("command -v {name}")])
@@ -172,27 +198,27 @@ pub(crate) fn has_program(name: &str) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// How many of these replays a test makes: a fifth, unless `PINWISE_REPLAYS=all` asks
-/// for all of them. Limits allow for what chance does in that number.
-pub(crate) fn replays(all: usize) -> usize {
-    match makes_all_replays() {
+/// The number of `all` replays that a test runs: a fifth, or all with `PINWISE_REPLAYS=all`. The
+/// limits of such tests allow for chance in that number.
+pub(crate) fn replay_count(all: usize) -> usize {
+    match runs_all_replays() {
         true => all,
         false => all.div_ceil(5).max(all.min(2)),
     }
 }
 
-/// Does `cargo xtask check --all` run the tests?
-pub(crate) fn makes_all_replays() -> bool {
+/// Whether all replays are requested, as by `cargo xtask check --all`.
+pub(crate) fn runs_all_replays() -> bool {
     std::env::var("PINWISE_REPLAYS").is_ok_and(|which| which == "all")
 }
 
-/// The content of a file of `tests/data/traces`.
-pub(crate) fn recorded_trace(name: &str) -> Vec<u8> {
-    unpacked(&format!("traces/{name}.xz"))
+/// Unpacks a file of `tests/data/traces`.
+pub(crate) fn read_recorded_trace(name: &str) -> Vec<u8> {
+    unpack(&format!("traces/{name}.xz"))
 }
 
-/// The content of a packed file of `tests/data`.
-pub(crate) fn unpacked(name: &str) -> Vec<u8> {
+/// Unpacks a file of `tests/data` that xz has packed.
+pub(crate) fn unpack(name: &str) -> Vec<u8> {
     let packed = std::fs::File::open(root().join("tests/data").join(name)).unwrap();
     let mut content = Vec::new();
     let mut reader = lzma_rust2::XzReader::new(packed, true);
@@ -201,7 +227,7 @@ pub(crate) fn unpacked(name: &str) -> Vec<u8> {
 }
 
 /// A field of `proc_pid_stat(5)`, as the manual numbers them, from 3 on.
-pub(crate) fn stat_field(process: impl std::fmt::Display, number: usize) -> String {
+pub(crate) fn read_stat_field(process: impl std::fmt::Display, number: usize) -> String {
     let line = std::fs::read(format!("/proc/{process}/stat")).unwrap();
     let line = String::from_utf8_lossy(&line);
     // A name may hold anything but ends with the last parenthesis.
@@ -210,28 +236,28 @@ pub(crate) fn stat_field(process: impl std::fmt::Display, number: usize) -> Stri
     fields.nth(number - 3).unwrap().to_owned()
 }
 
-/// What `/proc/PID/status` says after this word; "gone" without the process.
-pub(crate) fn status_line(process: impl std::fmt::Display, key: &str) -> String {
+/// The value of a key in `/proc/PID/status`; "gone" if there is no such process.
+pub(crate) fn read_status_line(process: impl std::fmt::Display, key: &str) -> String {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));
     let status = status.unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(key));
     line.unwrap_or("gone").trim().to_owned()
 }
 
-/// The CPUs that a thread may use.
-pub(crate) fn cpus_of(thread: impl std::fmt::Display) -> String {
-    status_line(thread, "Cpus_allowed_list:")
+/// The CPUs that a thread may use, as a list.
+pub(crate) fn read_allowed_cpus(thread: impl std::fmt::Display) -> String {
+    read_status_line(thread, "Cpus_allowed_list:")
 }
 
 /// Sends a signal by its name.
 #[track_caller]
-pub(crate) fn signal(process: u32, name: &str) {
+pub(crate) fn send_signal(process: u32, name: &str) {
     let mut kill = Command::new("kill");
     let sent = kill.args(["-s", name, &process.to_string()]).status();
     assert!(sent.unwrap().success(), "kill -s {name} {process}");
 }
 
-/// A process of a test's, ended with it.
+/// A process that is killed when it is dropped.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
@@ -240,7 +266,11 @@ impl Running {
         Self(quiet.stderr(Stdio::null()).spawn().unwrap())
     }
 
-    pub(crate) fn sleeper() -> Self {
+    pub(crate) fn start_shell(line: &str) -> Self {
+        Self::start(Command::new("sh").args(["-c", line]))
+    }
+
+    pub(crate) fn start_sleep() -> Self {
         Self::start(Command::new("sleep").arg("600"))
     }
 
@@ -256,13 +286,22 @@ impl Drop for Running {
     }
 }
 
-/// Waits for an event.
+/// The finding of a check in a record.
+pub(crate) fn find_finding<'a>(
+    record: &'a serde_json::Value,
+    check: &str,
+) -> Option<&'a serde_json::Value> {
+    let findings = record["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["check"] == check)
+}
+
+/// Waits until a condition holds; panics with the name of the event if it never does.
 #[track_caller]
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(event: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         let waited = start.elapsed();
-        assert!(waited < PATIENCE, "{what}: not in {waited:?}");
+        assert!(waited < PATIENCE, "{event}: not in {waited:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,5 +1,5 @@
-//! `pinwise top`: its pictures at several sizes, names that would fool a
-//! terminal, what it refuses, and the real thing in a terminal of its own.
+//! `pinwise top`: its pictures at several sizes, names with control characters, and the command in
+//! a terminal of its own.
 
 mod live;
 mod pictures;
@@ -11,18 +11,13 @@ use pinwise_sched::live::{Live, Watching};
 use pinwise_sched::{Event, EventKind, LeaveReason, Tier};
 use pinwise_topology::Topology;
 
-use crate::support::{json, run, texts};
+use crate::support::{decode_output, run, run_for_json, split_words};
 
-/// A machine of 4 cores with two CPUs each below two caches: two threads share
-/// a core while one idles, a third wanders.
+/// A machine of two caches with two cores of two CPUs each: two threads share a core while another
+/// core idles, a third thread migrates.
 fn desktop() -> TopRecord {
     let topology = Topology::from_synthetic("package:1 l3:2 core:2 pu:2").unwrap();
-    let watching = Watching {
-        scope: Tier::Bpf.scope(),
-        is_everything: true,
-        observer: None,
-    };
-    let mut live = Live::new(&topology, watching);
+    let mut live = Live::new(&topology, watching_everything());
     live.begin(0);
     let event = |ms: u64, cpu: u32, what: EventKind| Event {
         time_ns: ms * 1_000_000,
@@ -58,15 +53,9 @@ fn desktop() -> TopRecord {
     events.push(switch(900, 3, 0, LeaveReason::Unreported, 90));
     events.push(switch(912, 3, 90, LeaveReason::Blocked, 0));
     for (turn, cpu) in (0u64..9).zip([6, 7, 2].into_iter().cycle()) {
-        events.push(switch(
-            100 * turn + 10,
-            cpu,
-            0,
-            LeaveReason::Unreported,
-            5000,
-        ));
-        let left = LeaveReason::Blocked;
-        events.push(switch(100 * turn + 60, cpu, 5000, left, 0));
+        let start = 100 * turn + 10;
+        events.push(switch(start, cpu, 0, LeaveReason::Unreported, 5000));
+        events.push(switch(start + 50, cpu, 5000, LeaveReason::Blocked, 0));
     }
     events.sort_by_key(|event| event.time_ns);
     live.take(&events);
@@ -78,19 +67,18 @@ fn desktop() -> TopRecord {
     }
 }
 
+fn watching_everything() -> Watching {
+    Watching {
+        scope: Tier::Bpf.scope(),
+        is_everything: true,
+        observer: None,
+    }
+}
+
 /// Two sockets of 8 caches of 8 cores: 256 CPUs, and many threads.
 fn server() -> TopRecord {
-    let description = "package:2 l3:8 core:8 pu:2";
-    let topology = Topology::from_synthetic(description).unwrap();
-    let frame = Live::new(
-        &topology,
-        Watching {
-            scope: Tier::Bpf.scope(),
-            is_everything: true,
-            observer: None,
-        },
-    )
-    .frame(0);
+    let topology = Topology::from_synthetic("package:2 l3:8 core:8 pu:2").unwrap();
+    let frame = Live::new(&topology, watching_everything()).frame(0);
     let empty = TopRecord::new(&frame, &topology, TraceTier::CpuWide);
     // A fixed pattern that looks like load.
     let load = |n: u32| f64::from((n * 37 + n / 7 * 11) % 101);
@@ -143,28 +131,17 @@ fn server() -> TopRecord {
     }
 }
 
-/// One frame of this very process, whose threads are known to be there.
+/// A frame of this process, whose main thread must be in it.
 #[test]
 fn one_frame_is_printed_as_json() {
     let pid = std::process::id();
-    let own = pid.to_string();
-    let frame = json(&[
-        "top",
-        "--once",
-        "--format",
-        "json",
-        "--interval",
-        "300ms",
-        "--tier",
-        "proc",
-        "--pid",
-        &own,
-    ]);
+    let line = format!("top --once --format json --interval 300ms --tier proc --pid {pid}");
+    let frame = run_for_json(&split_words(&line));
     assert_eq!(frame["schema"], "pinwise.top/1");
     assert_eq!(frame["tier"], "proc");
     assert_eq!(frame["pid"], pid);
     let threads = frame["threads"].as_array().unwrap();
-    // Other tests start processes meanwhile, which belong to it, too.
+    // Child processes of other tests are in the frame, too.
     let main = threads.iter().find(|t| t["thread"] == pid);
     let main = main.unwrap_or_else(|| panic!("{frame}"));
     assert_eq!(main["process"], pid);
@@ -178,7 +155,7 @@ fn one_frame_is_printed_as_json() {
 #[test]
 fn one_frame_is_printed_as_text() {
     let output = run(&["top", "--once", "--interval", "200ms"]);
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     assert!(out.starts_with("pinwise top"), "{out}");
     assert!(out.contains("migrations/s"), "{out}");

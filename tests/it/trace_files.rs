@@ -1,6 +1,5 @@
-//! Traces that perf and ftrace made (`tests/data/traces`): what is read from
-//! them is what `perf script` and `grep` count in them, and damaged ones are
-//! reported in one line.
+//! Imports of traces that perf and ftrace recorded (`tests/data/traces`): the numbers of events are
+//! those that `perf script` and `grep` count, and damaged files are reported in one line.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -9,7 +8,9 @@ use std::path::Path;
 use pinwise_sched::import::{Facts, Import, ImportError, Imported, TraceSubject};
 use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
-use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts, words};
+use crate::support::{
+    decode_output, has_program, pinwise, read_recorded_trace, report_skip, run, split_words,
+};
 
 struct Trace {
     facts: Facts,
@@ -17,11 +18,11 @@ struct Trace {
     imported: Imported,
 }
 
-fn read(content: &[u8], whom: TraceSubject) -> Result<Trace, ImportError> {
+fn import_trace(content: &[u8], subject: TraceSubject) -> Result<Trace, ImportError> {
     let import = Import::open(Cursor::new(content))?;
     let facts = import.facts().clone();
     let mut events = Vec::new();
-    let imported = import.read(whom, &mut |batch| events.extend_from_slice(batch))?;
+    let imported = import.read(subject, &mut |batch| events.extend_from_slice(batch))?;
     Ok(Trace {
         facts,
         events,
@@ -30,17 +31,18 @@ fn read(content: &[u8], whom: TraceSubject) -> Result<Trace, ImportError> {
 }
 
 impl Trace {
-    fn count(&self, of: impl Fn(&EventKind) -> bool) -> usize {
-        self.events.iter().filter(|event| of(&event.what)).count()
+    fn count(&self, is_counted: impl Fn(&EventKind) -> bool) -> usize {
+        let events = self.events.iter();
+        events.filter(|event| is_counted(&event.what)).count()
     }
 
-    /// Switches, also halves: by who left.
-    fn switches(&self) -> usize {
+    /// Switches, also those of which only the thread that leaves is recorded.
+    fn count_switches(&self) -> usize {
         self.count(|what| matches!(what, EventKind::Switch { .. } | EventKind::Out { .. }))
     }
 
     /// Switches away from threads that are called `sched-pipe` at that moment.
-    fn switches_of_pipe(&self) -> usize {
+    fn count_switches_of_pipe(&self) -> usize {
         let mut names: BTreeMap<Tid, Box<str>> = BTreeMap::new();
         let mut count = 0;
         for event in &self.events {
@@ -56,7 +58,7 @@ impl Trace {
         count
     }
 
-    fn wakes(&self) -> usize {
+    fn count_wakes(&self) -> usize {
         self.count(|what| matches!(what, EventKind::Wake { .. }))
     }
 
@@ -70,10 +72,9 @@ impl Trace {
     }
 }
 
-/// What `perf script` and `grep` count: all switches, those of the two
-/// threads of `perf bench sched pipe`, wake-ups. Of `wide.data` three more than
-/// there are records of leaving: see `switches_chain`; of `own.data` two more,
-/// for threads that end have no record of leaving.
+/// The numbers are those that `perf script` and `grep` count: all switches, those of the two
+/// threads of `perf bench sched pipe`, wake-ups. In `wide.data` three switches, and in `own.data`
+/// two, have no record of the thread that leaves: the import completes them.
 #[test]
 fn everything_in_a_trace_is_read() {
     // (file, switches, those of sched-pipe, wake-ups, all CPUs)
@@ -88,36 +89,39 @@ fn everything_in_a_trace_is_read() {
         ("tgid.txt", 205, 123, 146, true),
         ("latency.txt", 205, 123, 146, true),
     ] {
-        let read =
-            read(&file(name), TraceSubject::Default).unwrap_or_else(|e| panic!("{name}: {e}"));
-        read.check_order();
-        let found = (read.switches(), read.switches_of_pipe(), read.wakes());
+        let trace = import_trace(&read_recorded_trace(name), TraceSubject::Default)
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        trace.check_order();
+        let found = (
+            trace.count_switches(),
+            trace.count_switches_of_pipe(),
+            trace.count_wakes(),
+        );
         assert_eq!(found, (switches, of_pipe, wakes), "{name}");
-        let scope = read.facts.scope;
+        let scope = trace.facts.scope;
         assert!(scope.has_switches, "{name}");
         assert_eq!(scope.has_all_cpus, has_all_cpus, "{name}");
         assert_eq!(scope.has_wakeups, wakes > 0, "{name}");
         let is_perf = name.ends_with(".data");
         assert_eq!(
-            read.facts.format,
+            trace.facts.format,
             if is_perf { "perf.data" } else { "ftrace" }
         );
-        assert_eq!(read.facts.has_command, is_perf, "{name}");
-        assert_eq!(read.imported.root.is_some(), is_perf, "{name}");
+        assert_eq!(trace.facts.has_command, is_perf, "{name}");
+        assert_eq!(trace.imported.root.is_some(), is_perf, "{name}");
         if is_perf {
-            assert_eq!(read.facts.cpus, Some((2, 2)), "{name}");
-            assert_eq!(read.facts.host.as_deref(), Some("vm"), "{name}");
+            assert_eq!(trace.facts.cpus, Some((2, 2)), "{name}");
+            assert_eq!(trace.facts.host.as_deref(), Some("vm"), "{name}");
         }
     }
 }
 
-/// The same moments, whatever the columns are; the latency format counts them from its first event,
-/// in µs.
+/// The latency format gives times from its first event, in µs.
 #[test]
-fn layouts_of_ftrace_say_the_same() {
+fn all_layouts_of_ftrace_give_the_same_switches() {
     let [plain, tgid, latency] = ["plain.txt", "tgid.txt", "latency.txt"].map(|name| {
-        let read = read(&file(name), TraceSubject::Default).unwrap();
-        let switches = read.events.into_iter();
+        let trace = import_trace(&read_recorded_trace(name), TraceSubject::Default).unwrap();
+        let switches = trace.events.into_iter();
         let switches = switches.filter(|event| matches!(event.what, EventKind::Switch { .. }));
         switches.collect::<Vec<Event>>()
     });
@@ -129,38 +133,37 @@ fn layouts_of_ftrace_say_the_same() {
     }
 }
 
-/// A thread that leaves a CPU came to it before. The kernel that these were made on left out a few
-/// switches from threads of its own; if half of one is recorded, as in `wide.data`, it is completed
-/// from that.
+/// The kernel that recorded these traces left out a few switches from its own threads. If half of a
+/// switch is recorded, as in `wide.data`, the import completes it.
 #[test]
-fn switches_chain() {
-    for (name, left_out) in [
+fn a_thread_that_leaves_a_cpu_came_to_it_before() {
+    for (name, missing) in [
         ("sched.data", 0),
         ("all.data", 0),
         ("pipe.data", 1),
         ("wide.data", 0),
         ("plain.txt", 0),
     ] {
-        let read = read(&file(name), TraceSubject::Default).unwrap();
+        let trace = import_trace(&read_recorded_trace(name), TraceSubject::Default).unwrap();
         let mut running: BTreeMap<u32, Tid> = BTreeMap::new();
         let mut broken = 0;
-        for event in &read.events {
+        for event in &trace.events {
             if let EventKind::Switch { prev, next, .. } = event.what {
                 let before = running.insert(event.cpu, next);
                 broken += usize::from(before.is_some_and(|before| before != prev));
             }
         }
-        assert_eq!(broken, left_out, "{name}");
+        assert_eq!(broken, missing, "{name}");
     }
 }
 
 #[test]
 fn exits_are_reported_once_after_the_last_switch() {
     for name in ["sched.data", "wide.data", "own.data", "plain.txt"] {
-        let read = read(&file(name), TraceSubject::Default).unwrap();
+        let trace = import_trace(&read_recorded_trace(name), TraceSubject::Default).unwrap();
         let mut gone: Vec<Tid> = Vec::new();
         let mut ended = 0;
-        for event in &read.events {
+        for event in &trace.events {
             match event.what {
                 EventKind::Exit { thread } => gone.push(thread),
                 EventKind::Fork { child, .. } => gone.retain(|thread| *thread != child),
@@ -180,29 +183,29 @@ fn exits_are_reported_once_after_the_last_switch() {
     }
 }
 
-/// A process that is requested is followed, with what it starts.
 #[test]
-fn a_process_can_be_asked_for() {
-    let content = file("tgid.txt");
-    let first = read(&content, TraceSubject::Default).unwrap();
+fn a_requested_process_is_followed() {
+    let content = read_recorded_trace("tgid.txt");
+    let first = import_trace(&content, TraceSubject::Default).unwrap();
     let process = first.events.iter().find_map(|event| match event.what {
         EventKind::Fork { child, .. } => Some(child),
         _ => None,
     });
-    let read_again = read(&content, TraceSubject::Process(process.unwrap())).unwrap();
+    let read_again = import_trace(&content, TraceSubject::Process(process.unwrap())).unwrap();
     assert_eq!(read_again.imported.root, process);
     assert!(read_again.count(|what| matches!(what, EventKind::Follow { .. })) >= 1);
-    let error = read(&content, TraceSubject::Process(4)).err().unwrap();
+    let error = import_trace(&content, TraceSubject::Process(4))
+        .err()
+        .unwrap();
     assert_eq!(error.to_string(), "process 4 is not in it");
 }
 
-/// What each way of spoiling a file is answered with.
 #[test]
 fn files_that_cannot_be_used_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let own = file("own.data");
-    let sched = file("sched.data");
-    let changed = |from: &[u8], to: &[u8]| {
+    let own = read_recorded_trace("own.data");
+    let sched = read_recorded_trace("sched.data");
+    let change = |from: &[u8], to: &[u8]| {
         let at = sched
             .windows(from.len())
             .position(|part| part == from)
@@ -220,18 +223,22 @@ fn files_that_cannot_be_used_are_reported_in_one_line() {
         ),
         (
             "field",
-            changed(b" prev_pid;", b" prev_pod;"),
+            change(b" prev_pid;", b" prev_pod;"),
             "sched:sched_switch in the file has no field 'prev_pid'",
         ),
         (
             "moved",
-            changed(b"next_pid;\toffset:56", b"next_pid;\toffset:xx"),
+            change(b"next_pid;\toffset:56", b"next_pid;\toffset:xx"),
             "'next_pid' without offset:",
         ),
-        ("nocpu", file("nocpu.data"), "perf record --sample-cpu"),
+        (
+            "nocpu",
+            read_recorded_trace("nocpu.data"),
+            "perf record --sample-cpu",
+        ),
         (
             "clock",
-            file("clock.data"),
+            read_recorded_trace("clock.data"),
             "it has no switches of threads; record them",
         ),
     ] {
@@ -244,11 +251,11 @@ fn files_that_cannot_be_used_are_reported_in_one_line() {
 #[test]
 fn a_full_disk_under_an_export_is_reported() {
     if !Path::new("/dev/full").exists() {
-        return skipped("no /dev/full here");
+        return report_skip("no /dev/full here");
     }
     let folder = tempfile::tempdir().unwrap();
     let good = folder.path().join("good");
-    std::fs::write(&good, file("own.data")).unwrap();
+    std::fs::write(&good, read_recorded_trace("own.data")).unwrap();
     let full = ["--export", "csv:/dev/full"];
     check_refused(&good, &full, "--export /dev/full: No space");
 }
@@ -257,38 +264,38 @@ fn a_full_disk_under_an_export_is_reported() {
 fn check_refused(path: &Path, options: &[&str], part: &str) {
     let path = path.to_str().unwrap();
     let output = run(&[&["trace", "import", path], options].concat());
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2), "{path}: {err}");
     assert!(err.contains(part), "{path} {options:?}: {err}");
     let errors = err.lines().filter(|line| line.starts_with("error:"));
     assert_eq!(errors.count(), 1, "{err}");
 }
 
-/// Wherever a file ends, what was read counts or one line says why not; never
-/// more than was in the whole one.
+/// The switches before the end are imported, or one line says why not.
 #[test]
 fn files_may_end_anywhere() {
     for name in ["own.data", "wide.data", "pipe.data", "plain.txt"] {
-        let content = file(name);
-        let all = read(&content, TraceSubject::Default).unwrap().switches();
-        let mut some = 0;
+        let content = read_recorded_trace(name);
+        let all = import_trace(&content, TraceSubject::Default)
+            .unwrap()
+            .count_switches();
+        let mut imported = 0;
         for end in (0..content.len()).step_by(997) {
-            match read(&content[..end], TraceSubject::Default) {
-                Ok(read) => {
-                    assert!(read.switches() <= all, "{name} {end}");
-                    some += 1;
+            match import_trace(&content[..end], TraceSubject::Default) {
+                Ok(trace) => {
+                    assert!(trace.count_switches() <= all, "{name} {end}");
+                    imported += 1;
                 }
                 Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             }
         }
-        assert!(some > 5, "{name}: {some}");
+        assert!(imported > 5, "{name}: {imported}");
     }
 }
 
-/// A number that comes again is another thread; a clock that goes backwards
-/// is passed on as it is, for the analysis counts that.
+/// The analysis counts events that go backwards: the import keeps their times.
 #[test]
-fn reused_ids_and_backward_clocks_are_handled() {
+fn a_reused_id_is_another_thread_and_backward_times_are_kept() {
     let line =
         |time: &str, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
     let fork = "sched_process_fork: comm=a pid=1 child_comm=b child_pid=9";
@@ -298,15 +305,21 @@ fn reused_ids_and_backward_clocks_are_handled() {
         line("4.0", fork),
     ]
     .concat();
-    let read = read(text.as_bytes(), TraceSubject::Default).unwrap();
-    let times: Vec<u64> = read
+    let trace = import_trace(text.as_bytes(), TraceSubject::Default).unwrap();
+    let times: Vec<u64> = trace
         .events
         .iter()
         .map(|e| e.time_ns / 1_000_000_000)
         .collect();
     assert_eq!(times.last(), Some(&4));
-    assert_eq!(read.count(|what| *what == EventKind::Exit { thread: 9 }), 1);
-    assert_eq!(read.count(|what| matches!(what, EventKind::Fork { .. })), 2);
+    assert_eq!(
+        trace.count(|what| *what == EventKind::Exit { thread: 9 }),
+        1
+    );
+    assert_eq!(
+        trace.count(|what| matches!(what, EventKind::Fork { .. })),
+        2
+    );
 }
 
 /// Both exports of a real trace contain every event.
@@ -314,7 +327,7 @@ fn reused_ids_and_backward_clocks_are_handled() {
 fn imported_traces_are_exported() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    std::fs::write(at("t.data"), file("sched.data")).unwrap();
+    std::fs::write(at("t.data"), read_recorded_trace("sched.data")).unwrap();
     let (csv, perfetto) = (at("t.csv"), at("t.pftrace"));
     let output = pinwise(&at("store.db"))
         .args(["trace", "import", "--format", "json"])
@@ -323,13 +336,13 @@ fn imported_traces_are_exported() {
         .args(["--export", &format!("perfetto:{}", perfetto.display())])
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(record["schema"], "pinwise.trace/1");
     assert_eq!(record["tier"], "perf.data");
     assert_eq!(record["source"]["kind"], "import");
-    let events = read(&file("sched.data"), TraceSubject::Default)
+    let events = import_trace(&read_recorded_trace("sched.data"), TraceSubject::Default)
         .unwrap()
         .events;
     let lines = std::fs::read_to_string(&csv).unwrap();
@@ -339,13 +352,13 @@ fn imported_traces_are_exported() {
         .filter(|line| line.split(',').nth(2) == Some("switch"));
     assert_eq!(switches.count(), 270);
     assert!(std::fs::metadata(&perfetto).unwrap().len() > 10_000);
-    // The record is stored, and its slices can be had as CSV.
+    // The record is stored, and its slices are exported as CSV.
     let id = record["id"].as_str().unwrap();
     let output = pinwise(&at("store.db"))
         .args(["record", "show", id, "--format", "csv"])
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     assert!(output.status.success(), "{err}");
     let slices = record["timeline"]["packed"]["count"].as_u64().unwrap();
     assert_eq!(out.lines().count() as u64, slices + 1);
@@ -357,7 +370,7 @@ fn imported_traces_are_exported() {
         .args(["record", "show", id, "--format", "markdown"])
         .output()
         .unwrap();
-    let (_, err) = texts(&output);
+    let (_, err) = decode_output(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         err.contains("is a trace: --format text, json, html, or csv"),
@@ -365,11 +378,10 @@ fn imported_traces_are_exported() {
     );
 }
 
-/// What perf itself counts in a trace made here and now.
 #[test]
-fn perf_and_pinwise_count_the_same_here() {
+fn perf_and_pinwise_count_the_same_in_a_new_trace() {
     if !has_program("perf") {
-        return skipped("perf is not installed");
+        return report_skip("perf is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
@@ -381,16 +393,16 @@ fn perf_and_pinwise_count_the_same_here() {
             .output()
             .unwrap()
     };
-    let recorded = perf(&words(
+    let recorded = perf(&split_words(
         "sched record -o perf.data -- perf bench sched pipe -l 500",
     ));
     if !recorded.status.success() {
-        let (_, err) = texts(&recorded);
+        let (_, err) = decode_output(&recorded);
         let last = err.lines().last().unwrap_or("").to_owned();
-        return skipped(&format!("perf sched record is not permitted: {last}"));
+        return report_skip(&format!("perf sched record is not permitted: {last}"));
     }
     let script = perf(&["script", "-i", "perf.data", "-F", "event,trace"]);
-    let (out, _) = texts(&script);
+    let (out, _) = decode_output(&script);
     let all = out
         .lines()
         .filter(|line| line.contains("sched:sched_switch:"));
@@ -399,29 +411,29 @@ fn perf_and_pinwise_count_the_same_here() {
         .iter()
         .filter(|line| line.contains(" prev_comm=sched-pipe "));
     let content = std::fs::read(&path).unwrap();
-    let read = read(&content, TraceSubject::Default).unwrap();
-    assert_eq!(read.switches(), all.len());
-    assert_eq!(read.switches_of_pipe(), of_pipe.count());
-    assert!(read.switches_of_pipe() >= 100);
+    let trace = import_trace(&content, TraceSubject::Default).unwrap();
+    assert_eq!(trace.count_switches(), all.len());
+    assert_eq!(trace.count_switches_of_pipe(), of_pipe.count());
+    assert!(trace.count_switches_of_pipe() >= 100);
 }
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
-    /// Bytes flipped anywhere are reported or read, never more than that.
+    /// A changed trace is imported or reported in one line.
     #[test]
-    fn spoilt_bytes_do_no_harm(
+    fn changed_bytes_do_no_harm(
         which in 0..4_usize,
         places in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), proptest::num::u8::ANY), 1..20),
     ) {
         let name = ["own.data", "task.data", "pipe.data", "tgid.txt"][which];
-        let mut content = file(name);
+        let mut content = read_recorded_trace(name);
         for (place, byte) in places {
             let place = place.index(content.len());
             content[place] = byte;
         }
-        match read(&content, TraceSubject::Default) {
-            Ok(read) => proptest::prop_assert!(read.events.len() <= content.len()),
+        match import_trace(&content, TraceSubject::Default) {
+            Ok(trace) => proptest::prop_assert!(trace.events.len() <= content.len()),
             Err(error) => proptest::prop_assert!(!error.to_string().contains('\n')),
         }
     }

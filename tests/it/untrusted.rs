@@ -1,18 +1,20 @@
-//! Programs that name files to their observers: pipes, huge lists, files of others. Nothing of it
-//! may block pinwise.
+//! Programs that tell profilers the names of files: lists, dumps, and pipes that must not block
+//! pinwise.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{PATIENCE, has_program, pinwise, skipped, texts};
+use crate::support::{
+    PATIENCE, Running, decode_output, has_program, pinwise, report_skip, wait_until,
+};
 
-/// Makes code at run time, says `ready`, and executes it for half a second, or for ever. Depending
-/// on its first argument it names that code in a list, at once or when it ends, or in a dump, hides
-/// a pipe in place of its names, or says that a pipe is its program.
+/// Generates code, prints `ready`, and executes the code for half a second, or for ever. Depending
+/// on its first argument it names that code in a list, at once or when it ends, or in a dump; or it
+/// puts pipes in place of the list and of its own program file.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -80,7 +82,7 @@ int main(int argc, char **argv) {
   clock_t end = clock() + CLOCKS_PER_SEC / 2;
   while (!strcmp(argv[1], "pipe") || clock() < end) made();
   if (!strcmp(argv[1], "late list")) {
-    /* As Java does it. Whoever reads it takes it away. */
+    /* As Java does it. The test removes the list. */
     char link[4096];
     list(path, page);
     snprintf(link, sizeof link, "%s/late", argv[2]);
@@ -92,10 +94,10 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The program in a folder; `None`, with a message, if there is no compiler.
-fn program(folder: &Path) -> Option<PathBuf> {
+/// Compiles the program in a folder; `None`, with a message, if there is no compiler.
+fn compile_program(folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
-        skipped("no C compiler (cc)");
+        report_skip("no C compiler (cc)");
         return None;
     }
     let (source, program) = (folder.join("makes.c"), folder.join("makes"));
@@ -103,14 +105,14 @@ fn program(folder: &Path) -> Option<PathBuf> {
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
     let output = compiler.output().unwrap();
-    assert!(output.status.success(), "{}", texts(&output).1);
+    assert!(output.status.success(), "{}", decode_output(&output).1);
     Some(program)
 }
 
-/// A process that is ended when the test is over.
-struct Ended(Child);
+/// A process that is killed when this is dropped, with its list of names.
+struct ProcessWithList(Child);
 
-impl Drop for Ended {
+impl Drop for ProcessWithList {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -119,35 +121,31 @@ impl Drop for Ended {
     }
 }
 
-/// Waits for a process, but not for ever.
-fn wait_for_end(child: &mut Child) -> Option<ExitStatus> {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        if let Some(status) = child.try_wait().unwrap() {
-            return Some(status);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    None
-}
-
-/// A profile as JSON, of arguments behind `profile`.
+/// The record of `pinwise profile` with these arguments; `None`, with the reason, if nothing can be
+/// sampled here.
 #[track_caller]
-fn profiled(folder: &Path, arguments: &[&str]) -> Value {
+fn profile(folder: &Path, arguments: &[&str]) -> Option<Value> {
     let out = folder.join("profile.json");
     let mut command = pinwise(&folder.join("store"));
     command
         .args(["profile", "--store", "none", "--export-json"])
         .arg(&out);
     command.args(arguments).stdout(Stdio::null());
-    let mut child = Ended(command.spawn().unwrap());
-    let status = wait_for_end(&mut child.0).expect("pinwise waits for what a program names");
-    assert_eq!(status.code(), Some(0));
-    serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap()
+    let mut child = Running(command.spawn().unwrap());
+    wait_until("the end of pinwise", || {
+        child.0.try_wait().unwrap().is_some()
+    });
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+    let record: Value = serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap();
+    if record["event"] == "proc" {
+        report_skip(&format!("no samples here: {}", record["notes"]));
+        return None;
+    }
+    Some(record)
 }
 
-/// CPU time in functions of this name, as a part of all.
-fn share(record: &Value, name: &str) -> f64 {
+/// Share of the CPU time in functions of this name.
+fn cpu_share(record: &Value, name: &str) -> f64 {
     let functions = record["functions"].as_array().unwrap().iter();
     let seconds = |one: &Value| one["own"]["cpu_s"].as_f64().unwrap();
     let all: f64 = functions.clone().map(seconds).sum();
@@ -156,45 +154,42 @@ fn share(record: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for() {
+fn a_pipe_in_place_of_a_list_or_a_program_does_not_block() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = program(folder.path()) else {
+    let Some(program) = compile_program(folder.path()) else {
         return;
     };
     let mut command = Command::new(&program);
     command.args(["pipe", "endless"]).stdout(Stdio::piped());
-    let mut hostile = Ended(command.spawn().unwrap());
+    let mut hostile = ProcessWithList(command.spawn().unwrap());
     let mut ready = String::new();
     let out = hostile.0.stdout.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut ready).unwrap();
     assert_eq!(ready, "ready\n");
     let pid = hostile.0.id().to_string();
-    let record = profiled(folder.path(), &["--pid", &pid, "--for", "300ms"]);
-    if record["event"] == "proc" {
-        return skipped(&format!("no samples here: {}", record["notes"]));
-    }
+    let Some(record) = profile(folder.path(), &["--pid", &pid, "--for", "300ms"]) else {
+        return;
+    };
     let notes = record["notes"].to_string();
     assert!(notes.contains("it is not a regular file"), "{notes}");
 }
 
 #[test]
-fn code_made_at_run_time_has_the_names_that_its_program_gives() {
+fn generated_code_has_the_names_that_its_program_gives() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = program(folder.path()) else {
+    let Some(program) = compile_program(folder.path()) else {
         return;
     };
     let (program, here) = (program.to_str().unwrap(), folder.path().to_str().unwrap());
     // By the time that names are looked up, the program is gone.
     for way in ["list", "late list", "dump"] {
-        let record = profiled(folder.path(), &["--", program, way, here]);
-        if let Ok(left) = std::fs::read_link(folder.path().join("late")) {
-            let _ = std::fs::remove_file(left);
+        let record = profile(folder.path(), &["--", program, way, here]);
+        if let Ok(list) = std::fs::read_link(folder.path().join("late")) {
+            let _ = std::fs::remove_file(list);
         }
-        if record["event"] == "proc" {
-            return skipped(&format!("no samples here: {}", record["notes"]));
-        }
+        let Some(record) = record else { return };
         assert!(
-            share(&record, "made_at_run_time") > 0.5,
+            cpu_share(&record, "made_at_run_time") > 0.5,
             "{way}: {record:#}"
         );
     }
@@ -203,7 +198,7 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
 #[test]
 fn functions_of_node_have_the_names_of_its_dump() {
     if !has_program("node") {
-        return skipped("no node");
+        return report_skip("no node");
     }
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
@@ -211,29 +206,28 @@ fn functions_of_node_have_the_names_of_its_dump() {
         let all = 0; while (process.cpuUsage().user < 7e5) all += hotSum(100000); console.log(all);\n";
     std::fs::write(here.join("sum.js"), hot).unwrap();
     let command = format!("cd {} && exec node --perf-prof sum.js", here.display());
-    let record = profiled(here, &["--", "sh", "-c", &command]);
-    if record["event"] == "proc" {
-        return skipped(&format!("no samples here: {}", record["notes"]));
-    }
-    assert!(share(&record, "hotSum") > 0.4, "{record:#}");
+    let Some(record) = profile(here, &["--", "sh", "-c", &command]) else {
+        return;
+    };
+    assert!(cpu_share(&record, "hotSum") > 0.4, "{record:#}");
 }
 
-/// What a process waits in: the number of the system call.
-fn system_call(pid: u32) -> Option<i64> {
+/// The number of the system call in which a process waits.
+fn read_system_call(pid: u32) -> Option<i64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     text.split(' ').next()?.parse().ok()
 }
 
 #[test]
-fn a_second_signal_ends_pinwise_wherever_it_is() {
-    if system_call(std::process::id()).is_none() && !Path::new("/proc/self/syscall").exists() {
-        return skipped("the kernel does not show system calls (/proc/PID/syscall)");
+fn a_second_signal_ends_pinwise_even_in_a_blocking_call() {
+    if read_system_call(std::process::id()).is_none() && !Path::new("/proc/self/syscall").exists() {
+        return report_skip("the kernel does not show system calls (/proc/PID/syscall)");
     }
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
-        // The name of a file when it was checked belongs to a pipe once the command has run, which
-        // nobody reads: opening it never returns.
+        // pinwise checks the name before the command makes a pipe of it. No process reads the
+        // pipe: opening it never returns.
         let mut command = pinwise(&folder.path().join("store"));
         command.args(["spin", "attach", "--store", "none", "--export-json"]);
         command.arg(&pipe).args(["--", "mkfifo"]).arg(&pipe);
@@ -246,17 +240,14 @@ fn a_second_signal_ends_pinwise_wherever_it_is() {
                 Ok(())
             });
         }
-        let mut child = Ended(command.spawn().unwrap());
+        let mut child = Running(command.spawn().unwrap());
         let pid = child.0.id();
         let start = Instant::now();
         let mut opens = 0;
         while opens < 5 {
-            let is_opening = system_call(pid) == Some(libc::SYS_openat);
+            let is_opening = read_system_call(pid) == Some(libc::SYS_openat);
             opens = if is_opening { opens + 1 } else { 0 };
-            assert!(
-                start.elapsed() < PATIENCE,
-                "pinwise does not come to the pipe"
-            );
+            assert!(start.elapsed() < PATIENCE, "pinwise does not open the pipe");
             assert!(child.0.try_wait().unwrap().is_none(), "pinwise ended early");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -265,7 +256,7 @@ fn a_second_signal_ends_pinwise_wherever_it_is() {
             kill.arg(format!("-{signal}")).arg(pid.to_string());
             kill.status().unwrap();
         };
-        // The first is for a process that can end properly.
+        // After the first signal pinwise would end by itself if it could.
         send(signal);
         assert!(child.0.try_wait().unwrap().is_none());
         while child.0.try_wait().unwrap().is_none() {

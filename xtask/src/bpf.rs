@@ -1,4 +1,4 @@
-//! Compiles the BPF program of traces and notes what it was compiled from.
+//! Compiles the BPF program of traces and writes a note with the hashes of source and object.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,11 +11,11 @@ const SOURCE: &str = "sched.bpf.c";
 const OBJECT: &str = "sched.bpf.o";
 const NOTE: &str = "sched.bpf.hash";
 
-/// The compiler with its tools, all of one version.
+/// The compiler and its tools, of the same version.
 struct Tools {
     clang: PathBuf,
     strip: PathBuf,
-    /// As it names itself.
+    /// The compiler's own name for it.
     version: String,
 }
 
@@ -25,20 +25,20 @@ pub(crate) fn write() -> Result<()> {
         "clang and llvm-strip are missing: install them with `apt-get install clang llvm` as root",
     )?;
     compile(&tools, &folder().join(OBJECT))?;
-    let note = note(&folder().join(OBJECT), &tools.version)?;
+    let note = format_note(&folder().join(OBJECT), &tools.version)?;
     std::fs::write(folder().join(NOTE), note)?;
     eprintln!("xtask: wrote {OBJECT} and {NOTE}; commit them with {SOURCE}");
     Ok(())
 }
 
-/// Is the committed object what the source gives? With another version of clang, or none, only the
-/// note is compared.
+/// Checks that the committed object belongs to the source. With another version of clang, or none,
+/// only the note is compared.
 pub(crate) fn check() -> Result<()> {
     let kept = std::fs::read_to_string(folder().join(NOTE)).unwrap_or_default();
     let made_by = kept.lines().find_map(|line| line.strip_prefix("by "));
     let made_by = made_by.unwrap_or("nothing");
-    if note(&folder().join(OBJECT), made_by)? != kept {
-        bail!("{OBJECT} is not made of {SOURCE}; run `cargo xtask bpf` and commit it");
+    if format_note(&folder().join(OBJECT), made_by)? != kept {
+        bail!("{OBJECT} was not compiled from {SOURCE}; run `cargo xtask bpf` and commit it");
     }
     match Tools::find()? {
         Some(tools) if tools.version == made_by => {
@@ -46,7 +46,7 @@ pub(crate) fn check() -> Result<()> {
             let fresh = scratch.path().join(OBJECT);
             compile(&tools, &fresh)?;
             if std::fs::read(fresh)? != std::fs::read(folder().join(OBJECT))? {
-                bail!("{OBJECT} is not what {made_by} makes of {SOURCE}; run `cargo xtask bpf`");
+                bail!("{made_by} compiles {SOURCE} to another {OBJECT}; run `cargo xtask bpf`");
             }
         }
         Some(tools) => eprintln!(
@@ -59,15 +59,14 @@ pub(crate) fn check() -> Result<()> {
 }
 
 impl Tools {
-    /// The one that comes without a number, else the oldest of those that do:
-    /// what an old one makes, more kernels take.
+    /// Finds the tools without a number, else the oldest ones: more kernels accept their objects.
     fn find() -> Result<Option<Self>> {
         let suffixes = std::iter::once(String::new()).chain((12..40).map(|n| format!("-{n}")));
         for suffix in suffixes {
             let pair = find(&format!("clang{suffix}")).zip(find(&format!("llvm-strip{suffix}")));
             if let Some((clang, strip)) = pair {
-                let output_text = read_output(Command::new(&clang).arg("--version"))?;
-                let version = output_text.lines().next().unwrap_or("?").trim().to_owned();
+                let output = read_output(Command::new(&clang).arg("--version"))?;
+                let version = output.lines().next().unwrap_or("?").trim().to_owned();
                 return Ok(Some(Self {
                     clang,
                     strip,
@@ -83,8 +82,8 @@ fn folder() -> PathBuf {
     root().join("crates/machine/src/linux/trace/bpf")
 }
 
-/// BTF stays, it is what makes the object fit other kernels; the rest of the
-/// debugging information goes, and no path of this machine comes in.
+/// Keeps BTF, with which the object fits other kernels, and no other debugging information or path of
+/// this machine.
 fn compile(tools: &Tools, object: &Path) -> Result<()> {
     let mut clang = Command::new(&tools.clang);
     clang.current_dir(folder());
@@ -94,10 +93,10 @@ fn compile(tools: &Tools, object: &Path) -> Result<()> {
     step(Command::new(&tools.strip).arg("-g").arg(object))
 }
 
-fn note(object: &Path, version: &str) -> Result<String> {
+fn format_note(object: &Path, version: &str) -> Result<String> {
     let hash = |path: &Path| -> Result<u64> {
         let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
-        Ok(fnv(&bytes))
+        Ok(hash_bytes(&bytes))
     };
     Ok(format!(
         "source {:016x}\nobject {:016x}\nby {version}\n",
@@ -106,8 +105,8 @@ fn note(object: &Path, version: &str) -> Result<String> {
     ))
 }
 
-/// FNV-1a, 64 bits: it should notice what was forgotten, not what was forged.
-fn fnv(bytes: &[u8]) -> u64 {
+/// FNV-1a, 64 bits: enough to detect a forgotten compilation.
+fn hash_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -1,4 +1,4 @@
-//! `check --changed`: lints and tests of what a change can have broken.
+//! `check --changed`: lints and tests of the packages that a change may break.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,16 +12,16 @@ use crate::suites::{Extent, Tests};
 use crate::timing::Table;
 use crate::web;
 
-/// Checks the packages that differ from a commit, and those that depend on them. All
-/// are compiled, as in `check`: what is unchanged was compiled before.
+/// Checks the packages that differ from a commit, and those that depend on them. All are compiled, as
+/// in `check`; unchanged ones have been compiled before.
 pub(crate) fn check(commit: &str) -> Result<()> {
-    let files = files(commit)?;
+    let files = list_changed_files(commit)?;
     if files.is_empty() {
         eprintln!("xtask: nothing differs from {commit}");
         return Ok(());
     }
     let mut table = Table::begin();
-    // Its types are made from the schema.
+    // The page's types are generated from the schema.
     if files
         .iter()
         .any(|file| file.starts_with("web/") || file.starts_with("schema/"))
@@ -30,7 +30,7 @@ pub(crate) fn check(commit: &str) -> Result<()> {
         table.run("tests of the page", web::check_units);
     }
     table.run("format", || step(&mut cargo(&["fmt", "--all", "--check"])));
-    let packages = find_affected(&packages()?, &files);
+    let packages = find_affected(&read_packages()?, &files);
     if let Some(built) = table.run("lints, and building the tests", Tests::build) {
         let of_packages = built.select_packages(&packages);
         table.run("unit tests", || of_packages.run_units(Extent::Change));
@@ -39,8 +39,8 @@ pub(crate) fn check(commit: &str) -> Result<()> {
     table.finish()
 }
 
-/// Files that differ from a commit, those that git does not know yet among them.
-fn files(commit: &str) -> Result<BTreeSet<String>> {
+/// Files that differ from a commit, with untracked ones.
+fn list_changed_files(commit: &str) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
     let new = ["ls-files", "--others", "--exclude-standard"];
     for words in [&["diff", "--name-only", commit, "--"][..], &new] {
@@ -54,11 +54,11 @@ fn files(commit: &str) -> Result<BTreeSet<String>> {
 struct Package {
     /// Its folder below the root; empty for the root's own.
     folder: String,
-    /// What it needs, by name.
+    /// The names of its dependencies.
     needs: BTreeSet<String>,
 }
 
-fn packages() -> Result<BTreeMap<String, Package>> {
+fn read_packages() -> Result<BTreeMap<String, Package>> {
     let words = ["metadata", "--no-deps", "--locked", "--format-version", "1"];
     let listed: Value = serde_json::from_str(&read_output(&mut cargo(&words))?)?;
     let listed = listed["packages"].as_array().context("cargo metadata")?;

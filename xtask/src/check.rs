@@ -1,23 +1,22 @@
 //! The checks that every change must pass.
 //!
-//! Compiling takes most of the time, so the tree is compiled once: clippy's driver is
-//! the compiler with more lints, and what it makes of the tests is what is run.
+//! Compiling takes most of the time, so everything is compiled once, by clippy's driver, which is the
+//! compiler with more lints.
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::programs::{cargo, find, root, step};
+use crate::programs::{cargo, find, read_workspace_field, root, step};
 use crate::suites::{self, Extent, Tests};
 use crate::timing::{Table, Timed};
 use crate::{bpf, fuzz, generated, web};
 
-/// What one change must pass: format, lints, tests, documents. A step that fails does
-/// not hide the others; those that failed are named at the end, below the table of
-/// times.
+/// Runs all checks: format, lints, tests, documents. Steps after a failed one run as well; failed
+/// steps are named at the end, below the table of times.
 pub(crate) fn check(extent: Extent) -> Result<()> {
-    need_component("rustfmt", "cargo-fmt");
-    need_component("clippy", "cargo-clippy");
+    add_component("rustfmt", "cargo-fmt");
+    add_component("clippy", "cargo-clippy");
     let mut table = Table::begin();
     table.run("format", format);
     // The page is compiled into the binary.
@@ -39,11 +38,12 @@ pub(crate) fn check(extent: Extent) -> Result<()> {
     table.finish_whole()
 }
 
-/// What only `check --all` does.
+/// The steps of `check --all` only.
 const REST: &str = "emulated machines, Slurm, Firefox, libFuzzer, all replays, all documentation \
      and the oldest Rust are tried by `cargo xtask check --all`";
 
-/// Tests of the command mostly wait, and the browser's do; the unit tests compute.
+/// Runs tests of the command, of the browser and unit tests side by side: the former mostly wait,
+/// unit tests compute.
 fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
     let mut units = Timed::new("unit tests");
     let mut examples = Timed::new("examples in the documentation");
@@ -61,7 +61,7 @@ fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
             browser.run(|| web::check_in_browser(built.command(), extent));
         });
         scope.spawn(|| long.run(|| built.run_long(extent)));
-        whole.run(|| built.run_whole(extent));
+        whole.run(|| built.run_others(extent));
     });
     table.add([units, page, long, whole, browser, examples]);
     if extent == Extent::All {
@@ -73,7 +73,7 @@ fn format() -> Result<()> {
     step(&mut cargo(&["fmt", "--all", "--check"]))
 }
 
-/// The crates that others build on are published alone; the rest is read here.
+/// The crates whose documentation is for others.
 const PUBLISHED: [&str; 4] = [
     "pinwise-format",
     "pinwise-topology",
@@ -82,7 +82,8 @@ const PUBLISHED: [&str; 4] = [
 ];
 
 fn check_documentation(extent: Extent) -> Result<()> {
-    let mut command = suites::lean(cargo(&["doc", "--no-deps", "--locked", "--quiet"]));
+    let mut command =
+        suites::without_debug_info(cargo(&["doc", "--no-deps", "--locked", "--quiet"]));
     if extent == Extent::All {
         command.args(["--workspace", "--exclude", "pinwise-fuzz"]);
         command.args(["--exclude", "lab", "--exclude", "xtask"]);
@@ -92,9 +93,8 @@ fn check_documentation(extent: Extent) -> Result<()> {
     step(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Terms, sources and versions of packages of others, as `deny.toml` allows
-/// them. Known vulnerabilities need a list from the network: `cargo deny check
-/// advisories`.
+/// Checks the terms, sources and versions of third-party packages against `deny.toml`. Known
+/// vulnerabilities need a list from the network: `cargo deny check advisories`.
 fn check_dependencies() -> Result<()> {
     if find("cargo-deny").is_none() {
         eprintln!(
@@ -108,14 +108,14 @@ fn check_dependencies() -> Result<()> {
     step(command.args(["--hide-inclusion-graph"]).args(checks))
 }
 
-/// Compiles with the oldest Rust that is promised.
+/// Compiles with the oldest supported Rust.
 fn check_oldest_rust() -> Result<()> {
-    let version = oldest_version()?;
+    let version = read_workspace_field("rust-version")?;
     let rustup = |words: &[&str]| {
         let mut command = Command::new("rustup");
         command.args(["run", &version]).args(words);
         command.current_dir(root());
-        suites::lean(command)
+        suites::without_debug_info(command)
     };
     if rustup(&["rustc", "--version"])
         .output()
@@ -125,21 +125,10 @@ fn check_oldest_rust() -> Result<()> {
         return step(&mut rustup(&check));
     }
     eprintln!(
-        "SKIPPED: Rust {version}, the oldest that is promised, is not installed \
+        "SKIPPED: Rust {version}, the oldest supported one, is not installed \
          (rustup toolchain install --profile minimal {version})"
     );
     Ok(())
-}
-
-/// What `rust-version` of the workspace says.
-fn oldest_version() -> Result<String> {
-    let manifest = std::fs::read_to_string(root().join("Cargo.toml"))?;
-    let mut lines = manifest.lines();
-    let oldest = lines.find_map(|line| line.strip_prefix("rust-version = "));
-    Ok(oldest
-        .context("Cargo.toml has no rust-version")?
-        .trim_matches('"')
-        .to_owned())
 }
 
 /// Accepts new snapshots and writes the generated documents.
@@ -148,9 +137,8 @@ pub(crate) fn bless() -> Result<()> {
     generated::write()
 }
 
-/// A toolchain may have been installed without it; what cannot be added is
-/// reported by the step that needs it.
-fn need_component(component: &str, program: &str) {
+/// Adds a component that the toolchain lacks. A failure is reported by the step that needs it.
+fn add_component(component: &str, program: &str) {
     if find(program).is_none() && find("rustup").is_some() {
         let _ = step(Command::new("rustup").args(["component", "add", component]));
     }

@@ -1,30 +1,29 @@
-//! The main job on something real: where should a program's threads run on this machine? It needs
-//! nothing that a minimal system lacks.
+//! Compares placements of a real program on this machine, with the programs of a minimal system only.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{release_binary, root, target, used_by};
+use crate::programs::{measure_usage, release_binary, root, target};
 use crate::web;
 
-/// Size of the input: GNU sort begins a second thread from about 256,000 lines on, and a
-/// run takes some tenths of a second.
+/// Size of the input: enough for GNU sort to start a second thread (about 256,000 lines); a run takes
+/// some tenths of a second.
 const INPUT_BYTES: usize = 24 << 20;
 
 /// Builds pinwise, makes an input from real files, compares placements of `sort --parallel=2` on it
-/// and says where the record is.
+/// and prints the location of the record.
 pub(crate) fn run() -> Result<()> {
     build_web_if_possible();
-    let (pinwise, used) = used_by(release_binary);
+    let (pinwise, usage) = measure_usage(release_binary);
     let pinwise = pinwise?;
-    let minutes = used.cpu.as_secs_f64() / 60.0;
+    let minutes = usage.cpu.as_secs_f64() / 60.0;
     eprintln!("xtask: built with {minutes:.1} minutes of CPU time");
     let folder = target().join("demo");
     std::fs::create_dir_all(&folder)?;
     let input = folder.join("input.txt");
-    std::fs::write(&input, real_text()?)?;
+    std::fs::write(&input, read_sources()?)?;
     let store = format!("sqlite:{}", folder.join("pinwise.db").display());
     eprintln!(
         "xtask: {} --store {store} compare --budget 30s --env LC_ALL=C -- sort --parallel=2 {}\n",
@@ -32,10 +31,9 @@ pub(crate) fn run() -> Result<()> {
         input.display()
     );
     let status = Command::new(&pinwise)
-        .args([
-            "--store", &store, "compare", "--budget", "30s", "--tag", "demo",
-        ])
-        .args(["--env", "LC_ALL=C", "--", "sort", "--parallel=2"])
+        .args(["--store", &store, "compare", "--budget", "30s"])
+        .args(["--tag", "demo", "--env", "LC_ALL=C"])
+        .args(["--", "sort", "--parallel=2"])
         .arg(&input)
         .status()
         .context("pinwise cannot be started")?;
@@ -49,15 +47,15 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The page is worth having, but not needed for a verdict.
+/// The demo needs no page.
 fn build_web_if_possible() {
     if let Err(error) = web::build() {
         eprintln!("xtask: without the page: {error:#}");
     }
 }
 
-/// The project's source text, over and over.
-fn real_text() -> Result<Vec<u8>> {
+/// The project's sources, repeated up to the size of the input.
+fn read_sources() -> Result<Vec<u8>> {
     let mut text = Vec::new();
     let mut folders = vec![root().join("src"), root().join("crates")];
     while let Some(folder) = folders.pop() {

@@ -1,8 +1,8 @@
 //! All fuzz targets under libFuzzer, a few seconds each: enough for inputs near the seeds.
-//! `fuzz/README.md` says how to search for longer.
+//! `fuzz/README.md` explains longer searches.
 //!
-//! Without a sanitizer the compiler flags are stable, and no other toolchain is
-//! needed. What a target finds fails the check and stays in `fuzz/libfuzzer/artifacts`.
+//! Without a sanitizer the compiler flags are stable, and no other toolchain is needed. Findings fail
+//! the check and stay in `fuzz/libfuzzer/artifacts`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,40 +16,39 @@ use crate::programs::{cargo, find, read_output, root, step, target};
 
 /// Time for each target if there are enough processors.
 const EACH: Duration = Duration::from_secs(10);
-/// What all get together.
+/// Time for all targets together.
 const ALL: Duration = Duration::from_secs(170);
-/// An input that takes longer, s, or more memory, MiB, is a finding.
+/// An input that needs more time, s, or memory, MiB, is a finding.
 const TIMEOUT_S: u32 = 10;
 const MEMORY_MIB: u32 = 1024;
-/// Lines of a failing target that are shown.
+/// Printed lines of a failed target.
 const SHOWN: usize = 30;
 
-/// What libFuzzer needs to see which code an input reaches.
+/// The flags with which libFuzzer sees the code that an input reaches.
 const FLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 
-/// Is the lock file of libFuzzer's own workspace up to date? Only `check --all` builds it, but
-/// any new dependency of the crates makes it stale.
+/// Checks that the lock file of libFuzzer's own workspace is up to date. Only `check --all` builds
+/// it, but any new dependency of the crates makes it stale.
 pub(crate) fn check_lock() -> Result<()> {
     let manifest = ["--manifest-path", "fuzz/libfuzzer/Cargo.toml"];
     step(cargo(&["update", "--workspace", "--locked", "--quiet"]).args(manifest))
         .context("cargo update --workspace --manifest-path fuzz/libfuzzer/Cargo.toml mends it")
 }
 
-/// Builds the targets and runs them side by side; `each` is the time of one, and
-/// without it, as in `check`, each begins with the same inputs on every machine: what
-/// fails there can be had again here.
+/// Builds the targets and runs them side by side. `each` is the time of one; without it, as in
+/// `check`, each starts with the same inputs on every machine, so that failures can be reproduced.
 pub(crate) fn fuzz(each: Option<Duration>) -> Result<()> {
     let Some(program) = build()? else {
         return Ok(());
     };
-    let targets = targets()?;
+    let targets = list_targets()?;
     let seed = if each.is_none() { 1 } else { 0 };
     let lanes = std::thread::available_parallelism().map_or(1, usize::from);
-    let each = each.unwrap_or_else(|| share(targets.len(), lanes));
+    let each = each.unwrap_or_else(|| time_per_target(targets.len(), lanes));
     eprintln!(
         "xtask: {} fuzz targets, {} s each, {lanes} at once",
         targets.len(),
@@ -84,8 +83,8 @@ pub(crate) fn fuzz(each: Option<Duration>) -> Result<()> {
     Ok(())
 }
 
-/// The time of one target, so that all end in time.
-fn share(targets: usize, lanes: usize) -> Duration {
+/// The time of one target with which all end in time.
+fn time_per_target(targets: usize, lanes: usize) -> Duration {
     let rounds = targets.div_ceil(lanes).max(1);
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
     EACH.min(ALL / rounds).max(Duration::from_secs(1))
@@ -101,8 +100,8 @@ fn build() -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let folder = target().join("fuzz");
-    // Flags hold for the named platform alone, and not for what only builds.
-    let host = host()?;
+    // With a named platform the flags do not apply to build scripts.
+    let host = read_host()?;
     let mut command = cargo(&["build", "--release", "--locked", "--quiet"]);
     command
         .args(["--manifest-path", "fuzz/libfuzzer/Cargo.toml", "--target"])
@@ -115,16 +114,14 @@ fn build() -> Result<Option<PathBuf>> {
     Ok(Some(folder.join(host).join("release/any")))
 }
 
-fn host() -> Result<String> {
-    let output_text = read_output(Command::new("rustc").arg("-vV"))?;
-    let host = output_text
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "));
+fn read_host() -> Result<String> {
+    let text = read_output(Command::new("rustc").arg("-vV"))?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("rustc -vV names no host")?.to_owned())
 }
 
-/// Each has a folder of seeds.
-fn targets() -> Result<Vec<String>> {
+/// Lists the targets, each of which has a folder of seeds.
+fn list_targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root().join("fuzz/seeds"))? {
         names.push(entry?.file_name().to_string_lossy().into_owned());
@@ -133,14 +130,15 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// libFuzzer's last line on a target that found nothing. It chooses a seed if that is 0.
+/// Runs a target and returns libFuzzer's last line if it found nothing. libFuzzer chooses a seed for
+/// 0.
 fn run(program: &Path, target: &str, each: Duration, seed: u32) -> Result<String> {
     let fuzz = root().join("fuzz");
     let artifacts = fuzz.join("libfuzzer/artifacts").join(target);
     let corpus = fuzz.join("corpus").join(target);
     for folder in [&artifacts, &corpus] {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("{} cannot be made", folder.display()))?;
+            .with_context(|| format!("{} cannot be created", folder.display()))?;
     }
     let output = Command::new(program)
         .args([&corpus, &fuzz.join("seeds").join(target)])
@@ -153,12 +151,12 @@ fn run(program: &Path, target: &str, each: Duration, seed: u32) -> Result<String
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("{} cannot be started", program.display()))?;
-    let output_text = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
-        let done = output_text.lines().rfind(|line| line.starts_with("Done "));
+        let done = text.lines().rfind(|line| line.starts_with("Done "));
         return Ok(done.context("it ended early")?.to_owned());
     }
-    let lines: Vec<&str> = output_text.lines().collect();
+    let lines: Vec<&str> = text.lines().collect();
     let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
     bail!("{}\n{last}", output.status)
 }
@@ -169,7 +167,7 @@ mod tests {
 
     #[test]
     fn all_targets_end_in_time() {
-        let seconds = |targets, lanes| share(targets, lanes).as_secs();
+        let seconds = |targets, lanes| time_per_target(targets, lanes).as_secs();
         assert_eq!(seconds(31, 2), 10);
         assert_eq!(seconds(31, 1), 5);
         assert_eq!(seconds(1, 8), 10);

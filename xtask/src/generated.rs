@@ -1,4 +1,4 @@
-//! Documents made from the command line's definition, and captures.
+//! Documents generated from the command line's definition, and captures.
 
 use std::path::Path;
 
@@ -7,12 +7,11 @@ use anyhow::{Context, Result, bail};
 use crate::programs::{cargo, root, step, target};
 use crate::records;
 
-/// The reference that belongs to the project; man pages and completions are
-/// made for packages only.
+/// The reference, which is committed; man pages and completions are generated for packages only.
 const REFERENCE: &str = "cli.md";
 
-/// Writes the reference to `docs`, the schema of records and what is made from
-/// it, and its tables, man pages and completions to `target/generated`.
+/// Writes the reference to `docs`, the schema of records to `schema`, and tables of records, man
+/// pages and completions to `target/generated`.
 pub(crate) fn write() -> Result<()> {
     generate("reference", &root().join("docs"))?;
     records::write()?;
@@ -26,7 +25,7 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Is the reference up to date? That the schema is, a test of its crate says.
+/// Checks that the reference is up to date; a unit test checks the schema.
 pub(crate) fn check() -> Result<()> {
     let folder = tempfile::tempdir()?;
     generate("reference", folder.path())?;
@@ -35,13 +34,13 @@ pub(crate) fn check() -> Result<()> {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     if fresh != kept {
         bail!(
-            "docs/{REFERENCE} is not what the command line says; run `cargo xtask gen` and commit it"
+            "docs/{REFERENCE} differs from the command line; run `cargo xtask gen` and commit it"
         );
     }
     Ok(())
 }
 
-/// Has the command write documents of one sort.
+/// Has the command write documents of one kind.
 pub(crate) fn generate(what: &str, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let folder = folder.to_str().context("a path that is not UTF-8")?;
@@ -61,6 +60,6 @@ pub(crate) fn capture(name: &str) -> Result<()> {
     step(&mut cargo(&[
         "run", "--quiet", "--locked", "--", "topology", "--save", path,
     ]))?;
-    eprintln!("xtask: look it through before you commit it: it names this host");
+    eprintln!("xtask: review it before you commit it: it names this host");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What developers run: `cargo xtask COMMAND`. Continuous integration runs
-//! nothing else. A library, so that `lab` starts programs in the same way.
+//! The commands of developers, `cargo xtask COMMAND`; continuous integration runs nothing else. A
+//! library, since `lab` starts programs in the same way.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,

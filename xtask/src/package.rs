@@ -1,8 +1,8 @@
-//! What people install: static binaries with their documents as archives and
-//! Debian packages, the C library, and crates.
+//! Packages: static binaries with their documents as archives and Debian packages, the C library, and
+//! crates.
 //!
-//! Everything goes to `target/dist`. A target that cannot be built here is
-//! named as SKIPPED, with what it lacks.
+//! Everything goes to `target/dist`. A target that cannot be built here is reported as SKIPPED, with
+//! the reason.
 
 mod build;
 mod crates;
@@ -16,16 +16,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{find, read_output, root, step, target};
+use crate::programs::{find, read_output, read_workspace_field, root, step, target};
 use crate::web;
 use build::{COMMAND, LIBRARY, Target};
 use debian::Package;
 use notices::Notices;
 
-/// What a run made.
+/// The packages of a run.
 struct BuiltFiles {
     version: String,
-    /// Debian packages that this machine's own architecture takes.
+    /// Debian packages for this machine's architecture.
     command: Option<PathBuf>,
     libraries: Vec<PathBuf>,
     /// The command for another architecture.
@@ -35,11 +35,11 @@ struct BuiltFiles {
 /// `cargo xtask package [--try | --only-try]`.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
-        [] => make().map(drop),
-        ["--try"] => tour::run(&make()?),
-        ["--only-try"] => tour::run(&made_before()?),
+        [] => build_all().map(drop),
+        ["--try"] => tour::run(&build_all()?),
+        ["--only-try"] => tour::run(&find_built()?),
         other => bail!(
-            "'package {}' is not understood: it takes --try or --only-try",
+            "'package {}' is unknown: the options are --try and --only-try",
             other.join(" ")
         ),
     }
@@ -47,38 +47,38 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 
 /// Writes the notices of the command, the page included.
 pub(crate) fn write_notices() -> Result<()> {
-    let folder = fresh(&target().join("dist"))?;
+    let folder = create_empty(&target().join("dist"))?;
     let path = folder.join("THIRD-PARTY.txt");
     web::install_packages()?;
     let notices = Notices::collect("pinwise", COMMAND[0].triple)?.add_page_packages()?;
-    write(&path, &notices.text("pinwise", COMMAND[0].triple)?)?;
+    write(&path, &notices.format("pinwise", COMMAND[0].triple)?)?;
     eprintln!("xtask: wrote {}", path.display());
     Ok(())
 }
 
-fn make() -> Result<BuiltFiles> {
+fn build_all() -> Result<BuiltFiles> {
     if find("npm").is_some() {
         web::build()?;
     } else if !root().join("crates/report/page.html").is_file() {
         bail!("packages hold the page of reports: build it with Node, `cargo xtask web`");
     }
     crates::check()?;
-    let folder = fresh(&target().join("dist"))?;
+    let folder = create_empty(&target().join("dist"))?;
     let mut built = BuiltFiles {
-        version: version()?,
+        version: read_workspace_field("version")?,
         command: None,
         libraries: Vec::new(),
         foreign: Vec::new(),
     };
     let mut documents = None;
     for target in &COMMAND {
-        match target.missing() {
+        match target.find_obstacle() {
             Some(why) => eprintln!("SKIPPED: pinwise for {}: {why}", target.triple),
             None => package_command(target, &folder, &mut documents, &mut built)?,
         }
     }
     for target in &LIBRARY {
-        match target.missing() {
+        match target.find_obstacle() {
             Some(why) => eprintln!("SKIPPED: libpinwise for {}: {why}", target.triple),
             None => package_library(target, &folder, &mut built)?,
         }
@@ -87,10 +87,10 @@ fn make() -> Result<BuiltFiles> {
     Ok(built)
 }
 
-/// What an earlier run left.
-fn made_before() -> Result<BuiltFiles> {
+/// Finds the packages of an earlier run.
+fn find_built() -> Result<BuiltFiles> {
     let folder = target().join("dist");
-    let version = version()?;
+    let version = read_workspace_field("version")?;
     let package = |name: &str, target: &Target| {
         let path = folder.join(format!("{name}_{version}_{}.deb", target.debian));
         path.is_file().then_some(path)
@@ -114,7 +114,7 @@ fn made_before() -> Result<BuiltFiles> {
     })
 }
 
-/// The command for one target: an archive and a Debian package.
+/// Packages the command for one target: an archive and a Debian package.
 fn package_command(
     target: &'static Target,
     folder: &Path,
@@ -130,7 +130,7 @@ fn package_command(
     let documents = documents.as_ref().context("no documents")?.path();
     let third_parties = Notices::collect("pinwise", target.triple)?
         .add_page_packages()?
-        .text("pinwise", target.triple)?;
+        .format("pinwise", target.triple)?;
     let scratch = tempfile::tempdir()?;
     let name = format!("pinwise-{}-{}", made.version, target.triple);
     let prefix = scratch.path().join(&name);
@@ -169,13 +169,13 @@ fn package_command(
     Ok(())
 }
 
-/// The C library for one target: a relocatable archive, and two Debian packages, split as in that
-/// distribution.
+/// Packages the C library for one target: a relocatable archive, and two Debian packages, split as in
+/// that distribution.
 fn package_library(target: &Target, folder: &Path, made: &mut BuiltFiles) -> Result<()> {
     let built = target.build("pinwise-capi")?;
     let shared = built.join("libpinwise.so");
     let third_parties =
-        Notices::collect("pinwise-capi", target.triple)?.text("libpinwise", target.triple)?;
+        Notices::collect("pinwise-capi", target.triple)?.format("libpinwise", target.triple)?;
     let scratch = tempfile::tempdir()?;
     let name = format!("libpinwise-{}-{}", made.version, target.triple);
     let prefix = scratch.path().join(&name);
@@ -226,14 +226,14 @@ fn package_library(target: &Target, folder: &Path, made: &mut BuiltFiles) -> Res
     Ok(())
 }
 
-/// `NAME.tar.gz` of the folder of that name, the same from the same commit.
+/// Writes `NAME.tar.gz` of the folder of that name, reproducibly.
 fn archive(folder: &Path, name: &str, into: &Path) -> Result<()> {
     let path = into.join(format!("{name}.tar.gz"));
     tree::make_readable(&folder.join(name))?;
     step(
         Command::new("tar")
             .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
-            .arg(format!("--mtime=@{}", moment()?))
+            .arg(format!("--mtime=@{}", read_commit_time()?))
             .args(["--use-compress-program", "gzip -9n", "-cf"])
             .arg(&path)
             .arg("-C")
@@ -242,7 +242,7 @@ fn archive(folder: &Path, name: &str, into: &Path) -> Result<()> {
     )
 }
 
-/// SHA-256 of every file, and their sizes for the reader.
+/// Writes the SHA-256 of every file, and prints their sizes.
 fn write_sums(folder: &Path) -> Result<()> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -260,9 +260,9 @@ fn write_sums(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Seconds since 1970 that files of packages carry: the commit's, so that the
-/// same commit gives the same packages.
-fn moment() -> Result<String> {
+/// The time of files in packages, in seconds since 1970: the commit's, so that the same commit gives
+/// the same packages.
+fn read_commit_time() -> Result<String> {
     if let Ok(seconds) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(seconds);
     }
@@ -272,23 +272,7 @@ fn moment() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// The version that all packages of the project share.
-fn version() -> Result<String> {
-    let path = root().join("Cargo.toml");
-    let manifest = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let (_, shared) = manifest
-        .split_once("[workspace.package]")
-        .context("Cargo.toml has no [workspace.package]")?;
-    let line = shared
-        .lines()
-        .find_map(|line| line.strip_prefix("version = "));
-    Ok(line
-        .context("Cargo.toml has no version")?
-        .trim_matches('"')
-        .to_owned())
-}
-
-fn fresh(folder: &Path) -> Result<PathBuf> {
+fn create_empty(folder: &Path) -> Result<PathBuf> {
     if folder.exists() {
         std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }

@@ -1,4 +1,4 @@
-//! Starting programs, and finding or installing those that are missing.
+//! Starts programs, and finds or installs them.
 
 use std::cell::RefCell;
 use std::os::unix::process::ExitStatusExt;
@@ -25,8 +25,8 @@ pub fn target() -> PathBuf {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
-    // Cargo sets them for xtask; the build script of ring watches them, and would have everything
-    // above it recompiled beside a plain `cargo build`.
+    // Cargo sets these for xtask. The build script of ring watches them and would be rerun, with
+    // everything that depends on it, in turn with a plain `cargo build`.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -49,21 +49,21 @@ pub fn step(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a step took of the machine.
+/// The resources that a step used, and its tests.
 #[derive(Default)]
-pub(crate) struct Used {
-    /// CPU time of the programs that were started, and of theirs.
+pub(crate) struct Usage {
+    /// CPU time of all started programs and their children.
     pub(crate) cpu: Duration,
-    /// How many crates were compiled, the same one for another purpose again.
+    /// The number of compiled crates, with the same crate for another purpose.
     pub(crate) crates: usize,
-    /// What each test took.
+    /// The time of each test.
     pub(crate) tests: Seconds,
     /// Tests that failed beside others and passed alone.
     pub(crate) unstable: Vec<String>,
 }
 
-impl Used {
-    /// Adds what happened beside it.
+impl Usage {
+    /// Adds the usage of another step.
     pub(crate) fn add(&mut self, other: Self) {
         self.cpu += other.cpu;
         self.crates += other.crates;
@@ -73,32 +73,42 @@ impl Used {
 }
 
 thread_local! {
-    /// What the programs used that this thread has waited for.
-    static USED: RefCell<Used> = RefCell::default();
+    /// The usage of the programs that this thread has waited for.
+    static USAGE: RefCell<Usage> = RefCell::default();
 }
 
-/// Runs something, and says what the programs used that it waited for.
-pub(crate) fn used_by<T>(run: impl FnOnce() -> T) -> (T, Used) {
-    let before = USED.take();
+/// Runs something, and returns the usage of the programs that it waited for.
+pub(crate) fn measure_usage<T>(run: impl FnOnce() -> T) -> (T, Usage) {
+    let before = USAGE.take();
     let value = run();
-    (value, USED.replace(before))
+    (value, USAGE.replace(before))
 }
 
-/// Notes what was used on behalf of this thread.
-pub(crate) fn note(used: Used) {
-    USED.with_borrow_mut(|sum| sum.add(used));
+/// Adds to the usage of this thread.
+pub(crate) fn add_usage(used: Usage) {
+    USAGE.with_borrow_mut(|sum| sum.add(used));
 }
 
-/// Waits for a program, and notes what it used.
+/// Waits for a program, and adds its usage.
 pub(crate) fn wait(child: &Child) -> Result<ExitStatus> {
+    let (status, cpu, _) = wait_with_usage(child)?;
+    add_usage(Usage {
+        cpu,
+        ..Usage::default()
+    });
+    Ok(status)
+}
+
+/// Waits for a program; also returns its CPU time and its peak memory, bytes.
+pub fn wait_with_usage(child: &Child) -> Result<(ExitStatus, Duration, u64)> {
     let pid = libc::pid_t::try_from(child.id())?;
     let mut status = 0;
-    // SAFETY: all zeros is a value of it, which the call below replaces.
-    #[expect(unsafe_code, reason = "std does not say what a child used")]
+    // SAFETY: rusage is plain integers, for which zeros are valid.
+    #[expect(unsafe_code, reason = "std does not report the usage of a child")]
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both pointers are to values of this function.
-        #[expect(unsafe_code, reason = "std does not say what a child used")]
+        // SAFETY: both pointers are valid for the call.
+        #[expect(unsafe_code, reason = "std does not report the usage of a child")]
         let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
         if waited == pid {
             break;
@@ -108,18 +118,18 @@ pub(crate) fn wait(child: &Child) -> Result<ExitStatus> {
             return Err(error).context("waiting for a program");
         }
     }
-    let time = |time: libc::timeval| {
+    let to_duration = |time: libc::timeval| {
         let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
         seconds + Duration::from_micros(time.tv_usec.unsigned_abs())
     };
-    note(Used {
-        cpu: time(usage.ru_utime) + time(usage.ru_stime),
-        ..Used::default()
-    });
-    Ok(ExitStatus::from_raw(status))
+    Ok((
+        ExitStatus::from_raw(status),
+        to_duration(usage.ru_utime) + to_duration(usage.ru_stime),
+        usage.ru_maxrss.unsigned_abs() * 1024,
+    ))
 }
 
-/// Says what is run.
+/// Prints a command and returns its text.
 pub(crate) fn announce(command: &Command) -> String {
     let shown: Vec<String> = std::iter::once(command.get_program())
         .chain(command.get_args())
@@ -147,13 +157,26 @@ pub fn read_output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// A field that all packages of the workspace share, such as `version`.
+pub(crate) fn read_workspace_field(name: &str) -> Result<String> {
+    let path = root().join("Cargo.toml");
+    let manifest = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let (_, shared) = manifest
+        .split_once("[workspace.package]")
+        .context("Cargo.toml has no [workspace.package]")?;
+    let prefix = format!("{name} = ");
+    let value = shared.lines().find_map(|line| line.strip_prefix(&prefix));
+    let value = value.with_context(|| format!("Cargo.toml has no {name}"))?;
+    Ok(value.trim_matches('"').to_owned())
+}
+
 /// Builds the release binary and returns its path.
 pub fn release_binary() -> Result<PathBuf> {
     step(&mut cargo(&["build", "--release", "--locked"]))?;
     Ok(target().join("release/pinwise"))
 }
 
-/// Is a program in `PATH`, or is its whole path a file?
+/// Finds a program in `PATH`, or by its whole path.
 pub fn find(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)
@@ -161,8 +184,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a program, or installs its Debian packages if that is permitted; otherwise says what to
-/// install.
+/// Finds a program, or installs its Debian packages if permitted; the error names the packages.
 pub fn find_or_install(program: &str, package: &str) -> Result<PathBuf> {
     if let Some(path) = find(program) {
         return Ok(path);

@@ -1,5 +1,5 @@
-//! `release VERSION`: the version in every manifest, its heading in the changelog, a commit and a
-//! tag. Publishing is left to the owner of the keys.
+//! `release VERSION`: sets the version in every manifest, adds its heading to the changelog, commits
+//! and tags. The owner of the keys publishes.
 
 use std::process::{Command, Stdio};
 
@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::programs::{cargo, read_output, root, step};
 
-/// The heading of what is not released yet.
+/// The heading of unreleased changes.
 const UNRELEASED: &str = "## [Unreleased]\n";
-/// Its own lock file holds the same packages.
+/// Its own lock file contains the same packages.
 const LIBFUZZER: &str = "fuzz/libfuzzer/Cargo.toml";
 
-/// Makes a release of the working tree, which must hold no changes.
+/// Makes a release of the working tree, which must have no changes.
 pub(crate) fn release(version: &str) -> Result<()> {
     let is_number = |part: &str| part.parse::<u32>().is_ok_and(|n| n.to_string() == part);
     if version.split('.').count() != 3 || !version.split('.').all(is_number) {
@@ -68,7 +68,7 @@ fn rewrite(file: &str, change: impl FnOnce(&str) -> Result<String>) -> Result<()
     std::fs::write(&path, text).with_context(|| file.to_owned())
 }
 
-/// The changelog with what was unreleased below the version's own heading.
+/// The changelog with unreleased changes below the version's own heading.
 fn release_changelog(text: &str, version: &str, today: &str) -> Result<String> {
     let (before, after) = text
         .split_once(UNRELEASED)
@@ -82,8 +82,7 @@ fn release_changelog(text: &str, version: &str, today: &str) -> Result<String> {
     ))
 }
 
-/// The workspace's manifest with a new version, its own crates' among the
-/// dependencies too.
+/// The workspace's manifest with a new version, also of its own crates among the dependencies.
 fn set_version(text: &str, version: &str) -> Result<String> {
     let old = text
         .lines()

@@ -1,9 +1,9 @@
 //! Tests: built once, with the lints, and run side by side.
 //!
-//! `cargo clippy` compiles without making code, and `cargo test` compiles all of it
-//! again. Clippy's driver is the whole compiler, though: as the compiler of the
-//! workspace it lints what it makes the tests of. `cargo test` would then run one
-//! program after the other and say nothing of times, so the programs are started here.
+//! `cargo clippy` compiles without generating code, and `cargo test` compiles everything again.
+//! Clippy's driver is the whole compiler, however: as the compiler of the workspace it lints and
+//! builds the tests. `cargo test` would run one program after the other and report no times, so the
+//! programs are started here.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -13,33 +13,33 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::programs::{Used, announce, cargo, note, read_output, step, wait};
+use crate::programs::{Usage, add_usage, announce, cargo, read_output, step, wait};
 use crate::timing;
 
-/// How much is tried.
+/// The extent of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What one change must pass.
+    /// The checks that every change must pass.
     Change,
-    /// What takes long, too.
+    /// Long ones, too.
     All,
 }
 
-/// What a check builds is used once: without the compiler's notes for the next build and
-/// without debug information, the folder takes 4 GB in place of 10.
+/// Builds of a check are used once: without incremental compilation and debug information their
+/// folder has 4 GB instead of 10.
 const LEAN: [(&str, &str); 2] = [
     ("CARGO_INCREMENTAL", "0"),
     ("CARGO_PROFILE_DEV_DEBUG", "false"),
 ];
 
-/// What `cargo clippy -- -D warnings` hands on to the driver.
+/// The arguments that `cargo clippy -- -D warnings` passes to the driver.
 const DENIED: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 
 /// The tests of the command, in one program.
 const WHOLE: &str = "it";
 
-/// Modules of it that start emulated machines or a cluster: minutes, in which they
-/// mostly wait. What the machines showed is recorded and tested always.
+/// Modules of it that start emulated machines or a cluster, which takes minutes of mostly waiting.
+/// Recordings of the machines are always tested.
 const APART: [&str; 7] = [
     "devices_vm::",
     "fleet_slurm::",
@@ -50,27 +50,27 @@ const APART: [&str; 7] = [
     "trace_vm::",
 ];
 
-/// A module that samples programs until it has seen enough of them, which takes minutes
-/// beside others: begun first, in a program of its own, it ends before the rest.
+/// A module that samples programs until it has enough samples, which takes minutes beside others.
+/// Started first, in a program of its own, it ends before the rest.
 const LONG: &str = "spin_attach::";
 
-/// The other tests of the command wait for what they start half of the time.
+/// Tests of the command at once per CPU: half of the time they wait for what they started.
 const AT_ONCE: usize = 3;
 
-/// Failed tests of a program that are run once more, one by one. More than a few fail
-/// together only for a reason of the code's.
+/// Up to this many failed tests of a program are run once more, one by one. More of them fail
+/// together only by a mistake in the code.
 const RETRIED: usize = 2;
 
-/// One that takes longer is left to the whole check, s.
+/// Longer tests are left to the whole check, s.
 const QUICK_S: f64 = 1.0;
 
-/// A build that is used once.
-pub(crate) fn lean(mut command: Command) -> Command {
+/// With the settings of a build that is used once.
+pub(crate) fn without_debug_info(mut command: Command) -> Command {
     command.envs(LEAN);
     command
 }
 
-/// The same with the compiler that lints.
+/// The same, with the linting compiler.
 fn prepare_linter(command: Command) -> Result<Command> {
     let sysroot = read_output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
@@ -80,13 +80,13 @@ fn prepare_linter(command: Command) -> Result<Command> {
             driver.display()
         );
     }
-    let mut command = lean(command);
+    let mut command = without_debug_info(command);
     command.env("RUSTC_WORKSPACE_WRAPPER", driver);
     command.env("CLIPPY_ARGS", DENIED);
     Ok(command)
 }
 
-/// Test programs, and the command that they try.
+/// Test programs, and the command that they test.
 #[derive(Debug, Default)]
 pub(crate) struct Tests {
     programs: Vec<Program>,
@@ -104,11 +104,11 @@ struct Program {
 }
 
 impl Tests {
-    /// Lints and compiles everything: of fewer packages cargo would unite other
-    /// features, and compile what they share again.
+    /// Lints and compiles everything: for fewer packages cargo would unify other features, and compile
+    /// shared packages again.
     pub(crate) fn build() -> Result<Self> {
         let mut tests = Self::default();
-        let mut command = test_build()?;
+        let mut command = build_command()?;
         let shown = announce(&command);
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut crates = 0;
@@ -119,9 +119,9 @@ impl Tests {
                 tests.take(&message);
             }
         }
-        note(Used {
+        add_usage(Usage {
             crates,
-            ..Used::default()
+            ..Usage::default()
         });
         let status = wait(&child)?;
         if !status.success() {
@@ -130,7 +130,7 @@ impl Tests {
         Ok(tests)
     }
 
-    /// Keeps what a message of cargo says was made.
+    /// Adds the program of a message of cargo.
     fn take(&mut self, message: &Value) -> Option<()> {
         let path = PathBuf::from(message["executable"].as_str()?);
         let target = &message["target"];
@@ -152,7 +152,7 @@ impl Tests {
         Some(())
     }
 
-    /// The programs of some packages only.
+    /// Selects the programs of some packages.
     pub(crate) fn select_packages(&self, packages: &BTreeSet<String>) -> Self {
         let programs = self.programs.iter();
         let programs = programs.filter(|program| packages.contains(&program.package));
@@ -167,13 +167,13 @@ impl Tests {
         self.command.as_deref()
     }
 
-    /// Unit tests, one program after the other.
+    /// Runs the unit tests, one program after the other.
     pub(crate) fn run_units(&self, extent: Extent) -> Result<()> {
         let units = self.programs.iter().filter(|program| program.name != WHOLE);
         run_all(units.map(|program| (program, Vec::new())), extent)
     }
 
-    /// The slow tests of the command.
+    /// Runs the slow tests of the command.
     pub(crate) fn run_long(&self, extent: Extent) -> Result<()> {
         let whole = self.programs.iter().filter(|program| program.name == WHOLE);
         run_all(
@@ -182,9 +182,9 @@ impl Tests {
         )
     }
 
-    /// The others, but for those that start machines.
-    pub(crate) fn run_whole(&self, extent: Extent) -> Result<()> {
-        let mut arguments = test_threads();
+    /// Runs the others, except for those that start machines.
+    pub(crate) fn run_others(&self, extent: Extent) -> Result<()> {
+        let mut arguments = test_thread_arguments();
         for module in APART.into_iter().chain([LONG]) {
             arguments.extend(["--skip".to_owned(), module.to_owned()]);
         }
@@ -192,7 +192,7 @@ impl Tests {
         run_all(whole.map(|program| (program, arguments.clone())), extent)
     }
 
-    /// Tests of the command that took little when all ran last, and new ones.
+    /// Runs tests of the command that were quick in the last complete run, and new ones.
     pub(crate) fn run_quick(&self) -> Result<()> {
         let took = timing::read_tests();
         for program in self.programs.iter().filter(|program| program.name == WHOLE) {
@@ -211,7 +211,7 @@ impl Tests {
                     slow.len()
                 );
             }
-            let mut arguments = test_threads();
+            let mut arguments = test_thread_arguments();
             arguments.push("--exact".to_owned());
             arguments.extend(quick.into_iter().map(ToOwned::to_owned));
             run(program, &arguments, Extent::Change)?;
@@ -219,7 +219,7 @@ impl Tests {
         Ok(())
     }
 
-    /// Tests of the command that start machines or a cluster.
+    /// Runs tests of the command that start machines or a cluster.
     pub(crate) fn run_apart(&self) -> Result<()> {
         let modules: Vec<String> = APART.map(ToOwned::to_owned).to_vec();
         let whole = self.programs.iter().filter(|program| program.name == WHOLE);
@@ -228,14 +228,14 @@ impl Tests {
 }
 
 /// The command that compiles tests and lists the resulting programs.
-fn test_build() -> Result<Command> {
+fn build_command() -> Result<Command> {
     let mut command = prepare_linter(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
     command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
     Ok(command)
 }
 
-/// The package that cargo identifies by its folder: `path+file:///x/stats#pinwise-stats@0.1.0`, or
-/// `path+file:///x/xtask#0.0.0` if the folder has its name.
+/// The name of the package in cargo's identifier, `path+file:///x/stats#pinwise-stats@0.1.0`, or
+/// `path+file:///x/xtask#0.0.0` if the folder has the same name.
 fn package_name(id: &str) -> &str {
     let (folder, version) = id.rsplit_once('#').unwrap_or((id, ""));
     match version.split_once('@') {
@@ -244,18 +244,18 @@ fn package_name(id: &str) -> &str {
     }
 }
 
-/// Was a crate compiled, and not only found?
+/// Whether a crate was compiled, not only found.
 fn is_compiled(message: &Value) -> bool {
     message["reason"] == "compiler-artifact" && message["fresh"] == false
 }
 
-/// How many tests of the command run at once.
-fn test_threads() -> Vec<String> {
+/// The arguments for the number of tests of the command at once.
+fn test_thread_arguments() -> Vec<String> {
     let lanes = std::thread::available_parallelism().map_or(1, usize::from);
     vec!["--test-threads".to_owned(), (AT_ONCE * lanes).to_string()]
 }
 
-/// Runs test programs in turn; those after a failed one, too.
+/// Runs test programs in turn, also after a failed one.
 fn run_all<'a>(
     programs: impl Iterator<Item = (&'a Program, Vec<String>)>,
     extent: Extent,
@@ -270,22 +270,22 @@ fn run_all<'a>(
     Ok(())
 }
 
-/// Runs a test program. A few tests that fail are run again by themselves: a test that
-/// passes then is at the mercy of what else runs, which is a mistake of the test and
-/// said below the table, but no reason to refuse a change.
+/// Runs a test program. A few failed tests are run again alone: if they pass then, they depend on
+/// other programs, which is a mistake of the test and reported below the table, but no reason to
+/// refuse a change.
 fn run(program: &Program, arguments: &[String], extent: Extent) -> Result<()> {
-    let failed = run_once(program, arguments, extent)?;
+    let failed = list_failed(program, arguments, extent)?;
     if failed.is_empty() {
         return Ok(());
     }
     if failed.len() <= RETRIED {
         let alone = ["--test-threads", "1", "--exact"].map(ToOwned::to_owned);
         let again = [&alone[..], &failed].concat();
-        if run_once(program, &again, extent)?.is_empty() {
+        if list_failed(program, &again, extent)?.is_empty() {
             let names = failed.iter().map(|name| format!("{} {name}", program.name));
-            note(Used {
+            add_usage(Usage {
                 unstable: names.collect(),
-                ..Used::default()
+                ..Usage::default()
             });
             return Ok(());
         }
@@ -293,8 +293,8 @@ fn run(program: &Program, arguments: &[String], extent: Extent) -> Result<()> {
     bail!("{} failed:\n  {}", program.name, failed.join("\n  "));
 }
 
-/// Runs some of its tests once, and says which failed.
-fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<Vec<String>> {
+/// Runs some of its tests once, and lists the failed ones.
+fn list_failed(program: &Program, arguments: &[String], extent: Extent) -> Result<Vec<String>> {
     let mut command = prepare_linter(Command::new(&program.path))?;
     command
         .current_dir(&program.folder)
@@ -312,7 +312,7 @@ fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<V
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("{} cannot be started", program.path.display()))?;
-    let mut used = Used::default();
+    let mut usage = Usage::default();
     let mut failed = Vec::new();
     if let Some(lines) = child.stdout.take() {
         for line in BufReader::new(lines).lines() {
@@ -320,7 +320,7 @@ fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<V
             match Outcome::parse(&line) {
                 Some(outcome) => {
                     let name = format!("{} {}", program.name, outcome.name);
-                    used.tests.insert(name, outcome.seconds);
+                    usage.tests.insert(name, outcome.seconds);
                     if outcome.has_failed {
                         println!("{line}");
                         failed.push(outcome.name.to_owned());
@@ -331,7 +331,7 @@ fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<V
             }
         }
     }
-    note(used);
+    add_usage(usage);
     let status = wait(&child)?;
     if !status.success() && failed.is_empty() {
         bail!("{} failed ({status})", program.name);
@@ -361,15 +361,10 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// Examples in the documentation of the code.
+/// Runs examples in the documentation of the code.
 pub(crate) fn run_examples() -> Result<()> {
-    step(&mut prepare_linter(cargo(&[
-        "test",
-        "--workspace",
-        "--doc",
-        "--locked",
-        "--quiet",
-    ]))?)
+    let examples = cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"]);
+    step(&mut prepare_linter(examples)?)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the steps of a check took: the table at its end.
+//! The table of times at the end of a check.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,37 +6,37 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::programs::{Used, target, used_by};
+use crate::programs::{Usage, measure_usage, target};
 
-/// Tests that are shown.
+/// Printed tests.
 const SLOWEST: usize = 10;
 
 /// One step and its result.
 pub(crate) struct Timed {
     name: &'static str,
     wall: Duration,
-    used: Used,
+    usage: Usage,
     /// Why it failed, if it did.
     failure: Option<String>,
 }
 
 impl Timed {
-    /// Not run yet.
+    /// A step that has not run yet.
     pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
             wall: Duration::ZERO,
-            used: Used::default(),
+            usage: Usage::default(),
             failure: None,
         }
     }
 
-    /// Runs it; what it returns, unless it failed.
+    /// Runs it, and returns its result unless it failed.
     pub(crate) fn run<T>(&mut self, step: impl FnOnce() -> Result<T>) -> Option<T> {
         let begun = Instant::now();
-        let (result, used) = used_by(step);
+        let (result, usage) = measure_usage(step);
         self.wall = begun.elapsed();
-        self.used = used;
+        self.usage = usage;
         match result {
             Ok(value) => Some(value),
             Err(error) => {
@@ -48,16 +48,16 @@ impl Timed {
         }
     }
 
-    fn row(&self) -> String {
-        let crates = match self.used.crates {
+    fn format_row(&self) -> String {
+        let crates = match self.usage.crates {
             0 => String::new(),
             crates => crates.to_string(),
         };
         let row = format!(
             "{:<32}{:>9}{:>9}{crates:>9}",
             self.name,
-            minutes(self.wall),
-            minutes(self.used.cpu)
+            format_minutes(self.wall),
+            format_minutes(self.usage.cpu)
         );
         let row = row.trim_end();
         match self.failure {
@@ -98,7 +98,7 @@ impl Table {
         self.steps.extend(steps);
     }
 
-    /// Says what is not run, and why.
+    /// Adds a line about steps that are not run, and why.
     pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
         self.left_out.push(format!("not run: {name}: {why}"));
     }
@@ -111,7 +111,7 @@ impl Table {
 
     /// Prints the table; fails if a step failed.
     pub(crate) fn finish(self) -> Result<()> {
-        eprintln!("\n{}", self.text());
+        eprintln!("\n{}", self.format());
         let failures: Vec<&str> = self
             .steps
             .iter()
@@ -130,47 +130,47 @@ impl Table {
         Ok(())
     }
 
-    fn text(&self) -> String {
+    fn format(&self) -> String {
         let mut lines = vec![format!(
             "{:<32}{:>9}{:>9}{:>9}",
             "step", "wall", "CPU", "crates"
         )];
-        lines.extend(self.steps.iter().map(Timed::row));
-        let cpu = self.steps.iter().map(|step| step.used.cpu).sum();
+        lines.extend(self.steps.iter().map(Timed::format_row));
+        let cpu = self.steps.iter().map(|step| step.usage.cpu).sum();
         lines.push(format!(
             "{:<32}{:>9}{:>9}",
             "all",
-            minutes(self.begun.elapsed()),
-            minutes(cpu)
+            format_minutes(self.begun.elapsed()),
+            format_minutes(cpu)
         ));
         lines.extend(self.left_out.iter().cloned());
-        let unstable = self.steps.iter().flat_map(|step| &step.used.unstable);
+        let unstable = self.steps.iter().flat_map(|step| &step.usage.unstable);
         lines.extend(unstable.map(|name| {
             format!("UNSTABLE: {name}: it failed beside others and passed alone: mend the test")
         }));
-        lines.extend(self.slowest());
+        lines.extend(self.list_slowest());
         lines.join("\n")
     }
 
-    /// What each test took, the longest first.
-    fn tests(&self) -> Vec<(&String, &f64)> {
+    /// The time of each test, the longest first.
+    fn list_tests(&self) -> Vec<(&String, &f64)> {
         let steps = self.steps.iter();
-        let mut tests: Vec<_> = steps.flat_map(|step| step.used.tests.iter()).collect();
+        let mut tests: Vec<_> = steps.flat_map(|step| step.usage.tests.iter()).collect();
         tests.sort_by(|a, b| b.1.total_cmp(a.1));
         tests
     }
 
-    /// Writes what every test took to a file beside what was built.
+    /// Writes the time of every test to a file in the folder of built files.
     fn write_tests(&self) -> Result<()> {
-        let lines = self.tests().into_iter();
+        let lines = self.list_tests().into_iter();
         let lines = lines.map(|(name, seconds)| format!("{seconds:.3}\t{name}\n"));
-        std::fs::write(times_file(), lines.collect::<String>())?;
+        std::fs::write(times_path(), lines.collect::<String>())?;
         Ok(())
     }
 
-    /// The tests that took longest, from whatever step.
-    fn slowest(&self) -> Vec<String> {
-        let tests = self.tests();
+    /// The longest tests of all steps.
+    fn list_slowest(&self) -> Vec<String> {
+        let tests = self.list_tests();
         let lines = tests.iter().take(SLOWEST);
         let lines = lines.map(|(name, seconds)| format!("  {seconds:>7.1} s  {name}"));
         let head =
@@ -179,20 +179,20 @@ impl Table {
     }
 }
 
-fn times_file() -> PathBuf {
+fn times_path() -> PathBuf {
     target().join("test-times.tsv")
 }
 
 /// The time of each test in the last complete run; empty if there was none.
 pub(crate) fn read_tests() -> Seconds {
-    let text = std::fs::read_to_string(times_file()).unwrap_or_default();
+    let text = std::fs::read_to_string(times_path()).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once('\t'));
     let tests = lines.filter_map(|(seconds, name)| Some((name.to_owned(), seconds.parse().ok()?)));
     tests.collect()
 }
 
 /// Minutes and seconds.
-fn minutes(time: Duration) -> String {
+fn format_minutes(time: Duration) -> String {
     let seconds = time.as_secs();
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
@@ -213,8 +213,8 @@ mod tests {
             None
         );
         table.leave_out("three", "nobody asked");
-        table.steps[0].used.unstable.push("it a::b".to_owned());
-        let text = table.text();
+        table.steps[0].usage.unstable.push("it a::b".to_owned());
+        let text = table.format();
         assert!(
             text.contains("two                                  0:00     0:00   FAILED"),
             "{text}"
@@ -232,15 +232,15 @@ mod tests {
     fn the_slowest_tests_come_first() {
         let mut table = Table::begin();
         let mut timed = Timed::new("tests");
-        timed.used.tests = (0..12).map(|i| (format!("t{i}"), f64::from(i))).collect();
+        timed.usage.tests = (0..12).map(|i| (format!("t{i}"), f64::from(i))).collect();
         table.add([timed]);
-        let lines = table.slowest();
+        let lines = table.list_slowest();
         assert_eq!(lines.len(), 1 + SLOWEST);
         assert_eq!(lines[1], "     11.0 s  t11");
     }
 
     #[test]
     fn times_are_in_minutes() {
-        assert_eq!(minutes(Duration::from_secs(605)), "10:05");
+        assert_eq!(format_minutes(Duration::from_secs(605)), "10:05");
     }
 }

@@ -1,5 +1,4 @@
-//! The page: packages from the lock file, types, unit tests, one built file,
-//! and the tests in a browser.
+//! The page: installs its packages from the lock file, builds and tests it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,15 +17,15 @@ fn folder() -> PathBuf {
     root().join("web")
 }
 
-/// Builds the page, from packages as the lock file has them.
+/// Builds the page, with the packages of the lock file.
 pub(crate) fn build() -> Result<()> {
     install_packages()?;
     records::write_types()?;
-    step(&mut npm(&["run", "--silent", "types"]))?;
+    step(&mut npm_command(&["run", "--silent", "types"]))?;
     let page = folder().join("dist/page.html");
     let before = std::fs::read(&page).ok().zip(modified_at(&page));
-    step(&mut npm(&["run", "--silent", "build"]))?;
-    // If the same page had a newer time, cargo would link everything again.
+    step(&mut npm_command(&["run", "--silent", "build"]))?;
+    // If an unchanged page had a newer time, cargo would link everything again.
     if let Some((text, time)) = before
         && std::fs::read(&page)? == text
     {
@@ -38,65 +37,65 @@ pub(crate) fn build() -> Result<()> {
     Ok(())
 }
 
-/// Installs the third-party packages that it is built of.
+/// Installs the third-party packages of the page, only if the lock file has changed.
 pub(crate) fn install_packages() -> Result<()> {
-    need_node()?;
-    install()
+    check_node()?;
+    let lock = folder().join("package-lock.json");
+    let stamp = folder().join("node_modules/.installed");
+    if is_newer(&stamp, &lock) {
+        return Ok(());
+    }
+    step(&mut npm_command(&[
+        "ci",
+        "--no-audit",
+        "--no-fund",
+        "--silent",
+    ]))?;
+    std::fs::write(&stamp, "").with_context(|| stamp.display().to_string())
 }
 
-/// The layout of its source, and unit tests of what it draws.
+/// Checks the layout of its source, and runs its unit tests.
 pub(crate) fn check_units() -> Result<()> {
-    step(&mut npm(&["run", "--silent", "layout"]))?;
-    step(&mut npm(&["run", "--silent", "unit"]))
+    step(&mut npm_command(&["run", "--silent", "layout"]))?;
+    step(&mut npm_command(&["run", "--silent", "unit"]))
 }
 
-/// The page in a browser, as a report and as the local site of this binary; in a second browser as
-/// well if everything is tested.
+/// Tests the page in a browser, as a report and as the local site of this binary; with
+/// [`Extent::All`] also in a second browser.
 pub(crate) fn check_in_browser(pinwise: Option<&Path>, extent: Extent) -> Result<()> {
     let pinwise = pinwise.context("the command was not built")?;
-    // The shell draws the same in less than half of the CPU time.
-    let Some(chromium) = find("chromium-headless-shell").or_else(chromium) else {
+    // The shell renders the same in less than half of the CPU time.
+    let Some(chromium) = find("chromium-headless-shell").or_else(find_chromium) else {
         eprintln!(
             "SKIPPED: the page in a browser: no chromium in PATH \
              (apt-get install chromium-headless-shell)"
         );
         return Ok(());
     };
-    let mut command = npm(&["run", "--silent", "e2e"]);
+    let mut command = npm_command(&["run", "--silent", "e2e"]);
     if extent == Extent::Change {
         command.args(["--", "--exclude", "e2e/firefox.e2e.ts"]);
     }
     step(command.env("CHROMIUM", chromium).env("PINWISE", pinwise))
 }
 
-/// What measures the page in a browser, with records of this binary.
-pub fn bench(pinwise: &Path) -> Result<Command> {
-    let chromium = chromium().context("the page is measured in chromium, which is missing")?;
-    let mut command = npm(&["run", "--silent", "bench"]);
+/// The command that measures the page in a browser, with records of this binary.
+pub fn bench_command(pinwise: &Path) -> Result<Command> {
+    let chromium = find_chromium().context("the page is measured in chromium, which is missing")?;
+    let mut command = npm_command(&["run", "--silent", "bench"]);
     command.env("CHROMIUM", chromium).env("PINWISE", pinwise);
     Ok(command)
 }
 
-fn chromium() -> Option<PathBuf> {
+fn find_chromium() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names.into_iter().find_map(find)
 }
 
-fn npm(arguments: &[&str]) -> Command {
+fn npm_command(arguments: &[&str]) -> Command {
     let mut command = Command::new("npm");
     command.args(arguments).current_dir(folder());
     command
-}
-
-/// Packages are installed again only if the lock file changed.
-fn install() -> Result<()> {
-    let lock = folder().join("package-lock.json");
-    let stamp = folder().join("node_modules/.installed");
-    if is_newer(&stamp, &lock) {
-        return Ok(());
-    }
-    step(&mut npm(&["ci", "--no-audit", "--no-fund", "--silent"]))?;
-    std::fs::write(&stamp, "").with_context(|| stamp.display().to_string())
 }
 
 fn is_newer(stamp: &Path, than: &Path) -> bool {
@@ -107,7 +106,7 @@ fn modified_at(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|data| data.modified()).ok()
 }
 
-fn need_node() -> Result<()> {
+fn check_node() -> Result<()> {
     let advice = "install Node 20.19 or newer with npm (Debian 13: apt-get install nodejs npm)";
     if find("node").is_none() || find("npm").is_none() {
         bail!("the page is built with Node, which is missing: {advice}");

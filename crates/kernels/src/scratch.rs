@@ -1,8 +1,8 @@
-//! A private temporary folder, and the removal of those that earlier runs left.
+//! A private temporary folder, and the removal of folders that earlier runs left.
 //!
-//! Beside each folder is a file of the same name that its owner keeps locked; the lock ends with
-//! the owner, however that ends. Only folders of this user, of this name, and with a lock that
-//! nobody holds are removed; no link is followed.
+//! The owner of a folder keeps a file beside it locked; the system releases the lock when the owner
+//! ends. Only folders of this user, with this prefix and with an unlocked file are removed; links are
+//! not followed.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -26,8 +26,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Removes folders in `parent` that ended processes left under names beginning with `prefix`,
-    /// and makes a new one.
+    /// Removes folders in `parent` with this prefix that ended processes left, and creates a new one.
     ///
     /// # Errors
     /// The system's error, with the path.
@@ -71,7 +70,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes a file and locks it; `None` if another process has it, or removed it in between.
+/// Creates a file and locks it; `None` if another process has it, or removed it in between.
 fn create_locked(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(path);
@@ -84,7 +83,7 @@ fn create_locked(path: &Path) -> io::Result<Option<File>> {
     Ok(is_ours.then_some(file))
 }
 
-/// What cannot be removed is left: the run itself is not worse for it.
+/// Ignores failures, which do not affect the run.
 #[expect(
     clippy::disallowed_methods,
     reason = "the Edge tidies up its own files"
@@ -94,7 +93,7 @@ fn remove(path: &Path, lock_path: &Path) {
     let _ = std::fs::remove_file(lock_path);
 }
 
-/// Removes the folders of owners that are gone.
+/// Removes the folders of ended owners.
 #[expect(
     clippy::disallowed_methods,
     reason = "the Edge lists where its files are"
@@ -112,14 +111,14 @@ fn remove_left_over(parent: &Path, prefix: &str) {
             continue;
         }
         // The lock is held until all is gone.
-        if let Some(_lock) = lock_of_the_gone(&lock_path) {
+        if let Some(_lock) = lock_abandoned(&lock_path) {
             remove(&lock_path.with_extension(""), &lock_path);
         }
     }
 }
 
-/// Locks a lock file of this user that nobody holds.
-fn lock_of_the_gone(path: &Path) -> Option<File> {
+/// Locks a file of this user unless another process has locked it.
+fn lock_abandoned(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let file = options
         .write(true)
@@ -143,7 +142,7 @@ mod tests {
         Scratch::create(parent, PREFIX)
     }
 
-    fn names(parent: &Path) -> Vec<String> {
+    fn list_names(parent: &Path) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(parent)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -164,7 +163,7 @@ mod tests {
         drop(one);
         assert!(other.path().is_dir());
         drop(other);
-        assert_eq!(names(parent.path()), Vec::<String>::new());
+        assert_eq!(list_names(parent.path()), Vec::<String>::new());
     }
 
     #[test]
@@ -183,7 +182,7 @@ mod tests {
         assert!(!dead.exists() && alive.path().is_dir());
         drop(alive);
         assert_eq!(
-            names(parent.path()),
+            list_names(parent.path()),
             ["other.lock", "pinwise-test-2-0", "pinwise-test-3-0.lock"]
         );
     }

@@ -85,7 +85,7 @@ pub struct Kernel {
     pub name: &'static str,
     /// Its group.
     pub group: Group,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub about: &'static str,
     /// The source of its definition.
     pub source: &'static str,
@@ -93,7 +93,7 @@ pub struct Kernel {
     pub operation: &'static str,
     /// The meaning of `--size`; `None` if it has none.
     pub size: Option<Size>,
-    /// Is its hot loop compiled for each instruction-set level?
+    /// Whether its hot loop is compiled for each instruction-set level.
     pub has_versions: bool,
     /// Bytes that it will allocate, for this size and number of threads.
     pub footprint_bytes: fn(size: u64, threads: usize) -> u64,
@@ -174,7 +174,7 @@ pub trait Job: Sync {
     /// Checks the whole after the last unit.
     ///
     /// # Errors
-    /// What is wrong with it, for [`KernelError::Wrong`].
+    /// The mistake, for [`KernelError::Wrong`].
     fn check(&self, _units: u64, _checksum: u64) -> Result<(), Wrong> {
         Ok(())
     }
@@ -202,7 +202,7 @@ pub trait Worker {
     }
 }
 
-/// What is wrong with a result, as the end of "NAME computed a wrong result: …".
+/// The mistake in a result, as the end of "NAME computed a wrong result: …".
 pub type Wrong = &'static str;
 
 /// Why a workload could not be run, or failed.
@@ -213,7 +213,7 @@ pub enum KernelError {
     Wrong {
         /// The kernel.
         kernel: &'static str,
-        /// What is wrong.
+        /// The mistake.
         what: Wrong,
     },
     /// It needs more memory than there is.
@@ -227,7 +227,7 @@ pub enum KernelError {
         size: u64,
         /// Threads.
         threads: usize,
-        /// What it would allocate.
+        /// The memory that it would allocate.
         needed_mib: u64,
         /// The available memory.
         available_mib: u64,
@@ -249,6 +249,16 @@ pub enum KernelError {
         /// The system's error.
         reason: String,
     },
+}
+
+impl KernelError {
+    /// The system's error with an action.
+    pub(crate) fn system(action: String, error: &std::io::Error) -> Self {
+        Self::System {
+            action,
+            reason: error.to_string(),
+        }
+    }
 }
 
 /// Binds a digest to the number of its unit, so that units are not interchangeable (the finaliser
@@ -280,9 +290,14 @@ impl Random {
     #[inline]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mix_bits(self.0)
     }
+}
+
+/// The output function of `SplitMix64`.
+#[inline(always)]
+const fn mix_bits(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

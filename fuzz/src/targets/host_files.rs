@@ -14,16 +14,15 @@ const MAX_DEPTH: usize = 8;
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
-    // Only the text form's appearance is borrowed: its reader is the target `capture`, and does not
-    // list paths.
-    let folder = crate::invariants::folder();
+    // The target `capture` tests the reader of that form, which does not list paths.
+    let folder = crate::invariants::create_folder();
     for line in text.lines().take(MAX_FILES) {
         if let Some((path, content)) = line.split_once('\t')
-            && let Some(path) = inside(folder.path(), path)
+            && let Some(path) = resolve(folder.path(), path)
         {
             let content = content.replace("\\n", "\n");
             let _ = interrupts::lines(&content);
-            put(&path, &content);
+            write_file(&path, &content);
         }
     }
     let _ = read_isolation(folder.path());
@@ -36,7 +35,7 @@ pub(crate) fn run(text: &[u8]) {
 }
 
 /// The path below the folder, unless it would lead out of it.
-fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+fn resolve(folder: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     let is_good = path.components().all(is_plain) && path.components().count() <= MAX_DEPTH;
@@ -44,7 +43,7 @@ fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Impossible names (too long, a file where a folder is needed) are skipped.
-fn put(path: &Path, content: &str) {
+fn write_file(path: &Path, content: &str) {
     if let Some(folder) = path.parent()
         && std::fs::create_dir_all(folder).is_ok()
     {

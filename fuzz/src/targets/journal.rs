@@ -1,8 +1,7 @@
 //! The journal of a comparison whose writer was killed: whatever it contains, the store opens, and
 //! a whole line at the end is not lost.
 //!
-//! The journal's parser is private; it is reached as users reach it, by opening a store with a
-//! journal beside it.
+//! The journal's parser is private; it is reached by opening a store with a journal beside it.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -17,14 +16,14 @@ use pinwise_workload::Command;
 const ID: &str = "one";
 
 thread_local! {
-    static FOLDER: tempfile::TempDir = crate::invariants::folder();
+    static FOLDER: tempfile::TempDir = crate::invariants::create_folder();
 }
 
 /// The file of a store with a record that has begun, and a whole line of its journal.
 static BEGUN: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
-    let folder = crate::invariants::folder();
+    let folder = crate::invariants::create_folder();
     let path = folder.path().join("x.db");
-    let (record, run) = comparison();
+    let (record, run) = simulate_comparison();
     let mut store = Store::open(&path).expect("a store");
     store.begin(&record).expect("a record");
     store.add_run(0, &run).expect("a run");
@@ -60,7 +59,7 @@ pub(crate) fn run(bytes: &[u8]) {
 }
 
 /// A small simulated comparison without its runs, and one of them.
-fn comparison() -> (Comparison, RunRecord) {
+fn simulate_comparison() -> (Comparison, RunRecord) {
     let mut machine = SimulatedMachine::open("core:2 pu:1", 1).expect("a machine");
     let (topology, _) = machine.topology().expect("its topology");
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().expect("a placement"));

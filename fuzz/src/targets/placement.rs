@@ -35,12 +35,12 @@ static MACHINES: LazyLock<Vec<Topology>> = LazyLock::new(|| {
     ]
     .map(|description| Topology::from_synthetic(description).expect("a description"))
     .to_vec();
-    machines.push(hybrid_with_limits());
+    machines.push(build_hybrid_machine());
     machines
 });
 
 /// CPUs 0-7 of two kinds; 7 is off, the cpuset leaves 2-7.
-fn hybrid_with_limits() -> Topology {
+fn build_hybrid_machine() -> Topology {
     let mut capture = Capture::new();
     for cpu in 0..8 {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}/topology");

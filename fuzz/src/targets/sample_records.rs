@@ -13,7 +13,7 @@ use pinwise_profile::{
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {
-    let mut made = Made::new(bytes);
+    let mut builder = SamplesBuilder::new(bytes);
     for (_, record) in SampleRecords::new(bytes) {
         match record {
             SampleRecord::Sample {
@@ -25,26 +25,26 @@ pub(crate) fn run(bytes: &[u8]) {
             } => {
                 assert!(chain.frames().count() <= bytes.len() / 8 + 1);
                 assert!(registers.values().count() <= bytes.len() / 8);
-                made.sample(pid, tid, chain.frames());
+                builder.add_sample(pid, tid, chain.frames());
             }
-            SampleRecord::Mapped { path, .. } => made.add_mapping(path),
+            SampleRecord::Mapped { path, .. } => builder.add_mapping(path),
             SampleRecord::Named { tid, name, .. } => {
-                made.names
+                builder.names
                     .insert(tid, String::from_utf8_lossy(name).into_owned());
             }
             SampleRecord::Fork { .. } | SampleRecord::Lost(_) | SampleRecord::Damaged => {}
         }
     }
-    check(&made.finish());
+    check(&builder.finish());
 }
 
-struct Made {
+struct SamplesBuilder {
     samples: Samples,
     tids: BTreeMap<(i32, i32), usize>,
     names: BTreeMap<i32, String>,
 }
 
-impl Made {
+impl SamplesBuilder {
     fn new(bytes: &[u8]) -> Self {
         let samples = Samples {
             event: Event::CpuClock,
@@ -75,7 +75,7 @@ impl Made {
         }
     }
 
-    fn sample(&mut self, pid: i32, tid: i32, chain: impl Iterator<Item = (u64, bool)>) {
+    fn add_sample(&mut self, pid: i32, tid: i32, chain: impl Iterator<Item = (u64, bool)>) {
         let samples = &mut self.samples;
         let thread = *self.tids.entry((pid, tid)).or_insert_with(|| {
             samples.threads.push(Thread {

@@ -7,7 +7,7 @@ use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 
 thread_local! {
-    static FOLDER: tempfile::TempDir = crate::invariants::folder();
+    static FOLDER: tempfile::TempDir = crate::invariants::create_folder();
 }
 
 /// Reads any bytes.

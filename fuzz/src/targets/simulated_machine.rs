@@ -10,7 +10,7 @@ use pinwise_placement::Placement;
 use pinwise_workload::{Command, Workload};
 
 thread_local! {
-    static FOLDER: tempfile::TempDir = crate::invariants::folder();
+    static FOLDER: tempfile::TempDir = crate::invariants::create_folder();
 }
 
 /// Reads any bytes.
@@ -51,10 +51,10 @@ fn check(machine: &mut SimulatedMachine) {
         total += run.wall + cpu;
     }
     assert!(total < Duration::MAX);
-    probe(machine);
+    check_probes(machine);
 }
 
-fn probe(machine: &mut SimulatedMachine) {
+fn check_probes(machine: &mut SimulatedMachine) {
     let (topology, _) = machine.topology().expect("simulated machines have one");
     let a = topology.online.first().expect("a CPU");
     let b = topology.online.last().expect("a CPU");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::invariants::check_refusal;
 use pinwise_workload::study_file::{MAX_STEPS, check_name, parse};
 
 /// Reads any bytes.
@@ -17,9 +18,6 @@ pub(crate) fn run(text: &[u8]) {
                 assert!(step.position.line >= 1 && step.position.column >= 1);
             }
         }
-        Err(error) => {
-            let message = error.to_string();
-            assert!(!message.is_empty() && !message.contains('\n'), "{message}");
-        }
+        Err(error) => check_refusal(&error),
     }
 }

@@ -6,7 +6,7 @@ use pinwise_stats::judge::Judge;
 
 use super::replay::Cell;
 use super::{Arguments, Noise};
-use crate::share::percent_of;
+use crate::share::format_percent;
 use crate::table::Table;
 
 /// Synthetic disturbances, for the error rate only.
@@ -50,7 +50,7 @@ const CELLS: [(usize, f64, usize); 13] = [
     (64, 0.95, 15),
 ];
 
-pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
+pub(super) fn publish(noises: &[Noise], arguments: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method",
         "noise | arms | effect | runs/arm | score | replays | false claims | found | \
@@ -59,30 +59,30 @@ pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
     for (name, noise) in noises {
         for (arms, effect, max_runs) in CELLS {
             let label = format!("{name}/{arms}/{:+.0}%/{max_runs}/", 100.0 * (effect - 1.0));
-            if !asked.takes(&label) {
+            if !arguments.selects(&label) {
                 continue;
             }
             let cell = Cell::new(noise, arms, effect, max_runs);
-            table.add_row(row(name, &cell, asked));
+            table.add_row(format_row(name, &cell, arguments));
             if arms == 2 && (effect - 1.02).abs() < 1e-9 {
                 let score = Score::Rank;
-                table.add_row(row(name, &Cell { score, ..cell }, asked));
+                table.add_row(format_row(name, &Cell { score, ..cell }, arguments));
             }
         }
     }
     for (name, noise) in SYNTHETIC {
         for max_runs in [20, 40, 130] {
-            if asked.takes(&format!("{name}/2/+0%/{max_runs}/")) {
+            if arguments.selects(&format!("{name}/2/+0%/{max_runs}/")) {
                 let cell = Cell::new(noise, 2, 1.0, max_runs);
-                table.add_row(row(name, &cell, asked));
+                table.add_row(format_row(name, &cell, arguments));
             }
         }
     }
     table.publish()
 }
 
-fn row(name: &str, cell: &Cell, asked: &Arguments) -> String {
-    let tally = asked.replay(cell);
+fn format_row(name: &str, cell: &Cell, arguments: &Arguments) -> String {
+    let tally = arguments.replay(cell);
     let percent = |count: usize| format!("{:.1} %", 100.0 * tally.share(count));
     let if_so = |is_so: bool, text: String| if is_so { text } else { "–".to_owned() };
     let is_planted = (cell.effect - 1.0).abs() > 1e-12;
@@ -98,7 +98,7 @@ fn row(name: &str, cell: &Cell, asked: &Arguments) -> String {
         tally.replays,
         if_so(
             !is_planted || cell.arms > 2,
-            percent_of(tally.false_claims, tally.replays)
+            format_percent(tally.false_claims, tally.replays)
         ),
         if_so(is_planted, percent(tally.found)),
         if_so(is_planted, percent(tally.wrong_direction)),
@@ -109,26 +109,26 @@ fn row(name: &str, cell: &Cell, asked: &Arguments) -> String {
 }
 
 /// Equal arms whose means and tails are judged.
-pub(super) fn publish_judges(noises: &[Noise], asked: &Arguments) -> Result<()> {
+pub(super) fn publish_judges(noises: &[Noise], arguments: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-judges",
         "noise | judge | runs/arm | replays | false claims | coverage",
     );
     for (name, noise) in noises {
         for judge in JUDGES {
-            if !asked.takes(&format!("{name}/judge {judge}/")) {
+            if !arguments.selects(&format!("{name}/judge {judge}/")) {
                 continue;
             }
             let cell = Cell {
                 judge,
                 ..Cell::new(noise, 2, 1.0, 130)
             };
-            let tally = asked.replay(&cell);
+            let tally = arguments.replay(&cell);
             table.add_row(format!(
                 "{name} | {judge} | {} | {} | {} | {:.1} %",
                 cell.max_runs,
                 tally.replays,
-                percent_of(tally.false_claims, tally.replays),
+                format_percent(tally.false_claims, tally.replays),
                 100.0 * tally.coverage()
             ));
         }

@@ -1,46 +1,45 @@
-//! What `record diff` and `fleet diff` claim when nothing changed.
+//! The false claims of `record diff` and `fleet diff`.
 
 use anyhow::Result;
 use pinwise_nodes::simulate::{SimulatedFleet, SimulationPlan};
 use pinwise_nodes::{Nodes, Side, diff, groups};
 
 use super::{Arguments, Noise, sessions};
-use crate::share::percent_of;
+use crate::share::format_percent;
 use crate::table::Table;
 
-/// Two sessions of the same arms, the second 3 % slower as a whole: how often is
-/// any of them reported to have changed?
-pub(super) fn publish_sessions(noises: &[Noise], asked: &Arguments) -> Result<()> {
+/// Diffs of two sessions of the same arms, the second 3 % slower as a whole, that report a changed
+/// arm.
+pub(super) fn publish_sessions(noises: &[Noise], arguments: &Arguments) -> Result<()> {
     let mut table = Table::new("method-sessions", "noise | arms | diffs | claim a change");
     for (name, noise) in noises {
         for arms in [2, 6] {
-            if !asked.takes(&format!("{name}/{arms}/sessions/")) {
+            if !arguments.selects(&format!("{name}/{arms}/sessions/")) {
                 continue;
             }
-            let (all, half) = (asked.replays as u64, asked.replays as u64 / 2);
+            let (all, half) = (arguments.replays as u64, arguments.replays as u64 / 2);
             let claims = std::thread::scope(|scope| {
-                let other = scope.spawn(|| sessions::tally(noise, 1.0, arms, 0..half).claims);
-                let own = sessions::tally(noise, 1.0, arms, half..all).claims;
+                let other = scope.spawn(|| sessions::tally_pairs(noise, 1.0, arms, 0..half).claims);
+                let own = sessions::tally_pairs(noise, 1.0, arms, half..all).claims;
                 own + other.join().unwrap_or_default()
             });
             table.add_row(format!(
                 "{name} | {arms} | {all} | {}",
-                percent_of(claims as usize, asked.replays)
+                format_percent(claims as usize, arguments.replays)
             ));
         }
     }
     table.publish()
 }
 
-/// Two fleets that are alike: how often does the headline of their `fleet diff`
-/// claim a difference?
-pub(super) fn publish_fleets(asked: &Arguments) -> Result<()> {
+/// Diffs of two equal fleets whose headline claims a difference.
+pub(super) fn publish_fleets(arguments: &Arguments) -> Result<()> {
     let mut table = Table::new("method-fleets", "nodes | diffs | claim a difference");
     for size in [4, 16, 40] {
-        if !asked.takes(&format!("fleets/{size}/")) {
+        if !arguments.selects(&format!("fleets/{size}/")) {
             continue;
         }
-        let nodes = |seed: u64| {
+        let simulate_nodes = |seed: u64| {
             let fleet = SimulatedFleet::new(SimulationPlan {
                 user: None,
                 id: "f".to_owned(),
@@ -56,8 +55,8 @@ pub(super) fn publish_fleets(asked: &Arguments) -> Result<()> {
             }
             nodes
         };
-        let claims = (0..asked.replays as u64).filter(|pair| {
-            let (a, b) = (nodes(2 * pair), nodes(2 * pair + 1));
+        let claims = (0..arguments.replays as u64).filter(|pair| {
+            let (a, b) = (simulate_nodes(2 * pair), simulate_nodes(2 * pair + 1));
             let (of_a, of_b) = (groups(&a), groups(&b));
             let side = |nodes, group| Side {
                 fleet: "f",
@@ -69,8 +68,8 @@ pub(super) fn publish_fleets(asked: &Arguments) -> Result<()> {
         });
         table.add_row(format!(
             "{size} | {} | {}",
-            asked.replays,
-            percent_of(claims.count(), asked.replays)
+            arguments.replays,
+            format_percent(claims.count(), arguments.replays)
         ));
     }
     table.publish()

@@ -1,5 +1,5 @@
-//! What tools that run one arm after the other and test with Welch's t would
-//! have said about identical arms.
+//! The false claims about identical arms by tools that run one arm after the other and apply
+//! Welch's t-test.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,20 +11,20 @@ use xtask::programs::root;
 use super::{Arguments, SERIES};
 use crate::table::Table;
 
-pub(super) fn publish(asked: &Arguments) -> Result<()> {
+pub(super) fn publish(arguments: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-sweeps",
         "sequential blocks, Welch's test | 2 arms, 20 runs each | 20 arms, 24 runs each",
     );
     for (name, load) in SERIES {
-        if !asked.takes(&format!("{name}/sweeps/")) {
+        if !arguments.selects(&format!("{name}/sweeps/")) {
             continue;
         }
         let walls = read_walls(&root().join(format!("tests/data/series/{name}.csv.xz")))?;
         table.add_row(format!(
             "{name} ({load}) | {:.0} % | {:.0} %",
-            100.0 * sweep_claims(&walls, 2, 20),
-            100.0 * sweep_claims(&walls, 20, 24)
+            100.0 * share_of_claims(&walls, 2, 20),
+            100.0 * share_of_claims(&walls, 20, 24)
         ));
     }
     table.publish()
@@ -46,7 +46,7 @@ fn read_walls(path: &Path) -> Result<Vec<f64>> {
 
 /// Share of sweeps in which the arm with the lowest mean is significantly
 /// different from the first arm (for two arms: either from the other).
-fn sweep_claims(walls: &[f64], arms: usize, runs: usize) -> f64 {
+fn share_of_claims(walls: &[f64], arms: usize, runs: usize) -> f64 {
     let length = arms * runs;
     let starts: Vec<usize> = (0..walls.len().saturating_sub(length)).step_by(7).collect();
     let claims = starts.iter().filter(|&&start| {

@@ -4,11 +4,11 @@ use anyhow::Result;
 
 use super::Arguments;
 use super::replay::{Cell, read_series};
-use crate::share::percent_of;
+use crate::share::format_percent;
 use crate::table::Table;
 
-/// Arms of the same centre and more: what it is, the noise of both, what is true of the second arm
-/// alone and its effect, runs per arm. The typical (Hodges–Lehmann) difference with delays is 0.
+/// Per case: its description, the noise of both arms, the behaviour and the effect of the second
+/// arm, runs per arm. The typical (Hodges–Lehmann) difference with delays is 0.
 const ARMS: &str = "\
 spread 1:2 | sd = 0.01 | sd = 0.01732 | 1.0 | 40 130
 spread 1:3 | sd = 0.01 | sd = 0.02828 | 1.0 | 130
@@ -31,7 +31,7 @@ warms up, 10 % over 60 runs | sd = 0.01 | cold_factor = 1.1; cold_runs = 60.0 | 
 faster by 10 %, slower under load | sd = 0.02; load = { dwell_s = 0.3, most_cpus = 0.3 } | load_factor = 2.0 | 0.9 | 60
 faster by 10 %, load or not | sd = 0.02; load = { dwell_s = 0.3, most_cpus = 0.3 } | | 0.9 | 60";
 
-pub(super) fn publish(asked: &Arguments) -> Result<()> {
+pub(super) fn publish(arguments: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-unlike",
         "the second arm | noise | runs/arm | replays | faster | slower | same | by order | \
@@ -47,14 +47,14 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
         };
         for max_runs in cells[4].split(' ') {
             let max_runs: usize = max_runs.parse()?;
-            if !asked.takes(&format!("{what}/unlike/{max_runs}/")) {
+            if !arguments.selects(&format!("{what}/unlike/{max_runs}/")) {
                 continue;
             }
-            let tally = asked.replay(&Cell {
+            let tally = arguments.replay(&Cell {
                 effect,
-                ..Cell::behaving(&noise, behaviour, max_runs)
+                ..Cell::with_behaviour(&noise, behaviour, max_runs)
             });
-            let percent = |count: usize| percent_of(count, tally.replays);
+            let percent = |count: usize| format_percent(count, tally.replays);
             table.add_row(format!(
                 "{what} | {name} | {max_runs} | {} | {} | {} | {} | {} | {} | {} | {}",
                 tally.replays,

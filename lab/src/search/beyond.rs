@@ -1,13 +1,13 @@
-//! Searches as the command makes them, in worlds that the other tables do not draw: what is
-//! decided, in how many runs, with what regret, and how often the further statements are true.
+//! Searches with the command's settings, in further worlds: decisions, runs, regret, and how often
+//! the other statements are true.
 
 use anyhow::Result;
 use pinwise_record::{SearchAnswer, SearchRecord};
 use pinwise_sim::world::{self, World, WorldNoise};
 
 use super::search_worlds::{self, SERIES, SERVER};
-use super::table::{percent, quantile};
-use crate::share::count_of;
+use super::table::{format_percent, quantile};
+use crate::share::format_count;
 use crate::table::Table;
 
 type Draw = Box<dyn Fn(u64) -> (usize, String) + Sync>;
@@ -19,15 +19,15 @@ pub(super) fn publish(seeds: u64, is_selected: &dyn Fn(&str) -> bool) -> Result<
         "world | seeds | runs | 90 % | with confirmation | decided | does not matter | regret | \
          95 % | over 3 % | truths in 90 % intervals | smaller is enough | wrongly",
     );
-    for (name, draw) in cells() {
+    for (name, draw) in list_worlds() {
         if is_selected(&format!("/{name}/")) {
-            table.add_row(row(&name, &run_searches(seeds, &*draw)));
+            table.add_row(format_row(&name, &run_searches(seeds, &*draw)));
         }
     }
     table.publish()
 }
 
-fn cells() -> Vec<(String, Draw)> {
+fn list_worlds() -> Vec<(String, Draw)> {
     let mut cells: Vec<(String, Draw)> = vec![
         (
             "varied demands".to_owned(),
@@ -69,7 +69,7 @@ fn run_searches(seeds: u64, draw: &(dyn Fn(u64) -> (usize, String) + Sync)) -> V
     })
 }
 
-fn row(name: &str, records: &[SearchRecord]) -> String {
+fn format_row(name: &str, records: &[SearchRecord]) -> String {
     let runs = |share| quantile(records.iter().map(|r| r.runs_used as f64), share);
     let runs_with_confirmation = quantile(records.iter().map(|r| r.runs.len() as f64), 0.5);
     let regrets = || records.iter().map(search_worlds::regret);
@@ -89,13 +89,13 @@ fn row(name: &str, records: &[SearchRecord]) -> String {
         "{name} | {n} | {:.0} | {:.0} | {runs_with_confirmation:.0} | {} | {} | {} | {} | {} | {} | {} | {}",
         runs(0.5),
         runs(0.9),
-        count_of(decided, n),
-        count_of(count_answers(SearchAnswer::DoesNotMatter), n),
-        percent(quantile(regrets(), 0.5)),
-        percent(quantile(regrets(), 0.95)),
-        count_of(far, n),
-        percent(mean),
+        format_count(decided, n),
+        format_count(count_answers(SearchAnswer::DoesNotMatter), n),
+        format_percent(quantile(regrets(), 0.5)),
+        format_percent(quantile(regrets(), 0.95)),
+        format_count(far, n),
+        format_percent(mean),
         smaller.len(),
-        count_of(wrong, smaller.len()),
+        format_count(wrong, smaller.len()),
     )
 }

@@ -1,4 +1,4 @@
-//! One case: the search, and its rivals on the same candidates.
+//! The search and its rivals on the candidates of one case.
 
 use anyhow::Result;
 use pinwise_record::{SearchAnswer, SearchRecord};
@@ -26,9 +26,9 @@ pub(crate) const MULTIPLES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 pub(crate) enum Rival {
     /// Random search with as many runs.
     Random,
-    /// Everything five times, medians.
+    /// The medians of five runs of every candidate.
     Exhaustive,
-    /// Everything, in rounds that drop what is clearly worse.
+    /// Every candidate, in rounds that drop clearly worse ones.
     Racing,
     /// Thompson sampling, independent arms.
     Thompson,
@@ -67,7 +67,7 @@ impl Rival {
     }
 }
 
-/// Runs, and true cost of the choice over the true best, minus 1.
+/// The number of runs, and the true cost of the choice over the true best, minus 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Score {
     pub(crate) runs: usize,
@@ -81,11 +81,11 @@ pub(crate) struct SearchStatements {
     pub(crate) prediction_error: Option<f64>,
     /// Share of truths in their 90 % intervals.
     pub(crate) coverage: Option<f64>,
-    /// Did it say that placement does not matter?
+    /// It says that placement does not matter.
     pub(crate) says_same: bool,
-    /// Is one better than `os-default` by more than the indifference zone, in truth?
+    /// In truth a candidate is better than `os-default` by more than the indifference zone.
     pub(crate) is_different: bool,
-    /// Did it say nothing?
+    /// It has no answer.
     pub(crate) is_undecided: bool,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct ContestOutcome {
     pub(crate) statements: SearchStatements,
     /// In the order of the requested rivals.
     pub(crate) rivals: Vec<Score>,
-    /// Regret of random search at [`MULTIPLES`] of our runs; empty if it was not asked for.
+    /// Regret of random search at [`MULTIPLES`] of our runs; empty if not requested.
     pub(crate) random: Vec<f64>,
     /// Highest true cost of a candidate over the lowest, minus 1.
     pub(crate) spread: f64,
@@ -106,7 +106,7 @@ pub(crate) struct ContestOutcome {
 
 /// Runs the search and these rivals on one case.
 pub(crate) fn run(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutcome> {
-    let record = search_for(case, seed)?;
+    let record = run_search(case, seed)?;
     let candidates_best = case.truths.iter().copied().fold(f64::INFINITY, f64::min);
     let known_best = record.truth.as_ref().map(|truth| truth.cost);
     let best = known_best.unwrap_or(f64::INFINITY).min(candidates_best);
@@ -150,7 +150,7 @@ pub(crate) fn run(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutc
     Ok(outcome)
 }
 
-fn search_for(case: &Case, seed: u64) -> Result<SearchRecord> {
+fn run_search(case: &Case, seed: u64) -> Result<SearchRecord> {
     let plan = SearchPlan {
         workload: case.program.clone(),
         within: WITHIN,

@@ -24,15 +24,22 @@ pub(super) fn add_cell(
     let candidates = quantile(outcomes.iter().map(|o| o.candidates as f64), 0.5);
     let start = format!("{world} | {noise} | {} | {candidates:.0}", outcomes.len());
     let ours: Vec<Score> = outcomes.iter().map(|outcome| outcome.ours).collect();
-    table.add_row(format!("{start} | **pinwise search** | {}", scores(&ours)));
+    table.add_row(format!(
+        "{start} | **pinwise search** | {}",
+        format_scores(&ours)
+    ));
     for (index, rival) in rivals.iter().enumerate() {
         let scored: Vec<Score> = outcomes.iter().map(|o| o.rivals[index]).collect();
-        table.add_row(format!("{start} | {} | {}", rival.title(), scores(&scored)));
+        table.add_row(format!(
+            "{start} | {} | {}",
+            rival.title(),
+            format_scores(&scored)
+        ));
     }
 }
 
 /// Runs (median, 90 %), regret (median, 95 %, shares over 1 % and 3 %).
-fn scores(scores: &[Score]) -> String {
+fn format_scores(scores: &[Score]) -> String {
     let runs = |share| quantile(scores.iter().map(|score| score.runs as f64), share);
     let regrets = || scores.iter().map(|score| score.regret);
     let over = |limit: f64| share(regrets().map(|regret| regret > limit));
@@ -40,14 +47,14 @@ fn scores(scores: &[Score]) -> String {
         "{:.0} | {:.0} | {} | {} | {} | {}",
         runs(0.5),
         runs(0.9),
-        percent(quantile(regrets(), 0.5)),
-        percent(quantile(regrets(), 0.95)),
-        percent(over(0.01)),
-        percent(over(0.03)),
+        format_percent(quantile(regrets(), 0.5)),
+        format_percent(quantile(regrets(), 0.95)),
+        format_percent(over(0.01)),
+        format_percent(over(0.03)),
     )
 }
 
-/// The search's statements, compared with the truth.
+/// The search's statements and the truth.
 pub(super) fn publish_statements(cells: &[Cell]) -> Result<()> {
     let mut table = Table::new(
         "search-said",
@@ -66,7 +73,7 @@ pub(super) fn publish_statements(cells: &[Cell]) -> Result<()> {
             if errors.is_empty() {
                 "–".to_owned()
             } else {
-                percent(quantile(errors.iter().copied(), share))
+                format_percent(quantile(errors.iter().copied(), share))
             }
         };
         let is_wrong = |o: &ContestOutcome| o.statements.says_same && o.statements.is_different;
@@ -74,13 +81,13 @@ pub(super) fn publish_statements(cells: &[Cell]) -> Result<()> {
             "{world} | {noise} | {} | {:.0} | {} | {} | {} | {} | {} | {} | {}",
             outcomes.len(),
             quantile(outcomes.iter().map(|o| o.cpus as f64), 0.5),
-            percent(quantile(outcomes.iter().map(|o| o.spread), 0.5)),
+            format_percent(quantile(outcomes.iter().map(|o| o.spread), 0.5)),
             error(0.5),
             error(0.9),
-            percent(mean(coverages)),
-            percent(share(outcomes.iter().map(|o| o.statements.says_same))),
-            percent(share(outcomes.iter().map(is_wrong))),
-            percent(share(outcomes.iter().map(|o| o.statements.is_undecided))),
+            format_percent(mean(coverages)),
+            format_percent(share(outcomes.iter().map(|o| o.statements.says_same))),
+            format_percent(share(outcomes.iter().map(is_wrong))),
+            format_percent(share(outcomes.iter().map(|o| o.statements.is_undecided))),
         ));
     }
     table.publish()
@@ -109,11 +116,11 @@ pub(super) fn publish_random(cells: &[Cell]) -> Result<()> {
         let as_good = random.iter().position(|regret| *regret <= ours);
         let most = MULTIPLES[MULTIPLES.len() - 1];
         let needed = as_good.map_or(format!("> {most}×"), |at| columns[at].clone());
-        let cells: Vec<String> = random.into_iter().map(percent).collect();
+        let cells: Vec<String> = random.into_iter().map(format_percent).collect();
         table.add_row(format!(
             "{world} | {noise} | {} | {} | {} | {needed}",
             outcomes.len(),
-            percent(ours),
+            format_percent(ours),
             cells.join(" | ")
         ));
     }
@@ -144,7 +151,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// With a decimal below 10 %.
-pub(super) fn percent(share: f64) -> String {
+pub(super) fn format_percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent.is_nan() {
         "–".to_owned()

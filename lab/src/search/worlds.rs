@@ -1,5 +1,4 @@
-//! Random machines with a program on them: what there is to choose from, and
-//! what it truly costs.
+//! Random machines with a program: its candidates and their true costs.
 
 use std::path::PathBuf;
 
@@ -15,10 +14,10 @@ use pinwise_workload::{Command, Workload};
 use super::rivals::Arms;
 use xtask::programs::root;
 
-/// Recordings, one after the other as seeds go.
+/// Recordings, which seeds select in turn.
 const SERIES: [&str; 3] = ["light_cpu", "medium_mem", "aa_bg"];
 
-/// What disturbs runs.
+/// The noise of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noise {
     /// Independent, 3 % a run.
@@ -37,7 +36,7 @@ impl Noise {
         }
     }
 
-    /// As the description of this seed has it.
+    /// The noise of this seed.
     fn draw(self, seed: u64) -> WorldNoise {
         match self {
             Self::LogNormal => WorldNoise::LogNormal(0.03),
@@ -64,14 +63,14 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// What a description makes with this noise.
+    /// The case of a description with this noise.
     pub(crate) fn new(text: &str, noise: Noise, seed: u64) -> Result<Self> {
         let text = world::with_noise(text, &noise.draw(seed));
         let program = Workload::new(Command::from_line("sim-workload")?);
-        let mut machine = open(&text, seed)?;
+        let mut machine = open_machine(&text, seed)?;
         let (topology, _) = machine.topology()?;
         let everywhere = Placement::os_default().realise(&topology)?;
-        let counted = machine.run(&request(&program, &everywhere))?.threads;
+        let counted = machine.run(&request_run(&program, &everywhere))?.threads;
         let counted = usize::try_from(counted.context("threads are not given")?)?;
         let space = Space::from_topology(&topology);
         let threads = counted.clamp(1, space.cpus());
@@ -95,7 +94,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Is there a choice? Not if all CPUs are needed.
+    /// Not if the program needs all CPUs.
     pub(crate) const fn has_choice(&self) -> bool {
         self.candidates.len() > 1
     }
@@ -103,7 +102,7 @@ impl Case {
     fn true_costs(&self, machine: &SimulatedMachine) -> Result<Vec<f64>> {
         let workload = self.workload();
         let truths = self.candidates.iter().map(|place| {
-            let truth = machine.true_cost(&request(&workload, place));
+            let truth = machine.true_cost(&request_run(&workload, place));
             truth.with_context(|| format!("{}: no truth of {}", self.seed, place.placement))
         });
         truths.collect()
@@ -114,12 +113,12 @@ impl Case {
         self.program.with_threads(self.threads, true)
     }
 
-    /// The machine before its first run; the same chance every time.
+    /// The machine before its first run, with the same seed every time.
     pub(crate) fn machine(&self) -> Result<SimulatedMachine> {
-        open(&self.text, self.seed)
+        open_machine(&self.text, self.seed)
     }
 
-    /// The same for a rival.
+    /// The candidates on such a machine, for a rival.
     pub(crate) fn arms(&self) -> Result<SimulatedArms<'_>> {
         Ok(SimulatedArms {
             machine: self.machine()?,
@@ -129,13 +128,13 @@ impl Case {
     }
 }
 
-fn open(text: &str, seed: u64) -> Result<SimulatedMachine> {
+fn open_machine(text: &str, seed: u64) -> Result<SimulatedMachine> {
     let folder = root().join("tests/data/series");
     let machine = SimulatedMachine::from_text_in("random", text, &folder, seed)?;
     Ok(machine)
 }
 
-fn request<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
+fn request_run<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
     Request {
         memory: place.memory.as_ref(),
         ..Request::new(workload, &place.cpus)
@@ -156,15 +155,15 @@ impl Arms for SimulatedArms<'_> {
     }
 
     fn run(&mut self, arm: usize) -> f64 {
-        let request = request(&self.workload, &self.candidates[arm]);
+        let request = request_run(&self.workload, &self.candidates[arm]);
         let run = self.machine.run(&request).expect("a simulated run");
         assert_eq!(run.end, End::Status(0), "a program that does not fail");
         run.wall.as_secs_f64().ln()
     }
 }
 
-/// Of the powers of two, the number of threads with most shapes.
-pub(crate) fn most_shapes(topology: &str) -> Result<usize> {
+/// The power of two that, as a number of threads, has the most shapes.
+pub(crate) fn threads_with_most_shapes(topology: &str) -> Result<usize> {
     let text = world::describe_on(World::Fits, 1, topology, 1);
     let mut machine = SimulatedMachine::from_text("shapes", &text, 1)?;
     let space = Space::from_topology(&machine.topology()?.0);

@@ -1,14 +1,14 @@
-//! How often levels are right that are reported with a confidence.
+//! How often reported levels are right, by their confidence.
 
 use anyhow::Result;
 use pinwise_wiring::{ConfidenceFactors, Evidence, Weights, infer};
 
 use super::corpus::KnownMachine;
 use super::variations::Varied;
-use crate::share::interval;
+use crate::share::wilson_interval;
 use crate::table::Table;
 
-/// Ends of the classes of confidence.
+/// Boundaries of the classes of confidence.
 const EDGES: [f64; 7] = [0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0];
 /// Newton steps; five suffice.
 const STEPS: usize = 12;
@@ -23,11 +23,11 @@ struct FoundLevel {
     is_right: bool,
 }
 
-/// The reliability tables: as reported, and as it would have been reported by
-/// weights from the other machines only.
+/// The reliability tables: with the reported confidence, and with that by weights from the other
+/// machines only.
 pub(super) fn publish(machines: &[Varied]) -> Result<()> {
     let reported: Vec<FoundLevel> = (0..machines.len())
-        .flat_map(|m| levels(machines, m))
+        .flat_map(|m| find_levels(machines, m))
         .collect();
     let printed: Vec<f64> = reported.iter().map(|level| level.confidence).collect();
     let folds: Vec<Weights> = (0..machines.len())
@@ -43,15 +43,15 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
             "confidence | levels | machines | mean | right | 95 %",
         );
         for edges in EDGES.windows(2) {
-            let row = class(&reported, confidences, edges[0], edges[1]);
+            let row = format_class(&reported, confidences, edges[0], edges[1]);
             row.into_iter().for_each(|row| table.add_row(row));
         }
         table.publish()?;
-        let log_loss = weighted(&reported, |at, y| {
+        let log_loss = weighted_mean(&reported, |at, y| {
             let p = confidences[at].clamp(1e-3, 1.0 - 1e-3);
             -(y * p.ln() + (1.0 - y) * (1.0 - p).ln())
         });
-        let brier = weighted(&reported, |at, y| (confidences[at] - y).powi(2));
+        let brier = weighted_mean(&reported, |at, y| (confidences[at] - y).powi(2));
         println!("\nLog loss {log_loss:.4}, Brier score {brier:.4} ({name}).");
     }
     let weights = fit(&reported, |_| true).map(|weight| format!("{weight:.2}"));
@@ -59,8 +59,8 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
     Ok(())
 }
 
-fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
-    let find_levels = |known: &KnownMachine, evidence: &Evidence| -> Vec<FoundLevel> {
+fn find_levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
+    let judge_levels = |known: &KnownMachine, evidence: &Evidence| -> Vec<FoundLevel> {
         let found = infer(evidence).levels.into_iter();
         found
             .filter_map(|level| {
@@ -79,15 +79,20 @@ fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
     let cases = machines[machine].cases.iter();
     cases
         .flat_map(|known| {
-            let mut reported = find_levels(known, &known.latency_alone());
-            reported.extend(find_levels(known, &known.add_contention(1)));
+            let mut reported = judge_levels(known, &known.to_evidence());
+            reported.extend(judge_levels(known, &known.add_contention(1)));
             reported
         })
         .collect()
 }
 
-/// A row: every machine counts once, whatever number of levels it has there.
-fn class(reported: &[FoundLevel], confidences: &[f64], from: f64, to: f64) -> Option<String> {
+/// Every machine weighs the same, however many of its levels are in the class.
+fn format_class(
+    reported: &[FoundLevel],
+    confidences: &[f64],
+    from: f64,
+    to: f64,
+) -> Option<String> {
     let is_in = |p: f64| p >= from && (p < to || to >= 1.0);
     let mut of_machine: Vec<(usize, [f64; 3])> = Vec::new();
     for (level, &p) in reported.iter().zip(confidences).filter(|(_, p)| is_in(**p)) {
@@ -109,7 +114,7 @@ fn class(reported: &[FoundLevel], confidences: &[f64], from: f64, to: f64) -> Op
     }
     let share = |which: usize| of_machine.iter().map(|(_, s)| s[which] / s[0]).sum::<f64>();
     let levels: f64 = of_machine.iter().map(|(_, sums)| sums[0]).sum();
-    let (low, high) = interval(share(2), machines);
+    let (low, high) = wilson_interval(share(2), machines);
     Some(format!(
         "{from:.2} to {to:.2} | {levels} | {machines} | {:.3} | {:.3} | {low:.2}–{high:.2}",
         share(1) / machines,
@@ -118,16 +123,16 @@ fn class(reported: &[FoundLevel], confidences: &[f64], from: f64, to: f64) -> Op
 }
 
 /// The mean over machines of the mean over their levels.
-fn weighted(reported: &[FoundLevel], value: impl Fn(usize, f64) -> f64) -> f64 {
-    let weights = weights(reported, |_| true);
+fn weighted_mean(reported: &[FoundLevel], value: impl Fn(usize, f64) -> f64) -> f64 {
+    let weights = machine_weights(reported, |_| true);
     let right = |level: &FoundLevel| f64::from(u8::from(level.is_right));
     let all = reported.iter().zip(&weights).enumerate();
     all.map(|(at, (level, weight))| weight * value(at, right(level)))
         .sum()
 }
 
-/// Every machine weighs the same; those left out nothing.
-fn weights(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
+/// Every used machine weighs the same, others 0.
+fn machine_weights(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
     let most = reported
         .iter()
         .map(|level| level.machine)
@@ -149,7 +154,7 @@ fn weights(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Vec<f64>
 
 /// Logistic regression of being right on the factors, by Newton's method.
 fn fit(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
-    let weights = weights(reported, is_used);
+    let weights = machine_weights(reported, is_used);
     let mut found: Weights = [0.0; 7];
     for _ in 0..STEPS {
         let mut gradient = [0.0; 7];

@@ -4,12 +4,12 @@ use anyhow::Result;
 use pinwise_stats::describe::mean;
 use pinwise_wiring::{Thresholds, infer_by};
 
-use super::corpus::{KnownMachine, Score, found};
+use super::corpus::{KnownMachine, Score, list_levels};
 use super::variations::Varied;
-use crate::share::interval;
+use crate::share::wilson_interval;
 use crate::table::Table;
 
-/// A threshold: its name, how it is set, what is tried.
+/// A threshold: its name, its field, the tried values.
 type Tried = (
     &'static str,
     fn(&mut Thresholds) -> &mut f64,
@@ -48,33 +48,39 @@ const BEFORE: Thresholds = Thresholds {
     width: 1.6,
 };
 
-/// How often machines are exact under any kind: by latency alone, as
-/// they were recorded and varied.
+/// How often all levels of a machine are exact (of whatever kind) by latency alone, as recorded and
+/// when varied.
 pub(super) fn publish(machines: &[Varied]) -> Result<()> {
     let scores: Vec<Vec<Vec<f64>>> = TRIED
         .iter()
-        .map(|tried| per_value(machines, tried))
+        .map(|tried| score_values(machines, tried))
         .collect();
     let everyone: Vec<usize> = (0..machines.len()).collect();
     let left_out: Vec<[f64; 2]> = everyone
         .iter()
         .map(|&out| {
             let others: Vec<usize> = everyone.iter().copied().filter(|&m| m != out).collect();
-            exact(&machines[out], choose(&scores, &others))
+            share_exact(&machines[out], choose(&scores, &others))
         })
         .collect();
-    let with = |thresholds: Thresholds| -> Vec<[f64; 2]> {
-        machines.iter().map(|m| exact(m, thresholds)).collect()
+    let share_all = |thresholds: Thresholds| -> Vec<[f64; 2]> {
+        machines
+            .iter()
+            .map(|m| share_exact(m, thresholds))
+            .collect()
     };
     let mut table = Table::new(
         "wiring-thresholds",
         "thresholds | exact as recorded | 95 % | exact when varied | 95 %",
     );
     let all_machines = choose(&scores, &everyone);
-    table.add_row(row("before", &with(BEFORE)));
-    table.add_row(row("chosen on all machines", &with(all_machines)));
-    table.add_row(row("chosen without the machine judged", &left_out));
-    table.add_row(row("in use", &with(Thresholds::default())));
+    table.add_row(format_row("before", &share_all(BEFORE)));
+    table.add_row(format_row(
+        "chosen on all machines",
+        &share_all(all_machines),
+    ));
+    table.add_row(format_row("chosen without the machine judged", &left_out));
+    table.add_row(format_row("in use", &share_all(Thresholds::default())));
     table.publish()?;
     let mut table = Table::new(
         "wiring-threshold-values",
@@ -97,11 +103,11 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
     table.publish()
 }
 
-fn row(name: &str, exact: &[[f64; 2]]) -> String {
+fn format_row(name: &str, exact: &[[f64; 2]]) -> String {
     let cells: Vec<String> = (0..2)
         .map(|which| {
             let shares: Vec<f64> = exact.iter().map(|shares| shares[which]).collect();
-            let (low, high) = interval(shares.iter().sum(), shares.len() as f64);
+            let (low, high) = wilson_interval(shares.iter().sum(), shares.len() as f64);
             format!(
                 "{:.1} % | {:.0}–{:.0} %",
                 100.0 * mean(&shares),
@@ -114,11 +120,14 @@ fn row(name: &str, exact: &[[f64; 2]]) -> String {
 }
 
 /// For every value of a threshold, the others unchanged, every machine's share of exact variations.
-fn per_value(machines: &[Varied], (_, field, values): &Tried) -> Vec<Vec<f64>> {
+fn score_values(machines: &[Varied], (_, field, values): &Tried) -> Vec<Vec<f64>> {
     let share = |value: &f64| {
         let mut thresholds = BEFORE;
         *field(&mut thresholds) = *value;
-        machines.iter().map(|m| exact(m, thresholds)[1]).collect()
+        machines
+            .iter()
+            .map(|m| share_exact(m, thresholds)[1])
+            .collect()
     };
     values.iter().map(share).collect()
 }
@@ -147,11 +156,15 @@ fn choose(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
     thresholds
 }
 
-/// The machine as it was recorded, 0 or 1, and the share of all its cases.
-fn exact(machine: &Varied, thresholds: Thresholds) -> [f64; 2] {
+/// Whether the machine as recorded is exact (0 or 1), and the share of exact ones among all its
+/// cases.
+fn share_exact(machine: &Varied, thresholds: Thresholds) -> [f64; 2] {
     let is_exact = |known: &KnownMachine| -> f64 {
         let mut score = Score::default();
-        score.add(known, &found(&infer_by(&known.latency_alone(), thresholds)));
+        score.add(
+            known,
+            &list_levels(&infer_by(&known.to_evidence(), thresholds)),
+        );
         f64::from(u8::from(score.exact == 1))
     };
     let exact: Vec<f64> = machine.cases.iter().map(is_exact).collect();

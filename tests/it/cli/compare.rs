@@ -1,9 +1,8 @@
-//! What can be compared: commands, parameters, figures; what gates say; what
-//! becomes of commands that fail.
-
-use crate::replay::read_series;
+//! `compare`: commands, placements and metrics as arms, budgets, gates, and exit statuses.
 
 use super::Stage;
+use crate::replay::read_series;
+use crate::support::decode_output;
 
 const PROGRAMS: &str = "compare --machine sim:programs.toml --seed 3 --max-runs 30";
 
@@ -11,7 +10,7 @@ const PROGRAMS: &str = "compare --machine sim:programs.toml --seed 3 --max-runs 
 fn commands_are_parsed_as_by_hyperfine() {
     let stage = Stage::new();
     let arms = |line: &str| {
-        let record = stage.json(&format!("compare --machine sim:programs.toml {line}"));
+        let record = stage.run_for_json(&format!("compare --machine sim:programs.toml {line}"));
         let arms = record["arms"].as_array().unwrap().clone();
         assert_eq!(arms[0]["runs"].as_array().unwrap().len(), 6, "{line}");
         let names = arms
@@ -25,17 +24,18 @@ fn commands_are_parsed_as_by_hyperfine() {
         arms("-r 6 -i -L threads 1,2 'old -t {threads}'"),
         ["threads=1", "threads=2"]
     );
-    // A program and its arguments need no dashes, nor do CPUs a name.
-    let record = stage.json("compare --machine sim:same.toml -r 6 --place 0 --place 1 sh run.sh");
+    // A program with arguments needs no `--`, and a list of CPUs no `cpu:`.
+    let record =
+        stage.run_for_json("compare --machine sim:same.toml -r 6 --place 0 --place 1 sh run.sh");
     let commands = record["arms"][0]["command"].to_string();
     assert_eq!(commands, r#"["sh","run.sh"]"#);
     assert_eq!(record["arms"][1]["name"], "cpu:1");
 }
 
 #[test]
-fn commands_have_names() {
+fn arms_of_commands_have_distinct_names() {
     let stage = Stage::new();
-    let record = stage.json(&format!(
+    let record = stage.run_for_json(&format!(
         "{PROGRAMS} --command old --command old --command old"
     ));
     let names = |record: &serde_json::Value| {
@@ -45,16 +45,16 @@ fn commands_have_names() {
     };
     assert_eq!(names(&record), ["old", "old (2)", "old (3)"]);
     // Names go by position; a command without one is its own name.
-    let record = stage.json(&format!(
+    let record = stage.run_for_json(&format!(
         "{PROGRAMS} --command old --command new --name before"
     ));
     assert_eq!(names(&record), ["before", "new"]);
-    // What failed may be accepted, and who is faster passes any gate.
+    // A failure may be accepted, and a faster arm passes any gate.
     for line in [
         "--ignore-failure --command old --command broken",
         "--command new --command old --fail-if-slower 0%",
     ] {
-        stage.succeed(&format!("{PROGRAMS} {line}"));
+        stage.run_ok(&format!("{PROGRAMS} {line}"));
     }
 }
 
@@ -62,51 +62,48 @@ fn commands_have_names() {
 fn memory_policies_are_arms_of_each_placement() {
     let stage = Stage::new();
     let compare = "compare --machine sim:nodes.toml --seed 1 --threads-env 8";
-    let arms = |options: &str| -> Vec<(String, String, String)> {
-        let record = stage.json(&format!("{compare} --max-runs 8 {options} -- prog"));
+    // Name, policy and nodes of each arm.
+    let arms = |options: &str| -> Vec<String> {
+        let record = stage.run_for_json(&format!("{compare} --max-runs 8 {options} -- prog"));
         let text = |value: &serde_json::Value| value.to_string().replace('"', "");
         let arms = record["arms"].as_array().unwrap().iter();
         arms.map(|arm| {
             let place = &arm["placement"];
-            let nodes = text(&place["memory_nodes"]);
-            (text(&arm["name"]), text(&place["memory"]), nodes)
+            [&arm["name"], &place["memory"], &place["memory_nodes"]]
+                .map(text)
+                .join(" ")
         })
         .collect()
     };
-    let of = |rows: &[(&str, &str, &str)]| -> Vec<(String, String, String)> {
-        let rows = rows.iter();
-        rows.map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned()))
-            .collect()
-    };
     assert_eq!(
         arms("--memory interleave --memory bind:1"),
-        of(&[
-            ("os-default", "null", "[]"),
-            ("os-default/mem=interleave", "interleave", "[0,1]"),
-            ("os-default/mem=bind:1", "bind", "[1]"),
-        ])
+        [
+            "os-default null []",
+            "os-default/mem=interleave interleave [0,1]",
+            "os-default/mem=bind:1 bind [1]",
+        ]
     );
     assert_eq!(
         arms("--memory weighted --memory preferred --place one-numa --place spread*8"),
-        of(&[
-            ("one-numa", "null", "[]"),
-            ("one-numa/mem=weighted", "weighted", "[0]"),
-            ("one-numa/mem=preferred", "preferred", "[0]"),
-            ("spread*8", "null", "[]"),
-            ("spread*8/mem=weighted", "weighted", "[0,1]"),
-            ("spread*8/mem=preferred", "preferred", "[0,1]"),
-        ])
+        [
+            "one-numa null []",
+            "one-numa/mem=weighted weighted [0]",
+            "one-numa/mem=preferred preferred [0]",
+            "spread*8 null []",
+            "spread*8/mem=weighted weighted [0,1]",
+            "spread*8/mem=preferred preferred [0,1]",
+        ]
     );
     // The same nodes by two names are one arm.
     assert_eq!(arms("--memory bind --memory bind:0-1").len(), 2);
     let merged = format!("{compare} --max-runs 8 --memory bind --memory bind:0-1 -v -- prog");
-    let merged = stage.succeed(&merged);
+    let merged = stage.run_ok(&merged);
     let same = "for the same CPUs and memory as os-default/mem=bind here: merged.";
     assert!(merged.err.contains(same), "{merged}");
     let text = merged.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let same = "means the same CPUs and memory as os-default/mem=bind here and was merged";
     assert!(text.contains(same), "{merged}");
-    let record = stage.json(&format!(
+    let record = stage.run_for_json(&format!(
         "{compare} --memory interleave --max-runs 30 -- prog"
     ));
     let verdict = &record["contrasts"][0];
@@ -114,7 +111,7 @@ fn memory_policies_are_arms_of_each_placement() {
 }
 
 #[test]
-fn figures_that_a_run_does_not_give() {
+fn metrics_that_a_run_lacks_are_reported() {
     let metrics = [
         "regex:nothing lower",
         "regex:simulated (\\w+) lower",
@@ -127,7 +124,7 @@ fn figures_that_a_run_does_not_give() {
         format!("compare --machine sim:same.toml --seed 1 --metric '{metric}' {places} -- prog")
     });
     let lines = lines.each_ref().map(String::as_str);
-    Stage::new().transcript("metric-missing", &lines);
+    Stage::new().check_transcript("metric-missing", &lines);
 }
 
 #[test]
@@ -143,7 +140,7 @@ fn a_verdict_can_be_required() {
     assert_eq!(status("slow"), 0);
 }
 
-/// As text of 80 and of 120 columns; the prompt's own line is not counted.
+/// At 80 and at 120 columns.
 #[test]
 fn two_arms_without_findings_take_at_most_twelve_lines() {
     let stage = Stage::new();
@@ -152,7 +149,7 @@ fn two_arms_without_findings_take_at_most_twelve_lines() {
             let places = "--place os-default --place cpu:0 --budget 30s";
             let line = format!("compare --machine sim:{machine}.toml --seed 1 {places} -- prog");
             let output = stage.command(&line).env("COLUMNS", columns).output();
-            let (out, _) = crate::support::texts(&output.unwrap());
+            let (out, _) = decode_output(&output.unwrap());
             assert!(!out.contains("Findings"), "{out}");
             assert!((8..=12).contains(&out.lines().count()), "{columns}: {out}");
         }
@@ -171,20 +168,20 @@ fn an_undecided_comparison_ends_with_the_command_that_decides_it() {
         ("-r 12", "--max-runs "),
         ("-M12", "--max-runs "),
         ("--budget 15s", "--budget "),
-        // Either would end it again.
+        // Both limits would end it again: they are replaced by one.
         ("--runs=12 --budget 15s", "--max-runs "),
     ];
     for (effort, more) in efforts {
         let places = "--place os-default --place cpu:0 --min-effect 2%";
         let line = format!("{effort} {places} -- prog -r 12");
         let line = format!("compare --machine sim:wavering.toml --seed 1 {line}");
-        let ran = stage.succeed(&line);
+        let ran = stage.run_ok(&line);
         assert!(ran.out.contains("\nUndecided: "), "{ran}");
         let next = ran.out.lines().last().unwrap_or_default();
         let next = next.strip_prefix("→ Run: pinwise ").unwrap_or_default();
         assert!(next.starts_with(&format!("compare {more}")), "{ran}");
         assert!(next.ends_with(" --min-effect 2% -- prog -r 12"), "{ran}");
-        let again = stage.succeed(next);
+        let again = stage.run_ok(next);
         assert!(!again.out.contains("\nUndecided: "), "{again}");
     }
 }
@@ -193,8 +190,8 @@ fn an_undecided_comparison_ends_with_the_command_that_decides_it() {
 fn one_arm_alone_is_timed() {
     let stage = Stage::new();
     let timed = "compare --machine sim:slow.toml --seed 1 --place cpu:0";
-    stage.snapshot("timed", &format!("{timed} -- prog"));
-    let record = stage.json(&format!("{timed} -- prog"));
+    stage.check_snapshot("timed", &format!("{timed} -- prog"));
+    let record = stage.run_for_json(&format!("{timed} -- prog"));
     let arms = record["arms"].as_array().unwrap();
     assert_eq!(arms.len(), 1);
     assert_eq!(record["contrasts"].as_array().unwrap().len(), 0);
@@ -202,9 +199,9 @@ fn one_arm_alone_is_timed() {
     let estimate = &arms[0]["estimate"];
     let [low, high] = ["low", "high"].map(|end| estimate[end].as_f64().unwrap());
     assert!(low < 0.55 && 0.55 < high && high < 1.02 * low, "{estimate}");
-    // As often as is requested, and in other words of the same.
+    // The number of runs follows --max-runs and --precision.
     let runs = |line: &str| {
-        let record = stage.json(line);
+        let record = stage.run_for_json(line);
         record["arms"][0]["runs"].as_array().unwrap().len()
     };
     assert_eq!(runs(&format!("{timed} -r 3 -- prog")), 3);
@@ -213,7 +210,7 @@ fn one_arm_alone_is_timed() {
     let refused = stage.run(&format!("{timed} --fail-if-slower 2% -- prog"));
     assert_eq!(refused.status, 2, "{refused}");
     for shown in ["show", "export", "report"] {
-        stage.succeed(&format!("record {shown} last"));
+        stage.run_ok(&format!("record {shown} last"));
     }
 }
 
@@ -224,7 +221,7 @@ fn a_comparison_without_figures_is_not_stored() {
     let failed = stage.run(&format!("compare --machine sim:same.toml {metric} -- prog"));
     assert_eq!(failed.status, 2, "{failed}");
     assert!(!failed.out.contains("Record "), "{failed}");
-    let kept = stage.json("record list");
+    let kept = stage.run_for_json("record list");
     assert_eq!(kept["records"].as_array().map(Vec::len), Some(0), "{kept}");
 }
 
@@ -232,10 +229,10 @@ fn a_comparison_without_figures_is_not_stored() {
 fn a_seed_repeats_the_runs_and_another_does_not() {
     let stage = Stage::new();
     let runs = |seed: u32| {
-        let mut record = stage.json(&format!(
+        let mut record = stage.run_for_json(&format!(
             "compare --machine sim:slow.toml --seed {seed} --place os-default --place cpu:0 --max-runs 12 -- prog"
         ));
-        // All but the name and the time of the experiment.
+        // Only id and time of the experiment differ.
         let fields = record.as_object_mut().unwrap();
         fields.remove("id");
         fields.remove("started");
@@ -256,9 +253,9 @@ fn a_seed_repeats_the_runs_and_another_does_not() {
 fn without_a_seed_the_drawn_one_is_recorded_and_repeats() {
     let stage = Stage::new();
     let line = "compare --machine sim:slow.toml --place os-default --place cpu:0 --max-runs 8";
-    let drawn = stage.json(&format!("{line} -- prog"));
+    let drawn = stage.run_for_json(&format!("{line} -- prog"));
     let seed = drawn["seed"].as_u64().unwrap();
-    let again = stage.json(&format!("{line} --seed {seed} -- prog"));
+    let again = stage.run_for_json(&format!("{line} --seed {seed} -- prog"));
     assert_eq!(drawn["arms"], again["arms"]);
 }
 
@@ -266,8 +263,8 @@ fn without_a_seed_the_drawn_one_is_recorded_and_repeats() {
 fn quiet_means_no_notes() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 8";
-    let loud = stage.succeed(&format!("{line} -- prog"));
-    let quiet = stage.succeed(&format!("{line} --quiet -- prog"));
+    let loud = stage.run_ok(&format!("{line} -- prog"));
+    let quiet = stage.run_ok(&format!("{line} --quiet -- prog"));
     assert!(loud.err.contains("keeps 2 CPUs busy"), "{loud}");
     assert!(quiet.err.is_empty(), "{quiet}");
     assert_eq!(loud.out, quiet.out);
@@ -277,10 +274,10 @@ fn quiet_means_no_notes() {
 fn quiet_keeps_warnings() {
     let stage = Stage::new();
     let line = "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default";
-    let ran = stage.succeed(&format!("{line} --place cpu:0 --quiet 'prog > out'"));
+    let ran = stage.run_ok(&format!("{line} --place cpu:0 --quiet 'prog > out'"));
     assert!(ran.err.starts_with("warning: "), "{ran}");
     assert_eq!(ran.err.lines().count(), 1, "{ran}");
-    let help = stage.succeed("compare --help").out;
+    let help = stage.run_ok("compare --help").out;
     assert!(help.contains("Only warnings and errors"), "{help}");
 }
 
@@ -289,17 +286,17 @@ fn the_id_of_an_unstored_record_is_not_printed() {
     let stage = Stage::new();
     let line = "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default \
                 --place cpu:0";
-    let kept = stage.succeed(&format!("{line} -- prog"));
+    let kept = stage.run_ok(&format!("{line} -- prog"));
     assert!(kept.out.contains("Record "), "{kept}");
-    let lost = stage.succeed(&format!("{line} --store none -- prog"));
+    let lost = stage.run_ok(&format!("{line} --store none -- prog"));
     assert!(!lost.out.contains("Record "), "{lost}");
     assert!(lost.out.contains("Not stored.\n"), "{lost}");
 }
 
-/// Others make wall-clock time vary: two commands in one place are distinguished by CPU time, and
-/// are not if only wall-clock time is requested.
+/// Under load wall-clock time varies. CPU time decides then, unless only wall-clock time is
+/// requested.
 #[test]
-fn cpu_time_separates_two_commands_beside_load() {
+fn cpu_time_decides_between_two_commands_under_load() {
     let stage = Stage::new();
     stage.write(
         "loaded.toml",
@@ -311,18 +308,18 @@ fn cpu_time_separates_two_commands_beside_load() {
     );
     let line = "compare --machine sim:loaded.toml --seed 1 --max-runs 60";
     let commands = "--command old --command new";
-    stage.snapshot("compared-by-cpu-time", &format!("{line} {commands}"));
-    let record = |more: &str| stage.json(&format!("{line} {more} {commands}"));
-    let found = record("");
+    stage.check_snapshot("compared-by-cpu-time", &format!("{line} {commands}"));
+    let compare = |more: &str| stage.run_for_json(&format!("{line} {more} {commands}"));
+    let found = compare("");
     let contrast = &found["contrasts"][0];
     assert_eq!(contrast["verdict"], "undecided");
     assert_eq!(contrast["cpu_time"]["decides"], true);
     assert_eq!(found["verdict"]["kind"], "best");
     assert_eq!(found["best"], "old");
-    let by_wall = record("--metric wall");
+    let by_wall = compare("--metric wall");
     assert_eq!(by_wall["contrasts"][0]["cpu_time"]["decides"], false);
     assert_eq!(by_wall["verdict"]["kind"], "undecided");
-    // More CPU time than is allowed fails, too.
+    // The limit applies to CPU time, too.
     let status = |limit: &str| {
         stage
             .run(&format!("{line} --fail-if-slower {limit} {commands}"))
@@ -337,7 +334,7 @@ fn clearly_worse_arms_stop_using_time() {
     let stage = Stage::new();
     let arms = "--place os-default --place one-core --place one-package";
     let line = format!("compare --machine sim:hopeless.toml --seed 1 {arms} --budget 60s");
-    let record = stage.json(&format!("{line} -- prog"));
+    let record = stage.run_for_json(&format!("{line} -- prog"));
     let confirmed = |arm: usize| {
         let runs = record["arms"][arm]["runs"].as_array().unwrap().iter();
         runs.filter(|run| run["phase"] == "confirmation").count() as u64
@@ -346,17 +343,17 @@ fn clearly_worse_arms_stop_using_time() {
     assert_eq!(dropped["arm"], "one-core");
     assert_eq!(dropped["verdict"], "slower");
     assert_eq!(dropped["dropped_after"].as_u64(), Some(confirmed(1)));
-    // The time goes to those that may still be the choice.
+    // The other arms get the time.
     assert_eq!(confirmed(0), confirmed(2));
     assert!(confirmed(0) > 2 * confirmed(1), "{}", confirmed(0));
-    // None is dropped if every width was requested.
+    // With --precision no arm is dropped.
     let all = stage.run(&format!("{line} --precision 0.1% -- prog"));
     assert!(all.out.contains("blocks of 3 runs"), "{all}");
 }
 
-/// Runs of 0.5 s: the warning, and that no more blocks are begun than fit.
+/// Runs take 0.5 s.
 #[test]
-fn a_budget_is_kept_and_what_it_allows_is_reported() {
+fn no_more_blocks_are_run_than_the_budget_allows_and_short_ones_are_warned_of() {
     let stage = Stage::new();
     let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0";
     for (budget, blocks, message) in [
@@ -370,7 +367,7 @@ fn a_budget_is_kept_and_what_it_allows_is_reported() {
     ] {
         let ran = stage.run(&format!("{line} --budget {budget} -- prog"));
         assert!(ran.err.contains(message), "{ran}");
-        let record = stage.json(&format!("{line} --budget {budget} -- prog"));
+        let record = stage.run_for_json(&format!("{line} --budget {budget} -- prog"));
         assert_eq!(record["blocks"], blocks, "{ran}");
         let most_s = if blocks == 1 { 1.3 } else { 4.4 };
         assert!(record["elapsed_s"].as_f64().unwrap() < most_s, "{ran}");
@@ -386,7 +383,7 @@ fn an_undecided_gate_exits_with_the_chosen_status() {
     let status = |more: &str| stage.run(&format!("{line} {more} -- prog")).status;
     assert_eq!(status("--undecided pass"), 0);
     assert_eq!(status("--undecided fail"), 1);
-    // That there is no verdict is another matter.
+    // A required verdict has its own exit status.
     assert_eq!(status("--undecided pass --require-verdict"), 3);
     let alone = line.replace("--fail-if-slower 2%", "--undecided pass");
     assert_eq!(stage.run(&format!("{alone} -- prog")).status, 2);

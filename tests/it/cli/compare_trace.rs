@@ -1,5 +1,4 @@
-//! `compare --trace`: what the scheduler did beside the verdict, on machines
-//! whose scheduler is known.
+//! `compare --trace` shows what the scheduler did, on machines whose scheduler is known.
 
 use serde_json::Value;
 
@@ -8,21 +7,21 @@ use super::Stage;
 const LINE: &str = "compare --machine sim:blind.toml --seed 5 --max-runs 12";
 
 #[test]
-fn the_verdict_is_accompanied_by_the_schedulers_doing() {
+fn the_report_has_what_the_scheduler_did() {
     let stage = Stage::new();
     let places = "--place os-default --place cpu:0,2 --place one-core";
-    stage.succeed(&format!(
+    stage.run_ok(&format!(
         "{LINE} {places} --trace --export-markdown r.md -- prog"
     ));
-    super::check("trace-compared-markdown", &stage.read("r.md"));
+    super::check_text("trace-compared-markdown", &stage.read("r.md"));
 }
 
 #[test]
-fn times_are_the_same_with_traces() {
+fn runs_are_the_same_with_traces() {
     let stage = Stage::new();
     let arms = |more: &str| {
         let line = format!("{LINE} --place os-default --place one-core {more} -- prog");
-        let mut record = stage.json(&line);
+        let mut record = stage.run_for_json(&line);
         for arm in record["arms"].as_array_mut().unwrap() {
             arm["trace"] = Value::Null;
         }
@@ -34,12 +33,12 @@ fn times_are_the_same_with_traces() {
 #[test]
 fn the_record_has_the_figures_of_each_arm() {
     let stage = Stage::new();
-    let record = stage.json(&format!(
+    let record = stage.run_for_json(&format!(
         "{LINE} --place os-default --place one-core --place cpu:3 --trace -- prog"
     ));
     let trace = |arm: usize| &record["arms"][arm]["trace"];
     assert_eq!(trace(0)["tier"], "simulated");
-    // Threads of one CPU never move; those of a core share it.
+    // Threads on one CPU never migrate; those on one core share it.
     assert_eq!(record["arms"][2]["name"], "cpu:3");
     for level in ["smt", "core", "llc", "numa", "package"] {
         assert_eq!(trace(2)["totals"]["migrations"][level], 0, "{level}");
@@ -64,16 +63,16 @@ fn the_record_has_the_figures_of_each_arm() {
 }
 
 #[test]
-fn without_a_scheduler_tracing_is_refused_and_the_experiment_kept() {
+fn without_a_scheduler_the_experiment_is_kept_without_traces() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 8 --place os-default --place one-core --trace -- prog";
-    let ran = stage.succeed(line);
+    let ran = stage.run_ok(line);
     assert!(ran.out.contains("--trace: no arm could be traced"), "{ran}");
     assert!(!ran.out.contains("What the scheduler did"), "{ran}");
 }
 
 #[test]
-fn of_many_arms_the_finalists_are_traced() {
+fn only_finalists_of_many_arms_are_traced() {
     let stage = Stage::new();
     let places = [
         "os-default",
@@ -86,7 +85,7 @@ fn of_many_arms_the_finalists_are_traced() {
         "cpu:0-5",
     ];
     let places = places.map(|place| format!("--place {place}")).join(" ");
-    let record = stage.json(&format!("{LINE} {places} --trace -- prog"));
+    let record = stage.run_for_json(&format!("{LINE} {places} --trace -- prog"));
     let arms = record["arms"].as_array().unwrap();
     let dropped = arms.iter().filter(|arm| arm["eliminated"] == true).count();
     assert!(dropped > 0, "{record}");

@@ -1,9 +1,8 @@
-//! Results for other programs: the record and its copies, CSV, Markdown,
-//! hyperfine's layout.
+//! Results for other programs: the record as JSON, CSV, Markdown, and in hyperfine's layout.
 
 use serde_json::Value;
 
-use super::{Ran, Stage, check};
+use super::{Stage, check_text};
 
 const LINE: &str = "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12 --tag night --tag build=17";
 
@@ -12,9 +11,9 @@ fn parse(text: &str) -> Value {
 }
 
 #[test]
-fn the_record_matches_the_schema() {
+fn the_record_has_verdict_figures_and_runs() {
     let stage = Stage::new();
-    let record = stage.json(&format!("{LINE} -- prog"));
+    let record = stage.run_for_json(&format!("{LINE} -- prog"));
     assert_eq!(record["schema"], "pinwise.comparison/1");
     assert_eq!(record["seed"], 1);
     assert_eq!(record["tags"], serde_json::json!(["night", "build=17"]));
@@ -27,7 +26,7 @@ fn the_record_matches_the_schema() {
     assert_eq!(arm["cpus"], "0");
     let blocks = record["blocks"].as_u64().unwrap();
     assert_eq!(arm["runs"].as_array().unwrap().len() as u64, blocks);
-    // What a simulated machine does not know is null, never 0.
+    // Figures that a simulated machine does not know are null, never 0.
     for key in ["migrations", "context_switches", "cycles", "foreign_cpu_s"] {
         assert!(arm["runs"][0][key].is_null(), "{key}");
     }
@@ -42,7 +41,7 @@ fn the_record_matches_the_schema() {
 #[test]
 fn every_export_is_written_and_can_be_written_again() {
     let stage = Stage::new();
-    let ran = stage.succeed(&format!(
+    let ran = stage.run_ok(&format!(
         "{LINE} --export-json r.json --export-csv r.csv --export-markdown r.md --export-hyperfine h.json -- prog"
     ));
     ran.check_form();
@@ -53,15 +52,15 @@ fn every_export_is_written_and_can_be_written_again() {
         ("hyperfine", "h.json"),
     ] {
         let line = format!("record show last --format {form}");
-        stage.succeed(&format!("{line} -o again"));
+        stage.run_ok(&format!("{line} -o again"));
         assert_eq!(stage.read("again"), stage.read(file), "{form}");
         let printed = stage.command(&format!("{line} -o -")).output().unwrap();
         assert_eq!(String::from_utf8(printed.stdout).unwrap(), stage.read(file));
     }
-    stage.succeed("record report last -o page.html");
-    stage.succeed("record show last --format html -o again");
+    stage.run_ok("record report last -o page.html");
+    stage.run_ok("record show last --format html -o again");
     assert_eq!(stage.read("again"), stage.read("page.html"));
-    check("export-markdown", &stage.read("r.md"));
+    check_text("export-markdown", &stage.read("r.md"));
     check_csv_has_a_line_per_run(&stage);
     check_hyperfine_has_what_its_scripts_read(&stage);
 }
@@ -92,8 +91,8 @@ fn check_hyperfine_has_what_its_scripts_read(stage: &Stage) {
 }
 
 #[test]
-fn a_failed_experiment_is_json_all_the_same() {
-    let ran: Ran = Stage::new().run(
+fn a_failed_experiment_is_printed_as_json() {
+    let ran = Stage::new().run(
         "compare --machine sim:programs.toml --seed 1 --command broken --command broken --format json",
     );
     assert_eq!(ran.status, 2, "{ran}");

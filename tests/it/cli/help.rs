@@ -1,12 +1,12 @@
-//! `--help`: whole, within 80 columns, with examples at the end.
+//! `--help` fits 80 columns and ends with examples.
 
 use super::{Stage, WIDTH};
-use crate::support::{has_program, skipped};
+use crate::support::{decode_output, has_program, report_skip};
 
 // Each command's help is in docs/cli.md, which a test compares.
 #[test]
 fn help_shows_the_commands_in_groups() {
-    Stage::new().snapshot("help", "--help");
+    Stage::new().check_snapshot("help", "--help");
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn completions_of_a_shell_are_printed() {
         ("zsh", "#compdef pinwise"),
         ("fish", "complete -c pinwise"),
     ] {
-        let ran = stage.succeed(&format!("completions {shell}"));
+        let ran = stage.run_ok(&format!("completions {shell}"));
         let names = ["one-per-core", "max-rss", "p99", "data-loader", "taskset"];
         for words in names.into_iter().chain([words]) {
             assert!(ran.out.contains(words), "{shell}: {words}");
@@ -28,11 +28,11 @@ fn completions_of_a_shell_are_printed() {
 #[test]
 fn fish_completes_the_value_of_an_option_before_the_command() {
     let stage = Stage::new();
-    let script = stage.succeed("completions fish").out;
-    // Without fish as well: the replaced part of its script is present.
+    let script = stage.run_ok("completions fish").out;
+    // This part of clap's script was replaced. It is checked even if fish is not installed.
     assert!(script.contains("-- $before 2>/dev/null"));
     if !has_program("fish") {
-        return skipped("there is no fish");
+        return report_skip("fish is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pinwise.fish");
@@ -45,7 +45,7 @@ fn fish_completes_the_value_of_an_option_before_the_command() {
             .env("HOME", folder.path())
             .output()
             .unwrap();
-        crate::support::texts(&output).0
+        decode_output(&output).0
     };
     assert!(complete("pinwise --color ").contains("always\t"));
     assert!(complete("pinwise --color always com").contains("compare\t"));
@@ -53,15 +53,15 @@ fn fish_completes_the_value_of_an_option_before_the_command() {
     assert!(!complete("pinwise doctor --format ").contains("markdown"));
 }
 
-/// One screen, and two.
-const SHORT: usize = 52;
+/// Lines of a tall screen: the limit of `-h`. `--help` may fill two.
+const SCREEN_LINES: usize = 52;
 
 #[test]
 fn every_help_fits_and_ends_with_examples() {
     let stage = Stage::new();
     for command in crate::docs::HELPS.concat().into_iter().chain(["doctor"]) {
-        let short = stage.succeed(&format!("{command} -h"));
-        let long = stage.succeed(&format!("{command} --help"));
+        let short = stage.run_ok(&format!("{command} -h"));
+        let long = stage.run_ok(&format!("{command} --help"));
         for ran in [&short, &long] {
             ran.check_form();
             let (_, end) = ran.out.split_once("\nExamples:\n").expect("examples");
@@ -71,9 +71,9 @@ fn every_help_fits_and_ends_with_examples() {
             assert!(examples.clone().any(|line| line.contains(&own)), "{ran}");
             assert!(examples.clone().all(|l| l.contains("pinwise ")), "{ran}");
         }
-        assert!(short.out.lines().count() <= SHORT, "{short}");
+        assert!(short.out.lines().count() <= SCREEN_LINES, "{short}");
         assert!(short.out.lines().count() < long.out.lines().count());
-        assert!(long.out.lines().count() <= 2 * SHORT, "{long}");
+        assert!(long.out.lines().count() <= 2 * SCREEN_LINES, "{long}");
         // Each option has a line, without a broken bracket.
         for line in short.out.lines() {
             let [open, close] = ['[', ']'].map(|bracket| line.matches(bracket).count());
@@ -82,7 +82,7 @@ fn every_help_fits_and_ends_with_examples() {
             assert!(!is_cut, "{short}");
         }
     }
-    let compare = stage.succeed("compare -h");
+    let compare = stage.run_ok("compare -h");
     let place = "      --place <PLACEMENT>        Where the command runs; repeat for each arm\n";
     assert!(compare.out.contains(place), "{compare}");
     let default = "Maximum runs per arm [alias: --runs]\n";
@@ -92,24 +92,24 @@ fn every_help_fits_and_ends_with_examples() {
 #[test]
 fn help_names_every_placement_and_metric() {
     let stage = Stage::new();
-    let help = stage.succeed("topology --help").out;
+    let help = stage.run_ok("topology --help").out;
     for name in pinwise_placement::known_names() {
         let name = name.split(':').next().unwrap();
-        // As in `one-per-core, -llc, -numa`.
+        // Some are listed as in `one-per-core, -llc, -numa`.
         let end = name.rsplit('-').next().unwrap();
         let is_named = help.contains(&format!("  {name}")) || help.contains(&format!(", -{end}"));
         assert!(is_named || help.contains(&format!(", {name}")), "{name}");
     }
-    let help = stage.succeed("compare --help").out;
+    let help = stage.run_ok("compare --help").out;
     for name in pinwise_workload::Metric::names() {
         assert!(help.contains(name), "{name}");
     }
 }
 
 #[test]
-fn help_uses_no_more_than_the_terminal() {
+fn help_is_no_wider_than_the_terminal_and_80_columns() {
     let stage = Stage::new();
-    for (columns, most) in [("60", 60), ("200", WIDTH)] {
+    for (columns, max) in [("60", 60), ("200", WIDTH)] {
         let output = stage
             .command("record history -h")
             .env("COLUMNS", columns)
@@ -118,15 +118,15 @@ fn help_uses_no_more_than_the_terminal() {
         let text = String::from_utf8(output.stdout).unwrap();
         let (options, _) = text.split_once("Examples:").unwrap();
         for line in options.lines() {
-            assert!(line.chars().count() <= most, "{line}");
+            assert!(line.chars().count() <= max, "{line}");
         }
     }
 }
 
 #[test]
-fn version_and_no_arguments() {
+fn the_version_is_printed_and_no_arguments_are_an_error() {
     let stage = Stage::new();
-    let version = stage.succeed("--version");
+    let version = stage.run_ok("--version");
     assert_eq!(
         version.out,
         format!("pinwise {}\n", env!("CARGO_PKG_VERSION"))
@@ -141,17 +141,17 @@ fn version_and_no_arguments() {
 #[test]
 fn usual_spellings_of_help_are_accepted() {
     let stage = Stage::new();
-    for (asked, same) in [
+    for (line, same) in [
         ("help", "--help"),
         ("help compare", "compare --help"),
         ("help spin attach", "spin attach --help"),
     ] {
-        assert_eq!(stage.succeed(asked).out, stage.succeed(same).out, "{asked}");
+        assert_eq!(stage.run_ok(line).out, stage.run_ok(same).out, "{line}");
     }
 }
 
 #[test]
-fn a_command_of_commands_alone_prints_its_own_help() {
+fn a_command_without_its_subcommand_prints_its_help() {
     let stage = Stage::new();
     for command in ["spin", "fleet", "record", "apply rules"] {
         let ran = stage.run(command);
@@ -162,7 +162,7 @@ fn a_command_of_commands_alone_prints_its_own_help() {
 }
 
 #[test]
-fn words_of_other_tools_are_accepted() {
+fn options_of_other_tools_are_accepted() {
     let stage = Stage::new();
     for options in [
         "-r 2 --output=null -- prog",
@@ -172,6 +172,6 @@ fn words_of_other_tools_are_accepted() {
         "-r 2 -p prog --conclude prog prog",
         "-r 2 -L n 1,2 'prog {n}'",
     ] {
-        stage.succeed(&format!("compare --machine sim:same.toml {options}"));
+        stage.run_ok(&format!("compare --machine sim:same.toml {options}"));
     }
 }

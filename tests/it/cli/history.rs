@@ -1,4 +1,4 @@
-//! What was stored: listed, shown again, found by a part of its name.
+//! Stored records are listed, shown, and found by a part of their ids.
 
 use super::Stage;
 
@@ -10,7 +10,7 @@ fn fill_store() -> Stage {
         "compare --machine sim:programs.toml --seed 3 --max-runs 20 --command './old --input big.dat' --command './new --input big.dat --with-many-more-options'",
         "compare --self --machine sim:same.toml --seed 1 -- prog",
     ] {
-        stage.succeed(line);
+        stage.run_ok(line);
     }
     stage
 }
@@ -18,29 +18,29 @@ fn fill_store() -> Stage {
 #[test]
 fn the_newest_record_is_first() {
     let stage = fill_store();
-    stage.snapshot("history", "record history");
-    let all = stage.json("record history");
+    stage.check_snapshot("history", "record history");
+    let all = stage.run_for_json("record history");
     assert_eq!(all["records"].as_array().unwrap().len(), 3);
     assert_eq!(all["records"][0]["title"], "A/A: prog");
     assert_eq!(all["records"][0]["schema"], "pinwise.comparison/1");
     assert_eq!(all["records"][0]["complete"], true);
-    let one = stage.json("record history --limit 1");
+    let one = stage.run_for_json("record history --limit 1");
     assert_eq!(one["records"].as_array().unwrap().len(), 1);
     assert_eq!(one["records"][0], all["records"][0]);
 }
 
 #[test]
-fn a_record_is_shown_whole_and_as_it_was_printed() {
+fn a_record_is_shown_in_full_as_verbose_prints_it() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 12 -- prog";
-    let answer = stage.succeed(line);
+    let answer = stage.run_ok(line);
     let last = answer.out.lines().last();
     assert!(
         last.is_some_and(|line| line.starts_with("→ Run: ")),
         "{answer}"
     );
-    let printed = stage.succeed(&format!("-v {line}"));
-    let shown = stage.succeed("record show last");
+    let printed = stage.run_ok(&format!("-v {line}"));
+    let shown = stage.run_ok("record show last");
     assert_eq!(printed.out, shown.out);
     assert!(shown.err.is_empty(), "{shown}");
     assert!(answer.out.lines().count() < shown.out.lines().count());
@@ -52,20 +52,20 @@ fn a_failed_experiment_is_kept_and_shown_as_failed() {
     let failed =
         stage.run("compare --machine sim:programs.toml --seed 3 --command old --command broken");
     assert_eq!(failed.status, 2, "{failed}");
-    stage.snapshot("history-failed", "record history");
-    stage.snapshot("show-failed", "record show last");
+    stage.check_snapshot("history-failed", "record history");
+    stage.check_snapshot("show-failed", "record show last");
 }
 
 #[test]
-fn records_are_found_by_their_beginning() {
+fn records_are_found_by_the_beginning_of_their_id() {
     let stage = fill_store();
-    let history = stage.json("record history");
+    let history = stage.run_for_json("record history");
     let id = history["records"][1]["id"].as_str().unwrap();
-    let shown = stage.succeed(&format!("record show {id}"));
+    let shown = stage.run_ok(&format!("record show {id}"));
     assert!(shown.out.starts_with("./old --input big.dat"), "{shown}");
     assert_eq!(
         stage
-            .succeed(&format!("record show {}", &id[..id.len() - 2]))
+            .run_ok(&format!("record show {}", &id[..id.len() - 2]))
             .out,
         shown.out
     );
@@ -75,13 +75,13 @@ fn records_are_found_by_their_beginning() {
         several.err,
         "error: '2' could be any of YYYYMMDD-HHMMSS-xxxxxxxx, YYYYMMDD-HHMMSS-xxxxxxxx, YYYYMMDD-HHMMSS-xxxxxxxx\n"
     );
-    stage.succeed("compare --self --machine sim:same.toml --seed 1 --max-runs 6 -- prog");
+    stage.run_ok("compare --self --machine sim:same.toml --seed 1 --max-runs 6 -- prog");
     let many = stage.run("record show 2");
     assert!(many.err.ends_with("xxxxxxxx and others\n"), "{many}");
 }
 
 #[test]
-fn an_empty_store_and_no_store() {
+fn empty_and_missing_stores_are_reported() {
     let stage = Stage::new();
     let lines = [
         "record",
@@ -94,12 +94,12 @@ fn an_empty_store_and_no_store() {
         "record history --store ./missing.db",
         "record history --store missing",
     ];
-    stage.transcript("empty-store", &lines);
-    // Without a store the experiment is printed all the same.
+    stage.check_transcript("empty-store", &lines);
+    // Without a store the experiment is still printed.
     let line = "compare --machine sim:slow.toml --seed 1 --max-runs 8 --store none -- prog";
-    stage.succeed(line);
+    stage.run_ok(line);
     assert!(
-        stage.json("record history")["records"]
+        stage.run_for_json("record history")["records"]
             .as_array()
             .unwrap()
             .is_empty()

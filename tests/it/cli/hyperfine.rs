@@ -1,17 +1,16 @@
-//! What users of hyperfine type means here what it means there, or is refused with
-//! the word to use.
+//! Command lines of hyperfine mean the same here, or are refused with the option to use instead.
 //!
-//! `tests/data/hyperfine.txt` has a line with `$` for each idiom; the lines below it are what is
-//! measured, arm by arm, after the warnings, or else the error. `INSTA_UPDATE=always` writes down
-//! the present results.
+//! `tests/data/hyperfine.txt` has a line with `$` for each idiom. The lines below it are the
+//! warnings and the measured arms, or else the error. `INSTA_UPDATE=always` writes the present
+//! results to the file.
 
 use serde_json::Value;
 
-use super::Stage;
-use crate::support::{root, texts};
+use super::{Stage, check_file};
+use crate::support::{decode_output, root};
 
 #[test]
-fn words_of_hyperfine_keep_their_meaning_or_are_refused() {
+fn lines_of_hyperfine_keep_their_meaning_or_are_refused() {
     let file = root().join("tests/data/hyperfine.txt");
     let table = std::fs::read_to_string(&file).unwrap();
     let (head, cases) = table.trim_end().split_once("\n\n").unwrap();
@@ -19,25 +18,19 @@ fn words_of_hyperfine_keep_their_meaning_or_are_refused() {
     stage.write("in.txt", "");
     let outputs = cases.split("\n\n").map(|case| {
         let line = case.lines().next().unwrap();
-        format!("{line}\n{}", meaning(&stage, line))
+        format!("{line}\n{}", describe_meaning(&stage, line))
     });
     let found = format!("{head}\n\n{}\n", outputs.collect::<Vec<_>>().join("\n\n"));
-    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        std::fs::write(&file, found).unwrap();
-    } else {
-        let lines = table.lines().zip(found.lines());
-        let other: Vec<_> = lines.filter(|(then, now)| then != now).collect();
-        assert!(other.is_empty() && table == found, "{other:#?}");
-    }
+    check_file(&file, &table, &found);
 }
 
-/// What is measured, with its settings; the error if nothing is.
+/// The measured arms with their settings; the error if nothing is measured.
 #[track_caller]
-fn meaning(stage: &Stage, line: &str) -> String {
-    let own = "compare --machine sim:same.toml --store none --quiet --seed 1 --format json";
-    let line = line.replacen("$ hyperfine", own, 1);
+fn describe_meaning(stage: &Stage, line: &str) -> String {
+    let command = "compare --machine sim:same.toml --store none --quiet --seed 1 --format json";
+    let line = line.replacen("$ hyperfine", command, 1);
     let output = stage.command(&line).output().unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     if output.status.code() == Some(2) {
         assert_eq!(out, "", "{line}");
         return err.trim_end().to_owned();
@@ -45,12 +38,12 @@ fn meaning(stage: &Stage, line: &str) -> String {
     assert!(output.status.success(), "{line}: {err}");
     let record: Value = serde_json::from_str(&out).unwrap();
     let warnings = err.lines().filter(|line| line.contains("syntax"));
-    let arms = record["arms"].as_array().unwrap().iter().map(arm);
+    let arms = record["arms"].as_array().unwrap().iter().map(describe_arm);
     let lines: Vec<String> = warnings.map(str::to_owned).chain(arms).collect();
     lines.join("\n")
 }
 
-fn arm(arm: &Value) -> String {
+fn describe_arm(arm: &Value) -> String {
     let words = arm["command"].as_array().unwrap().iter();
     let command = shell_words::join(words.map(|word| word.as_str().unwrap()));
     let name = arm["name"].as_str().unwrap();

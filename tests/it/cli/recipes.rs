@@ -1,5 +1,4 @@
-//! `recipes` and `compare --recipe`: the list, what is refused and in which
-//! words, and small recipes that really run.
+//! `bench recipes` and `compare --recipe`: the list, refusals, and recipes that really run.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +7,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Stage;
-use crate::support::skipped;
+use crate::support::{decode_output, report_skip, wait_until};
 
-/// A recipe that needs nothing but a shell, and does next to nothing.
+/// A small recipe that needs only a shell and sort.
 const TINY: &str = r#"name = "tiny"
 about = "Sorts."
 threads = "One."
@@ -27,8 +26,8 @@ sort = { package = "coreutils" }
 threads = { default = "1", about = "threads of sort" }
 "#;
 
-/// A stage whose recipes' folders are its own.
-fn stage() -> Stage {
+/// A stage with a folder for temporary files, which other users may enter.
+fn new_stage() -> Stage {
     let stage = Stage::new();
     let tmp = stage.folder.path().join("tmp");
     std::fs::create_dir(&tmp).unwrap();
@@ -39,18 +38,15 @@ fn stage() -> Stage {
     stage
 }
 
-/// Runs a line with the temporary folder of the stage; afterwards nothing may
-/// be left there.
+/// Runs a line with the temporary folder of the stage, which must be empty afterwards. Returns
+/// standard output, standard error and exit status.
 #[track_caller]
-fn run(stage: &Stage, line: &str) -> (String, String, i32) {
+fn run_clean(stage: &Stage, line: &str) -> (String, String, i32) {
     let tmp = stage.folder.path().join("tmp");
     let output = stage.command(line).env("TMPDIR", &tmp).output().unwrap();
-    let (out, err) = crate::support::texts(&output);
-    assert_eq!(
-        list_left_files(&tmp),
-        Vec::<PathBuf>::new(),
-        "{line}: {err}"
-    );
+    let (out, err) = decode_output(&output);
+    let left = list_left_files(&tmp);
+    assert!(left.is_empty(), "{line}: {left:?}: {err}");
     (out, err, output.status.code().unwrap_or(-1))
 }
 
@@ -60,36 +56,36 @@ fn list_left_files(folder: &std::path::Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn recipes_are_listed_and_shown_whole() {
+fn recipes_are_listed_and_shown_in_full() {
     let stage = Stage::new();
-    let list = stage.json("bench recipes");
+    let list = stage.run_for_json("bench recipes");
     let names: Vec<&str> = list["recipes"]
         .as_array()
         .unwrap()
         .iter()
         .map(|recipe| recipe["name"].as_str().unwrap())
         .collect();
-    for wanted in ["xz", "x264", "redis", "postgres", "compile", "python-nbody"] {
-        assert!(names.contains(&wanted), "{names:?}");
+    for name in ["xz", "x264", "redis", "postgres", "compile", "python-nbody"] {
+        assert!(names.contains(&name), "{names:?}");
     }
     for recipe in list["recipes"].as_array().unwrap() {
         let missing = recipe["missing"].as_array().unwrap();
         assert_eq!(recipe["available"], missing.is_empty(), "{recipe}");
     }
-    let text = stage.succeed("bench recipes");
+    let text = stage.run_ok("bench recipes");
     text.check_form();
-    let shown = stage.succeed("bench recipes xz");
+    let shown = stage.run_ok("bench recipes xz");
     stage.write("mine.toml", &shown.out);
-    let again = stage.succeed("bench recipes ./mine.toml");
+    let again = stage.run_ok("bench recipes ./mine.toml");
     assert_eq!(again.out, shown.out);
 }
 
 #[test]
 fn a_recipe_runs_and_leaves_nothing_behind() {
-    let stage = stage();
+    let stage = new_stage();
     stage.write("tiny.toml", TINY);
     let line = "--format json compare --recipe ./tiny.toml --parameter threads=1,2 --max-runs 3";
-    let (out, err, status) = run(&stage, line);
+    let (out, err, status) = run_clean(&stage, line);
     assert_eq!(status, 0, "{err}");
     let record: Value = serde_json::from_str(&out).unwrap();
     let arms = record["arms"].as_array().unwrap();
@@ -104,10 +100,10 @@ fn a_recipe_runs_and_leaves_nothing_behind() {
 
 #[test]
 fn wrong_output_makes_the_arm_invalid() {
-    let stage = stage();
+    let stage = new_stage();
     stage.write("tiny.toml", &TINY.replace("= 1\"", "= {threads}\""));
     let line = "--format json compare --recipe ./tiny.toml --parameter threads=1,1,2 --max-runs 3";
-    let (out, err, status) = run(&stage, line);
+    let (out, err, status) = run_clean(&stage, line);
     assert_eq!(status, 2, "{err}");
     let record: Value = serde_json::from_str(&out).unwrap();
     let arms = record["arms"].as_array().unwrap();
@@ -121,7 +117,7 @@ fn wrong_output_makes_the_arm_invalid() {
         "silent.toml",
         &TINY.replace("verify", "expect = \"^done$\"\nverify"),
     );
-    let (_, err, status) = run(
+    let (_, err, status) = run_clean(
         &stage,
         "compare --recipe ./silent.toml --parameter threads=1,2 --max-runs 3",
     );
@@ -130,7 +126,7 @@ fn wrong_output_makes_the_arm_invalid() {
     assert!(err.contains(expected), "{err}");
 }
 
-/// Is a process with this argument alive?
+/// Whether a process with this argument is alive.
 fn is_alive(argument: &str) -> bool {
     let entries = std::fs::read_dir("/proc").unwrap();
     entries.flatten().any(|entry| {
@@ -142,7 +138,7 @@ fn is_alive(argument: &str) -> bool {
 
 #[test]
 fn servers_that_do_not_stop_are_killed() {
-    let stage = stage();
+    let stage = new_stage();
     for (name, per, stop, time) in [
         ("whole", "experiment", "", "86411.5"),
         ("each", "run", "stop = \"kill $(cat pid)\"", "86412.5"),
@@ -157,7 +153,7 @@ fn servers_that_do_not_stop_are_killed() {
         );
         stage.write(&format!("{name}.toml"), &format!("{recipe}{server}"));
         let line = format!("compare --recipe ./{name}.toml --parameter threads=1,2 --max-runs 2");
-        let (_, err, status) = run(&stage, &line);
+        let (_, err, status) = run_clean(&stage, &line);
         assert_eq!(status, 0, "{name}: {err}");
         assert!(!is_alive(time), "{name}: the server is still there");
     }
@@ -165,7 +161,7 @@ fn servers_that_do_not_stop_are_killed() {
 
 #[test]
 fn leftovers_of_a_killed_pinwise_are_removed_by_the_next() {
-    let stage = stage();
+    let stage = new_stage();
     stage.write(
         "slow.toml",
         &TINY.replace("generate = \"", "generate = \"sleep 86413.5; "),
@@ -178,11 +174,7 @@ fn leftovers_of_a_killed_pinwise_are_removed_by_the_next() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let begun = std::time::Instant::now();
-    while !is_alive("86413.5") {
-        assert!(begun.elapsed().as_secs() < 60, "the input is never made");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_until("the input is generated", || is_alive("86413.5"));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(
@@ -190,7 +182,7 @@ fn leftovers_of_a_killed_pinwise_are_removed_by_the_next() {
         2,
         "the folder, and the file with its lock"
     );
-    let (_, err, status) = run(
+    let (_, err, status) = run_clean(
         &stage,
         "compare --recipe ./tiny.toml --parameter threads=1,2 --max-runs 2",
     );
@@ -198,14 +190,14 @@ fn leftovers_of_a_killed_pinwise_are_removed_by_the_next() {
 }
 
 #[test]
-fn on_a_simulated_machine_the_recipe_is_a_workload_by_name() {
-    let stage = stage();
+fn a_simulated_machine_takes_the_recipes_name_as_workload() {
+    let stage = new_stage();
     stage.write(
         "two.toml",
         "topology = \"core:2 pu:1\"\n[workload.redis]\nbase_s = 0.5\n[effects]\n\"cpu:0\" = 0.7\n[noise]\nsd = 0.01\n",
     );
     let line = "--machine sim:two.toml --format json compare --recipe redis --seed 1 --place os-default --place cpu:0 --max-runs 12";
-    let (out, err, status) = run(&stage, line);
+    let (out, err, status) = run_clean(&stage, line);
     assert_eq!(status, 0, "{err}");
     let record: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(record["best"], "cpu:0");
@@ -218,26 +210,26 @@ fn on_a_simulated_machine_the_recipe_is_a_workload_by_name() {
     );
 }
 
-/// Every recipe whose programs are here does what it says, once.
+/// Each recipe runs once if its programs are installed.
 #[test]
-fn the_recipes_that_pinwise_brings_run_here() {
-    let stage = stage();
-    let list = stage.json("bench recipes");
+fn built_in_recipes_run() {
+    let stage = new_stage();
+    let list = stage.run_for_json("bench recipes");
     for recipe in list["recipes"].as_array().unwrap() {
         let name = recipe["name"].as_str().unwrap();
         if recipe["available"] != true {
             let missing = &recipe["missing"][0]["program"];
-            skipped(&format!("{name}: no {missing}"));
+            report_skip(&format!("{name}: no {missing}"));
             continue;
         }
-        if name == "redis-net" && !may_make_networks() {
-            skipped("redis-net: this system refuses network namespaces");
+        if name == "redis-net" && !can_create_network_namespaces() {
+            report_skip("redis-net: this system refuses network namespaces");
             continue;
         }
         let line = format!(
             "--format json compare --recipe {name} --place os-default --warmup 0 --max-runs 1"
         );
-        let (out, err, status) = run(&stage, &line);
+        let (out, err, status) = run_clean(&stage, &line);
         assert_eq!(status, 0, "{name}: {err}");
         let record: Value = serde_json::from_str(&out).unwrap();
         for arm in record["arms"].as_array().unwrap() {
@@ -247,8 +239,8 @@ fn the_recipes_that_pinwise_brings_run_here() {
     }
 }
 
-/// Some systems keep namespaces from users.
-fn may_make_networks() -> bool {
+/// Some systems forbid namespaces to users.
+fn can_create_network_namespaces() -> bool {
     let tried = std::process::Command::new("unshare")
         .args(["--user", "--map-root-user", "--net", "true"])
         .output();

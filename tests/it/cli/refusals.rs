@@ -1,10 +1,10 @@
-//! Bad input: one line that names what is wrong and what would be right, exit
-//! status 2, nothing on standard output, nothing stored, no file made or changed.
+//! Bad input is refused with exit status 2 and one line that names the mistake and the remedy.
+//! Nothing is printed on standard output, stored, created or changed.
 //!
-//! `tests/data/refusals` has a table for each subject. Lines with `!` prepare the folder: for a
-//! shell, or with `pinwise` in front. A line with `$` has the arguments, in which `$PID` is a
-//! sleeping process; the whole output is below it, with `[..]` for what differs from machine to
-//! machine. `INSTA_UPDATE=always` writes down the present output.
+//! `tests/data/refusals` has a table for each subject. Lines with `!` prepare the folder: they are
+//! run by a shell, or by pinwise if they begin with that word. A line with `$` has the arguments,
+//! in which `$PID` is a sleeping process. The whole output is below it, with `[..]` for parts that
+//! differ between machines. `INSTA_UPDATE=always` writes the present output to the table.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,8 +12,8 @@ use std::fs::{DirEntry, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::{Ran, Stage};
-use crate::support::{Running, cpus_of, root};
+use super::{FinishedRun, Stage, check_file};
+use crate::support::{Running, read_allowed_cpus, root};
 
 /// A test for each table.
 macro_rules! tables {
@@ -46,40 +46,34 @@ fn check_table(name: &str) {
     let (preparation, cases) = table.split_once("\n\n").unwrap();
     let stage = Stage::new();
     prepare(&stage, preparation);
-    let before = state(&stage);
-    let sleeper = cases.contains("$PID").then(Running::sleeper);
-    let cpus = sleeper.as_ref().map(|sleeper| cpus_of(sleeper.id()));
-    let said = |case: &str| {
+    let before = read_state(&stage);
+    let sleeper = cases.contains("$PID").then(Running::start_sleep);
+    let cpus = sleeper
+        .as_ref()
+        .map(|sleeper| read_allowed_cpus(sleeper.id()));
+    let run_case = |case: &str| {
         let (line, expected) = case.split_once('\n').unwrap();
         let id = sleeper.as_ref().map(Running::id);
         let id = id.filter(|_| line.contains("$PID")).unwrap_or_default();
-        let ran = run(&stage, &line[2..].replace("$PID", &id));
-        let mut said = ran.err.trim_end().to_owned();
+        let ran = run_refused(&stage, &line[2..].replace("$PID", &id));
+        let mut output = ran.err.trim_end().to_owned();
         if !id.is_empty() {
-            said = said.replace(&id, "$PID");
+            output = output.replace(&id, "$PID");
         }
-        if is_match(expected.trim_end(), &said) {
-            said = expected.trim_end().to_owned();
+        if is_match(expected.trim_end(), &output) {
+            output = expected.trim_end().to_owned();
         }
-        format!("{line}\n{said}")
+        format!("{line}\n{output}")
     };
-    let said: Vec<String> = cases.split("\n\n").map(said).collect();
-    assert_eq!(state(&stage), before);
-    assert_eq!(sleeper.map(|sleeper| cpus_of(sleeper.id())), cpus);
-    let found = format!("{preparation}\n\n{}\n", said.join("\n\n"));
-    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        std::fs::write(&file, found).unwrap();
-    } else {
-        let lines = table.lines().zip(found.lines());
-        let other: Vec<_> = lines
-            .filter(|(expected, found)| expected != found)
-            .collect();
-        assert!(other.is_empty() && table == found, "{name}: {other:#?}");
-    }
+    let outputs: Vec<String> = cases.split("\n\n").map(run_case).collect();
+    assert_eq!(read_state(&stage), before);
+    assert_eq!(sleeper.map(|sleeper| read_allowed_cpus(sleeper.id())), cpus);
+    let found = format!("{preparation}\n\n{}\n", outputs.join("\n\n"));
+    check_file(&file, &table, &found);
 }
 
-/// Makes the files of a table; a recipe that root starts enters the folder as
-/// another user, whatever the umask.
+/// Makes the files of a table. Recipes that root starts run as another user, who may enter the
+/// folder whatever the umask.
 #[track_caller]
 fn prepare(stage: &Stage, preparation: &str) {
     let folder = stage.folder.path();
@@ -89,7 +83,7 @@ fn prepare(stage: &Stage, preparation: &str) {
     }
     for line in preparation.lines().filter_map(|l| l.strip_prefix("! ")) {
         if let Some(arguments) = line.strip_prefix("pinwise ") {
-            stage.succeed(arguments);
+            stage.run_ok(arguments);
             continue;
         }
         let mut shell = Command::new("sh");
@@ -99,11 +93,10 @@ fn prepare(stage: &Stage, preparation: &str) {
     }
 }
 
-/// Names and contents of the folder's files but the store's, and how many records
-/// that has.
+/// The number of records in the store, and names and contents of the folder's other files.
 #[track_caller]
-fn state(stage: &Stage) -> (String, BTreeMap<OsString, Option<Vec<u8>>>) {
-    let total = stage.json("record history")["total"].to_string();
+fn read_state(stage: &Stage) -> (String, BTreeMap<OsString, Option<Vec<u8>>>) {
+    let total = stage.run_for_json("record history")["total"].to_string();
     let entries = std::fs::read_dir(stage.folder.path()).unwrap();
     let entries = entries.map(|entry| entry.unwrap());
     let is_kept = |entry: &DirEntry| {
@@ -118,14 +111,14 @@ fn state(stage: &Stage) -> (String, BTreeMap<OsString, Option<Vec<u8>>>) {
     (total, entries.filter(is_kept).map(content).collect())
 }
 
-/// Runs a line that must be refused; notes may come before the error.
+/// Runs a line that must be refused. Notes may precede the error.
 #[track_caller]
-fn run(stage: &Stage, line: &str) -> Ran {
+fn run_refused(stage: &Stage, line: &str) -> FinishedRun {
     let folder = stage.folder.path();
     let mut command = stage.command(line);
     command.env("XDG_CACHE_HOME", folder.join("cache"));
     let output = command.env("TMPDIR", folder.join("tmp")).output().unwrap();
-    let ran = Ran::new(line, &output, folder.to_str().unwrap());
+    let ran = FinishedRun::new(line, &output, folder.to_str().unwrap());
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{ran}");
     let errors = ran.err.lines().filter(|line| line.starts_with("error: "));
     assert_eq!(errors.count(), 1, "{ran}");
@@ -137,7 +130,7 @@ fn run(stage: &Stage, line: &str) -> Ran {
     ran
 }
 
-/// Is a text what a pattern with `[..]` says?
+/// Whether a text matches a pattern in which `[..]` stands for any text.
 fn is_match(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once("[..]") else {
         return pattern == text;

@@ -1,4 +1,4 @@
-//! The field reports: what is given, what is predicted, and what is reported.
+//! Field reports are reproduced on simulated machines.
 
 use super::Stage;
 
@@ -6,18 +6,18 @@ use super::Stage;
 fn a_report_is_simulated_stored_and_shown_again() {
     let stage = Stage::new();
     let line = "reproduce hyperthread-fill --simulated --seed 1";
-    let printed = stage.snapshot("reproduce-hyperthread-fill", line);
-    assert_eq!(printed.out, stage.succeed("record show last").out);
-    let history = stage.json("record history --limit 1");
+    let printed = stage.check_snapshot("reproduce-hyperthread-fill", line);
+    assert_eq!(printed.out, stage.run_ok("record show last").out);
+    let history = stage.run_for_json("record history --limit 1");
     assert_eq!(history["records"][0]["schema"], "pinwise.reproduction/1");
     let csv = stage.run("record show last --format csv");
     assert!(csv.err.contains("--format text, json or html"), "{csv}");
 }
 
 #[test]
-fn claims_have_their_fields() {
+fn claims_have_all_fields_and_are_counted() {
     let stage = Stage::new();
-    let record = stage.json("reproduce --all --simulated --seed 2");
+    let record = stage.run_for_json("reproduce --all --simulated --seed 2");
     let reports = record["reports"].as_array().unwrap();
     assert_eq!(reports.len(), 5);
     let mut verdicts = std::collections::BTreeMap::new();

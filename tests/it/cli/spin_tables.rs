@@ -1,5 +1,4 @@
-//! `spin pause`, `spin predict` and `spin advise`: what chips and algorithms are
-//! known, and what comes of them. On simulated machines and chips of the table.
+//! `spin pause`, `spin predict` and `spin advise` on simulated machines and on chips of the table.
 
 use super::Stage;
 
@@ -7,12 +6,12 @@ use super::Stage;
 fn pause_is_measured_stored_and_shown_again() {
     let stage = Stage::new();
     let line = "--machine sim:levels.toml spin pause --seed 3";
-    let printed = stage.succeed(line);
-    assert_eq!(printed.out, stage.succeed("record show last").out);
-    let history = stage.json("record history --limit 1");
+    let printed = stage.run_ok(line);
+    assert_eq!(printed.out, stage.run_ok("record show last").out);
+    let history = stage.run_for_json("record history --limit 1");
     assert_eq!(history["records"][0]["schema"], "pinwise.spin-pause/1");
     assert_eq!(history["records"][0]["title"], "spin pause");
-    let record = stage.json(line);
+    let record = stage.run_for_json(line);
     for cpu in record["cpus"].as_array().unwrap() {
         assert!((20.0..40.0).contains(&cpu["pause_ns"].as_f64().unwrap()));
         assert!((70.0..95.0).contains(&cpu["pause_cycles"].as_f64().unwrap()));
@@ -21,12 +20,12 @@ fn pause_is_measured_stored_and_shown_again() {
         assert!(cpu["counted_cycles"].is_null());
     }
     assert!(record["check"].is_null());
-    let one = stage.json("--machine sim:levels.toml spin pause --cpus 1 --for 100ms");
+    let one = stage.run_for_json("--machine sim:levels.toml spin pause --cpus 1 --for 100ms");
     assert_eq!(one["cpus"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn the_check_uses_its_limits() {
+fn the_check_uses_the_given_limits() {
     let stage = Stage::new();
     let line = "--machine sim:long-pause.toml spin pause --check --seed 3";
     let generous = format!("{line} --max-total 10s --max-blind-gap 1s");
@@ -34,15 +33,15 @@ fn the_check_uses_its_limits() {
     let strict = format!("{line} --max-total 1ms --max-blind-gap 1s");
     assert!(stage.run(&strict).out.contains("libgomp would spin 12."));
     let ran = stage.run("--machine sim:mute.toml spin pause --check");
-    assert_eq!(ran.status, 1, "nothing known is not fine: {ran}");
+    assert_eq!(ran.status, 1, "an unknown cost passed: {ran}");
 }
 
-/// The vectors of the field report.
+/// The figures of the field report.
 #[test]
-fn predictions_have_their_fields() {
+fn predictions_of_the_field_report_are_reproduced() {
     let stage = Stage::new();
-    let one = |line: &str| {
-        let record = stage.json(&format!("spin predict -a netfx_awarelock {line}"));
+    let predict = |line: &str| {
+        let record = stage.run_for_json(&format!("spin predict -a netfx_awarelock {line}"));
         assert_eq!(record["schema"], "pinwise.spin-predict/1");
         record["predictions"][0].clone()
     };
@@ -52,20 +51,20 @@ fn predictions_have_their_fields() {
         ("--pause-cycles 140 --ghz 2.8 --cpu-count 48", 246.03),
         ("--pause-ns 50 --cpu-count 24", 246.03),
     ] {
-        let found = one(line);
+        let found = predict(line);
         let ms = found["total_ms"].as_f64().unwrap();
         assert!((ms - expected_ms).abs() < 0.006, "{found}");
         assert_eq!(found["total_pauses"], 4_920_500);
         assert_eq!(found["blind_gap_pauses"], 328_050);
     }
-    assert!(one("--pause-ns 50 --cpu-count 2")["ghz"].is_null());
+    assert!(predict("--pause-ns 50 --cpu-count 2")["ghz"].is_null());
 }
 
 #[test]
 fn without_a_chip_the_machine_is_measured() {
     let stage = Stage::new();
-    let record =
-        stage.json("--machine sim:long-pause.toml spin predict -a netfx_awarelock --seed 1");
+    let record = stage
+        .run_for_json("--machine sim:long-pause.toml spin predict -a netfx_awarelock --seed 1");
     let row = &record["predictions"][0];
     assert_eq!(row["cpus"], 24);
     let pause_ns = row["pause_ns"].as_f64().unwrap();
@@ -76,8 +75,8 @@ fn without_a_chip_the_machine_is_measured() {
 #[test]
 fn advice_says_what_why_and_how_to_verify() {
     let stage = Stage::new();
-    let record =
-        stage.json("--machine sim:long-pause.toml spin advise --pause-ns 43 --cpu-count 24");
+    let record = stage
+        .run_for_json("--machine sim:long-pause.toml spin advise --pause-ns 43 --cpu-count 24");
     assert_eq!(record["schema"], "pinwise.spin-advice/1");
     let rows = record["advice"].as_array().unwrap();
     let gomp = rows.iter().find(|row| row["setting"] == "GOMP_SPINCOUNT");

@@ -1,7 +1,6 @@
-//! What is done with stored records: narrowed, labelled, compared
-//! and removed.
+//! Stored records are filtered, tagged, compared and removed.
 
-use super::{Stage, check};
+use super::{Stage, check_text};
 
 const SLOW: &str = "compare --machine sim:slow.toml --place os-default --place cpu:0 --max-runs 12";
 const SAME: &str = "compare --machine sim:same.toml --place os-default --place cpu:0 --max-runs 12";
@@ -9,14 +8,14 @@ const SAME: &str = "compare --machine sim:same.toml --place os-default --place c
 /// Three records: two of `prog`, one of them tagged, and a search.
 fn fill_store() -> Stage {
     let stage = Stage::new();
-    stage.succeed(&format!("{SLOW} --seed 1 --tag nightly -- prog --fast"));
-    stage.succeed(&format!("{SAME} --seed 2 -- prog"));
-    stage.succeed("search --machine sim:share.toml --threads 2 --max-runs 12 --seed 3 -- other");
+    stage.run_ok(&format!("{SLOW} --seed 1 --tag nightly -- prog --fast"));
+    stage.run_ok(&format!("{SAME} --seed 2 -- prog"));
+    stage.run_ok("search --machine sim:share.toml --threads 2 --max-runs 12 --seed 3 -- other");
     stage
 }
 
-fn ids(stage: &Stage, line: &str) -> Vec<String> {
-    let found = stage.json(line);
+fn list_ids(stage: &Stage, line: &str) -> Vec<String> {
+    let found = stage.run_for_json(line);
     let records = found["records"].as_array().unwrap().iter();
     let ids: Vec<String> = records
         .map(|r| r["id"].as_str().unwrap().to_owned())
@@ -26,11 +25,11 @@ fn ids(stage: &Stage, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_history_is_narrowed() {
+fn the_history_is_filtered() {
     let stage = fill_store();
-    let all = ids(&stage, "record history");
+    let all = list_ids(&stage, "record history");
     assert_eq!(all.len(), 3);
-    for (options, wanted) in [
+    for (options, expected) in [
         ("--kind search", vec![&all[0]]),
         ("--kind pinwise.search/1", vec![&all[0]]),
         ("--kind comparison", vec![&all[1], &all[2]]),
@@ -41,14 +40,14 @@ fn the_history_is_narrowed() {
         ("--text other --kind comparison", vec![]),
     ] {
         assert_eq!(
-            ids(&stage, &format!("record history {options}"))
+            list_ids(&stage, &format!("record history {options}"))
                 .iter()
                 .collect::<Vec<_>>(),
-            wanted,
+            expected,
             "{options}"
         );
     }
-    let tagged = &stage.json("record history --tag nightly")["records"][0];
+    let tagged = &stage.run_for_json("record history --tag nightly")["records"][0];
     assert_eq!(tagged["tags"], serde_json::json!(["nightly"]));
     assert_eq!(tagged["figures"][1]["name"], "cpu:0");
     assert_eq!(tagged["subject"], "comparison · prog --fast · wall");
@@ -58,31 +57,34 @@ fn the_history_is_narrowed() {
         "record history --text no-such-word",
         "record history --kind comparision",
     ];
-    stage.transcript("history-narrowed", &lines);
+    stage.check_transcript("history-narrowed", &lines);
 }
 
 #[test]
 fn predictions_and_scans_are_stored() {
     let stage = Stage::new();
-    stage.succeed("spin predict -a go_mutex --chip skylake-sp --cpu-count 4");
-    stage.succeed("spin scan --chip skylake-sp /bin/true");
-    let listed = stage.json("record history");
-    let of = |at: usize, field: &str| listed["records"][at][field].as_str().unwrap().to_owned();
-    assert_eq!(of(0, "title"), "spin scan /bin/true");
-    assert_eq!(of(0, "schema"), "pinwise.spin-scan/1");
-    assert_eq!(of(1, "title"), "spin predict on Skylake-SP/X");
-    let verdict = of(1, "verdict");
+    stage.run_ok("spin predict -a go_mutex --chip skylake-sp --cpu-count 4");
+    stage.run_ok("spin scan --chip skylake-sp /bin/true");
+    let listed = stage.run_for_json("record history");
+    let read = |at: usize, field: &str| listed["records"][at][field].as_str().unwrap().to_owned();
+    assert_eq!(read(0, "title"), "spin scan /bin/true");
+    assert_eq!(read(0, "schema"), "pinwise.spin-scan/1");
+    assert_eq!(read(1, "title"), "spin predict on Skylake-SP/X");
+    let verdict = read(1, "verdict");
     assert!(verdict.starts_with("go_mutex spins longest"), "{verdict}");
-    let shown = stage.succeed("record show last~1").out;
+    let shown = stage.run_ok("record show last~1").out;
     assert!(shown.contains("\nRecord "), "{shown}");
 }
 
 #[test]
 fn records_before_the_last_have_names() {
     let stage = fill_store();
-    let all = ids(&stage, "record history");
+    let all = list_ids(&stage, "record history");
     for (name, id) in ["last", "last~1", "last~2"].iter().zip(&all) {
-        assert_eq!(stage.json(&format!("record show {name}"))["id"], **id);
+        assert_eq!(
+            stage.run_for_json(&format!("record show {name}"))["id"],
+            **id
+        );
     }
     for (name, words) in [
         ("last~3", "the store has fewer records than that"),
@@ -110,7 +112,7 @@ fn defaults_of_the_user_are_read_from_a_file() {
     let output = run("places = [\"os-default\", \"cpu:0\", \"cpu:1\"]\n");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("cpu:1") && text.contains("cpu:0"), "{text}");
-    // Written for another machine: here both are the same.
+    // A file for another machine: here both placements are the same.
     let output = run("places = [\"cpu:0\", \"cpu:0\"]\n");
     assert_eq!(output.status.code(), Some(0));
     let note = String::from_utf8(output.stderr).unwrap();
@@ -141,18 +143,18 @@ fn tags_are_changed_and_reported() {
         "record tag none --add x",
         "record tag",
     ];
-    stage.transcript("tag", &lines);
+    stage.check_transcript("tag", &lines);
     assert_eq!(
-        ids(&stage, "record history --tag 'before upgrade'").len(),
+        list_ids(&stage, "record history --tag 'before upgrade'").len(),
         1
     );
     assert_eq!(
-        stage.json("record show last")["tags"],
+        stage.run_for_json("record show last")["tags"],
         serde_json::json!(["before upgrade"])
     );
     let long = stage.run(&format!("record tag last --add {}", "x".repeat(65)));
     assert_eq!(long.status, 2, "{long}");
-    let message = stage.json("record tag last --add y");
+    let message = stage.run_for_json("record tag last --add y");
     assert_eq!(
         message["records"][0]["before"],
         serde_json::json!(["before upgrade"])
@@ -164,21 +166,21 @@ fn tags_are_changed_and_reported() {
 }
 
 #[test]
-fn two_comparisons_are_held_against_each_other() {
+fn two_comparisons_are_compared_arm_by_arm() {
     let stage = Stage::new();
     for (name, base_s, effect) in [("machine.toml", 0.5, 1.0), ("later.toml", 0.55, 1.2)] {
         stage.write(
             name,
             &format!("topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = 0.01\n"),
         );
-        stage.succeed(&format!("compare --machine sim:{name} --seed 1 --place os-default --place cpu:0 --max-runs 24 --precision 0.01% -- prog"));
+        stage.run_ok(&format!("compare --machine sim:{name} --seed 1 --place os-default --place cpu:0 --max-runs 24 --precision 0.01% -- prog"));
     }
-    let all = ids(&stage, "record history");
+    let all = list_ids(&stage, "record history");
     let (a, b) = (&all[1], &all[0]);
-    let message = stage.succeed(&format!("record diff {a} {b}"));
+    let message = stage.run_ok(&format!("record diff {a} {b}"));
     message.check_form();
-    check("diff", &message.out);
-    let record = stage.json(&format!("record diff {a} {b}"));
+    check_text("diff", &message.out);
+    let record = stage.run_for_json(&format!("record diff {a} {b}"));
     assert_eq!(record["schema"], "pinwise.diff/1");
     assert_eq!(record["a"]["id"], a.as_str());
     let figure = &record["figures"][0];
@@ -188,24 +190,24 @@ fn two_comparisons_are_held_against_each_other() {
     );
     assert_eq!(figure["over"], "os-default");
     assert!(figure["low"].as_f64().unwrap() < 1.2 && figure["high"].as_f64().unwrap() > 1.19);
-    // The baseline has nothing to be held against.
-    let itself = &record["figures"][1];
-    assert_eq!(itself["verdict"], "cannot_tell", "{itself}");
-    assert!(itself["low"].is_null() && itself["ratio"].as_f64().unwrap() > 1.05);
+    // Nothing cancels the machine's drift for the baseline.
+    let baseline = &record["figures"][1];
+    assert_eq!(baseline["verdict"], "cannot_tell", "{baseline}");
+    assert!(baseline["low"].is_null() && baseline["ratio"].as_f64().unwrap() > 1.05);
     assert_eq!(record["machine_changes"][0]["what"], "host");
-    let back = stage.json(&format!("record diff {b} {a}"));
+    let back = stage.run_for_json(&format!("record diff {b} {a}"));
     assert_eq!(back["figures"][0]["verdict"], "lower");
-    // A file of exported JSON can replace its record.
-    stage.succeed(&format!("record show {a} --format json -o a.json"));
-    let of_file = stage.json(&format!("record diff a.json {b}"));
+    // An exported file can be given instead of an id.
+    stage.run_ok(&format!("record show {a} --format json -o a.json"));
+    let of_file = stage.run_for_json(&format!("record diff a.json {b}"));
     assert_eq!(of_file["figures"], record["figures"]);
 }
 
 #[test]
 fn records_without_a_diff_are_refused() {
     let stage = fill_store();
-    stage.succeed(&format!("{SAME} --seed 2 --metric user -- prog"));
-    let all = ids(&stage, "record history");
+    stage.run_ok(&format!("{SAME} --seed 2 --metric user -- prog"));
+    let all = list_ids(&stage, "record history");
     let text: String = [
         format!("record diff {} {}", all[1], all[2]),
         format!("record diff {} {}", all[0], all[2]),
@@ -221,25 +223,25 @@ fn records_without_a_diff_are_refused() {
         ran.err
     })
     .collect();
-    check("diff-refused", &text);
+    check_text("diff-refused", &text);
 }
 
 #[test]
 fn other_kinds_have_figures_without_a_verdict() {
     let stage = Stage::new();
     for seed in [1, 2] {
-        stage.succeed(&format!(
+        stage.run_ok(&format!(
             "search --machine sim:share.toml --threads 2 --max-runs 12 --seed {seed} -- prog"
         ));
-        stage.succeed(&format!(
+        stage.run_ok(&format!(
             "topology --measure --machine sim:share.toml --wiring-only --seed {seed}"
         ));
     }
-    let of = |kind: &str| {
-        let all = ids(&stage, &format!("record history --kind {kind}"));
-        stage.json(&format!("record diff {} {}", all[1], all[0]))
+    let diff = |kind: &str| {
+        let all = list_ids(&stage, &format!("record history --kind {kind}"));
+        stage.run_for_json(&format!("record diff {} {}", all[1], all[0]))
     };
-    let searches = of("search");
+    let searches = diff("search");
     assert_eq!(searches["schema"], "pinwise.diff/1");
     let figures = searches["figures"].as_array().unwrap();
     assert!(!figures.is_empty());
@@ -247,15 +249,15 @@ fn other_kinds_have_figures_without_a_verdict() {
         assert_eq!(figure["verdict"], "cannot_tell", "{figure}");
         assert!(figure["low"].is_null());
     }
-    assert_eq!(of("topology")["schema"], "pinwise.topology-diff/1");
+    assert_eq!(diff("topology")["schema"], "pinwise.topology-diff/1");
 }
 
 #[test]
-fn records_are_removed_only_when_told_to() {
+fn records_are_removed_only_with_yes() {
     let stage = fill_store();
-    let all = ids(&stage, "record history");
-    stage.snapshot("prune", "record prune --kind comparison --keep 1");
-    assert_eq!(ids(&stage, "record history"), all);
+    let all = list_ids(&stage, "record history");
+    stage.check_snapshot("prune", "record prune --kind comparison --keep 1");
+    assert_eq!(list_ids(&stage, "record history"), all);
     let lines = [
         "record",
         "prune",
@@ -264,30 +266,30 @@ fn records_are_removed_only_when_told_to() {
         "record prune --older-than old",
         "record prune --untagged --tag x",
     ];
-    stage.transcript("prune-refused", &lines);
-    let would = stage.json("record prune --kind comparison --keep 1");
+    stage.check_transcript("prune-refused", &lines);
+    let would = stage.run_for_json("record prune --kind comparison --keep 1");
     assert_eq!(would["records"], serde_json::json!([all[2]]));
     assert_eq!(would["removed"], false);
-    let gone = stage.json("record prune --kind comparison --keep 1 --yes");
+    let gone = stage.run_for_json("record prune --kind comparison --keep 1 --yes");
     assert_eq!(gone["records"], serde_json::json!([all[2]]));
-    assert_eq!(ids(&stage, "record history"), all[..2]);
-    stage.succeed("record prune --untagged --yes");
-    assert!(ids(&stage, "record history").is_empty());
+    assert_eq!(list_ids(&stage, "record history"), all[..2]);
+    stage.run_ok("record prune --untagged --yes");
+    assert!(list_ids(&stage, "record history").is_empty());
 }
 
 #[test]
-fn records_are_listed_exported_and_removed_in_those_words() {
+fn synonyms_of_record_commands_are_accepted() {
     let stage = fill_store();
-    let all = ids(&stage, "record list");
-    assert_eq!(all, ids(&stage, "record history"));
-    let csv = stage.succeed("record export last~1 --format csv");
+    let all = list_ids(&stage, "record list");
+    assert_eq!(all, list_ids(&stage, "record history"));
+    let csv = stage.run_ok("record export last~1 --format csv");
     assert!(csv.out.starts_with("arm,"), "{csv}");
-    let would = stage.succeed(&format!("record rm {}", all[1]));
+    let would = stage.run_ok(&format!("record rm {}", all[1]));
     assert!(would.out.contains("Would remove 1 of 3"), "{would}");
-    stage.succeed("record remove last~1 last --yes");
-    assert_eq!(ids(&stage, "record ls"), all[2..]);
+    stage.run_ok("record remove last~1 last --yes");
+    assert_eq!(list_ids(&stage, "record ls"), all[2..]);
     let other = stage.run("record rm nothing --yes");
     assert_eq!(other.status, 2, "{other}");
-    let version = stage.succeed("version");
+    let version = stage.run_ok("version");
     assert!(version.out.starts_with("pinwise "), "{version}");
 }

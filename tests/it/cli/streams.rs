@@ -1,15 +1,16 @@
-//! Colour, broken pipes, and the one command that looks at the real machine.
+//! Colour, closed pipes, terminals, logs, and `doctor` on the real machine.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use super::Stage;
-use crate::support::{has_program, root, skipped};
+use crate::support::{decode_output, has_program, report_skip, root};
 
 const LINE: &str =
     "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
 
 #[test]
-fn colour_is_only_used_if_wanted() {
+fn colour_is_only_used_if_requested() {
     let stage = Stage::new();
     let is_coloured = |line: &str, no_color: Option<&str>| {
         let mut command = stage.command(line);
@@ -25,17 +26,17 @@ fn colour_is_only_used_if_wanted() {
     assert_eq!(is_coloured(&compare(""), None), (false, false));
     assert!(is_coloured(&compare("--color always"), None).0);
     assert!(!is_coloured(&compare("--color never"), None).0);
-    // An option that was typed counts for more than the environment.
+    // An option overrides the environment.
     assert!(is_coloured(&compare("--color always"), Some("1")).0);
     let wrong = "--color always compare --machine sim: -- prog";
     assert_eq!(is_coloured(wrong, None), (false, true));
 }
 
 #[test]
-fn colour_is_all_that_colour_adds() {
+fn coloured_text_is_the_plain_text_with_escapes() {
     let stage = Stage::new();
-    let plain = stage.succeed(&format!("{LINE} -- prog"));
-    let coloured = stage.succeed(&format!("{LINE} --color always -- prog"));
+    let plain = stage.run_ok(&format!("{LINE} -- prog"));
+    let coloured = stage.run_ok(&format!("{LINE} --color always -- prog"));
     let escape = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     assert_eq!(escape.replace_all(&coloured.out, ""), plain.out);
 }
@@ -56,9 +57,9 @@ fn a_closed_pipe_is_not_an_error() {
 }
 
 #[test]
-fn the_doctor_tells_evidence_weight_and_fix() {
+fn findings_of_doctor_have_evidence_weight_and_advice() {
     let stage = Stage::new();
-    let record = stage.json("doctor");
+    let record = stage.run_for_json("doctor");
     assert_eq!(record["schema"], "pinwise.doctor/1");
     for finding in record["findings"].as_array().unwrap() {
         assert!(
@@ -79,15 +80,16 @@ fn the_doctor_tells_evidence_weight_and_fix() {
     };
     let all = checks("findings") + checks("passed") + checks("unavailable");
     assert!(all >= 20, "{all} checks");
-    let text = stage.succeed("doctor");
+    let text = stage.run_ok("doctor");
     text.check_form();
     assert!(text.out.contains("Checked, fine: ") || text.out.contains("Findings"));
 }
 
-/// What these arguments print on a terminal; `None`, with a message, if no terminal can be made.
-fn shown_on_terminal(stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
+/// Runs pinwise on a terminal and returns its output; `None`, with a message, if no terminal can be
+/// made.
+fn run_on_terminal(stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
     if !has_program("script") || !has_program("stty") {
-        skipped("script and stty, which make a terminal, are not there");
+        report_skip("script and stty, which make a terminal, are not installed");
         return None;
     }
     let program = env!("CARGO_BIN_EXE_pinwise");
@@ -104,15 +106,15 @@ fn shown_on_terminal(stage: &Stage, columns: usize, arguments: &str) -> Option<S
 }
 
 #[test]
-fn data_on_a_terminal_cannot_fool_it() {
+fn data_on_a_terminal_have_no_control_characters() {
     let stage = Stage::new();
     let name = "prog\u{1b}[31m\u{202e}";
-    stage.succeed(&format!("{LINE} --export-json one.json -- '{name}'"));
+    stage.run_ok(&format!("{LINE} --export-json one.json -- '{name}'"));
     let stored = std::fs::read_to_string(stage.folder.path().join("one.json")).unwrap();
     assert!(stored.contains('\u{202e}'), "{stored}");
     for format in ["json", "csv", "markdown", "hyperfine"] {
         let arguments = format!("record show one.json --store none --format {format}");
-        let Some(text) = shown_on_terminal(&stage, 80, &arguments) else {
+        let Some(text) = run_on_terminal(&stage, 80, &arguments) else {
             return;
         };
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{format}: {text}");
@@ -121,8 +123,8 @@ fn data_on_a_terminal_cannot_fool_it() {
             let stored: serde_json::Value = serde_json::from_str(&stored).unwrap();
             assert_eq!(shown, stored);
         }
-        // A file gets it as it is.
-        let plain = stage.succeed(&arguments).out;
+        // A file gets the data unchanged.
+        let plain = stage.run_ok(&arguments).out;
         assert_eq!(
             plain.contains('\u{202e}'),
             text.contains("\\u202e"),
@@ -131,7 +133,6 @@ fn data_on_a_terminal_cannot_fool_it() {
     }
 }
 
-/// A terminal has its own width, a file none.
 #[test]
 fn texts_are_laid_out_for_the_terminal() {
     let stage = Stage::new();
@@ -140,42 +141,40 @@ fn texts_are_laid_out_for_the_terminal() {
         "record show {} --store none --color never",
         record.display()
     );
-    let shown = |columns| shown_on_terminal(&stage, columns, &arguments);
-    if shown(80).is_none() {
+    if run_on_terminal(&stage, 80, &arguments).is_none() {
         return;
     }
-    let shown = |columns| shown(columns).unwrap();
+    let show = |columns| run_on_terminal(&stage, columns, &arguments).unwrap();
     for columns in [40, 60, 120] {
-        let text = shown(columns);
+        let text = show(columns);
         // A command for a shell stays on its line.
         let mut lines = text.lines().filter(|line| !line.starts_with('→'));
         assert!(lines.all(|line| line.chars().count() <= columns), "{text}");
     }
-    assert!(shown(40).contains("\n  one-per-core  −11.7 %  faster\n"));
-    assert!(shown(120).contains("\n  one-per-core  0,2,4,6,…  178 ms   −11.7 %"));
+    assert!(show(40).contains("\n  one-per-core  −11.7 %  faster\n"));
+    assert!(show(120).contains("\n  one-per-core  0,2,4,6,…  178 ms   −11.7 %"));
 }
 
-/// The log goes to standard error, on request; its levels are named.
 #[test]
-fn steps_are_logged_on_demand() {
+fn steps_are_logged_on_standard_error_on_request() {
     let stage = Stage::new();
-    let logged = |options: &str, level: &str| {
+    let run = |options: &str, level: &str| {
         let mut command = stage.command(&format!("{LINE} {options} -- prog"));
         let output = command.env("PINWISE_LOG", level).output().unwrap();
-        let (out, err) = crate::support::texts(&output);
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code())
     };
-    let (silent, nothing, _) = logged("", "");
-    assert!(!nothing.contains(" s] "), "{nothing}");
-    let (out, err, _) = logged("-v", "");
+    let (short, no_log, _) = run("", "");
+    assert!(!no_log.contains(" s] "), "{no_log}");
+    let (out, err, _) = run("-v", "");
     assert!(err.contains(" s] look after "), "{err}");
     assert!(!err.contains(" block 3: "), "{err}");
-    assert!(out.lines().count() > silent.lines().count(), "{out}");
+    assert!(out.lines().count() > short.lines().count(), "{out}");
     for (options, level) in [("-vv", ""), ("", "debug")] {
-        let (_, err, _) = logged(options, level);
+        let (_, err, _) = run(options, level);
         assert!(err.contains("os-default, Confirmation block 3: "), "{err}");
     }
-    let (_, err, status) = logged("", "loud");
+    let (_, err, status) = run("", "loud");
     assert_eq!(status, Some(2));
     assert!(
         err.contains("PINWISE_LOG: 'loud' is not a level (off, error, "),
@@ -183,13 +182,12 @@ fn steps_are_logged_on_demand() {
     );
 }
 
-/// Libraries ask `tput` if no terminal says how wide it is.
+/// Some libraries run `tput` if there is no terminal.
 #[test]
 fn no_program_is_started_for_the_width() {
-    use std::os::unix::fs::PermissionsExt;
     let stage = Stage::new();
     let programs = stage.folder.path().join("programs");
-    let marker = stage.folder.path().join("was-asked");
+    let marker = stage.folder.path().join("was-run");
     std::fs::create_dir(&programs).unwrap();
     let tput = programs.join("tput");
     std::fs::write(&tput, format!("#!/bin/sh\n: > {}\n", marker.display())).unwrap();

@@ -1,11 +1,11 @@
-//! An arm that does not end within the time-out is slower by at least the ratio that this proves.
+//! An arm that does not end within the time-out is slower by at least a known ratio.
 
 use super::Stage;
 
 const HANGS: &str = "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.2\n\
     [workload.hang]\nbase_s = 1000.0\n[workload.late]\nbase_s = 0.3\n[noise]\nsd = 0.01\n";
 
-fn stage() -> Stage {
+fn new_stage() -> Stage {
     let stage = Stage::new();
     stage.write("hangs.toml", HANGS);
     stage
@@ -15,7 +15,7 @@ const COMPARE: &str = "compare --machine sim:hangs.toml --seed 1";
 
 #[test]
 fn an_arm_that_hangs_is_reported() {
-    let stage = stage();
+    let stage = new_stage();
     let lines = [
         format!("{COMPARE} --command old --command hang"),
         format!("{COMPARE} --command hang --command old --timeout 5s --fail-if-slower 5%"),
@@ -23,8 +23,8 @@ fn an_arm_that_hangs_is_reported() {
         "record show last".to_owned(),
     ];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    stage.transcript("timed-out", &lines);
-    let markdown = stage.succeed("record show last --format markdown").out;
+    stage.check_transcript("timed-out", &lines);
+    let markdown = stage.run_ok("record show last --format markdown").out;
     assert!(markdown.contains("| > 5.00 s | ≥ 2"), "{markdown}");
     assert!(
         markdown.contains("its run did not end within 5 s"),
@@ -34,8 +34,8 @@ fn an_arm_that_hangs_is_reported() {
 
 #[test]
 fn the_record_has_the_bound_and_no_interval() {
-    let stage = stage();
-    let record = stage.json(&format!("{COMPARE} --command old --command hang"));
+    let stage = new_stage();
+    let record = stage.run_for_json(&format!("{COMPARE} --command old --command hang"));
     assert_eq!(record["verdict"]["kind"], "best");
     assert_eq!(record["best"], "old");
     assert_eq!(record["contrasts"].as_array().map(Vec::len), Some(0));
@@ -48,10 +48,10 @@ fn the_record_has_the_bound_and_no_interval() {
 }
 
 #[test]
-fn the_others_are_compared_beside_an_arm_that_hangs() {
-    let stage = stage();
+fn other_arms_are_compared_if_one_hangs() {
+    let stage = new_stage();
     let line = format!("{COMPARE} --command old --command prog --command hang --timeout 5s");
-    let ran = stage.succeed(&line);
+    let ran = stage.run_ok(&line);
     let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("All arms are the same within ±1.0 %"),
@@ -63,10 +63,10 @@ fn the_others_are_compared_beside_an_arm_that_hangs() {
     assert_eq!(gate.status, 1, "{gate}");
 }
 
-/// A run is late by chance, and other metrics say nothing of time.
+/// A run may be late by chance, and a time-out says nothing about other metrics.
 #[test]
-fn a_time_out_near_the_other_arm_proves_nothing() {
-    let stage = stage();
+fn a_time_out_near_the_other_arm_or_of_another_metric_proves_nothing() {
+    let stage = new_stage();
     for options in [
         "--timeout 250ms --command late",
         "--timeout 5s --metric cpu --command hang",

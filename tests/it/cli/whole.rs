@@ -1,27 +1,27 @@
-//! What is printed, whole: a line of arguments each, on machines that are
-//! simulated or were captured, and the snapshot `cli-NAME` with its exit status.
+//! Whole outputs: each line of arguments, on simulated or captured machines, has the snapshot
+//! `cli-NAME`.
 
-use super::{Stage, check};
+use super::{Stage, check_text};
 
 /// A test for each line.
 macro_rules! lines {
     ($($name:ident: $line:literal,)*) => {
         $(#[test]
         fn $name() {
-            print_line(stringify!($name), $line);
+            check_line(stringify!($name), $line);
         })*
     };
 }
 
 #[track_caller]
-fn print_line(name: &str, line: &str) {
+fn check_line(name: &str, line: &str) {
     let twenty: String = (0..20).map(|cpu| format!(" --place cpu:{cpu}")).collect();
     let name = name.replace('_', "-");
     let line = line.replace(" TWENTY", &twenty);
-    Stage::new().snapshot(&name, &line);
+    Stage::new().check_snapshot(&name, &line);
 }
 
-// What `compare` concludes, one machine per conclusion.
+// Conclusions of `compare`, mostly with one machine each.
 lines! {
     winner: "compare --machine sim:share.toml --seed 1 -- prog -t 2",
     same: "compare --machine sim:same.toml --seed 1 --place os-default --place cpu:0 -- prog",
@@ -32,7 +32,7 @@ lines! {
     four_runs: "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0 --max-runs 4 -- prog",
     limit_undecided: "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0 --max-runs 20 --fail-if-slower 2% -- prog",
     baseline: "compare --machine sim:slow.toml --seed 1 --baseline cpu:0 --place os-default --place cpu:0 --max-runs 20 -- prog",
-    // Undecided against the placebo is no gain that could still be had.
+    // An undecided placebo is no gain that more runs could find.
     placebo: "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --placebo --max-runs 12 -- prog",
     // A false alarm: at most one seed in twenty gives one.
     placebo_alarm: "compare --machine sim:slow.toml --seed 9 --place os-default --place cpu:0 --placebo --max-runs 12 -- prog",
@@ -114,7 +114,7 @@ lines! {
     spin_advise: "--machine sim:long-pause.toml spin advise --chip skylake-sp --seed 3",
 }
 
-/// Every name, on a machine on which each means something else.
+/// Placement names of every kind.
 const NAMES: &str = "os-default compact compact*3 one-per-core one-per-llc one-per-numa spread \
     spread*4 balanced balanced*3 p-cores e-cores one-core one-core:5 \
     one-llc one-llc:3 one-numa/mem=bind one-numa:1/mem=interleave one-package one-core/mem=local spread*4/mem=weighted \
@@ -131,8 +131,8 @@ fn every_placement_is_explained() {
     };
     let explain = |name| run(format!("topology {machine} --explain '{name}'")) + "\n";
     let all: String = NAMES.split(' ').map(explain).collect();
-    check("explain", &all);
+    check_text("explain", &all);
     let kinds = ["p-cores", "e-cores", "e-cores*1"];
     let kinds = kinds.map(|name| run(format!("topology --from hybrid.xml --explain {name}")));
-    check("explain-hybrid", &kinds.concat());
+    check_text("explain-hybrid", &kinds.concat());
 }

@@ -1,13 +1,13 @@
-//! Examples as they can be run quickly.
+//! Changes examples so that they run quickly, and on any machine.
 
-/// An example as it can be run quickly, without its comment.
-pub(super) fn quick(line: &str) -> String {
+/// An example that runs quickly, without its comment.
+pub(super) fn shorten(line: &str) -> String {
     let line = line.split("  #").next().unwrap().trim();
     let line = line.split("   #").next().unwrap().trim();
     let line = line.split(" > ").next().unwrap().trim();
-    // What git would run.
+    // Only the command that git would run.
     let line = line.trim_start_matches("git bisect run ");
-    // Builds that are only named, on a machine for which that is enough.
+    // The builds do not exist: the simulated machine takes their names.
     if line.starts_with("pinwise gate ") && !line.contains("--machine") {
         let line = line.replace(" --bisect", "");
         return format!("{line} --machine sim:builds.toml --undecided pass --max-pairs 7");
@@ -17,33 +17,33 @@ pub(super) fn quick(line: &str) -> String {
         return format!("{line} --wiring-only --budget 200ms");
     }
     if line.contains(" bench jitter") {
-        // CPUs of a machine that may not be this one.
+        // This machine may have fewer CPUs.
         let line = line.replace(" --cpus 2-3", " --cpus 0");
         return line.replace(" --for 1m", "") + " --for 100ms";
     }
     let is_bench = line.starts_with("pinwise bench ") && !line.contains("bench recipes");
     if is_bench && !line.contains("bench kernel") && !line.contains("--machine") {
-        // One kernel of a suite; the simulated machine has whole ones.
+        // One kernel of each suite. Examples on simulated machines run whole suites.
         let line = line
             .replace("--suite memory", "triad")
             .replace("--suite smt", "whetstone");
         return format!("{line} --max-runs 1 --warmup 0 --work 1");
     }
     match line.split(' ').nth(1).unwrap_or_default() {
-        "trace" | "top" => return quick_trace(line),
-        "spin" | "profile" => return quick_spin(line),
-        // Rules stay in force until they are ended, and are recorded in /run.
+        "trace" | "top" => return shorten_trace(line),
+        "spin" | "profile" => return shorten_spin(line),
+        // Without --dry-run rules would run until they are ended, with a journal in /run.
         "apply" if line.contains(" rules run ") => {
             let line = line.replace(" --dry-run", "").replace(" --once", "");
             return format!("{line} --dry-run --once");
         }
-        // What other tests leave behind is theirs.
+        // Without --dry-run it could undo changes of other tests.
         "apply" if line.contains(" restore") && !line.contains("--dry-run") => {
             return format!("{line} --dry-run");
         }
         _ => {}
     }
-    // An example of a file of one's own, and of CPUs that may not be here.
+    // The file and the CPUs of these examples may not exist here.
     let line = &line
         .replace("./my.toml", "compile")
         .replace(
@@ -54,12 +54,12 @@ pub(super) fn quick(line: &str) -> String {
     let line = &line
         .replace("--size 1GiB", "--size 16MiB")
         .replace("--seconds 2s", "--seconds 100ms");
-    // Each report is tried by tests of its own.
+    // Each field report has its own tests.
     let line = &line.replace("reproduce --all", "reproduce hyperthread-fill");
     if line.starts_with("pinwise reproduce ") && !line.contains("--simulated") {
         return format!("{} --budget 1s", line.replace(" --budget 2m", ""));
     }
-    // Numbers of threads are those of a machine that may not be this one.
+    // This machine may have fewer CPUs.
     let line = &line
         .replace("search --threads 16 --budget 2m", "search --threads 1 -r 4")
         .replace(
@@ -68,13 +68,13 @@ pub(super) fn quick(line: &str) -> String {
         )
         .replace("search --threads 2 ", "search --threads 1 ")
         .replace("--threads 16", "--threads 1");
-    // The record is of that machine.
+    // The last record is of the simulated machine.
     let line = &line.replace("apply last", "apply last --machine sim:machine.toml");
-    // One record is not two.
+    // A record cannot be compared with itself.
     let line = &line.replace("diff last last", "diff before.json after.json");
     match line.strip_prefix("pinwise compare ") {
         Some(rest) if !line.contains("--machine") => {
-            // One run decides nothing.
+            // After one run the comparison is undecided.
             let rest = rest.replace("--fail-if-slower", "--undecided pass --fail-if-slower");
             format!("pinwise compare --max-runs 1 --warmup 0 {rest}")
         }
@@ -82,12 +82,12 @@ pub(super) fn quick(line: &str) -> String {
     }
 }
 
-/// A short trace; of `top` one frame.
-fn quick_trace(line: &str) -> String {
+/// Shortens a trace, and `top` to one frame.
+fn shorten_trace(line: &str) -> String {
     let line = line
         .replace("--for 10s", "--for 100ms")
         .replace("--for 5s", "--for 100ms");
-    // Who may not read tracepoints is refused.
+    // Without the right to read tracepoints, --interrupts is refused.
     let format = "/sys/kernel/tracing/events/irq/softirq_entry/format";
     let line = match std::fs::read(format) {
         Ok(_) => line,
@@ -96,7 +96,7 @@ fn quick_trace(line: &str) -> String {
     if line == "pinwise trace tiers" {
         return format!("{line} --for 100ms");
     }
-    // The recording's threads have other numbers.
+    // The recording has no process with this id.
     if line.contains(" import ") {
         return line.replace("--pid 4711 ", "");
     }
@@ -106,8 +106,8 @@ fn quick_trace(line: &str) -> String {
     line
 }
 
-/// The laboratory, short.
-fn quick_spin(line: &str) -> String {
+/// Shortens `spin` and `profile`.
+fn shorten_spin(line: &str) -> String {
     let line = line
         .replace("--for 10s", "--for 100ms")
         .replace("--for 5s", "--for 100ms")

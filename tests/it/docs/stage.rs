@@ -1,4 +1,4 @@
-//! The folder in which examples run, with everything that they name.
+//! The folder in which examples run, with all files that they name.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -8,17 +8,19 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, Weak};
 
-use super::quick::quick;
-use super::{blocks, list_pages_with_examples};
-use crate::support::{copy_program, heed_signals, recorded_trace, root, texts};
+use super::quick::shorten;
+use super::{find_blocks, read_documents_with_examples};
+use crate::support::{
+    copy_program, decode_output, read_recorded_trace, reset_signals, root, send_signal,
+};
 
 /// The folders of programs on a minimal system.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// An ordinary user, who needs no name.
+/// The id of an ordinary user.
 pub(super) const SOMEBODY: u32 = 65_534;
 
-/// The smallest machine that hwloc could have written.
+/// A small machine in hwloc's format.
 const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1">
 <object type="NUMANode" os_index="0" cpuset="0x3" complete_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" local_memory="1024"/>
@@ -38,43 +40,42 @@ const RULES: &str =
 /// A study that takes almost no time.
 const STUDY: &str = "[[step]]\nname = \"quick\"\nrun = [\"compare\", \"--machine\", \"sim:core:2 pu:2\", \"--place\", \"os-default\", \"--place\", \"spread*2\", \"--max-runs\", \"4\", \"--\", \"prog\"]\n";
 
-/// A folder with everything that the examples name, which is their user's home.
+/// A folder with all files that the examples name. It is the home of their user.
 pub(super) struct Stage {
     folder: tempfile::TempDir,
-    /// The user who runs them; `None`: the user of the tests.
+    /// The user who runs the examples; `None`: the user of the tests.
     user: Option<u32>,
-    /// The stage that this one is a copy of, kept for other tests to copy.
-    _beginning: Option<Arc<Self>>,
+    /// The template of this stage, kept for other tests to copy.
+    _template: Option<Arc<Self>>,
 }
 
-/// Stages before their first example, by user; kept as long as a test uses one.
-static BEGINNINGS: Mutex<BTreeMap<Option<u32>, Weak<Stage>>> = Mutex::new(BTreeMap::new());
+/// Stages before their first example, by user. They exist as long as a test uses a copy.
+static TEMPLATES: Mutex<BTreeMap<Option<u32>, Weak<Stage>>> = Mutex::new(BTreeMap::new());
 
 impl Stage {
     pub(super) fn new() -> Self {
         Self::new_for_user(None)
     }
 
-    /// Copies a stage that a dozen commands made.
+    /// Copies the template, which takes a dozen commands to build.
     pub(super) fn new_for_user(user: Option<u32>) -> Self {
-        let beginning = {
-            let mut all = BEGINNINGS.lock().unwrap();
-            let kept = all.get(&user).and_then(Weak::upgrade);
-            kept.unwrap_or_else(|| {
-                let made = Arc::new(Self::build(user));
-                all.insert(user, Arc::downgrade(&made));
-                made
+        let template = {
+            let mut templates = TEMPLATES.lock().unwrap();
+            let existing = templates.get(&user).and_then(Weak::upgrade);
+            existing.unwrap_or_else(|| {
+                let template = Arc::new(Self::build(user));
+                templates.insert(user, Arc::downgrade(&template));
+                template
             })
         };
         let stage = Self {
             folder: tempfile::tempdir().unwrap(),
             user,
-            _beginning: Some(beginning.clone()),
+            _template: Some(template.clone()),
         };
-        let all = beginning.path(".");
         let copied = Command::new("cp")
             .arg("-a")
-            .arg(all)
+            .arg(template.path("."))
             .arg(stage.path("."))
             .status();
         assert!(copied.unwrap().success());
@@ -85,11 +86,11 @@ impl Stage {
         let stage = Self {
             folder: tempfile::tempdir().unwrap(),
             user,
-            _beginning: None,
+            _template: None,
         };
         let page = root().join("tests/data/page.html");
         std::fs::copy(page, stage.path("page.html")).unwrap();
-        // The way to the tests' own binary may be closed to others.
+        // Other users may have no access to the folder of the built program.
         copy_program(env!("CARGO_BIN_EXE_pinwise"), &stage.path("pinwise"));
         std::os::unix::fs::chown(stage.folder.path(), user, user).unwrap();
         for (name, text) in [
@@ -107,11 +108,11 @@ impl Stage {
         std::fs::write(stage.path("rules.toml"), RULES).unwrap();
         std::fs::write(stage.path("plan.toml"), PLAN).unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
-        for text in list_pages_with_examples()
+        for text in read_documents_with_examples()
             .iter()
-            .flat_map(|text| blocks(text, "toml"))
+            .flat_map(|text| find_blocks(text, "toml"))
         {
-            // The first line names the file that others read.
+            // The first line names the file if other examples read it.
             let name = text.lines().next().and_then(|line| line.strip_prefix("# "));
             if let Some(name) = name {
                 std::fs::write(stage.path(name), text).unwrap();
@@ -123,7 +124,7 @@ impl Stage {
         )
         .unwrap();
         for (name, recorded) in [("perf.data", "sched.data"), ("trace.txt", "plain.txt")] {
-            std::fs::write(stage.path(name), recorded_trace(recorded)).unwrap();
+            std::fs::write(stage.path(name), read_recorded_trace(recorded)).unwrap();
         }
         std::fs::copy(stage.path("machine.xml"), stage.path("server.xml")).unwrap();
         for name in ["before", "after"] {
@@ -132,21 +133,21 @@ impl Stage {
             stage.run(&format!("pinwise topology --save {name}.capture"));
         }
         std::fs::write(stage.path("study.toml"), STUDY).unwrap();
-        // Something to compare, and then to show and export.
+        // Profiles to compare, and a record to show and export.
         for name in ["old", "new"] {
             stage.run(&format!(
                 "pinwise profile --export-json {name}.json -- {name}"
             ));
         }
         stage.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
-        // The store of an example that copies one.
+        // An example copies this store.
         let store = ".local/share/pinwise/pinwise.db";
         std::fs::copy(stage.path(store), stage.path("store.db")).unwrap();
         std::os::unix::fs::chown(stage.path("store.db"), user, user).unwrap();
         stage
     }
 
-    /// A command of the examples' user, who has set nothing.
+    /// A command of the examples' user, whose environment has no settings.
     fn command(&self, program: &str) -> Command {
         let folder = self.folder.path();
         let mut command = Command::new(program);
@@ -155,14 +156,14 @@ impl Stage {
             .env_clear()
             .env("HOME", folder)
             .env("PATH", format!("{}:{USUAL_PATH}", folder.display()));
-        // What is tested is what goes into a page; its own tests see the real one.
+        // These tests need a page, but not its content, which has its own tests.
         if pinwise_report::page::PAGE.is_none() {
             command.env("PINWISE_PAGE", folder.join("page.html"));
         }
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
-        heed_signals(&mut command);
+        reset_signals(&mut command);
         command
     }
 
@@ -177,14 +178,14 @@ impl Stage {
     /// Runs an example, unless it needs a program that is not installed.
     #[track_caller]
     pub(super) fn try_example(&self, line: &str) {
-        let Some(line) = use_local_server(&quick(line)) else {
+        let Some(line) = use_local_server(&shorten(line)) else {
             return;
         };
-        // The newest record is one that has an answer.
+        // The newest record must have a verdict.
         if line.contains("apply last") {
             self.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
         }
-        // Jobs of a copied folder are not taken up again, so it is no part of the stage.
+        // A copied fleet folder cannot be resumed, so that the template has none.
         let needs_fleet = line.contains("nightly") || line.starts_with("pinwise fleet ");
         if needs_fleet && !self.path("pinwise-fleet").exists() {
             self.run("pinwise fleet submit --launcher local --nodes 1 --id nightly study.toml");
@@ -193,7 +194,7 @@ impl Stage {
             }
         }
         if line.starts_with("pinwise serve") {
-            return self.serve(&line);
+            return self.check_site(&line);
         }
         // A running service, for examples that watch or place it: a small program, because
         // the symbols of a large one take seconds to read.
@@ -207,7 +208,7 @@ impl Stage {
                 .replace("--for 10m", "--for 100ms"),
             None => line,
         };
-        match self.missing(&line) {
+        match self.find_reason_to_skip(&line) {
             None => {
                 self.run(&line);
             }
@@ -219,10 +220,10 @@ impl Stage {
         }
     }
 
-    /// A site that starts, prints its address, and ends on SIGTERM. There is no
-    /// browser to open it, and the port may be in use.
+    /// Checks that the site prints its address and ends on SIGTERM. It opens no browser, and takes
+    /// any port, as the one of the example may be in use.
     #[track_caller]
-    fn serve(&self, line: &str) {
+    fn check_site(&self, line: &str) {
         let line = line.replace(" --open", "").replace(" --port 8080", "");
         let words = shell_words::split(&line).unwrap();
         let mut site = self
@@ -235,8 +236,7 @@ impl Stage {
         std::io::BufReader::new(site.stdout.take().unwrap())
             .read_line(&mut address)
             .unwrap();
-        let killed = Command::new("kill").arg(site.id().to_string()).status();
-        assert!(killed.unwrap().success());
+        send_signal(site.id(), "TERM");
         assert!(site.wait().unwrap().success(), "{line}");
         assert!(
             address.starts_with("http://127.0.0.1:"),
@@ -244,8 +244,8 @@ impl Stage {
         );
     }
 
-    /// What the recipe of a line lacks here.
-    fn missing(&self, line: &str) -> Option<String> {
+    /// Why a line cannot be run here, if so.
+    fn find_reason_to_skip(&self, line: &str) -> Option<String> {
         let words: Vec<&str> = line.split(' ').collect();
         if words[1..].starts_with(&["fleet", "submit"]) && !words.contains(&"--launcher") {
             return Some("tests/it/fleet_slurm.rs runs it on a cluster".to_owned());
@@ -266,23 +266,22 @@ impl Stage {
         (!is_here).then(|| format!("not installed: {}", recipe["missing"]))
     }
 
-    /// Runs one line as a shell would; standard output.
+    /// Runs one line as a shell would; returns its standard output.
     #[track_caller]
     pub(super) fn run(&self, line: &str) -> String {
         let words = shell_words::split(line).unwrap();
         let output = self.pinwise().args(&words[1..]).output().unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         // A user who is not root may be refused what needs that, with a message.
         let is_refused = self.user.is_some() && output.status.code() == Some(2);
-        let said = err.to_lowercase();
-        let needs = ["root", "permi", "cap_"];
-        let says_why = is_refused && needs.iter().any(|word| said.contains(word));
-        if says_why || err.contains("is not available here") {
+        let message = err.to_lowercase();
+        let rights = ["root", "permi", "cap_"];
+        let lacks_rights = is_refused && rights.iter().any(|word| message.contains(word));
+        if lacks_rights || err.contains("is not available here") {
             eprintln!("SKIPPED {line}: {err}");
             return out;
         }
-        // A gate may close by chance, or since this machine is so; an example must
-        // not be an error.
+        // A gate may fail by chance or because of this machine, but not by an error.
         let gates = [
             "pinwise gate",
             "--fail-if-slower",
@@ -297,13 +296,13 @@ impl Stage {
     }
 }
 
-/// A line with a foreign database, with one of the tests' own instead; `None`, with a message, if
-/// there is no server.
+/// Replaces the database of a line by one of the tests; `None`, with a message, if there is no
+/// server.
 fn use_local_server(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let Some(url) = words.find(|word| word.starts_with("postgres://")) else {
         return Some(line.to_owned());
     };
-    let own = crate::store::server::database()?;
+    let own = crate::store::server::create_database()?;
     Some(line.replace(url, &own))
 }

@@ -1,4 +1,4 @@
-//! A Slurm of four nodes on this host, and what befalls its nodes.
+//! A Slurm of four nodes on this host, whose nodes can be killed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,27 +6,27 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{self, PATIENCE, has_program, root, skipped, texts};
+use crate::support::{self, PATIENCE, decode_output, has_program, report_skip, root};
 
-/// What kills a node's processes takes.
+/// Which processes of a node are killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kill {
-    /// All of them: the node is gone.
+    /// All: the node is lost.
     Node,
-    /// Slurm's: what they started goes on, unobserved.
+    /// Those of Slurm: the processes that they started go on.
     Daemons,
-    /// pinwise's: the node stays.
+    /// pinwise: the node stays.
     Task,
 }
 
-/// A cluster. It ends with this value, and with the process that made it.
+/// A cluster, which ends when it is dropped, or with the process that started it.
 pub(super) struct Cluster {
     folder: tempfile::TempDir,
 }
 
 impl Cluster {
-    /// Starts one of four nodes, or says why not. `extra`: more lines of
-    /// `slurm.conf`.
+    /// Starts a cluster of four nodes with these further lines of `slurm.conf`; `None`, with the
+    /// reason, if there is no Slurm.
     pub(super) fn start(extra: &str) -> Option<Self> {
         Self::start_with(&[("SLURM_EXTRA", extra)])
     }
@@ -36,7 +36,7 @@ impl Cluster {
         for program in ["munged", "slurmctld", "slurmd", "sbatch", "unshare"] {
             let found = has_program(program) || Path::new("/usr/sbin").join(program).exists();
             if !found {
-                skipped(&format!(
+                report_skip(&format!(
                     "{program} is not installed (apt: slurm-wlm, munge)"
                 ));
                 return None;
@@ -46,20 +46,20 @@ impl Cluster {
             folder: tempfile::tempdir().unwrap(),
         };
         let up = cluster
-            .script("up.sh")
+            .script_command("up.sh")
             .envs(settings.iter().copied())
             .env("SLURM_OWNER", std::process::id().to_string())
             .output()
             .unwrap();
-        assert!(up.status.success(), "{:?}", texts(&up));
-        if space(&cluster.daemon("n1")) == space("self") {
-            skipped("there are no namespaces here, so nodes cannot be distinguished");
+        assert!(up.status.success(), "{:?}", decode_output(&up));
+        if read_uts_namespace(&cluster.read_daemon_pid("n1")) == read_uts_namespace("self") {
+            report_skip("there are no namespaces here, so nodes cannot be distinguished");
             return None;
         }
         Some(cluster)
     }
 
-    fn dir(&self) -> PathBuf {
+    fn slurm_folder(&self) -> PathBuf {
         self.folder.path().join("slurm")
     }
 
@@ -68,22 +68,22 @@ impl Cluster {
         self.folder.path().join(name)
     }
 
-    fn script(&self, name: &str) -> Command {
+    fn script_command(&self, name: &str) -> Command {
         let mut command = Command::new(root().join("tests/env/slurm").join(name));
         command
-            .arg(self.dir())
+            .arg(self.slurm_folder())
             .current_dir(root())
-            .env("PATH", path());
+            .env("PATH", path_with_sbin());
         command
     }
 
-    /// pinwise beside this Slurm.
+    /// pinwise, whose Slurm commands use this cluster.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = support::pinwise(&self.path("store.db"));
         command
             .args(arguments)
             .current_dir(self.folder.path())
-            .env("SLURM_CONF", self.dir().join("slurm.conf"));
+            .env("SLURM_CONF", self.slurm_folder().join("slurm.conf"));
         command
     }
 
@@ -93,111 +93,108 @@ impl Cluster {
 
     /// Standard output of a command that succeeds.
     #[track_caller]
-    pub(super) fn pinwise(&self, arguments: &[&str]) -> String {
+    pub(super) fn run_for_text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
         out
     }
 
-    /// Standard error of a command that must exit with status 2.
+    /// Checks that a command exits with status 2; returns its standard error.
     #[track_caller]
-    pub(super) fn refusal(&self, arguments: &[&str]) -> String {
+    pub(super) fn check_refusal(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
         err
     }
 
     #[track_caller]
-    pub(super) fn status(&self, fleet: &str) -> Value {
-        let out = self.pinwise(&["fleet", "status", fleet, "--format", "json"]);
+    pub(super) fn read_status(&self, fleet: &str) -> Value {
+        let out = self.run_for_text(&["fleet", "status", fleet, "--format", "json"]);
         serde_json::from_str(&out).unwrap()
     }
 
-    /// One of Slurm's own commands.
+    /// Standard output of one of Slurm's commands, which must succeed.
     #[track_caller]
-    pub(super) fn slurm(&self, program: &str, arguments: &[&str]) -> String {
-        let output = Command::new(program)
-            .args(arguments)
-            .env("PATH", path())
-            .env("SLURM_CONF", self.dir().join("slurm.conf"))
-            .output()
-            .unwrap();
-        let (out, err) = texts(&output);
+    pub(super) fn run_slurm(&self, program: &str, arguments: &[&str]) -> String {
+        let output = self.try_slurm(program, arguments);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{program} {arguments:?}: {err}");
         out
     }
 
-    /// One of Slurm's commands, which may come too late.
-    pub(super) fn try_slurm(&self, program: &str, arguments: &[&str]) {
-        let _ = Command::new(program)
+    /// Runs one of Slurm's commands, which may fail.
+    pub(super) fn try_slurm(&self, program: &str, arguments: &[&str]) -> Output {
+        Command::new(program)
             .args(arguments)
-            .env("PATH", path())
-            .env("SLURM_CONF", self.dir().join("slurm.conf"))
+            .env("PATH", path_with_sbin())
+            .env("SLURM_CONF", self.slurm_folder().join("slurm.conf"))
             .output()
-            .unwrap();
+            .unwrap()
     }
 
-    /// What sinfo calls a node's state.
-    pub(super) fn node_state(&self, node: &str) -> String {
-        let out = self.slurm("sinfo", &["-h", "-n", node, "-p", "all", "-o", "%T"]);
+    /// The state of a node, as sinfo prints it.
+    pub(super) fn read_node_state(&self, node: &str) -> String {
+        let out = self.run_slurm("sinfo", &["-h", "-n", node, "-p", "all", "-o", "%T"]);
         out.trim().to_owned()
     }
 
     pub(super) fn set_node(&self, node: &str, state: &str, reason: &str) {
         let (node, state) = (format!("NodeName={node}"), format!("State={state}"));
-        self.slurm(
+        self.run_slurm(
             "scontrol",
             &["update", &node, &state, &format!("Reason={reason}")],
         );
     }
 
     /// Ids of jobs and tasks of a fleet that wait or run.
-    pub(super) fn queue(&self, fleet: &str) -> Vec<String> {
+    pub(super) fn list_queue(&self, fleet: &str) -> Vec<String> {
         let name = format!("--name=pinwise-{fleet}");
-        let out = self.slurm("squeue", &["-h", "-r", &name, "-o", "%i"]);
+        let out = self.run_slurm("squeue", &["-h", "-r", &name, "-o", "%i"]);
         out.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Was nothing ever submitted?
+    /// Whether no job was ever submitted.
     pub(super) fn has_no_job(&self) -> bool {
-        self.slurm("squeue", &["-h", "-t", "all"]).trim().is_empty()
+        self.run_slurm("squeue", &["-h", "-t", "all"])
+            .trim()
+            .is_empty()
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds; panics with the state of the cluster if it never does.
     #[track_caller]
-    pub(super) fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
-        let began = Instant::now();
+    pub(super) fn wait_until(&self, event: &str, mut is_so: impl FnMut() -> bool) {
+        let start = Instant::now();
         while !is_so() {
-            if began.elapsed() > PATIENCE {
-                let queue = self.slurm("squeue", &["-r", "-t", "all"]);
-                let nodes = self.slurm("sinfo", &["-N", "-o", "%N %T %E"]);
-                panic!("still not: {what}\n{queue}\n{nodes}");
+            if start.elapsed() > PATIENCE {
+                let queue = self.run_slurm("squeue", &["-r", "-t", "all"]);
+                let nodes = self.run_slurm("sinfo", &["-N", "-o", "%N %T %E"]);
+                panic!("still not: {event}\n{queue}\n{nodes}");
             }
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    fn daemon(&self, node: &str) -> String {
-        let file = self.dir().join(format!("{node}.pid"));
+    fn read_daemon_pid(&self, node: &str) -> String {
+        let file = self.slurm_folder().join(format!("{node}.pid"));
         std::fs::read_to_string(file).unwrap().trim().to_owned()
     }
 
     /// Kills processes of a node with SIGKILL.
-    pub(super) fn kill(&self, node: &str, what: Kill) {
-        // One that was started a moment ago has not said yet which it is.
-        let mut found = None;
+    pub(super) fn kill(&self, node: &str, kill: Kill) {
+        // slurmd writes its pid a moment after its start.
+        let mut namespace = None;
         self.wait_until("the node's slurmd runs", || {
-            found = space(&self.daemon(node));
-            found.is_some()
+            namespace = read_uts_namespace(&self.read_daemon_pid(node));
+            namespace.is_some()
         });
-        let of = found.expect("it was waited for");
-        // What they start while they are killed is killed in the next round.
+        let namespace = namespace.unwrap();
+        // Processes that start meanwhile are killed in the next round.
         for _ in 0..3 {
-            let pids: Vec<String> = processes_in(&of)
+            let pids: Vec<String> = list_processes_in(&namespace)
                 .into_iter()
-                .filter(|(_, name)| match what {
+                .filter(|(_, name)| match kill {
                     Kill::Node => true,
                     Kill::Daemons => name.starts_with("slurm"),
                     Kill::Task => name == "pinwise",
@@ -212,13 +209,13 @@ impl Cluster {
 
     /// Starts a node whose slurmd was killed.
     pub(super) fn start_node(&self, node: &str) {
-        let started = self.script("up.sh").arg(node).output().unwrap();
-        assert!(started.status.success(), "{:?}", texts(&started));
+        let started = self.script_command("up.sh").arg(node).output().unwrap();
+        assert!(started.status.success(), "{:?}", decode_output(&started));
     }
 
     /// Ends the controller.
     pub(super) fn stop_controller(&self) {
-        let file = self.dir().join("slurmctld.pid");
+        let file = self.slurm_folder().join("slurmctld.pid");
         let pid = std::fs::read_to_string(file).unwrap();
         let stopped = Command::new("kill").args(["-9", pid.trim()]).output();
         assert!(stopped.unwrap().status.success());
@@ -227,30 +224,31 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let down = self.script("down.sh").output();
+        let down = self.script_command("down.sh").output();
         if std::thread::panicking() {
-            eprintln!("{:?}", down.map(|output| texts(&output)));
+            eprintln!("{:?}", down.map(|output| decode_output(&output)));
         }
     }
 }
 
-/// Debian's daemons are in folders of root's path only.
-fn path() -> String {
+/// `PATH` with the folders in which Debian has daemons.
+fn path_with_sbin() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/sbin:/sbin")
 }
 
-/// The namespace of host names that a process is in; each node has its own.
-fn space(pid: &str) -> Option<PathBuf> {
+/// The namespace of host names of a process, which each node has for itself.
+fn read_uts_namespace(pid: &str) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/uts")).ok()
 }
 
-/// Processes in a namespace, each with its name.
-fn processes_in(of: &Path) -> Vec<(String, String)> {
+/// Pids and names of the processes in a namespace.
+fn list_processes_in(namespace: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let pid = entry.file_name().to_string_lossy().into_owned();
-        if pid.bytes().all(|b| b.is_ascii_digit()) && space(&pid).as_deref() == Some(of) {
+        let is_pid = pid.bytes().all(|b| b.is_ascii_digit());
+        if is_pid && read_uts_namespace(&pid).as_deref() == Some(namespace) {
             let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             found.push((pid, name.trim().to_owned()));
         }

@@ -1,45 +1,44 @@
 //! Commands beside the measured one.
 
-use super::trial::Trial;
+use std::os::unix::process::ExitStatusExt;
 
-/// Runs that a companion was there for, and that it was not: `yes` and `no` lines.
-const LOOK: &str = "if kill -0 $(cat running); then echo yes; else echo no; fi >> seen";
-/// There while it runs, with a child that gets away from its group, and one that
-/// everybody has left.
+use super::trial::Trial;
+use crate::support::split_words;
+
+/// Notes whether the companion runs beside this run: `yes` or `no`.
+const NOTE_COMPANION: &str = "if kill -0 $(cat running); then echo yes; else echo no; fi >> seen";
+/// A companion with a child in another session, and an orphan.
 const NOISE: &str = "noise=echo $$ > running; trap exit TERM; setsid sleep 1000 & (sleep 1000 &); while :; do sleep 0.01; done";
 
-fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let mut all = vec![
-        "compare",
-        "--shell=sh",
-        "--max-runs",
-        "6",
-        "--beside",
+/// Arguments that compare a command alone and beside the companion.
+fn compare_beside_noise(command: &str) -> Vec<&str> {
+    let mut arguments = split_words("compare --shell=sh --max-runs 6 --beside");
+    arguments.extend([
         NOISE,
-    ];
-    all.extend(["--beside-ready", "kill -0 $(cat running)"]);
-    all.extend(more);
-    all.extend(["--", LOOK]);
-    all
+        "--beside-ready",
+        "kill -0 $(cat running)",
+        "--",
+        command,
+    ]);
+    arguments
 }
 
 #[test]
 fn a_companion_is_there_for_its_arm_only() {
     let trial = Trial::new();
-    let output = trial.pinwise(&arguments(&[])).output().unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{out}{err}");
-    trial.leaves_no_process();
+    trial
+        .run(&compare_beside_noise(NOTE_COMPANION))
+        .check_success();
+    trial.check_no_process_left();
     let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
     let count = |word: &str| seen.lines().filter(|line| *line == word).count();
     assert!(count("yes") >= 6 && count("yes") == count("no"), "{seen}");
-    let record = trial.stored();
+    let record = trial.read_record();
     assert_eq!(record["arms"][0]["name"], "os-default");
     assert_eq!(record["arms"][1]["name"], "os-default beside noise");
     let beside = &record["arms"][1]["setting"]["beside"][0];
     assert_eq!(beside["name"], "noise", "{record}");
-    // Its processes are none of the command's.
+    // The companion's processes are not counted to the command.
     for arm in record["arms"].as_array().unwrap() {
         for run in arm["runs"].as_array().unwrap() {
             assert!(run["wall_s"].as_f64().unwrap() < 500.0, "{run}");
@@ -54,81 +53,67 @@ fn a_companion_is_there_for_its_arm_only() {
 fn a_killed_pinwise_leaves_no_companion() {
     let trial = Trial::new();
     let kill = "kill -0 $(cat running) && kill -9 $PPID; exit 0";
-    let mut arguments = arguments(&[]);
-    arguments.pop();
-    arguments.push(kill);
-    let status = trial.pinwise(&arguments).status().unwrap();
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&status),
-        Some(9)
-    );
-    trial.leaves_no_process();
+    let status = trial.run(&compare_beside_noise(kill)).status;
+    assert_eq!(status.signal(), Some(9));
+    trial.check_no_process_left();
 }
 
 #[test]
 fn a_companion_that_ends_makes_the_run_invalid() {
     let trial = Trial::new();
-    let arguments = [
-        "compare",
-        "--shell=sh",
-        "--max-runs",
-        "6",
-        "--beside",
-        "brief=true",
-        "--",
-        "sleep 0.3",
-    ];
-    let output = trial.pinwise(&arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let record = trial.stored();
+    let options = split_words("compare --shell=sh --max-runs 6 --beside brief=true --");
+    let ended = trial.run(&[&options[..], &["sleep 0.3"]].concat());
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
+    let record = trial.read_record();
     let why = record["arms"][1]["invalid"].as_str().unwrap();
     assert!(why.contains("brief ended during the run"), "{why}");
     assert!(record["arms"][0]["invalid"].is_null(), "{record}");
 }
 
 #[test]
-fn companions_that_cannot_be_are_refused() {
+fn impossible_companions_are_refused() {
     let trial = Trial::new();
-    let refused = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
-    refused(&["--beside", "sleep 9"], "is not NAME='COMMAND'");
-    refused(
+    let check = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
+    check(&["--beside", "sleep 9"], "is not NAME='COMMAND'");
+    check(
         &["--beside", "a=sleep 9", "--beside", "a=sleep 8"],
         "--beside a is given twice",
     );
-    refused(
+    check(
         &["--beside", "a=no-such-program-here"],
         "no-such-program-here: no such program",
     );
     let metric = |metric| ["--beside", "a=true", "--beside-metric", metric];
-    refused(&metric("json:.x lower"), "is not NAME='METRIC'");
-    refused(&metric("b=json:.x lower"), "there is no --beside b");
-    refused(&metric("a=wall"), "with regex:… or json:…");
-    refused(&metric("a=json:.x"), "higher or lower");
-    let read = |command| {
+    check(&metric("json:.x lower"), "is not NAME='METRIC'");
+    check(&metric("b=json:.x lower"), "there is no --beside b");
+    check(&metric("a=wall"), "with regex:… or json:…");
+    check(&metric("a=json:.x"), "higher or lower");
+    let with_command = |command| {
         [
             &metric("a=json:.x lower")[..],
             &["--beside-metric-command", command],
         ]
         .concat()
     };
-    refused(&read("true"), "is not NAME='COMMAND'");
-    refused(&read("b=true"), "there is no --beside-metric b");
-    let twice = [&read("a=true")[..], &["--beside-metric-command", "a=true"]].concat();
-    refused(&twice, "--beside-metric-command a is given twice");
-    let asked = ["--beside", "a=true", "--beside-ready", "false"];
-    refused(&asked, "it ended before it was ready");
-    let simulated = [
-        "--machine",
-        "sim:package:1 core:4 pu:1",
-        "--beside",
-        "a=true",
-    ];
-    refused(&simulated, "omit it with --machine sim:");
+    check(&with_command("true"), "is not NAME='COMMAND'");
+    check(&with_command("b=true"), "there is no --beside-metric b");
+    let twice = [
+        &with_command("a=true")[..],
+        &["--beside-metric-command", "a=true"],
+    ]
+    .concat();
+    check(&twice, "--beside-metric-command a is given twice");
+    let never_ready = ["--beside", "a=true", "--beside-ready", "false"];
+    check(&never_ready, "it ended before it was ready");
+    let machine = ["--machine", "sim:package:1 core:4 pu:1"];
+    let simulated = [&machine[..], &["--beside", "a=true"]].concat();
+    check(&simulated, "omit it with --machine sim:");
 }
 
-/// Says when it ends how much it got done: less if the program was there. A shell has started it.
+/// A companion that a shell starts.
 const NEIGHBOUR: &str = "noise=sh neighbour; exit 0";
-const NEIGHBOUR_ITSELF: &str = "rm -f here
+/// Prints at its end how much it got done: less if it saw the measured program.
+const NEIGHBOUR_SCRIPT: &str = "rm -f here
 echo 7777 rounds
 touch ready
 trap 'sleep 0.05; if [ -e here ]; then echo 600 rounds; else echo 1000 rounds; fi; exit' TERM
@@ -137,7 +122,7 @@ while :; do sleep 0.01; done";
 #[test]
 fn a_companion_with_a_figure_says_what_the_program_costs_it() {
     let trial = Trial::new();
-    std::fs::write(trial.path("neighbour"), NEIGHBOUR_ITSELF).unwrap();
+    std::fs::write(trial.path("neighbour"), NEIGHBOUR_SCRIPT).unwrap();
     let compare = |metric: &str| {
         let beside = ["--beside", NEIGHBOUR, "--beside-ready", "rm ready"];
         let metric = ["--beside-metric", metric, "--max-runs", "7", "--shell=sh"];
@@ -145,10 +130,10 @@ fn a_companion_with_a_figure_says_what_the_program_costs_it() {
         trial.run(&[&["compare"], &beside[..], &metric, &command].concat())
     };
     let ended = compare("noise=regex:(\\d+) rounds higher");
-    ended.succeeded();
-    trial.leaves_no_process();
+    ended.check_success();
+    trial.check_no_process_left();
     let said = "os-default costs noise 40.0 % (40.0 to 40.0 %) of what it reaches alone (1000).";
-    let record = trial.stored();
+    let record = trial.read_record();
     assert!(record["findings"].to_string().contains(said), "{record}");
     assert!(
         ended.out.contains("os-default costs noise"),
@@ -173,21 +158,21 @@ fn a_companion_with_a_figure_says_what_the_program_costs_it() {
     assert!(run(0).is_null(), "{record}");
     assert_eq!(run(1)["value"], 600.0, "{record}");
     // A time grows instead.
-    compare("noise=regex:(\\d+) rounds lower").succeeded();
+    compare("noise=regex:(\\d+) rounds lower").check_success();
     let said = "os-default adds −40.0 % (−40.0 to −40.0 %) to what noise has alone (1000).";
-    let record = trial.stored();
+    let record = trial.read_record();
     assert!(record["findings"].to_string().contains(said), "{record}");
     // Without the figure the run does not count.
     let ended = compare("noise=regex:(\\d+) laps higher");
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
-    let why = trial.stored()["arms"][1]["invalid"].to_string();
+    let why = trial.read_record()["arms"][1]["invalid"].to_string();
     assert!(why.contains("noise: the metric 'regex:"), "{why}");
 }
 
 #[test]
 fn a_command_reads_the_figure_of_a_companion_that_runs() {
     let trial = Trial::new();
-    let compare = |read: &str| {
+    let compare = |metric_command: &str| {
         let noise = "noise=rm -f here; echo $$ >running; while :; do sleep 0.01; done";
         let beside = [
             "--beside",
@@ -196,7 +181,7 @@ fn a_command_reads_the_figure_of_a_companion_that_runs() {
             "kill -0 $(cat running)",
         ];
         let metric = ["--beside-metric", "noise=json:.rounds higher"];
-        let read = ["--beside-metric-command", read, "--max-runs", "7"];
+        let read = ["--beside-metric-command", metric_command, "--max-runs", "7"];
         let command = ["--shell=sh", "--", "touch here; sleep 0.1"];
         trial.run(&[&["compare"], &beside[..], &metric, &read, &command].concat())
     };
@@ -204,10 +189,10 @@ fn a_command_reads_the_figure_of_a_companion_that_runs() {
         "noise=kill -0 $(cat running) && if [ -e here ]; then echo '{\"rounds\": 600}'; \
          else echo '{\"rounds\": 1000}'; fi",
     );
-    ended.succeeded();
-    trial.leaves_no_process();
+    ended.check_success();
+    trial.check_no_process_left();
     let said = "os-default costs noise 40.0 % (40.0 to 40.0 %) of what it reaches alone (1000).";
-    let record = trial.stored();
+    let record = trial.read_record();
     assert!(record["findings"].to_string().contains(said), "{record}");
     // The figure's command is no part of the run.
     for run in record["arms"][1]["runs"].as_array().unwrap() {
@@ -215,7 +200,7 @@ fn a_command_reads_the_figure_of_a_companion_that_runs() {
     }
     let ended = compare("noise=echo none; exit 3");
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
-    let why = trial.stored()["arms"][1]["invalid"].to_string();
+    let why = trial.read_record()["arms"][1]["invalid"].to_string();
     let said = "--beside-metric-command 'sh -c 'echo none; exit 3'' ended with exit status 3; it printed 'none'";
     assert!(why.contains(said), "{why}");
 }

@@ -1,12 +1,12 @@
-//! `run` is the command: its end, its streams; and signals to an experiment.
+//! `run` ends as its command does and passes its streams on; and signals end an experiment.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use crate::support::{has_program, skipped};
+use crate::support::{report_skip, send_signal};
 
-use super::trial::{Ended, SHORT, Trial, finish, runs_of, signal};
+use super::trial::{Ended, SHORT, Trial, finish, list_runs};
 
 #[test]
 fn run_passes_the_exit_status_on() {
@@ -29,7 +29,7 @@ fn run_dies_of_the_signal_that_the_command_died_of() {
 }
 
 #[test]
-fn run_hands_the_streams_over() {
+fn run_passes_the_streams_on() {
     let trial = Trial::new();
     let mut child = trial
         .pinwise(&["run", "--", "sh", "-c", "cat; echo beside >&2"])
@@ -44,26 +44,20 @@ fn run_hands_the_streams_over() {
     assert_eq!((ended.out.as_str(), ended.err.as_str()), (sent, "beside\n"));
 }
 
-/// As under `nohup`: it goes on, and ends well.
+/// As under `nohup`.
 #[test]
 fn signals_ignored_by_the_parent_stay_ignored() {
     let trial = Trial::new();
-    let both = ["0.05", "0.06"].map(|length| format!("echo run >> runs; sleep {length}"));
-    let inner = [
-        "compare",
-        "--max-runs",
-        "8",
-        "--shell=sh",
-        &both[0],
-        &both[1],
-    ];
+    let commands = ["0.05", "0.06"].map(|s| format!("echo run >> runs; sleep {s}"));
+    let options = ["compare", "--max-runs", "8", "--shell=sh"];
+    let inner = [&options[..], &commands.each_ref().map(String::as_str)].concat();
     let outer = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"];
     let mut child = trial.pinwise_within(&outer, &inner).spawn().unwrap();
     trial.wait_for_lines("runs", 2, &mut child);
-    signal(&child, "HUP");
+    send_signal(child.id(), "HUP");
     let ended = finish(child);
     assert!(ended.status.success(), "{}{}", ended.out, ended.err);
-    assert_eq!(trial.lines("runs"), 18, "8 blocks and a warm-up");
+    assert_eq!(trial.count_lines("runs"), 18, "8 blocks and a warm-up");
 }
 
 /// The command takes pinwise's place, so that pinwise's parent can signal it.
@@ -77,58 +71,58 @@ fn run_is_replaced_by_the_command() {
     trial.wait_for_lines("pid", 1, &mut child);
     let pid = std::fs::read_to_string(trial.path("pid")).unwrap();
     assert_eq!(pid.trim(), child.id().to_string());
-    signal(&child, "HUP");
+    send_signal(child.id(), "HUP");
     assert_eq!(finish(child).status.signal(), Some(1));
-    trial.leaves_no_process();
+    trial.check_no_process_left();
 }
 
-/// The program that started pinwise may have left it children: they belong to no run, and live on.
+/// The program that executed pinwise may have left it children, which belong to no run.
 #[test]
-fn children_from_before_are_left_alone() {
+fn earlier_children_of_the_process_are_left_alone() {
     let trial = Trial::new();
     let script = "sleep 1000 > /dev/null 2>&1 & echo $! > before; exec \"$@\"";
     let outer = ["sh", "-c", script, "sh"];
     let arguments = [&SHORT[..], &["--max-runs", "2", "--", "true"]].concat();
     let ended = finish(trial.pinwise_within(&outer, &arguments).spawn().unwrap());
-    ended.succeeded();
+    ended.check_success();
     let before = std::fs::read_to_string(trial.path("before")).unwrap();
-    let end = Command::new("kill").arg(before.trim()).status().unwrap();
-    assert!(end.success(), "the child from before was ended");
-    trial.leaves_no_process();
+    send_signal(before.trim().parse().unwrap(), "TERM");
+    trial.check_no_process_left();
 }
 
-/// In a container pinwise may be process 1, whose children all orphans become,
-/// its own guardian among them.
+/// As in a container: all orphans become children of process 1, even the guardian of pinwise.
 #[test]
-fn first_process_of_a_container_measures() {
+fn pinwise_measures_as_process_1() {
     let trial = Trial::new();
     let outer = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
     let probe = Command::new(outer[0])
         .args(&outer[1..])
         .arg("true")
         .output();
-    if !has_program("unshare") || !probe.is_ok_and(|output| output.status.success()) {
-        let why = "namespaces of processes cannot be made here";
-        return skipped(why);
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return report_skip("namespaces of processes cannot be made here");
     }
     let arguments = [&SHORT[..], &["--max-runs", "2", "--", "true"]].concat();
     let ended = finish(trial.pinwise_within(&outer, &arguments).spawn().unwrap());
-    ended.succeeded();
-    trial.leaves_no_process();
+    ended.check_success();
+    trial.check_no_process_left();
 }
 
-/// A signal to an experiment that has run a while, in the middle of a run.
+/// Sends a signal to an experiment in the middle of its tenth run.
 fn interrupt_run(trial: &Trial, name: &str) -> Ended {
-    let mut child = trial
-        .pinwise(&[&SHORT[..], &["--shell=sh", "--", RUNS_THEN_HANGS]].concat())
-        .spawn()
-        .unwrap();
-    trial.wait_for_lines("hanging", 1, &mut child);
-    trial.is_seen();
-    signal(&child, name);
-    let ended = finish(child);
-    trial.leaves_no_process();
+    let arguments = [&SHORT[..], &["--shell=sh", "--", RUNS_THEN_HANGS]].concat();
+    let ended = interrupt_when(trial, "hanging", &arguments, name);
+    trial.check_no_process_left();
     ended
+}
+
+/// Sends a signal to pinwise once the command has written a line to this file.
+fn interrupt_when(trial: &Trial, file: &str, arguments: &[&str], signal: &str) -> Ended {
+    let mut child = trial.pinwise(arguments).spawn().unwrap();
+    trial.wait_for_lines(file, 1, &mut child);
+    trial.check_mark_visible();
+    send_signal(child.id(), signal);
+    finish(child)
 }
 
 /// Nine runs, then one that hangs with a process in a session of its own.
@@ -144,20 +138,20 @@ fn a_signal_ends_an_experiment_and_keeps_its_runs() {
         assert!(ended.out.contains("Undecided"), "{name}: {}", ended.out);
         assert_eq!(ended.err.matches("error").count(), 0, "{}", ended.err);
 
-        let record = trial.stored();
+        let record = trial.read_record();
         assert_eq!(record["stopped"], "interrupted", "{name}");
         assert_eq!(record["blocks"], 4, "{name}");
-        // The ninth run has no partner: kept, but beside the others.
-        assert_eq!(runs_of(&record).len(), 9, "{name}");
+        // The ninth run has no partner: it is kept, but does not count.
+        assert_eq!(list_runs(&record).len(), 9, "{name}");
         let history = trial.run(&["record", "history"]);
         assert!(!history.out.contains("cut off"), "{}", history.out);
         assert_eq!(trial.files(), ["hanging", "started"], "{name}");
     }
 }
 
-/// As `perf record` does.
+/// As `perf record` keeps its samples.
 #[test]
-fn a_signal_ends_a_trace_or_profile_of_a_command_with_what_it_has() {
+fn an_interrupted_trace_or_profile_keeps_its_events() {
     let line = "setsid sleep 1000 & i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; \
         echo >> busy; while :; do :; done";
     for watch in [
@@ -168,17 +162,14 @@ fn a_signal_ends_a_trace_or_profile_of_a_command_with_what_it_has() {
         for name in ["INT", "TERM"] {
             let trial = Trial::new();
             let arguments = [watch, &["--", "sh", "-c", line]].concat();
-            let mut child = trial.pinwise(&arguments).spawn().unwrap();
-            trial.wait_for_lines("busy", 1, &mut child);
-            signal(&child, name);
-            let ended = finish(child);
+            let ended = interrupt_when(&trial, "busy", &arguments, name);
             let seen = format!("{watch:?} {name}: {}{}", ended.out, ended.err);
             assert_eq!(ended.status.code(), Some(130), "{seen}");
-            let record = trial.stored();
+            let record = trial.read_record();
             let notes = record["notes"].to_string();
             assert!(notes.contains("because it was interrupted"), "{seen}");
             assert_eq!(record["exit"], 130, "{seen}");
-            trial.leaves_no_process();
+            trial.check_no_process_left();
         }
     }
 }
@@ -186,17 +177,12 @@ fn a_signal_ends_a_trace_or_profile_of_a_command_with_what_it_has() {
 #[test]
 fn a_signal_before_the_first_run_is_over_leaves_nothing() {
     let trial = Trial::new();
-    // No --place: the first run counts threads, outside the experiment.
+    // Without --place, a first run before the experiment counts threads.
     let line = "setsid sleep 1000 & echo >> hanging; sleep 1000";
-    let mut child = trial
-        .pinwise(&["compare", "--shell=sh", "--", line])
-        .spawn()
-        .unwrap();
-    trial.wait_for_lines("hanging", 1, &mut child);
-    signal(&child, "INT");
-    let ended = finish(child);
+    let arguments = ["compare", "--shell=sh", "--", line];
+    let ended = interrupt_when(&trial, "hanging", &arguments, "INT");
     assert_eq!(ended.status.code(), Some(130), "{}", ended.err);
-    trial.leaves_no_process();
+    trial.check_no_process_left();
 }
 
 #[test]
@@ -204,29 +190,15 @@ fn a_signal_while_preparing_leaves_nothing() {
     for option in ["--prepare", "--conclude"] {
         let trial = Trial::new();
         let line = "setsid sleep 1000 & echo >> hanging; sleep 1000";
-        let mut child = trial
-            .pinwise(&[
-                "compare",
-                "--placebo",
-                "--place",
-                "os-default",
-                option,
-                line,
-            ])
-            .args(["--shell=sh", "--", "true"])
-            .spawn()
-            .unwrap();
-        trial.wait_for_lines("hanging", 1, &mut child);
-        signal(&child, "INT");
-        let ended = finish(child);
+        let arguments = [&SHORT[..], &[option, line, "--shell=sh", "--", "true"]].concat();
+        let ended = interrupt_when(&trial, "hanging", &arguments, "INT");
         assert_eq!(ended.status.code(), Some(130), "{option}: {}", ended.err);
-        trial.leaves_no_process();
+        trial.check_no_process_left();
     }
 }
 
-/// What a preparation starts on purpose lives as long as the experiment.
 #[test]
-fn a_server_started_by_prepare_is_spared_and_then_ended() {
+fn a_server_started_by_prepare_lives_until_the_experiment_ends() {
     let trial = Trial::new();
     let ended = trial.compare(&[
         "--shell=sh",
@@ -235,7 +207,7 @@ fn a_server_started_by_prepare_is_spared_and_then_ended() {
         "--",
         "kill -0 $(cat server)",
     ]);
-    ended.succeeded();
-    assert_eq!(trial.lines("server"), 1);
-    trial.leaves_no_process();
+    ended.check_success();
+    assert_eq!(trial.count_lines("server"), 1);
+    trial.check_no_process_left();
 }

@@ -1,14 +1,14 @@
 //! Commands that cannot be measured: one clear line, exit status 2, and
 //! nothing left behind.
 
-use super::trial::{Trial, finish, two_cpus};
-use crate::support::words;
+use super::trial::{Trial, find_two_cpus, finish};
+use crate::support::split_words;
 
 #[test]
-fn programs_that_cannot_be_started() {
+fn programs_that_cannot_be_started_are_refused() {
     let trial = Trial::new();
-    trial.shell("echo text > plain; echo text > marked; chmod +x marked; mkdir folder");
-    trial.shell("printf '#!/no/such/interpreter\\n' > orphan; chmod +x orphan");
+    trial.run_shell("echo text > plain; echo text > marked; chmod +x marked; mkdir folder");
+    trial.run_shell("printf '#!/no/such/interpreter\\n' > orphan; chmod +x orphan");
     let cases: [(&str, &[&str]); 7] = [
         (
             "no-such-program",
@@ -22,33 +22,33 @@ fn programs_that_cannot_be_started() {
         ("./orphan", &["./orphan", "#!"]),
     ];
     for (program, words) in cases {
-        trial.compare(&["--", program]).is_refused(words);
+        trial.compare(&["--", program]).check_refused(words);
         let status = if words[0].contains("no such") {
             127
         } else {
             126
         };
-        trial.run(&["run", program]).ends_with(status, words);
+        trial.run(&["run", program]).check_exit(status, words);
         trial
             .run(&["compare", "--self", "--", program])
-            .is_refused(words);
-        trial.run(&["compare", "--", program]).is_refused(words);
+            .check_refused(words);
+        trial.run(&["compare", "--", program]).check_refused(words);
     }
     let line = "ls -l";
     let ended = trial.compare(&["--", line]);
-    ended.is_refused(&["ls -l: no such program", "space"]);
+    ended.check_refused(&["ls -l: no such program", "space"]);
     // A folder of PATH that may not be searched is skipped; a file that is not executable is
     // reported only if no other is found.
-    trial.shell("mkdir -p folder/plain other; echo > other/tool; chmod 644 other/tool");
+    trial.run_shell("mkdir -p folder/plain other; echo > other/tool; chmod 644 other/tool");
     let search = |program: &str| {
         let mut command = trial.pinwise(&["run", "--", program]);
         let path = "/proc/1/root/no:file/below:folder:other:/usr/bin:/bin";
         finish(command.env("PATH", path).spawn().unwrap())
     };
-    search("true").succeeded();
-    search("tool").ends_with(126, &["tool: cannot be executed", "chmod +x"]);
-    search("no-such-program").ends_with(127, &["no such program"]);
-    trial.leaves_no_process();
+    search("true").check_success();
+    search("tool").check_exit(126, &["tool: cannot be executed", "chmod +x"]);
+    search("no-such-program").check_exit(127, &["no such program"]);
+    trial.check_no_process_left();
     assert_eq!(
         trial.files(),
         ["folder", "marked", "orphan", "other", "plain"]
@@ -56,38 +56,38 @@ fn programs_that_cannot_be_started() {
 }
 
 #[test]
-fn a_command_that_always_fails() {
+fn a_command_that_always_fails_is_reported_and_not_stored() {
     let trial = Trial::new();
     let line = "echo said on stdout; echo first >&2; echo second >&2; exit 3";
     let ended = trial.compare(&["--shell=sh", "--", line]);
-    ended.fails_with(&["exit status 3", "--ignore-failure", "\nfirst\nsecond\n"]);
+    ended.check_failure(&["exit status 3", "--ignore-failure", "\nfirst\nsecond\n"]);
     let counted = trial.run(&["compare", "--quiet", "--shell=sh", "--", line]);
-    counted.fails_with(&["exit status 3", "\nfirst\nsecond\n"]);
+    counted.check_failure(&["exit status 3", "\nfirst\nsecond\n"]);
     let silent = trial.compare(&["--", "false"]);
-    silent.is_refused(&["'false' failed with exit status 1"]);
+    silent.check_refused(&["'false' failed with exit status 1"]);
     trial
         .compare(&["--ignore-failure", "--", "false"])
-        .succeeded();
+        .check_success();
     // If nothing was measured, no record is kept.
     let history = trial.run(&["record", "history"]).out;
     assert!(!history.contains("No arm could be measured"), "{history}");
     assert_eq!(history.matches("false").count(), 1, "{history}");
-    trial.leaves_no_process();
+    trial.check_no_process_left();
     assert_eq!(trial.files(), [""; 0]);
 }
 
 #[test]
-fn a_command_that_sometimes_fails() {
+fn the_block_of_a_failure_is_the_last() {
     let trial = Trial::new();
     let line = "echo >> count; [ $(wc -l < count) -ne 5 ] || { echo the fifth >&2; exit 9; }";
     let ended = trial.compare(&["--max-runs", "9", "--shell=sh", "--", line]);
-    ended.fails_with(&["exit status 9", "\nthe fifth\n"]);
+    ended.check_failure(&["exit status 9", "\nthe fifth\n"]);
     assert_eq!(
-        trial.lines("count"),
+        trial.count_lines("count"),
         6,
         "the block is finished, no other is begun"
     );
-    let record = trial.stored();
+    let record = trial.read_record();
     assert_eq!(record["stopped"], "failed");
     let invalid = record["arms"].as_array().unwrap().iter();
     assert_eq!(invalid.filter(|arm| !arm["invalid"].is_null()).count(), 1);
@@ -97,7 +97,7 @@ fn a_command_that_sometimes_fails() {
 #[test]
 fn an_arm_that_fails_does_not_stop_the_others() {
     let trial = Trial::new();
-    let good = words("compare --quiet --max-runs 2 --command true --command true");
+    let good = split_words("compare --quiet --max-runs 2 --command true --command true");
     let bad = ["--command", "sh -c 'echo the reason >&2; exit 4'"];
     let ended = trial.run(&[&good[..], &bad].concat());
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
@@ -109,27 +109,27 @@ fn an_arm_that_fails_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_command_that_kills_itself() {
+fn a_command_that_kills_or_stops_itself_is_refused() {
     let trial = Trial::new();
     for (name, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11), ("INT", 2)] {
         let line = format!("kill -{name} $$");
         let message = format!("killed by signal {number}");
         for accept in [&[][..], &["--ignore-failure"]] {
             let arguments = [accept, &["--shell=sh", "--", &line]].concat();
-            trial.compare(&arguments).is_refused(&[&message]);
+            trial.compare(&arguments).check_refused(&[&message]);
         }
     }
-    // A stopped command is neither ended nor forgotten.
+    // A stopped command is killed at its time-out.
     let stopped = trial.compare(&["--timeout", "200ms", "--shell=sh", "--", "kill -STOP $$"]);
-    stopped.is_refused(&["took longer than its time-out of 0.2 s"]);
-    trial.leaves_no_process();
+    stopped.check_refused(&["took longer than its time-out of 0.2 s"]);
+    trial.check_no_process_left();
 }
 
 #[test]
 fn a_command_that_hangs_is_ended_with_its_whole_tree() {
     let trial = Trial::new();
     let unmarked = trial.path("file");
-    trial.shell("echo > file");
+    trial.run_shell("echo > file");
     let unmarked = format!("env -i setsid tail -f {} & wait", unmarked.display());
     let trees = [
         &unmarked,
@@ -145,46 +145,49 @@ fn a_command_that_hangs_is_ended_with_its_whole_tree() {
     ];
     for tree in trees {
         let ended = trial.compare(&["--timeout", "150ms", "--shell=sh", "--", tree]);
-        ended.fails_with(&["took longer than its time-out of 0.15 s", "was killed"]);
-        trial.leaves_no_process();
+        ended.check_failure(&["took longer than its time-out of 0.15 s", "was killed"]);
+        trial.check_no_process_left();
     }
 }
 
 #[test]
-fn a_command_that_leaves_processes_behind() {
+fn a_command_that_leaves_processes_behind_is_refused() {
     let trial = Trial::new();
     let ended = trial.compare(&["--shell=sh", "--", "setsid sleep 1000 & exit 0"]);
-    ended.is_refused(&["left processes running", "sleep", "in the foreground"]);
-    trial.leaves_no_process();
+    ended.check_refused(&["left processes running", "sleep", "in the foreground"]);
+    trial.check_no_process_left();
     // One that only takes a little longer belongs to the run.
     trial
         .compare(&["--shell=sh", "--", "sleep 0.05 & exit 0"])
-        .succeeded();
-    trial.leaves_no_process();
+        .check_success();
+    trial.check_no_process_left();
 }
 
-/// Memory stays what the bounds of `output.rs` say, whatever is printed.
+/// The bounds are in `output.rs` of the machine.
 #[test]
-fn a_command_that_prints_gigabytes() {
+fn memory_stays_bounded_while_a_command_prints_much() {
     let trial = Trial::new();
     let note = "grep VmHWM /proc/$PPID/status >> peak";
-    let both = format!("head -c 200M /dev/zero; head -c 200M /dev/zero >&2; {note}");
-    trial.compare(&["--shell=sh", "--", &both]).succeeded();
+    let print = format!("head -c 200M /dev/zero; head -c 200M /dev/zero >&2; {note}");
+    trial.compare(&["--shell=sh", "--", &print]).check_success();
     assert_peaks_below(&trial, 64);
 
     let metric = "regex:took ([0-9]+) lower";
-    let kept = format!("{both}; echo took 7");
-    let ended = trial.compare(&["--metric", metric, "--shell=sh", "--", &kept]);
-    ended.succeeded();
-    assert_eq!(trial.stored()["arms"][0]["runs"][0]["metric"]["value"], 7.0);
+    let with_metric = format!("{print}; echo took 7");
+    let ended = trial.compare(&["--metric", metric, "--shell=sh", "--", &with_metric]);
+    ended.check_success();
+    assert_eq!(
+        trial.read_record()["arms"][0]["runs"][0]["metric"]["value"],
+        7.0
+    );
     assert_peaks_below(&trial, 160);
 
-    let ended = trial.compare(&["--metric", metric, "--shell=sh", "--", &both]);
-    ended.is_refused(&["matches nothing in the program's output", metric]);
-    trial.leaves_no_process();
+    let ended = trial.compare(&["--metric", metric, "--shell=sh", "--", &print]);
+    ended.check_refused(&["matches nothing in the program's output", metric]);
+    trial.check_no_process_left();
 }
 
-/// What the commands saw of pinwise, their parent, at their ends.
+/// Checks the peak memory of pinwise, which the commands noted at their ends.
 #[track_caller]
 fn assert_peaks_below(trial: &Trial, mebibytes: u64) {
     let text = std::fs::read_to_string(trial.path("peak")).unwrap();
@@ -196,20 +199,19 @@ fn assert_peaks_below(trial: &Trial, mebibytes: u64) {
     }
 }
 
-/// A command that changes its own mask runs on any CPU it likes: the record says what was granted,
-/// which is what was requested.
+/// A command may change its own mask and run on any CPU; the record has what was requested.
 #[test]
-fn a_command_that_moves_itself() {
-    let Some([first, second]) = two_cpus() else {
+fn granted_cpus_are_recorded_of_a_command_that_moves_itself() {
+    let Some([first, second]) = find_two_cpus() else {
         return;
     };
     let trial = Trial::new();
     let place = format!("cpu:{first}");
     let line = format!("taskset -c -p {second} $$");
-    let quiet = words("compare --quiet --placebo --max-runs 1 --shell=sh");
+    let quiet = split_words("compare --quiet --placebo --max-runs 1 --shell=sh");
     let ended = trial.run(&[&quiet[..], &["--place", &place, "--", &line]].concat());
-    ended.succeeded();
-    for run in super::trial::runs_of(&trial.stored()) {
+    ended.check_success();
+    for run in super::trial::list_runs(&trial.read_record()) {
         assert_eq!(run["granted_cpus"], first.to_string());
     }
 }

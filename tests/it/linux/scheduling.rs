@@ -1,38 +1,25 @@
 //! Scheduling policies and niceness as arms.
 
-use super::trial::{Trial, two_cpus};
-use crate::support::skipped;
+use super::trial::{Trial, find_two_cpus};
+use crate::support::{report_skip, split_words};
 
 #[test]
 fn a_command_has_the_policy_and_niceness_of_its_arm() {
     let trial = Trial::new();
     if trial
-        .shell("chrt --batch 0 true >/dev/null 2>&1 && echo yes || true")
+        .run_shell("chrt --batch 0 true >/dev/null 2>&1 && echo yes || true")
         .trim()
         != "yes"
     {
-        return skipped("no chrt");
+        return report_skip("no chrt");
     }
-    // Fields 19 and 41 of proc_pid_stat(5), after the name and its bracket.
+    // Niceness and policy: fields 19 and 41 of proc_pid_stat(5), two of which sed removes.
     let look = "sed 's/.*) //' /proc/self/stat | awk '{print $17, $39}' >> seen";
-    let arguments = [
-        "compare",
-        "--shell=sh",
-        "--max-runs",
-        "6",
-        "--policy",
-        "batch",
-    ];
-    let arguments = [
-        &arguments[..],
-        &["--policy", "idle", "--nice", "7", "--", look],
-    ]
-    .concat();
-    let output = trial.pinwise(&arguments).output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{err}");
+    let options = "compare --shell=sh --max-runs 6 --policy batch --policy idle --nice 7 --";
+    let arguments = [&split_words(options)[..], &[look]].concat();
+    trial.run(&arguments).check_success();
     let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
-    let own = trial.shell("sed 's/.*) //' /proc/self/stat | awk '{print $17}'");
+    let own = trial.run_shell("sed 's/.*) //' /proc/self/stat | awk '{print $17}'");
     let own = own.trim();
     let count = |line: String| seen.lines().filter(|other| **other == line).count();
     let runs = count(format!("{own} 0"));
@@ -40,7 +27,7 @@ fn a_command_has_the_policy_and_niceness_of_its_arm() {
     for line in [format!("{own} 3"), format!("{own} 5"), "7 0".to_owned()] {
         assert_eq!(count(line.clone()), runs, "{line}: {seen}");
     }
-    let record = trial.stored();
+    let record = trial.read_record();
     let names: Vec<&str> = record["arms"]
         .as_array()
         .unwrap()
@@ -59,70 +46,58 @@ fn a_command_has_the_policy_and_niceness_of_its_arm() {
 }
 
 #[test]
-fn time_slices_are_as_long_as_asked_for() {
+fn a_command_has_the_time_slice_of_its_policy() {
     let own = std::fs::read_to_string("/proc/self/sched").unwrap_or_default();
     if !own.contains("se.slice") {
-        return skipped("this kernel shows no slices");
+        return report_skip("this kernel shows no slices");
     }
     let trial = Trial::new();
     let look = "grep se.slice /proc/self/sched >> seen";
-    let arguments = [
-        "compare",
-        "--shell=sh",
-        "--max-runs",
-        "3",
-        "--policy",
-        "other:7ms",
-    ];
-    let output = trial
-        .pinwise(&[&arguments[..], &["--", look]].concat())
-        .output()
-        .unwrap();
-    let err = String::from_utf8_lossy(&output.stderr);
-    if err.contains("slices need Linux 6.12") {
-        return skipped("this kernel is older than 6.12");
+    let options = split_words("compare --shell=sh --max-runs 3 --policy other:7ms --");
+    let ended = trial.run(&[&options[..], &[look]].concat());
+    if ended.err.contains("slices need Linux 6.12") {
+        return report_skip("this kernel is older than 6.12");
     }
-    assert!(output.status.success(), "{err}");
+    ended.check_success();
     let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
     let count = seen
         .lines()
         .filter(|line| line.ends_with(" 7000000"))
         .count();
     assert_eq!(2 * count, seen.lines().count(), "{seen}");
-    assert_eq!(trial.stored()["arms"][1]["setting"]["policy"], "other:7ms");
+    assert_eq!(
+        trial.read_record()["arms"][1]["setting"]["policy"],
+        "other:7ms"
+    );
 }
 
 #[test]
-fn policies_that_cannot_be_are_refused() {
+fn impossible_policies_are_refused() {
     let trial = Trial::new();
-    let refused = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
-    refused(
+    let check = |arguments: &[&str], words: &str| trial.check_refusal(arguments, words);
+    check(
         &["--policy", "fast"],
         "write other, other:SLICE, batch, idle, fifo:N, rr:N",
     );
-    refused(
+    check(
         &["--policy", "fifo:0"],
         "a real-time priority lies between 1 and 99",
     );
-    refused(&["--policy", "other:1s"], "a time between 100us and 100ms");
-    refused(&["--nice", "40"], "40 is not in -20..=19");
-    // Deadlines are kept on all CPUs or not at all.
-    if let Some([first, _]) = two_cpus() {
+    check(&["--policy", "other:1s"], "a time between 100us and 100ms");
+    check(&["--nice", "40"], "40 is not in -20..=19");
+    // The kernel grants a deadline only to threads that may use all CPUs.
+    if let Some([first, _]) = find_two_cpus() {
         let place = format!("cpu:{first}");
         let policy = "deadline:1ms/20ms/20ms";
         let words = format!("the kernel refuses the scheduling policy {policy}");
-        refused(&["--place", &place, "--policy", policy], &words);
+        check(&["--place", &place, "--policy", policy], &words);
     }
-    // With SMT and a kernel that has it, it is granted: `limits_vm` tries that.
+    // The case in which the kernel grants it is tested in `limits_vm`.
     let smt = std::fs::read_to_string("/sys/devices/system/cpu/smt/active");
     if smt.is_ok_and(|text| text.trim() == "0") {
-        refused(&["--core-scheduling"], "the kernel refuses core scheduling");
+        check(&["--core-scheduling"], "the kernel refuses core scheduling");
     }
-    let simulated = [
-        "--machine",
-        "sim:package:1 core:4 pu:1",
-        "--policy",
-        "batch",
-    ];
-    refused(&simulated, "omit them with --machine sim:");
+    let machine = ["--machine", "sim:package:1 core:4 pu:1"];
+    let simulated = [&machine[..], &["--policy", "batch"]].concat();
+    check(&simulated, "omit them with --machine sim:");
 }

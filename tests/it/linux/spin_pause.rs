@@ -1,28 +1,19 @@
 //! PAUSE on the real host. Of its absolute cost only plausibility is asserted.
 
-use crate::support::{run, skipped, texts};
+use crate::support::{report_skip, run_for_json_unless_busy};
 
-/// The record of a line, unless another pinwise measures the machine all the
-/// while: probes are made one at a time.
-fn measured(arguments: &[&str]) -> Option<serde_json::Value> {
-    let output = run(&[&["--format", "json", "spin"], arguments].concat());
-    let (out, err) = texts(&output);
-    if err.contains("another pinwise") {
-        skipped(err.trim());
-        return None;
-    }
-    assert!(output.status.success(), "{arguments:?}: {err}");
-    Some(serde_json::from_str(&out).unwrap())
+fn run_spin(arguments: &[&str]) -> Option<serde_json::Value> {
+    run_for_json_unless_busy(&[&["--format", "json", "spin"], arguments].concat())
 }
 
 #[test]
 fn every_cpu_has_a_cost_and_cycles_that_belong_together() {
-    let Some(record) = measured(&["pause", "--for", "200ms"]) else {
+    let Some(record) = run_spin(&["pause", "--for", "200ms"]) else {
         return;
     };
     let cpus = record["cpus"].as_array().unwrap();
     if cpus.is_empty() {
-        skipped("no CPU had an undisturbed batch");
+        report_skip("no CPU had an undisturbed batch");
         return;
     }
     for cpu in cpus {
@@ -36,7 +27,7 @@ fn every_cpu_has_a_cost_and_cycles_that_belong_together() {
             continue;
         };
         assert!((0.2..1000.0).contains(&cycles), "{cpu}");
-        // Measured apart, on a machine whose clock may change in between.
+        // Both are measured one after the other, and the clock may change in between.
         let ghz = cpu["ghz"].as_f64().unwrap();
         let ratio = cycles / (pause_ns * ghz);
         assert!((0.4..2.5).contains(&ratio), "{cpu}");
@@ -52,8 +43,8 @@ fn every_cpu_has_a_cost_and_cycles_that_belong_together() {
 }
 
 #[test]
-fn another_chip_s_advice_needs_only_wake_ups_from_here() {
-    let Some(record) = measured(&["advise", "--pause-ns", "43"]) else {
+fn advice_for_another_chip_needs_only_wake_ups_from_here() {
+    let Some(record) = run_spin(&["advise", "--pause-ns", "43"]) else {
         return;
     };
     assert!(record["budget_ns"].as_f64().unwrap() > 0.0);

@@ -1,56 +1,54 @@
-//! Stores that cannot be used: reported before anything is run if possible, and otherwise nothing
-//! that was measured is lost.
+//! Stores that cannot be used are reported before a command runs, if possible; otherwise no
+//! measured run is lost.
 
 use std::path::Path;
 use std::process::Command;
 
 use rusqlite::Connection;
 
-use super::trial::{Ended, Trial, finish, runs_of};
-use crate::support::skipped;
+use super::trial::{Ended, Trial, finish, list_runs};
+use crate::support::report_skip;
 
-/// A comparison whose command leaves a file when it runs.
+/// Compares a command that creates the file `ran`.
 fn compare_into(trial: &Trial, store: &str) -> Ended {
     trial.compare(&["--store", store, "--", "touch", "ran"])
 }
 
-/// Refused by all that use a store, before any command is run.
+/// Checks that all commands that use a store refuse it, before any command is run.
 #[track_caller]
 fn check_refused(trial: &Trial, store: &str, words: &[&str]) {
-    compare_into(trial, store).is_refused(words);
-    trial
-        .run(&["compare", "--self", "--store", store, "--", "touch", "ran"])
-        .is_refused(words);
-    trial
-        .run(&["record", "history", "--store", store])
-        .is_refused(words);
-    trial
-        .run(&["record", "show", "last", "--store", store])
-        .is_refused(words);
+    compare_into(trial, store).check_refused(words);
+    for command in [
+        &["compare", "--self", "--store", store, "--", "touch", "ran"][..],
+        &["record", "history", "--store", store],
+        &["record", "show", "last", "--store", store],
+    ] {
+        trial.run(command).check_refused(words);
+    }
     assert!(!trial.path("ran").exists(), "{store}: the command was run");
 }
 
 #[test]
-fn no_store_is_a_store() {
+fn store_none_keeps_nothing_and_has_no_history() {
     let trial = Trial::new();
-    compare_into(&trial, "none").succeeded();
+    compare_into(&trial, "none").check_success();
     assert_eq!(trial.files(), ["ran"]);
     trial
         .run(&["record", "history", "--store", "none"])
-        .is_refused(&["--store none"]);
+        .check_refused(&["--store none"]);
 }
 
 #[test]
-fn damaged_and_newer_stores() {
+fn damaged_and_newer_stores_are_refused_and_not_changed() {
     let trial = Trial::new();
-    std::fs::write(trial.path("text"), "no database at all. ".repeat(100)).unwrap();
+    std::fs::write(trial.path("text"), "this is not a database. ".repeat(100)).unwrap();
     check_refused(
         &trial,
         "sqlite:text",
         &["the store text is damaged", "move it away"],
     );
 
-    trial.compare(&["--", "true"]).succeeded();
+    trial.compare(&["--", "true"]).check_success();
     let whole = Connection::open(trial.path("store.db")).unwrap();
     whole.pragma_update(None, "journal_mode", "DELETE").unwrap();
     drop(whole);
@@ -62,18 +60,18 @@ fn damaged_and_newer_stores() {
         &["the store cut.db is damaged", "move it away"],
     );
     bytes[4096..].fill(0x5a);
-    std::fs::write(trial.path("trampled.db"), &bytes).unwrap();
-    // The first page is well: only its use shows the damage.
-    let ended = compare_into(&trial, "trampled.db");
+    std::fs::write(trial.path("overwritten.db"), &bytes).unwrap();
+    // The first page is intact: the damage shows only when the record is stored.
+    let ended = compare_into(&trial, "overwritten.db");
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("Undecided"), "{}", ended.out);
     let last = ended.err.lines().last().unwrap();
     assert!(
-        last.starts_with("error: the store trampled.db is damaged"),
+        last.starts_with("error: the store overwritten.db is damaged"),
         "{last}"
     );
-    let history = trial.run(&["record", "history", "--store", "trampled.db"]);
-    history.is_refused(&["the store trampled.db is damaged", "move it away"]);
+    let history = trial.run(&["record", "history", "--store", "overwritten.db"]);
+    history.check_refused(&["the store overwritten.db is damaged", "move it away"]);
     std::fs::remove_file(trial.path("ran")).unwrap();
 
     let newer = Connection::open(trial.path("newer.db")).unwrap();
@@ -95,26 +93,24 @@ fn damaged_and_newer_stores() {
 #[test]
 fn a_locked_store_is_reported() {
     let trial = Trial::new();
-    trial.compare(&["--", "true"]).succeeded();
+    trial.compare(&["--", "true"]).check_success();
     let other = Connection::open(trial.path("store.db")).unwrap();
     other
         .pragma_update(None, "locking_mode", "EXCLUSIVE")
         .unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let ended = trial.compare(&["--", "touch", "ran"]);
-    ended.is_refused(&["store.db is locked by another process", "--store"]);
+    ended.check_refused(&["store.db is locked by another process", "--store"]);
     assert!(!trial.path("ran").exists());
 }
 
-/// Reading goes on; an experiment is carried out, printed and exported, and
-/// says that it could not be stored.
 #[test]
-fn a_store_that_another_process_writes_to() {
+fn while_another_process_writes_to_the_store_records_are_exported_but_not_stored() {
     let trial = Trial::new();
-    trial.compare(&["--", "true"]).succeeded();
+    trial.compare(&["--", "true"]).check_success();
     let other = Connection::open(trial.path("store.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    trial.run(&["record", "history"]).succeeded();
+    trial.run(&["record", "history"]).check_success();
     let ended = trial.compare(&["--export-json", "kept.json", "--", "true"]);
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("Undecided"), "{}", ended.out);
@@ -126,14 +122,13 @@ fn a_store_that_another_process_writes_to() {
     );
     let kept = std::fs::read_to_string(trial.path("kept.json")).unwrap();
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
-    assert_eq!(runs_of(&kept).len(), 2);
+    assert_eq!(list_runs(&kept).len(), 2);
 }
 
-/// The lock is gone when the experiment ends: then it is stored after all.
 #[test]
-fn a_store_that_was_locked_at_first() {
+fn a_record_is_stored_if_the_lock_is_gone_at_the_end() {
     let trial = Trial::new();
-    trial.compare(&["--", "true"]).succeeded();
+    trial.compare(&["--", "true"]).check_success();
     let other = Connection::open(trial.path("store.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let line = "echo >> started; until [ -e go ]; do sleep 0.01; done";
@@ -146,15 +141,15 @@ fn a_store_that_was_locked_at_first() {
     other.execute_batch("ROLLBACK").unwrap();
     std::fs::write(trial.path("go"), "").unwrap();
     let ended = finish(child);
-    ended.succeeded();
+    ended.check_success();
     assert!(ended.err.contains("is locked"), "{}", ended.err);
     assert!(!ended.err.contains("error"), "{}", ended.err);
-    let record = trial.stored();
+    let record = trial.read_record();
     assert_eq!(record["stopped"], "runs");
-    assert_eq!(runs_of(&record).len(), 2);
+    assert_eq!(list_runs(&record).len(), 2);
 }
 
-/// A small file system that is gone with its owner.
+/// A small file system that is unmounted when it is dropped.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
@@ -187,18 +182,18 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn a_disk_that_fills_up() {
+fn runs_written_before_the_disk_was_full_are_kept() {
     let trial = Trial::new();
     let at = trial.path("disk");
     let disk = match SmallDisk::mount(&at, "160k") {
         Ok(disk) => disk,
         Err(reason) => {
-            skipped(&format!("no small disk: {reason}"));
+            report_skip(&format!("no small disk: {reason}"));
             return;
         }
     };
     let store = ["--store", "disk/store.db"];
-    // No precision is ever enough for it to stop early.
+    // It never reaches this precision, and so does not stop early.
     let long = ["--max-runs", "250", "--precision", "0.0001%", "--", "true"];
     let ended = trial.compare(&[&store[..], &long].concat());
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
@@ -215,32 +210,25 @@ fn a_disk_that_fills_up() {
     assert!(last.starts_with("error: "), "{}", ended.err);
     assert!(last.contains("results below are complete"), "{last}");
 
-    let runs_kept = || {
-        let listed = trial.run(&[&["record", "history"][..], &store].concat());
-        listed.succeeded();
-        assert!(listed.out.contains("cut off"), "{}", listed.out);
-        let export =
-            trial.run(&[&["record", "show", "last", "--format", "json"][..], &store].concat());
-        export.succeeded();
-        runs_of(&serde_json::from_str(&export.out).unwrap()).len()
+    let count_runs = || {
+        let history = trial.run(&[&["record", "history"][..], &store].concat());
+        history.check_success();
+        assert!(history.out.contains("cut off"), "{}", history.out);
+        let show = ["record", "show", "last", "--format", "json"];
+        let record = trial.run(&[&show[..], &store].concat()).parse_json();
+        list_runs(&record).len()
     };
-    // What was written before can be read on the full disk, and when there is
-    // room again it is still there.
-    let before = runs_kept();
+    // They can be read on the full disk, and when there is room again.
+    let before = count_runs();
     assert!(before > 20 && before < 500, "{before} runs");
     disk.resize("8m");
-    assert_eq!(runs_kept(), before);
-    // The next to write takes them in.
+    assert_eq!(count_runs(), before);
+    // The next command that writes moves them from the journal into the store.
     let tag = [&["record", "tag", "last", "--add", "kept"][..], &store].concat();
-    trial.run(&tag).succeeded();
-    assert_eq!(runs_kept(), before);
-    assert_eq!(journals(&at), 0);
-}
-
-fn journals(folder: &Path) -> usize {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name());
-    names
-        .filter(|name| name.to_string_lossy().ends_with(".runs"))
-        .count()
+    trial.run(&tag).check_success();
+    assert_eq!(count_runs(), before);
+    let mut names = std::fs::read_dir(&at)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    assert!(!names.any(|name| name.to_string_lossy().ends_with(".runs")));
 }

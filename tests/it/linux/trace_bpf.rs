@@ -1,34 +1,26 @@
-//! Tier `bpf` through the command: what it reports, and that nothing of it stays
-//! in the kernel.
+//! Tier `bpf` leaves no program in the kernel.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use aya::programs::{loaded_links, loaded_programs};
 
-use super::trial::{Trial, signal};
-use crate::support::skipped;
+use super::trial::Trial;
+use crate::support::{report_skip, send_signal, wait_until};
 
-/// Is the tier available? If not, the reason is printed.
-fn is_there(trial: &Trial) -> bool {
-    let output = trial
-        .pinwise(&["trace", "--tier", "bpf", "--", "true"])
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() {
-        return true;
+/// Whether the tier is available; if not, the reason is printed.
+fn is_available(trial: &Trial) -> bool {
+    let ended = trial.run(&["trace", "--tier", "bpf", "--", "true"]);
+    let is_available = ended.status.success();
+    if !is_available {
+        ended.check_failure(&["tier 'bpf' is not available here"]);
+        report_skip(ended.err.trim());
     }
-    assert!(
-        words.contains("tier 'bpf' is not available here"),
-        "{words}"
-    );
-    skipped(words.trim());
-    false
+    is_available
 }
 
-/// Ids of what a process holds, as its descriptors show.
-fn held_ids(pid: u32, key: &str) -> BTreeSet<u32> {
+/// Ids of the BPF objects that a process holds, from this line of its descriptors.
+fn read_held_ids(pid: u32, key: &str) -> BTreeSet<u32> {
     let Ok(descriptors) = Path::new(&format!("/proc/{pid}/fdinfo")).read_dir() else {
         return BTreeSet::new();
     };
@@ -41,7 +33,8 @@ fn held_ids(pid: u32, key: &str) -> BTreeSet<u32> {
         .collect()
 }
 
-fn loaded_ids() -> (BTreeSet<u32>, BTreeSet<u32>) {
+/// Ids of all programs in the kernel, and of all links.
+fn list_loaded_ids() -> (BTreeSet<u32>, BTreeSet<u32>) {
     let programs = loaded_programs().filter_map(Result::ok);
     let links = loaded_links().filter_map(Result::ok);
     (
@@ -51,9 +44,9 @@ fn loaded_ids() -> (BTreeSet<u32>, BTreeSet<u32>) {
 }
 
 #[test]
-fn nothing_stays_loaded_when_it_is_killed() {
+fn a_killed_trace_leaves_no_program_loaded() {
     let trial = Trial::new();
-    if !is_there(&trial) {
+    if !is_available(&trial) {
         return;
     }
     let mut child = trial
@@ -62,23 +55,20 @@ fn nothing_stays_loaded_when_it_is_killed() {
         .spawn()
         .unwrap();
     trial.wait_for_lines("started", 1, &mut child);
-    let programs = held_ids(child.id(), "prog_id:");
-    let links = held_ids(child.id(), "link_id:");
+    let programs = read_held_ids(child.id(), "prog_id:");
+    let links = read_held_ids(child.id(), "link_id:");
     assert!(
         programs.len() >= 5 && links.len() >= 5,
         "{programs:?} {links:?}"
     );
-    let before = loaded_ids();
+    let before = list_loaded_ids();
     assert!(before.0.is_superset(&programs) && before.1.is_superset(&links));
-    signal(&child, "KILL");
+    send_signal(child.id(), "KILL");
     child.wait().unwrap();
-    // The kernel lets go of them a moment after the process is gone.
-    loop {
-        let now = loaded_ids();
-        if now.0.is_disjoint(&programs) && now.1.is_disjoint(&links) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    trial.leaves_no_process();
+    // The kernel unloads them a moment after the process is gone.
+    wait_until("unloading", || {
+        let now = list_loaded_ids();
+        now.0.is_disjoint(&programs) && now.1.is_disjoint(&links)
+    });
+    trial.check_no_process_left();
 }

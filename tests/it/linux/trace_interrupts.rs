@@ -1,5 +1,5 @@
-//! Interrupts and softirqs of a traced program on the real host, beside the kernel's
-//! own counters.
+//! Interrupts and softirqs of a traced program on the real host, compared with the kernel's own
+//! counters.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use pinwise_topology::interrupts;
 use serde_json::{Value, json};
 
 use super::trial::Trial;
-use crate::support::{has_program, skipped};
+use crate::support::report_skip;
 
-/// The file for the kernel's own counts, which the traced program writes.
+/// Environment variable with the file to which the traced program writes the kernel's counts.
 const ANSWER: &str = "PINWISE_TEST_COUNTED";
-/// Packets over loopback: each is a softirq `NET_RX` of its own, unless many pile up.
+/// Packets over loopback: each is a softirq `NET_RX` of its own, unless several are taken at once.
 const PACKETS: usize = 20_000;
 /// Some 25 ticks of each busy CPU at 100 Hz, 250 at 1,000.
 const BUSY: Duration = Duration::from_millis(250);
 
-/// How often something came since boot, all CPUs together.
+/// The sum over all CPUs of a line of counters, since boot.
 fn read_count(file: &str, label: &str) -> u64 {
     let text = std::fs::read_to_string(file).unwrap();
     let lines = interrupts::lines(&text);
@@ -25,26 +25,26 @@ fn read_count(file: &str, label: &str) -> u64 {
     line.map_or(0, |line| line.counts.values().sum())
 }
 
-/// Packets that were received, and ticks.
-fn both() -> [u64; 2] {
+/// `NET_RX` softirqs and timer ticks since boot.
+fn read_counts() -> [u64; 2] {
     [
         read_count("/proc/softirqs", "NET_RX"),
         read_count("/proc/interrupts", "LOC"),
     ]
 }
 
-fn since(before: [u64; 2]) -> [u64; 2] {
-    let now = both();
+fn counts_since(before: [u64; 2]) -> [u64; 2] {
+    let now = read_counts();
     [now[0] - before[0], now[1] - before[1]]
 }
 
 #[test]
 #[ignore = "traced by another test, in a process of its own"]
-fn packets_and_ticks() {
+fn packets_and_ticks_are_caused() {
     let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
     sender.connect(receiver.local_addr().unwrap()).unwrap();
-    let before = both();
+    let before = read_counts();
     let mut buffer = [0; 64];
     for _ in 0..PACKETS {
         sender.send(&[7; 64]).unwrap();
@@ -54,62 +54,63 @@ fn packets_and_ticks() {
     while Instant::now() < end {
         std::hint::spin_loop();
     }
-    let answer = json!(since(before)).to_string();
+    let answer = json!(counts_since(before)).to_string();
     std::fs::write(std::env::var_os(ANSWER).unwrap(), answer).unwrap();
 }
 
-/// A trace, what the kernel counted within it, and what it counted around it.
+/// A trace, the kernel's counts of a span within it, and those of a span that contains it.
 struct TraceWithCounts {
     record: Value,
     within: [u64; 2],
     around: [u64; 2],
 }
 
-/// What is compared with the kernel's own counters.
+/// The causes, by kind and name, that are compared with the two counters.
 const COMPARED: [(&str, &str); 2] = [("softirq", "NET_RX"), ("cpu-interrupt", "local_timer")];
 
 impl TraceWithCounts {
-    fn cause(&self, (kind, name): (&str, &str)) -> Option<&Value> {
+    fn find_cause(&self, (kind, name): (&str, &str)) -> Option<&Value> {
         let causes = self.record["interrupts"]["causes"].as_array().unwrap();
         let mut causes = causes.iter();
         causes.find(|cause| cause["kind"] == kind && cause["name"] == name)
     }
 
-    fn cpus(&self) -> u64 {
+    fn cpu_count(&self) -> u64 {
         self.record["host"]["counts"]["cpus"].as_u64().unwrap()
     }
 
-    /// Has it as many as the kernel counted, or says that it has not? The counter may be
-    /// a moment before the tracepoint on each CPU.
+    /// Whether the trace reports no gaps and no lower bounds.
     fn is_whole(&self) -> bool {
         self.record["interrupts"]["gaps"] == 0
             && COMPARED.into_iter().all(|cause| {
-                let found = self.cause(cause);
+                let found = self.find_cause(cause);
                 found.is_none_or(|found| found["is_lower_bound"] == false)
             })
     }
 
+    /// Whether a cause has as many as the kernel counted.
     fn has_all(&self, cause: &Value, within: u64) -> bool {
         let count = cause["count"].as_u64().unwrap();
-        // The lower bound allows for one in 33, plus 20, missing.
-        count + count / 33 + 20 + self.cpus() >= within
+        // The trace calls its count a lower bound only if more than one in 33, plus 20, lack; and
+        // on each CPU the kernel may have counted one whose tracepoint followed after the trace.
+        count + count / 33 + 20 + self.cpu_count() >= within
     }
 }
 
 /// `None`, with the reason, if interrupts cannot be read here.
-fn traced(trial: &Trial) -> Option<TraceWithCounts> {
+fn trace_packets(trial: &Trial) -> Option<TraceWithCounts> {
     let own = std::env::current_exe().unwrap();
-    let name = concat!(module_path!(), "::packets_and_ticks");
+    let name = concat!(module_path!(), "::packets_and_ticks_are_caused");
     let name = name.split_once("::").unwrap().1;
     let answer = trial.path("counted");
-    let before = both();
+    let before = read_counts();
     let mut command = trial.pinwise(&["trace", "--interrupts", "--no-cost", "--format", "json"]);
     command.arg("--").arg(own);
     command.args(["--exact", name, "--ignored", "--test-threads=1"]);
     let ended = super::trial::finish(command.env(ANSWER, &answer).spawn().unwrap());
-    let around = since(before);
+    let around = counts_since(before);
     if ended.err.contains("--interrupts is not available here") {
-        skipped(ended.err.trim());
+        report_skip(ended.err.trim());
         return None;
     }
     assert!(ended.status.success(), "{}{}", ended.out, ended.err);
@@ -121,19 +122,19 @@ fn traced(trial: &Trial) -> Option<TraceWithCounts> {
     })
 }
 
-fn seconds(value: &Value) -> f64 {
+fn to_seconds(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
 
 #[test]
-fn interrupts_are_those_that_the_kernel_counts() {
+fn as_many_interrupts_are_traced_as_the_kernel_counts() {
     let trial = Trial::new();
     // A machine that is overloaded may lose records.
     let mut last = None;
     for _ in 0..3 {
-        last = traced(&trial);
-        let Some(made) = &last else { return };
-        if made.is_whole() {
+        last = trace_packets(&trial);
+        let Some(trace) = &last else { return };
+        if trace.is_whole() {
             break;
         }
     }
@@ -146,19 +147,19 @@ fn interrupts_are_those_that_the_kernel_counts() {
             "{}",
             last.record
         );
-        return skipped("three traces in a row lost reports, and said so");
+        return report_skip("three traces in a row reported that they lost interrupts");
     }
-    let cpus = last.cpus();
+    let cpus = last.cpu_count();
     let found = &last.record["interrupts"];
     let causes = found["causes"].as_array().unwrap();
     for (at, (kind, name)) in COMPARED.into_iter().enumerate() {
-        let Some(cause) = last.cause((kind, name)) else {
-            // Ticks of arm64 are interrupts of a device.
+        let Some(cause) = last.find_cause((kind, name)) else {
+            // On arm64 the kernel counts ticks as interrupts of a device.
             assert!(
                 name == "local_timer" && !cfg!(target_arch = "x86_64"),
                 "{found}"
             );
-            skipped("no tracepoint local_timer");
+            report_skip("no tracepoint local_timer");
             continue;
         };
         let count = cause["count"].as_u64().unwrap();
@@ -173,46 +174,35 @@ fn interrupts_are_those_that_the_kernel_counts() {
             "{:?}: {cause}",
             last.within
         );
-        assert!(seconds(&cause["stolen_s"]) > 0.0, "{cause}");
+        assert!(to_seconds(&cause["stolen_s"]) > 0.0, "{cause}");
     }
-    let elapsed_s = seconds(&last.record["elapsed_s"]);
+    let elapsed_s = to_seconds(&last.record["elapsed_s"]);
     let mut stolen_s = 0.0;
     for cause in causes {
-        stolen_s += seconds(&cause["stolen_s"]);
+        stolen_s += to_seconds(&cause["stolen_s"]);
         let each = cause["cpus"].as_array().unwrap();
-        let sum: f64 = each.iter().map(|cpu| seconds(&cpu["seconds"])).sum();
-        assert!((sum - seconds(&cause["seconds"])).abs() < 1e-9, "{cause}");
-        assert!(seconds(&cause["stolen_s"]) <= sum + 1e-9, "{cause}");
+        let sum: f64 = each.iter().map(|cpu| to_seconds(&cpu["seconds"])).sum();
+        assert!(
+            (sum - to_seconds(&cause["seconds"])).abs() < 1e-9,
+            "{cause}"
+        );
+        assert!(to_seconds(&cause["stolen_s"]) <= sum + 1e-9, "{cause}");
         assert!(sum <= elapsed_s * cpus as f64, "{cause}");
     }
     assert!(
-        (stolen_s - seconds(&found["stolen_s"])).abs() < 1e-9,
+        (stolen_s - to_seconds(&found["stolen_s"])).abs() < 1e-9,
         "{found}"
     );
-    let cpu_s = seconds(&last.record["totals"]["cpu_s"]);
+    let cpu_s = to_seconds(&last.record["totals"]["cpu_s"]);
     assert!(stolen_s < cpu_s, "{stolen_s} of {cpu_s}: {found}");
 }
 
 #[test]
 fn interrupts_that_may_not_be_read_are_refused() {
-    if !has_program("setpriv") {
-        return skipped("no setpriv");
-    }
     let trial = Trial::new();
-    // A folder that a user without rights may read and execute from.
-    let folder = trial.shell("mktemp -d /tmp/pinwise-interrupts-XXXXXX");
-    let folder = folder.trim();
-    let binary = env!("CARGO_BIN_EXE_pinwise");
-    trial.shell(&format!("cp {binary} {folder}/pinwise; chmod 755 {folder}"));
-    let line = format!(
-        "cd {folder}; setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \
-         ./pinwise --store none trace --interrupts -- true 2>&1; echo status $?"
-    );
-    let out = trial.shell(&line);
-    trial.shell(&format!("rm -r {folder}"));
-    if out.contains("setpriv:") {
-        return skipped(out.trim());
-    }
+    let Some(out) = trial.run_unprivileged("trace --interrupts -- true") else {
+        return;
+    };
     assert!(
         out.contains("--interrupts is not available here: "),
         "{out}"

@@ -1,6 +1,5 @@
-//! One use of pinwise on this host: a folder of its own, a mark in the
-//! environment by which every process of it is found again, and ends to all
-//! waiting.
+//! Runs pinwise on this host in a folder of its own. A mark in the environment finds all of its
+//! processes again, and no wait is without end.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{PATIENCE, pinwise, skipped};
+use crate::support::{PATIENCE, has_program, pinwise, report_skip, run_for_json};
 
 /// Environment variable that marks all processes of a trial.
 const MARK: &str = "PINWISE_TRIAL";
 
-/// A folder and a mark.
+/// A folder, whose path is also the mark.
 pub(super) struct Trial {
     folder: tempfile::TempDir,
 }
 
-/// How pinwise ended.
+/// Exit status and output of pinwise.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
     pub(super) out: String,
@@ -39,12 +38,11 @@ impl Trial {
         self.folder.path().join(name)
     }
 
-    /// What a shell in this folder prints, started by nothing but this test.
-    /// Programs for tests are made this way too: an open descriptor of this
-    /// process, copied by another test's fork, would make the system call them
-    /// busy.
+    /// Runs a shell in this folder and returns its output. It also makes the programs of tests: a
+    /// file that this process had open to write is busy while a child of another test holds the
+    /// descriptor.
     #[track_caller]
-    pub(super) fn shell(&self, line: &str) -> String {
+    pub(super) fn run_shell(&self, line: &str) -> String {
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).current_dir(self.folder.path());
         let output = shell.stdin(Stdio::null()).output().unwrap();
@@ -52,13 +50,13 @@ impl Trial {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Lines of a file so far; empty if it does not exist yet.
-    pub(super) fn lines(&self, name: &str) -> usize {
+    /// Lines of a file so far; 0 if it does not exist yet.
+    pub(super) fn count_lines(&self, name: &str) -> usize {
         let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
         text.lines().count()
     }
 
-    /// The folder's files but the store's own.
+    /// The folder's files without those of the store.
     pub(super) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -74,7 +72,7 @@ impl Trial {
         self.mark_command(pinwise(&self.path("store.db")), arguments)
     }
 
-    /// A comparison of `true` with these options must be refused in these words.
+    /// Checks that a comparison of `true` with these options is refused in these words.
     #[track_caller]
     pub(super) fn check_refusal(&self, options: &[&str], words: &str) {
         let arguments = [&["compare", "--max-runs", "6"], options, &["--", "true"]].concat();
@@ -84,7 +82,7 @@ impl Trial {
     }
 
     /// pinwise confined to one CPU from its start.
-    pub(super) fn pinwise_on(&self, cpu: usize, arguments: &[&str]) -> Command {
+    pub(super) fn pinwise_on_cpu(&self, cpu: usize, arguments: &[&str]) -> Command {
         self.pinwise_within(&["taskset", "-c", &cpu.to_string()], arguments)
     }
 
@@ -117,8 +115,30 @@ impl Trial {
         finish(self.pinwise(arguments).spawn().unwrap())
     }
 
-    /// A comparison of a command with itself, once each unless the arguments
-    /// say how often.
+    /// Runs pinwise as a user without rights, and returns both streams with `status N` as the last
+    /// line. `None`, with the reason, if that is not possible.
+    pub(super) fn run_unprivileged(&self, arguments: &str) -> Option<String> {
+        if !has_program("setpriv") {
+            report_skip("no setpriv");
+            return None;
+        }
+        // This user may read and execute from the folder.
+        let folder = self.run_shell("mktemp -d /tmp/pinwise-unprivileged-XXXXXX");
+        let folder = folder.trim();
+        let binary = env!("CARGO_BIN_EXE_pinwise");
+        let out = self.run_shell(&format!(
+            "cd {folder}; cp {binary} pinwise; chmod 755 .; \
+             setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \
+             ./pinwise --store none {arguments} 2>&1; echo status $?; rm -r {folder}"
+        ));
+        if out.contains("setpriv:") {
+            report_skip(out.trim());
+            return None;
+        }
+        Some(out)
+    }
+
+    /// Compares a command with itself, with one run each unless the arguments say otherwise.
     pub(super) fn compare(&self, arguments: &[&str]) -> Ended {
         let once: &[&str] = if arguments.contains(&"--max-runs") {
             &[]
@@ -128,25 +148,23 @@ impl Trial {
         self.run(&[&SHORT[..], once, arguments].concat())
     }
 
-    /// A comparison that must go well, as its record.
+    /// The same, which must succeed; returns its record.
     #[track_caller]
-    pub(super) fn record(&self, arguments: &[&str]) -> Value {
+    pub(super) fn compare_for_record(&self, arguments: &[&str]) -> Value {
         let ended = self.compare(&[&["--format", "json"], arguments].concat());
-        ended.succeeded();
-        serde_json::from_str(&ended.out).unwrap()
+        ended.parse_json()
     }
 
     /// The newest record of the store.
     #[track_caller]
-    pub(super) fn stored(&self) -> Value {
+    pub(super) fn read_record(&self) -> Value {
         let ended = self.run(&["record", "show", "last", "--format", "json"]);
-        ended.succeeded();
-        serde_json::from_str(&ended.out).unwrap()
+        ended.parse_json()
     }
 
-    /// `name (pid)` of living processes of this trial: those that carry the
-    /// mark, and those that name the folder.
-    fn living(&self) -> Vec<String> {
+    /// `name (/proc/PID)` of living processes of this trial: those that carry the mark, and those
+    /// whose arguments name the folder.
+    fn list_living(&self) -> Vec<String> {
         let path = self.folder.path().display().to_string();
         let mark = format!("{MARK}={path}");
         let mut living = Vec::new();
@@ -164,20 +182,20 @@ impl Trial {
         living
     }
 
-    /// A process with the mark exists: the test can see them.
+    /// Checks that the test can see a process with the mark.
     #[track_caller]
-    pub(super) fn is_seen(&self) {
-        assert!(!self.living().is_empty(), "the mark is not seen");
+    pub(super) fn check_mark_visible(&self) {
+        assert!(!self.list_living().is_empty(), "the mark is not seen");
     }
 
-    /// Every process of the trial is gone, or goes very soon.
+    /// Checks that every process of the trial is gone, or goes soon.
     #[track_caller]
-    pub(super) fn leaves_no_process(&self) {
+    pub(super) fn check_no_process_left(&self) {
         let start = Instant::now();
-        let mut living = self.living();
+        let mut living = self.list_living();
         while !living.is_empty() && start.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
-            living = self.living();
+            living = self.list_living();
         }
         assert!(living.is_empty(), "left behind: {}", living.join(", "));
     }
@@ -186,7 +204,7 @@ impl Trial {
     #[track_caller]
     pub(super) fn wait_for_lines(&self, name: &str, lines: usize, child: &mut Child) {
         let start = Instant::now();
-        while self.lines(name) < lines {
+        while self.count_lines(name) < lines {
             assert!(start.elapsed() < PATIENCE, "{name} never has {lines} lines");
             let ended = child.try_wait().unwrap();
             assert!(ended.is_none(), "ended before {name} had {lines} lines");
@@ -206,18 +224,13 @@ pub(super) const SHORT: [&str; 7] = [
     "0",
 ];
 
-/// Sends a signal by its name.
-pub(super) fn signal(child: &Child, name: &str) {
-    crate::support::signal(child.id(), name);
-}
-
-/// Waits for pinwise and for the ends of its streams, which nothing that it
-/// leaves behind may hold open.
+/// Waits for pinwise and for the ends of its streams: no process that it leaves behind may hold
+/// them open.
 #[track_caller]
 pub(super) fn finish(mut child: Child) -> Ended {
     let start = Instant::now();
-    let out = reader(child.stdout.take().unwrap());
-    let err = reader(child.stderr.take().unwrap());
+    let out = read_in_background(child.stdout.take().unwrap());
+    let err = read_in_background(child.stderr.take().unwrap());
     let mut status = child.try_wait().unwrap();
     while status.is_none() {
         if start.elapsed() > PATIENCE {
@@ -239,7 +252,7 @@ pub(super) fn finish(mut child: Child) -> Ended {
     }
 }
 
-fn reader(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+fn read_in_background(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -252,27 +265,34 @@ fn reader(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
 
 impl Ended {
     #[track_caller]
-    pub(super) fn succeeded(&self) {
+    pub(super) fn check_success(&self) {
         assert!(self.status.success(), "{}: {}", self.status, self.err);
     }
 
-    /// Exit status 2, nothing on standard output, and on standard error one
-    /// line, which says all these words.
+    /// Standard output as JSON, of a run that must succeed.
     #[track_caller]
-    pub(super) fn is_refused(&self, words: &[&str]) {
-        self.fails_with(words);
+    pub(super) fn parse_json(&self) -> Value {
+        self.check_success();
+        serde_json::from_str(&self.out).unwrap()
+    }
+
+    /// Checks for exit status 2, nothing on standard output, and one line on standard error that
+    /// contains all these words.
+    #[track_caller]
+    pub(super) fn check_refused(&self, words: &[&str]) {
+        self.check_failure(words);
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
     }
 
     /// The same, but the command's own standard error may follow the line.
     #[track_caller]
-    pub(super) fn fails_with(&self, words: &[&str]) {
-        self.ends_with(2, words);
+    pub(super) fn check_failure(&self, words: &[&str]) {
+        self.check_exit(2, words);
     }
 
     /// The same with another status.
     #[track_caller]
-    pub(super) fn ends_with(&self, status: i32, words: &[&str]) {
+    pub(super) fn check_exit(&self, status: i32, words: &[&str]) {
         assert_eq!(self.status.code(), Some(status), "{}", self.err);
         assert!(self.err.starts_with("error: "), "{}", self.err);
         assert_eq!(self.err.matches("error: ").count(), 1, "{}", self.err);
@@ -284,26 +304,26 @@ impl Ended {
 }
 
 /// CPUs that this test may run on.
-pub(super) fn allowed_cpus() -> Vec<usize> {
-    let record = crate::support::json(&["topology", "--format", "json"]);
+pub(super) fn list_allowed_cpus() -> Vec<usize> {
+    let record = run_for_json(&["topology", "--format", "json"]);
     let allowed = record["allowed"].as_str().unwrap();
     let set: pinwise_topology::CpuSet = allowed.parse().unwrap();
     set.iter().collect()
 }
 
-/// Two of them, or a line that says that there is only one.
-pub(super) fn two_cpus() -> Option<[usize; 2]> {
-    match allowed_cpus()[..] {
+/// Two of them; `None`, with the reason, if there is only one.
+pub(super) fn find_two_cpus() -> Option<[usize; 2]> {
+    match list_allowed_cpus()[..] {
         [first, second, ..] => Some([first, second]),
         _ => {
-            skipped("only one CPU is allowed here");
+            report_skip("only one CPU is allowed here");
             None
         }
     }
 }
 
-/// All runs of a record, those that do not count among them.
-pub(super) fn runs_of(record: &Value) -> Vec<Value> {
+/// All runs of a record, with those that do not count.
+pub(super) fn list_runs(record: &Value) -> Vec<Value> {
     let arms = record["arms"].as_array().unwrap();
     let lists = arms
         .iter()

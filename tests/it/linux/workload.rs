@@ -1,14 +1,16 @@
-//! What belongs to running a command: input, output, helpers, environment,
-//! shell.
+//! How commands are run: input, output, helper commands, environment, shell.
 
 use serde_json::Value;
 
-use super::trial::{SHORT, Trial, finish, runs_of};
-use crate::support::words;
+use super::trial::{SHORT, Trial, finish, list_runs};
+use crate::support::split_words;
+
+/// A metric that is the first number of the output.
+const FIRST_NUMBER: [&str; 2] = ["--metric", "regex:([0-9]+) lower"];
 
 /// The metric of every run.
-fn readings(record: &Value) -> Vec<f64> {
-    let runs = runs_of(record);
+fn list_readings(record: &Value) -> Vec<f64> {
+    let runs = list_runs(record);
     let values = runs.iter().map(|run| run["metric"]["value"].as_f64());
     values.map(Option::unwrap).collect()
 }
@@ -17,11 +19,16 @@ fn readings(record: &Value) -> Vec<f64> {
 fn every_run_reads_the_input_from_its_beginning() {
     let trial = Trial::new();
     std::fs::write(trial.path("input"), "x".repeat(12345)).unwrap();
-    let metric = ["--metric", "regex:([0-9]+) lower"];
-    let record = trial.record(&[&metric[..], &["--input", "input", "--", "wc", "-c"]].concat());
-    assert_eq!(readings(&record), [12345.0, 12345.0]);
-    let nothing = trial.record(&[&metric[..], &["--shell=sh", "--", "expr 1 + $(wc -c)"]].concat());
-    assert_eq!(readings(&nothing), [1.0, 1.0]);
+    let with_input = [&FIRST_NUMBER[..], &["--input", "input", "--", "wc", "-c"]].concat();
+    let record = trial.compare_for_record(&with_input);
+    assert_eq!(list_readings(&record), [12345.0, 12345.0]);
+    let without = [
+        &FIRST_NUMBER[..],
+        &["--shell=sh", "--", "expr 1 + $(wc -c)"],
+    ]
+    .concat();
+    let record = trial.compare_for_record(&without);
+    assert_eq!(list_readings(&record), [1.0, 1.0]);
 }
 
 #[test]
@@ -29,104 +36,97 @@ fn output_is_written_to_its_target() {
     let trial = Trial::new();
     let line = ["--shell=sh", "--", "echo to-out; echo to-err >&2"];
     let discarded = trial.compare(&line);
-    discarded.succeeded();
+    discarded.check_success();
     assert_eq!(discarded.out.matches("\nto-out\n").count(), 0);
     assert_eq!(discarded.err.lines().count(), 1, "{}", discarded.err);
     assert!(!discarded.err.contains("to-err"), "{}", discarded.err);
 
     let inherited = trial.compare(&[&["--output", "inherit"][..], &line].concat());
-    inherited.succeeded();
+    inherited.check_success();
     assert!(
         inherited.out.starts_with("to-out\nto-out\n"),
         "{}",
         inherited.out
     );
-    let own = inherited
-        .err
-        .lines()
-        .filter(|line| !line.starts_with("warning: --max-runs"));
-    assert_eq!(own.collect::<Vec<_>>(), ["to-err"; 2], "{}", inherited.err);
+    let err = inherited.err.lines();
+    let of_command = err.filter(|line| !line.starts_with("warning: --max-runs"));
+    let of_command: Vec<&str> = of_command.collect();
+    assert_eq!(of_command, ["to-err"; 2], "{}", inherited.err);
 
     let kept = [&["--output", "a/b/", "--max-runs", "2"][..], &line].concat();
-    trial.compare(&kept).succeeded();
+    trial.compare(&kept).check_success();
     let folder = trial.path("a/b");
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     for arm in ["os-default", "placebo"] {
         for block in 0..2 {
             for stream in ["stderr", "stdout"] {
-                wanted.push(format!("{arm}.run-{block:04}.{stream}"));
+                expected.push(format!("{arm}.run-{block:04}.{stream}"));
             }
         }
     }
-    assert_eq!(names, wanted);
+    assert_eq!(names, expected);
     for name in names {
-        let message = if name.ends_with("stdout") {
-            "to-out\n"
-        } else {
-            "to-err\n"
+        let message = match name.ends_with("stdout") {
+            true => "to-out\n",
+            false => "to-err\n",
         };
         assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), message);
     }
 }
 
-/// The standard error of a run that failed is shown, wherever it went.
+/// Whether the output goes to files or is read for a metric.
 #[test]
-fn failures_are_explained_from_kept_output() {
+fn standard_error_of_a_failed_run_is_shown() {
     let trial = Trial::new();
     let line = ["--shell=sh", "--", "echo the reason >&2; exit 5"];
     let kept = trial.compare(&[&["--output", "kept/"][..], &line].concat());
-    kept.fails_with(&["exit status 5", "the reason"]);
-    let metric = ["--metric", "regex:([0-9]+) lower"];
-    let read = trial.compare(&[&metric[..], &line].concat());
-    read.fails_with(&["exit status 5", "the reason"]);
+    kept.check_failure(&["exit status 5", "the reason"]);
+    let read = trial.compare(&[&FIRST_NUMBER[..], &line].concat());
+    read.check_failure(&["exit status 5", "the reason"]);
 }
 
 #[test]
-fn helpers_run_around_every_run() {
+fn helper_commands_run_before_and_after_every_run() {
     let trial = Trial::new();
+    let prepare = ["--prepare", "printf 'before ' >> log"];
+    let conclude = ["--conclude", "echo after >> log"];
+    let command = ["--shell=sh", "--", "printf 'run ' >> log"];
+    let arguments = [prepare, conclude].concat();
     trial
-        .compare(&[
-            "--shell=sh",
-            "--prepare",
-            "printf 'before ' >> log",
-            "--conclude",
-            "echo after >> log",
-            "--",
-            "printf 'run ' >> log",
-        ])
-        .succeeded();
+        .compare(&[&arguments[..], &command].concat())
+        .check_success();
     let log = std::fs::read_to_string(trial.path("log")).unwrap();
     assert_eq!(log, "before run after\n".repeat(2));
 }
 
 #[test]
-fn helpers_that_fail_end_the_experiment() {
+fn helper_commands_that_fail_end_the_experiment() {
     let trial = Trial::new();
     for option in ["--prepare", "--conclude"] {
         let line = "echo said >&2; exit 4";
         let ended = trial.compare(&["--shell=sh", option, line, "--", "true"]);
-        ended.is_refused(&[option, "exit status 4", "said"]);
+        ended.check_refused(&[option, "exit status 4", "said"]);
         let ended = trial.compare(&["--shell=sh", option, "kill -9 $$", "--", "true"]);
-        ended.is_refused(&[option, "signal 9"]);
+        ended.check_refused(&[option, "signal 9"]);
         let ended = trial.compare(&[option, "no-such-program", "--", "true"]);
-        ended.is_refused(&["no-such-program: no such program"]);
+        ended.check_refused(&["no-such-program: no such program"]);
     }
-    // What had been measured until then is kept.
+    // Runs that were measured before are kept.
     let line = "echo >> count; [ $(wc -l < count) -lt 4 ]";
-    let runs = words("--max-runs 9 --shell=sh --prepare");
+    let runs = split_words("--max-runs 9 --shell=sh --prepare");
     let ended = trial.compare(&[&runs[..], &[line, "--", "true"]].concat());
-    ended.is_refused(&["--prepare", "exit status 1"]);
-    let record = trial.stored();
-    assert_eq!(runs_of(&record).len(), 3);
+    ended.check_refused(&["--prepare", "exit status 1"]);
+    let record = trial.read_record();
+    assert_eq!(list_runs(&record).len(), 3);
     assert_eq!(record["stopped"], "failed");
     let sentence = record["verdict"]["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("Ended with an error: "), "{sentence}");
-    trial.leaves_no_process();
+    trial.check_no_process_left();
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_measured_command_does_not_see_store_or_password() {
         words.extend(["--", "env"]);
         let mut command = trial.pinwise(&words);
         command.env("PGPASSWORD", "sesame");
-        finish(command.spawn().unwrap()).succeeded();
+        finish(command.spawn().unwrap()).check_success();
         let kept = std::fs::read_dir(trial.path("kept")).unwrap();
         let kept = kept.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
         let text: String = kept.collect();
@@ -150,7 +150,7 @@ fn a_measured_command_does_not_see_store_or_password() {
     let text = run(&[]);
     assert!(!text.contains("PINWISE_STORE"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
-    // What is requested is given.
+    // Explicitly, it may be passed on.
     let text = run(&["--env", "PGPASSWORD=other"]);
     assert!(text.contains("PGPASSWORD=other"), "{text}");
 }
@@ -160,7 +160,7 @@ fn the_environment_is_the_requested_one() {
     let trial = Trial::new();
     let variables = "--env ADDED=one=1 --env PATH=/usr/bin:/bin:/nowhere --env EMPTY=";
     let line = format!("{variables} --threads-env 3 --output kept/ -- env");
-    trial.compare(&words(&line)).succeeded();
+    trial.compare(&split_words(&line)).check_success();
     let text = std::fs::read_to_string(trial.path("kept/placebo.run-0000.stdout")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     for line in [
@@ -179,36 +179,28 @@ fn the_environment_is_the_requested_one() {
         let count = lines.iter().filter(|given| **given == line).count();
         assert_eq!(count, 1, "{line} in {text}");
     }
-    assert_eq!(
-        lines
-            .iter()
-            .filter(|line| line.starts_with("PATH="))
-            .count(),
-        1
-    );
+    let paths = lines.iter().filter(|line| line.starts_with("PATH="));
+    assert_eq!(paths.count(), 1);
 }
 
-/// Descriptors, signal mask and SIGPIPE are as a shell would hand them over.
+/// Descriptors, signal mask and SIGPIPE are those that a shell passes on.
 #[test]
 fn commands_inherit_nothing_of_pinwise() {
     let trial = Trial::new();
     let line = "ls /proc/self/fd; cat /proc/self/status";
     trial
         .compare(&["--output", "kept/", "--shell=sh", "--", line])
-        .succeeded();
+        .check_success();
     let text = std::fs::read_to_string(trial.path("kept/placebo.run-0000.stdout")).unwrap();
-    // Others than these come from the parent of this test.
-    let direct = trial.shell("ls /proc/self/fd");
+    // Descriptors that the parent of this test left open are in both lists.
+    let direct = trial.run_shell("ls /proc/self/fd");
     assert!(
         text.starts_with(&format!("{direct}Name:")),
         "{direct}{text}"
     );
     let mask = |name: &str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix(name))
-            .unwrap();
-        u64::from_str_radix(line.trim(), 16).unwrap()
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
     };
     assert_eq!(mask("SigBlk:"), 0);
     assert_eq!(mask("SigIgn:") & (1 << (13 - 1)), 0, "SIGPIPE is ignored");
@@ -217,13 +209,15 @@ fn commands_inherit_nothing_of_pinwise() {
 #[test]
 fn a_shell_is_used_only_on_request() {
     let trial = Trial::new();
-    let metric = ["--metric", "regex:([0-9]+) lower"];
-    let shell = trial.record(&[&metric[..], &["--shell=sh", "--", "echo 2 | tr 2 9"]].concat());
-    assert_eq!(readings(&shell), [9.0, 9.0]);
-    let plain = trial.record(&[&metric[..], &["--", "echo", "2", "|", "tr"]].concat());
-    assert_eq!(readings(&plain), [2.0, 2.0]);
-    let other = trial.record(&[&metric[..], &["--shell=/bin/sh", "echo $((3 + 4))"]].concat());
-    assert_eq!(readings(&other), [7.0, 7.0]);
+    let cases: [(&[&str], f64); 3] = [
+        (&["--shell=sh", "--", "echo 2 | tr 2 9"], 9.0),
+        (&["--", "echo", "2", "|", "tr"], 2.0),
+        (&["--shell=/bin/sh", "echo $((3 + 4))"], 7.0),
+    ];
+    for (arguments, value) in cases {
+        let record = trial.compare_for_record(&[&FIRST_NUMBER[..], arguments].concat());
+        assert_eq!(list_readings(&record), [value; 2], "{arguments:?}");
+    }
     let message = trial.compare(&["--", "echo", "2", "|", "tr"]).err;
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines.len(), 2, "{message}");
@@ -246,20 +240,18 @@ fn metrics_are_read_from_real_output() {
         ("json:.rates[1].per_s higher", 2000.0),
         (r#"regex:"per_s": ([0-9.]+) lower"#, 1250.5),
     ] {
-        let record = trial.record(&["--metric", metric, "--", "echo", json]);
-        assert_eq!(readings(&record), [value; 2], "{metric}");
-        let cost = record["arms"][0]["runs"][0]["metric"]["cost"]
-            .as_f64()
-            .unwrap();
-        let wanted = if metric.ends_with("higher") {
-            1.0 / value
-        } else {
-            value
+        let record = trial.compare_for_record(&["--metric", metric, "--", "echo", json]);
+        assert_eq!(list_readings(&record), [value; 2], "{metric}");
+        let reading = &record["arms"][0]["runs"][0]["metric"];
+        let cost = reading["cost"].as_f64().unwrap();
+        let expected = match metric.ends_with("higher") {
+            true => 1.0 / value,
+            false => value,
         };
-        assert!((cost / wanted - 1.0).abs() < 1e-12, "{metric}: {cost}");
+        assert!((cost / expected - 1.0).abs() < 1e-12, "{metric}: {cost}");
     }
     let metric = ["--metric", "regex:took ([0-9]+) ms lower"];
     let line = ["--shell=sh", "--", "echo took 15 ms >&2"];
-    let record = trial.record(&[&metric[..], &line].concat());
-    assert_eq!(readings(&record), [15.0; 2]);
+    let record = trial.compare_for_record(&[&metric[..], &line].concat());
+    assert_eq!(list_readings(&record), [15.0; 2]);
 }

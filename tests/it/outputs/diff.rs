@@ -1,4 +1,4 @@
-//! What differs between two machines, or one machine at two times.
+//! Differences between two machines, or between two states of one machine.
 
 use std::path::Path;
 
@@ -6,13 +6,14 @@ use pinwise_record::{Contradiction, LevelName, TopologyDiff, TopologyRecord, rea
 use pinwise_topology::Topology;
 
 use super::fixture::{self, Machine};
-use crate::support::{pinwise, root, texts};
+use crate::support::{decode_output, pinwise, root};
 
 fn diff_records(a: &TopologyRecord, b: &TopologyRecord) -> TopologyDiff {
     TopologyDiff::between(["a", "b"], a, b)
 }
 
-fn whats(diff: &TopologyDiff) -> Vec<String> {
+/// Kind and level of each difference.
+fn list_kinds(diff: &TopologyDiff) -> Vec<String> {
     let found = diff.differences.iter();
     found
         .map(|d| match &d.level {
@@ -38,9 +39,8 @@ fn a_machine_does_not_differ_from_itself() {
     assert!(diff.same);
 }
 
-/// The desktop after a firmware update and a move: nothing of it is quite the
-/// same.
-fn later() -> TopologyRecord {
+/// The desktop after many changes, among them a firmware update.
+fn changed_desktop() -> TopologyRecord {
     let mut record = fixture::desktop().record;
     record.machine.microcode = Some("0xa0011de".to_owned());
     record.machine.kernel = Some("6.14.0".to_owned());
@@ -83,8 +83,8 @@ fn later() -> TopologyRecord {
 }
 
 #[test]
-fn the_weightiest_differences_come_first() {
-    let diff = diff_records(&fixture::desktop().record, &later());
+fn the_most_important_differences_come_first() {
+    let diff = diff_records(&fixture::desktop().record, &changed_desktop());
     assert!(!diff.same);
     let expected = [
         "contradiction llc",
@@ -99,7 +99,7 @@ fn the_weightiest_differences_come_first() {
         "microcode",
         "kernel",
     ];
-    assert_eq!(whats(&diff), expected);
+    assert_eq!(list_kinds(&diff), expected);
     let pairs = diff.differences.iter().find(|d| d.what == "pairs").unwrap();
     assert_eq!(pairs.a.as_array().unwrap().len(), 4);
     let latency = |side: &serde_json::Value| side[0]["latency_ns"].as_f64().unwrap();
@@ -116,7 +116,7 @@ fn unstable_figures_are_no_difference() {
     let mut b = a.clone();
     let measured = b.measured.as_mut().unwrap();
     for pair in &mut measured.pairs {
-        // A fifth more: within a state that happens.
+        // Latencies may vary by a fifth without a change of the machine.
         let median = &mut pair.latency_ns[0].median;
         median.value *= 1.2;
         median.low = Some(median.value * 0.98);
@@ -127,7 +127,7 @@ fn unstable_figures_are_no_difference() {
         (pause.pause_ns.low, pause.pause_ns.high) = (None, None);
     }
     b.numa_nodes[0].memory_bytes = b.numa_nodes[0].memory_bytes.map(|bytes| bytes + 1_000_000);
-    assert_eq!(whats(&diff_records(&a, &b)), Vec::<String>::new());
+    assert_eq!(list_kinds(&diff_records(&a, &b)), Vec::<String>::new());
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn units_are_compared_among_the_cpus_of_both() {
         "online",
         "allowed",
     ];
-    assert_eq!(whats(&diff_records(&small, &large)), expected);
+    assert_eq!(list_kinds(&diff_records(&small, &large)), expected);
     let numbered = synthetic("package:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)");
     let plain = synthetic("package:2 core:2 pu:2");
     let diff = diff_records(&plain, &numbered);
-    assert_eq!(whats(&diff), ["units package", "units core"]);
+    assert_eq!(list_kinds(&diff), ["units package", "units core"]);
     assert_eq!(
         diff.differences[0].sentence,
         "Other CPUs share a package: 0-3; 4-7 in A, 0-1,4-5; 2-3,6-7 in B."
@@ -162,23 +162,23 @@ fn unmeasured_machines_are_compared_by_their_report() {
     assert!(diff.not_compared[0].starts_with("Only A was measured"));
 }
 
-/// Files in a folder of their own, and pinwise run there.
-struct Desk {
-    folder: tempfile::TempDir,
+/// A folder with files, in which pinwise runs.
+struct Folder {
+    path: tempfile::TempDir,
 }
 
-impl Desk {
+impl Folder {
     fn new() -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            path: tempfile::tempdir().unwrap(),
         }
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.folder.path().join(name), text).unwrap();
+        std::fs::write(self.path.path().join(name), text).unwrap();
     }
 
-    fn record(&self, name: &str, record: &TopologyRecord) {
+    fn write_record(&self, name: &str, record: &TopologyRecord) {
         self.write(name, &serde_json::to_string(record).unwrap());
     }
 
@@ -187,22 +187,22 @@ impl Desk {
         let output = pinwise(Path::new("store.db"))
             .args(["topology", "diff"])
             .args(arguments)
-            .current_dir(self.folder.path())
+            .current_dir(self.path.path())
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         (out, err, output.status.code().unwrap())
     }
 }
 
 #[test]
 fn records_are_compared_on_the_command_line() {
-    let desk = Desk::new();
-    desk.record("before.json", &fixture::desktop().record);
-    desk.record("after.json", &later());
-    let (changed, err, status) = desk.run(&["before.json", "after.json"]);
+    let folder = Folder::new();
+    folder.write_record("before.json", &fixture::desktop().record);
+    folder.write_record("after.json", &changed_desktop());
+    let (changed, err, status) = folder.run(&["before.json", "after.json"]);
     assert_eq!((err.as_str(), status), ("", 0));
-    let (same, _, status) = desk.run(&["after.json", "after.json"]);
+    let (same, _, status) = folder.run(&["after.json", "after.json"]);
     assert_eq!(status, 0);
     for line in changed.lines().chain(same.lines()) {
         assert!(
@@ -210,23 +210,23 @@ fn records_are_compared_on_the_command_line() {
             "{line}"
         );
     }
-    super::check("diff", &format!("{changed}\n---\n{same}"));
-    let (out, _, _) = desk.run(&["before.json", "after.json", "--format", "json"]);
+    super::check_text("diff", &format!("{changed}\n---\n{same}"));
+    let (out, _, _) = folder.run(&["before.json", "after.json", "--format", "json"]);
     let diff: TopologyDiff = read(&out).unwrap();
-    let mut expected = diff_records(&fixture::desktop().record, &later());
+    let mut expected = diff_records(&fixture::desktop().record, &changed_desktop());
     expected.between = ["before.json", "after.json"].map(str::to_owned);
     assert_eq!(diff, expected);
 }
 
 #[test]
 fn captures_folders_and_xml_are_compared_with_each_other() {
-    let desk = Desk::new();
+    let folder = Folder::new();
     let machine = |name: &str| root().join("tests/data/machines").join(name);
     let path = |name: &str| machine(name).to_str().unwrap().to_owned();
-    let (out, err, _) = desk.run(&[&path("2s2c2t.capture"), &path("2s2c2t-nosmt.capture")]);
+    let (out, err, _) = folder.run(&[&path("2s2c2t.capture"), &path("2s2c2t-nosmt.capture")]);
     assert_eq!(err, "");
     assert!(out.contains("A may use 8 CPUs, B 4."), "{out}");
-    let (out, ..) = desk.run(&[
+    let (out, ..) = folder.run(&[
         &path("2s2c2t.capture"),
         &path("2s2c2t.xml"),
         "--format",
@@ -234,8 +234,7 @@ fn captures_folders_and_xml_are_compared_with_each_other() {
     ]);
     let diff: serde_json::Value = serde_json::from_str(&out).unwrap();
     let differences = diff["differences"].as_array().unwrap();
-    // hwloc's own file says nothing of these two, and of memory only what was
-    // free of the kernel.
+    // The file of hwloc lacks the first two, and its memory does not include that of the kernel.
     let known = ["hypervisor", "microcode", "memory"];
     let other = differences
         .iter()

@@ -1,7 +1,6 @@
-//! Machines with made-up measurements, as probes would have found them: packed records of
-//! `tests/data/measured`, which follow the types as those of `tests/data/records` do.
+//! Machines with invented measurements: packed records of `tests/data/measured`.
 
-use crate::support::unpacked;
+use crate::support::unpack;
 use pinwise_record::{TopologyRecord, read};
 use pinwise_topology::Topology;
 
@@ -11,26 +10,25 @@ pub(crate) struct Machine {
     pub(crate) record: TopologyRecord,
 }
 
-fn machine(name: &str) -> Machine {
-    let text = unpacked(&format!("measured/{name}.json.xz"));
+fn read_machine(name: &str) -> Machine {
+    let text = unpack(&format!("measured/{name}.json.xz"));
     let record: TopologyRecord = read(std::str::from_utf8(&text).unwrap()).unwrap();
     let topology = record.to_topology();
     Machine { topology, record }
 }
 
-/// 8 cores with two CPUs each, two last-level caches: all as reported, but for one CPU whose PAUSE
-/// is odd.
+/// 8 cores with two CPUs each and two last-level caches: all as reported, except for the PAUSE of
+/// one CPU.
 pub(crate) fn desktop() -> Machine {
-    machine("desktop")
+    read_machine("desktop")
 }
 
-/// Two CPUs that a hypervisor moves about, as the research machine does.
+/// Two CPUs that a hypervisor migrates.
 pub(crate) fn drifting() -> Machine {
-    machine("drifting")
+    read_machine("drifting")
 }
 
-/// Two sockets of 96 cores; four leaders of each last-level cache were measured, the rest is
-/// inferred.
+/// Two sockets of 96 cores; four cores of each last-level cache were measured, the rest is inferred.
 pub(crate) fn large() -> Machine {
-    machine("large")
+    read_machine("large")
 }

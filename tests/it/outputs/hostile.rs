@@ -1,5 +1,5 @@
-//! Any record can be shown: ragged matrices, CPUs that do not exist, figures that are not numbers,
-//! strings that try to be markup.
+//! Any record can be shown: with ragged matrices, CPUs that do not exist, figures that are not
+//! numbers, and strings that look like markup.
 
 use pinwise_record::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
@@ -117,7 +117,7 @@ fn any_drift() -> impl Strategy<Value = DriftRecord> {
     )
 }
 
-fn pause(cpu: usize, medians: &[Median], figures: &[f64]) -> Vec<PauseRecord> {
+fn build_pauses(cpu: usize, medians: &[Median], figures: &[f64]) -> Vec<PauseRecord> {
     let with_two_costs = PauseRecord {
         cpu,
         pause_ns: medians[2],
@@ -136,7 +136,7 @@ fn pause(cpu: usize, medians: &[Median], figures: &[f64]) -> Vec<PauseRecord> {
     vec![with_two_costs, plain]
 }
 
-fn plateau(latency_ns: f64) -> PlateauRecord {
+fn build_plateau(latency_ns: f64) -> PlateauRecord {
     PlateauRecord {
         level: Some(1),
         latency_ns,
@@ -165,7 +165,7 @@ fn any_figures() -> impl Strategy<Value = Measured> {
             contention_integer: None,
             contention_float: None,
         }],
-        pause: pause(cpu, &medians, &figures),
+        pause: build_pauses(cpu, &medians, &figures),
         ladder: Some(LadderRecord {
             cpu,
             points: medians
@@ -175,7 +175,7 @@ fn any_figures() -> impl Strategy<Value = Measured> {
                     latency_ns,
                 })
                 .collect(),
-            plateaus: vec![plateau(figures[3])],
+            plateaus: vec![build_plateau(figures[3])],
             hint: texts.first().cloned().map(Into::into),
         }),
         bandwidth: vec![BandwidthRecord {
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_differs_from_itself((_, record) in any_record()) {
+    fn no_record_differs_from_itself((_, record) in any_record()) {
         let diff = TopologyDiff::between(["a", "a"], &record, &record);
         prop_assert!(diff.same, "{:?}", diff.differences);
     }

@@ -1,10 +1,10 @@
-//! What was measured, in a terminal.
+//! Measured machines as text.
 
 use pinwise_report::Palette;
 
 use super::fixture::{self, Machine};
 
-fn text(machine: &Machine) -> String {
+fn render(machine: &Machine) -> String {
     pinwise_report::topology(&machine.topology, &machine.record, Palette::default())
 }
 
@@ -21,14 +21,14 @@ fn check_form(text: &str) {
 }
 
 #[test]
-fn measured_machines() {
+fn measured_machines_are_shown() {
     for (name, machine) in [
         ("desktop", fixture::desktop()),
         ("drifting", fixture::drifting()),
         ("large", fixture::large()),
     ] {
-        let text = text(&machine);
-        super::check(name, &text);
+        let text = render(&machine);
+        super::check_text(name, &text);
         check_form(&text);
     }
 }
@@ -39,5 +39,5 @@ fn colour_only_adds_to_the_text() {
     let colored = pinwise_report::topology(&machine.topology, &machine.record, Palette::new(true));
     let escapes = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     assert!(escapes.is_match(&colored));
-    assert_eq!(escapes.replace_all(&colored, ""), text(&machine));
+    assert_eq!(escapes.replace_all(&colored, ""), render(&machine));
 }

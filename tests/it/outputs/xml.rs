@@ -1,4 +1,4 @@
-//! hwloc's XML: pinwise reads back what it wrote, and hwloc counts the same.
+//! hwloc's XML: pinwise reads what it wrote, and hwloc counts the same.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use pinwise_topology::{Capture, CpuSet, Topology};
 use roxmltree::{Document, ParsingOptions};
 
 use super::fixture;
-use crate::support::{has_program, json, root, run, skipped, texts};
+use crate::support::{decode_output, has_program, report_skip, root, run, run_for_json};
 
 const SYNTHETIC: [&str; 10] = [
     "pu:1",
@@ -23,13 +23,13 @@ const SYNTHETIC: [&str; 10] = [
     "package:2 [numa(memory=768GB)] l3:24(size=32MB) core:16 pu:2",
 ];
 
-fn xml_of(topology: &Topology) -> String {
+fn to_xml(topology: &Topology) -> String {
     pinwise_report::topology_xml(topology, &TopologyRecord::new(topology, &[]))
 }
 
-/// Without what hwloc's XML cannot say: who restricts, a quota, names of devices
-/// that it does not list, a node that their CPUs do not say, and long domains.
-fn comparable(topology: &Topology) -> Topology {
+/// Removes what hwloc's XML cannot express: restrictions and a quota, names and nodes of devices,
+/// and devices with long domains.
+fn strip_unwritable(topology: &Topology) -> Topology {
     let mut plain = topology.clone();
     plain.restrictions.clear();
     plain.quota = None;
@@ -45,12 +45,16 @@ fn comparable(topology: &Topology) -> Topology {
 
 #[track_caller]
 fn check_round_trip(topology: &Topology, name: &str) {
-    let (read, warnings) = Topology::from_hwloc_xml(&xml_of(topology)).unwrap();
+    let (read, warnings) = Topology::from_hwloc_xml(&to_xml(topology)).unwrap();
     assert_eq!(warnings, Vec::<String>::new(), "{name}");
-    assert_eq!(comparable(&read), comparable(topology), "{name}");
+    assert_eq!(
+        strip_unwritable(&read),
+        strip_unwritable(topology),
+        "{name}"
+    );
 }
 
-fn own_machines() -> Vec<(String, Topology)> {
+fn list_machines() -> Vec<(String, Topology)> {
     let folder = root().join("tests/data/machines");
     let mut machines = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -72,13 +76,13 @@ fn own_machines() -> Vec<(String, Topology)> {
 
 #[test]
 fn written_xml_is_read_again() {
-    for (name, topology) in own_machines() {
+    for (name, topology) in list_machines() {
         check_round_trip(&topology, &name);
     }
     for machine in [fixture::desktop(), fixture::drifting(), fixture::large()] {
         let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
         let (read, _) = Topology::from_hwloc_xml(&xml).unwrap();
-        assert_eq!(comparable(&read), comparable(&machine.topology));
+        assert_eq!(strip_unwritable(&read), strip_unwritable(&machine.topology));
     }
 }
 
@@ -109,8 +113,7 @@ fn machines_with_kinds_and_cpus_out_of_reach_are_read_again() {
     check_round_trip(&topology, "out of reach");
 }
 
-/// DRAM and HBM beside the same CPUs, memory behind CXL near all of them, and one without a known
-/// place.
+/// DRAM and HBM near the same CPUs, CXL memory near all CPUs, and a node without known CPUs.
 const MEMORIES: &str = r#"<topology version="2.0"><object type="Machine" cpuset="0x3">
  <object type="NUMANode" os_index="4" cpuset="0x3" gp_index="9" subtype="CXL" local_memory="8589934592"/>
  <object type="NUMANode" os_index="5" cpuset="0x0" gp_index="10" subtype="a &lt; b" local_memory="1000"/>
@@ -137,13 +140,13 @@ fn memory_attributes_are_read_again_and_known_to_hwloc() {
     if !has_hwloc() {
         return;
     }
-    let file = File::new(&xml_of(&topology));
+    let file = XmlFile::new(&to_xml(&topology));
     let output = Command::new("lstopo-no-graphics")
         .args(["--memattrs", "-i"])
         .arg(&file.path)
         .output()
         .unwrap();
-    let (out, err) = texts(&output);
+    let (out, err) = decode_output(&output);
     for line in [
         "= 22500 from cpuset 0x00000001",
         "= 90000 from cpuset 0x00000001",
@@ -154,8 +157,8 @@ fn memory_attributes_are_read_again_and_known_to_hwloc() {
     }
 }
 
-/// A machine from an unpacked snapshot: `machines.rs` goes through all of them,
-/// since unpacking takes far longer than this.
+/// Checks a machine from an unpacked snapshot. `machines.rs` calls this for all of them: unpacking
+/// takes far longer.
 #[track_caller]
 pub(crate) fn check_snapshot(name: &str, folder: &Path) {
     let capture = pinwise_machine::linux::capture_folder(folder).unwrap();
@@ -166,13 +169,13 @@ pub(crate) fn check_snapshot(name: &str, folder: &Path) {
     }
 }
 
-/// A file for hwloc's tools.
-struct File {
+/// An XML file for hwloc's tools.
+struct XmlFile {
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl File {
+impl XmlFile {
     fn new(xml: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("machine.xml");
@@ -183,9 +186,9 @@ impl File {
         }
     }
 
-    /// What a tool prints; complaints fail the test.
+    /// Runs a tool, which must not complain, and returns its output.
     #[track_caller]
-    fn ask(&self, tool: &str, arguments: &[&str]) -> String {
+    fn run_tool(&self, tool: &str, arguments: &[&str]) -> String {
         let output = Command::new(tool)
             .arg("-i")
             .arg(&self.path)
@@ -193,7 +196,7 @@ impl File {
             .env("HWLOC_XML_VERBOSE", "1")
             .output()
             .unwrap();
-        let (out, err) = texts(&output);
+        let (out, err) = decode_output(&output);
         assert!(output.status.success(), "{tool} {arguments:?}: {err}");
         assert_eq!(err, "", "{tool} {arguments:?}");
         out
@@ -201,22 +204,22 @@ impl File {
 
     #[track_caller]
     fn count(&self, kind: &str) -> usize {
-        let printed = self.ask("hwloc-calc", &["-N", kind, "all"]);
+        let printed = self.run_tool("hwloc-calc", &["-N", kind, "all"]);
         printed.trim().parse().unwrap()
     }
 }
 
 fn has_hwloc() -> bool {
-    let is_there = has_program("lstopo-no-graphics") && has_program("hwloc-calc");
-    if !is_there {
-        skipped("lstopo-no-graphics (hwloc-nox) is not installed");
+    let has_hwloc = has_program("lstopo-no-graphics") && has_program("hwloc-calc");
+    if !has_hwloc {
+        report_skip("lstopo-no-graphics (hwloc-nox) is not installed");
     }
-    is_there
+    has_hwloc
 }
 
 #[track_caller]
 fn check_counts(topology: &Topology, name: &str) {
-    let file = File::new(&xml_of(topology));
+    let file = XmlFile::new(&to_xml(topology));
     let counts = topology.counts();
     assert_eq!(file.count("pu"), counts.cpus, "{name}");
     assert_eq!(file.count("core"), counts.cores, "{name}");
@@ -225,7 +228,7 @@ fn check_counts(topology: &Topology, name: &str) {
             && cache.kind != pinwise_topology::CacheType::Instruction
             && cache.cpus.intersects(&topology.allowed)
     });
-    // hwloc-calc calls levels that are not there unavailable.
+    // hwloc-calc fails for a level that does not exist.
     let l3 = l3.count();
     assert!(l3 == 0 || file.count("l3") == l3, "{name}");
     let nodes = topology.numa_nodes.iter().filter(|node| node.allowed);
@@ -235,7 +238,7 @@ fn check_counts(topology: &Topology, name: &str) {
     let usable = packages.filter(|package| package.intersects(&topology.allowed));
     assert_eq!(file.count("package"), usable.count(), "{name}");
     assert!(
-        file.ask("lstopo-no-graphics", &["--of", "console"])
+        file.run_tool("lstopo-no-graphics", &["--of", "console"])
             .starts_with("Machine")
     );
 }
@@ -245,7 +248,7 @@ fn hwloc_counts_the_same() {
     if !has_hwloc() {
         return;
     }
-    for (name, topology) in own_machines() {
+    for (name, topology) in list_machines() {
         check_counts(&topology, &name);
     }
 }
@@ -256,11 +259,11 @@ fn hwloc_shows_the_latencies() {
         return;
     }
     let machine = fixture::desktop();
-    let file = File::new(&pinwise_report::topology_xml(
+    let file = XmlFile::new(&pinwise_report::topology_xml(
         &machine.topology,
         &machine.record,
     ));
-    let shown = file.ask("lstopo-no-graphics", &["--distances"]);
+    let shown = file.run_tool("lstopo-no-graphics", &["--distances"]);
     let (head, matrix) = shown.split_once('\n').unwrap();
     assert!(
         head.contains("PinwiseLatency") && head.contains("between 16 PUs"),
@@ -274,11 +277,11 @@ fn hwloc_shows_the_latencies() {
             assert_eq!(value, format!("{expected:.0}"), "{row},{column}");
         }
     }
-    let info = file.ask("hwloc-info", &[]);
+    let info = file.run_tool("hwloc-info", &[]);
     assert!(info.contains("16 PU"), "{info}");
 }
 
-/// A machine that is reported flat, with these groups measured.
+/// The XML of a machine with these measured groups.
 fn xml_with_groups(description: &str, kind: &str, groups: &[&str]) -> String {
     let topology = Topology::from_synthetic(description).unwrap();
     let mut record = TopologyRecord::new(&topology, &[]);
@@ -301,7 +304,7 @@ fn parse_xml(xml: &str) -> Document<'_> {
     Document::parse_with_options(xml, options).unwrap()
 }
 
-fn groups_of(xml: &str) -> Vec<String> {
+fn list_groups(xml: &str) -> Vec<String> {
     let document = parse_xml(xml);
     let groups = document
         .descendants()
@@ -318,20 +321,23 @@ fn groups_of(xml: &str) -> Vec<String> {
 #[test]
 fn measured_groups_are_written_if_none_is_reported() {
     let found = xml_with_groups("package:1 core:8 pu:1", "llc", &["0-3", "4-7"]);
-    assert_eq!(groups_of(&found), ["PinwiseLLC 0-3", "PinwiseLLC 4-7"]);
+    assert_eq!(list_groups(&found), ["PinwiseLLC 0-3", "PinwiseLLC 4-7"]);
     let known = xml_with_groups("package:1 l3:2 core:4 pu:1", "llc", &["0-3", "4-7"]);
-    assert_eq!(groups_of(&known), Vec::<String>::new());
+    assert_eq!(list_groups(&known), Vec::<String>::new());
     let siblings = xml_with_groups("core:4 pu:1", "smt", &["0,2", "1,3"]);
-    assert_eq!(groups_of(&siblings), ["PinwiseCore 0,2", "PinwiseCore 1,3"]);
-    // Across reported cores, beyond the machine, not a list, and in itself
-    // contradictory: the first that fits stays.
+    assert_eq!(
+        list_groups(&siblings),
+        ["PinwiseCore 0,2", "PinwiseCore 1,3"]
+    );
+    // Groups across reported cores or beyond the machine, and a word: only the fourth fits, with
+    // which the last conflicts.
     let wrong = ["1-2", "6-9", "many", "0-3", "2-5"];
     let wrong = xml_with_groups("package:1 core:4 pu:2", "package", &wrong);
-    assert_eq!(groups_of(&wrong), ["PinwisePackage 0-3"]);
+    assert_eq!(list_groups(&wrong), ["PinwisePackage 0-3"]);
     if has_hwloc() {
         for (xml, groups) in [(&found, 2), (&known, 0), (&siblings, 2), (&wrong, 1)] {
-            let file = File::new(xml);
-            let shown = file.ask("lstopo-no-graphics", &["--of", "console"]);
+            let file = XmlFile::new(xml);
+            let shown = file.run_tool("lstopo-no-graphics", &["--of", "console"]);
             assert_eq!(shown.matches("Pinwise").count(), groups, "{shown}");
         }
     }
@@ -377,33 +383,33 @@ fn check_without_figures() {
 }
 
 #[test]
-fn contradictions_travel_with_the_file() {
+fn contradictions_are_written_to_the_file() {
     let machine = fixture::drifting();
     let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
     assert!(xml.contains("name=\"PinwiseContradiction\" value=\"CPUs 0-1 share an L3 cache"));
     assert!(xml.contains("name=\"PinwiseLatencyUnit\""));
     if has_hwloc() {
-        let shown = File::new(&xml).ask("lstopo-no-graphics", &["-v", "--of", "console"]);
+        let shown = XmlFile::new(&xml).run_tool("lstopo-no-graphics", &["-v", "--of", "console"]);
         assert!(shown.contains("PinwiseContradiction"), "{shown}");
     }
 }
 
 #[test]
-fn the_file_comes_from_the_command_line() {
+fn the_command_writes_and_reads_the_file() {
     let machine = [
         "--machine",
         "sim:package:2 [numa(memory=1GB)] l3:2 core:2 pu:2",
     ];
     let format = |name| [&machine[..], &["topology", "--format", name]].concat();
-    let file = File::new(&texts(&run(&format("xml"))).0);
-    let read = json(&[
+    let file = XmlFile::new(&decode_output(&run(&format("xml"))).0);
+    let read = run_for_json(&[
         "topology",
         "--from",
         file.path.to_str().unwrap(),
         "--format",
         "json",
     ]);
-    let own = json(&format("json"));
+    let own = run_for_json(&format("json"));
     for key in [
         "counts",
         "shape_hash",

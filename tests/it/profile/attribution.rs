@@ -1,11 +1,11 @@
-//! Two profiles: which part of the difference comes from spin-waits and from memory.
+//! Which part of the difference of two profiles comes from spin-waits, and which from memory.
 
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{Stage, number};
-use crate::support::{has_program, skipped, words};
+use super::{ProfiledProgram, to_number};
+use crate::support::{Running, has_program, report_skip, split_words};
 
 /// One thread computes while the other waits for it at a barrier.
 const BARRIERS: &str = r"
@@ -25,8 +25,8 @@ int main(void) {
 }
 ";
 
-/// After less before of the parts whose names begin so, s per unit.
-fn parts(attribution: &Value, name: &str) -> f64 {
+/// The sum of the parts whose names begin like this, seconds per unit: after minus before.
+fn sum_parts(attribution: &Value, name: &str) -> f64 {
     let parts = attribution["parts"].as_array().unwrap().iter();
     parts
         .filter(|part| part["part"].as_str().unwrap().starts_with(name))
@@ -36,33 +36,35 @@ fn parts(attribution: &Value, name: &str) -> f64 {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
+fn more_cpu_time_of_a_spinning_runtime_is_attributed_to_spin_waits() {
     if !std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        return skipped("libgomp does not spin on one CPU");
+        return report_skip("libgomp does not spin on one CPU");
     }
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = ProfiledProgram::new() else {
+        return;
+    };
     std::fs::write(stage.path("barriers.c"), BARRIERS).unwrap();
     let compiler = "gcc -O1 -fopenmp -o barriers barriers.c";
-    let made = Command::new("sh")
+    let compiled = Command::new("sh")
         .args(["-c", compiler])
         .current_dir(stage.folder.path())
         .stderr(Stdio::null())
         .status();
-    if !made.is_ok_and(|status| status.success()) {
-        return skipped("no gcc with -fopenmp");
+    if !compiled.is_ok_and(|status| status.success()) {
+        return report_skip("no gcc with -fopenmp");
     }
     for spins in ["GOMP_SPINCOUNT=0", "GOMP_SPINCOUNT=infinite"] {
-        stage.json(&["profile", "--", "env", spins, "./barriers"]);
+        stage.run_for_json(&["profile", "--", "env", spins, "./barriers"]);
     }
-    let diff = stage.json(&["profile", "diff", "last~1", "last"]);
+    let diff = stage.run_for_json(&["profile", "diff", "last~1", "last"]);
     let all = diff["attributions"].as_array().unwrap();
     let cpu = all.iter().find(|found| found["of"] == "cpu").unwrap();
-    let whole = number(&cpu["delta"]["value"]);
+    let whole = to_number(&cpu["delta"]["value"]);
     assert_eq!(cpu["is_difference"], true, "{cpu}");
-    assert!(parts(cpu, "spin-wait") > 0.6 * whole, "{cpu}");
+    assert!(sum_parts(cpu, "spin-wait") > 0.6 * whole, "{cpu}");
     let sentence = cpu["sentence"].as_str().unwrap();
     assert!(sentence.contains("spin-waits"), "{sentence}");
-    let text = stage.text(&["profile", "diff", "last~1", "last"]);
+    let text = stage.run_for_text(&["profile", "diff", "last~1", "last"]);
     assert!(
         text.contains("Part") && text.contains("unexplained"),
         "{text}"
@@ -70,42 +72,38 @@ fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
 }
 
 #[test]
-fn a_neighbour_makes_a_memory_bound_kernel_wait() {
+fn time_taken_by_competitors_is_attributed_to_waiting_and_memory() {
     if !has_program("taskset") {
-        return skipped("no taskset, which places the neighbour");
+        return report_skip("no taskset, which places the competitors");
     }
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = ProfiledProgram::new() else {
+        return;
+    };
     let program = env!("CARGO_BIN_EXE_pinwise");
-    let kernel = words("--store none bench kernel chase --threads 1");
+    let kernel = split_words("--store none bench kernel chase --threads 1");
     let profile = || {
         let command = ["profile", "--place", "cpu:0", "--", program];
-        stage.json(&[&command, &kernel[..], &["--work", "10", "--size", "64MiB"]].concat())
+        stage.run_for_json(&[&command, &kernel[..], &["--work", "10", "--size", "64MiB"]].concat())
     };
     profile();
-    let mut neighbours: Vec<_> = (0..2)
-        .map(|_| {
-            let mut neighbour = Command::new("taskset");
-            let endless = ["-c", "0", "sh", "-c", "while :; do :; done"];
-            neighbour.args(endless).spawn().unwrap()
-        })
-        .collect();
+    let competitors = [(); 2].map(|()| {
+        let endless = ["-c", "0", "sh", "-c", "while :; do :; done"];
+        Running::start(Command::new("taskset").args(endless))
+    });
     profile();
-    for neighbour in &mut neighbours {
-        neighbour.kill().unwrap();
-        neighbour.wait().unwrap();
-    }
-    let diff = stage.json(&["profile", "diff", "last~1", "last"]);
+    drop(competitors);
+    let diff = stage.run_for_json(&["profile", "diff", "last~1", "last"]);
     let wall = &diff["attributions"][0];
     assert_eq!(wall["of"], "wall", "{diff}");
-    let whole = number(&wall["delta"]["value"]);
-    // Others may have been in the way of the first run as much, or more.
-    if whole.abs() < 0.2 * number(&wall["before_s"]) {
-        return skipped("other programs slowed both runs alike");
+    let whole = to_number(&wall["delta"]["value"]);
+    // Other programs may have slowed the first run as much, or more.
+    if whole.abs() < 0.2 * to_number(&wall["before_s"]) {
+        return report_skip("other programs slowed both runs alike");
     }
-    let neighbours = parts(wall, "waiting") + parts(wall, "memory");
-    assert!(neighbours / whole > 0.5, "{wall}");
+    let by_competitors = sum_parts(wall, "waiting") + sum_parts(wall, "memory");
+    assert!(by_competitors / whole > 0.5, "{wall}");
     assert!(
-        parts(wall, "spin-wait").abs() < 0.02 * whole.abs(),
+        sum_parts(wall, "spin-wait").abs() < 0.02 * whole.abs(),
         "{wall}"
     );
 }

@@ -1,10 +1,9 @@
-//! Who called what: with and without frame pointers, inlined, behind libraries.
+//! Call stacks: with and without frame pointers, of inlined functions, through libraries.
 
-use super::{Stage, number};
-use crate::support::words;
+use super::{ProfiledProgram, to_number};
+use crate::support::split_words;
 
-/// Nine functions, each called by the one before, at the bottom of `main` and
-/// of what `qsort` calls.
+/// A chain of nine functions, called by `main` or by the comparison of `qsort`.
 const DEEP: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A function that asks the time, through two libraries without frames.
+/// Asks the time through two libraries without frame pointers, half of the times 200 calls deep.
 const ASKING: &str = r#"
 #include <time.h>
 static volatile long sink;
@@ -66,29 +65,33 @@ int main(void) {
 
 #[test]
 fn inlined_functions_have_their_names_and_lines() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = ProfiledProgram::new() else {
+        return;
+    };
     std::fs::write(stage.path("inlined.c"), INLINED).unwrap();
-    let profiled = |debug: &str| {
+    let profile = |debug: &str| {
         stage.run_shell(&format!("cc -O2 {debug} -o inlined inlined.c"));
-        let command = words("profile --store none --folded i.txt -- ./inlined");
-        let record = stage.json(&command);
+        let command = split_words("profile --store none --folded i.txt -- ./inlined");
+        let record = stage.run_for_json(&command);
         let folded = std::fs::read_to_string(stage.path("i.txt")).unwrap();
         (record["functions"][0]["name"].clone(), record, folded)
     };
-    let (hottest, record, folded) = profiled("-g");
+    let (hottest, record, folded) = profile("-g");
     assert_eq!(hottest, "inner", "{folded}");
     assert!(folded.contains("main;outer;inner"), "{folded}");
     let source = record["instructions"][0]["source"].as_str().unwrap();
     assert!(source.ends_with("inlined.c:3"), "{source}");
-    // Without debug information it is unknown.
-    let (hottest, _, folded) = profiled("");
+    // Without debug information the inlined function is unknown.
+    let (hottest, _, folded) = profile("");
     assert_eq!(hottest, "outer", "{folded}");
     assert!(!folded.contains("inner"), "{folded}");
 }
 
 #[test]
 fn stacks_without_frame_pointers_are_whole() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = ProfiledProgram::new() else {
+        return;
+    };
     std::fs::write(stage.path("deep.c"), DEEP).unwrap();
     let build = |how: &str| {
         let line = format!("cc -O2 {how} -fno-optimize-sibling-calls -o deep deep.c");
@@ -96,11 +99,11 @@ fn stacks_without_frame_pointers_are_whole() {
     };
     build("-DKEPT=8 -fomit-frame-pointer");
     let chain = "f1;f2;f3;f4;f5;f6;f7;f8;leaf";
-    let profiled = |how: &str, arguments: &[&str]| {
+    let profile = |how: &str, arguments: &[&str]| {
         let command = [
             "profile", "--store", "none", "--stacks", how, "--folded", "d.txt", "--",
         ];
-        let record = stage.json(&[&command[..], &["./deep"], arguments].concat());
+        let record = stage.run_for_json(&[&command[..], &["./deep"], arguments].concat());
         let folded = std::fs::read_to_string(stage.path("d.txt")).unwrap();
         let whole = |line: &&str| {
             let stack = line.rsplit_once(' ').unwrap().0;
@@ -108,70 +111,78 @@ fn stacks_without_frame_pointers_are_whole() {
         };
         let samples = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap();
         let seen: f64 = folded.lines().filter(whole).map(samples).sum();
-        (seen / number(&record["total"]["samples"]), record, folded)
+        (
+            seen / to_number(&record["total"]["samples"]),
+            record,
+            folded,
+        )
     };
     for (arguments, caller) in [(&[][..], "main;f1"), (&["sort"], "compare;f1")] {
-        // The program was not built with frame pointers: found out by itself.
-        let (share, record, folded) = profiled("auto", arguments);
+        // pinwise notices that the program was not built with frame pointers.
+        let (share, record, folded) = profile("auto", arguments);
         assert!(share > 0.9, "{share} {folded}");
         assert!(folded.contains(caller), "{folded}");
         let stacks = &record["stacks"];
         assert_eq!(stacks["by"], "dwarf", "{stacks}");
-        assert!(number(&stacks["mean_frames"]) > 8.0, "{stacks}");
-        let broken = number(&stacks["broken"]["samples"]);
+        assert!(to_number(&stacks["mean_frames"]) > 8.0, "{stacks}");
+        let broken = to_number(&stacks["broken"]["samples"]);
         assert!(
-            broken < 0.1 * number(&record["total"]["samples"]),
+            broken < 0.1 * to_number(&record["total"]["samples"]),
             "{stacks}"
         );
     }
-    // Frame pointers lead nowhere here, and that is marked.
+    // Stacks by frame pointers are broken here, and marked as such.
     build("-DKEPT=2048 -fomit-frame-pointer");
-    let (share, record, folded) = profiled("fp", &[]);
+    let (share, record, folded) = profile("fp", &[]);
     let known = "[broken];f8;leaf";
     assert!(share < 0.1 && folded.contains(known), "{folded}");
-    assert!(number(&record["stacks"]["mean_frames"]) < 3.0, "{record}");
-    let text = stage.text(&[
+    assert!(
+        to_number(&record["stacks"]["mean_frames"]) < 3.0,
+        "{record}"
+    );
+    let text = stage.run_for_text(&[
         "profile", "--store", "none", "--stacks", "fp", "--", "./deep",
     ]);
     assert!(
         text.contains("Stacks by frame pointers") && text.contains("broken"),
         "{text}"
     );
-    let (_, record, folded) = profiled("none", &[]);
+    let (_, record, folded) = profile("none", &[]);
     assert!(
         record["stacks"].is_null() && folded.contains("leaf"),
         "{folded}"
     );
-    // With frame pointers they are taken, which costs less. The leaf has none
-    // even so, and who called it is known all the same.
+    // If the program has frame pointers they are used, which costs less. The leaf has none, but its
+    // caller is known.
     build("-DKEPT=8 -fno-omit-frame-pointer");
-    let (share, record, folded) = profiled("auto", &[]);
+    let (share, record, folded) = profile("auto", &[]);
     assert_eq!(record["stacks"]["by"], "fp", "{record}");
     assert!(share > 0.9, "{share} {folded}");
 }
 
 #[test]
-fn callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed() {
-    let Some(stage) = Stage::new() else { return };
+fn stacks_go_through_libraries_and_are_broken_beyond_the_kernels_depth() {
+    let Some(stage) = ProfiledProgram::new() else {
+        return;
+    };
     std::fs::write(stage.path("asking.c"), ASKING).unwrap();
     stage.run_shell("cc -O1 -fno-omit-frame-pointer -o asking asking.c");
     let command = [
         "profile", "--store", "none", "--folded", "k.txt", "--", "./asking",
     ];
-    let record = stage.json(&command);
+    let record = stage.run_for_json(&command);
     assert_eq!(record["stacks"]["by"], "fp", "{record}");
     let folded = std::fs::read_to_string(stage.path("k.txt")).unwrap();
-    let samples = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+    let count_samples = |is_selected: &dyn Fn(&str) -> bool| -> f64 {
         let lines = folded.lines().map(|line| line.rsplit_once(' ').unwrap());
-        let wanted = lines.filter(|(stack, _)| wanted(stack));
-        wanted
+        let selected = lines.filter(|(stack, _)| is_selected(stack));
+        selected
             .map(|(_, samples)| samples.parse::<f64>().unwrap())
             .sum()
     };
-    let whole = samples(&|stack| stack.contains("main;deeper;ask;tick"));
-    let cut = samples(&|stack| stack.starts_with("[broken]") && stack.contains(";ask;tick"));
-    let all = samples(&|_| true);
-    // Half of the calls are 200 deep.
+    let whole = count_samples(&|stack| stack.contains("main;deeper;ask;tick"));
+    let cut = count_samples(&|stack| stack.starts_with("[broken]") && stack.contains(";ask;tick"));
+    let all = count_samples(&|_| true);
     assert!(
         whole > 0.3 * all && cut > 0.3 * all,
         "{whole} {cut} of {all}: {folded}"

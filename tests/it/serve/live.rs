@@ -1,8 +1,8 @@
-//! What is reported of the store while others write it.
+//! Events about records that change while the page is open.
 
 use super::*;
 
-/// Events as they come.
+/// The events of an open request.
 struct Events {
     lines: BufReader<TcpStream>,
 }
@@ -17,7 +17,7 @@ impl Events {
         let mut events = Self {
             lines: BufReader::new(site.send(&request)),
         };
-        let head = events.block();
+        let head = events.read_block();
         assert!(head[0].contains(" 200 "), "{head:?}");
         assert!(
             head.contains(&"content-type: text/event-stream".to_owned()),
@@ -31,7 +31,7 @@ impl Events {
     }
 
     /// Lines up to an empty one, or to the end.
-    fn block(&mut self) -> Vec<String> {
+    fn read_block(&mut self) -> Vec<String> {
         let mut found = Vec::new();
         loop {
             let mut line = String::new();
@@ -46,7 +46,7 @@ impl Events {
     /// Name and data of the next event; `None` at the end.
     fn next(&mut self) -> Option<(String, String)> {
         loop {
-            let block = self.block();
+            let block = self.read_block();
             let field = |name: &str| block.iter().find_map(|l| l.strip_prefix(name));
             match (field("event: "), field("data: ")) {
                 (Some(name), Some(data)) => return Some((name.to_owned(), data.to_owned())),
@@ -57,25 +57,12 @@ impl Events {
     }
 }
 
-/// A comparison of a slow command on this machine.
-fn begin(place: &Place, runs: &str) -> Child {
+/// Starts a comparison of two slow commands on this machine.
+fn start_comparison(place: &Place, runs: &str) -> Child {
+    let options = split_words("--quiet compare --seed 1 --warmup 0 --place os-default --max-runs");
+    let commands = [runs, "--command", "sleep 0.1", "--command", "sleep 0.11"];
     place
-        .pinwise(&[
-            "--quiet",
-            "compare",
-            "--seed",
-            "1",
-            "--max-runs",
-            runs,
-            "--warmup",
-            "0",
-            "--place",
-            "os-default",
-            "--command",
-            "sleep 0.1",
-            "--command",
-            "sleep 0.11",
-        ])
+        .pinwise(&[&options[..], &commands].concat())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -84,21 +71,20 @@ fn begin(place: &Place, runs: &str) -> Child {
 
 /// The id of the new record, once it exists.
 fn wait_for_record(site: &Serving) -> String {
-    wait_for(|| {
-        let listing = site.json("api/records");
+    wait_for("a record", || {
+        let listing = site.get_json("api/records");
         listing["records"][0]["id"].as_str().map(str::to_owned)
     })
 }
 
-/// Runs in a record, those of unfinished blocks too.
-fn runs(record: &Value) -> usize {
-    let of = |arm: &Value, field: &str| arm[field].as_array().map_or(0, Vec::len);
+/// Runs in a record, with those of unfinished blocks.
+fn count_runs(record: &Value) -> usize {
     let arms = record["arms"].as_array().unwrap().iter();
-    arms.map(|arm| of(arm, "runs") + of(arm, "other_runs"))
-        .sum()
+    let lists = arms.flat_map(|arm| [&arm["runs"], &arm["other_runs"]]);
+    lists.map(|list| list.as_array().map_or(0, Vec::len)).sum()
 }
 
-/// The records that a page is shown, and how it ends.
+/// The records that the events contain, and the last event.
 fn watch_records(events: &mut Events, mut after: impl FnMut(usize)) -> (Vec<Value>, Value) {
     let mut records = Vec::new();
     loop {
@@ -117,28 +103,28 @@ fn watch_records(events: &mut Events, mut after: impl FnMut(usize)) -> (Vec<Valu
 fn a_comparison_is_shown_as_it_grows() {
     let place = Place::new();
     let site = place.serve();
-    let mut comparing = begin(&place, "8");
+    let mut comparing = start_comparison(&place, "8");
     let id = wait_for_record(&site);
     let mut events = Events::open(&site, &format!("api/live/{id}"));
     let (records, end) = watch_records(&mut events, |_| {});
     assert!(comparing.wait().unwrap().success());
-    let counts: Vec<usize> = records.iter().map(runs).collect();
+    let counts: Vec<usize> = records.iter().map(count_runs).collect();
     assert!(counts.len() >= 2, "{counts:?}");
     assert!(counts.is_sorted(), "{counts:?}");
     assert!(records[0]["stopped"].is_null());
     let last = records.last().unwrap();
-    assert_eq!(runs(last), 16);
+    assert_eq!(count_runs(last), 16);
     assert!(last["stopped"].is_string());
     assert_eq!(end["complete"], true);
     assert!(events.next().is_none());
-    assert!(site.json(&format!("api/records/{id}")) == *last);
+    assert!(site.get_json(&format!("api/records/{id}")) == *last);
 }
 
 #[test]
 fn a_comparison_that_is_killed_ends_as_cut_off() {
     let place = Place::new();
     let site = place.serve();
-    let mut comparing = begin(&place, "1000");
+    let mut comparing = start_comparison(&place, "1000");
     let id = wait_for_record(&site);
     let mut events = Events::open(&site, &format!("api/live/{id}"));
     let (records, end) = watch_records(&mut events, |seen| {
@@ -149,7 +135,7 @@ fn a_comparison_that_is_killed_ends_as_cut_off() {
     comparing.wait().unwrap();
     assert_eq!(end["complete"], false);
     assert!(records.last().unwrap()["stopped"].is_null());
-    let listed = site.json("api/records");
+    let listed = site.get_json("api/records");
     assert_eq!(listed["records"][0]["complete"], false);
 }
 
@@ -168,16 +154,18 @@ fn a_finished_record_is_reported_at_once() {
 fn a_removed_record_is_reported() {
     let place = Place::new();
     let site = place.serve();
-    let mut comparing = begin(&place, "1000");
+    let mut comparing = start_comparison(&place, "1000");
     let id = wait_for_record(&site);
     let mut events = Events::open(&site, &format!("api/live/{id}"));
     assert_eq!(events.next().unwrap().0, "record");
     place.execute_sql("DELETE FROM record");
-    let (name, message) = wait_for(|| events.next().filter(|(name, _)| name != "record"));
+    let (name, message) = wait_for("the removal", || {
+        events.next().filter(|(name, _)| name != "record")
+    });
     assert_eq!(name, "gone");
     assert!(message.contains("No record has the id"), "{message}");
     assert!(events.next().is_none());
-    assert_eq!(site.json("api/records")["total"], 0);
+    assert_eq!(site.get_json("api/records")["total"], 0);
     comparing.kill().unwrap();
     comparing.wait().unwrap();
 }
@@ -188,14 +176,18 @@ fn a_new_record_changes_the_list() {
     let site = place.serve();
     let mut events = Events::open(&site, "api/live");
     let list = Some(("list".to_owned(), "changed".to_owned()));
-    assert_eq!(events.next(), list, "what came before the page listened");
+    assert_eq!(
+        events.next(),
+        list,
+        "the first event is for earlier changes"
+    );
     place.compare(&[]);
     assert_eq!(events.next(), list);
-    assert_eq!(site.json("api/records")["total"], 1);
+    assert_eq!(site.get_json("api/records")["total"], 1);
 }
 
 #[test]
-fn many_pages_are_served_and_more_are_refused_politely() {
+fn pages_beyond_the_limit_are_told_to_retry() {
     let place = Place::new();
     let site = place.serve();
     let mut pages: Vec<Events> = (0..64).map(|_| Events::open(&site, "api/live")).collect();
@@ -210,11 +202,13 @@ fn many_pages_are_served_and_more_are_refused_politely() {
         assert_eq!(page.next().unwrap().0, "list");
     }
     drop(pages);
-    wait_for(|| Some(site.get("")).filter(|answer| answer.status == 200));
+    wait_for("an answer", || {
+        Some(site.get("")).filter(|answer| answer.status == 200)
+    });
 }
 
 #[test]
-fn silent_connections_take_no_place() {
+fn silent_connections_do_not_displace_pages() {
     let place = Place::new();
     let site = place.serve();
     let mut page = Events::open(&site, "api/live");
@@ -222,9 +216,9 @@ fn silent_connections_take_no_place() {
     let silent: Vec<TcpStream> = (0..200)
         .map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, site.port)).unwrap())
         .collect();
-    // They were accepted before this one.
+    // The silent connections were accepted before this one.
     assert_eq!(site.get("").status, 200);
     place.compare(&[]);
-    assert_eq!(page.next().unwrap().0, "list", "a page keeps its place");
+    assert_eq!(page.next().unwrap().0, "list", "the page is still served");
     drop(silent);
 }

@@ -1,8 +1,10 @@
 //! Requests that are refused, and what is reported if something is wrong.
 
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 
 use super::*;
+use crate::support::report_skip;
 
 #[test]
 fn every_path_is_below_the_secret() {
@@ -32,7 +34,7 @@ fn every_path_is_below_the_secret() {
         assert_eq!((answer.status, answer.body.as_str()), (404, ""), "{path}");
         answer.check_protection();
     }
-    // A way back for those who know the secret.
+    // Who knows the secret gets a link to the page.
     let home = format!("href=\"{}\"", site.home);
     for (path, status) in [
         (bare.as_str(), 200),
@@ -81,7 +83,7 @@ fn only_own_hosts_and_origins_are_answered() {
     check("Origin", "null", 403);
     check("Sec-Fetch-Site", "same-origin", 200);
     check("Sec-Fetch-Site", "cross-site", 403);
-    // And nothing can be changed.
+    // No request changes anything.
     let answer = site.ask("DELETE", &format!("{}api/records/last", site.home), &[]);
     assert_eq!((answer.status, answer.header("allow")), (405, "get, head"));
     answer.check_protection();
@@ -105,7 +107,7 @@ fn too_large_requests_are_refused() {
 }
 
 #[test]
-fn damaged_and_newer_records_leave_the_others() {
+fn damaged_and_newer_records_do_not_hide_the_others() {
     let place = Place::new();
     let ids = [place.compare(&[]), place.compare(&[]), place.compare(&[])];
     let site = place.serve();
@@ -118,38 +120,38 @@ fn damaged_and_newer_records_leave_the_others() {
         "UPDATE record SET body = {newer} WHERE id = '{}'",
         ids[1]
     ));
-    let (status, error) = site.problem(&format!("api/records/{}", ids[0]));
+    let (status, error) = site.get_error(&format!("api/records/{}", ids[0]));
     assert!(status == 422 && error.contains("damaged"), "{error}");
     for path in ["records", "live"] {
-        let (status, error) = site.problem(&format!("api/{path}/{}", ids[1]));
+        let (status, error) = site.get_error(&format!("api/{path}/{}", ids[1]));
         assert!(
             status == 422 && error.contains("pinwise.comparison/9"),
             "{error}"
         );
     }
-    assert_eq!(site.json("api/records")["total"], 3);
+    assert_eq!(site.get_json("api/records")["total"], 3);
     assert_eq!(
-        site.json(&format!("api/records/{}", ids[2]))["id"],
+        site.get_json(&format!("api/records/{}", ids[2]))["id"],
         ids[2].as_str()
     );
-    let (_, message) = site.end("-TERM");
+    let (_, message) = site.end("TERM");
     assert!(
         !message.contains("warning"),
         "a record's damage is no trouble of the store: {message}"
     );
 }
 
-/// Fails with one line that has these words.
+/// Checks for exit status 2 and an error of one line that has these words.
 #[track_caller]
 fn check_failure(output: &Output, words: &str) {
-    let (out, err) = texts(output);
+    let (out, err) = decode_output(output);
     assert_eq!((output.status.code(), out.as_str()), (Some(2), ""), "{err}");
     assert!(err.starts_with("error:") && err.contains(words), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
 }
 
 #[test]
-fn unavailable_stores_are_reported_at_the_start() {
+fn unavailable_ports_and_pages_are_reported_at_the_start() {
     let place = Place::new();
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -201,17 +203,17 @@ fn an_unreachable_store_is_reported_once_and_used_again_later() {
     let place = Place::new();
     let id = place.compare(&[]);
     let site = place.serve();
-    // Who writes keeps no reader waiting.
+    // A writer does not block readers.
     let writer = rusqlite::Connection::open(place.store()).unwrap();
     writer
         .execute_batch("BEGIN EXCLUSIVE; DELETE FROM record")
         .unwrap();
-    assert_eq!(site.json("api/records")["total"], 1);
+    assert_eq!(site.get_json("api/records")["total"], 1);
     drop(writer);
     let away = place.path("away.db");
     std::fs::rename(place.store(), &away).unwrap();
     for path in ["api/records", "api/records/last", "api/live/last"] {
-        let (status, error) = site.problem(path);
+        let (status, error) = site.get_error(path);
         assert_eq!(status, 503, "{path}");
         assert!(error.contains("cannot be opened"), "{error}");
     }
@@ -221,13 +223,13 @@ fn an_unreachable_store_is_reported_once_and_used_again_later() {
         "the page itself says what is wrong"
     );
     std::fs::rename(&away, place.store()).unwrap();
-    assert_eq!(site.json("api/records/last")["id"], id.as_str());
-    let (_, message) = site.end("-TERM");
+    assert_eq!(site.get_json("api/records/last")["id"], id.as_str());
+    let (_, message) = site.end("TERM");
     assert_eq!(message.matches("warning:").count(), 1, "{message}");
 }
 
 #[test]
-fn leaving_loopback_is_warned_of() {
+fn listening_beyond_loopback_is_warned_of() {
     let place = Place::new();
     let site = Serving::start(&mut place.pinwise(&["serve", "--listen", "0.0.0.0"]));
     let host = format!("192.0.2.7:{}", site.port);
@@ -237,19 +239,18 @@ fn leaving_loopback_is_warned_of() {
             .status,
         421
     );
-    let (_, message) = site.end("-TERM");
+    let (_, message) = site.end("TERM");
     assert!(
         message.contains("warning:") && message.contains("without encryption"),
         "{message}"
     );
     let quiet = Place::new();
-    let (_, message) = quiet.serve().end("-TERM");
+    let (_, message) = quiet.serve().end("TERM");
     assert!(!message.contains("warning:"), "{message}");
 }
 
 #[test]
 fn another_user_is_refused_even_with_the_secret() {
-    use std::os::unix::process::CommandExt;
     let place = Place::new();
     let site = place.serve();
     let request = format!(
@@ -264,26 +265,26 @@ fn another_user_is_refused_even_with_the_secret() {
         }
         shell.output()
     };
-    let own = texts(&ask(None).unwrap()).0;
+    let own = decode_output(&ask(None).unwrap()).0;
     assert!(own.starts_with("HTTP/1.1 200 "), "{own}");
     let other = match ask(Some(65534)) {
-        Ok(output) => texts(&output).0,
-        Err(error) => return crate::support::skipped(&format!("not root: {error}")),
+        Ok(output) => decode_output(&output).0,
+        Err(error) => return report_skip(&format!("not root: {error}")),
     };
     assert!(other.starts_with("HTTP/1.1 403 "), "{other}");
     assert!(!other.contains(PAGE), "{other}");
-    let (_, message) = site.end("-TERM");
+    let (_, message) = site.end("TERM");
     assert!(message.contains("user 65534"), "{message}");
 }
 
 #[test]
-fn a_store_that_is_missing_is_not_made() {
+fn a_missing_store_is_not_created() {
     let place = Place::new();
     let site = place.serve();
-    assert_eq!(site.json("api/records")["total"], 0);
+    assert_eq!(site.get_json("api/records")["total"], 0);
     assert!(!place.store().exists());
     place.compare(&[]);
-    assert_eq!(site.json("api/records")["total"], 1);
-    let (_, message) = site.end("-TERM");
+    assert_eq!(site.get_json("api/records")["total"], 1);
+    let (_, message) = site.end("TERM");
     assert!(message.contains("which does not exist yet"), "{message}");
 }

@@ -1,25 +1,29 @@
 //! Tests that every kind of store must pass.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::wait_until;
 use pinwise_record::Stopped;
 use pinwise_store::{Filter, Growth, Store, StoreError};
 
-use super::{LimitedObserver, Place, comparison, cut_off, places, run, run_watched};
+use super::{
+    LimitedObserver, Place, list_places, run_watched, simulate_comparison, simulate_run,
+    write_cut_off_record,
+};
+use crate::support::wait_until;
 
-fn check(condition: impl Fn(&Place)) {
-    for place in places() {
-        condition(&place);
-        assert_eq!(place.message(), Vec::<String>::new());
+/// Runs a test on every kind of store, which must not warn.
+fn check(test: impl Fn(&Place)) {
+    for place in list_places() {
+        test(&place);
+        assert_eq!(place.take_messages(), Vec::<String>::new());
     }
 }
 
 #[test]
-fn a_finished_record_comes_back_whole() {
+fn a_finished_record_is_loaded_as_it_was() {
     check(|place| {
         let mut store = place.open();
-        let record = comparison("one");
+        let record = simulate_comparison("one");
         store.begin(&record).unwrap();
         store.finish(&record).unwrap();
         let stored = store.load("on").unwrap();
@@ -44,23 +48,14 @@ fn a_killed_record_keeps_every_finished_run() {
         let mut store = place.open();
         let mut observer = LimitedObserver {
             store: &mut store,
-            left: 9,
+            runs_left: 9,
         };
         run_watched("cut", &mut observer);
         let growing = store.load("cut").unwrap();
         assert_eq!(growing.runs.len(), 9, "a growing record can be read");
         drop(store);
-        // Until a server sees that its client has gone, the record counts as
-        // one that grows.
-        let ends = Instant::now() + crate::support::PATIENCE;
-        let store = loop {
-            let store = place.open();
-            if place.waiting().is_empty() {
-                break store;
-            }
-            assert!(Instant::now() < ends, "{:?}", place.waiting());
-            std::thread::sleep(Duration::from_millis(20));
-        };
+        // Until a server notices that its client has gone, the record counts as growing.
+        let store = place.open_delivered();
         let stored = store.load("cut").unwrap();
         assert!(!stored.entry.is_complete);
         let record = stored.comparison().unwrap();
@@ -76,12 +71,12 @@ fn a_killed_record_keeps_every_finished_run() {
 fn the_last_record_is_the_one_written_last() {
     check(|place| {
         let mut store = place.open();
-        // The clock was set back in between.
+        // As if the clock had been set back between them.
         for (id, time) in [
             ("first", "2031-01-01T00:00:00Z"),
             ("second", "2021-01-01T00:00:00Z"),
         ] {
-            let mut record = comparison(id);
+            let mut record = simulate_comparison(id);
             record.started = time.to_owned();
             store.keep(&record).unwrap();
         }
@@ -98,18 +93,18 @@ fn the_last_record_is_the_one_written_last() {
 }
 
 #[test]
-fn ids_must_be_known_and_unique() {
+fn unknown_and_ambiguous_ids_are_refused() {
     check(|place| {
         let mut store = place.open();
         let refused = |store: &Store, id: &str| store.load(id).unwrap_err().to_string();
         assert!(refused(&store, "last").contains("empty"));
         for id in ["ab1", "ab2", "a", "ab\u{10ffff}", "a'b\\\"; --"] {
-            store.keep(&comparison(id)).unwrap();
+            store.keep(&simulate_comparison(id)).unwrap();
         }
         assert!(refused(&store, "x").contains("no record"));
         let several = refused(&store, "ab");
         assert!(several.contains("ab1, ab2"), "{several}");
-        // A prefix that is a whole id means that record alone.
+        // A whole id that is also a prefix of others means only that record.
         for id in ["a", "ab\u{10ffff}", "a'b\\\"; --"] {
             assert_eq!(store.load(id).unwrap().entry.id, id);
         }
@@ -120,10 +115,10 @@ fn ids_must_be_known_and_unique() {
 }
 
 #[test]
-fn a_record_that_ends_changes_its_line() {
+fn the_line_of_a_record_changes_when_it_is_finished() {
     check(|place| {
         let mut store = place.open();
-        let record = comparison("one");
+        let record = simulate_comparison("one");
         store.begin(&record).unwrap();
         let begun = store.find(&Filter::default()).unwrap();
         assert!(!begun.lines[0].entry.is_complete);
@@ -140,7 +135,7 @@ fn a_record_that_ends_changes_its_line() {
 fn a_record_is_created_once() {
     check(|place| {
         let mut store = place.open();
-        let mut record = comparison("one");
+        let mut record = simulate_comparison("one");
         assert!(store.create(&record).unwrap());
         let before = store.load("one").unwrap();
         record.tags.push("other".to_owned());
@@ -159,7 +154,7 @@ fn a_record_is_created_once() {
 fn one_of_many_creators_succeeds() {
     check(|place| {
         drop(place.open());
-        let record = comparison("one");
+        let record = simulate_comparison("one");
         let created = std::thread::scope(|scope| {
             let create = || place.open().create(&record).unwrap();
             let creators: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
@@ -175,7 +170,7 @@ fn one_of_many_creators_succeeds() {
 fn many_records_are_kept_together_and_passed_one_by_one() {
     check(|place| {
         let mut store = place.open();
-        let base = comparison("base");
+        let base = simulate_comparison("base");
         let record = |number: usize| {
             let mut record = base.clone();
             record.id = format!("r{number:04}");
@@ -184,7 +179,7 @@ fn many_records_are_kept_together_and_passed_one_by_one() {
             record
         };
         assert_eq!(store.keep_all((0..600).map(record)).unwrap(), 600);
-        // Again, and one id twice: the last one counts.
+        // Existing ones are replaced; of one id twice the last counts.
         let mut twice: Vec<_> = (590..600).map(record).collect();
         twice.push(twice[0].clone());
         twice[10].tags = vec!["last".to_owned()];
@@ -216,7 +211,7 @@ fn many_records_are_kept_together_and_passed_one_by_one() {
 fn files_without_a_record_are_refused() {
     check(|place| {
         let mut store = place.open();
-        let mut nameless = serde_json::to_value(comparison("one")).unwrap();
+        let mut nameless = serde_json::to_value(simulate_comparison("one")).unwrap();
         nameless.as_object_mut().unwrap().remove("id");
         for body in [
             "",
@@ -241,14 +236,14 @@ fn files_without_a_record_are_refused() {
 fn hostile_texts_are_kept() {
     check(|place| {
         let mut store = place.open();
-        let mut record = comparison("a\u{1}b");
+        let mut record = simulate_comparison("a\u{1}b");
         let hostile = "\0\u{1b}[31m\u{202e}'; DROP TABLE record; --\u{10ffff}\n\\x00{}";
         record.verdict.sentence = hostile.to_owned();
         record.tags = vec![hostile.to_owned(), String::new()];
         record.host.simulated = false;
         record.host.machine.hostname = Some(hostile.to_owned());
         store.begin(&record).unwrap();
-        store.add_run(0, &run()).unwrap();
+        store.add_run(0, &simulate_run()).unwrap();
         store.finish(&record).unwrap();
         let stored = store.load("a\u{1}b").unwrap();
         assert_eq!(stored.body, serde_json::to_string(&record).unwrap());
@@ -271,8 +266,8 @@ fn hostile_texts_are_kept() {
         ] {
             assert_eq!(store.find(&filter).unwrap().total, 1, "{filter:?}");
         }
-        // No file is named after one that does not grow.
-        store.keep(&comparison("a\0b")).unwrap();
+        // A record that does not grow has no file, so that its id may contain any character.
+        store.keep(&simulate_comparison("a\0b")).unwrap();
         assert_eq!(store.load("a\0").unwrap().comparison().unwrap().id, "a\0b");
         let both = ["a\0b".to_owned(), "a\u{1}b".to_owned()];
         assert_eq!(store.remove(&both).unwrap().gone, both);
@@ -284,8 +279,8 @@ fn hostile_texts_are_kept() {
 fn tags_change_in_the_record_and_in_its_line() {
     check(|place| {
         let mut store = place.open();
-        store.keep(&comparison("one")).unwrap();
-        store.keep(&comparison("two")).unwrap();
+        store.keep(&simulate_comparison("one")).unwrap();
+        store.keep(&simulate_comparison("two")).unwrap();
         let add = |tags: &[String]| tags.iter().cloned().chain(["x".to_owned()]).collect();
         let before = store.load("one").unwrap();
         let retagged = store.retag("one", add).unwrap();
@@ -310,12 +305,12 @@ fn tags_change_in_the_record_and_in_its_line() {
 }
 
 #[test]
-fn what_a_living_process_writes_is_left_alone() {
+fn a_record_that_is_being_written_is_not_changed() {
     check(|place| {
         let mut store = place.open();
-        store.keep(&comparison("one")).unwrap();
+        store.keep(&simulate_comparison("one")).unwrap();
         let mut writer = place.open();
-        let record = comparison("growing");
+        let record = simulate_comparison("growing");
         writer.begin(&record).unwrap();
         let refused = store.retag("growing", |_| Vec::new()).unwrap_err();
         assert!(
@@ -328,8 +323,8 @@ fn what_a_living_process_writes_is_left_alone() {
         assert_eq!(removed.being_written, ["growing"]);
         writer.finish(&record).unwrap();
         assert!(store.retag("growing", <[String]>::to_vec).is_ok());
-        // A killed writer holds nothing.
-        cut_off(writer, "killed", 3);
+        // A record of a killed writer can be changed.
+        write_cut_off_record(writer, "killed", 3);
         assert!(store.retag("killed", |_| vec!["x".to_owned()]).is_ok());
         assert_eq!(store.remove(&asked[..1]).unwrap().gone, ["growing"]);
     });
@@ -341,9 +336,9 @@ fn a_record_grows_until_its_writer_is_gone() {
         let reader = place.open();
         assert_eq!(reader.growth("grows"), Growth::Unknown);
         let mut writer = place.open();
-        writer.begin(&comparison("grows")).unwrap();
+        writer.begin(&simulate_comparison("grows")).unwrap();
         assert_eq!(reader.growth("grows"), Growth::Growing(0));
-        let run = run();
+        let run = simulate_run();
         for _ in 0..100 {
             writer.add_run(0, &run).unwrap();
         }
@@ -353,7 +348,7 @@ fn a_record_grows_until_its_writer_is_gone() {
         wait_until("the writer is gone", || {
             reader.growth("grows") == Growth::CutOff
         });
-        // The next to open the store takes the runs in.
+        // The next opening moves the runs from the journal into the store.
         drop(place.open());
         assert_eq!(reader.growth("grows"), Growth::CutOff);
         assert_eq!(reader.load("grows").unwrap().runs.len(), 100);
@@ -361,16 +356,16 @@ fn a_record_grows_until_its_writer_is_gone() {
 }
 
 #[test]
-fn a_reader_sees_what_others_write_and_writes_nothing() {
+fn a_reader_sees_new_records_and_cannot_write() {
     check(|place| {
         let mut reader = place.open();
         reader.read_only(Duration::from_millis(1)).unwrap();
         let before = reader.generation().unwrap();
         let mut writer = place.open();
-        writer.keep(&comparison("one")).unwrap();
+        writer.keep(&simulate_comparison("one")).unwrap();
         assert_ne!(before, reader.generation().unwrap());
         assert_eq!(reader.list(9).unwrap().len(), 1);
-        assert!(reader.keep(&comparison("two")).is_err());
+        assert!(reader.keep(&simulate_comparison("two")).is_err());
         assert!(reader.withdraw("one").is_err());
         assert!(reader.retag("one", |_| vec!["x".to_owned()]).is_err());
         assert!(reader.remove(&["one".to_owned()]).is_err());
@@ -382,37 +377,32 @@ fn a_reader_sees_what_others_write_and_writes_nothing() {
 fn a_withdrawn_record_leaves_nothing() {
     check(|place| {
         let mut store = place.open();
-        store.keep(&comparison("one")).unwrap();
-        store.begin(&comparison("two")).unwrap();
+        store.keep(&simulate_comparison("one")).unwrap();
+        store.begin(&simulate_comparison("two")).unwrap();
         store.withdraw("two").unwrap();
-        // One that is whole is no beginning.
+        // A finished record is not withdrawn.
         store.withdraw("one").unwrap();
         let found = store.find(&Filter::default()).unwrap();
         assert_eq!(found.total, 1);
         assert_eq!(found.lines[0].entry.id, "one");
         assert_eq!(store.growth("two"), Growth::Unknown);
-        assert_eq!(place.waiting(), Vec::<String>::new());
+        assert_eq!(place.list_waiting(), Vec::<String>::new());
     });
 }
 
 #[test]
 fn a_removed_record_leaves_nothing() {
     check(|place| {
-        cut_off(place.open(), "cut", 9);
+        write_cut_off_record(place.open(), "cut", 9);
         // The runs are in a journal until another process has written them to the server.
-        let deadline = Instant::now() + crate::support::PATIENCE;
-        let mut store = loop {
-            let store = place.open_delivered();
+        let mut store = place.open();
+        wait_until("all runs are on the server", || {
+            store = place.open_delivered();
             let stored = store.load("cut").unwrap();
             let runs: usize = stored.runs.iter().map(|(_, run)| run.len()).sum();
-            let (kept, whole) = (store.bytes_of("cut").unwrap(), stored.body.len() + runs);
-            if kept == whole as u64 {
-                break store;
-            }
-            assert!(Instant::now() < deadline, "{kept} of {whole}");
-            std::thread::sleep(Duration::from_millis(50));
-        };
-        store.keep(&comparison("one")).unwrap();
+            store.bytes_of("cut").unwrap() == (stored.body.len() + runs) as u64
+        });
+        store.keep(&simulate_comparison("one")).unwrap();
         store.retag("cut", |_| vec!["x".to_owned()]).unwrap();
         store
             .remove(&["cut".to_owned(), "none".to_owned()])
@@ -429,13 +419,13 @@ fn a_removed_record_leaves_nothing() {
 #[test]
 fn a_record_is_adopted_with_its_runs() {
     check(|place| {
-        for other in places() {
+        for other in list_places() {
             let mut source = other.open();
             source
-                .keep(&comparison(&format!("whole-{}", other.name)))
+                .keep(&simulate_comparison(&format!("whole-{}", other.name)))
                 .unwrap();
             let cut = format!("cut-{}", other.name);
-            cut_off(source, &cut, 5);
+            write_cut_off_record(source, &cut, 5);
             let source = other.open();
             let entries = source.list(9).unwrap();
             let load = || entries.iter().map(|entry| source.load(&entry.id).unwrap());

@@ -1,13 +1,13 @@
-//! What filters find, against a plain look at every line.
+//! Filters find what a plain search of every line finds.
 
 use pinwise_record::{Comparison, Entry, Kind, Record, StoredRecord};
 use pinwise_store::{Filter, ListedRecord, Store};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, comparison, places};
+use super::{Place, list_places, simulate_comparison};
 
-/// A comparison whose line says that a newer pinwise wrote it.
+/// A comparison with the schema of a newer pinwise.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 struct Newer(Comparison);
@@ -25,10 +25,10 @@ impl StoredRecord for Newer {
     }
 }
 
-/// Records that differ in all that a filter looks at.
+/// Stores records that differ in everything that a filter compares.
 fn fill_store(place: &Place) -> Store {
     let mut store = place.open();
-    let base = comparison("base");
+    let base = simulate_comparison("base");
     for number in 0..12 {
         let mut record = base.clone();
         record.id = format!("r{number:02}");
@@ -47,8 +47,8 @@ fn fill_store(place: &Place) -> Store {
     store
 }
 
-/// The same by looking at each line.
-fn plainly(all: &[ListedRecord], filter: &Filter) -> Vec<ListedRecord> {
+/// The records that match a filter, by comparing each line.
+fn search_plainly(all: &[ListedRecord], filter: &Filter) -> Vec<ListedRecord> {
     let fits = |line: &&ListedRecord| {
         let entry = &line.entry;
         let kind = entry.schema.split_once('/').map_or("", |(name, _)| name);
@@ -80,8 +80,8 @@ fn plainly(all: &[ListedRecord], filter: &Filter) -> Vec<ListedRecord> {
 }
 
 #[test]
-fn all_is_found_newest_first() {
-    for place in places() {
+fn without_filter_all_records_are_found_newest_first() {
+    for place in list_places() {
         let store = fill_store(&place);
         let found = store.find(&Filter::default()).unwrap();
         assert_eq!(found.total, 12);
@@ -112,9 +112,9 @@ fn all_is_found_newest_first() {
 }
 
 thread_local! {
-    /// Stores with the records, filled once: they are only read.
+    /// Stores that are filled once, as the tests only read them.
     static FILLED: Vec<(Place, Store)> = {
-        let places = places();
+        let places = list_places();
         let filled = places.into_iter().map(|place| {
             let store = fill_store(&place);
             (place, store)
@@ -139,10 +139,10 @@ proptest! {
         FILLED.with(|stores| {
             for (_, store) in stores {
                 let all = store.find(&Filter::default()).unwrap().lines;
-                let wanted = plainly(&all, &filter);
+                let expected = search_plainly(&all, &filter);
                 let found = store.find(&filter).unwrap();
-                prop_assert_eq!(found.total, wanted.len());
-                let page: Vec<ListedRecord> = wanted.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
+                prop_assert_eq!(found.total, expected.len());
+                let page: Vec<ListedRecord> = expected.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
                 prop_assert_eq!(&found.lines, &page);
                 let mut passed = Vec::new();
                 store.each_body(&filter, |entry, _| passed.push(entry)).unwrap();

@@ -1,9 +1,9 @@
 //! A database that several users share.
 
-use super::server::{Server, execute, select};
-use super::{Place, comparison};
+use super::server::{Server, execute, select_column};
+use super::{Place, simulate_comparison};
 
-/// A database with the users anna, who owns it and makes the tables, and bert.
+/// A database with the users anna, who owns it and creates the tables, and bert.
 struct Shared {
     _server: Server,
     url: String,
@@ -13,16 +13,16 @@ struct Shared {
 
 impl Shared {
     fn new() -> Option<Self> {
-        let server = Server::own()?;
-        let url = server.database();
+        let server = Server::start_own()?;
+        let url = server.create_database();
         let name = url.split(['/', '?']).nth(3).unwrap().to_owned();
         execute(
             &url,
             &format!("CREATE USER anna; CREATE USER bert; ALTER DATABASE {name} OWNER TO anna"),
         );
-        let of = |user: &str| Place::database(url.replace("postgres@", &format!("{user}@")));
-        let (anna, bert) = (of("anna"), of("bert"));
-        anna.open().keep(&comparison("hers")).unwrap();
+        let place_of = |user: &str| Place::database(url.replace("postgres@", &format!("{user}@")));
+        let (anna, bert) = (place_of("anna"), place_of("bert"));
+        anna.open().keep(&simulate_comparison("hers")).unwrap();
         execute(
             &url,
             "GRANT USAGE ON SCHEMA pinwise TO bert;
@@ -45,7 +45,7 @@ fn others_may_read_a_record_and_not_change_it() {
     let before = shared.anna.open().load("hers").unwrap();
     let mut store = shared.bert.open();
     assert_eq!(store.load("hers").unwrap(), before);
-    store.keep(&comparison("his")).unwrap();
+    store.keep(&simulate_comparison("his")).unwrap();
     assert_eq!(store.list(9).unwrap().len(), 2);
 
     let change = |_: &[String]| vec!["mine".to_owned()];
@@ -58,10 +58,10 @@ fn others_may_read_a_record_and_not_change_it() {
         (&removed.gone[..], &removed.of_others[..]),
         (&ids[1..], &ids[..1])
     );
-    let mut other = comparison("hers");
+    let mut other = simulate_comparison("hers");
     other.tags = vec!["forged".to_owned()];
     let error = store.keep(&other).err().map(|error| error.to_string());
-    let waits = shared.bert.message().join("\n");
+    let waits = shared.bert.take_messages().join("\n");
     let message = error.unwrap_or(waits);
     assert!(
         message.contains("belongs to another database user"),
@@ -71,13 +71,17 @@ fn others_may_read_a_record_and_not_change_it() {
     assert_eq!(shared.anna.open().load("hers").unwrap(), before);
     // The owner of the tables may not change the rows of others, either.
     drop(store);
-    shared.bert.open().create(&comparison("later")).unwrap();
+    shared
+        .bert
+        .open()
+        .create(&simulate_comparison("later"))
+        .unwrap();
     let removed = shared.anna.open().remove(&["later".to_owned()]).unwrap();
     assert_eq!(removed.of_others, ["later"]);
 }
 
 #[test]
-fn past_the_store_others_cannot_change_a_record_either() {
+fn others_cannot_change_a_record_by_sql() {
     let Some(shared) = Shared::new() else { return };
     let before = shared.anna.open().load("hers").unwrap();
     let bert = shared.bert.url.as_str();
@@ -88,10 +92,10 @@ fn past_the_store_others_cannot_change_a_record_either() {
         "DELETE FROM pinwise.record",
         "DELETE FROM pinwise.line",
     ] {
-        // None is his: nothing happens.
+        // None of the rows is bert's: nothing changes.
         execute(bert, sql);
     }
-    let number = select(&shared.url, "SELECT number FROM pinwise.line").remove(0);
+    let number = select_column(&shared.url, "SELECT number FROM pinwise.line").remove(0);
     let forged = [
         format!("INSERT INTO pinwise.tag (name, number) VALUES ('x', {number})"),
         format!("INSERT INTO pinwise.tag (name, number, owner) VALUES ('x', {number}, 'anna')"),
@@ -106,20 +110,22 @@ fn past_the_store_others_cannot_change_a_record_either() {
     let store = shared.anna.open();
     assert_eq!(store.list(9).unwrap().len(), 1);
     assert_eq!(store.load("hers").unwrap(), before);
-    let tags = select(&shared.url, "SELECT count(*) FROM pinwise.tag");
+    let tags = select_column(&shared.url, "SELECT count(*) FROM pinwise.tag");
     assert_eq!(tags, ["0"]);
 }
 
-/// What the store says to the superuser of this database.
-fn refusal_of(url: &str) -> Option<String> {
+/// The error of the store when the superuser opens it, if any.
+fn open_error(url: &str) -> Option<String> {
     let refused = Place::database(url.to_owned()).try_open().err();
     refused.map(|error| error.to_string())
 }
 
 #[test]
 fn the_creator_of_the_tables_cannot_run_code_as_later_users() {
-    let Some(server) = Server::own() else { return };
-    let url = server.database();
+    let Some(server) = Server::start_own() else {
+        return;
+    };
+    let url = server.create_database();
     let name = url.split(['/', '?']).nth(3).unwrap();
     execute(
         &url,
@@ -138,18 +144,18 @@ fn the_creator_of_the_tables_cannot_run_code_as_later_users() {
     );
     let place = Place::database(url.clone());
     if let Ok(mut store) = place.try_open() {
-        store.keep(&comparison("one")).unwrap();
+        store.keep(&simulate_comparison("one")).unwrap();
     }
     let rights = "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'";
-    assert_eq!(select(&url, rights), ["f"]);
-    let error = refusal_of(&url).unwrap();
+    assert_eq!(select_column(&url, rights), ["f"]);
+    let error = open_error(&url).unwrap();
     assert!(
         error.contains("schema pinwise belongs to mallory") && !error.contains('\n'),
         "{error}"
     );
 }
 
-/// What another user may leave in the schema, how it is removed, and what a refusal names.
+/// SQL that another user may leave in the schema, SQL that removes it, and words of the refusal.
 const PLANTS: [(&str, &str, &str); 13] = [
     (
         "ALTER SCHEMA pinwise OWNER TO mallory",
@@ -221,8 +227,10 @@ const PLANTS: [(&str, &str, &str); 13] = [
 
 #[test]
 fn code_that_others_left_in_the_schema_is_refused_until_it_is_gone() {
-    let Some(server) = Server::own() else { return };
-    let url = server.database();
+    let Some(server) = Server::start_own() else {
+        return;
+    };
+    let url = server.create_database();
     execute(
         &url,
         "CREATE USER mallory; CREATE SCHEMA other; CREATE DOMAIN other.txt AS TEXT;
@@ -233,9 +241,9 @@ fn code_that_others_left_in_the_schema_is_refused_until_it_is_gone() {
     Place::database(url.clone()).open();
     for (plant, remove, words) in PLANTS {
         execute(&url, plant);
-        let error = refusal_of(&url).unwrap_or_default();
+        let error = open_error(&url).unwrap_or_default();
         assert!(error.contains(words), "{plant}: {error}");
         execute(&url, remove);
-        assert_eq!(refusal_of(&url), None, "{remove}");
+        assert_eq!(open_error(&url), None, "{remove}");
     }
 }

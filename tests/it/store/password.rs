@@ -7,12 +7,16 @@ use pinwise_store::StoreError;
 
 use super::Place;
 
-/// Accepts one client that is to be answered in plain, and reads its greeting.
+/// Accepts a client, declines TLS, and reads its greeting.
 fn accept_greeting(listener: &TcpListener) -> TcpStream {
     let (mut client, _) = listener.accept().unwrap();
-    let mut question = [0; 8];
-    client.read_exact(&mut question).unwrap();
-    assert_eq!(question, [0, 0, 0, 8, 4, 210, 22, 47], "does it speak TLS?");
+    let mut request = [0; 8];
+    client.read_exact(&mut request).unwrap();
+    assert_eq!(
+        request,
+        [0, 0, 0, 8, 4, 210, 22, 47],
+        "not a request for TLS"
+    );
     client.write_all(b"N").unwrap();
     let mut length = [0; 4];
     client.read_exact(&mut length).unwrap();
@@ -21,57 +25,62 @@ fn accept_greeting(listener: &TcpListener) -> TcpStream {
     client
 }
 
-/// What a server receives that asks for the password in clear text, and the store's error.
-fn ask_for_clear_password(host: &str) -> (String, StoreError) {
+/// Serves one store at this address, with further parameters, after its greeting. Returns the
+/// server's result and the store's error.
+fn serve_store<T: Send + 'static>(
+    host: &str,
+    parameters: &str,
+    serve: impl FnOnce(TcpStream) -> T + Send + 'static,
+) -> (T, StoreError) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = std::thread::spawn(move || {
-        let mut client = accept_greeting(&listener);
+    let server = std::thread::spawn(move || serve(accept_greeting(&listener)));
+    let url = format!("postgres://me:sesame@{host}:{port}/db{parameters}");
+    let error = Place::database(url).try_open().unwrap_err();
+    (server.join().unwrap(), error)
+}
+
+/// Asks for the password in clear text, as a server at this address. Returns the client's answer,
+/// and the store's error.
+fn ask_for_clear_password(host: &str) -> (String, StoreError) {
+    serve_store(host, "", |mut client| {
         client.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).unwrap();
         let mut answer = [0; 64];
         let got = client.read(&mut answer).unwrap_or(0);
         String::from_utf8_lossy(&answer[..got]).into_owned()
-    });
-    let url = format!("postgres://me:sesame@{host}:{port}/db");
-    let error = Place::database(url).try_open().unwrap_err();
-    (server.join().unwrap(), error)
+    })
 }
 
 #[test]
 fn a_password_is_sent_in_clear_text_to_this_machine_only() {
     let (got, _) = ask_for_clear_password("127.0.0.1");
     assert!(got.contains("sesame"), "{got:?}");
-    // An address that is this machine, too, but not known to be.
+    // This address reaches this machine, too, but the store does not know that.
     let (got, error) = ask_for_clear_password("0.0.0.0");
     assert!(!got.contains("sesame"), "{got:?}");
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
     assert!(error.to_string().contains("clear text"), "{error}");
 }
 
-/// How much of an endless answer is taken from a server, and what the store says.
+/// Sends an endless answer, as a server. Returns the number of bytes that the client takes, and the
+/// store's error.
 fn send_endless_answer(greeting: &'static [u8], piece: Vec<u8>) -> (usize, StoreError) {
     const MAX_SENT_BYTES: usize = 512 << 20;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = std::thread::spawn(move || {
-        let mut client = accept_greeting(&listener);
+    serve_store("127.0.0.1", "", move |mut client| {
         client.write_all(greeting).unwrap();
         let mut sent = 0;
         while sent < MAX_SENT_BYTES && client.write_all(&piece).is_ok() {
             sent += piece.len();
         }
         sent
-    });
-    let url = format!("postgres://me@127.0.0.1:{port}/db");
-    let error = Place::database(url).try_open().unwrap_err();
-    (server.join().unwrap(), error)
+    })
 }
 
 #[test]
 fn a_server_cannot_fill_the_memory() {
-    // Accepted and ready, then a row of 2 GiB.
+    // Messages that accept the client, and the beginning of a row of 2 GiB.
     let row = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05ID\x7f\xff\xff\xff";
-    // Accepted, then settings.
+    // A message that accepts the client, and endless settings.
     let setting = [&b"S\0\x01\0\x04"[..], &[b'x'; 0xfffe], &[0, 0]].concat();
     let settings = b"R\0\0\0\x08\0\0\0\0";
     for (greeting, piece, words) in [
@@ -79,43 +88,36 @@ fn a_server_cannot_fill_the_memory() {
         (settings, setting, "without end"),
     ] {
         let (sent, error) = send_endless_answer(greeting, piece);
-        // What the system's buffers hold is as good as sent.
+        // Bytes in the buffers of the system count as sent.
         assert!(sent < 64 << 20, "{sent} bytes were taken: {error}");
         let error = error.to_string();
         assert!(error.contains(words) && !error.contains('\n'), "{error}");
     }
 }
 
-/// The store's error for a server that gives these messages, each after one of the client's, and
-/// then no more.
+/// Answers like this, as a server, and then no more. Returns the store's error.
 fn answer_client(
     answers: impl FnOnce(&mut TcpStream) + Send + 'static,
     parameters: &str,
 ) -> StoreError {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = std::thread::spawn(move || {
-        let mut client = accept_greeting(&listener);
+    let (_, error) = serve_store("127.0.0.1", parameters, |mut client| {
         answers(&mut client);
-        // Until it goes away.
+        // Until the client disconnects.
         let _ = client.read_to_end(&mut Vec::new());
     });
-    let url = format!("postgres://me:sesame@127.0.0.1:{port}/db{parameters}");
-    let error = Place::database(url).try_open().unwrap_err();
-    server.join().unwrap();
     error
 }
 
-/// `Authentication…` with this method and what belongs to it.
-fn authentication(method: u8, body: &[u8]) -> Vec<u8> {
+/// A message `Authentication…` with this method and its data.
+fn authentication_message(method: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(8 + body.len()).unwrap();
     [&b"R"[..], &length.to_be_bytes(), &[0, 0, 0, method], body].concat()
 }
 
-/// Asks for SCRAM with this many rounds.
+/// Asks for SCRAM with this many iterations.
 fn ask_for_rounds(client: &mut TcpStream, rounds: u32) {
     client
-        .write_all(&authentication(10, b"SCRAM-SHA-256\0\0"))
+        .write_all(&authentication_message(10, b"SCRAM-SHA-256\0\0"))
         .unwrap();
     let mut head = [0; 5];
     client.read_exact(&mut head).unwrap();
@@ -126,7 +128,7 @@ fn ask_for_rounds(client: &mut TcpStream, rounds: u32) {
     let (_, nonce) = first.rsplit_once("r=").unwrap();
     let answer = format!("r={nonce}x,s=c2FsdA==,i={rounds}");
     client
-        .write_all(&authentication(11, answer.as_bytes()))
+        .write_all(&authentication_message(11, answer.as_bytes()))
         .unwrap();
 }
 
@@ -153,9 +155,9 @@ fn endless_answers_of_a_server_are_cut_off() {
         assert!(error.contains("no answer within 1 s"), "{error}");
     };
     check(|_| {});
-    // As many rounds as servers ask for, and nothing after them.
+    // The usual number of iterations, and no further message.
     check(|client| ask_for_rounds(client, 4096));
-    // A notice, a byte at a time.
+    // A notice, one byte at a time.
     check(|client| {
         let notice = [&b"N\0\0\xff\xff"[..], &[b'x'; 0xfffb]].concat();
         for byte in notice {
@@ -165,9 +167,9 @@ fn endless_answers_of_a_server_are_cut_off() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     });
-    // Accepted and ready, but deaf to the first statement.
+    // Accepts the client, but does not answer its first statement.
     check(|client| {
-        let ready = [&authentication(0, b"")[..], b"Z\0\0\0\x05I"].concat();
+        let ready = [&authentication_message(0, b"")[..], b"Z\0\0\0\x05I"].concat();
         client.write_all(&ready).unwrap();
     });
 }

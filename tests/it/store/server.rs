@@ -1,23 +1,22 @@
-//! A PostgreSQL server of the tests' own, started when the first test asks for
-//! it and ended with the process.
+//! A PostgreSQL server for the tests, which the first test starts and which ends with the process.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{root, skipped};
+use crate::support::{report_skip, root};
 
 static SHARED: OnceLock<Result<Shared, String>> = OnceLock::new();
 static DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 struct Shared {
     server: PathBuf,
-    /// Ends the server when this process is gone, however it goes.
-    _keeper: Child,
+    /// Stops the server when this process ends, in any way.
+    _guardian: Child,
 }
 
-/// A server that is ended with this value.
+/// A server that is stopped when this is dropped.
 pub(crate) struct Server {
     folder: PathBuf,
     settings: Vec<String>,
@@ -25,24 +24,24 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = script("down.sh", &self.folder).status();
+        let _ = script_command("down.sh", &self.folder).status();
     }
 }
 
 impl Server {
-    /// A test's own server, to be stopped and started; `None`, with a message, if there is none.
-    pub(crate) fn own() -> Option<Self> {
-        Self::prepared(|_| Vec::new())
+    /// A server of one test, which may stop and start it; `None`, with a message, if there is none.
+    pub(crate) fn start_own() -> Option<Self> {
+        Self::start_prepared(|_| Vec::new())
     }
 
     /// The same with files in its folder, and with settings.
-    pub(crate) fn prepared(prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
+    pub(crate) fn start_prepared(prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap().keep();
         let settings = prepare(&folder);
         match start_server(&folder, &settings) {
             Ok(()) => Some(Self { folder, settings }),
             Err(reason) => {
-                skipped(&reason);
+                report_skip(&reason);
                 None
             }
         }
@@ -52,9 +51,11 @@ impl Server {
         &self.folder
     }
 
-    /// At once, as if the machine were switched off.
+    /// Stops immediately, as in a power failure.
     pub(crate) fn stop(&self) {
-        let status = script("down.sh", &self.folder).arg("--keep").status();
+        let status = script_command("down.sh", &self.folder)
+            .arg("--keep")
+            .status();
         assert!(status.unwrap().success());
     }
 
@@ -63,18 +64,18 @@ impl Server {
     }
 
     /// The URL of a new database.
-    pub(crate) fn database(&self) -> String {
-        create(&self.folder)
+    pub(crate) fn create_database(&self) -> String {
+        create_database_in(&self.folder)
     }
 }
 
 /// The URL of a new database on the server that tests share; `None`, with a message, if there is no
 /// server.
-pub(crate) fn database() -> Option<String> {
+pub(crate) fn create_database() -> Option<String> {
     match SHARED.get_or_init(start_shared) {
-        Ok(shared) => Some(create(&shared.server)),
+        Ok(shared) => Some(create_database_in(&shared.server)),
         Err(reason) => {
-            skipped(&format!("on PostgreSQL: {reason}"));
+            report_skip(&format!("on PostgreSQL: {reason}"));
             None
         }
     }
@@ -85,7 +86,7 @@ fn start_shared() -> Result<Shared, String> {
     start_server(&folder, &[])?;
     // Its standard input ends when this process does.
     let down = root().join("tests/env/postgres/down.sh");
-    let keeper = Command::new("setsid")
+    let guardian = Command::new("setsid")
         .args(["sh", "-c", "cat >/dev/null; exec \"$0\" \"$1\""])
         .arg(down)
         .arg(&folder)
@@ -96,28 +97,31 @@ fn start_shared() -> Result<Shared, String> {
         .map_err(|error| format!("setsid: {error}"))?;
     Ok(Shared {
         server: folder,
-        _keeper: keeper,
+        _guardian: guardian,
     })
 }
 
-fn script(name: &str, folder: &Path) -> Command {
+fn script_command(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(root().join("tests/env/postgres").join(name));
     command.arg(folder).stdin(Stdio::null());
     command
 }
 
 fn start_server(folder: &Path, settings: &[String]) -> Result<(), String> {
-    let output = script("up.sh", folder).args(settings).output().unwrap();
+    let output = script_command("up.sh", folder)
+        .args(settings)
+        .output()
+        .unwrap();
     if output.status.success() {
         return Ok(());
     }
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    // 69: nothing is installed. Any other status is a fault of the tests.
+    // 69: PostgreSQL is not installed. Any other status is a mistake of the tests.
     assert_eq!(output.status.code(), Some(69), "{message}");
     Err(message)
 }
 
-fn create(folder: &Path) -> String {
+fn create_database_in(folder: &Path) -> String {
     let number = DATABASES.fetch_add(1, Ordering::Relaxed);
     let name = format!("test_{}_{number}", std::process::id());
     let url = |name: &str| format!("postgres://postgres@/{name}?host={}", folder.display());
@@ -128,18 +132,14 @@ fn create(folder: &Path) -> String {
     url(&name)
 }
 
-/// Statements past the store.
+/// Executes statements, without the store.
 pub(crate) fn execute(url: &str, sql: &str) {
     try_execute(url, sql).unwrap();
 }
 
 /// The same for SQL that may fail.
 pub(crate) fn try_execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    build_runtime().block_on(async {
         let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
         let (client, connection) = connected.unwrap();
         let driven = tokio::spawn(connection);
@@ -150,13 +150,14 @@ pub(crate) fn try_execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Er
     })
 }
 
-/// The first column of what a statement finds, as text.
-pub(crate) fn select(url: &str, sql: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+fn build_runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+/// The first column of a statement's rows, as text.
+pub(crate) fn select_column(url: &str, sql: &str) -> Vec<String> {
+    build_runtime().block_on(async {
         let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
         let (client, connection) = connected.unwrap();
         tokio::spawn(connection);

@@ -1,4 +1,4 @@
-//! A server with TLS, and what `sslmode` makes of its certificate.
+//! A server with TLS: which `sslmode` accepts its certificate.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -9,10 +9,10 @@ use std::time::Instant;
 use pinwise_store::StoreError;
 
 use super::Place;
-use super::server::{Server, execute, select};
-use crate::support::{PATIENCE, pinwise, skipped, texts};
+use super::server::{Server, execute, select_column};
+use crate::support::{PATIENCE, decode_output, pinwise, report_skip};
 
-/// Which users come by which method; what is requested over the socket is not proved.
+/// Methods of authentication: none over the socket.
 const HBA: &str = "\
 local all all trust
 hostssl all scram 127.0.0.1/32 scram-sha-256
@@ -27,16 +27,16 @@ struct Stage {
 }
 
 impl Stage {
-    /// A server whose certificate is of the authority `ours` and names
-    /// `localhost`; another authority is `theirs`.
+    /// Starts a server with a certificate for `localhost` from the authority `ours`. There is another
+    /// authority, `theirs`.
     fn new() -> Option<Self> {
         if Command::new("openssl").arg("version").output().is_err() {
-            skipped("openssl is not installed (apt-get install openssl)");
+            report_skip("openssl is not installed (apt-get install openssl)");
             return None;
         }
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
-        let server = Server::prepared(|folder| {
+        let server = Server::start_prepared(|folder| {
             write_certificates(folder);
             std::fs::write(folder.join("hba"), HBA).unwrap();
             // The server runs as another user, whatever the umask.
@@ -62,7 +62,7 @@ impl Stage {
         })
     }
 
-    /// `{ours}` and `{theirs}` in it are the authorities' files.
+    /// The URL with these parameters, in which `{ours}` and `{theirs}` are files of the authorities.
     fn url(&self, user_and_host: &str, parameters: &str) -> String {
         let folder = self.server.folder().display();
         let parameters = parameters
@@ -74,13 +74,13 @@ impl Stage {
         )
     }
 
-    /// Is the connection to this place encrypted, as the server has it?
+    /// Whether the connection is encrypted, according to the server.
     fn is_encrypted(&self, user_and_host: &str, parameters: &str) -> Result<bool, StoreError> {
         let place = Place::database(self.url(user_and_host, parameters));
         let _store = place.try_open()?;
         let until = Instant::now() + PATIENCE;
         loop {
-            let found = select(
+            let found = select_column(
                 &self.socket,
                 "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
                  WHERE application_name = 'pinwise'",
@@ -88,16 +88,16 @@ impl Stage {
             match &found.iter().map(String::as_str).collect::<Vec<_>>()[..] {
                 ["t"] => return Ok(true),
                 ["f"] => return Ok(false),
-                // The server may not have noticed yet that the last one has gone.
+                // The server may not have noticed yet that the previous client has gone.
                 other => assert!(Instant::now() < until, "{other:?}"),
             }
         }
     }
 
     #[track_caller]
-    fn check(&self, user_and_host: &str, parameters: &str, wanted: bool) {
+    fn check(&self, user_and_host: &str, parameters: &str, is_encrypted: bool) {
         match self.is_encrypted(user_and_host, parameters) {
-            Ok(found) => assert_eq!(found, wanted, "{parameters}"),
+            Ok(found) => assert_eq!(found, is_encrypted, "{parameters}"),
             Err(error) => panic!("{parameters}: {error}"),
         }
     }
@@ -116,7 +116,7 @@ impl Stage {
     }
 }
 
-/// Authorities, and the server's certificate.
+/// Writes the keys and certificates of two authorities and of the server.
 fn write_certificates(folder: &Path) {
     let openssl = |arguments: &[&str]| {
         let output = Command::new("openssl")
@@ -126,7 +126,7 @@ fn write_certificates(folder: &Path) {
             .current_dir(folder)
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", texts(&output).1);
+        assert!(output.status.success(), "{}", decode_output(&output).1);
     };
     for authority in ["ours", "theirs"] {
         let (key, certificate) = (format!("{authority}.key"), format!("{authority}.crt"));
@@ -155,12 +155,12 @@ fn write_certificates(folder: &Path) {
 }
 
 #[test]
-fn a_connection_is_as_sslmode_asks() {
+fn sslmode_decides_about_encryption_and_certificates() {
     let Some(stage) = Stage::new() else { return };
     check_certificates(&stage);
     check_where_passwords_go(&stage);
     check_message_of_the_command(&stage);
-    // The same server without TLS.
+    // The same server, now without TLS.
     stage.server.stop();
     std::fs::remove_file(stage.server.folder().join("server.key")).unwrap();
     stage.server.start();
@@ -180,7 +180,7 @@ fn check_certificates(stage: &Stage) {
     stage.check_refusal("postgres@127.0.0.1", ours, &words);
     let ours = "sslmode=verify-ca&sslrootcert={ours}";
     stage.check("postgres@127.0.0.1", ours, true);
-    // As in libpq, named authorities count for `require`, too.
+    // As in libpq, a named authority is checked with `require`, too.
     for mode in ["require", "verify-ca", "verify-full"] {
         let theirs = format!("sslmode={mode}&sslrootcert={{theirs}}");
         let words = ["no trusted authority", "sslrootcert=FILE"];
@@ -195,11 +195,12 @@ fn check_certificates(stage: &Stage) {
 }
 
 fn check_where_passwords_go(stage: &Stage) {
-    // The server compares what SCRAM is bound to with its own certificate.
+    // With channel binding the server checks that the client saw its certificate.
     let bound = "sslmode=require&channel_binding=require";
     stage.check("scram:sesame@127.0.0.1", bound, true);
     stage.check("clear:sesame@127.0.0.1", "sslmode=disable", false);
-    // This machine, too, but not known to be: encrypted to whomever it may be.
+    // This address reaches this machine, too, but the store does not know that: a clear password
+    // is sent only over TLS.
     stage.check("clear:sesame@0.0.0.0", "sslmode=require", true);
     for mode in ["prefer", "disable"] {
         let words = ["clear text", "sslmode=verify-full"];
@@ -211,12 +212,8 @@ fn check_message_of_the_command(stage: &Stage) {
     let check = |mode: &str, roots: &str, word: Option<&str>| {
         let folder = stage.server.folder();
         let output = pinwise(&folder.join("unused.db"))
-            .args([
-                "--store",
-                &stage.url("postgres@localhost", ""),
-                "record",
-                "history",
-            ])
+            .args(["--store", &stage.url("postgres@localhost", "")])
+            .args(["record", "history"])
             .env_remove("PINWISE_STORE")
             .env("HOME", folder)
             .env("XDG_STATE_HOME", folder.join("state"))
@@ -224,7 +221,7 @@ fn check_message_of_the_command(stage: &Stage) {
             .env("PGSSLROOTCERT", folder.join(roots))
             .output()
             .unwrap();
-        let (_, err) = texts(&output);
+        let (_, err) = decode_output(&output);
         let status = output.status.code();
         match word {
             None => assert_eq!((status, err.as_str()), (Some(0), "")),

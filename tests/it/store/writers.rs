@@ -1,4 +1,4 @@
-//! Many that write at once.
+//! Concurrent writers.
 
 use std::sync::Barrier;
 
@@ -6,18 +6,18 @@ use pinwise_store::{Filter, Growth};
 
 use tokio_postgres::error::SqlState;
 
-use super::server::{database, execute, select, try_execute};
-use super::{Place, comparison, cut_off, places, run};
+use super::server::{create_database, execute, select_column, try_execute};
+use super::{Place, list_places, simulate_comparison, simulate_run, write_cut_off_record};
 
 const WRITERS: usize = 64;
 const RUNS: usize = 70;
 
-/// Each has a connection of its own, as processes have.
-fn write(place: &Place, writer: usize, all_are_here: &Barrier) {
+/// Writes a record over a connection of its own, once all writers have one.
+fn write(place: &Place, writer: usize, all_connected: &Barrier) {
     let mut store = place.open();
-    all_are_here.wait();
-    let mut record = comparison(&format!("writer{writer:02}"));
-    let run = run();
+    all_connected.wait();
+    let mut record = simulate_comparison(&format!("writer{writer:02}"));
+    let run = simulate_run();
     record.tags = vec![format!("of{}", writer % 4)];
     store.begin(&record).unwrap();
     for number in 0..RUNS {
@@ -31,18 +31,18 @@ fn write(place: &Place, writer: usize, all_are_here: &Barrier) {
 
 #[test]
 fn no_record_of_64_writers_is_lost() {
-    for place in places() {
+    for place in list_places() {
         let started = place.open();
-        // Writers of a file wait for each other 5 s at most.
+        // Writers of a file wait for each other for 5 s at most.
         let writers = match place.name {
             "SQLite" => 8,
             _ => WRITERS,
         };
-        let all_are_here = Barrier::new(writers);
+        let all_connected = Barrier::new(writers);
         std::thread::scope(|scope| {
             for writer in 0..writers {
-                let (place, all_are_here) = (&place, &all_are_here);
-                scope.spawn(move || write(place, writer, all_are_here));
+                let (place, all_connected) = (&place, &all_connected);
+                scope.spawn(move || write(place, writer, all_connected));
             }
         });
         drop(started);
@@ -61,12 +61,12 @@ fn no_record_of_64_writers_is_lost() {
             }
             stored.comparison().unwrap();
         }
-        assert_eq!(place.message(), Vec::<String>::new());
+        assert_eq!(place.take_messages(), Vec::<String>::new());
     }
 }
 
-/// Between the check whether an id exists and its entry in an index, the server waits for a lock:
-/// an index that precedes the others computes something that takes it.
+/// Makes the server wait for a lock between its check whether an id exists and the entry in the
+/// index of ids: an index before it takes the lock.
 const LATE: &str = r"
     ALTER TABLE pinwise.record DROP CONSTRAINT record_pkey CASCADE,
         DROP CONSTRAINT record_id_owner_key CASCADE;
@@ -83,8 +83,8 @@ const LATE: &str = r"
 const LOCKS: &str = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// Writes a record while `late` writes the same: both have seen that there is none, and this one is
-/// faster.
+/// Writes a record while `late` writes the same one. Both have seen that there is none, and this
+/// one is faster.
 fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
     let faster = format!(
         "DO $$
@@ -100,7 +100,7 @@ fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         let faster = scope.spawn(move || execute(url, &faster));
         while !faster.is_finished() {
-            let held = select(url, &format!("SELECT count(*) FROM ({LOCKS}) AS held"));
+            let held = select_column(url, &format!("SELECT count(*) FROM ({LOCKS}) AS held"));
             if held != ["0"] {
                 break;
             }
@@ -113,35 +113,37 @@ fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
 
 #[test]
 fn two_writers_of_one_record_both_succeed() {
-    let Some(url) = database() else { return };
+    let Some(url) = create_database() else { return };
     let place = Place::database(url);
     let mut store = place.open();
     execute(&place.url, LATE);
-    // The statement alone fails: this is the race.
+    // The statement alone fails because of the race.
     let insert = "INSERT INTO pinwise.record
             (id, schema, time, host, title, verdict, complete, body)
         VALUES ('raced', '', '', '', '', '', true, 'late') ON CONFLICT (id) DO NOTHING";
     let raced = overtake(&place.url, "raced", || try_execute(&place.url, insert));
     let raced = raced.unwrap_err();
     assert_eq!(raced.code(), Some(&SqlState::UNIQUE_VIOLATION), "{raced}");
-    // The store sends it again, and takes the place of what it then sees.
-    let record = comparison("kept");
+    // The store sends it again, and replaces the record that it then finds.
+    let record = simulate_comparison("kept");
     overtake(&place.url, "kept", || store.keep(&record)).unwrap();
-    assert_eq!(place.message(), Vec::<String>::new());
+    assert_eq!(place.take_messages(), Vec::<String>::new());
     assert!(store.load("kept").unwrap().comparison().unwrap() == record);
-    // Or leaves it.
-    let created = overtake(&place.url, "left", || store.create(&comparison("left")));
+    // If it must not replace, it leaves that record.
+    let created = overtake(&place.url, "left", || {
+        store.create(&simulate_comparison("left"))
+    });
     assert!(!created.unwrap());
     let body = "SELECT body FROM pinwise.record WHERE id = 'left'";
-    assert_eq!(select(&place.url, body), ["faster"]);
-    assert_eq!(place.message(), Vec::<String>::new());
+    assert_eq!(select_column(&place.url, body), ["faster"]);
+    assert_eq!(place.take_messages(), Vec::<String>::new());
     // The same for a writer that adds runs, in a transaction.
     let file = Place::file();
-    cut_off(file.open(), "cut", 3);
+    write_cut_off_record(file.open(), "cut", 3);
     let cut = file.open().load("cut").unwrap();
     assert_eq!(cut.runs.len(), 3);
     let adopted = overtake(&place.url, "cut", || store.adopt(vec![cut]));
     assert_eq!(adopted.unwrap(), 0);
     let runs = "SELECT count(*) FROM pinwise.run";
-    assert_eq!(select(&place.url, runs), ["0"]);
+    assert_eq!(select_column(&place.url, runs), ["0"]);
 }

@@ -1,13 +1,14 @@
-//! The compiled command in a pseudo-terminal that `script` makes: it shows
-//! frames, gives the terminal back, and gives pinned threads back, even when
-//! it is killed outright.
+//! `pinwise top` in a pseudo-terminal that `script` makes: it shows frames, restores the terminal,
+//! and undoes its pins even if it is killed.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, has_program, skipped};
+use crate::support::{
+    PATIENCE, Running, has_program, read_allowed_cpus, report_skip, send_signal, wait_until,
+};
 
 /// pinwise top in a terminal of 80 columns and 24 rows.
 struct TopInTerminal {
@@ -57,7 +58,7 @@ impl TopInTerminal {
         }
     }
 
-    fn pid(&self) -> i32 {
+    fn pid(&self) -> u32 {
         let text = std::fs::read_to_string(self.folder.path().join("pid")).unwrap();
         text.trim().parse().unwrap()
     }
@@ -103,62 +104,26 @@ impl TopInTerminal {
     }
 }
 
-/// A process of this test's own that burns CPU time until it is dropped.
-struct Spinner(Child);
-
-impl Spinner {
-    fn start() -> Self {
-        let mut spinner = Command::new("sh");
-        spinner.args(["-c", "while :; do :; done"]);
-        Self(spinner.stdin(Stdio::null()).spawn().unwrap())
-    }
-
-    fn mask(&self) -> String {
-        let path = format!("/proc/{}/status", self.0.id());
-        let status = std::fs::read_to_string(path).unwrap();
-        let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list"));
-        line.unwrap().split_whitespace().nth(1).unwrap().to_owned()
-    }
-
-    #[track_caller]
-    fn wait_for_mask(&self, mask: &str) {
-        let end = Instant::now() + PATIENCE;
-        while self.mask() != mask {
-            assert!(Instant::now() < end, "{} instead of {mask}", self.mask());
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
+#[track_caller]
+fn wait_for_mask(process: &Running, mask: &str) {
+    wait_until(mask, || read_allowed_cpus(process.0.id()) == mask);
 }
 
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// Whether this host can make terminals.
+fn has_terminals() -> bool {
+    let has_terminals = has_program("script") && has_program("stty");
+    if !has_terminals {
+        report_skip("script and stty, which make a terminal, are not installed");
     }
+    has_terminals
 }
 
-/// What this test cannot do without.
-fn can_run() -> bool {
-    if !has_program("script") || !has_program("stty") {
-        skipped("script and stty, which make a terminal, are not there");
-        return false;
-    }
-    true
-}
-
-fn signal(pid: i32, signal: &str) {
-    let sent = Command::new("kill")
-        .args([&format!("-{signal}"), &pid.to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
-/// What gives a terminal back: its first screen, and its cursor.
-const GIVEN_BACK: &str = "\u{1b}[?1049l";
+/// Leaves the alternate screen.
+const RESTORE: &str = "\u{1b}[?1049l";
 
 #[test]
-fn frames_keys_and_leaving() {
-    if !can_run() {
+fn keys_show_help_and_quit() {
+    if !has_terminals() {
         return;
     }
     let mut shown = TopInTerminal::start("--tier proc");
@@ -167,33 +132,32 @@ fn frames_keys_and_leaving() {
     shown.wait_for("TID");
     shown.press("?");
     shown.wait_for("PgUp");
-    // One key closes the help, another leaves.
+    // The first keys close the help, the last one quits.
     shown.press("  q");
     let (status, rest) = shown.end();
     assert_eq!(status, 0, "{rest}");
-    assert!(rest.contains(GIVEN_BACK), "{rest:?}");
+    assert!(rest.contains(RESTORE), "{rest:?}");
 }
 
-/// Every signal that asks it to end gives the terminal back.
 #[test]
-fn signals_give_the_terminal_back() {
-    if !can_run() {
+fn signals_that_end_it_restore_the_terminal() {
+    if !has_terminals() {
         return;
     }
     for name in ["TERM", "HUP", "INT"] {
         let mut shown = TopInTerminal::start("--tier proc");
         shown.wait_for("TID");
-        signal(shown.pid(), name);
+        send_signal(shown.pid(), name);
         let (status, rest) = shown.end();
         assert_eq!(status, 130, "{name}: {rest}");
-        assert!(rest.contains(GIVEN_BACK), "{name}: {rest:?}");
+        assert!(rest.contains(RESTORE), "{name}: {rest:?}");
     }
 }
 
 /// Regression: it looped for ever reading keys from a closed terminal.
 #[test]
 fn a_terminal_that_is_closed_ends_it() {
-    if !can_run() {
+    if !has_terminals() {
         return;
     }
     for tier in ["proc", "switch"] {
@@ -201,30 +165,25 @@ fn a_terminal_that_is_closed_ends_it() {
             TopInTerminal::start(&format!("--tier {tier} --pid {}", std::process::id()));
         shown.wait_for("quit");
         let pid = shown.pid();
-        // The program that made the terminal is killed outright: no key is pressed.
+        // The program that made the terminal is killed: no key is pressed.
         shown.script.kill().unwrap();
         shown.script.wait().unwrap();
-        let end = Instant::now() + PATIENCE;
-        while std::path::Path::new(&format!("/proc/{pid}")).exists() {
-            assert!(
-                Instant::now() < end,
-                "{tier}: it goes on without a terminal"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until(&format!("{tier}: the end"), || {
+            !std::path::Path::new(&format!("/proc/{pid}")).exists()
+        });
     }
 }
 
 /// Pins a spinning process by keys; returns it, its mask before, and pinwise.
-fn pinned() -> Option<(Spinner, String, TopInTerminal)> {
-    if !can_run() {
+fn pin_spinner() -> Option<(Running, String, TopInTerminal)> {
+    if !has_terminals() {
         return None;
     }
-    let spinner = Spinner::start();
-    let before = spinner.mask();
+    let spinner = Running::start_shell("while :; do :; done");
+    let before = read_allowed_cpus(spinner.0.id());
     let last = before.rsplit([',', '-']).next().unwrap().to_owned();
     if last == before {
-        skipped("this needs two CPUs");
+        report_skip("this needs two CPUs");
         return None;
     }
     let mut shown = TopInTerminal::start(&format!("--tier proc --pid {}", spinner.0.id()));
@@ -232,57 +191,57 @@ fn pinned() -> Option<(Spinner, String, TopInTerminal)> {
     shown.press("p");
     shown.wait_for("pin ");
     shown.press(&format!("{last}\r"));
-    spinner.wait_for_mask(&last);
+    wait_for_mask(&spinner, &last);
     Some((spinner, before, shown))
 }
 
 #[test]
 fn pins_are_undone_by_key() {
-    let Some((spinner, before, mut shown)) = pinned() else {
+    let Some((spinner, before, mut shown)) = pin_spinner() else {
         return;
     };
     shown.press("u");
-    spinner.wait_for_mask(&before);
+    wait_for_mask(&spinner, &before);
     shown.press("q");
     assert_eq!(shown.end().0, 0);
-    assert_eq!(spinner.mask(), before);
+    assert_eq!(read_allowed_cpus(spinner.0.id()), before);
 }
 
 #[test]
-fn pins_are_undone_on_leaving() {
-    let Some((spinner, before, mut shown)) = pinned() else {
+fn pins_are_undone_at_the_end() {
+    let Some((spinner, before, mut shown)) = pin_spinner() else {
         return;
     };
     shown.press("q");
     let (status, rest) = shown.end();
     assert_eq!(status, 0, "{rest}");
-    assert_eq!(spinner.mask(), before);
+    assert_eq!(read_allowed_cpus(spinner.0.id()), before);
 }
 
 #[test]
 fn pins_are_undone_when_pinwise_is_terminated_or_killed() {
     for name in ["TERM", "KILL"] {
-        let Some((spinner, before, shown)) = pinned() else {
+        let Some((spinner, before, shown)) = pin_spinner() else {
             return;
         };
-        signal(shown.pid(), name);
-        spinner.wait_for_mask(&before);
+        send_signal(shown.pid(), name);
+        wait_for_mask(&spinner, &before);
         shown.end();
     }
 }
 
 #[test]
-fn pins_that_shall_be_kept_are_kept() {
-    let Some((spinner, before, mut shown)) = pinned() else {
+fn kept_pins_stay_after_the_end() {
+    let Some((spinner, before, mut shown)) = pin_spinner() else {
         return;
     };
-    let pinned = spinner.mask();
+    let pinned = read_allowed_cpus(spinner.0.id());
     assert_ne!(pinned, before);
     shown.press("P");
     shown.wait_for("stay");
     shown.press("q");
     assert_eq!(shown.end().0, 0);
-    // The guardian, too, has had time to see that pinwise left.
+    // Time for the guardian to notice that pinwise has ended.
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(spinner.mask(), pinned);
+    assert_eq!(read_allowed_cpus(spinner.0.id()), pinned);
 }

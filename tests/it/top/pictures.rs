@@ -18,8 +18,7 @@ fn check_screen(name: &str, record: &TopRecord, view: &View, width: usize, heigh
     snapshot(name, &picture);
 }
 
-/// The picture with its right edge, so that trailing spaces and overlong rows
-/// are seen.
+/// Marks the right edge of the screen, so that a snapshot shows trailing spaces and overlong rows.
 fn add_right_edge(picture: &str, width: usize) -> String {
     let lines = picture.lines().map(|line| format!("{line:width$}|\n"));
     lines.collect()
@@ -35,7 +34,7 @@ fn snapshot(name: &str, picture: &str) {
 }
 
 #[test]
-fn a_desktop_at_several_sizes() {
+fn a_desktop_is_drawn_at_several_sizes() {
     let record = desktop();
     let view = View::default();
     check_screen("desktop-80x24", &record, &view, 80, 24);
@@ -45,7 +44,7 @@ fn a_desktop_at_several_sizes() {
 }
 
 #[test]
-fn a_server_with_256_cpus() {
+fn a_server_with_256_cpus_is_drawn() {
     let record = server();
     let mut view = View {
         order: Order::Migrations,
@@ -65,7 +64,7 @@ fn a_server_with_256_cpus() {
 }
 
 #[test]
-fn prompts_messages_and_help() {
+fn prompts_messages_and_help_are_drawn() {
     let record = desktop();
     let mut view = View {
         prompt: Some(Prompt {
@@ -91,13 +90,13 @@ fn prompts_messages_and_help() {
 }
 
 #[test]
-fn a_frame_that_is_printed() {
-    let once = |record: &TopRecord, width: usize| {
+fn a_single_frame_is_printed() {
+    let print = |record: &TopRecord, width: usize| {
         let rows = still_frame(record, &View::default(), width, 20);
         text(&rows, Palette::default())
     };
-    snapshot("printed-desktop", &once(&desktop(), 80));
-    snapshot("printed-server", &once(&server(), 120));
+    snapshot("printed-desktop", &print(&desktop(), 80));
+    snapshot("printed-server", &print(&server(), 120));
 }
 
 #[test]
@@ -112,10 +111,10 @@ fn colour_only_adds_to_the_picture() {
     );
 }
 
-/// Names may hold anything: control characters, escape sequences, characters
-/// of no width and of two columns.
+/// Names may hold control characters, escape sequences, and characters of no width and of two
+/// columns.
 #[test]
-fn hostile_names() {
+fn hostile_names_do_not_reach_the_terminal() {
     let names = [
         "\u{1b}[2J\u{1b}]0;x\u{7}",
         "a\u{301}\u{202e}b\nc",
@@ -204,8 +203,7 @@ fn any_thread() -> impl Strategy<Value = TopThread> {
 }
 
 proptest! {
-    /// No row is wider than the screen, none too many, and nothing panics, drawing
-    /// into a real buffer included.
+    /// No row is wider than the screen, there are not too many, and drawing does not panic.
     #[test]
     fn any_frame_fits_any_screen(
         cpus in prop::collection::vec(any_cpu(), 0..40),
@@ -226,17 +224,17 @@ proptest! {
         let view = View { order, focus, cpu_top, filter, shows_help, message, ..View::default() };
         let rows = screen(&record, &view, Size { width, height });
         prop_assert!(rows.len() <= height);
-        let is_fitting = |line: &str, width: usize| textwrap::core::display_width(line) <= width;
+        let fits = |line: &str, width: usize| textwrap::core::display_width(line) <= width;
         for line in text(&rows, Palette::default()).lines() {
-            prop_assert!(is_fitting(line, width), "{width}: {line}");
+            prop_assert!(fits(line, width), "{width}: {line}");
             prop_assert!(!line.chars().any(char::is_control));
         }
         let width_16 = u16::try_from(width).unwrap();
         let mut buffer = Buffer::empty(Rect::new(0, 0, width_16, u16::try_from(height).unwrap()));
         draw(&rows, colored, &mut buffer);
-        let once = width.max(40);
-        for line in text(&still_frame(&record, &view, once, 5), Palette::default()).lines() {
-            prop_assert!(is_fitting(line, once), "{line}");
+        let width = width.max(40);
+        for line in text(&still_frame(&record, &view, width, 5), Palette::default()).lines() {
+            prop_assert!(fits(line, width), "{line}");
         }
     }
 }

@@ -1,14 +1,11 @@
-//! Recorded latency matrices of machines whose wiring is known, and how an
-//! answer is judged.
+//! Recorded latency matrices of machines whose wiring is known, and a score for inferred levels.
 //!
-//! `latency/INDEX.csv` of the corpus has the number and size of the groups.
-//! Which CPUs they hold follows from how systems number CPUs: groups are runs
-//! of consecutive numbers, or every n-th number, or (threads numbered after all
-//! cores) the same run in both halves. Of these numberings the one is taken
-//! whose groups are closest; on every machine here it is closer than the others
-//! by far, and each was looked at: all latencies within SMT groups and LLCs lie
-//! below those between them, except for single disturbed pairs.
-//! On hybrid chips the P-cores have the first numbers, the clusters the last.
+//! `latency/INDEX.csv` of the corpus has the number and size of the groups. Their CPUs follow from
+//! one of three numberings: consecutive numbers, every n-th number, or (threads numbered after all
+//! cores) the same range in both halves. The numbering whose groups have the lowest latency is
+//! taken. On every machine here it is lower by far, and was verified by hand: all latencies within
+//! SMT groups and LLCs lie below those between them, except for single disturbed pairs. On hybrid
+//! chips the P-cores have the first numbers, the clusters the last.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,14 +24,14 @@ pub(crate) type Groups = Vec<CpuSet>;
 pub(crate) struct KnownMachine {
     pub(crate) name: String,
     pub(crate) latency: PairMatrix,
-    /// What is expected of each kind; empty: no such level.
+    /// The groups of each level.
     pub(crate) expected: Vec<(LevelKind, Groups)>,
-    /// What every CPU would be grouped by in a simulated contention column.
+    /// SMT siblings, also if a level of them is not expected to be seen.
     pub(crate) smt: Groups,
 }
 
 /// Reads all machines of the corpus.
-pub(crate) fn read(folder: &Path) -> Vec<KnownMachine> {
+pub(crate) fn read_machines(folder: &Path) -> Vec<KnownMachine> {
     let mut index = csv::Reader::from_path(folder.join("latency/INDEX.csv")).expect("INDEX.csv");
     index
         .deserialize::<BTreeMap<String, String>>()
@@ -43,12 +40,12 @@ pub(crate) fn read(folder: &Path) -> Vec<KnownMachine> {
             let path = folder.join("latency").join(&row["file"]);
             let text = std::fs::read_to_string(path).expect("a matrix");
             let latency = PairMatrix::from_csv(&text).expect("a readable matrix");
-            known(&row, latency)
+            build_machine(&row, latency)
         })
         .collect()
 }
 
-fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> KnownMachine {
+fn build_machine(row: &BTreeMap<String, String>, latency: PairMatrix) -> KnownMachine {
     let columns = [
         (LevelKind::Smt, "expected_smt"),
         (LevelKind::Llc, "expected_llc_or_cluster"),
@@ -57,7 +54,7 @@ fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> KnownMachine {
     let expected: Vec<(LevelKind, Groups)> = columns
         .iter()
         .filter(|(_, column)| row[*column] != "-")
-        .map(|(kind, column)| (*kind, members(&latency, &row[*column])))
+        .map(|(kind, column)| (*kind, find_groups(&latency, &row[*column])))
         .collect();
     let smt = expected
         .iter()
@@ -72,8 +69,8 @@ fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> KnownMachine {
     }
 }
 
-/// `8x2+4x1` as eight groups of two and four of one.
-fn sizes(text: &str) -> Vec<usize> {
+/// Parses sizes of groups: `8x2+4x1` means eight groups of two and four of one.
+fn parse_sizes(text: &str) -> Vec<usize> {
     let mut sizes: Vec<usize> = text
         .split('+')
         .flat_map(|part| {
@@ -90,26 +87,27 @@ fn sizes(text: &str) -> Vec<usize> {
     sizes
 }
 
-fn members(latency: &PairMatrix, text: &str) -> Groups {
-    let (n, sizes) = (latency.len(), sizes(text));
+/// The groups of these sizes, by the numbering with the lowest latency within groups.
+fn find_groups(latency: &PairMatrix, text: &str) -> Groups {
+    let (n, sizes) = (latency.len(), parse_sizes(text));
     let total: usize = sizes.iter().sum();
     let (count, size) = (sizes.len(), sizes[0]);
-    let mut ways: Vec<Vec<Vec<usize>>> = vec![runs(n - total, &sizes)];
+    let mut numberings: Vec<Vec<Vec<usize>>> = vec![split_range(n - total, &sizes)];
     if sizes.iter().all(|s| *s == size) && count * size == n {
-        ways.push(
+        numberings.push(
             (0..count)
                 .map(|g| (g..n).step_by(count).collect())
                 .collect(),
         );
         if size % 2 == 0 {
-            let half = runs(0, &vec![size / 2; count]);
+            let half = split_range(0, &vec![size / 2; count]);
             let both = |g: &Vec<usize>| g.iter().flat_map(|&c| [c, c + n / 2]).collect();
-            ways.push(half.iter().map(both).collect());
+            numberings.push(half.iter().map(both).collect());
         }
     }
-    let closest = ways
+    let closest = numberings
         .into_iter()
-        .min_by(|a, b| closeness(latency, a).total_cmp(&closeness(latency, b)))
+        .min_by(|a, b| median_within(latency, a).total_cmp(&median_within(latency, b)))
         .expect("a numbering");
     let mut groups: Groups = closest
         .into_iter()
@@ -120,7 +118,8 @@ fn members(latency: &PairMatrix, text: &str) -> Groups {
     groups
 }
 
-fn runs(from: usize, sizes: &[usize]) -> Vec<Vec<usize>> {
+/// Splits consecutive numbers into groups of these sizes.
+fn split_range(from: usize, sizes: &[usize]) -> Vec<Vec<usize>> {
     let mut start = from;
     sizes
         .iter()
@@ -131,7 +130,8 @@ fn runs(from: usize, sizes: &[usize]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-fn closeness(latency: &PairMatrix, groups: &[Vec<usize>]) -> f64 {
+/// Median latency within groups, ns.
+fn median_within(latency: &PairMatrix, groups: &[Vec<usize>]) -> f64 {
     let mut within: Vec<f64> = groups
         .iter()
         .flat_map(|g| g.iter().flat_map(move |&a| g.iter().map(move |&b| (a, b))))
@@ -146,15 +146,15 @@ fn closeness(latency: &PairMatrix, groups: &[Vec<usize>]) -> f64 {
 }
 
 impl KnownMachine {
-    /// Figures from latency alone.
-    pub(crate) fn latency_alone(&self) -> Evidence {
+    /// The latencies, without contention.
+    pub(crate) fn to_evidence(&self) -> Evidence {
         Evidence {
             latency_ns: self.latency.clone(),
             contention: None,
         }
     }
 
-    /// The same with a contention column: siblings 1.6 ± 0.12, others 1.02 ± 0.04, one pair in two
+    /// The same with simulated contention: siblings 1.6 ± 0.12, others 1.02 ± 0.04, one pair in two
     /// hundred disturbed.
     pub(crate) fn add_contention(&self, seed: u64) -> Evidence {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -164,18 +164,15 @@ impl KnownMachine {
             for j in 0..i {
                 let (a, b) = (self.latency.cpus()[i], self.latency.cpus()[j]);
                 let is_sibling = self.smt.iter().any(|g| g.contains(a) && g.contains(b));
-                let (centre, sd) = if is_sibling {
-                    (1.6, 0.12)
-                } else {
-                    (1.02, 0.04)
+                let (centre, sd) = match is_sibling {
+                    true => (1.6, 0.12),
+                    false => (1.02, 0.04),
                 };
-                let disturbed = random.random_bool(0.005);
-                let shift = if disturbed {
-                    normal(&mut random).abs() * 0.4
-                } else {
-                    0.0
+                let shift = match random.random_bool(0.005) {
+                    true => draw_normal(&mut random).abs() * 0.4,
+                    false => 0.0,
                 };
-                contention.set(i, j, centre + sd * normal(&mut random) + shift);
+                contention.set(i, j, centre + sd * draw_normal(&mut random) + shift);
             }
         }
         Evidence {
@@ -184,21 +181,21 @@ impl KnownMachine {
         }
     }
 
-    /// With multiplicative noise on every latency.
-    pub(crate) fn noisy(&self, sd: f64, seed: u64) -> Self {
+    /// The machine with multiplicative noise on every latency.
+    pub(crate) fn add_noise(&self, sd: f64, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut known = self.clone();
         for i in 0..self.latency.len() {
             for j in 0..i {
-                let factor = (sd * normal(&mut random)).exp();
+                let factor = (sd * draw_normal(&mut random)).exp();
                 known.latency.set(i, j, self.latency.at(i, j) * factor);
             }
         }
         known
     }
 
-    /// Only these CPUs, as a guest that got them would see the machine.
-    pub(crate) fn only(&self, cpus: &[usize]) -> Self {
+    /// The machine as seen by a guest that has only these CPUs.
+    pub(crate) fn restrict_to(&self, cpus: &[usize]) -> Self {
         let mut latency = PairMatrix::new(cpus.to_vec());
         for (i, &a) in cpus.iter().enumerate() {
             for (j, &b) in cpus.iter().enumerate().take(i) {
@@ -206,7 +203,7 @@ impl KnownMachine {
             }
         }
         let kept: CpuSet = cpus.iter().copied().collect();
-        let cut = |groups: &Groups| -> Groups {
+        let restrict = |groups: &Groups| -> Groups {
             let mut left: Groups = groups
                 .iter()
                 .map(|group| group.intersection(&kept))
@@ -217,9 +214,9 @@ impl KnownMachine {
         };
         let mut expected: Vec<(LevelKind, Groups)> = Vec::new();
         for (kind, groups) in &self.expected {
-            let groups = cut(groups);
-            // A level of one group with all CPUs in it, or with the groups of the level below,
-            // cannot be seen.
+            let groups = restrict(groups);
+            // A level cannot be seen if its only group has all CPUs, or if the level below has the
+            // same groups.
             let divides = groups.iter().any(|group| group.len() < cpus.len());
             if divides && expected.iter().all(|(_, below)| *below != groups) {
                 expected.push((*kind, groups));
@@ -229,33 +226,32 @@ impl KnownMachine {
             name: self.name.clone(),
             latency,
             expected,
-            smt: cut(&self.smt),
+            smt: restrict(&self.smt),
         }
     }
 }
 
-/// Standard normal (Box & Muller 1958).
-pub(crate) fn normal(random: &mut impl Rng) -> f64 {
+/// Draws from the standard normal distribution (Box & Muller 1958).
+pub(crate) fn draw_normal(random: &mut impl Rng) -> f64 {
     let (u, v): (f64, f64) = (random.random(), random.random());
     (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// Answers judged.
+/// Counts of right and wrong levels.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Score {
-    /// For SMT, LLC and package: exact under the right kind, exact under any,
-    /// expected.
+    /// For SMT, LLC and package: levels with exact groups and kind, with exact groups, expected.
     pub(crate) levels: [[usize; 3]; 3],
-    /// Machines without any level: kept so, there are.
+    /// Machines without any level: found so, expected.
     pub(crate) flat: [usize; 2],
-    /// Levels found whose groups are no expected level's.
+    /// Levels with groups that are not expected.
     pub(crate) spurious: usize,
     /// Machines with every level exact under its kind and nothing spurious.
     pub(crate) perfect: usize,
     /// The same with any kind.
     pub(crate) exact: usize,
     pub(crate) machines: usize,
-    /// What went wrong, a line each.
+    /// A line for each mistake.
     pub(crate) mistakes: Vec<String>,
 }
 
@@ -282,15 +278,12 @@ impl Score {
                 *sum += usize::from(holds);
             }
             if !by_kind {
-                note(format!(
-                    "{} {}",
-                    LevelName::from(*kind),
-                    if by_any {
-                        "under another kind"
-                    } else {
-                        "missed"
-                    }
-                ));
+                let mistake = if by_any {
+                    "under another kind"
+                } else {
+                    "missed"
+                };
+                note(format!("{} {mistake}", LevelName::from(*kind)));
             }
         }
         for (kind, groups) in found {
@@ -312,8 +305,8 @@ impl Score {
     }
 }
 
-/// The levels of an answer.
-pub(crate) fn found(wiring: &Wiring) -> Vec<(LevelKind, Groups)> {
+/// Kinds and groups of inferred levels.
+pub(crate) fn list_levels(wiring: &Wiring) -> Vec<(LevelKind, Groups)> {
     wiring
         .levels
         .iter()

@@ -1,4 +1,4 @@
-//! Release builds for each target, with no path of this machine in them.
+//! Release builds for each target, without paths of this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::programs::{cargo, find, find_or_install, root, step, target};
 
-/// A kind of machine that packages are built for.
+/// A platform that packages are built for.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// As Rust calls it.
+    /// Rust's name for it.
     pub(super) triple: &'static str,
-    /// As Debian calls its architecture.
+    /// Debian's name for its architecture.
     pub(super) debian: &'static str,
-    /// The C compiler, which links, too, and the Debian package that has it.
+    /// The C compiler, which also links, and its Debian package.
     compiler: (&'static str, &'static str),
 }
 
@@ -28,7 +28,7 @@ pub(super) const COMMAND: [Target; 2] = [
     ARM,
 ];
 
-/// The C library is loaded into programs, so it has their C library.
+/// The C library is loaded into programs, so it uses their libc.
 pub(super) const LIBRARY: [Target; 2] = [
     Target {
         triple: "x86_64-unknown-linux-gnu",
@@ -52,7 +52,7 @@ impl Target {
         self.triple.split('-').next().unwrap_or_default()
     }
 
-    /// Does this machine run it?
+    /// Whether this machine runs it.
     pub(super) fn is_native(&self) -> bool {
         self.architecture() == std::env::consts::ARCH
     }
@@ -62,8 +62,8 @@ impl Target {
         format!("{}-linux-gnu", self.architecture())
     }
 
-    /// Why it cannot be built here.
-    pub(super) fn missing(&self) -> Option<String> {
+    /// The reason why it cannot be built here.
+    pub(super) fn find_obstacle(&self) -> Option<String> {
         let (compiler, package) = self.compiler;
         if compiler == "musl-gcc" && !self.is_native() {
             return Some("musl-gcc compiles for its own architecture only".to_owned());
@@ -85,7 +85,7 @@ impl Target {
         target().join(self.triple).join("release")
     }
 
-    /// Builds a package and says in which folder its files are.
+    /// Builds a package and returns the folder of its files.
     pub(super) fn build(&self, package: &str) -> Result<PathBuf> {
         let (compiler, _) = self.compiler;
         let name = self.triple.replace('-', "_");
@@ -99,7 +99,7 @@ impl Target {
             self.triple,
         ]);
         command
-            .env("RUSTFLAGS", flags()?)
+            .env("RUSTFLAGS", remap_flags()?)
             .env(format!("CC_{name}"), compiler);
         // Rust links musl by itself, with the start files that it brings.
         if compiler != "musl-gcc" {
@@ -111,7 +111,7 @@ impl Target {
         for file in ["pinwise", "libpinwise.so", "libpinwise.a"] {
             let path = folder.join(file);
             if path.is_file() {
-                names_no_home(&path)?;
+                check_no_home(&path)?;
             }
         }
         Ok(folder)
@@ -127,9 +127,8 @@ fn cargo_home() -> Result<PathBuf> {
     Ok(Path::new(&home).join(".cargo"))
 }
 
-/// Messages of panics name files: those of other crates without this machine's
-/// folders.
-fn flags() -> Result<String> {
+/// Flags that remove this machine's folders from the names of files in panic messages.
+fn remap_flags() -> Result<String> {
     let own = std::env::var("RUSTFLAGS").unwrap_or_default();
     let home = cargo_home()?;
     let flags = format!(
@@ -140,7 +139,7 @@ fn flags() -> Result<String> {
     Ok(flags.trim().to_owned())
 }
 
-fn names_no_home(path: &Path) -> Result<()> {
+fn check_no_home(path: &Path) -> Result<()> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     for folder in [cargo_home()?, root().to_owned()] {
         let folder = folder.display().to_string();
@@ -158,7 +157,7 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|part| part == wanted)
 }
 
-/// What Debian must install beside a file: nothing for a static one.
+/// The Debian packages that a file needs; none for a static one.
 pub(super) fn libraries_needed(path: &Path) -> Result<Vec<String>> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let mut needed = Vec::new();
@@ -171,7 +170,7 @@ pub(super) fn libraries_needed(path: &Path) -> Result<Vec<String>> {
     Ok(needed)
 }
 
-/// The newest version among those that the symbols of a file ask for.
+/// The newest version that the symbols of a file require.
 fn newest_glibc(bytes: &[u8]) -> Option<(u32, u32)> {
     bytes
         .split(|byte| *byte == 0)

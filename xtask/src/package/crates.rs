@@ -1,41 +1,27 @@
-//! What a registry would get: every crate that is published, with all files
-//! that it is built from.
+//! The published crates, as a registry would get them.
 
 use anyhow::{Result, bail};
 
 use crate::programs::{cargo, read_output, step, target};
 
-/// The most that crates.io takes, bytes.
+/// The limit of crates.io.
 const MAX_BYTES: u64 = 10 << 20;
 
 /// Crates that are not published.
 const OURS: [&str; 4] = ["pinwise-capi", "pinwise-fuzz", "lab", "xtask"];
 
-/// Packs all crates and looks whether the page is in the one that embeds it.
+/// Packs all crates and checks that the page is in the one that embeds it.
 ///
-/// The page is built and thus not committed, which Cargo calls dirty.
+/// The page is generated and not committed, which Cargo calls dirty.
 pub(super) fn check() -> Result<()> {
-    let files = read_output(&mut cargo(&[
-        "package",
-        "--list",
-        "--allow-dirty",
-        "--package",
-        "pinwise-report",
-    ]))?;
+    let mut list = cargo(&["package", "--list", "--allow-dirty"]);
+    let files = read_output(list.args(["--package", "pinwise-report"]))?;
     if !files.lines().any(|file| file == "page.html") {
-        bail!("the crate pinwise-report does not hold page.html: `cargo xtask web` builds it");
+        bail!("the crate pinwise-report does not contain page.html: `cargo xtask web` builds it");
     }
-    let mut arguments = vec![
-        "package",
-        "--workspace",
-        "--allow-dirty",
-        "--no-verify",
-        "--quiet",
-    ];
-    for name in OURS {
-        arguments.extend(["--exclude", name]);
-    }
-    step(&mut cargo(&arguments))?;
+    let mut pack = cargo(&["package", "--workspace", "--allow-dirty"]);
+    pack.args(["--no-verify", "--quiet"]);
+    step(pack.args(OURS.iter().flat_map(|name| ["--exclude", name])))?;
     for entry in std::fs::read_dir(target().join("package"))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();

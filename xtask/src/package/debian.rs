@@ -1,15 +1,15 @@
-//! Debian packages, by `dpkg-deb` alone: no maintainer script is needed, so
-//! neither are Debian's helpers.
+//! Debian packages, by `dpkg-deb` alone: they have no maintainer scripts, so Debian's helpers are not
+//! needed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{moment, tree, write};
+use super::{read_commit_time, tree, write};
 use crate::programs::{find, step};
 
-/// What `DEBIAN/control` says.
+/// The fields of `DEBIAN/control`.
 #[derive(Debug)]
 pub(super) struct Package<'a> {
     pub(super) name: &'static str,
@@ -34,7 +34,7 @@ impl Package<'_> {
             eprintln!("SKIPPED: {file}: no dpkg-deb in PATH");
             return Ok(None);
         }
-        let control = self.control(bytes_in(staged)?);
+        let control = self.format_control(count_bytes(staged)?);
         write(&staged.join("DEBIAN/control"), &control)?;
         tree::make_readable(staged)?;
         let path = into.join(file);
@@ -43,12 +43,12 @@ impl Package<'_> {
                 .args(["--root-owner-group", "-Zxz", "--build"])
                 .arg(staged)
                 .arg(&path)
-                .env("SOURCE_DATE_EPOCH", moment()?),
+                .env("SOURCE_DATE_EPOCH", read_commit_time()?),
         )?;
         Ok(Some(path))
     }
 
-    fn control(&self, bytes: u64) -> String {
+    fn format_control(&self, bytes: u64) -> String {
         let depends = if self.depends.is_empty() {
             String::new()
         } else {
@@ -61,7 +61,7 @@ impl Package<'_> {
             self.name,
             self.version,
             self.architecture,
-            maintainer(),
+            read_maintainer(),
             bytes.div_ceil(1024),
             self.section,
             self.synopsis,
@@ -69,21 +69,21 @@ impl Package<'_> {
     }
 }
 
-/// Maintainers of packages name themselves in Debian's variables.
-fn maintainer() -> String {
+/// The maintainer of Debian's variables.
+fn read_maintainer() -> String {
     let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let name = variable("DEBFULLNAME").unwrap_or_else(|| "The pinwise developers".to_owned());
     let address = variable("DEBEMAIL").unwrap_or_else(|| "pinwise@localhost".to_owned());
     format!("{name} <{address}>")
 }
 
-fn bytes_in(folder: &Path) -> Result<u64> {
+fn count_bytes(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let data = path.symlink_metadata()?;
         bytes += if data.is_dir() {
-            bytes_in(&path)?
+            count_bytes(&path)?
         } else {
             data.len()
         };
@@ -105,11 +105,11 @@ mod tests {
             depends: Vec::new(),
             synopsis: "short",
         };
-        let control = package.control(2049);
+        let control = package.format_control(2049);
         assert!(!control.contains("Depends"), "{control}");
         assert!(control.contains("\nInstalled-Size: 3\n"), "{control}");
         package.depends = vec!["libc6 (>= 2.34)".to_owned(), "libgcc-s1".to_owned()];
-        let control = package.control(2049);
+        let control = package.format_control(2049);
         assert!(
             control.contains("\nDepends: libc6 (>= 2.34), libgcc-s1\n"),
             "{control}"

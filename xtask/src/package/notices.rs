@@ -1,9 +1,9 @@
-//! Notices of third parties: which third-party packages a binary contains, under
-//! which licences, and what their authors want repeated.
+//! Notices of third parties: the third-party packages in a binary, their licences, and the notices
+//! that must be repeated.
 //!
-//! Names and terms come from Cargo's metadata and the page's lock file, texts from the files in the
-//! packages. A package without one, under terms that are not known here, is an error: a person has
-//! to look.
+//! Names and terms come from Cargo's metadata and the page's lock file, texts from the files of the
+//! packages. A package without a text, under terms that are not known here, is an error, which a
+//! person has to decide.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -31,7 +31,7 @@ struct Package {
     folder: PathBuf,
 }
 
-/// How files begin that say what may be done with a package.
+/// First words of the names of files with terms.
 const FILES: [&str; 6] = [
     "license",
     "licence",
@@ -41,7 +41,7 @@ const FILES: [&str; 6] = [
     "unlicense",
 ];
 
-/// What is in a binary and in no list of packages.
+/// The parts of a binary that no list of packages has.
 const UNLISTED: &str = "\
 Also in the binaries: the standard library of Rust (MIT OR Apache-2.0; see
 COPYRIGHT-rust-library.html.gz beside this file); in static ones musl, © 2005-2025 Rich Felker and others (MIT). SQLite, which libsqlite3-sys holds, is
@@ -49,7 +49,7 @@ in the public domain.
 ";
 
 impl Notices {
-    /// What a package of this workspace is linked with on a target.
+    /// The packages that a package of this workspace is linked with on a target.
     pub(super) fn collect(package: &str, triple: &str) -> Result<Self> {
         let text = read_output(&mut cargo(&[
             "metadata",
@@ -77,8 +77,8 @@ impl Notices {
             if let Some(name) = name.filter(|_| package["dev"] != true) {
                 self.packages.push(Package {
                     name: format!("{name} (in the page)"),
-                    version: string_of(&package["version"]),
-                    terms: string_of(&package["license"]),
+                    version: to_text(&package["version"]),
+                    terms: to_text(&package["license"]),
                     authors: String::new(),
                     folder: folder.join(key),
                 });
@@ -87,43 +87,43 @@ impl Notices {
         Ok(self)
     }
 
-    /// The list, then every text once, below the packages that it is of.
-    pub(super) fn text(&self, holder: &str, triple: &str) -> Result<String> {
+    /// The list, then every text once, with its packages.
+    pub(super) fn format(&self, holder: &str, triple: &str) -> Result<String> {
         let mut text = format!("Third-party software in {holder} for {triple}\n\n{UNLISTED}\n");
         let mut texts: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
         for package in &self.packages {
             let title = format!("{} {}", package.name, package.version);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {title}: {}", package.terms);
-            for wording in package.licence_texts()? {
-                let key = wording.split_whitespace().collect::<Vec<_>>().join(" ");
-                let (_, packages) = texts.entry(key).or_insert((wording, BTreeSet::new()));
+            for licence in package.read_licence_texts()? {
+                let key = licence.split_whitespace().collect::<Vec<_>>().join(" ");
+                let (_, packages) = texts.entry(key).or_insert((licence, BTreeSet::new()));
                 packages.insert(title.clone());
             }
         }
         let mut texts: Vec<(String, BTreeSet<String>)> = texts.into_values().collect();
         texts.sort_by(|a, b| a.1.cmp(&b.1));
-        for (wording, packages) in texts {
+        for (licence, packages) in texts {
             let packages: Vec<String> = packages.into_iter().collect();
             let _ = write!(
                 text,
                 "\n{}\n{}\n\n{}\n",
                 "=".repeat(72),
                 packages.join(", "),
-                wording.trim_end()
+                licence.trim_end()
             );
         }
         Ok(text)
     }
 }
 
-/// Follows what is linked: neither build tools nor macros, of which the binary has only the output,
-/// nor what only tests use.
+/// Follows linked dependencies: neither build tools nor macros, whose output alone is in the binary,
+/// nor dependencies of tests.
 fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Package>> {
     let by_id = |list: &Value| -> BTreeMap<String, Value> {
         let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
         list.iter()
-            .map(|one| (string_of(&one["id"]), one.clone()))
+            .map(|one| (to_text(&one["id"]), one.clone()))
             .collect()
     };
     let packages = by_id(&metadata["packages"]);
@@ -153,7 +153,7 @@ fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Package>> {
                 .flatten()
                 .any(|kind| kind["kind"].is_null())
             {
-                waiting.push(string_of(&used["pkg"]));
+                waiting.push(to_text(&used["pkg"]));
             }
         }
     }
@@ -171,27 +171,27 @@ fn is_macro(package: &Value) -> bool {
 
 impl Package {
     fn from_crate(package: &Value) -> Result<Self> {
-        let manifest = string_of(&package["manifest_path"]);
+        let manifest = to_text(&package["manifest_path"]);
         let folder = Path::new(&manifest)
             .parent()
             .context("a manifest in no folder")?;
         let authors = package["authors"].as_array();
-        let authors: Vec<String> = authors.into_iter().flatten().map(string_of).collect();
+        let authors: Vec<String> = authors.into_iter().flatten().map(to_text).collect();
         Ok(Self {
-            name: string_of(&package["name"]),
-            version: string_of(&package["version"]),
-            terms: string_of(&package["license"]),
+            name: to_text(&package["name"]),
+            version: to_text(&package["version"]),
+            terms: to_text(&package["license"]),
             authors: authors.join(", "),
             folder: folder.to_owned(),
         })
     }
 
-    /// What has to be repeated.
-    fn licence_texts(&self) -> Result<Vec<String>> {
+    /// The texts that must be repeated.
+    fn read_licence_texts(&self) -> Result<Vec<String>> {
         let mut paths = Vec::new();
         for folder in [self.folder.clone(), self.folder.join("licenses")] {
             if folder.is_dir() {
-                paths.extend(files_of(&folder)?);
+                paths.extend(list_licence_files(&folder)?);
             } else if folder == self.folder {
                 bail!(
                     "{} is not there: is {} installed?",
@@ -204,13 +204,13 @@ impl Package {
         let says = |path: &PathBuf, word: &str| {
             name(path).is_some_and(|name| name.to_string_lossy().contains(word))
         };
-        // Under a choice of terms, the shorter ones are taken.
+        // Of a choice of terms the shorter ones apply.
         let has_mit = paths.iter().any(|path| says(path, "mit"));
         if has_mit && !self.terms.contains(" AND ") {
             paths.retain(|path| !says(path, "apache"));
         }
         if paths.is_empty() {
-            return self.standard_wording();
+            return self.format_standard_terms();
         }
         let read = |path: &PathBuf| -> Result<String> {
             let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
@@ -219,8 +219,8 @@ impl Package {
         paths.iter().map(read).collect()
     }
 
-    /// For packages whose files say nothing.
-    fn standard_wording(&self) -> Result<Vec<String>> {
+    /// The terms of a package without a file of them.
+    fn format_standard_terms(&self) -> Result<Vec<String>> {
         let by = if self.authors.is_empty() {
             format!("the authors of {}", self.name)
         } else {
@@ -248,7 +248,7 @@ impl Package {
     }
 }
 
-fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+fn list_licence_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_licences = folder.ends_with("licenses");
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -264,7 +264,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn string_of(value: &Value) -> String {
+fn to_text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -295,7 +295,7 @@ mod tests {
         }
         let licence_texts = |terms: &str| {
             package(terms, folder.path())
-                .licence_texts()
+                .read_licence_texts()
                 .expect("terms")
         };
         assert_eq!(licence_texts("MIT OR Apache-2.0"), ["mit", "notice"]);
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn terms_without_a_file_are_known_or_an_error() {
         let folder = tempfile::tempdir().expect("a folder");
-        let licence_texts = |terms: &str| package(terms, folder.path()).licence_texts();
+        let licence_texts = |terms: &str| package(terms, folder.path()).read_licence_texts();
         let mit = licence_texts("Apache-2.0 OR MIT").expect("MIT is known");
         assert!(
             mit[0].starts_with("Copyright Ada <ada@example.org>"),

@@ -1,8 +1,7 @@
-//! Packages installed in clean roots and used as a user without privileges.
+//! Installs packages in clean roots and uses them without privileges.
 //!
-//! Two roots: one with nothing but the package, which shows that the binary is
-//! static, and a minimal Debian. Both need root, namespaces and `dpkg`; what is
-//! missing is named as SKIPPED.
+//! The roots are one with only the package, which shows that the binary is static, and a minimal
+//! Debian. Both need root, namespaces and `dpkg`; without them they are SKIPPED.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -25,11 +24,11 @@ mount --rbind /dev "$root/dev"
 exec chroot --userspec=65534:65534 --groups= "$root" "$@"
 "#;
 
-pub(super) fn run(made: &BuiltFiles) -> Result<()> {
-    try_foreign_command(made)?;
-    try_c_program(made)?;
-    let Some(package) = &made.command else {
-        eprintln!("SKIPPED: clean roots: no Debian package was made for this machine");
+pub(super) fn run(built: &BuiltFiles) -> Result<()> {
+    try_foreign_command(built)?;
+    try_c_program(built)?;
+    let Some(package) = &built.command else {
+        eprintln!("SKIPPED: clean roots: no Debian package was built for this machine");
         return Ok(());
     };
     if let Some(why) = find_refusal() {
@@ -38,22 +37,22 @@ pub(super) fn run(made: &BuiltFiles) -> Result<()> {
     }
     let bare = tempfile::tempdir()?;
     install_in_nothing(bare.path(), package)?;
-    run_tour(&made.version, bare.path())?;
+    run_tour(&built.version, bare.path())?;
     eprintln!("xtask: pinwise works in a root that holds nothing else");
-    match debian() {
+    match prepare_debian() {
         Err(why) => eprintln!("SKIPPED: a clean Debian: {why:#}"),
         Ok(folder) => {
-            install(&folder, made)?;
-            let packages = std::iter::once(package).chain(&made.libraries);
+            install(&folder, built)?;
+            let packages = std::iter::once(package).chain(&built.libraries);
             eprintln!("xtask: installed {} packages", packages.count());
-            run_tour(&made.version, &folder)?;
+            run_tour(&built.version, &folder)?;
             eprintln!("xtask: pinwise works in a clean Debian");
         }
     }
     Ok(())
 }
 
-/// Why roots cannot be entered here.
+/// The reason why roots cannot be entered here.
 fn find_refusal() -> Option<String> {
     for program in ["dpkg", "unshare", "mount", "chroot"] {
         if find(program).is_none() {
@@ -71,7 +70,7 @@ fn find_refusal() -> Option<String> {
     }
 }
 
-/// An empty folder becomes a root by what dpkg unpacks there.
+/// Installs a package in an otherwise empty root.
 fn install_in_nothing(folder: &Path, package: &Path) -> Result<()> {
     for name in ["var/lib/dpkg/info", "var/lib/dpkg/updates"] {
         std::fs::create_dir_all(folder.join(name))?;
@@ -89,8 +88,8 @@ fn install_in_nothing(folder: &Path, package: &Path) -> Result<()> {
     )
 }
 
-/// A minimal Debian of this host's release, fetched once.
-fn debian() -> Result<PathBuf> {
+/// A minimal Debian of this host's release, downloaded once.
+fn prepare_debian() -> Result<PathBuf> {
     ensure!(
         find("debootstrap").is_some(),
         "no debootstrap in PATH (apt-get install debootstrap)"
@@ -113,11 +112,11 @@ fn debian() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// With dpkg of that root, which checks what the packages depend on.
-fn install(folder: &Path, made: &BuiltFiles) -> Result<()> {
+/// Installs packages with the root's own dpkg, which checks their dependencies.
+fn install(folder: &Path, built: &BuiltFiles) -> Result<()> {
     let mut dpkg = Command::new("chroot");
     dpkg.arg(folder).args(["dpkg", "--install"]);
-    let packages = made.command.iter().chain(&made.libraries);
+    let packages = built.command.iter().chain(&built.libraries);
     for package in packages {
         let name = package.file_name().context("a package without a name")?;
         let inside = Path::new("tmp").join(name);
@@ -127,16 +126,16 @@ fn install(folder: &Path, made: &BuiltFiles) -> Result<()> {
     step(&mut dpkg)
 }
 
-/// What a new user does first.
+/// The first commands of a new user.
 fn run_tour(version: &str, root: &Path) -> Result<()> {
-    let printed = pinwise(root, &["--version"])?;
+    let printed = run_pinwise(root, &["--version"])?;
     ensure!(
         printed.trim() == format!("pinwise {version}"),
         "--version said '{printed}'"
     );
-    let printed = pinwise(root, &["topology"])?;
+    let printed = run_pinwise(root, &["topology"])?;
     ensure!(printed.contains("CPU"), "topology said:\n{printed}");
-    let printed = pinwise(
+    let printed = run_pinwise(
         root,
         &[
             "compare",
@@ -147,7 +146,7 @@ fn run_tour(version: &str, root: &Path) -> Result<()> {
         ],
     )?;
     ensure!(printed.contains("slower"), "compare said:\n{printed}");
-    pinwise(
+    run_pinwise(
         root,
         &["record", "report", "last", "--output", "/tmp/report.html"],
     )?;
@@ -156,7 +155,7 @@ fn run_tour(version: &str, root: &Path) -> Result<()> {
     for part in ["Content-Security-Policy", "pinwise bench kernel whetstone"] {
         ensure!(page.contains(part), "the report lacks '{part}'");
     }
-    let printed = pinwise(root, &["doctor"])?;
+    let printed = run_pinwise(root, &["doctor"])?;
     ensure!(!printed.trim().is_empty(), "doctor said nothing");
     for file in ["man/man1/pinwise.1.gz", "doc/pinwise/THIRD-PARTY.txt"] {
         let path = root.join("usr/share").join(file);
@@ -165,7 +164,7 @@ fn run_tour(version: &str, root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn pinwise(root: &Path, arguments: &[&str]) -> Result<String> {
+fn run_pinwise(root: &Path, arguments: &[&str]) -> Result<String> {
     eprintln!(
         "xtask: in {}: pinwise {}",
         root.display(),
@@ -197,9 +196,9 @@ fn check_success(output: &Output, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The command of another architecture, if QEMU can run it.
-fn try_foreign_command(made: &BuiltFiles) -> Result<()> {
-    for (target, binary) in &made.foreign {
+/// Runs the command for another architecture in QEMU, if installed.
+fn try_foreign_command(built: &BuiltFiles) -> Result<()> {
+    for (target, binary) in &built.foreign {
         let architecture = target.triple.split('-').next().unwrap_or_default();
         let names = [
             format!("qemu-{architecture}-static"),
@@ -223,9 +222,9 @@ fn try_foreign_command(made: &BuiltFiles) -> Result<()> {
     Ok(())
 }
 
-/// A C program, built with pkg-config's options for the packages.
-fn try_c_program(made: &BuiltFiles) -> Result<()> {
-    if made.libraries.is_empty() {
+/// Builds a C program with pkg-config's options for the packages, and runs it.
+fn try_c_program(built: &BuiltFiles) -> Result<()> {
+    if built.libraries.is_empty() {
         eprintln!("SKIPPED: a C program: no library was packed for this machine");
         return Ok(());
     }
@@ -237,7 +236,7 @@ fn try_c_program(made: &BuiltFiles) -> Result<()> {
     }
     let scratch = tempfile::tempdir()?;
     let folder = scratch.path().display();
-    for package in &made.libraries {
+    for package in &built.libraries {
         step(
             Command::new("dpkg-deb")
                 .arg("--extract")

@@ -68,7 +68,7 @@ pub(super) fn install_command(
     for file in linked_files(&text) {
         copy(&root().join(file), &folder.join(file))?;
     }
-    write(&folder.join("record-fields.md"), &records::tables()?)?;
+    write(&folder.join("record-fields.md"), &records::format_tables()?)?;
     install_legal_texts(&folder, third_parties)
 }
 

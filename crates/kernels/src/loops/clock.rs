@@ -9,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-/// What a clock reads.
+/// The source of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// x86's time-stamp counter, arm64's virtual counter.
@@ -25,8 +25,8 @@ pub struct Clock {
     ns_per_tick: f64,
 }
 
-/// Long enough that reading the system's clock twice, about 50 ns each, errs by
-/// 1 in 20,000.
+/// With this length, two readings of the system's clock, about 50 ns each, cause an error of 1 in
+/// 20,000.
 const CALIBRATION_NS: u64 = 2_000_000;
 
 impl Clock {
@@ -34,7 +34,7 @@ impl Clock {
     /// against the system's clock for 2 ms; otherwise the system's clock.
     #[must_use]
     pub fn calibrate() -> Self {
-        if !counter_is_constant() {
+        if !is_counter_constant() {
             return Self::system();
         }
         let ns_per_tick = measure_tick_ns(CALIBRATION_NS);
@@ -57,7 +57,7 @@ impl Clock {
         }
     }
 
-    /// What this clock reads.
+    /// The source of this clock.
     #[must_use]
     pub const fn source(&self) -> Source {
         self.source
@@ -149,7 +149,7 @@ fn read_both_clocks() -> ClockPair {
 
 /// Finds the smallest step between consecutive readings, ticks, among this many.
 #[must_use]
-pub fn smallest_step(clock: &Clock, readings: usize) -> u64 {
+pub fn find_smallest_step(clock: &Clock, readings: usize) -> u64 {
     let mut smallest = u64::MAX;
     let mut last = clock.ticks();
     for _ in 0..readings {
@@ -192,7 +192,7 @@ fn read_counter() -> u64 {
 
 /// Leaf 0x80000007, EDX bit 8: the counter runs at one rate in all states.
 #[cfg(target_arch = "x86_64")]
-fn counter_is_constant() -> bool {
+fn is_counter_constant() -> bool {
     use std::arch::x86_64::__cpuid;
     const POWER: u32 = 0x8000_0007;
     #[allow(
@@ -223,7 +223,7 @@ fn read_counter() -> u64 {
 
 /// The generic timer's rate is constant by its definition.
 #[cfg(target_arch = "aarch64")]
-fn counter_is_constant() -> bool {
+fn is_counter_constant() -> bool {
     true
 }
 
@@ -233,7 +233,7 @@ fn read_counter() -> u64 {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn counter_is_constant() -> bool {
+fn is_counter_constant() -> bool {
     false
 }
 

@@ -12,7 +12,7 @@ use super::clock::{Clock, system_ns};
 pub struct Gap {
     /// When the loop continued.
     pub end_ns: u64,
-    /// How long the gap lasted.
+    /// The duration of the gap.
     pub length_ns: u64,
 }
 
@@ -25,8 +25,8 @@ pub struct GapBuffer {
 }
 
 impl GapBuffer {
-    /// Room for this many gaps, at least one. All of it is written to, so that the loop causes no
-    /// page fault.
+    /// With room for this many gaps, at least one. Everything is written to, so that the loop causes
+    /// no page fault.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let empty = || [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
@@ -37,7 +37,7 @@ impl GapBuffer {
         }
     }
 
-    /// Moves what has been written so far to the end of `into`.
+    /// Moves all written gaps to the end of `into`.
     pub fn take(&self, into: &mut Vec<Gap>) {
         // Acquire: makes the counted gaps visible.
         let written = self.written.load(Ordering::Acquire);
@@ -49,7 +49,7 @@ impl GapBuffer {
                 length_ns: length.load(Ordering::Relaxed),
             }
         }));
-        // Release: the loop may overwrite only what has been read.
+        // Release: the loop may overwrite only read gaps.
         self.taken.store(written, Ordering::Release);
     }
 
@@ -113,7 +113,7 @@ pub fn watch(
         if step > threshold && step < u64::MAX / 2 {
             let gap = Gap {
                 end_ns: clock.system_ns_at(now),
-                length_ns: whole(clock.ns(step)),
+                length_ns: to_whole_ns(clock.ns(step)),
             };
             watched.lost_gaps += u64::from(!buffer.put(gap));
         }
@@ -130,7 +130,7 @@ pub fn watch(
     clippy::cast_sign_loss,
     reason = "a time between two readings is positive and far below 2^63 ns"
 )]
-const fn whole(ns: f64) -> u64 {
+const fn to_whole_ns(ns: f64) -> u64 {
     ns as u64
 }
 

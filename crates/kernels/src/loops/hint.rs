@@ -6,12 +6,12 @@
     any(target_arch = "x86_64", target_arch = "aarch64"),
     expect(
         unsafe_code,
-        reason = "the exact instructions are what is executed; none touches memory"
+        reason = "exactly these instructions must be executed; none touches memory"
     )
 )]
 
 /// The largest number of additions in one part of a hint: the length of the code, which is entered
-/// so that the wanted number remains.
+/// at the place from which the wanted number remains.
 pub(super) const MAX_ADDITIONS: u32 = 512;
 
 /// The processor's own hints: PAUSE, on arm64 ISB as in

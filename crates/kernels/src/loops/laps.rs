@@ -48,7 +48,7 @@ impl<const N: usize> Laps<N> {
         clock.ns(sorted[N / 2])
     }
 
-    /// Was there a stop of [`STOP_NS`] in a lap?
+    /// Whether a lap contains a stop of [`STOP_NS`].
     #[must_use]
     pub fn was_stopped(&self, clock: &Clock) -> bool {
         let longest = self.0.iter().max().copied().unwrap_or(0);

@@ -7,7 +7,7 @@
     any(target_arch = "x86_64", target_arch = "aarch64"),
     expect(
         unsafe_code,
-        reason = "the exact instructions are what is measured; none touches memory"
+        reason = "exactly these instructions are measured; none touches memory"
     )
 )]
 
@@ -93,7 +93,7 @@ pub fn pause() {
     }
 }
 
-/// Does YIELD differ from what [`pause`] executes?
+/// Whether YIELD differs from the hint of [`pause`].
 pub const HAS_YIELD: bool = cfg!(target_arch = "aarch64");
 
 /// Executes [`PAUSES`] YIELDs on arm64, and nothing elsewhere.
@@ -102,7 +102,7 @@ pub fn yield_hint() {
     rounds!(PAUSES / 64; "2:", ".rept 64", "yield", ".endr", next_round!());
 }
 
-/// Does the CPU have TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG)?
+/// Whether the CPU has TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG).
 #[must_use]
 pub fn has_user_waits() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -261,7 +261,7 @@ mod tests {
     use crate::loops::clock::Clock;
 
     /// The fastest of many: the time without disturbance.
-    fn fastest_ns(clock: &Clock, work: impl Fn()) -> f64 {
+    fn measure_fastest_ns(clock: &Clock, work: impl Fn()) -> f64 {
         let times = (0..2000).map(|_| {
             let from = clock.ticks();
             work();
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_chain_takes_one_cycle_per_addition() {
         let clock = Clock::calibrate();
-        let cycle = fastest_ns(&clock, run_chain) / f64::from(CHAIN);
+        let cycle = measure_fastest_ns(&clock, run_chain) / f64::from(CHAIN);
         // From 0.2 to 8 GHz.
         assert!((0.125..5.0).contains(&cycle), "{cycle} ns");
     }
@@ -281,12 +281,12 @@ mod tests {
     #[test]
     fn ports_are_fuller_than_a_chain_leaves_them() {
         let clock = Clock::calibrate();
-        let cycle = fastest_ns(&clock, run_chain) / f64::from(CHAIN);
+        let cycle = measure_fastest_ns(&clock, run_chain) / f64::from(CHAIN);
         let additions = 512.0 * 64.0;
-        let each = fastest_ns(&clock, run_integer_chains) / additions;
+        let each = measure_fastest_ns(&clock, run_integer_chains) / additions;
         assert!(each < cycle, "{each} against {cycle}");
         for work in [count, run_float_chains, pause] {
-            assert!(fastest_ns(&clock, work) > 0.0);
+            assert!(measure_fastest_ns(&clock, work) > 0.0);
         }
     }
 }

@@ -91,9 +91,9 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Goes through the arrays once and returns the sum of what [`Stream::Read`] read (0 for the
-    /// others). Variants add in different orders: their sums are equal if the values are whole
-    /// numbers and the sum is below 2^53. Afterwards all writes are visible to other CPUs.
+    /// Goes through the arrays once and returns the sum of the numbers that [`Stream::Read`] reads
+    /// (0 for the others). Variants add in different orders: their sums are equal if the values are
+    /// whole numbers and the sum is below 2^53. Afterwards all writes are visible to other CPUs.
     ///
     /// # Safety
     /// The arrays that the stream reads must be readable, the one that it writes writable, not
@@ -113,10 +113,10 @@ pub fn variants(stream: Stream) -> Vec<Variant> {
         name: "plain",
         instructions: Instructions::Baseline,
         run: match stream {
-            Stream::Read => plain_sum,
-            Stream::Write => plain_fill,
-            Stream::Copy => plain_copy,
-            Stream::Triad => plain_triad,
+            Stream::Read => sum_plain,
+            Stream::Write => fill_plain,
+            Stream::Copy => copy_plain,
+            Stream::Triad => triad_plain,
         },
     };
     #[cfg(target_arch = "x86_64")]
@@ -129,7 +129,7 @@ pub fn variants(stream: Stream) -> Vec<Variant> {
 /// The factor of the triad, and the initial value.
 pub const SCALAR: f64 = 3.0;
 
-unsafe fn plain_sum(on: Arrays) -> f64 {
+unsafe fn sum_plain(on: Arrays) -> f64 {
     // SAFETY: as the caller promises; f64 has no invalid bit patterns.
     let b = unsafe { std::slice::from_raw_parts(on.b, on.bytes / 8) };
     let mut sums = [0.0f64; 16];
@@ -141,20 +141,20 @@ unsafe fn plain_sum(on: Arrays) -> f64 {
     sums.iter().sum()
 }
 
-unsafe fn plain_fill(on: Arrays) -> f64 {
+unsafe fn fill_plain(on: Arrays) -> f64 {
     // SAFETY: as the caller promises.
     let a = unsafe { std::slice::from_raw_parts_mut(on.a, on.bytes / 8) };
     a.fill(std::hint::black_box(SCALAR));
     0.0
 }
 
-unsafe fn plain_copy(on: Arrays) -> f64 {
+unsafe fn copy_plain(on: Arrays) -> f64 {
     // SAFETY: as the caller promises: the arrays do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(on.b, on.a, on.bytes / 8) };
     0.0
 }
 
-unsafe fn plain_triad(on: Arrays) -> f64 {
+unsafe fn triad_plain(on: Arrays) -> f64 {
     let scalar = std::hint::black_box(SCALAR);
     // SAFETY: as the caller promises: the arrays do not overlap.
     let (a, b, c) = unsafe {

@@ -18,7 +18,7 @@ const SHORTEST_PART_NS: f64 = 0.3;
 /// A burst of calibration: long compared with reading the clock twice (20 to 50 ns), short compared
 /// with the time between two interrupts (1 to 4 ms).
 const BURST_NS: f64 = 40_000.0;
-/// How often a wait reads the clock to detect stops.
+/// The interval at which a wait reads the clock to detect stops.
 const WATCH_NS: f64 = 20_000.0;
 /// A part of a wait that exceeds its length by this much was stopped. In a busy virtual machine
 /// timer interrupts take 15 to 100 µs, time slices of other programs a millisecond and more.
@@ -35,7 +35,7 @@ const LONG_BURSTS: usize = 201;
 /// within 0.1 %.
 const CORRECTIONS: usize = 4;
 
-/// How a hint is made.
+/// The composition of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HintKind {
     /// This processor's own hint.
@@ -62,7 +62,7 @@ pub struct Hints {
     median_ns: f64,
     /// Ratio of a hint's length with all interrupts to that without.
     overhead: f64,
-    /// Of how many observations the overhead is the mean.
+    /// The number of observations of which the overhead is the mean.
     observations: u32,
     /// A core cycle at calibration, ns.
     cycle_ns: f64,
@@ -72,20 +72,25 @@ impl Hints {
     /// This processor's own hints, measured.
     #[must_use]
     pub fn own(clock: &Clock) -> Self {
-        let mut hints = Self {
-            kind: HintKind::Own,
-            parts: 1,
-            additions: 0.0,
-            owed: 0.0,
-            wanted_ns: 50.0,
-            median_ns: 50.0,
-            overhead: 1.0,
-            observations: 0,
-            cycle_ns: 0.3,
-        };
+        let mut hints = Self::uncalibrated(HintKind::Own, 50.0);
         hints.wanted_ns = hints.measure_ns(clock);
         hints.median_ns = hints.wanted_ns;
         hints
+    }
+
+    /// Hints of one part without additions, before any measurement.
+    const fn uncalibrated(kind: HintKind, wanted_ns: f64) -> Self {
+        Self {
+            kind,
+            parts: 1,
+            additions: 0.0,
+            owed: 0.0,
+            wanted_ns,
+            median_ns: wanted_ns,
+            overhead: 1.0,
+            observations: 0,
+            cycle_ns: 0.3,
+        }
     }
 
     /// Hints that take this many ns. `None` if no hint can be that short here: a chain takes at
@@ -97,18 +102,7 @@ impl Hints {
         if part_ns < SHORTEST_PART_NS {
             return None;
         }
-        let bare = |kind| Self {
-            kind,
-            parts: 1,
-            additions: 0.0,
-            owed: 0.0,
-            wanted_ns: part_ns,
-            median_ns: part_ns,
-            overhead: 1.0,
-            observations: 0,
-            cycle_ns: 0.3,
-        };
-        let mut shortened = bare(HintKind::Shortened);
+        let mut shortened = Self::uncalibrated(HintKind::Shortened, part_ns);
         let least_ns = shortened.measure_ns(clock);
         let far = f64::from(MAX_ADDITIONS);
         shortened.additions = far;
@@ -117,7 +111,7 @@ impl Hints {
         if part_ns < least_ns + 2.0 * shortened.cycle_ns {
             return None;
         }
-        let mut stretched = bare(HintKind::Stretched);
+        let mut stretched = Self::uncalibrated(HintKind::Stretched, part_ns);
         let mut hints = if stretched.measure_ns(clock) <= part_ns {
             stretched.cycle_ns = shortened.cycle_ns;
             stretched
@@ -139,7 +133,7 @@ impl Hints {
         Some(hints)
     }
 
-    /// How they are made.
+    /// Their composition.
     #[must_use]
     pub const fn kind(&self) -> HintKind {
         self.kind
@@ -149,7 +143,7 @@ impl Hints {
     pub fn measure_ns(&mut self, clock: &Clock) -> f64 {
         let mut bursts = [0.0; BURSTS];
         self.time_bursts(clock, &mut bursts);
-        middle(&mut bursts)
+        take_median(&mut bursts)
     }
 
     /// Observes for 8 ms what interrupts add to hints, and returns the length of one with that, ns.
@@ -158,9 +152,9 @@ impl Hints {
     pub fn observe_ns(&mut self, clock: &Clock, is_undisturbed: impl FnOnce() -> bool) -> f64 {
         let mut bursts = [0.0; LONG_BURSTS];
         self.time_bursts(clock, &mut bursts);
-        self.median_ns = middle(&mut bursts);
+        self.median_ns = take_median(&mut bursts);
         if is_undisturbed() {
-            let hints = whole_hints(BURST_NS / self.wanted_ns) as f64;
+            let hints = count_hints(BURST_NS / self.wanted_ns) as f64;
             let stop_ns = self.median_ns + STOP_NS / hints;
             let kept = bursts.iter().filter(|&&ns| ns < stop_ns);
             let (sum, count) = kept.fold((0.0, 0.0), |(sum, count), ns| (sum + ns, count + 1.0));
@@ -199,7 +193,7 @@ impl Hints {
             clock.ticks().wrapping_sub(from)
         });
         let reading = reading.min().unwrap_or(0);
-        let hints = whole_hints(BURST_NS / self.wanted_ns);
+        let hints = count_hints(BURST_NS / self.wanted_ns);
         for burst in bursts {
             let from = clock.ticks();
             self.execute(hints);
@@ -238,7 +232,7 @@ impl Hints {
 }
 
 /// The median.
-fn middle(values: &mut [f64]) -> f64 {
+fn take_median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -254,18 +248,18 @@ pub fn compute(cycles: u32) {
     clippy::cast_sign_loss,
     reason = "at least one, far below 2^53"
 )]
-fn whole_hints(hints: f64) -> u64 {
+fn count_hints(hints: f64) -> u64 {
     hints.max(1.0) as u64
 }
 
 /// The result of a wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Waited {
-    /// Did a look succeed? Otherwise the runs are over, or the wait was cancelled.
+    /// Whether a look succeeded; otherwise the runs are over, or the wait was cancelled.
     pub is_seen: bool,
     /// Number of executed hints.
     pub hints: u64,
-    /// How long that took, ns.
+    /// Their duration, ns.
     pub spun_ns: f64,
     /// Time that other threads took from it, ns, as far as visible: parts of about 20 µs that took
     /// up to 100 µs too long.
@@ -287,7 +281,7 @@ struct Progress<'a> {
 impl Progress<'_> {
     /// True if a look succeeded.
     #[inline]
-    fn go_through(
+    fn execute_runs(
         &mut self,
         runs: &[(u64, u64)],
         is_endless: bool,
@@ -360,7 +354,7 @@ pub fn wait(
     look: impl FnMut() -> bool,
     is_over: impl FnMut() -> bool,
 ) -> Waited {
-    let watch = whole_hints(WATCH_NS / hints.wanted_ns);
+    let watch = count_hints(WATCH_NS / hints.wanted_ns);
     let begin = clock.ticks();
     let mut progress = Progress {
         hints,
@@ -370,7 +364,7 @@ pub fn wait(
         last: begin,
         waited: Waited::default(),
     };
-    progress.waited.is_seen = progress.go_through(runs, is_endless, look, is_over);
+    progress.waited.is_seen = progress.execute_runs(runs, is_endless, look, is_over);
     progress.waited.spun_ns = clock.ns(clock.ticks().wrapping_sub(begin));
     progress.waited
 }

@@ -19,7 +19,7 @@ pub enum Isa {
     V3,
     /// AVX-512 F, BW, CD, DQ, VL.
     V4,
-    /// Everything that this CPU has and pinwise was compiled for.
+    /// Everything that this CPU has and pinwise is compiled for.
     Native,
 }
 
@@ -39,9 +39,9 @@ impl Isa {
         }
     }
 
-    /// Does this CPU support it?
+    /// Whether this CPU supports it.
     #[must_use]
-    pub fn is_here(self) -> bool {
+    pub fn is_supported(self) -> bool {
         match self {
             Self::V1 | Self::Native => true,
             #[cfg(target_arch = "x86_64")]
@@ -57,11 +57,14 @@ impl Isa {
 
     /// The levels that this CPU has, `native` last.
     #[must_use]
-    pub fn here() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|isa| isa.is_here()).collect()
+    pub fn list_supported() -> Vec<Self> {
+        Self::ALL
+            .into_iter()
+            .filter(|isa| isa.is_supported())
+            .collect()
     }
 
-    /// The compiled version of this level: `native` is the newest there is. Check [`Isa::is_here`]
+    /// The compiled version of this level: `native` is the newest there is. Check [`Isa::is_supported`]
     /// first: this does not.
     #[must_use]
     pub fn version(self) -> Version {
@@ -70,7 +73,7 @@ impl Isa {
             Self::V2 => Version::V2,
             Self::V3 => Version::V3,
             Self::V4 => Version::V4,
-            Self::Native => native(),
+            Self::Native => newest_version(),
         }
     }
 }
@@ -107,17 +110,17 @@ impl Version {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn native() -> Version {
+fn newest_version() -> Version {
     let levels = [Isa::V4, Isa::V3, Isa::V2];
-    if Isa::V4.is_here() && x86::has_v4_plus() {
+    if Isa::V4.is_supported() && x86::has_v4_plus() {
         return Version::V4Plus;
     }
-    let newest = levels.into_iter().find(|isa| isa.is_here());
+    let newest = levels.into_iter().find(|isa| isa.is_supported());
     newest.map_or(Version::V1, Isa::version)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn native() -> Version {
+fn newest_version() -> Version {
     Version::V1
 }
 
@@ -176,9 +179,9 @@ impl FromStr for Isa {
     }
 }
 
-/// Compiles an `#[inline(always)]` function once per level and makes a function
-/// that chooses: `versions! { pub(super) fn sum(values: &[f64]) -> f64 = sum_body; }`
-/// gives `sum(version, values)`. The version must be one that this CPU has.
+/// Compiles an `#[inline(always)]` function once per level, and defines a function that selects one:
+/// `versions! { pub(super) fn sum(values: &[f64]) -> f64 = sum_body; }` defines `sum(version, values)`.
+/// This CPU must support the version.
 macro_rules! versions {
     ($(#[$meta:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $body:path;) => {
         $(#[$meta])*
@@ -229,7 +232,7 @@ mod tests {
     fn every_version_that_is_here_computes_the_same() {
         let values: Vec<u64> = (0..1000).collect();
         let expected = sum_body(&values);
-        for isa in Isa::here() {
+        for isa in Isa::list_supported() {
             assert_eq!(sum(isa.version(), &values), expected, "{isa}");
         }
     }
@@ -241,6 +244,6 @@ mod tests {
         }
         assert_eq!("x86-64-v3".parse(), Ok(Isa::V3));
         assert!("v5".parse::<Isa>().unwrap_err().contains("v1, v2"));
-        assert!(Isa::V1.is_here() && Isa::Native.is_here());
+        assert!(Isa::V1.is_supported() && Isa::Native.is_supported());
     }
 }

@@ -19,7 +19,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// How units are distributed over threads.
+/// The distribution of units over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// Each thread gets an equal share beforehand.
@@ -28,7 +28,7 @@ pub enum Split {
     Dynamic,
 }
 
-/// What to run.
+/// A requested run.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The workload.
@@ -87,7 +87,7 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
             order.kernel.name
         )));
     }
-    let field = SharedRun {
+    let shared = SharedRun {
         order,
         job: job.as_ref(),
         next: AtomicU64::new(0),
@@ -95,12 +95,12 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
         failed: AtomicU64::new(0),
     };
     let parts: Vec<Part> = std::thread::scope(|scope| {
-        let field = &field;
+        let shared = &shared;
         let handles: Vec<_> = (0..threads)
             .map(|thread| {
                 let name = format!("{}-{thread}", order.kernel.name);
                 let builder = std::thread::Builder::new().name(name);
-                builder.spawn_scoped(scope, move || field.part(thread))
+                builder.spawn_scoped(scope, move || shared.run_part(thread))
             })
             .collect();
         join(handles)
@@ -111,8 +111,8 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
 /// Checks everything that can be refused before allocation.
 fn check(order: &Order, available_bytes: Option<u64>) -> Result<(), KernelError> {
     let Order { kernel, setup, .. } = order;
-    if !setup.isa.is_here() {
-        let here: Vec<&str> = Isa::here().into_iter().map(Isa::name).collect();
+    if !setup.isa.is_supported() {
+        let here: Vec<&str> = Isa::list_supported().into_iter().map(Isa::name).collect();
         return Err(KernelError::Isa(format!(
             "--isa {}: this CPU has {} only",
             setup.isa,
@@ -143,7 +143,8 @@ type Handle<'a> = std::io::Result<std::thread::ScopedJoinHandle<'a, Result<Part,
 fn join(handles: Vec<Handle<'_>>) -> Result<Vec<Part>, KernelError> {
     let mut parts = Vec::with_capacity(handles.len());
     for handle in handles {
-        let handle = handle.map_err(|error| system("starting a thread", &error))?;
+        let handle =
+            handle.map_err(|error| KernelError::system("starting a thread".to_owned(), &error))?;
         match handle.join() {
             Ok(part) => parts.push(part?),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -152,15 +153,8 @@ fn join(handles: Vec<Handle<'_>>) -> Result<Vec<Part>, KernelError> {
     Ok(parts)
 }
 
-fn system(action: &str, error: &std::io::Error) -> KernelError {
-    KernelError::System {
-        action: action.to_owned(),
-        reason: error.to_string(),
-    }
-}
-
 /// The failure of a worker outside the computation, or else its wrong result.
-fn wrong(order: &Order, job: &dyn Job, what: super::Wrong) -> KernelError {
+fn to_error(order: &Order, job: &dyn Job, what: super::Wrong) -> KernelError {
     job.failure().unwrap_or(KernelError::Wrong {
         kernel: order.kernel.name,
         what,
@@ -173,7 +167,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<KernelOutcome,
         .iter()
         .fold(0u64, |sum, part| sum.wrapping_add(part.sum));
     job.check(units, checksum)
-        .map_err(|what| wrong(order, job, what))?;
+        .map_err(|what| to_error(order, job, what))?;
     let start = parts.iter().map(|part| part.start).min();
     let end = parts.iter().map(|part| part.end).max();
     let elapsed = start.zip(end).map_or(Duration::ZERO, |(s, e)| e - s);
@@ -200,14 +194,14 @@ struct SharedRun<'a> {
 }
 
 impl SharedRun<'_> {
-    fn part(&self, thread: usize) -> Result<Part, KernelError> {
-        let made = self.place(thread).and_then(|()| self.job.worker(thread));
-        if made.is_err() {
+    fn run_part(&self, thread: usize) -> Result<Part, KernelError> {
+        let worker = self.place(thread).and_then(|()| self.job.worker(thread));
+        if worker.is_err() {
             self.failed.fetch_add(1, Ordering::SeqCst);
         }
-        // Every thread comes here, even after a failure, so that none waits for ever.
+        // Every thread reaches the barrier, even after a failure, so that none waits for ever.
         self.barrier.wait();
-        let mut worker = made?;
+        let mut worker = worker?;
         let mut part = Part {
             start: now(),
             end: now(),
@@ -220,7 +214,7 @@ impl SharedRun<'_> {
         part.start = now();
         let sum = self.work(thread, worker.as_mut(), part.start, &mut part.units);
         part.end = now();
-        part.sum = sum.map_err(|what| wrong(self.order, self.job, what))?;
+        part.sum = sum.map_err(|what| to_error(self.order, self.job, what))?;
         Ok(part)
     }
 
@@ -245,7 +239,7 @@ impl SharedRun<'_> {
         };
         match (self.order.amount, self.order.split) {
             (Amount::Units(units), Split::Static) => {
-                let mut share = share(units, thread / team, teams).map(&mut count);
+                let mut share = share_units(units, thread / team, teams).map(&mut count);
                 worker.work(&mut share)
             }
             (Amount::Units(units), Split::Dynamic) => {
@@ -271,18 +265,20 @@ impl SharedRun<'_> {
             return Ok(());
         }
         let cpu = cpus[thread % cpus.len()];
-        bind(cpu).map_err(|error| system(&format!("binding thread {thread} to CPU {cpu}"), &error))
+        bind(cpu).map_err(|error| {
+            KernelError::system(format!("binding thread {thread} to CPU {cpu}"), &error)
+        })
     }
 }
 
 /// The units of one of `parts` equal shares.
-fn share(units: u64, part: usize, parts: usize) -> Range<u64> {
+fn share_units(units: u64, part: usize, parts: usize) -> Range<u64> {
     let (part, parts) = (part as u128, parts as u128);
     let edge = |at: u128| u64::try_from(u128::from(units) * at / parts).unwrap_or(units);
     edge(part)..edge(part + 1)
 }
 
-#[expect(clippy::disallowed_methods, reason = "what is timed here is work")]
+#[expect(clippy::disallowed_methods, reason = "the work is timed")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -1,46 +1,30 @@
-//! What a trace says that threads are blocked in is the call that they are in.
+//! A trace names the call in which threads are blocked.
 
-use std::time::Instant;
+use super::{available_tiers, run_trace};
+use crate::support::{has_program, report_skip, wait_until};
 
-use super::{WITH_SWITCHES, permitted};
-use crate::support::{PATIENCE, has_program, json, skipped};
-
-/// What looks found the threads of processes of this name blocked in. Before it is the
-/// program, a process may be a script that starts it.
-fn reasons(tier: &str, command: &[&str], name: &str) -> Vec<String> {
-    let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
-    let record = json(&[&arguments[..], &["--"], command].concat());
-    let blocked = record["blocked"].as_array().into_iter().flatten();
-    let of_name = blocked.filter(|process| process["name"] == name);
-    let parts = of_name.flat_map(|process| process["parts"].as_array().unwrap());
-    parts
-        .map(|part| part["what"].as_str().unwrap().to_owned())
-        .collect()
+/// Whether threads of processes of this name are blocked for this reason in any sample of a trace.
+/// Before it is the program, a process may be a script that starts it.
+fn is_seen_blocked(tier: &str, command: &[&str], name: &str, reason: &str) -> bool {
+    let record = run_trace(tier, &[&["--"], command].concat());
+    let mut processes = record["blocked"].as_array().into_iter().flatten();
+    processes.any(|process| {
+        let mut parts = process["parts"].as_array().unwrap().iter();
+        process["name"] == name && parts.any(|part| part["what"] == reason)
+    })
 }
 
-/// Beside others it may be over before anybody looks: it is traced until it was seen.
+/// On a busy machine no sample may fall into the call: the command is traced until one does.
 #[track_caller]
-fn check(tier: &str, command: &[&str], name: &str, expected: &str) {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let found = reasons(tier, command, name);
-        if found.iter().any(|what| what == expected) {
-            return;
-        }
-        assert!(
-            Instant::now() < until,
-            "{tier}: {command:?}: {expected}: {found:?}"
-        );
-    }
-}
-
-fn all_tiers() -> Vec<&'static str> {
-    permitted(&[&["proc"][..], &WITH_SWITCHES].concat())
+fn check(tier: &str, command: &[&str], name: &str, reason: &str) {
+    wait_until(&format!("{tier}: {command:?}: {reason}"), || {
+        is_seen_blocked(tier, command, name, reason)
+    });
 }
 
 #[test]
-fn threads_are_blocked_in_the_call_that_they_are_in() {
-    for tier in all_tiers() {
+fn calls_that_block_commands_are_named() {
+    for tier in available_tiers() {
         let line = ["sh", "-c", "sleep 1; :"];
         check(tier, &line, "sleep", "timer");
         check(tier, &line, "sh", "child");
@@ -50,11 +34,11 @@ fn threads_are_blocked_in_the_call_that_they_are_in() {
 }
 
 #[test]
-fn interpreters_are_blocked_in_the_call_that_they_are_in() {
+fn calls_that_block_an_interpreter_are_named() {
     if !has_program("python3") {
-        return skipped("no python3");
+        return report_skip("no python3");
     }
-    for tier in all_tiers() {
+    for tier in available_tiers() {
         for (line, expected) in [
             ("import threading; threading.Event().wait(1)", "condition"),
             ("import select; select.epoll().poll(1)", "events"),

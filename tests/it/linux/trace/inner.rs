@@ -1,8 +1,8 @@
-//! One trace in a process of its own: a Linux machine takes signals and
-//! children for the whole process, which tests share.
+//! One trace in a process of its own: a `LinuxMachine` takes the signals and children of the
+//! whole process, which tests share.
 //!
-//! The test starts its own program again with one ignored test, which makes
-//! the trace that the environment names and writes what it saw to a file.
+//! The test starts its own program again with one ignored test, which makes the trace that an
+//! environment variable describes, and writes a summary of its events to a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,19 +12,21 @@ use std::time::Duration;
 
 use pinwise_machine::linux::{CycleCounting, LinuxMachine};
 use pinwise_machine::{
-    Host, Listener, MachineError, Output as Kept, Request, Subject, TraceOrder, TraceResult, Tracer,
+    Host, Listener, MachineError, Output as RunOutput, Request, Subject, TraceOrder, TraceResult,
+    Tracer,
 };
 use pinwise_sched::{Event, EventKind, LeaveReason, Tier};
-use pinwise_workload::{Command as Line, Workload};
+use pinwise_workload::{Command as WorkloadCommand, Workload};
 use serde_json::{Value, json};
 
-/// Environment variable with what to trace, as JSON.
-const ORDER: &str = "PINWISE_TEST_TRACE";
-/// The file for the results.
+/// Environment variable with the request, as JSON.
+const REQUEST: &str = "PINWISE_TEST_TRACE";
+/// Environment variable with the file for the results.
 const ANSWER: &str = "PINWISE_TEST_ANSWER";
 
-/// What to trace: `{"command": […]}`, `{"pid": n}` or `{"all": true}`,
-/// with `tier`, `limit_ms` and `rounds` (after which the listener has enough).
+/// A requested trace: `{"command": […]}`, `{"pid": n}` or `{"all": true}`, with `tier`, `limit_ms`
+/// and `rounds` (after which the listener stops the trace). `{"tiers": true}` requests instead the
+/// reasons why tiers are not available.
 pub(super) struct TraceRequest(pub(super) Value);
 
 impl TraceRequest {
@@ -53,7 +55,7 @@ impl TraceRequest {
         let line = [wrapper, &test].concat();
         let child = Command::new(line[0])
             .args(&line[1..])
-            .env(ORDER, self.0.to_string())
+            .env(REQUEST, self.0.to_string())
             .env(ANSWER, answer.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -75,20 +77,20 @@ pub(super) fn finish(child: Child, answer: &tempfile::NamedTempFile) -> Value {
 #[test]
 #[ignore = "started by other tests, in a process of its own"]
 fn trace_of_another_test() {
-    let order: Value = serde_json::from_str(&std::env::var(ORDER).unwrap()).unwrap();
-    let answer = match trace(&order) {
+    let request: Value = serde_json::from_str(&std::env::var(REQUEST).unwrap()).unwrap();
+    let answer = match trace(&request) {
         Ok(answer) => answer,
         Err(error) => json!({"error": error.to_string()}),
     };
-    // Opened, not made: the file may belong to another user.
+    // The file is not created again: it may belong to another user.
     let path = std::env::var_os(ANSWER).unwrap();
     let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all(answer.to_string().as_bytes()).unwrap();
 }
 
-fn trace(order: &Value) -> Result<Value, MachineError> {
+fn trace(request: &Value) -> Result<Value, MachineError> {
     let mut machine = LinuxMachine::open(CycleCounting::IfCheap)?;
-    if order["tiers"].is_boolean() {
+    if request["tiers"].is_boolean() {
         let tiers = machine.tiers();
         let reported = tiers.iter().map(|tier| {
             let refused = tier.refusal.as_ref();
@@ -99,33 +101,33 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         return Ok(Value::Object(reported.collect()));
     }
     let (topology, _) = machine.topology()?;
-    let words: Vec<String> = serde_json::from_value(order["command"].clone()).unwrap_or_default();
-    let workload =
-        Workload::new(Line::from_argv(words).unwrap_or(Line::from_line("true").unwrap()));
-    let request = Request {
-        output: Kept::Discard,
+    let words: Vec<String> = serde_json::from_value(request["command"].clone()).unwrap_or_default();
+    let command = WorkloadCommand::from_argv(words);
+    let workload = Workload::new(command.unwrap_or(WorkloadCommand::from_line("true").unwrap()));
+    let run_request = Request {
+        output: RunOutput::Discard,
         ..Request::new(&workload, &topology.allowed)
     };
-    let subject = match (&order["command"], order["pid"].as_i64()) {
-        (Value::Array(_), _) => Subject::Command(&request),
+    let subject = match (&request["command"], request["pid"].as_i64()) {
+        (Value::Array(_), _) => Subject::Command(&run_request),
         (_, Some(pid)) => Subject::Process(i32::try_from(pid).unwrap()),
         _ => Subject::Everything,
     };
-    let trace_order = TraceOrder {
+    let order = TraceOrder {
         subject,
-        tier: order["tier"]
+        tier: request["tier"]
             .as_str()
             .map(|tier| tier.parse::<Tier>().unwrap()),
-        limit: order["limit_ms"].as_u64().map(Duration::from_millis),
+        limit: request["limit_ms"].as_u64().map(Duration::from_millis),
         round: Duration::from_millis(100),
-        interrupts: order["interrupts"] == true,
-        leaves_daemons: order["leaves_daemons"] == true,
+        interrupts: false,
+        leaves_daemons: false,
     };
     let mut seen = EventSummary {
-        rounds_left: order["rounds"].as_u64().unwrap_or(u64::MAX),
+        rounds_left: request["rounds"].as_u64().unwrap_or(u64::MAX),
         ..EventSummary::default()
     };
-    let traced = machine.trace(&trace_order, &mut seen)?;
+    let traced = machine.trace(&order, &mut seen)?;
     Ok(seen.to_json(&traced))
 }
 
@@ -134,9 +136,9 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
 struct EventSummary {
     rounds_left: u64,
     last_ns: u64,
-    /// Events whose time is before that of the one before.
+    /// Events with an earlier time than a previous one.
     backwards: u64,
-    /// Threads followed that were not known before.
+    /// Followed threads that were not known before.
     strangers: u64,
     kinds: BTreeMap<&'static str, u64>,
     lost: u64,
@@ -144,10 +146,8 @@ struct EventSummary {
     followed: BTreeSet<i32>,
     /// Followed threads that have ended.
     ended: u64,
-    /// Followed threads that came again under the number of an ended one.
-    reused: u64,
     gone: BTreeSet<i32>,
-    /// Times a followed thread left its CPU, but for its end.
+    /// Times that a followed thread left its CPU, except at its end.
     switches_out: u64,
     preemptions: u64,
     names: BTreeMap<i32, String>,
@@ -155,7 +155,7 @@ struct EventSummary {
     waits: BTreeMap<i32, u64>,
     runs: BTreeMap<i32, u64>,
     on_cpu: BTreeMap<u32, i32>,
-    /// Threads that left a CPU on which another one was.
+    /// Switches from a thread while another one was on the CPU.
     contradictions: u64,
 }
 
@@ -164,6 +164,11 @@ impl EventSummary {
         let run = traced.run.as_ref();
         let switches =
             run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));
+        let of_followed = self
+            .names
+            .iter()
+            .filter(|(thread, _)| self.followed.contains(thread) || self.gone.contains(thread));
+        let names: BTreeSet<&String> = of_followed.map(|(_, name)| name).collect();
         json!({
             "tier": traced.tier.name(),
             "from_ns": traced.from_ns,
@@ -181,24 +186,24 @@ impl EventSummary {
             "known": self.known.len(),
             "followed": self.followed,
             "ended": self.ended,
-            "reused": self.reused,
             "switches_out": self.switches_out,
             "preemptions": self.preemptions,
             "contradictions": self.contradictions,
-            "names": self.names.iter().filter(|(t, _)| self.followed.contains(t) || self.gone.contains(t)).map(|(_, n)| n).collect::<BTreeSet<_>>(),
+            "names": names,
             "masks": self.masks,
             "waits": self.waits,
             "runs": self.runs,
         })
     }
 
-    fn leave(&mut self, thread: i32, left: LeaveReason) {
+    fn count_leave(&mut self, thread: i32, left: LeaveReason) {
         if self.followed.contains(&thread) && left != LeaveReason::Ended {
             self.switches_out += 1;
             self.preemptions += u64::from(left == LeaveReason::Preempted);
         }
     }
 
+    /// Notes the thread that is now on a CPU, and counts a contradiction if `prev` was not there.
     fn note_arrival(&mut self, cpu: u32, prev: Option<i32>, next: i32) {
         let before = self.on_cpu.insert(cpu, next);
         if let (Some(prev), Some(before)) = (prev, before)
@@ -208,13 +213,14 @@ impl EventSummary {
         }
     }
 
-    fn take_life_event(&mut self, event: &Event) -> &'static str {
+    /// Notes an event that is no switch; returns the name of its kind.
+    fn note_other_event(&mut self, event: &Event) -> &'static str {
         match &event.what {
             EventKind::Fork { parent, child, .. } => {
                 self.known.insert(*child);
                 if self.followed.contains(parent) {
                     self.followed.insert(*child);
-                    self.reused += u64::from(self.gone.remove(child));
+                    self.gone.remove(child);
                 }
                 "fork"
             }
@@ -266,7 +272,7 @@ impl Listener for EventSummary {
             let kind = match &event.what {
                 EventKind::Switch { prev, left, next } => {
                     self.note_arrival(event.cpu, Some(*prev), *next);
-                    self.leave(*prev, *left);
+                    self.count_leave(*prev, *left);
                     "switch"
                 }
                 EventKind::In { thread } => {
@@ -276,11 +282,11 @@ impl Listener for EventSummary {
                 EventKind::Out { thread, left } => {
                     self.note_arrival(event.cpu, Some(*thread), 0);
                     self.on_cpu.remove(&event.cpu);
-                    self.leave(*thread, *left);
+                    self.count_leave(*thread, *left);
                     "out"
                 }
                 EventKind::Wake { .. } => "wake",
-                _ => self.take_life_event(event),
+                _ => self.note_other_event(event),
             };
             *self.kinds.entry(kind).or_default() += 1;
         }

@@ -1,16 +1,12 @@
-//! What a traced or sampled command leaves running is left, and named.
+//! Processes that a traced or sampled command leaves running go on, and are named.
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use super::{WITH_SWITCHES, permitted};
-use crate::support::skipped;
+use super::available_tiers;
+use crate::support::{decode_output, report_skip, run, wait_until};
 
-/// Longer than anything waited for takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Ended with the test, whatever its parent then is.
+/// A process that is killed when it is dropped. It is not a child of the test.
 struct Daemon(i32);
 
 impl Drop for Daemon {
@@ -21,53 +17,56 @@ impl Drop for Daemon {
     }
 }
 
-fn wait_for(path: &Path, lines: usize) -> String {
-    let until = Instant::now() + PATIENCE;
-    while Instant::now() < until {
-        match std::fs::read_to_string(path) {
-            Ok(text) if text.matches('\n').count() >= lines => return text,
-            _ => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
-    panic!("{} was never written", path.display());
+/// Waits until a file has this many lines.
+#[track_caller]
+fn wait_for_lines(path: &Path, lines: usize) -> String {
+    let mut text = String::new();
+    wait_until(&path.display().to_string(), || {
+        text = std::fs::read_to_string(path).unwrap_or_default();
+        text.matches('\n').count() >= lines
+    });
+    text
 }
 
 /// Runs a command under pinwise that leaves a process behind in each of this many
-/// runs; what pinwise printed, after each of them went on.
+/// runs, and checks that each goes on. Returns what pinwise printed.
 fn leave_processes(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
-    let (number, gate, note) = (folder.join("pid"), folder.join("gate"), folder.join("note"));
-    // They go on when asked to, and not before pinwise has ended; a later message on standard error
-    // must not end them.
+    let (pids, gate, note) = (
+        folder.join("pids"),
+        folder.join("gate"),
+        folder.join("note"),
+    );
+    // The gate opens after pinwise has ended; then a message on standard error must not end them.
     let line = format!(
         "(until [ -e {} ]; do sleep 0.05; done; echo words >&2; echo on >> {}; exec sleep 1000) & echo $! >> {}; exit {status}",
         gate.display(),
         note.display(),
-        number.display()
+        pids.display()
     );
-    let arguments = [arguments, &["--", "sh", "-c", &line]].concat();
-    let output = crate::support::run(&arguments);
-    let (out, err) = crate::support::texts(&output);
+    let output = run(&[arguments, &["--", "sh", "-c", &line]].concat());
+    let (out, err) = decode_output(&output);
     if err.contains("may not be traced") || err.contains("bind") {
-        skipped(err.trim());
+        report_skip(err.trim());
         return None;
     }
-    let numbers = wait_for(&number, runs);
-    let _daemons: Vec<Daemon> = numbers
-        .lines()
-        .map(|n| Daemon(n.parse().unwrap()))
-        .collect();
+    let pids = wait_for_lines(&pids, runs);
+    let daemons = pids.lines().map(|pid| Daemon(pid.parse().unwrap()));
+    let _daemons: Vec<Daemon> = daemons.collect();
     std::fs::write(&gate, "").unwrap();
-    assert_eq!(wait_for(&note, runs), "on\n".repeat(runs), "{out}{err}");
-    // The process that empties the pipe of those that are left is not part of the command.
+    assert_eq!(
+        wait_for_lines(&note, runs),
+        "on\n".repeat(runs),
+        "{out}{err}"
+    );
+    // The process that empties their pipe is not part of the command.
     assert!(!out.contains("pinwise-drain"), "{out}");
     assert_eq!(out.matches("The command left ").count(), runs, "{out}{err}");
     Some(out)
 }
 
 #[test]
-fn what_a_command_leaves_running_runs_on() {
-    let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
-    for tier in permitted(&tiers) {
+fn processes_that_a_command_leaves_go_on() {
+    for tier in available_tiers() {
         for place in ["os-default", "cpu:0/bound"] {
             let folder = tempfile::tempdir().unwrap();
             let arguments = ["trace", "--tier", tier, "--no-cost", "--place", place];

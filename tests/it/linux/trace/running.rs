@@ -1,52 +1,30 @@
 //! Traces of processes that run already.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::inner::{self, TraceRequest};
-use super::{WITH_SWITCHES, check_sound, number, permitted};
-
-/// A process that is ended with the test.
-struct Process(Child);
-
-impl Process {
-    fn start(line: &str) -> Self {
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).stdin(Stdio::null());
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-
-    fn pid(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use super::{available_tiers, check_invariants, keep_available, read_number};
+use crate::support::{Running, has_program, report_skip, send_signal, wait_until};
 
 /// Loops quickly and starts a process in each iteration.
 const BUSY: &str = "while :; do sleep 0.01; done";
 
 #[test]
 fn a_process_is_followed_with_what_it_starts() {
-    let process = Process::start(BUSY);
-    let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
-    for tier in permitted(&tiers) {
+    let process = Running::start_shell(BUSY);
+    for tier in available_tiers() {
         let mut limit_ms = 700;
         let seen = loop {
-            let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": limit_ms});
+            let order = json!({"tier": tier, "pid": process.0.id(), "limit_ms": limit_ms});
             let seen = TraceRequest(order).run();
-            check_sound(&seen);
+            check_invariants(&seen);
             let followed = seen["followed"].as_array().unwrap();
-            assert!(followed.contains(&json!(process.pid())), "{seen}");
+            assert!(followed.contains(&json!(process.0.id())), "{seen}");
             // On a busy machine it starts fewer processes in that time.
-            if followed.len() > 3 && number(&seen, "ended") > 2 {
+            if followed.len() > 3 && read_number(&seen, "ended") > 2 {
                 break seen;
             }
             assert!(limit_ms < 20_000, "{seen}");
@@ -56,11 +34,11 @@ fn a_process_is_followed_with_what_it_starts() {
         let names = seen["names"].as_array().unwrap();
         assert!(names.contains(&json!("sleep")), "{seen}");
         assert!(
-            seen["masks"][process.pid().to_string()].is_string(),
+            seen["masks"][process.0.id().to_string()].is_string(),
             "{seen}"
         );
         if tier != "proc" {
-            assert!(number(&seen, "switches_out") > 5, "{seen}");
+            assert!(read_number(&seen, "switches_out") > 5, "{seen}");
         }
         // Events of all processes may be too many for the buffers.
         if tier != "cpu-wide" {
@@ -71,13 +49,12 @@ fn a_process_is_followed_with_what_it_starts() {
 
 #[test]
 fn a_trace_ends_with_its_process() {
-    let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
-    for tier in permitted(&tiers) {
-        let process = Process::start("sleep 2; exit 0");
-        let seen = TraceRequest(json!({"tier": tier, "pid": process.pid()})).run();
-        // It may also end before it could be attached to, on a slow machine.
+    for tier in available_tiers() {
+        let process = Running::start_shell("sleep 2; exit 0");
+        let seen = TraceRequest(json!({"tier": tier, "pid": process.0.id()})).run();
+        // On a slow machine it may end before pinwise attaches.
         if seen["error"].is_null() {
-            check_sound(&seen);
+            check_invariants(&seen);
         } else {
             let error = seen["error"].as_str().unwrap();
             assert!(error.starts_with("process "), "{error}");
@@ -92,62 +69,57 @@ fn missing_processes_are_reported() {
         let reported = format!("process {}: no such process", i32::MAX);
         assert_eq!(refused["error"], reported.as_str());
     }
-    let mut process = Process::start("exit 0");
+    let mut process = Running::start_shell("exit 0");
     // Until it is reaped, its pid stays in use.
     std::thread::sleep(Duration::from_millis(300));
-    let refused = TraceRequest(json!({"pid": process.pid()})).run();
-    let reported = format!("process {}: it has ended already", process.pid());
+    let refused = TraceRequest(json!({"pid": process.0.id()})).run();
+    let reported = format!("process {}: it has ended already", process.0.id());
     assert_eq!(refused["error"], reported.as_str());
     process.0.wait().unwrap();
 }
 
-/// Processes that come and go while pinwise attaches: each is traced, or reported as gone.
+/// The process ends before, while, or after pinwise attaches.
 #[test]
-fn a_process_that_ends_while_it_is_attached_to_is_reported() {
+fn a_process_that_ends_early_is_traced_or_reported_as_gone() {
     for pause in 0..12 {
-        let process = Process::start(&format!("sleep 0.0{pause:02}"));
-        let seen = TraceRequest(json!({"tier": "switch", "pid": process.pid()})).run();
+        let process = Running::start_shell(&format!("sleep 0.0{pause:02}"));
+        let seen = TraceRequest(json!({"tier": "switch", "pid": process.0.id()})).run();
         match seen["error"].as_str() {
             Some(error) => {
-                let prefix = format!("process {}: ", process.pid());
+                let prefix = format!("process {}: ", process.0.id());
                 assert!(error.starts_with(&prefix), "{error}");
             }
-            None => check_sound(&seen),
+            None => check_invariants(&seen),
         }
     }
 }
 
 #[test]
-fn the_user_ends_a_trace_of_a_process_and_keeps_it() {
-    // The test's program has a second thread, which must not get the signal.
+fn an_interrupted_trace_keeps_its_events() {
+    // The program of the test has a second thread, which must not take the signal.
     let wrapper = ["env", "--block-signal=INT"];
     let can = Command::new(wrapper[0]).args([wrapper[1], "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
-        crate::support::skipped("it needs env with --block-signal (coreutils 8.31)");
+        report_skip("it needs env with --block-signal (coreutils 8.31)");
         return;
     }
-    let process = Process::start(BUSY);
-    let order = TraceRequest(json!({"tier": "proc", "pid": process.pid()}));
-    let (child, answer) = order.start_as(&wrapper);
-    // Long enough to have begun, on a slow machine too; if not, the signal
-    // comes before the trace and is an interruption.
+    let process = Running::start_shell(BUSY);
+    let request = TraceRequest(json!({"tier": "proc", "pid": process.0.id()}));
+    let (child, answer) = request.start_as(&wrapper);
+    // By then the trace has begun, on a slow machine too.
     std::thread::sleep(Duration::from_secs(3));
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
+    send_signal(child.id(), "INT");
     let seen = inner::finish(child, &answer);
-    check_sound(&seen);
-    assert!(number(&seen, "to_ns") > number(&seen, "from_ns"));
-    assert!(number(&seen["kinds"], "sample") > 1, "{seen}");
+    check_invariants(&seen);
+    assert!(read_number(&seen, "to_ns") > read_number(&seen, "from_ns"));
+    assert!(read_number(&seen["kinds"], "sample") > 1, "{seen}");
 }
 
 /// A process of many threads has events on every CPU for each of them.
 #[test]
-fn threads_of_a_process_are_attached_to() {
-    if !crate::support::has_program("python3") {
-        crate::support::skipped("python3 is not installed");
-        return;
+fn all_threads_of_a_process_are_followed() {
+    if !has_program("python3") {
+        return report_skip("python3 is not installed");
     }
     let line = "exec python3 -c '
 import threading, time
@@ -157,21 +129,18 @@ def turn():
 for _ in range(40):
     threading.Thread(target=turn, daemon=True).start()
 time.sleep(1000)'";
-    let process = Process::start(line);
-    let threads = |expected: usize| {
-        let folder = format!("/proc/{}/task", process.pid());
-        std::fs::read_dir(folder).is_ok_and(|threads| threads.count() >= expected)
-    };
-    while !threads(41) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    for tier in permitted(&["proc", "switch", "cpu-wide"]) {
-        let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": 500});
+    let process = Running::start_shell(line);
+    let folder = format!("/proc/{}/task", process.id());
+    wait_until("41 threads", || {
+        std::fs::read_dir(&folder).is_ok_and(|threads| threads.count() >= 41)
+    });
+    for tier in keep_available(&["proc", "switch", "cpu-wide"]) {
+        let order = json!({"tier": tier, "pid": process.0.id(), "limit_ms": 500});
         let seen = TraceRequest(order).run();
-        check_sound(&seen);
+        check_invariants(&seen);
         assert_eq!(seen["followed"].as_array().unwrap().len(), 41, "{seen}");
         if tier != "proc" {
-            assert!(number(&seen, "switches_out") > 40, "{seen}");
+            assert!(read_number(&seen, "switches_out") > 40, "{seen}");
         }
     }
 }

@@ -41,11 +41,11 @@ pub(super) fn variants(stream: Stream) -> Vec<Variant> {
     let mut found = match stream {
         Stream::Read => Vec::new(),
         Stream::Write => vec![
-            variant("rep stos", rep_fill),
+            variant("rep stos", fill_rep),
             variant("sse2, streamed", fill_128),
         ],
         Stream::Copy => vec![
-            variant("rep movs", rep_copy),
+            variant("rep movs", copy_rep),
             variant("sse2, streamed", copy_128),
         ],
         Stream::Triad => vec![variant("sse2, streamed", triad_128)],
@@ -57,10 +57,10 @@ pub(super) fn variants(stream: Stream) -> Vec<Variant> {
         })
     };
     if std::arch::is_x86_feature_detected!("avx") {
-        found.extend(needing(Instructions::Avx, avx(stream)));
+        found.extend(needing(Instructions::Avx, list_avx(stream)));
     }
     if std::arch::is_x86_feature_detected!("avx512f") {
-        found.extend(needing(Instructions::Avx512, avx512(stream)));
+        found.extend(needing(Instructions::Avx512, list_avx512(stream)));
     }
     found
 }
@@ -73,7 +73,7 @@ const fn variant(name: &'static str, run: unsafe fn(Arrays) -> f64) -> Variant {
     }
 }
 
-fn avx(stream: Stream) -> Vec<Variant> {
+fn list_avx(stream: Stream) -> Vec<Variant> {
     match stream {
         Stream::Read => vec![
             variant("avx", sum_256::<1, 0>),
@@ -94,7 +94,7 @@ fn avx(stream: Stream) -> Vec<Variant> {
     }
 }
 
-fn avx512(stream: Stream) -> Vec<Variant> {
+fn list_avx512(stream: Stream) -> Vec<Variant> {
     match stream {
         Stream::Read => vec![
             variant("avx512", sum_512::<1, 0>),
@@ -140,7 +140,7 @@ unsafe fn fetch_all<const AHEAD: usize>(at: *const f64) {
     }
 }
 
-unsafe fn rep_fill(on: Arrays) -> f64 {
+unsafe fn fill_rep(on: Arrays) -> f64 {
     // SAFETY: as the caller promises; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
@@ -154,7 +154,7 @@ unsafe fn rep_fill(on: Arrays) -> f64 {
     0.0
 }
 
-unsafe fn rep_copy(on: Arrays) -> f64 {
+unsafe fn copy_rep(on: Arrays) -> f64 {
     // SAFETY: as the caller promises; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
@@ -240,7 +240,7 @@ unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
         }
         at += STEP;
     }
-    lanes::<4>(sums.as_flattened().iter().map(|&sum| {
+    sum_lanes::<4>(sums.as_flattened().iter().map(|&sum| {
         let mut lanes = [0.0; 4];
         // SAFETY: there is room for four numbers.
         unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), sum) };
@@ -250,7 +250,7 @@ unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
 
 /// The sum of all lanes of vectors, once per pass.
 #[inline(always)]
-fn lanes<const LANES: usize>(vectors: impl Iterator<Item = [f64; LANES]>) -> f64 {
+fn sum_lanes<const LANES: usize>(vectors: impl Iterator<Item = [f64; LANES]>) -> f64 {
     let mut sums = [0.0; LANES];
     for vector in vectors {
         for (sum, lane) in sums.iter_mut().zip(vector) {
@@ -279,7 +279,7 @@ unsafe fn sum_512<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
         }
         at += STEP;
     }
-    lanes::<8>(sums.as_flattened().iter().map(|&sum| {
+    sum_lanes::<8>(sums.as_flattened().iter().map(|&sum| {
         let mut lanes = [0.0; 8];
         // SAFETY: there is room for eight numbers.
         unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), sum) };

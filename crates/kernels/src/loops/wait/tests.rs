@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::*;
 
-/// Looks at hints executed so far, and how many there were when it was seen.
+/// Checks the number of hints before the look that succeeds.
 #[track_caller]
 fn check(runs: &[(u64, u64)], is_endless: bool, seen_at_look: u64, hints: u64, is_seen: bool) {
     let clock = Clock::calibrate();
@@ -49,12 +49,11 @@ fn an_endless_wait_is_broken_off_when_time_is_over() {
     assert!(!waited.is_seen && waited.hints > 0);
 }
 
-/// How many tries a busy machine gets: one good one of several is enough to
-/// show that a length is possible.
+/// Tries on a busy machine: one success shows that a length is possible.
 const TRIES: usize = 20;
 
-/// Is this length reached within 5 %, in this way?
-fn is_had(wanted_ns: f64, kind: HintKind, clock: &Clock) -> bool {
+/// Whether this length is reached within 5 %, in this way.
+fn is_reached(wanted_ns: f64, kind: HintKind, clock: &Clock) -> bool {
     (0..TRIES).any(|_| {
         let Some(mut hints) = Hints::lasting(wanted_ns, clock) else {
             return false;
@@ -77,12 +76,12 @@ fn hints_are_stretched_and_shortened_to_the_length_asked_for() {
     for factor in [3.0, 30.0] {
         let wanted_ns = factor * own_ns.max(20.0);
         assert!(
-            is_had(wanted_ns, HintKind::Stretched, &clock),
+            is_reached(wanted_ns, HintKind::Stretched, &clock),
             "{wanted_ns} ns"
         );
     }
     if own_ns > 20.0 {
-        assert!(is_had(8.0, HintKind::Shortened, &clock), "8 ns");
+        assert!(is_reached(8.0, HintKind::Shortened, &clock), "8 ns");
     }
     assert_eq!(Hints::lasting(0.01, &clock), None);
 }

@@ -24,7 +24,7 @@ impl Folder {
         Self::open_in(libc::AT_FDCWD, &name)
     }
 
-    /// Makes a folder in this one and opens it.
+    /// Creates a folder in this one and opens it.
     pub(super) fn make(&self, name: &CStr) -> io::Result<Self> {
         // SAFETY: the name ends with a null byte and outlives the call.
         check_status(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), 0o700) })?;
@@ -46,20 +46,20 @@ impl Folder {
 
     /// Opens a file for reading.
     pub(super) fn open_to_read(&self, name: &CStr) -> io::Result<File> {
-        self.file(name, libc::O_RDONLY)
+        self.open_file(name, libc::O_RDONLY)
     }
 
-    /// Makes a file that does not exist yet.
+    /// Creates a file that does not exist yet.
     pub(super) fn create(&self, name: &CStr) -> io::Result<File> {
-        self.file(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
+        self.open_file(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
     }
 
     /// Opens a file to overwrite its content.
     pub(super) fn open_to_overwrite(&self, name: &CStr) -> io::Result<File> {
-        self.file(name, libc::O_WRONLY)
+        self.open_file(name, libc::O_WRONLY)
     }
 
-    fn file(&self, name: &CStr, flags: libc::c_int) -> io::Result<File> {
+    fn open_file(&self, name: &CStr, flags: libc::c_int) -> io::Result<File> {
         let (folder, flags) = (self.0.as_raw_fd(), flags | libc::O_CLOEXEC);
         let mode: libc::c_uint = 0o600;
         // SAFETY: as above; the mode is read if a file is made.

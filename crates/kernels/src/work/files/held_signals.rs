@@ -14,7 +14,7 @@ pub(super) struct HeldSignals {
 impl HeldSignals {
     pub(super) fn hold() -> Self {
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-        let held = held_signals();
+        let held = list_held_signals();
         // SAFETY: both sets are initialised, as zeros are an empty set.
         let before = unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, before.as_mut_ptr());
@@ -40,7 +40,7 @@ impl Drop for HeldSignals {
 }
 
 /// Those of the three signals that would end this process.
-fn held_signals() -> libc::sigset_t {
+fn list_held_signals() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: all pointers are valid for the calls; zeros are valid in both
     // structures.
@@ -57,7 +57,7 @@ fn held_signals() -> libc::sigset_t {
     }
 }
 
-/// Is a blocked signal pending that would end this process?
+/// Whether a blocked signal is pending that would end this process.
 pub(super) fn is_ending() -> bool {
     let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the pointer is valid; zeros are an empty set.

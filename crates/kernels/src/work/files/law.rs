@@ -12,7 +12,7 @@ const SPREAD: i64 = 132_368;
 const UNIFORMS: i64 = 12;
 
 /// Sizes of the files of a tree of `bytes`, the last one cut.
-pub(super) fn sizes(bytes: u64, seed: u64) -> Vec<u64> {
+pub(super) fn draw_sizes(bytes: u64, seed: u64) -> Vec<u64> {
     let mut random = Random::for_unit(seed);
     let (mut sizes, mut left) = (Vec::new(), bytes);
     while left > 0 {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_a_source_tree() {
-        let mut sizes = sizes(340_000_000, 1);
+        let mut sizes = draw_sizes(340_000_000, 1);
         sizes.sort_unstable();
         let median = sizes[sizes.len() / 2];
         let mean = 340_000_000 / sizes.len() as u64;
@@ -56,10 +56,10 @@ mod tests {
     proptest! {
         #[test]
         fn sizes_sum_to_the_requested_bytes(bytes in 1u64..10_000_000, seed: u64) {
-            let found = sizes(bytes, seed);
+            let found = draw_sizes(bytes, seed);
             prop_assert_eq!(found.iter().sum::<u64>(), bytes);
             prop_assert!(found.iter().all(|&size| size > 0));
-            prop_assert_eq!(found, sizes(bytes, seed));
+            prop_assert_eq!(found, draw_sizes(bytes, seed));
         }
     }
 }

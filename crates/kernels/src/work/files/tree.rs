@@ -1,6 +1,6 @@
 //! Copies a tree of many files, as an installer, a backup or a checkout does.
 //!
-//! Tree and copies are made before the first unit, so that they are in the page cache, and a unit
+//! Tree and copies are created before the first unit, so that they are in the page cache, and a unit
 //! copies a part of the tree over an earlier copy: it does not wait for the disk, and nothing
 //! grows. Making and removing files in every unit does not work: ext4 avoids inodes freed within
 //! the last seconds, and a unit then took 20 times as long as on tmpfs. The digest covers the
@@ -52,13 +52,13 @@ const SEED: u64 = 34;
 const STOPPED: Wrong = "the files could not be copied";
 
 /// Parts of a tree of this many bytes.
-const fn parts(size: u64) -> u64 {
+const fn count_parts(size: u64) -> u64 {
     size.div_ceil(PART)
 }
 
 /// Bytes of each of them.
 const fn part_bytes(size: u64) -> u64 {
-    size / parts(size)
+    size / count_parts(size)
 }
 
 /// The layout of every part, and the folder of its copies.
@@ -75,7 +75,7 @@ struct PlannedFile {
 
 impl TreePlan {
     fn new(bytes: u64) -> Self {
-        let sizes = law::sizes(bytes, SEED);
+        let sizes = law::draw_sizes(bytes, SEED);
         let folders = sizes.len().div_ceil(IN_A_FOLDER);
         let file = |(number, bytes): (usize, u64)| PlannedFile {
             name: to_c_string(&format!("d{}/f{number}", number / IN_A_FOLDER)),
@@ -103,10 +103,8 @@ fn to_c_string(name: &str) -> CString {
 
 fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
     let signals = HeldSignals::hold();
-    let scratch = Scratch::create(&setup.folder, PREFIX).map_err(|error| KernelError::System {
-        action: "making a folder".to_owned(),
-        reason: error.to_string(),
-    })?;
+    let scratch = Scratch::create(&setup.folder, PREFIX)
+        .map_err(|error| KernelError::system("making a folder".to_owned(), &error))?;
     let mut tree = Tree {
         plan: TreePlan::new(part_bytes(setup.size)),
         digests: Vec::new(),
@@ -116,8 +114,8 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
         scratch,
         _signals: signals,
     };
-    tree.refuse_where_full(setup)?;
-    for part in 0..parts(setup.size) {
+    tree.check_free_space(setup)?;
+    for part in 0..count_parts(setup.size) {
         let digest = tree.write(part).map_err(|error| tree.explain(&error))?;
         tree.digests.push(digest);
     }
@@ -142,18 +140,18 @@ struct Tree {
 }
 
 impl Tree {
-    fn folder(&self, name: &str) -> io::Result<Folder> {
+    fn open_folder(&self, name: &str) -> io::Result<Folder> {
         Folder::open(&self.scratch.path().join(name))
     }
 
     /// Fails now instead of half-way.
-    fn refuse_where_full(&self, setup: &Setup) -> Result<(), KernelError> {
+    fn check_free_space(&self, setup: &Setup) -> Result<(), KernelError> {
         const BLOCK: u64 = 4096;
         let files = self.plan.files.len() as u64;
         let part = part_bytes(setup.size).saturating_add(files * BLOCK);
-        let parts = parts(setup.size).saturating_add(setup.threads as u64);
+        let parts = count_parts(setup.size).saturating_add(setup.threads as u64);
         let needed = part.saturating_mul(parts);
-        let free = self.folder(".").and_then(|folder| folder.free_bytes());
+        let free = self.open_folder(".").and_then(|folder| folder.free_bytes());
         let free = free.map_err(|error| self.explain(&error))?;
         if needed <= free {
             return Ok(());
@@ -170,12 +168,12 @@ impl Tree {
 
     /// Writes a part of the tree and returns the digest of its contents.
     fn write(&self, part: u64) -> io::Result<u64> {
-        let folder = self.folder(".")?.make(&part_name(part))?;
+        let folder = self.open_folder(".")?.make(&part_name(part))?;
         self.plan.make_folders(&folder)?;
         let mut buffer = vec![0; BUFFER];
         let mut digest = Digest::default();
         for (number, planned) in self.plan.files.iter().enumerate() {
-            stop_where_ending()?;
+            check_signals()?;
             let mut random = Random::for_unit((part << 32) + number as u64);
             let mut file = folder.create(&planned.name)?;
             let mut left = planned.bytes;
@@ -196,20 +194,18 @@ impl Tree {
 
     /// Translates an error with files into that of this job.
     fn explain(&self, error: &io::Error) -> KernelError {
-        KernelError::System {
-            action: format!("copying files in {}", self.scratch.path().display()),
-            reason: error.to_string(),
-        }
+        let action = format!("copying files in {}", self.scratch.path().display());
+        KernelError::system(action, error)
     }
 
     /// Reads a copy back.
     fn read_back(&self, thread: usize) -> io::Result<u64> {
-        let folder = self.folder(&copy_name(thread))?;
+        let folder = self.open_folder(&copy_name(thread))?;
         let mut buffer = vec![0; BUFFER];
         let mut digest = Digest::default();
         for planned in &self.plan.files {
             let file = folder.open_to_read(&planned.name)?;
-            each_chunk(file, &mut buffer, |chunk| {
+            read_chunks(file, &mut buffer, |chunk| {
                 digest.add(chunk);
                 Ok(())
             })?;
@@ -227,16 +223,16 @@ fn copy_name(thread: usize) -> String {
     format!("copy-{thread}")
 }
 
-/// Holds back terminating signals until everything is removed.
-fn stop_where_ending() -> io::Result<()> {
+/// Fails if a terminating signal is held back.
+fn check_signals() -> io::Result<()> {
     if is_ending() {
         return Err(io::Error::other("interrupted"));
     }
     Ok(())
 }
 
-/// Hands out a file's contents, in whole buffers except at the end.
-fn each_chunk(
+/// Reads a file in whole buffers, except at the end.
+fn read_chunks(
     mut file: File,
     buffer: &mut [u8],
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
@@ -272,8 +268,8 @@ impl Job for Tree {
     }
 
     fn worker(&self, thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        let made = || {
-            let source = self.folder(".")?;
+        let create = || {
+            let source = self.open_folder(".")?;
             let mut copier = Copier {
                 tree: self,
                 thread,
@@ -286,7 +282,7 @@ impl Job for Tree {
             copier.copy(0, Folder::create)?;
             Ok(copier)
         };
-        let copier = made().map_err(|error: io::Error| self.explain(&error))?;
+        let copier = create().map_err(|error: io::Error| self.explain(&error))?;
         Ok(Box::new(copier))
     }
 
@@ -318,15 +314,15 @@ struct Copier<'a> {
 impl Copier<'_> {
     /// Copies a part to files that `open` opens, and returns the digest of the copied bytes. All
     /// parts have files of the same sizes, so nothing of an earlier copy is left.
-    fn copy(&mut self, part: usize, open: Opening) -> io::Result<u64> {
+    fn copy(&mut self, part: usize, open: OpenFile) -> io::Result<u64> {
         let plan = &self.tree.plan;
         let source = self.source.open_below(&self.parts[part])?;
         let mut digest = Digest::default();
         for planned in &plan.files {
-            stop_where_ending()?;
+            check_signals()?;
             let from = source.open_to_read(&planned.name)?;
             let mut to = open(&self.target, &planned.name)?;
-            each_chunk(from, &mut self.buffer, |chunk| {
+            read_chunks(from, &mut self.buffer, |chunk| {
                 digest.add(chunk);
                 to.write_all(chunk)
             })?;
@@ -337,7 +333,7 @@ impl Copier<'_> {
     }
 }
 
-type Opening = fn(&Folder, &CStr) -> io::Result<File>;
+type OpenFile = fn(&Folder, &CStr) -> io::Result<File>;
 
 impl Worker for Copier<'_> {
     fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
@@ -387,8 +383,8 @@ mod tests {
 
     #[test]
     fn parts_are_equal_and_the_default_is_five_units() {
-        assert_eq!((parts(34_000_000), part_bytes(34_000_000)), (5, PART));
-        assert_eq!((parts(1 << 16), part_bytes(1 << 16)), (1, 1 << 16));
+        assert_eq!((count_parts(34_000_000), part_bytes(34_000_000)), (5, PART));
+        assert_eq!((count_parts(1 << 16), part_bytes(1 << 16)), (1, 1 << 16));
         let plan = TreePlan::new(PART);
         assert!(
             (400..900).contains(&plan.files.len()),

@@ -5,8 +5,7 @@ use super::picture::{CHANNELS, Extent};
 use crate::work::isa::versions;
 
 versions! {
-    /// Blurs `source` into `target`; `middle` is as long, `row` as
-    /// [`padded_row`] says.
+    /// Blurs `source` into `target`; `middle` has the same length, `row` that of [`padded_row`].
     pub(super) fn blur(source: &[u8], extent: Extent, row: &mut [u8], middle: &mut [u8], target: &mut [u8]) = blur_body;
 }
 
@@ -38,7 +37,7 @@ fn blur_body(source: &[u8], extent: Extent, row: &mut [u8], middle: &mut [u8], t
                 };
                 &row[at..at + LANES]
             });
-            put(&sums, &mut to[left..]);
+            write_bytes(&sums, &mut to[left..]);
         }
     }
     let last = extent.height - 1;
@@ -58,7 +57,7 @@ fn blur_body(source: &[u8], extent: Extent, row: &mut [u8], middle: &mut [u8], t
             } else {
                 weighted_sums(row)
             };
-            put(&sums, &mut to[left..]);
+            write_bytes(&sums, &mut to[left..]);
         }
     }
 }
@@ -99,7 +98,7 @@ fn weighted_sums<'a>(at: impl Fn(usize, bool) -> &'a [u8]) -> [u32; LANES] {
     clippy::cast_possible_truncation,
     reason = "the weights are 2^16 together, so that a byte is left"
 )]
-fn put(sums: &[u32; LANES], to: &mut [u8]) {
+fn write_bytes(sums: &[u32; LANES], to: &mut [u8]) {
     for (to, sum) in to.iter_mut().zip(sums) {
         *to = (sum >> 16) as u8;
     }
@@ -109,7 +108,7 @@ fn put(sums: &[u32; LANES], to: &mut [u8]) {
 mod tests {
     use super::*;
     use crate::work::Isa;
-    use crate::work::images::picture::make;
+    use crate::work::images::picture::draw_picture;
     use image::RgbImage;
 
     fn run_blur(isa: Isa, source: &[u8], extent: Extent) -> Vec<u8> {
@@ -143,7 +142,7 @@ mod tests {
     fn a_blur_is_that_of_the_image_crate() {
         for (width, height) in [(64, 48), (75, 61), (201, 30)] {
             let extent = Extent { width, height };
-            let source = make(extent);
+            let source = draw_picture(extent);
             let sides = [width, height].map(|side| u32::try_from(side).unwrap());
             let image = RgbImage::from_raw(sides[0], sides[1], source.clone()).unwrap();
             let expected = image::imageops::blur(&image, 10.0 / 3.0).into_raw();
@@ -154,7 +153,7 @@ mod tests {
                     "{at}: {found} for {expected}"
                 );
             }
-            for isa in Isa::here() {
+            for isa in Isa::list_supported() {
                 assert!(run_blur(isa, &source, extent) == found, "{isa}");
             }
         }

@@ -67,7 +67,7 @@ pub(super) fn encode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::images::picture::make;
+    use crate::work::images::picture::draw_picture;
 
     #[test]
     fn pictures_round_trip_and_damage_is_reported() {
@@ -75,7 +75,7 @@ mod tests {
             width: 130,
             height: 70,
         };
-        let pixels = make(extent);
+        let pixels = draw_picture(extent);
         for format in [Format::Tiff, Format::Png] {
             let mut stored = Vec::new();
             encode(format, &pixels, extent, &mut stored).unwrap();
@@ -95,7 +95,7 @@ mod tests {
             height: 300,
         };
         let mut stored = Vec::new();
-        encode(Format::Png, &make(extent), extent, &mut stored).unwrap();
+        encode(Format::Png, &draw_picture(extent), extent, &mut stored).unwrap();
         let share = stored.len() as f64 / extent.bytes() as f64;
         assert!((0.3..0.8).contains(&share), "{share}");
     }

@@ -1,12 +1,12 @@
 //! The kernels: a stored picture is decoded, changed and stored again.
 //!
-//! Each unit's pixels are compared with those that the baseline's loop gave when the job was
-//! prepared, and stored pictures with their original.
+//! Each unit's pixels are compared with the result of the baseline's loop when the job was prepared,
+//! and stored pictures with their original.
 
 use super::blur::{blur, padded_row};
 use super::codec::{Format, decode, encode};
-use super::picture::{Extent, MAX_BYTES, MIN_BYTES, make};
-use super::rotate::{by_angle, quarter};
+use super::picture::{Extent, MAX_BYTES, MIN_BYTES, draw_picture};
+use super::rotate::{rotate_by_angle, rotate_quarter};
 use crate::work::digest::Digest;
 use crate::work::isa::Version;
 use crate::work::{Group, Isa, Job, Kernel, KernelError, Setup, Size, Worker, Wrong, bind_digest};
@@ -127,7 +127,7 @@ fn prepare(
         stored: Vec::new(),
         expected: 0,
     };
-    edit.measure_up()
+    edit.compute_expected()
         .map_err(|what| KernelError::Wrong { kernel, what })?;
     edit.version = setup.isa.version();
     Ok(Box::new(edit))
@@ -135,8 +135,8 @@ fn prepare(
 
 impl Edit {
     /// Stores the picture and computes the expected result, with the baseline's loop.
-    fn measure_up(&mut self) -> Result<(), Wrong> {
-        let pixels = make(self.extent);
+    fn compute_expected(&mut self) -> Result<(), Wrong> {
+        let pixels = draw_picture(self.extent);
         encode(self.format, &pixels, self.extent, &mut self.stored)?;
         let mut editor = Editor::new(self);
         editor.edit()?;
@@ -228,8 +228,8 @@ impl<'a> Editor<'a> {
         } = *self.edit;
         decode(format, stored, &mut self.before)?;
         match change {
-            Change::Quarter => quarter(version, &self.before, extent, &mut self.after),
-            Change::Angle => by_angle(version, &self.before, extent, &mut self.after),
+            Change::Quarter => rotate_quarter(version, &self.before, extent, &mut self.after),
+            Change::Angle => rotate_by_angle(version, &self.before, extent, &mut self.after),
             Change::Blur => blur(
                 version,
                 &self.before,
@@ -268,7 +268,7 @@ mod tests {
             stored: Vec::new(),
             expected: 0,
         };
-        edit.measure_up().unwrap();
+        edit.compute_expected().unwrap();
         assert!(Editor::new(&edit).run_unit(0).is_ok());
         edit.expected ^= 1;
         assert!(Editor::new(&edit).run_unit(0).is_err());

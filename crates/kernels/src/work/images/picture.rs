@@ -48,8 +48,8 @@ impl Extent {
     }
 }
 
-/// The picture: the same for the same extent.
-pub(super) fn make(extent: Extent) -> Vec<u8> {
+/// Draws the picture, which is the same for the same extent.
+pub(super) fn draw_picture(extent: Extent) -> Vec<u8> {
     let mut random = Random::for_unit(extent.pixels() as u64);
     let mut pixels = Vec::with_capacity(extent.bytes());
     for y in 0..extent.height {
@@ -98,9 +98,9 @@ mod tests {
             width: 80,
             height: 60,
         };
-        let picture = make(extent);
+        let picture = draw_picture(extent);
         assert_eq!(picture.len(), extent.bytes());
-        assert_eq!(picture, make(extent));
+        assert_eq!(picture, draw_picture(extent));
         let mut values = picture;
         values.sort_unstable();
         values.dedup();

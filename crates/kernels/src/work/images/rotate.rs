@@ -6,12 +6,12 @@ use crate::work::isa::versions;
 
 versions! {
     /// Rotates by 90°; the target has the rotated extent.
-    pub(super) fn quarter(source: &[u8], extent: Extent, target: &mut [u8]) = rotate_quarter_body;
+    pub(super) fn rotate_quarter(source: &[u8], extent: Extent, target: &mut [u8]) = rotate_quarter_body;
 }
 
 versions! {
     /// Rotates by 37°.
-    pub(super) fn by_angle(source: &[u8], extent: Extent, target: &mut [u8]) = rotate_by_angle_body;
+    pub(super) fn rotate_by_angle(source: &[u8], extent: Extent, target: &mut [u8]) = rotate_by_angle_body;
 }
 
 /// Rows and columns of a tile, whose lines stay in the first-level cache.
@@ -43,7 +43,7 @@ const SIN: i64 = 2_584_775_843;
 #[inline(always)]
 fn rotate_by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
     let Extent { width, height } = extent;
-    let (center_x, center_y) = (middle(width), middle(height));
+    let (center_x, center_y) = (double_middle(width), double_middle(height));
     for (y, row) in target.chunks_exact_mut(extent.row()).enumerate() {
         // Doubled, so that the middle of an even extent is whole.
         let up = 2 * to_signed(y) - center_y;
@@ -59,7 +59,7 @@ fn rotate_by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
 
 /// Twice the middle of pixels 0 to `count` - 1.
 #[inline(always)]
-fn middle(count: usize) -> i64 {
+fn double_middle(count: usize) -> i64 {
     to_signed(count) - 1
 }
 
@@ -98,7 +98,7 @@ fn interpolate(source: &[u8], extent: Extent, at: (i64, i64), pixel: &mut [u8]) 
 mod tests {
     use super::*;
     use crate::work::Isa;
-    use crate::work::images::picture::make;
+    use crate::work::images::picture::draw_picture;
     use image::RgbImage;
 
     const EXTENTS: [Extent; 4] = [
@@ -123,13 +123,13 @@ mod tests {
     #[test]
     fn a_quarter_turn_is_that_of_the_image_crate() {
         for extent in EXTENTS {
-            let source = make(extent);
+            let source = draw_picture(extent);
             let sides = [extent.width, extent.height].map(|side| u32::try_from(side).unwrap());
             let image = RgbImage::from_raw(sides[0], sides[1], source.clone()).unwrap();
             let expected = image::imageops::rotate90(&image).into_raw();
-            for isa in Isa::here() {
+            for isa in Isa::list_supported() {
                 let mut target = vec![9; extent.bytes()];
-                quarter(isa.version(), &source, extent, &mut target);
+                rotate_quarter(isa.version(), &source, extent, &mut target);
                 assert_eq!(target, expected, "{extent:?} {isa}");
             }
         }
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn an_angle_is_turned_as_defined() {
         for extent in EXTENTS {
-            let source = make(extent);
+            let source = draw_picture(extent);
             let mut target = vec![9; extent.bytes()];
-            by_angle(Isa::V1.version(), &source, extent, &mut target);
+            rotate_by_angle(Isa::V1.version(), &source, extent, &mut target);
             let mut inside = 0;
             for (at, pixel) in target.chunks_exact(CHANNELS).enumerate() {
                 let (x, y) = (at % extent.width, at / extent.width);
@@ -189,9 +189,9 @@ mod tests {
                 }
             }
             assert!(inside > extent.pixels() / 3 || extent.height == 1);
-            for isa in Isa::here() {
+            for isa in Isa::list_supported() {
                 let mut other = vec![9; extent.bytes()];
-                by_angle(isa.version(), &source, extent, &mut other);
+                rotate_by_angle(isa.version(), &source, extent, &mut other);
                 assert!(other == target, "{isa}");
             }
         }

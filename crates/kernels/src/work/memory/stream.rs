@@ -124,13 +124,13 @@ pub(in crate::work) const CACHE_L3: Kernel = cache_kernel(
 struct Form {
     /// Done in turn on pieces of `piece` bytes.
     streams: &'static [Stream],
-    /// How many arrays there are.
+    /// The number of arrays.
     arrays: usize,
     /// The largest part of one array for one call, bytes.
     piece: usize,
     /// Bytes of one array that a unit processes: about 10 ms on one core.
     unit: usize,
-    /// Is `--size` for each thread, instead of all together?
+    /// Whether `--size` is for each thread, instead of all together.
     is_per_thread: bool,
 }
 
@@ -239,14 +239,14 @@ impl Job for Streams {
         let mut walk = Walk {
             memory: Memory::new(self.form, self.array_bytes)?,
             form: self.form,
-            ways: Vec::with_capacity(self.form.streams.len()),
+            loops: Vec::with_capacity(self.form.streams.len()),
             at: 0,
         };
         for &stream in self.form.streams {
-            let way = walk.fastest(stream, self.isa)?;
-            walk.ways.push(way);
+            let fastest = walk.find_fastest(stream, self.isa)?;
+            walk.loops.push(fastest);
             if let Ok(mut chosen) = self.chosen.lock() {
-                chosen.insert(way.1.name);
+                chosen.insert(fastest.1.name);
             }
         }
         Ok(Box::new(walk))
@@ -327,7 +327,7 @@ impl Memory {
 struct Walk {
     memory: Memory,
     form: Form,
-    ways: Vec<(Stream, Variant)>,
+    loops: Vec<(Stream, Variant)>,
     at: usize,
 }
 
@@ -337,7 +337,7 @@ const TRIAL_BYTES: usize = 4 << 20;
 
 impl Walk {
     /// The fastest of the allowed loops, by a trial.
-    fn fastest(&mut self, stream: Stream, isa: Isa) -> Result<(Stream, Variant), KernelError> {
+    fn find_fastest(&mut self, stream: Stream, isa: Isa) -> Result<(Stream, Variant), KernelError> {
         let allowed = match isa {
             Isa::V1 | Isa::V2 => Instructions::Baseline,
             Isa::V3 => Instructions::Avx,
@@ -348,11 +348,11 @@ impl Walk {
         let mut best = vec![f64::INFINITY; found.len()];
         for _ in 0..TRIALS {
             for (variant, best) in found.iter().zip(&mut best) {
-                self.ways.push((stream, *variant));
+                self.loops.push((stream, *variant));
                 let start = now();
-                let trial = self.pass(TRIAL_BYTES, 0);
+                let trial = self.run_pass(TRIAL_BYTES, 0);
                 let took = start.elapsed().as_secs_f64();
-                self.ways.pop();
+                self.loops.pop();
                 trial.map_err(|what| KernelError::Wrong {
                     kernel: "a loop that was tried",
                     what,
@@ -371,14 +371,14 @@ impl Walk {
 
     /// Processes this many bytes of the arrays, from the present position, wrapping round. Checks
     /// number `spot` of a block in every piece. Returns the sum of what was read.
-    fn pass(&mut self, bytes: usize, spot: usize) -> Result<f64, Wrong> {
+    fn run_pass(&mut self, bytes: usize, spot: usize) -> Result<f64, Wrong> {
         let (mut left, mut sum) = (bytes, 0.0);
         while left > 0 {
             let piece = self.form.piece.min(left);
             let piece = piece.min(self.memory.array_bytes - self.at);
             let on = self.memory.at(self.at, piece);
-            for (stream, variant) in &self.ways {
-                sum += go(*stream, variant, on, spot)?;
+            for (stream, variant) in &self.loops {
+                sum += run_checked(*stream, variant, on, spot)?;
             }
             left -= piece;
             self.at += piece;
@@ -393,7 +393,7 @@ impl Walk {
 /// Runs a loop on a piece. One written number is corrupted before and checked afterwards, in
 /// another block of the piece each time.
 #[inline]
-fn go(stream: Stream, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {
+fn run_checked(stream: Stream, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {
     let expected = match stream {
         // SAFETY: the arrays are mapped, of this length, and this thread's.
         Stream::Read => return Ok(unsafe { variant.run(on) }),
@@ -419,7 +419,7 @@ impl Worker for Walk {
     fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         let spot = usize::try_from(Random::for_unit(unit).next() % NUMBERS as u64);
         let spot = spot.unwrap_or(0);
-        let sum = self.pass(self.form.unit, spot)?;
+        let sum = self.run_pass(self.form.unit, spot)?;
         let is_read = self.form.streams.contains(&Stream::Read);
         let blocks = (self.form.unit / BLOCK) as f64;
         let expected = if is_read { blocks * BLOCK_SUM } else { 0.0 };

@@ -25,7 +25,7 @@ pub(in crate::work) const ERATOSTHENES: Kernel = Kernel {
         Ok(Box::new(Eratosthenes {
             version: setup.isa.version(),
             numbers: setup.size,
-            primes: primes_below(setup.size),
+            primes: count_primes_below(setup.size),
         }))
     },
 };
@@ -65,7 +65,7 @@ struct Sieve<'a> {
 impl Worker for Sieve<'_> {
     fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         sieve(self.job.version, &mut self.is_prime);
-        let (primes, sum) = count(self.job.version, &self.is_prime);
+        let (primes, sum) = count_marked(self.job.version, &self.is_prime);
         if primes != self.job.primes {
             return Err("there are not so many primes");
         }
@@ -92,7 +92,7 @@ fn sieve_body(is_prime: &mut [u8]) {
     }
 }
 
-versions! { fn count(is_prime: &[u8]) -> (u64, u64) = count_body; }
+versions! { fn count_marked(is_prime: &[u8]) -> (u64, u64) = count_body; }
 
 /// The number of marked ones, and the sum of their places.
 #[inline(always)]
@@ -112,13 +112,13 @@ fn count_body(is_prime: &[u8]) -> (u64, u64) {
     (marked, sum)
 }
 
-/// How many primes are below `limit`, by Legendre's formula: numbers that no
-/// prime so far divides are counted, for all quotients limit/k at once.
+/// Counts the primes below `limit` by Legendre's formula: it counts the numbers that no prime so far
+/// divides, for all quotients limit/k at once.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "places are below twice the square root"
 )]
-fn primes_below(limit: u64) -> u64 {
+fn count_primes_below(limit: u64) -> u64 {
     let most = limit - 1;
     let root = most.isqrt();
     // Places 0..root are the counts up to 1, 2, …; then those up to most/k.
@@ -163,10 +163,13 @@ mod tests {
             (100_000_000, 5_761_455),
         ];
         for (limit, primes) in known {
-            assert_eq!(primes_below(limit), primes, "{limit}");
+            assert_eq!(count_primes_below(limit), primes, "{limit}");
         }
         // A limit is not below itself.
-        assert_eq!((primes_below(1009), primes_below(1010)), (168, 169));
+        assert_eq!(
+            (count_primes_below(1009), count_primes_below(1010)),
+            (168, 169)
+        );
     }
 
     #[test]
@@ -175,7 +178,7 @@ mod tests {
             let job = Eratosthenes {
                 version: Version::V1,
                 numbers,
-                primes: primes_below(numbers),
+                primes: count_primes_below(numbers),
             };
             assert!(job.worker(0).unwrap().run_unit(0).is_ok(), "{numbers}");
             let wrong = Eratosthenes {

@@ -1,7 +1,7 @@
 //! Fast Fourier transforms: strides over an array, additions and products.
 //!
 //! Each round correlates a sequence of small complex integers with itself: transform, squared
-//! magnitudes, transform back. The result is made of integers again, so that it can be verified
+//! magnitudes, inverse transform. The result consists of integers again, so that it can be verified
 //! exactly (energy and some lags are summed directly) and is the same whatever instructions the
 //! transform uses. Transforms are rustfft's; `--isa` chooses its planner.
 
@@ -40,7 +40,7 @@ pub(in crate::work) const FFT: Kernel = Kernel {
     prepare: |setup: &Setup| Ok(Box::new(Transforms::new(setup))),
 };
 
-/// Has it no prime factors but 2, 3, 5 and 7?
+/// Whether it has no prime factors but 2, 3, 5 and 7.
 fn has_small_factors(size: u64) -> bool {
     let mut rest = size;
     for factor in [2, 3, 5, 7] {
@@ -84,8 +84,8 @@ impl Planner {
         Self::Scalar(FftPlannerScalar::new())
     }
 
-    /// Transforms of this length, there and back.
-    pub(super) fn both(&mut self, length: usize) -> [Arc<dyn Fft<f64>>; 2] {
+    /// Plans the forward and the inverse transform of this length.
+    pub(super) fn plan_both(&mut self, length: usize) -> [Arc<dyn Fft<f64>>; 2] {
         [FftDirection::Forward, FftDirection::Inverse].map(|direction| match self {
             Self::Scalar(planner) => planner.plan_fft(length, direction),
             Self::Sse(planner) => planner.plan_fft(length, direction),
@@ -96,7 +96,7 @@ impl Planner {
 }
 
 /// Operations of a transform, counted as in benchFFT.
-fn operations(points: u64) -> u64 {
+fn count_operations(points: u64) -> u64 {
     5 * points * u64::from(points.ilog2())
 }
 
@@ -104,8 +104,8 @@ fn operations(points: u64) -> u64 {
 const OPERATIONS: u64 = 60_000_000;
 
 struct Transforms {
-    there: Arc<dyn Fft<f64>>,
-    back: Arc<dyn Fft<f64>>,
+    forward: Arc<dyn Fft<f64>>,
+    inverse: Arc<dyn Fft<f64>>,
     points: usize,
     /// Sequences of a unit.
     rounds: u64,
@@ -114,19 +114,19 @@ struct Transforms {
 impl Transforms {
     fn new(setup: &Setup) -> Self {
         let points = usize::try_from(setup.size).unwrap_or(usize::MAX);
-        let [there, back] = Planner::new(setup).both(points);
+        let [forward, inverse] = Planner::new(setup).plan_both(points);
         Self {
-            there,
-            back,
+            forward,
+            inverse,
             points,
-            rounds: OPERATIONS.div_ceil(2 * operations(setup.size)),
+            rounds: OPERATIONS.div_ceil(2 * count_operations(setup.size)),
         }
     }
 }
 
 impl Job for Transforms {
     fn operations_per_unit(&self) -> u64 {
-        2 * self.rounds * operations(self.points as u64)
+        2 * self.rounds * count_operations(self.points as u64)
     }
 
     fn working_set_bytes(&self) -> u64 {
@@ -134,13 +134,13 @@ impl Job for Transforms {
     }
 
     fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        let there = self.there.get_inplace_scratch_len();
-        let back = self.back.get_inplace_scratch_len();
+        let forward = self.forward.get_inplace_scratch_len();
+        let inverse = self.inverse.get_inplace_scratch_len();
         Ok(Box::new(Correlator {
             job: self,
             given: vec![[1; 2]; self.points],
             sequence: vec![Complex::new(1.0, 1.0); self.points],
-            scratch: vec![Complex::new(1.0, 1.0); there.max(back)],
+            scratch: vec![Complex::new(1.0, 1.0); forward.max(inverse)],
         }))
     }
 }
@@ -183,17 +183,17 @@ impl Correlator<'_> {
         let Self {
             sequence, scratch, ..
         } = self;
-        self.job.there.process_with_scratch(sequence, scratch);
+        self.job.forward.process_with_scratch(sequence, scratch);
         for point in sequence.iter_mut() {
             *point = Complex::new(point.norm_sqr(), 0.0);
         }
-        self.job.back.process_with_scratch(sequence, scratch);
+        self.job.inverse.process_with_scratch(sequence, scratch);
     }
 
     /// Rounds the correlation to integers and compares some of it with direct sums; returns a
     /// digest of all of it.
     fn verify(&self, random: &mut Random) -> Result<u64, Wrong> {
-        let (digest, error) = digest_of(&self.sequence);
+        let (digest, error) = digest_rounded(&self.sequence);
         if error > 0.25 {
             return Err("a correlation of integers is not an integer");
         }
@@ -201,7 +201,7 @@ impl Correlator<'_> {
         for lag in [0, usize::try_from(lag).unwrap_or(0)] {
             let scale = self.sequence.len() as f64;
             let found = self.sequence[lag] / scale;
-            let (re, im) = self.direct(lag);
+            let (re, im) = self.correlate_directly(lag);
             if !is_near(found.re, re) || !is_near(found.im, im) {
                 return Err("a correlation differs from the direct sum");
             }
@@ -210,7 +210,7 @@ impl Correlator<'_> {
     }
 
     /// The correlation at a lag, by its definition.
-    fn direct(&self, lag: usize) -> (i64, i64) {
+    fn correlate_directly(&self, lag: usize) -> (i64, i64) {
         let (wrapped, rest) = self.given.split_at(lag);
         let later = rest.iter().chain(wrapped);
         let pairs = later.zip(&self.given);
@@ -222,18 +222,18 @@ impl Correlator<'_> {
     }
 }
 
-/// Does it round to this integer? NaN does not.
+/// Whether it rounds to this integer; NaN does not.
 fn is_near(found: f64, integer: i64) -> bool {
     (found - integer as f64).abs() < 0.25
 }
 
-/// A digest of the sequence over its length, as integers, and the largest distance from them.
+/// A digest of the sequence over its length, rounded to integers, and the largest distance from them.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "integers far below 2^52, of which only the bits count"
 )]
-fn digest_of(sequence: &[Complex<f64>]) -> (u64, f64) {
+fn digest_rounded(sequence: &[Complex<f64>]) -> (u64, f64) {
     // Adding and subtracting 1.5 × 2^52 rounds to integers.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     let scale = 1.0 / sequence.len() as f64;
@@ -268,7 +268,7 @@ mod tests {
     fn every_planner_and_length_gives_the_correlation() {
         for size in [16, 17, 64, 90, 1000, 1009, 1 << 12] {
             let mut digests = Vec::new();
-            for isa in Isa::here() {
+            for isa in Isa::list_supported() {
                 let mut job = job(size, isa);
                 job.rounds = 2;
                 digests.push(job.worker(0).unwrap().run_unit(3));

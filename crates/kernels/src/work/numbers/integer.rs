@@ -55,7 +55,7 @@ impl Worker for Mix {
     fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         let seed = (Random::for_unit(unit).next() >> 33) as u32;
         *self.state = State::new(seed);
-        passes(self.version, &mut self.state, PASSES);
+        run_passes(self.version, &mut self.state, PASSES);
         self.state.check(seed, PASSES)?;
         Ok(self.state.digest())
     }
@@ -70,6 +70,7 @@ enum Kind {
     Done,
 }
 
+/// Bytes of a text.
 const TEXT: usize = 30;
 
 #[derive(Debug, Clone)]
@@ -81,6 +82,7 @@ struct Record {
     text: [u8; TEXT],
 }
 
+/// Numbers of a row.
 const ROW: usize = 50;
 
 /// All variables of the program.
@@ -144,7 +146,7 @@ impl State {
         if self.kinds.iter().sum::<u32>() != passes || self.kinds[0].abs_diff(passes / 5) > 1 {
             return Err("the kinds of records did not take turns");
         }
-        if self.quotients != quotients_of(passes) {
+        if self.quotients != sum_quotients(passes) {
             return Err("the sum of quotients is another");
         }
         if self.chain != jump_ahead(seed, passes) {
@@ -167,12 +169,13 @@ impl State {
 }
 
 /// The sum of ⌊7i/3⌋ − 2i = ⌊i/3⌋ for i up to `passes`, not included.
-fn quotients_of(passes: u32) -> u64 {
+fn sum_quotients(passes: u32) -> u64 {
     let passes = u64::from(passes);
     let whole = passes / 3;
     3 * (whole * whole.saturating_sub(1) / 2) + whole * (passes % 3)
 }
 
+/// A linear congruential generator (Knuth and Lewis).
 const FACTOR: u32 = 1_664_525;
 const SUMMAND: u32 = 1_013_904_223;
 
@@ -190,7 +193,7 @@ fn jump_ahead(seed: u32, mut steps: u32) -> u32 {
     value
 }
 
-versions! { fn passes(state: &mut State, count: u32) = run_passes_body; }
+versions! { fn run_passes(state: &mut State, count: u32) = run_passes_body; }
 
 #[inline(always)]
 fn run_passes_body(state: &mut State, count: u32) {
@@ -292,7 +295,7 @@ mod tests {
     fn closed_forms_equal_the_results_of_passes() {
         for count in [0, 1, 2, 3, 4, 5, 99, 1000, 12_345] {
             let mut state = State::new(77);
-            passes(Version::V1, &mut state, count);
+            run_passes(Version::V1, &mut state, count);
             assert_eq!(state.check(77, count), Ok(()), "{count}");
         }
     }
@@ -300,7 +303,7 @@ mod tests {
     #[test]
     fn an_extra_pass_or_a_wrong_variable_is_detected() {
         let mut state = State::new(77);
-        passes(Version::V1, &mut state, 100);
+        run_passes(Version::V1, &mut state, 100);
         assert!(state.check(77, 99).is_err() && state.check(78, 100).is_err());
         state.quotients += 1;
         assert!(state.check(77, 100).is_err());

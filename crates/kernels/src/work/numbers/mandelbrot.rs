@@ -101,9 +101,9 @@ fn compute_picture(version: Version, rows: &mut [u64]) -> u64 {
     for (number, digest) in rows.iter_mut().enumerate() {
         let y = imaginary(number, side);
         let (within, found) = match version {
-            Version::V1 | Version::V2 => narrow(version, y, side),
-            Version::V3 => wide(version, y, side),
-            Version::V4 | Version::V4Plus => widest(version, y, side),
+            Version::V1 | Version::V2 => compute_narrow(version, y, side),
+            Version::V3 => compute_wide(version, y, side),
+            Version::V4 | Version::V4Plus => compute_widest(version, y, side),
         };
         inside += within;
         *digest = found;
@@ -117,13 +117,13 @@ fn imaginary(row: usize, side: usize) -> f64 {
     (2.0 * row as f64 + 1.0 - side as f64) * (WIDTH / 2.0 / side as f64)
 }
 
-versions! { fn narrow(y: f64, side: usize) -> (u64, u64) = row::<8>; }
-versions! { fn wide(y: f64, side: usize) -> (u64, u64) = row::<16>; }
-versions! { fn widest(y: f64, side: usize) -> (u64, u64) = row::<32>; }
+versions! { fn compute_narrow(y: f64, side: usize) -> (u64, u64) = compute_row::<8>; }
+versions! { fn compute_wide(y: f64, side: usize) -> (u64, u64) = compute_row::<16>; }
+versions! { fn compute_widest(y: f64, side: usize) -> (u64, u64) = compute_row::<32>; }
 
 /// The number of points of a row inside, and a digest of all its counts.
 #[inline(always)]
-fn row<const LANES: usize>(y: f64, side: usize) -> (u64, u64) {
+fn compute_row<const LANES: usize>(y: f64, side: usize) -> (u64, u64) {
     let step = WIDTH / side as f64;
     let (mut inside, mut digest) = (0u64, 0u64);
     for start in (0..side).step_by(LANES) {
@@ -141,7 +141,7 @@ fn row<const LANES: usize>(y: f64, side: usize) -> (u64, u64) {
     (inside, digest)
 }
 
-/// How many of z₁, z₂, … are inside the circle, for each point.
+/// The number of z₁, z₂, … inside the circle, for each point.
 #[inline(always)]
 fn escape_times<const LANES: usize>(x: &[f64; LANES], y: f64) -> [u64; LANES] {
     let (mut re, mut im) = ([0.0; LANES], [0.0; LANES]);
@@ -153,7 +153,7 @@ fn escape_times<const LANES: usize>(x: &[f64; LANES], y: f64) -> [u64; LANES] {
         for _ in 0..BLOCK {
             advance(&mut re, &mut im, x, y);
         }
-        let found = inside(&re, &im);
+        let found = mark_inside(&re, &im);
         if !differ(&found, &marks) {
             for (count, mark) in counts.iter_mut().zip(&marks) {
                 *count += mark & BLOCK;
@@ -162,7 +162,7 @@ fn escape_times<const LANES: usize>(x: &[f64; LANES], y: f64) -> [u64; LANES] {
             (re, im) = before;
             for _ in 0..BLOCK {
                 advance(&mut re, &mut im, x, y);
-                let now = inside(&re, &im);
+                let now = mark_inside(&re, &im);
                 for ((count, mark), now) in counts.iter_mut().zip(&mut marks).zip(now) {
                     *mark &= now;
                     *count += *mark & 1;
@@ -199,7 +199,7 @@ fn advance<const LANES: usize>(
 
 /// All ones if the point is in the circle of radius 2; a NaN has long left it.
 #[inline(always)]
-fn inside<const LANES: usize>(re: &[f64; LANES], im: &[f64; LANES]) -> [u64; LANES] {
+fn mark_inside<const LANES: usize>(re: &[f64; LANES], im: &[f64; LANES]) -> [u64; LANES] {
     let mut marks = [0; LANES];
     for lane in 0..LANES {
         let square = re[lane] * re[lane] + im[lane] * im[lane];
@@ -214,7 +214,7 @@ mod tests {
     use crate::work::Isa;
 
     /// The definition, one point at a time.
-    fn plain(x: f64, y: f64) -> u64 {
+    fn count_steps(x: f64, y: f64) -> u64 {
         let (mut re, mut im) = (0.0f64, 0.0f64);
         for count in 0..STEPS {
             (re, im) = (re * re - im * im + x, (re + re) * im + y);
@@ -230,12 +230,12 @@ mod tests {
         let side = 90;
         let step = WIDTH / side as f64;
         let mut rows = vec![0; side];
-        for isa in Isa::here() {
+        for isa in Isa::list_supported() {
             let inside = compute_picture(isa.version(), &mut rows);
             let mut expected = 0;
             for (number, row) in rows.iter().enumerate() {
                 let y = imaginary(number, side);
-                let counts = (0..side).map(|i| plain(LEFT + (i as f64 + 0.5) * step, y));
+                let counts = (0..side).map(|i| count_steps(LEFT + (i as f64 + 0.5) * step, y));
                 let counts: Vec<u64> = counts.collect();
                 expected += counts.iter().filter(|&&count| count == STEPS).count() as u64;
                 let digest = counts.iter().zip(0u64..).map(|(c, i)| c * (2 * i + 1));
@@ -259,7 +259,7 @@ mod tests {
             -1.25,
         ];
         for y in [0.0, 1e-16, -1e-9, 0.1] {
-            let expected = edge.map(|x| plain(x, y));
+            let expected = edge.map(|x| count_steps(x, y));
             assert_eq!(escape_times(&edge, y), expected, "{y}");
         }
     }

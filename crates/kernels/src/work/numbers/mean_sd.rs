@@ -1,13 +1,13 @@
 //! Mean and standard deviation of random numbers: independent multiplications.
 //!
-//! The i-th number of a unit is the upper 24 bits of a hash of i (`SplitMix64`,
-//! which counts), so that several can be made at once. Sums are of integers
-//! and exact: every instruction set finds the same bits. Mean and deviation are
-//! held against theory. It keeps no array; memory is not what it measures.
+//! The i-th number of a unit is the upper 24 bits of a hash of i (`SplitMix64`, which counts), so
+//! that several can be computed at once. Sums are of integers and exact: every instruction set finds
+//! the same bits. Mean and deviation are compared with theory. It keeps no array, so memory is not
+//! measured.
 
 use super::fold_digest;
 use crate::work::isa::{Version, versions};
-use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
+use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong, mix_bits};
 
 pub(in crate::work) const MEAN_SD: Kernel = Kernel {
     name: "mean-sd",
@@ -79,7 +79,7 @@ impl MeanSd {
         let mut first = 0;
         while first < self.numbers {
             let count = BLOCK.min(self.numbers - first);
-            let (sum, squares) = sums(self.version, seed, first, count);
+            let (sum, squares) = sum_numbers(self.version, seed, first, count);
             moments.sum += u128::from(sum);
             moments.squares += u128::from(squares);
             first += count;
@@ -124,7 +124,7 @@ impl Moments {
     }
 }
 
-versions! { fn sums(seed: u64, first: u64, count: u64) -> (u64, u64) = sums_body; }
+versions! { fn sum_numbers(seed: u64, first: u64, count: u64) -> (u64, u64) = sums_body; }
 
 #[inline(always)]
 fn sums_body(seed: u64, first: u64, count: u64) -> (u64, u64) {
@@ -139,9 +139,7 @@ fn sums_body(seed: u64, first: u64, count: u64) -> (u64, u64) {
 
 #[inline(always)]
 const fn hash(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) >> (u64::BITS - BITS)
+    mix_bits(state) >> (u64::BITS - BITS)
 }
 
 #[cfg(test)]

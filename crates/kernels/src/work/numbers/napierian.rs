@@ -23,7 +23,7 @@ pub(in crate::work) const NAPIERIAN: Kernel = Kernel {
     }),
     has_versions: false,
     footprint_bytes: |size, threads| {
-        threads as u64 * (4 * places(size) as u64 + 2 * size.div_ceil(DIGITS_OF_GROUP))
+        threads as u64 * (4 * count_places(size) as u64 + 2 * size.div_ceil(DIGITS_OF_GROUP))
     },
     prepare: |setup: &Setup| Ok(Box::new(Napierian { digits: setup.size })),
 };
@@ -45,7 +45,7 @@ const KNOWN: [(u64, u16); 5] = [
 ];
 
 /// Terms after which the remainder is below 10^−(digits + 20).
-fn places(digits: u64) -> usize {
+fn count_places(digits: u64) -> usize {
     let (mut place, mut decimals) = (2u32, 0.0);
     while decimals < digits as f64 + 20.0 {
         place += 1;
@@ -64,13 +64,13 @@ impl Job for Napierian {
     }
 
     fn working_set_bytes(&self) -> u64 {
-        4 * places(self.digits) as u64
+        4 * count_places(self.digits) as u64
     }
 
     fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
         let groups = usize::try_from(self.digits.div_ceil(DIGITS_OF_GROUP)).unwrap_or(usize::MAX);
         Ok(Box::new(Spigot {
-            places: vec![1; places(self.digits)],
+            places: vec![1; count_places(self.digits)],
             groups: vec![0; groups],
         }))
     }
@@ -125,10 +125,10 @@ fn next_group(places: &mut [u32]) -> u16 {
 mod tests {
     use super::*;
 
-    fn digits(count: u64) -> String {
+    fn compute_digits(count: u64) -> String {
         let job = Napierian { digits: count };
         let mut spigot = Spigot {
-            places: vec![1; places(job.digits)],
+            places: vec![1; count_places(job.digits)],
             groups: vec![0; (count / 4) as usize],
         };
         spigot.run_unit(0).unwrap();
@@ -138,7 +138,7 @@ mod tests {
 
     /// The series in fixed point with 32-bit limbs, sharing no code with the spigot: sum of 1/i!,
     /// then digits by multiplication.
-    fn series(count: usize) -> String {
+    fn sum_series(count: usize) -> String {
         let limbs = count * 10 / 96 + 8;
         let (mut term, mut sum) = (vec![0u64; limbs], vec![0u64; limbs]);
         term[0] = 1;
@@ -157,7 +157,7 @@ mod tests {
             }
         }
         let mut text = String::new();
-        let carried = |sum: &mut Vec<u64>, factor: u64| {
+        let multiply = |sum: &mut Vec<u64>, factor: u64| {
             let mut carry = 0;
             for limb in sum.iter_mut().skip(1).rev() {
                 let value = *limb * factor + carry;
@@ -166,9 +166,9 @@ mod tests {
             }
             carry
         };
-        carried(&mut sum, 1);
+        multiply(&mut sum, 1);
         for _ in 0..count {
-            text += &carried(&mut sum, 10).to_string();
+            text += &multiply(&mut sum, 10).to_string();
         }
         text
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn digits_are_those_of_the_series() {
         for count in [40, 100, 1000, 4000] {
-            assert_eq!(digits(count), series(count as usize), "{count}");
+            assert_eq!(compute_digits(count), sum_series(count as usize), "{count}");
         }
     }
 }

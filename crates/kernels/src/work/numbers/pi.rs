@@ -1,5 +1,5 @@
-//! Digits of π by the arithmetic-geometric mean, with products by Fourier
-//! transforms: what `SuperPi` does.
+//! Digits of π by the arithmetic-geometric mean, with products by Fourier transforms, as `SuperPi`
+//! computes them.
 //!
 //! The squares of both means are carried along (Schönhage's form of Gauss's and Legendre's
 //! formula), which leaves a root and a square per iteration; each doubles the digits. `--size
@@ -29,7 +29,7 @@ pub(in crate::work) const PI: Kernel = Kernel {
     }),
     has_versions: true,
     footprint_bytes: |size, threads| {
-        let limbs = limbs(size);
+        let limbs = count_limbs(size);
         let (all, longest) = Transforms::points(limbs);
         // Twists and the transforms' own tables; then numbers, points and
         // scratch of each thread.
@@ -40,7 +40,7 @@ pub(in crate::work) const PI: Kernel = Kernel {
     prepare: |setup: &Setup| {
         Ok(Box::new(Pi {
             digits: setup.size,
-            transforms: Transforms::new(setup, limbs(setup.size)),
+            transforms: Transforms::new(setup, count_limbs(setup.size)),
         }))
     },
 };
@@ -51,7 +51,7 @@ const SPARE: u64 = 5;
 const NUMBERS: usize = 8;
 
 /// The integer part, the digits, and spare limbs.
-fn limbs(digits: u64) -> usize {
+fn count_limbs(digits: u64) -> usize {
     usize::try_from(1 + digits.div_ceil(LIMB_DIGITS) + SPARE).unwrap_or(usize::MAX)
 }
 
@@ -79,24 +79,24 @@ impl Job for Pi {
     }
 
     fn working_set_bytes(&self) -> u64 {
-        let limbs = limbs(self.digits);
+        let limbs = count_limbs(self.digits);
         let (_, longest) = Transforms::points(limbs);
         (4 * NUMBERS * limbs + 16 * 3 * longest) as u64
     }
 
     fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
-        Ok(Box::new(self.circle()))
+        Ok(Box::new(self.create_variables()))
     }
 }
 
 impl Pi {
-    fn circle(&self) -> Circle<'_> {
-        let limbs = limbs(self.digits);
+    fn create_variables(&self) -> Variables<'_> {
+        let limbs = count_limbs(self.digits);
         let row = || vec![1; limbs];
-        Circle {
+        Variables {
             digits: self.digits,
             multiplier: self.transforms.multiplier(),
-            desk: Scratch::new(limbs),
+            scratch: Scratch::new(limbs),
             mean: row(),
             square: row(),
             geometric_square: row(),
@@ -108,10 +108,10 @@ impl Pi {
 }
 
 /// The variables of the formula.
-struct Circle<'a> {
+struct Variables<'a> {
     digits: u64,
     multiplier: Multiplier<'a>,
-    desk: Scratch,
+    scratch: Scratch,
     /// The arithmetic mean.
     mean: Vec<u32>,
     /// Its square.
@@ -124,7 +124,7 @@ struct Circle<'a> {
     other: Vec<u32>,
 }
 
-impl Worker for Circle<'_> {
+impl Worker for Variables<'_> {
     fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         self.start();
         // Each iteration doubles the digits: this many are never needed.
@@ -138,7 +138,7 @@ impl Worker for Circle<'_> {
     }
 }
 
-impl Circle<'_> {
+impl Variables<'_> {
     fn start(&mut self) {
         let parts = [
             (&mut self.mean, [1, 0]),
@@ -152,11 +152,11 @@ impl Circle<'_> {
         }
     }
 
-    /// One step of the means; are they close enough to each other?
+    /// One step of the means; returns whether they are close enough to each other.
     fn iterate(&mut self, power: u32) -> Result<bool, Wrong> {
         let Self {
             multiplier,
-            desk,
+            scratch,
             mean,
             square,
             geometric_square,
@@ -165,7 +165,7 @@ impl Circle<'_> {
             other,
             ..
         } = self;
-        desk.solve(Goal::InverseRoot, geometric_square, inverse, multiplier)?;
+        scratch.solve(Goal::InverseRoot, geometric_square, inverse, multiplier)?;
         multiplier.multiply(geometric_square, inverse, other)?;
         add(mean, other);
         divide(mean, 2);
@@ -195,7 +195,7 @@ impl Circle<'_> {
         add(&mut self.square, &self.geometric_square);
         divide(&mut self.square, 2);
         let (rest, inverse) = (&self.rest, &mut self.inverse);
-        self.desk
+        self.scratch
             .solve(Goal::Inverse, rest, inverse, &mut self.multiplier)?;
         self.multiplier
             .multiply(&self.square, &self.inverse, &mut self.mean)

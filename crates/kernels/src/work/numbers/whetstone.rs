@@ -26,7 +26,7 @@ pub(in crate::work) const WHETSTONE: Kernel = Kernel {
 
 /// Repetitions of the paper's program in a unit: about 10 ms.
 const REPETITIONS: u64 = 75;
-/// What one repetition represents.
+/// Whetstone instructions of one repetition.
 const INSTRUCTIONS: u64 = 1_000_000;
 /// The paper's `I`.
 const LOOPS: usize = 10;
@@ -51,7 +51,7 @@ impl Worker for Whetstone {
     fn run_unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
         let mut digest = 0;
         for _ in 0..REPETITIONS {
-            let results = mix(self.0, black_box(LOOPS), black_box(&FACTORS));
+            let results = run_mix(self.0, black_box(LOOPS), black_box(&FACTORS));
             if !results.are_right() {
                 return Err("a module's results differ from those of the paper");
             }
@@ -119,7 +119,7 @@ impl Results {
     }
 }
 
-versions! { fn mix(loops: usize, factors: &[f64; 3]) -> Results = mix_body; }
+versions! { fn run_mix(loops: usize, factors: &[f64; 3]) -> Results = mix_body; }
 
 #[inline(always)]
 fn mix_body(loops: usize, factors: &[f64; 3]) -> Results {
@@ -133,10 +133,10 @@ fn mix_body(loops: usize, factors: &[f64; 3]) -> Results {
         run_array_as_parameter(&mut array, factors);
     }
     results.parameters = array;
-    results.jump = jumps(345 * loops);
+    results.jump = run_jumps(345 * loops);
     results.integers = run_integers(210 * loops, &mut array);
     results.integer_elements = array;
-    results.trigonometric = trigonometric(32 * loops, factors);
+    results.trigonometric = run_trigonometric(32 * loops, factors);
     for _ in 0..899 * loops {
         run_procedure(1.0, 1.0, &mut results.calls, factors);
     }
@@ -145,7 +145,7 @@ fn mix_body(loops: usize, factors: &[f64; 3]) -> Results {
         run_array_references(&mut array, [0, 1, 2]);
     }
     results.references.copy_from_slice(&array[..3]);
-    results.functions = functions(93 * loops, factors);
+    results.functions = run_functions(93 * loops, factors);
     results
 }
 
@@ -172,7 +172,7 @@ fn run_array_as_parameter(e: &mut [f64; 4], factors: &[f64; 3]) {
 /// Module 4. The value is hidden from the compiler once per pass: otherwise it would know where the
 /// jumps end.
 #[inline(always)]
-fn jumps(passes: usize) -> i64 {
+fn run_jumps(passes: usize) -> i64 {
     let mut j = 1;
     for _ in 0..passes {
         j = if black_box(j) == 1 { 2 } else { 3 };
@@ -209,7 +209,7 @@ const fn subscript(fortran: i64) -> usize {
 
 /// Module 7.
 #[inline(always)]
-fn trigonometric(passes: usize, factors: &[f64; 3]) -> [f64; 2] {
+fn run_trigonometric(passes: usize, factors: &[f64; 3]) -> [f64; 2] {
     let (mut x, mut y) = (0.5_f64, 0.5_f64);
     let term = |angle: f64, x: f64, y: f64| {
         let cosines = (x + y).cos() + (x - y).cos() - 1.0;
@@ -241,7 +241,7 @@ fn run_array_references(e: &mut [f64; 4], [j, k, l]: [usize; 3]) {
 
 /// Module 11.
 #[inline(always)]
-fn functions(passes: usize, factors: &[f64; 3]) -> f64 {
+fn run_functions(passes: usize, factors: &[f64; 3]) -> f64 {
     let mut x = 0.75_f64;
     for _ in 0..passes {
         x = (x.ln() / factors[1]).exp().sqrt();
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn results_are_those_that_the_program_prints() {
-        let results = mix(Version::V1, LOOPS, &FACTORS);
+        let results = run_mix(Version::V1, LOOPS, &FACTORS);
         for (read, printed) in PRINTED {
             assert_eq!(format!("{:.4e}", read(&results)), format!("{printed:.4e}"));
         }
@@ -267,8 +267,11 @@ mod tests {
         for factor in 0..3 {
             let mut factors = FACTORS;
             factors[factor] *= 1.001;
-            assert!(!mix(Version::V1, LOOPS, &factors).are_right(), "{factor}");
+            assert!(
+                !run_mix(Version::V1, LOOPS, &factors).are_right(),
+                "{factor}"
+            );
         }
-        assert!(!mix(Version::V1, LOOPS + 1, &FACTORS).are_right());
+        assert!(!run_mix(Version::V1, LOOPS + 1, &FACTORS).are_right());
     }
 }

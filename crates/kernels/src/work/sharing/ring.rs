@@ -89,7 +89,7 @@ impl Ring {
                 continue;
             }
             if self.is_abandoned.0.load(Ordering::Acquire) {
-                // Its last writes are still unread.
+                // Its last writes may be unread.
                 return is_so();
             }
             std::thread::yield_now();
@@ -101,7 +101,7 @@ impl Ring {
 const ABANDONED: Wrong = "the other thread of the pair has gone";
 
 /// The producer's end of a ring.
-struct Entrance<'a> {
+struct Sender<'a> {
     ring: &'a Ring,
     /// Number of the next message, from 1.
     next: u64,
@@ -109,7 +109,7 @@ struct Entrance<'a> {
     taken: u64,
 }
 
-impl<'a> Entrance<'a> {
+impl<'a> Sender<'a> {
     const fn new(ring: &'a Ring) -> Self {
         Self {
             ring,
@@ -139,12 +139,12 @@ impl<'a> Entrance<'a> {
 }
 
 /// The consumer's end of a ring.
-struct Exit<'a> {
+struct Receiver<'a> {
     ring: &'a Ring,
     next: u64,
 }
 
-impl<'a> Exit<'a> {
+impl<'a> Receiver<'a> {
     const fn new(ring: &'a Ring) -> Self {
         Self { ring, next: 1 }
     }
@@ -171,7 +171,7 @@ impl<'a> Exit<'a> {
 }
 
 /// The message before those of a unit; the other words are 0.
-fn heading(unit: u64) -> Message {
+fn make_heading(unit: u64) -> Message {
     [UNIT, unit, 0, 0, 0, 0, 0]
 }
 
@@ -246,47 +246,47 @@ impl Job for Pairs {
         let ring = ring.get_or_init(Ring::new);
         if self.is_alone {
             return Ok(Box::new(Both {
-                entrance: Entrance::new(ring),
-                exit: Exit::new(ring),
+                sender: Sender::new(ring),
+                receiver: Receiver::new(ring),
             }));
         }
         Ok(Box::new(Producer {
-            entrance: Entrance::new(ring),
+            sender: Sender::new(ring),
         }))
     }
 }
 
 /// Notifies the other one of a pair when this one ends, in whatever way. After a normal end nothing
 /// is left to wait for.
-struct Presence<'a>(&'a Ring);
+struct AbandonGuard<'a>(&'a Ring);
 
-impl Drop for Presence<'_> {
+impl Drop for AbandonGuard<'_> {
     fn drop(&mut self) {
         self.0.is_abandoned.0.store(true, Ordering::Release);
     }
 }
 
 struct Producer<'a> {
-    entrance: Entrance<'a>,
+    sender: Sender<'a>,
 }
 
 impl Worker for Producer<'_> {
     fn run_unit(&mut self, unit: u64) -> Result<u64, Wrong> {
-        self.entrance.put(heading(unit))?;
+        self.sender.put(make_heading(unit))?;
         let mut random = Random::for_unit(unit);
         for _ in 0..MESSAGES {
-            self.entrance.put(draw_message(&mut random))?;
+            self.sender.put(draw_message(&mut random))?;
         }
         Ok(0)
     }
 
     /// The consumer computes the digests.
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
-        let _presence = Presence(self.entrance.ring);
+        let _guard = AbandonGuard(self.sender.ring);
         for unit in units {
             self.run_unit(unit)?;
         }
-        self.entrance.put(END)?;
+        self.sender.put(END)?;
         Ok(0)
     }
 }
@@ -302,18 +302,18 @@ impl Worker for Consumer<'_> {
 
     fn work(&mut self, _units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let ring = self.ring.get().ok_or("there is no ring")?;
-        let _presence = Presence(ring);
-        let mut exit = Exit::new(ring);
+        let _guard = AbandonGuard(ring);
+        let mut receiver = Receiver::new(ring);
         let mut sum = 0u64;
         loop {
-            let unit = match exit.take()? {
+            let unit = match receiver.take()? {
                 END => return Ok(sum),
                 [UNIT, unit, 0, 0, 0, 0, 0] => unit,
                 _ => return Err("a unit came without a heading"),
             };
             let mut digest = Digest::default();
             for _ in 0..MESSAGES {
-                digest.add(&exit.take()?)?;
+                digest.add(&receiver.take()?)?;
             }
             sum = sum.wrapping_add(bind_digest(unit, digest.0));
         }
@@ -322,8 +322,8 @@ impl Worker for Consumer<'_> {
 
 /// A single thread in both roles.
 struct Both<'a> {
-    entrance: Entrance<'a>,
-    exit: Exit<'a>,
+    sender: Sender<'a>,
+    receiver: Receiver<'a>,
 }
 
 impl Worker for Both<'_> {
@@ -334,10 +334,10 @@ impl Worker for Both<'_> {
         while left > 0 {
             let batch = left.min(PUBLISH_EVERY);
             for _ in 0..batch {
-                self.entrance.put(draw_message(&mut random))?;
+                self.sender.put(draw_message(&mut random))?;
             }
             for _ in 0..batch {
-                digest.add(&self.exit.take()?)?;
+                digest.add(&self.receiver.take()?)?;
             }
             left -= batch;
         }
@@ -354,14 +354,14 @@ mod tests {
         let ring = Ring::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let mut entrance = Entrance::new(&ring);
+                let mut sender = Sender::new(&ring);
                 for number in 0..10_000 {
-                    entrance.put([number; WORDS]).unwrap();
+                    sender.put([number; WORDS]).unwrap();
                 }
             });
-            let mut exit = Exit::new(&ring);
+            let mut receiver = Receiver::new(&ring);
             for number in 0..10_000 {
-                assert_eq!(exit.take(), Ok([number; WORDS]));
+                assert_eq!(receiver.take(), Ok([number; WORDS]));
             }
         });
     }
@@ -369,10 +369,10 @@ mod tests {
     #[test]
     fn a_thread_left_alone_does_not_wait() {
         let ring = Ring::new();
-        drop(Presence(&ring));
-        assert_eq!(Exit::new(&ring).take(), Err(ABANDONED));
-        let mut entrance = Entrance::new(&ring);
-        let fits = (0..=SLOTS).map(|_| entrance.put(END)).filter(Result::is_ok);
+        drop(AbandonGuard(&ring));
+        assert_eq!(Receiver::new(&ring).take(), Err(ABANDONED));
+        let mut sender = Sender::new(&ring);
+        let fits = (0..=SLOTS).map(|_| sender.put(END)).filter(Result::is_ok);
         assert_eq!(fits.count(), SLOTS);
     }
 
@@ -395,7 +395,7 @@ mod tests {
             is_alone: false,
         };
         let ring = pairs.rings[0].get().unwrap();
-        Entrance::new(ring).put([7; WORDS]).unwrap();
+        Sender::new(ring).put([7; WORDS]).unwrap();
         let mut consumer = pairs.worker(1).unwrap();
         assert!(consumer.work(&mut std::iter::empty()).is_err());
         assert!(ring.is_abandoned.0.load(Ordering::Acquire));

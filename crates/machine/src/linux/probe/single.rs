@@ -2,7 +2,7 @@
 
 use super::probe_run::{ProbeRun, repeat};
 use crate::Batches;
-use pinwise_kernels::loops::clock::{Clock, Source, measure_tick_ns, smallest_step};
+use pinwise_kernels::loops::clock::{Clock, Source, find_smallest_step, measure_tick_ns};
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::spin;
 
@@ -113,7 +113,7 @@ pub(super) fn timer_step(run: &ProbeRun, cpu: usize) -> Batches {
     const READINGS: usize = 1000;
     let clock: &Clock = &run.clock;
     repeat(run, cpu, || {
-        let step = smallest_step(clock, READINGS);
+        let step = find_smallest_step(clock, READINGS);
         (Laps::from_ticks([0]), clock.ns(step))
     })
 }

@@ -1,12 +1,12 @@
-//! Every loop computes the same, and what a loop got wrong is found.
+//! Every loop computes the same, and wrong results are found.
 
 use super::*;
 
-fn walk(form: Form, array_bytes: usize, ways: Vec<(Stream, Variant)>) -> Walk {
+fn walk(form: Form, array_bytes: usize, loops: Vec<(Stream, Variant)>) -> Walk {
     Walk {
         memory: Memory::new(form, array_bytes).unwrap(),
         form,
-        ways,
+        loops,
         at: 0,
     }
 }
@@ -79,9 +79,9 @@ fn a_wrong_result_is_detected() {
 fn an_instruction_set_bounds_the_loops_tried() {
     let mut walk = walk(READING, 3 * BLOCK, Vec::new());
     for stream in [Stream::Read, Stream::Write] {
-        let (_, variant) = walk.fastest(stream, Isa::V1).unwrap();
+        let (_, variant) = walk.find_fastest(stream, Isa::V1).unwrap();
         assert_eq!(variant.instructions, Instructions::Baseline);
-        let (_, variant) = walk.fastest(stream, Isa::V3).unwrap();
+        let (_, variant) = walk.find_fastest(stream, Isa::V3).unwrap();
         assert!(variant.instructions <= Instructions::Avx);
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn subtract(number: &mut [u32], other: &[u32]) {
     }
 }
 
-/// The distance between `number` and `other`, in `number`; is `other` larger?
+/// Stores the distance between `number` and `other` in `number`; returns whether `other` is larger.
 pub(super) fn distance(number: &mut [u32], other: &[u32]) -> bool {
     let is_larger = &*number < other;
     if is_larger {
@@ -151,13 +151,13 @@ impl Scratch {
         if goal == Goal::InverseRoot {
             divide(correction, 2);
         }
-        apply(root, correction, shift, is_too_small);
+        apply_correction(root, correction, shift, is_too_small);
         Ok(())
     }
 }
 
 /// Adds the correction, shifted down by `shift` limbs, if the root is too small, or subtracts it.
-fn apply(root: &mut [u32], correction: &[u32], shift: usize, is_too_small: bool) {
+fn apply_correction(root: &mut [u32], correction: &[u32], shift: usize, is_too_small: bool) {
     let mut carry = 0;
     for (at, limb) in root.iter_mut().enumerate().rev() {
         let change = if at >= shift {

@@ -23,8 +23,8 @@ type Points = Vec<Complex<f64>>;
 
 /// A transform of one length, with the powers of exp(iπ/2M).
 struct Transform {
-    there: Arc<dyn Fft<f64>>,
-    back: Arc<dyn Fft<f64>>,
+    forward: Arc<dyn Fft<f64>>,
+    inverse: Arc<dyn Fft<f64>>,
     twist: Points,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Transforms(Vec<Transform>);
 
 /// Lengths M: 1, 9/8 and 3/2 of each power of two from 8 on, so that none is half as long again as
 /// needed.
-fn lengths(limbs: usize) -> impl Iterator<Item = usize> {
+fn list_lengths(limbs: usize) -> impl Iterator<Item = usize> {
     let octaves = (3..usize::BITS - 4).map(|power| 1usize << power);
     let all = octaves.flat_map(|octave| [octave, octave / 8 * 9, octave / 2 * 3]);
     // Up to the first that holds a product of two full rows.
@@ -50,13 +50,13 @@ impl Transforms {
     /// For numbers of this many limbs.
     pub(super) fn new(setup: &Setup, limbs: usize) -> Self {
         let mut planner = Planner::new(setup);
-        let transforms = lengths(limbs).map(|length| {
-            let [there, back] = planner.both(length);
+        let transforms = list_lengths(limbs).map(|length| {
+            let [forward, inverse] = planner.plan_both(length);
             let angle = std::f64::consts::FRAC_PI_2 / length as f64;
             let twist = (0..length).map(|at| Complex::cis(angle * at as f64));
             Transform {
-                there,
-                back,
+                forward,
+                inverse,
                 twist: twist.collect(),
             }
         });
@@ -65,7 +65,10 @@ impl Transforms {
 
     /// Points of all transforms, and of the longest.
     pub(super) fn points(limbs: usize) -> (usize, usize) {
-        (lengths(limbs).sum(), lengths(limbs).max().unwrap_or(0))
+        (
+            list_lengths(limbs).sum(),
+            list_lengths(limbs).max().unwrap_or(0),
+        )
     }
 
     /// Buffers of a thread.
@@ -74,8 +77,8 @@ impl Transforms {
         let touched = |length: usize| vec![Complex::new(1.0, 1.0); length];
         let longest = self.0.last().map_or(0, |last| last.twist.len());
         let scratch = self.0.iter().map(|transform| {
-            let there = transform.there.get_inplace_scratch_len();
-            there.max(transform.back.get_inplace_scratch_len())
+            let forward = transform.forward.get_inplace_scratch_len();
+            forward.max(transform.inverse.get_inplace_scratch_len())
         });
         Multiplier {
             transforms: &self.0,
@@ -106,31 +109,31 @@ impl Multiplier<'_> {
         right: &[u32],
         product: &mut [u32],
     ) -> Result<(), Wrong> {
-        let transform = fitting(self.transforms, left.len() + right.len() - 1)?;
+        let transform = find_transform(self.transforms, left.len() + right.len() - 1)?;
         let points = transform.twist.len();
         load(left, &transform.twist, &mut self.left[..points]);
         load(right, &transform.twist, &mut self.right[..points]);
-        let there = &transform.there;
-        there.process_with_scratch(&mut self.left[..points], &mut self.scratch);
-        there.process_with_scratch(&mut self.right[..points], &mut self.scratch);
+        let forward = &transform.forward;
+        forward.process_with_scratch(&mut self.left[..points], &mut self.scratch);
+        forward.process_with_scratch(&mut self.right[..points], &mut self.scratch);
         for (left, right) in self.left[..points].iter_mut().zip(&self.right) {
             *left *= right;
         }
-        let rest = nines(left) * nines(right) % NINES;
+        let rest = cast_out_nines(left) * cast_out_nines(right) % NINES;
         self.finish(transform, left.len() + right.len() - 1, rest, product)
     }
 
     /// The leading limbs of the square of `number`.
     pub(super) fn square_into(&mut self, number: &[u32], product: &mut [u32]) -> Result<(), Wrong> {
-        let transform = fitting(self.transforms, 2 * number.len() - 1)?;
+        let transform = find_transform(self.transforms, 2 * number.len() - 1)?;
         let points = transform.twist.len();
         load(number, &transform.twist, &mut self.left[..points]);
-        let there = &transform.there;
-        there.process_with_scratch(&mut self.left[..points], &mut self.scratch);
+        let forward = &transform.forward;
+        forward.process_with_scratch(&mut self.left[..points], &mut self.scratch);
         for point in &mut self.left[..points] {
             *point *= *point;
         }
-        let rest = nines(number) * nines(number) % NINES;
+        let rest = cast_out_nines(number) * cast_out_nines(number) % NINES;
         self.finish(transform, 2 * number.len() - 1, rest, product)
     }
 
@@ -144,8 +147,8 @@ impl Multiplier<'_> {
     ) -> Result<(), Wrong> {
         let points = transform.twist.len();
         let left = &mut self.left[..points];
-        let back = &transform.back;
-        back.process_with_scratch(left, &mut self.scratch);
+        let inverse = &transform.inverse;
+        inverse.process_with_scratch(left, &mut self.scratch);
         let error = unload(left, &transform.twist);
         self.worst_error = self.worst_error.max(error);
         if error > LARGEST_ERROR {
@@ -159,7 +162,7 @@ impl Multiplier<'_> {
 }
 
 /// The shortest transform for this many coefficients.
-fn fitting(transforms: &[Transform], coefficients: usize) -> Result<&Transform, Wrong> {
+fn find_transform(transforms: &[Transform], coefficients: usize) -> Result<&Transform, Wrong> {
     let at = transforms.partition_point(|known| 2 * known.twist.len() < coefficients);
     transforms.get(at).ok_or("a product is too long")
 }
@@ -254,7 +257,7 @@ fn next_limb(coefficient: f64, carry: &mut i64) -> u32 {
 /// The modulus: limbs are digits to a base that is 1 modulo this.
 const NINES: u64 = BASE as u64 - 1;
 
-fn nines(number: &[u32]) -> u64 {
+fn cast_out_nines(number: &[u32]) -> u64 {
     number.iter().map(|&limb| u64::from(limb)).sum::<u64>() % NINES
 }
 
@@ -264,7 +267,7 @@ mod tests {
     use super::*;
     use crate::work::{Isa, Random};
 
-    fn transforms(limbs: usize, isa: Isa) -> Transforms {
+    fn prepare_transforms(limbs: usize, isa: Isa) -> Transforms {
         let setup = Setup {
             size: 0,
             threads: 1,
@@ -289,7 +292,7 @@ mod tests {
         product.into_iter().map(|limb| limb as u32).collect()
     }
 
-    fn number(limbs: usize, random: &mut Random) -> Vec<u32> {
+    fn draw_number(limbs: usize, random: &mut Random) -> Vec<u32> {
         // Carry errors show in long runs of 0 and 9999.
         let limb = |random: &mut Random| match random.next() % 4 {
             0 => 0,
@@ -304,12 +307,12 @@ mod tests {
     #[test]
     fn products_are_those_of_school() {
         let mut random = Random::for_unit(0);
-        for isa in Isa::here() {
-            let transforms = transforms(300, isa);
+        for isa in Isa::list_supported() {
+            let transforms = prepare_transforms(300, isa);
             let mut multiplier = transforms.multiplier();
             for limbs in [1, 2, 3, 7, 8, 9, 16, 17, 18, 19, 100, 299, 300] {
-                let left = number(limbs, &mut random);
-                let right = number(1 + limbs / 2, &mut random);
+                let left = draw_number(limbs, &mut random);
+                let right = draw_number(1 + limbs / 2, &mut random);
                 let expected = multiply_at_school(&left, &right);
                 let mut product = vec![77; expected.len() + 3];
                 multiplier.multiply(&left, &right, &mut product).unwrap();

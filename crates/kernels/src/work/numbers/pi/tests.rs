@@ -10,13 +10,13 @@ fn job(digits: u64, isa: Isa) -> Pi {
     };
     Pi {
         digits,
-        transforms: Transforms::new(&setup, limbs(digits)),
+        transforms: Transforms::new(&setup, count_limbs(digits)),
     }
 }
 
 /// Limbs of a formula that shares no code with the kernel: Machin 1706, π = 16 arctan(1/5) − 4
 /// arctan(1/239).
-fn machin(limbs: usize) -> Vec<u32> {
+fn compute_by_machin(limbs: usize) -> Vec<u32> {
     let spare = limbs + 4;
     let mut sum = vec![0i64; spare];
     for (factor, x) in [(16i64, 5u64), (-4, 239)] {
@@ -55,35 +55,35 @@ fn divide_by(number: &mut [u64], divisor: u64) {
 
 #[test]
 fn digits_are_those_of_machin() {
-    let expected = machin(801);
+    let expected = compute_by_machin(801);
     for digits in [100, 101, 102, 103, 104, 109, 255, 256, 257, 999, 1000, 3196] {
         let job = job(digits, Isa::Native);
-        let mut circle = job.circle();
-        circle.run_unit(0).unwrap();
+        let mut variables = job.create_variables();
+        variables.run_unit(0).unwrap();
         let limbs = (digits / 4) as usize + 1;
-        assert_eq!(circle.mean[..limbs], expected[..limbs], "{digits}");
+        assert_eq!(variables.mean[..limbs], expected[..limbs], "{digits}");
     }
 }
 
 /// Many sizes: schedules of precision and lengths of transforms differ.
 #[test]
 fn every_size_gives_the_same_first_digits() {
-    let expected = machin(320);
+    let expected = compute_by_machin(320);
     for digits in (100..1270).step_by(13) {
         let job = job(digits, Isa::Native);
-        let mut circle = job.circle();
-        circle.run_unit(0).unwrap();
+        let mut variables = job.create_variables();
+        variables.run_unit(0).unwrap();
         // Including the limb after the last requested digit.
         let limbs = digits as usize / 4 + 2;
-        assert_eq!(circle.mean[..limbs], expected[..limbs], "{digits}");
+        assert_eq!(variables.mean[..limbs], expected[..limbs], "{digits}");
     }
 }
 
 #[test]
 fn every_instruction_set_gives_the_same_digest() {
-    let digests: Vec<_> = Isa::here()
+    let digests: Vec<_> = Isa::list_supported()
         .into_iter()
-        .map(|isa| job(1500, isa).circle().run_unit(0))
+        .map(|isa| job(1500, isa).create_variables().run_unit(0))
         .collect();
     assert!(digests[0].is_ok());
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]));
@@ -92,18 +92,18 @@ fn every_instruction_set_gives_the_same_digest() {
 #[test]
 fn a_wrong_digit_is_noticed() {
     let job = job(1000, Isa::V1);
-    let mut circle = job.circle();
-    let right = circle.run_unit(0).unwrap();
-    circle.mean[150] ^= 1;
-    assert_ne!(circle.verify_digest().unwrap(), right);
-    circle.mean[250] ^= 1;
-    assert!(circle.verify_digest().is_err());
+    let mut variables = job.create_variables();
+    let right = variables.run_unit(0).unwrap();
+    variables.mean[150] ^= 1;
+    assert_ne!(variables.verify_digest().unwrap(), right);
+    variables.mean[250] ^= 1;
+    assert!(variables.verify_digest().is_err());
 }
 
 #[test]
 fn a_unit_leaves_no_trace_in_the_next() {
     let job = job(1000, Isa::Native);
-    let mut circle = job.circle();
-    assert_eq!(circle.run_unit(0), circle.run_unit(1));
-    assert!(circle.multiplier.worst_error < 1e-3);
+    let mut variables = job.create_variables();
+    assert_eq!(variables.run_unit(0), variables.run_unit(1));
+    assert!(variables.multiplier.worst_error < 1e-3);
 }
