@@ -62,11 +62,13 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) const fn of_section(&self, section: &'a str) -> Self {
+    /// A checker for the keys of one section.
+    pub(super) const fn with_section(&self, section: &'a str) -> Self {
         Self { section, ..*self }
     }
 
-    pub(super) fn effects(
+    /// Checks effects and resolves their placements to CPUs.
+    pub(super) fn resolve_effects(
         &self,
         key: &str,
         effects: &BTreeMap<String, f64>,
@@ -118,6 +120,7 @@ impl<'a> Checker<'a> {
         Err(self.bad(key, &format!("{value} must be from {low} to {high}")))
     }
 
+    /// An error that names the file and the key.
     pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
         let key = match self.section {
             "" => key.to_owned(),
@@ -137,13 +140,12 @@ impl<'a> Checker<'a> {
 )]
 pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
     let mut text = String::new();
-    let most = MAX_DESCRIPTION_BYTES as u64 + 1;
-    let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    match read {
-        Ok(_) => Ok(text),
-        Err(error) => Err(DescriptionError::Unreadable {
+    let max_bytes = MAX_DESCRIPTION_BYTES as u64 + 1;
+    std::fs::File::open(path)
+        .and_then(|file| file.take(max_bytes).read_to_string(&mut text))
+        .map_err(|error| DescriptionError::Unreadable {
             path: path.display().to_string(),
             reason: error.to_string(),
-        }),
-    }
+        })?;
+    Ok(text)
 }

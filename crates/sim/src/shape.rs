@@ -8,7 +8,7 @@ use pinwise_topology::{
     CpuSet, Device, DeviceKind, Facts, KindFacts, Restriction, SyntheticError, Topology,
 };
 
-/// Slowest and fastest kind, over each other.
+/// Limits of the speed of a kind of CPU, relative to the others.
 const MIN_SPEED: f64 = 0.01;
 const MAX_SPEED: f64 = 100.0;
 
@@ -59,21 +59,24 @@ pub(super) struct Shape<'a> {
     pub(super) devices: &'a [RawDevice],
 }
 
-/// A synthetic topology without these CPUs.
-pub(super) fn parse_without(text: &str, offline: &CpuSet) -> Result<Topology, SyntheticError> {
+/// Parses a synthetic topology and takes these CPUs offline.
+pub(super) fn parse_topology_without(
+    text: &str,
+    offline: &CpuSet,
+) -> Result<Topology, SyntheticError> {
     let mut facts = Facts::from_synthetic(text)?;
-    switch_off(&mut facts, offline);
+    take_offline(&mut facts, offline);
     Ok(Topology::from_facts(facts).0)
 }
 
-fn switch_off(facts: &mut Facts, offline: &CpuSet) {
+fn take_offline(facts: &mut Facts, offline: &CpuSet) {
     for (cpu, facts) in &mut facts.cpus {
         facts.online &= !offline.contains(*cpu);
     }
 }
 
 impl Shape<'_> {
-    /// The machine, and the speeds of its kinds in its order.
+    /// The machine, and the speeds of its kinds, slowest first.
     pub(super) fn build(
         &self,
         checker: &Checker<'_>,
@@ -85,24 +88,24 @@ impl Shape<'_> {
             parse_cpu_list(checker, "offline", self.offline, &present)?.unwrap_or_default();
         let online = present.difference(&offline);
         if online.is_empty() {
-            return Err(checker.bad("offline", "leaves no CPU switched on"));
+            return Err(checker.bad("offline", "leaves no CPU online"));
         }
-        switch_off(&mut facts, &offline);
+        take_offline(&mut facts, &offline);
         if let Some(allowed) = parse_cpu_list(checker, "allowed", self.allowed, &present)? {
-            let off = allowed.intersection(&offline);
-            if !off.is_empty() {
-                let reason = format!("CPUs {off} are offline");
+            let offline_ones = allowed.intersection(&offline);
+            if !offline_ones.is_empty() {
+                let reason = format!("CPUs {offline_ones} are offline");
                 return Err(checker.bad("allowed", &reason));
             }
             let limit = Restriction::limit("cpuset of the description", allowed);
             facts.restrictions.push(limit);
         }
         let speeds = self.add_kinds(checker, &mut facts, &present, &online)?;
-        facts.devices = self.devices(checker, &present)?;
+        facts.devices = self.resolve_devices(checker, &present)?;
         Ok((Topology::from_facts(facts).0, speeds))
     }
 
-    fn devices(
+    fn resolve_devices(
         &self,
         checker: &Checker<'_>,
         present: &CpuSet,
@@ -151,7 +154,7 @@ impl Shape<'_> {
             let cpus = cpus.unwrap_or_default();
             let both = described.intersection(&cpus);
             if !both.is_empty() {
-                let reason = format!("CPUs {both} are of another kind, too");
+                let reason = format!("CPUs {both} are in another kind, too");
                 return Err(checker.bad(&key("cpus"), &reason));
             }
             described = described.union(&cpus);
@@ -159,7 +162,7 @@ impl Shape<'_> {
         }
         let unreported = online.difference(&described);
         if !unreported.is_empty() {
-            let reason = format!("CPUs {unreported} are of no kind; every CPU needs one");
+            let reason = format!("CPUs {unreported} are in no kind; every CPU needs one");
             return Err(checker.bad("kind", &reason));
         }
         kinds.sort_by(|a, b| a.0.speed.total_cmp(&b.0.speed));
@@ -181,29 +184,29 @@ impl Shape<'_> {
         kinds: &[(&RawKind, CpuSet, String)],
     ) -> Result<(), DescriptionError> {
         if let Some((_, _, key)) = kinds.iter().find(|(_, cpus, _)| cpus.is_empty()) {
-            let reason = "all its CPUs are offline; leave the kind away";
+            let reason = "all its CPUs are offline; omit the kind";
             return Err(checker.bad(&key.replace("name", "cpus"), reason));
         }
         if kinds.len() < 2 {
-            let reason = "one kind alone is none: all CPUs are alike without it";
+            let reason = "a single kind has no effect; omit it";
             return Err(checker.bad("kind", reason));
         }
         for pair in kinds.windows(2) {
             if pair[0].0.speed >= pair[1].0.speed {
-                let reason = "another kind is as fast; CPUs as fast as each other are one kind";
+                let reason = "another kind is as fast; CPUs of equal speed are one kind";
                 return Err(checker.bad(&pair[1].2.replace("name", "speed"), reason));
             }
         }
         let last = kinds.len() - 1;
         for (rank, (kind, _, key)) in kinds.iter().enumerate() {
-            let usual = match rank {
+            let correct = match rank {
                 0 => "E",
                 rank if rank == last => "P",
                 _ => "M",
             };
-            if kind.name.as_deref().is_some_and(|name| name != usual) {
+            if kind.name.as_deref().is_some_and(|name| name != correct) {
                 let reason = format!(
-                    "by its speed this kind is called {usual}: P is the fastest, E the slowest, M \
+                    "by its speed this kind is {correct}: P is the fastest, E the slowest, M \
                      between"
                 );
                 return Err(checker.bad(key, &reason));
@@ -222,9 +225,9 @@ pub(super) fn parse_cpu_list(
 ) -> Result<Option<CpuSet>, DescriptionError> {
     let Some(list) = list else { return Ok(None) };
     let set = CpuSet::parse_list(list).map_err(|error| checker.bad(key, &error.to_string()))?;
-    let strange = set.difference(present);
-    if !strange.is_empty() {
-        let reason = format!("there is no CPU {strange}; the topology has CPUs {present}");
+    let missing = set.difference(present);
+    if !missing.is_empty() {
+        let reason = format!("no such CPU: {missing}; the topology has CPUs {present}");
         return Err(checker.bad(key, &reason));
     }
     if set.is_empty() {

@@ -1,5 +1,5 @@
-//! Programs that run during the command: threads that compute and wait on CPUs of their own choice,
-//! so that their use is known.
+//! Programs that run during the command. Their threads are simulated too, so that their CPU time is
+//! known.
 
 use serde::Deserialize;
 
@@ -38,12 +38,9 @@ impl Neighbour {
 
     /// The CPUs of this machine that it may use.
     pub(crate) fn cpus_on(&self, topology: &Topology) -> CpuSet {
-        let wanted = self
-            .cpus
-            .as_deref()
-            .and_then(|list| CpuSet::parse_list(list).ok());
-        match wanted {
-            Some(list) => list.intersection(&topology.allowed),
+        let list = self.cpus.as_deref();
+        match list.and_then(|list| CpuSet::parse_list(list).ok()) {
+            Some(cpus) => cpus.intersection(&topology.allowed),
             None => topology.allowed.clone(),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct RawNoise {
     bursts: Option<Bursts>,
     /// The level moves between states, as floating vCPUs do.
     level_shifts: Option<LevelShifts>,
-    /// A first-order autoregressive wander of `ln(time)`.
+    /// A first-order autoregressive part of `ln(time)`.
     wander: Option<Wander>,
     /// Every n-th run is slower.
     period: Option<Period>,
@@ -93,9 +93,9 @@ pub(crate) struct Wander {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Period {
-    /// Every N runs …
+    /// One run in this many is slower.
     pub(super) runs: u64,
-    /// … one takes this many times as long.
+    /// It takes this many times as long.
     pub(super) factor: f64,
 }
 
@@ -103,9 +103,9 @@ pub(crate) struct Period {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Load {
-    /// Mean time that it stays, s.
+    /// Mean time that the number stays, s.
     pub(super) dwell_s: f64,
-    /// The most CPUs.
+    /// The largest number of CPUs.
     pub(super) most_cpus: f64,
 }
 
@@ -175,7 +175,7 @@ impl RawNoise {
             None => None,
             Some(file) => {
                 let path = folder.unwrap_or(Path::new(".")).join(file);
-                Some(series::load(&path, self.arm)?)
+                Some(series::load_series(&path, self.arm)?)
             }
         };
         Ok(NoiseParts {
@@ -196,7 +196,7 @@ impl RawNoise {
         match self.kind.as_deref() {
             None => Ok(()),
             Some("none") if self.has_parts() => {
-                Err(checker.bad(key, "'none' leaves no room for the other keys of [noise]"))
+                Err(checker.bad(key, "'none' excludes the other keys of [noise]"))
             }
             Some("none") => Ok(()),
             Some("lognormal") if self.sd.is_none() => Err(checker.bad(key, "lognormal needs sd")),
@@ -204,7 +204,7 @@ impl RawNoise {
             Some("lognormal" | "series") => Ok(()),
             Some(other) => Err(checker.bad(
                 key,
-                &format!("'{other}' is not known (none, lognormal, series)"),
+                &format!("unknown kind '{other}' (known: none, lognormal, series)"),
             )),
         }
     }
