@@ -1,5 +1,5 @@
 //! Spin-waits as data, and their cost: how long a waiter spins before it parks, and how long it
-//! does not look.
+//! spins without a look at the lock.
 //!
 //! Two numbers describe a waiter's algorithm: the total of PAUSEs before it parks, and the longest
 //! run of them without a look at the lock (the *blind gap*). The latency of PAUSE turns both into

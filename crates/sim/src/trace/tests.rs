@@ -301,7 +301,7 @@ fn a_limit_or_a_listener_ends_a_trace() {
 
 #[test]
 fn everything_is_the_default_workload_and_its_neighbours() {
-    let mut machine = machine(&machine_with_neighbour(), 2);
+    let mut machine = open_machine(&machine_with_neighbour(), 2);
     let order = TraceOrder {
         limit: Some(Duration::from_secs(1)),
         ..trace_order(Subject::Everything)

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::algorithm::{Case, Evidence, Setting, Wait};
 
-/// A table of the corpus, if present; otherwise reports why not.
-pub(crate) fn corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
+/// Reads a table of the corpus; prints why it is skipped if there is none.
+pub(crate) fn read_corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
     #[expect(clippy::disallowed_methods, reason = "tests read their surroundings")]
     let Some(folder) = std::env::var_os("PINWISE_CORPUS") else {
         println!("SKIPPED: PINWISE_CORPUS names no folder with {file}");
@@ -19,7 +19,7 @@ pub(crate) fn corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
     Some(rows.collect())
 }
 
-fn wait(id: &str, setting: (u64, f64), case: Case) -> Wait {
+fn wait_of(id: &str, setting: (u64, f64), case: Case) -> Wait {
     let (cpus, hint_ns) = setting;
     let setting = Setting { cpus, hint_ns };
     algorithm(id).unwrap().wait(&setting, case).unwrap()
@@ -67,24 +67,24 @@ fn totals_are_those_of_the_sources() {
     ];
     for (id, typical, longest, gap) in expected {
         let setting = (8, 37.0);
-        let total = wait(id, setting, Case::Typical).total_hints();
+        let total = wait_of(id, setting, Case::Typical).total_hints();
         assert_eq!(total, Some(typical), "{id}");
-        let most = wait(id, setting, Case::Longest);
-        assert_eq!(most.total_hints(), Some(longest), "{id}");
-        assert_eq!(most.blind_gap_hints(), gap, "{id}");
+        let longest_wait = wait_of(id, setting, Case::Longest);
+        assert_eq!(longest_wait.total_hints(), Some(longest), "{id}");
+        assert_eq!(longest_wait.blind_gap_hints(), gap, "{id}");
     }
     assert_eq!(
-        wait("mariadb_srw", (8, 3.0), Case::Typical).total_hints(),
+        wait_of("mariadb_srw", (8, 3.0), Case::Typical).total_hints(),
         Some(6_000)
     );
 }
 
 #[test]
-fn some_never_end_and_some_need_company() {
+fn some_waits_never_end_and_some_need_two_cpus() {
     for id in ["glibc_spinlock", "dpdk", "linux_qspinlock"] {
-        assert_eq!(wait(id, (8, 37.0), Case::Typical).total_hints(), None);
+        assert_eq!(wait_of(id, (8, 37.0), Case::Typical).total_hints(), None);
     }
-    let alone = wait("go_mutex", (1, 37.0), Case::Typical);
+    let alone = wait_of("go_mutex", (1, 37.0), Case::Typical);
     assert_eq!(alone.total_hints(), Some(0));
     for id in ["openj9_spin", "swift_mutex"] {
         let setting = Setting {
@@ -116,7 +116,7 @@ fn ids_are_found_and_unknown_ones_get_a_hint() {
 
 #[test]
 fn rows_are_those_of_the_corpus() {
-    let Some(rows) = corpus("spin_algorithms.csv") else {
+    let Some(rows) = read_corpus("spin_algorithms.csv") else {
         return;
     };
     assert_eq!(rows.len(), algorithms().count());
