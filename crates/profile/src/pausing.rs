@@ -1,9 +1,9 @@
-//! More PAUSEs, or longer ones?
+//! Splits a change of the time in PAUSE into more PAUSEs and longer ones.
 //!
 //! Time in PAUSE per unit of work is PAUSEs per unit × time of a PAUSE. With the length of a PAUSE
 //! on each machine, the change is divided between both factors by the logarithmic mean (LMDI; Ang
-//! 2004, "Decomposition analysis for policymaking in energy"): exact, without a rest, and the same
-//! backwards.
+//! 2004, "Decomposition analysis for policymaking in energy"). The split is exact, and the same with
+//! both sides exchanged.
 
 use super::Change;
 use pinwise_format::three_digits;
@@ -62,7 +62,7 @@ impl Pausing {
         self.after_ns / self.before_ns
     }
 
-    /// In words.
+    /// Describes the factors in words.
     #[must_use]
     pub fn sentence(&self) -> String {
         let time = self.more() * self.longer();
@@ -76,11 +76,11 @@ impl Pausing {
     }
 }
 
-/// Between both, and equal to both if they are equal.
+/// The logarithmic mean of two positive numbers.
 pub(super) fn logarithmic_mean(a: f64, b: f64) -> f64 {
     let ratio = (b / a).ln();
-    // Near 1 the quotient would be 0 by 0; the mean differs from the middle by
-    // less than the square of this.
+    // Near 1 the quotient would be 0 by 0; the logarithmic mean then differs from the arithmetic one
+    // by less than the square of this limit.
     if ratio.abs() < 1e-6 {
         return 0.5 * (a + b);
     }

@@ -77,7 +77,7 @@ fn tables(file: &[u8], work: &mut ParseBudget) -> Option<CallFrames> {
 const USUAL: [u8; 5] = [0x0c, 7, 8, 0x90, 1];
 
 /// The caller of code at this address, with this stack; RBX is 3.
-fn find_caller(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option<Caller> {
+fn unwind_once(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option<Caller> {
     let mut work = ParseBudget::new(1 << 20);
     let tables = tables(&elf(&entries(common, own)), &mut work).unwrap();
     let rule = tables.rule(address, &mut work)?;
@@ -87,7 +87,7 @@ fn find_caller(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option
         bytes: &bytes,
     };
     let registers = Registers::new(Arch::X86_64, address, [(7, SP), (3, 3)]);
-    Some(caller(&tables, &rule, &registers, &copy))
+    Some(find_caller(&tables, &rule, &registers, &copy))
 }
 
 fn frame(caller: Option<Caller>) -> Registers {
@@ -101,36 +101,36 @@ fn frame(caller: Option<Caller>) -> Registers {
 fn the_row_of_the_instruction_holds() {
     // After one byte: pushed RBX.
     let own = [0x41, 0x0e, 16, 0x83, 2];
-    let first = frame(find_caller(&USUAL, &own, CODE, &[0x55, 0x66]));
+    let first = frame(unwind_once(&USUAL, &own, CODE, &[0x55, 0x66]));
     assert_eq!((first.address, first.stack_pointer()), (0x55, Some(SP + 8)));
     assert_eq!(first.values[3], Some(3));
-    let after = frame(find_caller(&USUAL, &own, CODE + 1, &[0x55, 0x66]));
+    let after = frame(unwind_once(&USUAL, &own, CODE + 1, &[0x55, 0x66]));
     assert_eq!(
         (after.address, after.stack_pointer()),
         (0x66, Some(SP + 16))
     );
     assert_eq!(after.values[3], Some(0x55));
-    assert_eq!(after.looked_up(), 0x65);
+    assert_eq!(after.lookup_address(), 0x65);
     assert_eq!(
-        find_caller(&USUAL, &own, CODE + LENGTH, &[0x55, 0x66]),
+        unwind_once(&USUAL, &own, CODE + LENGTH, &[0x55, 0x66]),
         None
     );
-    assert_eq!(find_caller(&USUAL, &own, CODE - 1, &[0x55, 0x66]), None);
+    assert_eq!(unwind_once(&USUAL, &own, CODE - 1, &[0x55, 0x66]), None);
 }
 
 #[test]
 fn values_outside_the_copy_are_unknown() {
-    assert_eq!(find_caller(&USUAL, &[], CODE, &[]), Some(Caller::Unknown));
+    assert_eq!(unwind_once(&USUAL, &[], CODE, &[]), Some(Caller::Unknown));
     // CFA = RSI + 8, which is not known.
     let elsewhere = [0x0c, 4, 8, 0x90, 1];
     assert_eq!(
-        find_caller(&elsewhere, &[], CODE, &[1, 2]),
+        unwind_once(&elsewhere, &[], CODE, &[1, 2]),
         Some(Caller::Unknown)
     );
     // CFA = RSP: nothing was called from there.
     let same = [0x0c, 7, 0, 0x90, 0];
     assert_eq!(
-        find_caller(&same, &[], CODE, &[1, 2]),
+        unwind_once(&same, &[], CODE, &[1, 2]),
         Some(Caller::Unknown)
     );
 }
@@ -138,18 +138,15 @@ fn values_outside_the_copy_are_unknown() {
 #[test]
 fn a_function_without_return_address_is_the_outermost() {
     let undefined = [0x0c, 7, 8, 0x07, 16];
-    assert_eq!(
-        find_caller(&undefined, &[], CODE, &[1]),
-        Some(Caller::Nobody)
-    );
-    assert_eq!(find_caller(&USUAL, &[], CODE, &[0]), Some(Caller::Nobody));
+    assert_eq!(unwind_once(&undefined, &[], CODE, &[1]), Some(Caller::None));
+    assert_eq!(unwind_once(&USUAL, &[], CODE, &[0]), Some(Caller::None));
 }
 
 #[test]
 fn expressions_read_the_stack_and_end() {
     // CFA = *(RSP + 8)
     let saved = [0x0f, 3, 0x77, 8, 0x06, 0x90, 1];
-    let found = frame(find_caller(&saved, &[], CODE, &[0x55, SP + 16]));
+    let found = frame(unwind_once(&saved, &[], CODE, &[0x55, SP + 16]));
     assert_eq!(
         (found.address, found.stack_pointer()),
         (SP + 16, Some(SP + 16))
@@ -157,7 +154,7 @@ fn expressions_read_the_stack_and_end() {
     // Goes back to its own beginning.
     let endless = [0x0f, 3, 0x2f, 0xfd, 0xff, 0x90, 1];
     assert_eq!(
-        find_caller(&endless, &[], CODE, &[1, 2]),
+        unwind_once(&endless, &[], CODE, &[1, 2]),
         Some(Caller::Unknown)
     );
 }
@@ -175,11 +172,11 @@ fn frame_pointers_lead_upwards_only() {
     };
     let from = |pointer: u64, sp: u64| {
         let registers = Registers::new(Arch::X86_64, CODE, [(6, pointer), (7, sp)]);
-        caller_by_frame_pointer(&registers, &copy)
+        find_caller_by_frame_pointer(&registers, &copy)
     };
     let next = frame(Some(from(SP, SP)));
     assert_eq!((next.address, next.stack_pointer()), (0x77, Some(SP + 16)));
-    assert_eq!(from(0, SP), Caller::Nobody);
+    assert_eq!(from(0, SP), Caller::None);
     for pointer in [SP + 64, u64::MAX, u64::MAX - 15] {
         assert_eq!(from(pointer, SP), Caller::Unknown, "{pointer:#x}");
     }
@@ -218,7 +215,7 @@ proptest! {
         stack in prop::collection::vec(any::<u64>(), 0..8),
         cut in 0usize..400,
     ) {
-        let _ = find_caller(&common, &own, CODE + 4, &stack);
+        let _ = unwind_once(&common, &own, CODE + 4, &stack);
         let file = elf(&entries(&common, &own));
         let mut work = ParseBudget::new(1 << 16);
         if let Some(found) = tables(&file[..cut.min(file.len())], &mut work) {

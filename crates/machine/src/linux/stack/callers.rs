@@ -14,7 +14,8 @@ use super::VDSO;
 use super::files::program_of;
 use super::maps::Maps;
 use pinwise_code::unwind::{
-    CallFrames, Caller, ParseBudget, Registers, Rule, StackCopy, caller, caller_by_frame_pointer,
+    CallFrames, Caller, ParseBudget, Registers, Rule, StackCopy, find_caller,
+    find_caller_by_frame_pointer,
 };
 use pinwise_profile::Module;
 
@@ -101,11 +102,11 @@ impl Unwinder {
         let mut frames = vec![registers.address];
         while frames.len() < MAX_FRAMES {
             match self.caller(place, &registers, stack) {
-                Caller::Frame(next) if place.maps.find(next.looked_up()).is_some() => {
+                Caller::Frame(next) if place.maps.find(next.lookup_address()).is_some() => {
                     frames.push(next.address);
                     registers = next;
                 }
-                Caller::Nobody => return (frames, false),
+                Caller::None => return (frames, false),
                 Caller::Frame(_) | Caller::Unknown => break,
             }
         }
@@ -125,7 +126,7 @@ impl Unwinder {
         let mut joined = None;
         let mut has_frame = false;
         loop {
-            let rule = self.rule(place, registers.looked_up());
+            let rule = self.rule(place, registers.lookup_address());
             // Code without tables has nothing but frame pointers.
             let keeps =
                 rule.is_none_or(|(tables, rule)| tables.keeps_frame_pointer(rule) == Some(true));
@@ -138,15 +139,15 @@ impl Unwinder {
             if join.is_some() && had_frame {
                 break;
             }
-            match caller(tables, rule, &registers, stack) {
+            match find_caller(tables, rule, &registers, stack) {
                 Caller::Frame(next)
-                    if place.maps.find(next.looked_up()).is_some()
+                    if place.maps.find(next.lookup_address()).is_some()
                         && callers.len() < MAX_SKIPPED =>
                 {
                     callers.push(next.address);
                     registers = next;
                 }
-                Caller::Nobody => {
+                Caller::None => {
                     let end = Lead::Outermost;
                     return PassedOver { callers, end };
                 }
@@ -167,9 +168,9 @@ impl Unwinder {
         registers: &Registers,
         stack: &StackCopy<'_>,
     ) -> Caller {
-        match self.rule(place, registers.looked_up()) {
-            Some((tables, rule)) => caller(tables, rule, registers, stack),
-            None => caller_by_frame_pointer(registers, stack),
+        match self.rule(place, registers.lookup_address()) {
+            Some((tables, rule)) => find_caller(tables, rule, registers, stack),
+            None => find_caller_by_frame_pointer(registers, stack),
         }
     }
 
