@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use pinwise_stats::describe::mean;
-use pinwise_wiring::{Thresholds, infer_by};
+use pinwise_wiring::{Thresholds, infer_with};
 
 use super::corpus::{KnownMachine, Score, found};
 use super::variations::Varied;
@@ -151,7 +151,10 @@ fn choose(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
 fn exact(machine: &Varied, thresholds: Thresholds) -> [f64; 2] {
     let is_exact = |known: &KnownMachine| -> f64 {
         let mut score = Score::default();
-        score.add(known, &found(&infer_by(&known.latency_alone(), thresholds)));
+        score.add(
+            known,
+            &found(&infer_with(&known.latency_alone(), thresholds)),
+        );
         f64::from(u8::from(score.exact == 1))
     };
     let exact: Vec<f64> = machine.cases.iter().map(is_exact).collect();
