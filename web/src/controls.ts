@@ -3,7 +3,7 @@
 import { h } from './dom';
 
 /** A select of values by their names; `act` hears what is chosen. */
-export function choice(
+export function selectElement(
   options: readonly (readonly [value: string, name: string])[],
   act: (value: string) => void,
   { name = '', value = '' } = {},

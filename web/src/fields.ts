@@ -23,7 +23,7 @@ export const texts = (value: readonly string[] | null | undefined): string[] =>
   list(value).filter((item) => typeof item === 'string');
 
 /** What `make` returns for each item, without nulls. */
-export const each = <T, Made>(
+export const mapItems = <T, Made>(
   value: readonly T[] | null | undefined,
   make: (item: T) => Made | null,
 ): Made[] =>

@@ -63,7 +63,7 @@ export function quantity(value: Maybe, unit: string | null = ''): string {
   if (unit === 's') return seconds(value);
   if (unit === 'ns') return nanoseconds(value);
   if (unit === 'bytes' || unit === 'B') return bytes(value);
-  return unit ? `${scale(value)} ${unit}` : digits(value);
+  return unit ? `${siPrefix(value)} ${unit}` : digits(value);
 }
 
 /** "27.5 ns to 27.7 ns"; null if an end is missing. */
@@ -94,7 +94,7 @@ const LETTERS: readonly [number, string][] = [
 ];
 
 /** "5.82G". */
-function scale(value: number): string {
+function siPrefix(value: number): string {
   const [factor, letter] = LETTERS.find(
     ([least]) => Math.abs(value) >= least * 0.9995,
   ) ?? [1, ''];

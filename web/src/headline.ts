@@ -47,7 +47,7 @@ export const tabName = (what: string): string =>
 export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
   if (all.length === 0) return null;
   let chosen = 0;
-  const own = (blocks += 1);
+  const own = (blockCount += 1);
   const panels = all.map(([what, command], at) =>
     h(
       'div',
@@ -107,7 +107,7 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
 }
 
 /** Blocks of the page: their parts need names of their own. */
-let blocks = 0;
+let blockCount = 0;
 
 /** Commands to copy, each beside what it is for. */
 export function commandList(all: readonly NamedCommand[]): HTMLElement | null {

@@ -40,7 +40,7 @@ export interface Growing<Now> {
 type Build<Now> = (now: Now) => readonly (Node | Absent)[];
 
 /** A place that is filled anew if what it would show has changed, or its key, if it has one. */
-export function keyed<Now>(
+export function rebuiltOnChange<Now>(
   build: Build<Now>,
   keyOf?: (now: Now) => unknown,
 ): Growing<Now> {
@@ -54,15 +54,15 @@ export function keyed<Now>(
       const next = h('div', ...build(now));
       if ((key ?? next.innerHTML) === shown) return;
       shown = key ?? next.innerHTML;
-      const before = stateOf(element);
+      const before = readState(element);
       element.replaceChildren(...next.childNodes);
-      restore(element, before);
+      restoreState(element, before);
     },
   };
 }
 
 /** A chart that may come later. */
-export function plotted<Now>(
+export function chartPart<Now>(
   title: string,
   plan: (now: Now) => ChartPlan | null,
 ): Growing<Now> {
@@ -71,7 +71,7 @@ export function plotted<Now>(
 }
 
 /** Pieces within an element. */
-export function group<Now>(
+export function joinParts<Now>(
   selector: Parameters<typeof h>[0],
   parts: readonly Growing<Now>[],
 ): Growing<Now> {
@@ -83,7 +83,7 @@ export function group<Now>(
 }
 
 /** The view of a record that grows; `ended` is what to announce at its end, null before. */
-export function growing<Now>(
+export function growingView<Now>(
   record: AnyRecord,
   { element, show, dispose }: Growing<Now>,
   read: (record: AnyRecord) => Now,
@@ -120,7 +120,7 @@ const boxes = (element: HTMLElement): HTMLElement[] => [
   ...element.querySelectorAll<HTMLElement>('.scroll'),
 ];
 
-function stateOf(element: HTMLElement): State {
+function readState(element: HTMLElement): State {
   return {
     focused: focusable(element).findIndex(
       (one) => one === document.activeElement,
@@ -130,7 +130,7 @@ function stateOf(element: HTMLElement): State {
   };
 }
 
-function restore(element: HTMLElement, state: State): void {
+function restoreState(element: HTMLElement, state: State): void {
   details(element).forEach(
     (one, at) => (one.open = state.open[at] ?? one.open),
   );

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import {
   type Events,
-  type World,
+  type Environment,
   NO_ANSWER,
   watchList,
   watchRecord,
@@ -12,7 +12,7 @@ import {
 import type { Change } from './source';
 
 /** A site and a browser, controlled by hand. */
-class Made implements World {
+class Made implements Environment {
   readonly opened: {
     readyState: number;
     isClosed: boolean;

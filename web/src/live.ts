@@ -15,7 +15,7 @@ export type Events = Pick<
 >;
 
 /** What a listener runs in: the browser, or a test in its place. */
-export interface World {
+export interface Environment {
   open(address: string): Events;
   isHidden(): boolean;
   /** Calls back when the tab was hidden or shown; returns how to stop that. */
@@ -23,7 +23,7 @@ export interface World {
   after(milliseconds: number, act: () => void): () => void;
 }
 
-const browser: World = {
+const browser: Environment = {
   open: (address) => new EventSource(address),
   isHidden: () => document.hidden,
   onShown: (look) => {
@@ -49,7 +49,7 @@ export function watchList(
   address: string,
   onChange: () => void,
   onState: (words: string) => void,
-  world: World = browser,
+  world: Environment = browser,
 ): () => void {
   return listen(
     world,
@@ -63,7 +63,7 @@ export function watchList(
 export function watchRecord(
   address: string,
   onChange: (change: Change) => void,
-  world: World = browser,
+  world: Environment = browser,
 ): () => void {
   const stop = listen(
     world,
@@ -102,7 +102,7 @@ export function watchRecord(
 }
 
 /** The state of a watched record. */
-export function stateOf(change: Change): string {
+export function describeState(change: Change): string {
   if (change.kind === 'lost') return change.reason;
   if (change.kind === 'record') return 'Running: this page grows with it.';
   return change.isComplete
@@ -112,7 +112,7 @@ export function stateOf(change: Change): string {
 
 /** Listens while the tab can be seen; returns how to stop. */
 function listen(
-  world: World,
+  world: Environment,
   address: string,
   on: Record<string, (event: Event) => void>,
   onLost: () => void,

@@ -4,8 +4,8 @@ import './style.css';
 
 import { fill, h, visible } from './dom';
 import { minute } from './format';
-import { markdownOf } from './markdown';
-import { stateOf } from './live';
+import { toMarkdown } from './markdown';
+import { describeState } from './live';
 import { openSource } from './opening';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
@@ -22,7 +22,7 @@ import { historyView } from './views/history/view';
 const main = h('main', { id: 'main', tabIndex: -1 });
 const live = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
 let shown: { dispose(): void } | null = null;
-let turn = 0;
+let routeCount = 0;
 
 async function start(): Promise<void> {
   chooseTheme('system');
@@ -34,7 +34,7 @@ async function start(): Promise<void> {
     source = await openSource(data, document.baseURI);
   } catch (error) {
     fill(root, main);
-    fill(main, problem(error));
+    fill(main, problemElement(error));
     return;
   }
   const page: Page = {
@@ -101,7 +101,7 @@ function header(source: Source): HTMLElement {
 
 /** "#/record/ID", "#/record/ID/timeline?from=…", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/" is the one record of a report, or the history. */
 async function route(page: Page): Promise<void> {
-  const own = (turn += 1);
+  const own = (routeCount += 1);
   shown?.dispose();
   shown = null;
   fill(main, h('p.muted', { aria: { busy: 'true' } }, 'Loading …'));
@@ -109,24 +109,24 @@ async function route(page: Page): Promise<void> {
   let part: HTMLElement | null = null;
   try {
     const view = await resolve(page);
-    if (own !== turn) {
+    if (own !== routeCount) {
       view.dispose();
       return;
     }
     shown = view;
     fill(main, view.element);
-    part = partOf(view.element);
+    part = findNamedPart(view.element);
   } catch (error) {
-    if (own !== turn) return;
+    if (own !== routeCount) return;
     document.title = 'Cannot be shown · pinwise';
-    fill(main, problem(error));
+    fill(main, problemElement(error));
   }
-  if (part) arriveAt(part);
-  else if (own > 1) arrive(page);
+  if (part) focusPart(part);
+  else if (own > 1) focusHeading(page);
 }
 
 /** After a step within the page the keyboard focus, and screen readers, are at the new heading. */
-function arrive(page: Page): void {
+function focusHeading(page: Page): void {
   scrollTo(0, 0);
   const heading = main.querySelector('h1');
   if (!heading) return;
@@ -136,7 +136,7 @@ function arrive(page: Page): void {
 }
 
 /** The part that the address names: "#/record/ID/findings". */
-function partOf(element: HTMLElement): HTMLElement | null {
+function findNamedPart(element: HTMLElement): HTMLElement | null {
   const wanted = addressParts().parts[2];
   const all = element.querySelectorAll<HTMLElement>('.anchor');
   const found = [...all].find((one) => one.dataset['part'] === wanted);
@@ -144,7 +144,7 @@ function partOf(element: HTMLElement): HTMLElement | null {
 }
 
 /** Shows a part once the charts above it have their size. */
-function arriveAt(part: HTMLElement): void {
+function focusPart(part: HTMLElement): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
       part.scrollIntoView();
@@ -279,12 +279,12 @@ async function recordPage(
     view.dispose();
     view = viewOf(next, page);
     fill(body, view.element);
-    choose(body, place);
+    applyChoices(body, place);
   };
   const onChange = (change: Change): void => {
     view.grows?.(change.kind === 'record');
     if (change.kind === 'record') show(change.record);
-    const reported = stateOf(change);
+    const reported = describeState(change);
     // The same words would be read out again.
     if (state.textContent !== reported) state.textContent = reported;
   };
@@ -299,10 +299,10 @@ async function recordPage(
     'div.record',
     h('h1', entry?.title || id),
     h('p.muted', entry ? originOf(entry) : id),
-    tools(id, () => now, entry, page),
+    recordTools(id, () => now, entry, page),
     state,
     body,
-    asText(record, id),
+    textFooter(record, id),
   );
   return {
     element,
@@ -315,7 +315,7 @@ async function recordPage(
 
 /** Named choices are kept in the address, and follow it. */
 function keepChoices(body: HTMLElement, place: Place): void {
-  choose(body, place);
+  applyChoices(body, place);
   body.addEventListener('change', ({ target }) => {
     if (!(target instanceof HTMLSelectElement) || !target.name) return;
     const next = new URLSearchParams(place.params);
@@ -335,7 +335,7 @@ function keepChoices(body: HTMLElement, place: Place): void {
 }
 
 /** Sets the named selects of a view to what the address says. */
-function choose(body: HTMLElement, place: Place): void {
+function applyChoices(body: HTMLElement, place: Place): void {
   for (const select of body.querySelectorAll<HTMLSelectElement>(
     'select[name]',
   )) {
@@ -348,13 +348,13 @@ function choose(body: HTMLElement, place: Place): void {
 }
 
 /** What can be done with a record: a link to it, its JSON, its summary. */
-function tools(
+function recordTools(
   id: string,
   record: () => AnyRecord,
   entry: Entry | undefined,
   page: Page & { place: Place },
 ): HTMLElement {
-  const markdown = (): string => markdownOf(record(), entry);
+  const markdown = (): string => toMarkdown(record(), entry);
   const json = async (): Promise<void> => {
     try {
       const text = await page.source.text(id);
@@ -389,7 +389,7 @@ function tools(
 }
 
 /** How to show the record in a terminal, if it has an id that a store can know. */
-function asText(record: AnyRecord, id: string): HTMLElement | null {
+function textFooter(record: AnyRecord, id: string): HTMLElement | null {
   const own = parseSchema(record.schema)?.name.startsWith('fleet')
     ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/
     : /^\d{8}-\d{6}-[0-9a-f]+$/;
@@ -418,7 +418,7 @@ const originOf = (entry: Entry): string =>
     .filter(Boolean)
     .join(' · ');
 
-function problem(error: unknown): HTMLElement {
+function problemElement(error: unknown): HTMLElement {
   const reported =
     error instanceof PageError
       ? error

@@ -148,7 +148,7 @@ const DASHES = ['', '6 4', '2 3', '8 3 2 3', '12 4', '2 5', '8 2 2 2', '5 2'];
 const SHAPES: readonly Shape[] = ['circle', 'square', 'triangle', 'diamond'];
 
 /** How a series of that number looks: colours, shapes and dashes repeat at different steps. */
-export const look = (
+export const seriesLook = (
   at: number,
 ): Required<Pick<Series, 'colour' | 'shape' | 'isHollow' | 'dash'>> => ({
   colour: seriesColour(at),

@@ -20,7 +20,7 @@ export function startPrinting(): void {
       isOnPaper = name === 'beforeprint';
       document.documentElement.toggleAttribute('data-printing', isOnPaper);
       for (const draw of drawers) draw();
-      for (const table of document.querySelectorAll('table')) fit(table);
+      for (const table of document.querySelectorAll('table')) fitTable(table);
     });
 }
 
@@ -28,7 +28,7 @@ export function startPrinting(): void {
 const MIN_FIT = 0.7;
 
 /** Makes a table as narrow as the paper: smaller letters, then figures in two lines, then broken words. */
-function fit(table: HTMLTableElement): void {
+function fitTable(table: HTMLTableElement): void {
   const { classList, style } = table;
   const share = (): number =>
     (table.parentElement?.clientWidth ?? 0) / table.offsetWidth;

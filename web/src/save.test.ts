@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import type { Panel } from './plot';
-import { csvOf, fileName } from './save';
+import { toCsv, fileName } from './save';
 
 const rows: Panel = {
   height: 60,
@@ -22,7 +22,7 @@ const rows: Panel = {
 };
 
 test('a line for each point, rows by their names, guides left out', () => {
-  expect(csvOf([rows]).split('\r\n')).toEqual([
+  expect(toCsv([rows]).split('\r\n')).toEqual([
     'x axis,x,y axis,y,series,low,high,value',
     'wall time,0.25,Arm,one-llc,,0.2,0.3,',
     `wall time,0.5,Arm,"'=1+1, ""quoted""",,,,`,
@@ -31,7 +31,7 @@ test('a line for each point, rows by their names, guides left out', () => {
 });
 
 test('times are dates, cells have the label of their column and their value', () => {
-  const csv = csvOf([
+  const csv = toCsv([
     {
       height: 9,
       x: { title: 'time', type: 'utc' },

@@ -187,7 +187,7 @@ impl RunOutcome {
 
 /// What does not change from run to run.
 struct Model<'a> {
-    law: SpeedModel<'a>,
+    speed_model: SpeedModel<'a>,
     placed: &'a PlacedWorkload<'a>,
     layout: &'a Layout,
     /// Work of each thread relative to the average.

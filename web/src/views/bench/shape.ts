@@ -2,7 +2,7 @@
 
 import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { finite, given, ends } from '../../numbers';
+import { finite, mapNumber, knownEnds } from '../../numbers';
 import type { Bench, BenchKernel, Estimate, Maybe } from '../../records';
 
 export interface Speed {
@@ -31,7 +31,7 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
       {
         threads: cell.threads,
         value,
-        ...ends(cell.speed_up?.low, cell.speed_up?.high, finite),
+        ...knownEnds(cell.speed_up?.low, cell.speed_up?.high, finite),
         cell: cell.name,
       },
     ]);
@@ -77,7 +77,7 @@ export function smtYields(record: Bench): {
             ? `${k.kernel}, one core`
             : (k.kernel ?? ''),
       value: y.value,
-      ...ends(y.low, y.high, finite),
+      ...knownEnds(y.low, y.high, finite),
     };
   });
 }
@@ -101,7 +101,7 @@ export function cellRows(kernel: BenchKernel): (string | number | null)[][] {
     ),
     estimateText(cell.bytes_per_s, (v) => `${bytes(v)}/s`),
     estimateText(cell.speed_up, (v) => `×${fixed(v, 3)}`),
-    given(cell.efficiency, (efficiency) => percent(efficiency, 0)),
+    mapNumber(cell.efficiency, (efficiency) => percent(efficiency, 0)),
   ]);
 }
 

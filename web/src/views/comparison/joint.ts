@@ -5,7 +5,7 @@ import type { Comparison, JointProgramRecord } from '../../records';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import { section } from '../../words';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 export function jointPart(record: Comparison): HTMLElement | null {
   const programs = record.joint?.programs ?? [];
@@ -39,7 +39,7 @@ function valueOf(
   program: JointProgramRecord,
   value: number | null | undefined,
 ): string | null {
-  return given(value, (value) => quantity(value, program.metric?.unit ?? ''));
+  return mapNumber(value, (value) => quantity(value, program.metric?.unit ?? ''));
 }
 
 /** `≤ 20 ms: held`. */

@@ -3,7 +3,7 @@
 import type { ChartPlan } from '../../chart';
 import { change, fixed, percent, quantity } from '../../format';
 import type { Axis, Look, Panel, Series } from '../../plot';
-import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
+import { COLOURS, seriesLook, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
 import { along, armColour, metricName } from './charts';
@@ -126,7 +126,7 @@ function cloudLook(
 ): Look & { size: number; opacity: number } {
   const plain = { size: 3, opacity: 0.75, colour: COLOURS.neutral };
   if (highlighted === null)
-    return { ...plain, ...look(arm), colour: armColour(line) };
+    return { ...plain, ...seriesLook(arm), colour: armColour(line) };
   return line.name === highlighted
     ? { size: 5, opacity: 1, shape: 'diamond', colour: armColour(line) }
     : { ...plain, opacity: 0.25 };
@@ -205,7 +205,7 @@ export function spreadPlan(
       },
       series: lines.map((line, at) => ({
         name: line.name,
-        ...look(at),
+        ...seriesLook(at),
         colour: armColour(line),
         line: 'step',
         size: line.dots.length <= 40 ? 2 : 0,

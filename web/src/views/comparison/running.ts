@@ -5,8 +5,8 @@ import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
 import { change, count, seconds, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { ascending, finite, median, given } from '../../numbers';
-import { COLOURS, look, ratioAxis } from '../../plot';
+import { ascending, finite, median, mapNumber } from '../../numbers';
+import { COLOURS, seriesLook, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns } from '../../table';
@@ -50,7 +50,7 @@ export function runningOf(record: Comparison): Running {
   ).size;
   const { budget_s: budget, max_runs: most } = record.plan ?? {};
   const limits = [
-    given(budget, (budget) => budget - elapsed),
+    mapNumber(budget, (budget) => budget - elapsed),
     finite(most) && blocks > 0 ? ((most - blocks) * elapsed) / blocks : null,
   ].filter(finite);
   return {
@@ -190,7 +190,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
     Math.min(ends[1], Math.max(ends[0], ratio));
   return {
     name: 'Narrowing, block by block',
-    summary: `${metricName(record)} against ${record.baseline}, median over the blocks so far with its 95 % interval, of each arm and look alone: the verdict comes at the end. ${lines
+    summary: `${metricName(record)} against ${record.baseline}, median over the blocks so far with its 95 % interval, of each arm and seriesLook alone: the verdict comes at the end. ${lines
       .slice(0, 3)
       .map(({ name, steps }) => `${name} ${last(steps)}`)
       .join(', ')}.`,
@@ -202,7 +202,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
       rules: [{ y: 1 }],
       series: lines.map(({ name, steps }, at) => ({
         name,
-        ...look(at),
+        ...seriesLook(at),
         colour: colours.get(name) ?? COLOURS.neutral,
         line: 'straight' as const,
         width: 1.5,
@@ -212,8 +212,8 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
         points: steps.map((step) => ({
           x: step.block,
           y: inside(step.ratio),
-          low: given(step.low, inside),
-          high: given(step.high, inside),
+          low: mapNumber(step.low, inside),
+          high: mapNumber(step.high, inside),
           tooltip: `${name}, ${count(step.block, 'block')}
 ${said(step)}`,
         })),

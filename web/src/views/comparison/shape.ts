@@ -10,7 +10,7 @@ import {
   withSpan,
 } from '../../format';
 import { filterMap, groupBy } from '../../lists';
-import { ascending, finite, median, quantile, given } from '../../numbers';
+import { ascending, finite, median, quantile, mapNumber } from '../../numbers';
 import type {
   Arm,
   Comparison,
@@ -459,7 +459,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
           name,
           words(c.effect),
           word,
-          given(c.p_adjusted, pText),
+          mapNumber(c.p_adjusted, pText),
           words(c.cpu_time?.effect),
           words(c.ready_per_cpu_time?.effect),
           words(c.wall_per_ready_time?.effect),
@@ -500,10 +500,10 @@ export function armRows(
     line.dots.length,
     line.median === null ? null : quantity(line.median, unit),
     span(line.low, line.high, (end) => quantity(end, unit)),
-    given(line.arm.spread?.cv, percent),
-    given(line.arm.threads?.running, (running) => fixed(running, 2)),
-    given(line.arm.threads?.queued, (queued) => fixed(queued, 2)),
-    given(line.arm.threads?.blocked, percent),
+    mapNumber(line.arm.spread?.cv, percent),
+    mapNumber(line.arm.threads?.running, (running) => fixed(running, 2)),
+    mapNumber(line.arm.threads?.queued, (queued) => fixed(queued, 2)),
+    mapNumber(line.arm.threads?.blocked, percent),
     throttledText(line.arm),
     line.word +
       (line.isBest ? ', best' : '') +
@@ -520,11 +520,11 @@ export function traceRows(
     const moves = Object.values(trace.totals?.migrations ?? {}).filter(finite);
     return [
       name,
-      given(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
+      mapNumber(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
       orNull(trace.totals?.switches),
       moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
-      given(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
-      given(trace.avoidable_smt_sharing?.percent, (value) =>
+      mapNumber(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
+      mapNumber(trace.avoidable_smt_sharing?.percent, (value) =>
         percent(value / 100),
       ),
       trace.sentence ?? null,

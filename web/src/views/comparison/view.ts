@@ -2,7 +2,7 @@
 
 import { h } from '../../dom';
 import { count, percent } from '../../format';
-import { type Growing, group, growing, keyed, plotted } from '../../keep';
+import { type Growing, joinParts, growingView, rebuiltOnChange, chartPart } from '../../keep';
 import { copyBlock, headline, recordCommands } from '../../headline';
 import {
   adviceLine,
@@ -31,7 +31,7 @@ import {
   settingText,
   traceRows,
 } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** A comparison as it is now. */
 interface Now {
@@ -51,43 +51,43 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     return { record: now, lines: armLines(now), isRunning };
   };
   const where = placePart(page);
-  const time = plotted<Now>('Over time', ({ lines }) =>
+  const time = chartPart<Now>('Over time', ({ lines }) =>
     timePlan(lines, highlight.chosen()),
   );
   const highlight = armChoice(() => time.show(read(last)));
-  const all = group<Now>('article.comparison', [
-    group('div.answer', [
-      group('div', [
-        keyed((now) => topPart(now.record, now.lines, where.choose)),
-        keyed((now) => [now.isRunning && runningBar(now.record)]),
-        plotted('Narrowing', (now) =>
+  const all = joinParts<Now>('article.comparison', [
+    joinParts('div.answer', [
+      joinParts('div', [
+        rebuiltOnChange((now) => topPart(now.record, now.lines, where.choose)),
+        rebuiltOnChange((now) => [now.isRunning && runningBar(now.record)]),
+        chartPart('Narrowing', (now) =>
           now.isRunning ? narrowingPlan(now.record) : null,
         ),
-        plotted('Against the baseline', (now) =>
+        chartPart('Against the baseline', (now) =>
           ratioPlan(now.record, now.lines),
         ),
       ]),
       where,
     ]),
-    keyed((now) => [jointPart(now.record)]),
-    keyed(
+    rebuiltOnChange((now) => [jointPart(now.record)]),
+    rebuiltOnChange(
       (now) => copyPart(now.record),
       ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
     ),
-    plotted('Every run', (now) => dotsPlan(now.record, now.lines)),
-    keyed((now) => [tables(now.record, now.lines)]),
+    chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
+    rebuiltOnChange((now) => [tables(now.record, now.lines)]),
     highlight,
     time,
-    plotted('Spread', (now) => spreadPlan(now.record, now.lines)),
-    keyed(({ record }) => [findingsPart(record.findings)]),
-    keyed((now) => [schedulerPart(now.lines)]),
-    keyed((now) => [methodPart(now.record, now.lines)]),
+    chartPart('Spread', (now) => spreadPlan(now.record, now.lines)),
+    rebuiltOnChange(({ record }) => [findingsPart(record.findings)]),
+    rebuiltOnChange((now) => [schedulerPart(now.lines)]),
+    rebuiltOnChange((now) => [methodPart(now.record, now.lines)]),
   ]);
   const ended = ({ record: now }: Now): string | null => {
     const { isEnded, sentence } = head(now);
     return isEnded ? sentence : null;
   };
-  const view = growing(record, all, read, ended, page);
+  const view = growingView(record, all, read, ended, page);
   return {
     ...view,
     grows(now) {
@@ -221,7 +221,7 @@ function methodPart(
 ): HTMLElement {
   const { plan } = record;
   const share = (value: number | null | undefined): string | null =>
-    given(value, (value) => percent(value, value < 0.001 ? 2 : 1));
+    mapNumber(value, (value) => percent(value, value < 0.001 ? 2 : 1));
   const allowed = record.host?.allowed ?? '';
   return section(
     'How it was measured',
@@ -233,7 +233,7 @@ function methodPart(
         ]),
       ].join(', '),
       Design: `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
-      'Warm-up': given(
+      'Warm-up': mapNumber(
         plan?.warmup_blocks,
         (warmupBlocks) => `${count(warmupBlocks, 'block')}, not counted`,
       ),

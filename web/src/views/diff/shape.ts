@@ -2,7 +2,7 @@
 
 import { change, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { positive, ends } from '../../numbers';
+import { positive, knownEnds } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
@@ -31,7 +31,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
       ? {
           name: title(figure),
           ratio: figure.ratio,
-          ...ends(figure.low, figure.high),
+          ...knownEnds(figure.low, figure.high),
           verdict: figure.verdict ?? 'cannot_tell',
         }
       : null,

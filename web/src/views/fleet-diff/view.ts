@@ -5,7 +5,7 @@ import '../fleet-report/fleet.css';
 import { h, svg } from '../../dom';
 import { count, quantity } from '../../format';
 import { items, texts } from '../../fields';
-import { finite, given, positive } from '../../numbers';
+import { finite, mapNumber, positive } from '../../numbers';
 import type {
   FleetDiff,
   FleetFigureChange,
@@ -141,7 +141,7 @@ const table = (figures: readonly Figure[]): HTMLElement =>
       { text: quantity(figure.a, figure.unit), sort: figure.a ?? null },
       { text: quantity(figure.b, figure.unit), sort: figure.b ?? null },
       {
-        text: given(figure.ratio, timesMark) ?? '–',
+        text: mapNumber(figure.ratio, timesMark) ?? '–',
         sort: figure.ratio ?? null,
       },
       { text: intervalWords(figure) ?? '–', sort: figure.low ?? null },

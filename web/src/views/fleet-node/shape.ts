@@ -8,7 +8,7 @@ import { labelled, pairs } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
 import { items } from '../../fields';
 import { filterMap } from '../../lists';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
 
 /** Names in reports for fields of the host that they group by. */
@@ -97,7 +97,7 @@ export function figureRows(
         { text: quantity(value, unit), sort: value },
         { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
         { text: quantity(middle, unit), sort: middle },
-        { text: given(ratio, timesMark) ?? '–', sort: ratio },
+        { text: mapNumber(ratio, timesMark) ?? '–', sort: ratio },
         { text: outlying.has(label) ? 'outlier' : '' },
       ];
       return row;

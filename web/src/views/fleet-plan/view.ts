@@ -4,7 +4,7 @@
 import { fill, h } from '../../dom';
 import { count, minute, seconds } from '../../format';
 import { items, list, text, texts } from '../../fields';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 import type { FleetRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
@@ -124,7 +124,7 @@ function steps(plan: FleetRecord): HTMLElement {
     rows: items(plan.steps).map((step) => [
       step.name,
       h('code', `pinwise ${shellWords(texts(step.arguments))}`),
-      given(step.timeout_s, seconds),
+      mapNumber(step.timeout_s, seconds),
     ]),
   });
 }

@@ -4,7 +4,7 @@ import { h } from '../../dom';
 import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
@@ -191,7 +191,7 @@ function cellOf(outlier: Outlier | null): HTMLElement {
     h(
       'span.words',
       (outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
-        (given(outlier.z, (z) => ` Robust z ${fixed(z, 1)}.`) ?? ''),
+        (mapNumber(outlier.z, (z) => ` Robust z ${fixed(z, 1)}.`) ?? ''),
     ),
   );
   if (strength !== null)

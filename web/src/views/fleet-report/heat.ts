@@ -1,7 +1,7 @@
 // Which nodes differ in which figures, and how far, ordered by what the nodes
 // have in common.
 
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 import type { Maybe } from '../../records';
 import { type Common, type Outlier, type Report, isSetting } from './record';
 import { figuresOf, outlierNodes } from './shape';
@@ -76,7 +76,7 @@ const firstCell = (row: HeatRow): number =>
 
 /** How strong a cell's colour is, −1 to 1; null if no distance is known. */
 export const strengthOf = ({ z }: Outlier): number | null =>
-  given(z, (far) => Math.max(-1, Math.min(1, far / FULL)));
+  mapNumber(z, (far) => Math.max(-1, Math.min(1, far / FULL)));
 
 /** ▲ above its group, ▼ below it, ≠ for a setting. */
 export const glyphOf = (outlier: Outlier): string =>

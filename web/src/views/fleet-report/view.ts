@@ -2,12 +2,12 @@
 
 import './fleet.css';
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { h } from '../../dom';
 import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { texts } from '../../fields';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import { findingsPart } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
@@ -197,7 +197,7 @@ function choices(
   const groups = [...new Set(report.outliers.map((outlier) => outlier.group))]
     .filter(finite)
     .sort((a, b) => a - b);
-  const group = choice(
+  const group = selectElement(
     [
       ['', 'all'],
       ...groups.map((at) => option(at, groupName(report.groups, at))),
@@ -208,7 +208,7 @@ function choices(
     },
   );
   const figures = figuresOf(report.outliers);
-  const figure = choice(
+  const figure = selectElement(
     [
       ['', 'all'],
       ...figures.map(([name, times], at) => option(at, `${name} (${times})`)),
@@ -266,8 +266,8 @@ function commonPart(common: Common, report: Report): HTMLElement {
       Setting: common.setting && `${common.setting} = ${common.value}`,
       'Found on': share,
       'Differ in': common.figures.join(', '),
-      Group: given(common.group, (group) => groupName(report.groups, group)),
-      'Adjusted p': given(common.adjusted_p, chance),
+      Group: mapNumber(common.group, (group) => groupName(report.groups, group)),
+      'Adjusted p': mapNumber(common.adjusted_p, chance),
     }),
     nodeLists(() => common.nodes, `the nodes with ${what}`).element,
   );
@@ -360,7 +360,7 @@ function method(report: Report): HTMLElement {
       Judged: report.started && `${minute(report.started)} UTC`,
       On: report.host,
       Nodes: `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
-      'Figures judged': given(report.judged, wholeNumber),
+      'Figures judged': mapNumber(report.judged, wholeNumber),
       Named: `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
       Tags: texts(report.tags).join(', '),
     }),

@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { madeEntry } from '../../made-entry';
+import { fakeEntry } from '../../fake-entry';
 import type { Entry, Filter, Source } from '../../source';
 import { fleetsOf, together } from './fleets';
 
 const entry = (id: string, kind: string, time: string): Entry =>
-  madeEntry(id, { schema: `pinwise.${kind}/1`, time });
+  fakeEntry(id, { schema: `pinwise.${kind}/1`, time });
 
 describe('fleets', () => {
   test('are plans with their reports, newest first', () => {

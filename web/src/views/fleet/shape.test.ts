@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { madeEntry } from '../../made-entry';
+import { fakeEntry } from '../../fake-entry';
 import type { Entry } from '../../source';
 import { fleetOf, groupOf, newest, verdictOf } from './shape';
 
 const node = (host: string, value: number, more: Partial<Entry> = {}): Entry =>
-  madeEntry(`${host}-${value}`, {
+  fakeEntry(`${host}-${value}`, {
     schema: 'pinwise.topology/1',
     host,
     subject: 'topology',

@@ -5,7 +5,7 @@ import { h, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import type { Entry, Source } from '../../source';
 import type { Page, Part } from '../../view';
-import { scrolling } from '../../table';
+import { scrollBox } from '../../table';
 import { commandLine, recordHref, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
 import { fleetOf, timesMark, verdictOf } from './shape';
@@ -204,7 +204,7 @@ function figureTable(
   );
   return h(
     'div.fleet',
-    scrolling(caption, [h('th', { scope: 'col' }, 'Host'), ...heads], body),
+    scrollBox(caption, [h('th', { scope: 'col' }, 'Host'), ...heads], body),
     more,
   );
 }

@@ -7,7 +7,7 @@ import { h, visible } from '../../dom';
 import { list, texts } from '../../fields';
 import { change, count, percent, quantity, seconds } from '../../format';
 import type { Growing } from '../../keep';
-import { chartSlot, group, growing, keyed, plotted } from '../../keep';
+import { chartSlot, joinParts, growingView, rebuiltOnChange, chartPart } from '../../keep';
 import {
   adviceLine,
   endFact,
@@ -38,7 +38,7 @@ import {
   summary,
 } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** From this many rows on, they get lower. */
 const MANY = 30;
@@ -63,18 +63,18 @@ function read(any: AnyRecord): Now {
 /** Draws a `pinwise.gate/1`; a record that grew is drawn in place. */
 export function gateView(record: AnyRecord, page: Page): View {
   const each = benchmarkList();
-  const all = group<Now>('article.gate', [
-    keyed((now) => topPart(now.record)),
-    plotted('Changes', (now) => changePlan(now.record, now.shown, each.open)),
+  const all = joinParts<Now>('article.gate', [
+    rebuiltOnChange((now) => topPart(now.record)),
+    chartPart('Changes', (now) => changePlan(now.record, now.shown, each.open)),
     foldedChart('Changes of those that passed', each.open),
     benchmarkTable(record as GateRecord),
     each,
-    keyed(({ record }) => [findingsPart(record.findings)]),
-    keyed((now) => [methodPart(now.record)]),
+    rebuiltOnChange(({ record }) => [findingsPart(record.findings)]),
+    rebuiltOnChange((now) => [methodPart(now.record)]),
   ]);
   const ended = ({ record: now }: Now): string | null =>
     now.stopped ? head(now).sentence : null;
-  return growing(record, all, read, ended, page);
+  return growingView(record, all, read, ended, page);
 }
 
 function topPart(record: GateRecord): (Node | null)[] {
@@ -201,7 +201,7 @@ function foldedChart(
   pick: (name: string) => void,
 ): Growing<Now> {
   const name = h('summary');
-  const chart = plotted<Now>(title, ({ record, folded }) =>
+  const chart = chartPart<Now>(title, ({ record, folded }) =>
     changePlan(record, folded, pick),
   );
   const element = h('details', name, chart.element);
@@ -268,7 +268,7 @@ function benchmarkList(): Growing<Now> & { open(name: string): void } {
 
 function foldedBenchmark(name: string): Folded {
   const summaryOf = h('summary');
-  const words = keyed<GateLine>(({ benchmark: { sentence, command } }) => [
+  const words = rebuiltOnChange<GateLine>(({ benchmark: { sentence, command } }) => [
     h('p', sentence),
     Boolean(command?.length) &&
       commandLine(shellWords(texts(command)), `the command of ${name}`),
@@ -357,7 +357,7 @@ function methodPart(record: GateRecord): HTMLElement {
         record.suite &&
         `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
       Design: `${count(pairsIn(record), 'pair')}: a run of each build, one right after the other, in random order`,
-      'Error rate': given(
+      'Error rate': mapNumber(
         plan?.alpha,
         (alpha) => `at most ${percent(alpha)} over the suite (α)`,
       ),

@@ -2,10 +2,10 @@
 // a link to its record.
 
 import { type ChartPlan, chart } from '../../chart';
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { fill, h, visible } from '../../dom';
 import { count, minute, quantity, withSpan } from '../../format';
-import { look } from '../../plot';
+import { seriesLook } from '../../plot';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
@@ -67,7 +67,7 @@ export function overTimePart(
     drawn.redraw(plan());
   };
   const zooms = zoomControls(zoom);
-  const select = choice(
+  const select = selectElement(
     first.figures.map((name) => [name, name]),
     (value) => {
       wanted = value;
@@ -239,7 +239,7 @@ function planOf(
       })),
       series: data.hosts.map((host, at) => ({
         name: host.host,
-        ...look(at),
+        ...seriesLook(at),
         line: 'straight' as const,
         width: 1,
         interval: 'y' as const,

@@ -6,7 +6,7 @@ import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
 import { addressOf, questionsOf, verdictWords, type Question } from './shape';
 import type { Entry } from '../../source';
-import { scrolling } from '../../table';
+import { scrollBox } from '../../table';
 import { recordHref } from '../../words';
 
 const WIDTH = 180;
@@ -37,7 +37,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
     'section',
     { aria: { label: 'Questions over time' } },
     h('h2', 'Questions over time'),
-    scrolling(
+    scrollBox(
       `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
       [
         ...['Question', 'Host', 'Figure', 'Over time'].map(head),

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { madeEntry } from '../../made-entry';
+import { fakeEntry } from '../../fake-entry';
 import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
   addressOf,
@@ -23,7 +23,7 @@ import {
 } from './shape';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry =>
-  madeEntry(id, {
+  fakeEntry(id, {
     time: `2026-01-${id.padStart(2, '0')}T00:00:00Z`,
     title: 'xz',
     subject: 'comparison · xz',

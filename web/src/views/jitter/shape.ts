@@ -4,7 +4,7 @@ import type { ChartPlan } from '../../chart';
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type { JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
-import { look } from '../../plot';
+import { seriesLook } from '../../plot';
 import { causeName } from '../../words';
 
 const us = (value: Maybe<number>): string =>
@@ -85,7 +85,7 @@ export function longestChart(record: JitterRecord): ChartPlan {
       y: { title: 'length of the gap', hasZero: true, label: us },
       series: kinds.map((name, at) => ({
         name,
-        ...look(at),
+        ...seriesLook(at),
         points: gaps
           .filter(({ kind }) => kind === name)
           .map((gap) => ({

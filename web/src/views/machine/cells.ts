@@ -1,6 +1,6 @@
 // What the cells of the latency matrix are drawn from, by Plot or on a canvas.
 
-import { shareIn } from '../../colour-scale';
+import { scalePosition } from '../../colour-scale';
 import type { Machine, Measured } from './record';
 import { type Order, reportedGroups, runsOf } from './shape';
 
@@ -59,7 +59,7 @@ export function cellsOf(
       const ns = measured.latency[places[row]!]?.[places[column]!];
       return typeof ns === 'number' && ns > 0 ? ns : null;
     },
-    share: (ns) => shareIn(ns, ends, shown.isLog),
+    share: (ns) => scalePosition(ns, ends, shown.isLog),
     groups: groupsOf(machine, measured, shown.level, cpus),
     side,
     cell: (side - MARGIN - 1) / Math.max(1, places.length),

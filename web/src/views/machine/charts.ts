@@ -12,7 +12,7 @@ import {
   withSpan,
 } from '../../format';
 import type { Axis, Panel, Point, Series } from '../../plot';
-import { look, seriesColour } from '../../plot';
+import { seriesLook, seriesColour } from '../../plot';
 import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
@@ -146,7 +146,7 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
       y: { title: 'CPUs that ask', names: places },
       series: streams.map((stream, at): Series => ({
         name: stream,
-        ...look(at),
+        ...seriesLook(at),
         interval: 'x',
         size: 5,
         points: rows
@@ -252,7 +252,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
       y: { ...nsAxis('latency'), type: 'log' },
       series: pair.states.map((state, at): Series => ({
         name: stateWords(state.kind ?? ''),
-        ...look(at),
+        ...seriesLook(at),
         size: 3,
         points: pair.samples
           .filter((sample) => sample[2] === at && sample[1] > 0)

@@ -2,7 +2,7 @@
 // if report and measurement differ. One CPU takes the keyboard's focus, arrow keys go to its
 // neighbours.
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { fill, h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import { onPrint } from '../../print';
@@ -217,7 +217,7 @@ function picture(
 
 /** Which sides are drawn. */
 function sideControl(state: State, draw: () => void): HTMLElement {
-  const select = choice(
+  const select = selectElement(
     [
       ['reported measured', 'as reported and as measured'],
       ['reported', SIDE_WORDS.reported],
@@ -247,7 +247,7 @@ function colourControls(
   paint: () => void,
 ): { element: HTMLElement; choose(cpu: number): void } {
   const all = choices(machine);
-  const figure = choice(
+  const figure = selectElement(
     all.map(({ key, name }) => [key, name]),
     (key) => {
       state.key = key;
@@ -256,7 +256,7 @@ function colourControls(
     { name: 'colour', value: state.key },
   );
   const cpus = machine.measured?.cpus ?? [];
-  const cpu = choice(
+  const cpu = selectElement(
     cpus.map((number) => [`${number}`, `CPU ${number}`]),
     (value) => {
       state.chosen = Number(value);
@@ -266,11 +266,11 @@ function colourControls(
   );
   const label = h('label', 'Chosen CPU ', cpu);
   const show = (): void => {
-    label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
+    label.hidden = !all.find((selectElement) => selectElement.key === state.key)?.relates;
     cpu.value = `${state.chosen}`;
     paint();
   };
-  label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
+  label.hidden = !all.find((selectElement) => selectElement.key === state.key)?.relates;
   return {
     element: h('div.controls', h('label', 'Colour by ', figure), label),
     choose: (number) => {

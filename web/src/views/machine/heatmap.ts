@@ -2,7 +2,7 @@
 // reported outlined with dashes, as measured with full lines. A cursor that
 // the keyboard moves describes each pair in words.
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { fill, h } from '../../dom';
 import { fixed, quantity } from '../../format';
 import { type Table, tableElement } from '../../table';
@@ -15,7 +15,7 @@ import { type Cells, type Shown, cellsOf, MARGIN } from './cells';
 import { overlay, picture } from './matrix';
 import type { Machine, Measured } from './record';
 import { type Order, orderOf, reportedGroups } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 const MAX_TABLE_CPUS = 24;
 
@@ -171,7 +171,7 @@ function controls(
   shown: Shown,
   draw: () => void,
 ): HTMLElement {
-  const order = choice(
+  const order = selectElement(
     [
       ['measured', 'as measured'],
       ['reported', 'as reported'],
@@ -184,7 +184,7 @@ function controls(
     },
     { name: 'order', value: shown.order },
   );
-  const level = choice(
+  const level = selectElement(
     [
       ['smt', 'cores'],
       ['llc', 'last-level caches'],
@@ -197,7 +197,7 @@ function controls(
     },
     { name: 'outline', value: shown.level },
   );
-  const scale = choice(
+  const scale = selectElement(
     [
       ['log', 'logarithmic'],
       ['linear', 'linear'],
@@ -272,7 +272,7 @@ function matrixTable(measured: Measured): HTMLElement | null {
       `${cpu}`,
       ...measured.cpus.map((_, j) => {
         const ns = measured.latency[i]?.[j];
-        return given(ns, (ns) => fixed(ns, 1));
+        return mapNumber(ns, (ns) => fixed(ns, 1));
       }),
     ]),
   };

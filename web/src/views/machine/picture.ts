@@ -1,6 +1,6 @@
 // Boxes of the drawing as SVG, and their colours.
 
-import { colourAt, inkOn, shareOf } from '../../colour-scale';
+import { colourAt, inkOn, ratioPosition } from '../../colour-scale';
 import { svg, visible } from '../../dom';
 import { theme } from '../../theme';
 import { type Colouring, short, stateOf } from './figures';
@@ -141,7 +141,7 @@ export function paintCpu(
   let colour: string | null = null;
   let shown = '';
   if (now.kind === 'scale' && value !== undefined) {
-    colour = colourAt(colours.scale, shareOf(value, now.low, now.high));
+    colour = colourAt(colours.scale, ratioPosition(value, now.low, now.high));
     shown = short(value);
   }
   if (

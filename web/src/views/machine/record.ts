@@ -3,7 +3,7 @@
 
 import { parseCpus } from '../../cpus';
 import {
-  each,
+  mapItems,
   fields,
   items,
   list,
@@ -64,16 +64,16 @@ export function readMachine(any: AnyRecord) {
       quotaCpus === null
         ? null
         : { cpus: quotaCpus, source: text(quota.source) },
-    cpus: each(record.cpus, readCpu),
-    caches: each(record.caches, readCache),
-    nodes: each(record.numa_nodes, readNode),
-    kinds: each(record.kinds, (k) => ({
+    cpus: mapItems(record.cpus, readCpu),
+    caches: mapItems(record.caches, readCache),
+    nodes: mapItems(record.numa_nodes, readNode),
+    kinds: mapItems(record.kinds, (k) => ({
       name: text(k.name),
       cpus: parseCpus(text(k.cpus)),
     })),
     devices: items(record.devices),
     shapeHash: text(record.shape_hash),
-    contradictions: each(record.contradictions, readVerdict),
+    contradictions: mapItems(record.contradictions, readVerdict),
     warnings: texts(record.warnings),
     started: text(record.started),
     measured: record.measured ? readMeasured(fields(record.measured)) : null,
@@ -166,18 +166,18 @@ function readDriftPair(pair: DriftPairRecord) {
 
 const readDrift = (raw: Partial<DriftRecord>) => ({
   sentence: text(raw.sentence),
-  pairs: each(raw.pairs, readDriftPair),
+  pairs: mapItems(raw.pairs, readDriftPair),
 });
 
 function readLadder(value: LadderRecord | null | undefined) {
   const raw = fields(value);
-  const points = each(raw.points, (point) => {
+  const points = mapItems(raw.points, (point) => {
     const bytes = number(point.bytes);
     const ns = measure(point.latency_ns);
     return bytes !== null && bytes > 0 && ns ? { bytes, ns } : null;
   });
   if (points.length === 0) return null;
-  const plateaus = each(raw.plateaus, (p) => {
+  const plateaus = mapItems(raw.plateaus, (p) => {
     const ns = number(p.latency_ns);
     return ns === null
       ? null
@@ -214,13 +214,13 @@ function readMeasured(raw: MeasuredRecord) {
     isMeasured: list(raw.is_measured).map((row) =>
       list(row).map((cell) => cell === true),
     ),
-    pairs: each(raw.pairs, readPair),
+    pairs: mapItems(raw.pairs, readPair),
     levels: items(raw.levels).map(readLevel),
     answer: text(raw.answer),
     cannotTell: text(raw.cannot_tell),
     notes: texts(raw.notes),
     verdicts: items(raw.verdicts).map(readVerdict),
-    pause: each(raw.pause, (p) => {
+    pause: mapItems(raw.pause, (p) => {
       const cpu = number(p.cpu);
       const ns = measure(p.pause_ns);
       return cpu === null || !ns
@@ -233,7 +233,7 @@ function readMeasured(raw: MeasuredRecord) {
           };
     }),
     ladder: readLadder(raw.ladder),
-    bandwidth: each(raw.bandwidth, (b) => {
+    bandwidth: mapItems(raw.bandwidth, (b) => {
       const gbPerS = measure(b.gb_per_s);
       return (
         gbPerS && {
@@ -244,7 +244,7 @@ function readMeasured(raw: MeasuredRecord) {
         }
       );
     }),
-    loaded: each(raw.loaded_latency, (l) => {
+    loaded: mapItems(raw.loaded_latency, (l) => {
       const ns = measure(l.latency_ns);
       const background = number(l.background_gb_per_s);
       return ns && background !== null

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { shareIn } from '../../colour-scale';
+import { scalePosition } from '../../colour-scale';
 import { choices, colouring, firstChoice, letters } from './figures';
 import { columnsFor, layout, sizesFor } from './layout';
 import { readMachine } from './record';
@@ -414,8 +414,8 @@ describe('the two sides of a machine', () => {
 describe('the scale of the matrix', () => {
   test('is one of equal ratios, or of equal steps', () => {
     const ends = { low: 10, high: 1000 };
-    expect(shareIn(100, ends, true)).toBeCloseTo(0.5, 9);
-    expect(shareIn(505, ends, false)).toBeCloseTo(0.5, 9);
-    expect(shareIn(10, { low: 10, high: 10 }, false)).toBe(0.5);
+    expect(scalePosition(100, ends, true)).toBeCloseTo(0.5, 9);
+    expect(scalePosition(505, ends, false)).toBeCloseTo(0.5, 9);
+    expect(scalePosition(10, { low: 10, high: 10 }, false)).toBe(0.5);
   });
 });

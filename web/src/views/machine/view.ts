@@ -3,7 +3,7 @@
 import './machine.css';
 
 import { chart } from '../../chart';
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { type Absent, h } from '../../dom';
 import {
   count,
@@ -31,7 +31,7 @@ import { heatmap } from './heatmap';
 import type { Machine, Measure, Measured, Verdict } from './record';
 import { readMachine } from './record';
 import { comparedLevels, groupWords, memoryRows, verdictOf } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** The view of a "pinwise.topology" record. */
 export function machineView(record: AnyRecord): View {
@@ -96,7 +96,7 @@ function contradiction(shownAs: Verdict): HTMLElement {
     'li.problem',
     h(
       'span.severity',
-      `${shownAs.level} contradicted${given(shownAs.confidence, (sure) => `, confidence ${percent(sure, 1)}`) ?? ''}`,
+      `${shownAs.level} contradicted${mapNumber(shownAs.confidence, (sure) => `, confidence ${percent(sure, 1)}`) ?? ''}`,
     ),
     h('p', h('strong', 'Reported: '), shownAs.claim),
     h('p', h('strong', 'Measured: '), shownAs.measured),
@@ -170,7 +170,7 @@ function drift(measured: Measured): Part | null {
   const first = pairs[0];
   if (!first) return sectionOf('Over time', sentence);
   const drawn = chart(driftPlan(first));
-  const select = choice(
+  const select = selectElement(
     pairs.map((pair, at) => [
       `${at}`,
       `CPUs ${pair.a} and ${pair.b} (${count(pair.states.length, 'state')})`,
@@ -189,7 +189,7 @@ const shownAs = (measure: Measure | null, unit: string): string | null =>
   measure && intervalWords(measure, unit);
 
 const figure = (value: unknown, unit: string): string | null =>
-  given(value, (known) => `${digits(known)} ${unit}`);
+  mapNumber(value, (known) => `${digits(known)} ${unit}`);
 
 function costs(measured: Measured): HTMLElement | null {
   const pause: Table = {

@@ -3,7 +3,7 @@
 
 import { h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
-import { drawingKinds, HEADING, saveMenu, sheet } from '../../save';
+import { drawingKinds, HEADING_HEIGHT, saveMenu, standaloneSvg } from '../../save';
 import { type Theme, onTheme, theme } from '../../theme';
 import { onPrint } from '../../print';
 import type { Part, Place } from '../../view';
@@ -307,7 +307,7 @@ function drawingOf(
     const frame = tree.frames[box.frame]!;
     const fill = colourOf(frame.kind, colours);
     const wide = Math.max(1, box.width * width - 1);
-    const [x, y] = [box.left * width, HEADING + box.row * ROW];
+    const [x, y] = [box.left * width, HEADING_HEIGHT + box.row * ROW];
     const text = { x: x + 4, y: y + 13, fill: inkOn(fill), 'font-size': 12 };
     return svg(
       'g',
@@ -317,9 +317,9 @@ function drawingOf(
       svg('text', text, label(frame, wide)),
     );
   });
-  const size = { width, height: HEADING + height };
+  const size = { width, height: HEADING_HEIGHT + height };
   const { fontFamily, color } = getComputedStyle(document.body);
-  return sheet({ name, summary, size, fontFamily, color }, calls);
+  return standaloneSvg({ name, summary, size, fontFamily, color }, calls);
 }
 
 function listen(handle: Handle): void {

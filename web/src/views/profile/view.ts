@@ -16,7 +16,7 @@ import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** Functions listed in tables. */
 const MAX_FUNCTIONS = 60;
@@ -88,7 +88,7 @@ function figures(record: ProfileRecord): Facts {
   const each = total?.cpu_s_per_unit;
   return {
     'CPU time': total ? seconds(total.cpu_s) : null,
-    [`CPU time per ${work?.unit ?? 'unit'}`]: given(each, seconds),
+    [`CPU time per ${work?.unit ?? 'unit'}`]: mapNumber(each, seconds),
     'In the kernel': kernel ? share(kernel.cpu_s) : null,
     'Waiting in spin hints': waits ? share(waits.cpu_s) : null,
     'Broken stacks': record.stacks ? shape.stackWords(record) : null,
@@ -105,7 +105,7 @@ function sampling(record: ProfileRecord): Facts {
       ? `${record.event} at ${record.hz ?? '–'} Hz`
       : null,
     'Lost samples': record.lost ? String(record.lost) : null,
-    'CPU time of pinwise itself': given(record.own_cpu_s, seconds),
+    'CPU time of pinwise itself': mapNumber(record.own_cpu_s, seconds),
   };
 }
 

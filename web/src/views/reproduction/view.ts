@@ -8,7 +8,7 @@ import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 import { claimRows, VERDICTS } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** Draws a `pinwise.reproduction/1`. */
 export function reproductionView(record: AnyRecord, _page: Page): View {
@@ -32,7 +32,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
           ? "on the reports' machines, simulated"
           : 'on this machine',
         Host: reproduction.host,
-        Seed: given(reproduction.seed, String),
+        Seed: mapNumber(reproduction.seed, String),
         Took:
           typeof reproduction.elapsed_s === 'number' &&
           reproduction.elapsed_s > 0 &&

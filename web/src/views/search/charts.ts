@@ -3,7 +3,7 @@
 import type { ChartPlan } from '../../chart';
 import { change, count, percent, quantity, span, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { Axis, Panel } from '../../plot';
 import { COLOURS, diagonal, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
@@ -158,7 +158,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         s.leader,
         quantity(s.predicted, unit),
         span(s.low, s.high, (end) => quantity(end, unit)),
-        given(s.better, percent),
+        mapNumber(s.better, percent),
       ]),
     },
   };

@@ -2,7 +2,7 @@
 
 import { count, percent, quantity, span } from '../../format';
 import { filterMap } from '../../lists';
-import { finite, positive, ends } from '../../numbers';
+import { finite, positive, knownEnds } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
 import { type Cell, figureCell } from '../../sortable';
 import { numberColumns } from '../../table';
@@ -23,7 +23,7 @@ export const checks = (record: SearchRecord): Against[] =>
       ? {
           arm: arm ?? '',
           predicted: before.predicted,
-          ...ends(before.low, before.high),
+          ...knownEnds(before.low, before.high),
           came: before.measured,
         }
       : null,
@@ -80,7 +80,7 @@ export function candidates(record: SearchRecord): Candidate[] {
     return {
       name: markOf(record, p.arm) + labelOf(record, p.arm),
       predicted: p.predicted,
-      ...ends(p.low, p.high),
+      ...knownEnds(p.low, p.high),
       runs: p.runs ?? 0,
       isBest: p.arm === recommendedArm(record),
     };

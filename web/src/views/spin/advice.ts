@@ -21,10 +21,10 @@ import { facts, section } from '../../words';
 import { advicePlan } from './advice-plan';
 import { equalLoops, scanSentence } from './scan';
 import { processorSentence } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 const ns = (value: number | null | undefined): string | null =>
-  given(value, (value) => quantity(value, 'ns'));
+  mapNumber(value, (value) => quantity(value, 'ns'));
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {

@@ -14,7 +14,7 @@ import { type Page, type Part, type View, stack } from '../../view';
 import { facts, hostFacts, section, shellWords } from '../../words';
 import { numberColumns } from '../../table';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** A place is shown from this share of CPU time on. */
 const MIN_SHARE = 0.005;
@@ -77,12 +77,12 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
         Placement: source && 'placement' in source && source.placement,
         Samples: `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
         Lost: attach.lost,
-        Took: given(attach.wall_s, seconds),
-        'pinwise itself': given(
+        Took: mapNumber(attach.wall_s, seconds),
+        'pinwise itself': mapNumber(
           attach.own_cpu_s,
           (ownCpuS) => `${seconds(ownCpuS)} of CPU time`,
         ),
-        'A PAUSE here': given(attach.pause_ns, (pauseNs) =>
+        'A PAUSE here': mapNumber(attach.pause_ns, (pauseNs) =>
           quantity(pauseNs, 'ns'),
         ),
         ...hostFacts(attach.host),
@@ -192,7 +192,7 @@ function placePart(place: SpinPlace): HTMLElement {
       h('span.mono', where),
       ` · ${count(place.samples ?? 0, 'sample')}, ${count(place.threads ?? 0, 'thread')}`,
     ),
-    given(place.gap_hints, (gapHints) =>
+    mapNumber(place.gap_hints, (gapHints) =>
       h(
         'p',
         `${count(gapHints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns')} there` : ''}.`,

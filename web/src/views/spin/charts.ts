@@ -1,10 +1,10 @@
 // The drawings of spin predictions.
 
 import type { ChartPlan } from '../../chart';
-import { colourAt, shareOf } from '../../colour-scale';
+import { colourAt, ratioPosition } from '../../colour-scale';
 import { count, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
-import { COLOURS, look, seriesColour } from '../../plot';
+import { COLOURS, seriesLook, seriesColour } from '../../plot';
 import { wholeTicks } from '../../scales';
 import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
@@ -54,7 +54,7 @@ export function curvePlan(
       },
       y: timeAxis(FIGURES[figure].toLowerCase()),
       series: drawn.map((c): Series => {
-        const { colour, dash } = look(chosen.indexOf(c.algorithm));
+        const { colour, dash } = seriesLook(chosen.indexOf(c.algorithm));
         return {
           name: name(c),
           colour,
@@ -180,7 +180,7 @@ function mapPanels(
           points: cells.map(({ x, y, spin, cpus }) => ({
             x,
             y,
-            colour: colourAt(LIGHT.scale, shareOf(spin, low, high)),
+            colour: colourAt(LIGHT.scale, ratioPosition(spin, low, high)),
             value: spin,
             tooltip: `${known[y]}\n${count(cpus, 'CPU')}: ${ms(spin)}`,
           })),

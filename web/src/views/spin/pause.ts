@@ -9,7 +9,7 @@ import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 type Maybe = number | null | undefined;
 
@@ -50,7 +50,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
       section(
         'How it was measured',
         facts({
-          Took: given(pause.spent_s, (spentS) => quantity(spentS, 's')),
+          Took: mapNumber(pause.spent_s, (spentS) => quantity(spentS, 's')),
           ...hostFacts(pause.host),
         }),
       ),
@@ -101,11 +101,11 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
     ],
     rows: (record.cpus ?? []).map((c) => [
       c.cpu,
-      given(c.pause_ns, nanoseconds),
+      mapNumber(c.pause_ns, nanoseconds),
       range(c.pause_ns_low, c.pause_ns_high, nanoseconds),
-      given(c.pause_cycles, cycles),
+      mapNumber(c.pause_cycles, cycles),
       range(c.pause_cycles_low, c.pause_cycles_high, cycles),
-      given(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
+      mapNumber(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
       (c.levels ?? [])
         .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
         .join(', '),
@@ -142,9 +142,9 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
         c.name,
         c.cpus,
         range(c.published_low, c.published_high, String),
-        given(c.measured_cycles, (measuredCycles) => fixed(measuredCycles, 1)),
+        mapNumber(c.measured_cycles, (measuredCycles) => fixed(measuredCycles, 1)),
         answer(c.agrees),
-        given(
+        mapNumber(
           c.cheaper_chips,
           (cheaperChips) => `${cheaperChips} of ${c.known_chips ?? '?'}`,
         ),

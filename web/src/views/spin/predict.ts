@@ -3,7 +3,7 @@
 
 import './style.css';
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { h } from '../../dom';
 import { change, fixed, seconds, wholeNumber } from '../../format';
 import { chartSlot } from '../../keep';
@@ -146,7 +146,7 @@ function countChoice(
   counts: readonly number[],
   draw: (cpus: number) => void,
 ): HTMLElement {
-  const select = choice(
+  const select = selectElement(
     counts.map((n) => [String(n), String(n)]),
     (value) => draw(Number(value)),
     { name: 'cpus', value: String(counts.at(-1)) },

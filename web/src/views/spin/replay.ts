@@ -17,7 +17,7 @@ import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { type ReplayPoint, replayPoints, replaySentence } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
@@ -92,8 +92,8 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
         points.map((p) => [
           of.algorithm ?? '',
           ms(p.at_ms),
-          given(p.predicted, us),
-          given(p.measured, us),
+          mapNumber(p.predicted, us),
+          mapNumber(p.measured, us),
           span(p.low, p.high, us),
           p.error === null
             ? null
@@ -194,12 +194,12 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
         cells.map((c) => [
           name,
           c.threads,
-          given(c.operations_per_cpu_s, (operationsPerCpuS) =>
+          mapNumber(c.operations_per_cpu_s, (operationsPerCpuS) =>
             (operationsPerCpuS / 1e6).toFixed(2),
           ),
           percent(c.spinning_share, 0),
-          given(c.longest_ms, (longestMs) => seconds(longestMs / 1e3)),
-          given(c.parks_per_1000, (parksPer1000) => fixed(parksPer1000, 2)),
+          mapNumber(c.longest_ms, (longestMs) => seconds(longestMs / 1e3)),
+          mapNumber(c.parks_per_1000, (parksPer1000) => fixed(parksPer1000, 2)),
         ]),
       ),
     },
@@ -237,7 +237,7 @@ function contentionPanels(
       y: { title: 'million operations per CPU second', hasZero: true },
       series: series(
         (c) =>
-          given(
+          mapNumber(
             c.operations_per_cpu_s,
             (operationsPerCpuS) => operationsPerCpuS / 1e6,
           ),
@@ -265,7 +265,7 @@ function contentionPanels(
 function method(record: SpinReplayRecord): HTMLElement {
   const { hint } = record;
   const ns = (value: number | null | undefined): string | null =>
-    given(value, (value) => quantity(value, 'ns'));
+    mapNumber(value, (value) => quantity(value, 'ns'));
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
     columns: [
@@ -291,9 +291,9 @@ function method(record: SpinReplayRecord): HTMLElement {
         ? `${ns(hint?.wanted_ns)}${hint?.made ? `, ${hint.made}` : ''}; achieved ${ns(hint?.achieved_ns) ?? 'unknown'}; own ${ns(hint?.own_ns) ?? 'unknown'}`
         : null,
       'CPUs assumed': record.cpus_assumed,
-      'Lock held for': given(record.hold_ms, (holdMs) => `${holdMs} ms`),
+      'Lock held for': mapNumber(record.hold_ms, (holdMs) => `${holdMs} ms`),
       'Wake-up': ns(record.wake_ns),
-      Items: given(
+      Items: mapNumber(
         record.items,
         (items) => `${items}, ${record.repeats ?? 1} times`,
       ),

@@ -5,7 +5,7 @@ import { h } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -32,13 +32,13 @@ export function topView(record: AnyRecord, _page: Page): View {
       'How it was watched',
       facts({
         Host: top.host,
-        Over: given(top.interval_s, seconds),
+        Over: mapNumber(top.interval_s, seconds),
         By: top.tier,
-        'Overhead per context switch': given(
+        'Overhead per context switch': mapNumber(
           top.cost_ns_per_switch,
           (costNsPerSwitch) => quantity(costNsPerSwitch, 'ns'),
         ),
-        'Cores shared by SMT siblings while others idled': given(
+        'Cores shared by SMT siblings while others idled': mapNumber(
           sharing?.avoidable,
           (avoidable) => avoidable.toFixed(1),
         ),

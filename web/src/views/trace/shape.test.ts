@@ -2,7 +2,7 @@
 
 import { describe as group, expect, test } from 'vitest';
 
-import { headOf } from '../../table';
+import { toHead } from '../../table';
 import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
 import { type Slices, slicesOf, waitsOf } from './decode';
 import { type Ordered, byCpu, byThread, sliceAt, Summer } from './lanes';
@@ -402,7 +402,7 @@ test('a column shows what is unknown of CPUs, where it is', () => {
     const cpus = [{ cpu: 0, own_s: 25e-6, unknown_s }];
     const table = shape.cpuTable({ ...SMALL, cpus });
     const at = table!.columns.findIndex(
-      (column) => headOf(column).name === 'Unknown',
+      (column) => toHead(column).name === 'Unknown',
     );
     return table!.rows.map((row) => (at < 0 ? null : (row[at] as string)));
   };

@@ -15,7 +15,7 @@ import type {
 import { type SortableTable, figureCell } from '../../sortable';
 import { type Table, numberColumns } from '../../table';
 import { type Facts, causeName } from '../../words';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { Spans } from './decode';
 import { CAUSE_WORDS } from './describe';
 
@@ -63,43 +63,43 @@ export function headline(record: TraceRecord): Facts {
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
   return {
-    Elapsed: given(record.elapsed_s, seconds),
-    'CPU time': given(totals.cpu_s, (value) =>
+    Elapsed: mapNumber(record.elapsed_s, seconds),
+    'CPU time': mapNumber(totals.cpu_s, (value) =>
       bounded('cpu_time', seconds(value)),
     ),
-    Threads: given(totals.threads, (value) =>
+    Threads: mapNumber(totals.threads, (value) =>
       bounded(
         'threads',
         `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`,
       ),
     ),
-    Switches: given(totals.switches, (value) =>
+    Switches: mapNumber(totals.switches, (value) =>
       bounded(
         'switches',
-        `${value.toLocaleString('en-US')}${given(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
+        `${value.toLocaleString('en-US')}${mapNumber(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
       ),
     ),
-    'Moves between CPUs': given(allMigrations(totals.migrations), (value) =>
+    'Moves between CPUs': mapNumber(allMigrations(totals.migrations), (value) =>
       bounded('migrations', value.toLocaleString('en-US')),
     ),
-    'Waited in run queues': given(record.waits?.total_s, (value) =>
+    'Waited in run queues': mapNumber(record.waits?.total_s, (value) =>
       bounded(
         'queued',
-        `${seconds(value)}${given(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
+        `${seconds(value)}${mapNumber(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
       ),
     ),
-    'Avoidable SMT sharing': given(
+    'Avoidable SMT sharing': mapNumber(
       sharing?.seconds,
       (value) =>
         `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`,
     ),
-    'Queued while a CPU idled': given(
+    'Queued while a CPU idled': mapNumber(
       idle?.seconds,
       (value) =>
-        `${seconds(value)}${given(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
+        `${seconds(value)}${mapNumber(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
     ),
     Tier: record.tier,
-    'Cost of tracing': given(
+    'Cost of tracing': mapNumber(
       record.cost?.percent_of_cpu,
       (value) => `about ${percent(value / 100, 2)} of CPU time`,
     ),
@@ -224,7 +224,7 @@ export function lockTable({ blocked, findings }: TraceRecord): Table | null {
     rows: shares.map(([place, share]) => [
       place,
       percent(share, 0),
-      given(waited, (time) => seconds(time * share)),
+      mapNumber(waited, (time) => seconds(time * share)),
     ]),
   };
 }

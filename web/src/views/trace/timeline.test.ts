@@ -3,7 +3,7 @@
 
 import { describe as group, expect, test, vi } from 'vitest';
 
-import { headOf } from '../../table';
+import { toHead } from '../../table';
 import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
 import type { CpuSpans, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
@@ -158,7 +158,7 @@ group('a selection', () => {
   test('is given as a table that says which waits it counts', () => {
     const table = totalsTable(scene, { from: 0, to: 100_000 });
     expect(table.caption).toContain('2 threads; waits of 10.0 ns and more');
-    const names = table.columns.map((column) => headOf(column).name);
+    const names = table.columns.map((column) => toHead(column).name);
     expect(names.filter((name) => name.startsWith('Waiting:'))).toHaveLength(2);
     const row = table.rows.find((cells) => cells[0]!.text.endsWith('7'))!;
     expect(row.map((cell) => cell.text)).toEqual([
