@@ -13,14 +13,14 @@ import { anchor } from './words';
 export interface ChartPlan {
   /** Its name for screen readers, and its caption: "Ratio to os-default". */
   name: string;
-  /** What it shows, as a sentence; what a sighted reader sees at a glance. */
+  /** What the drawing shows, as a sentence for screen readers. */
   summary: string;
-  /** A caption in place of the name, if the drawing says the rest at a glance. */
+  /** A visible caption in place of the summary, if the drawing itself is clear. */
   caption?: string;
-  /** What is drawn; or, for a width in pixels, below each other. */
+  /** The panel; or several below each other, for a width in pixels. */
   panel?: Panel;
   panels?: (width: number) => readonly Panel[];
-  /** Series of the legend that are not drawn at first. */
+  /** Names of series that are hidden at first. */
   hidden?: readonly string[];
   /** The figures in words. */
   table?: Table;
@@ -28,7 +28,7 @@ export interface ChartPlan {
   select?: (from: number, to: number) => void;
 }
 
-/** A pointer this close to a point is at it, pixels; in a row it always is. */
+/** Distance up to which a pointer selects a point, pixels; in a row there is no limit. */
 const MAX_POINTER_DISTANCE = 60;
 
 /** A chart as a figure; call `dispose` when it is removed. */
@@ -131,7 +131,7 @@ function textMeasure(element: HTMLElement): (text: string) => number {
   return (text) => ruler?.measureText(text).width ?? text.length * 7;
 }
 
-/** The names of series, each a button that shows and hides it. */
+/** Adds a legend: the names of series, each a button that shows and hides it. */
 function addLegend(
   element: HTMLElement,
   isHidden: (name: string) => boolean,
@@ -169,18 +169,23 @@ function addLegend(
   };
 }
 
-/** The nearest stop to a place: in a row that row's, else one close by. */
-function nearestStop(stops: readonly Stop[], x: number, y: number): number | null {
+/** Index of the nearest stop to a position: in rows the nearest of its row. */
+function nearestStop(
+  stops: readonly Stop[],
+  x: number,
+  y: number,
+): number | null {
   let [best, least] = [null as number | null, Infinity];
   stops.forEach((stop, at) => {
     if (stop.row && (y < stop.row[0] || y > stop.row[1])) return;
     const far = Math.hypot(stop.x - x, stop.y - y);
-    if (far < least && (stop.row || far < MAX_POINTER_DISTANCE)) [best, least] = [at, far];
+    if (far < least && (stop.row || far < MAX_POINTER_DISTANCE))
+      [best, least] = [at, far];
   });
   return best;
 }
 
-/** A drawing's tooltip and what is marked; arrow keys go from stop to stop. */
+/** Adds a tooltip to a drawing and marks what it describes; arrow keys go from stop to stop. */
 function addTooltip(stage: HTMLElement): {
   /** The tooltip's text for screen readers. */
   spoken: HTMLElement;
@@ -225,7 +230,7 @@ function addTooltip(stage: HTMLElement): {
   };
   stage.addEventListener('pointermove', follow);
   stage.addEventListener('pointerdown', follow);
-  // A finger leaves at once; what it touched stays until another place is.
+  // A finger leaves the stage at once: its tooltip stays until another place is touched.
   stage.addEventListener('pointerleave', (event) => {
     if (event.pointerType === 'mouse') go(null);
   });
@@ -253,10 +258,10 @@ function addTooltip(stage: HTMLElement): {
   };
 }
 
-/** Pixels that a pointer may move in a click. */
+/** Pixels that a pointer may move during a click. */
 const MAX_CLICK_MOVE = 5;
 
-/** Marks what a mouse or pen drags over along the x axis; fingers scroll the page. */
+/** Selects a stretch of the x axis by dragging with a mouse or pen; fingers scroll the page. */
 function addBrush(
   stage: HTMLElement,
   select: (from: number, to: number) => void,

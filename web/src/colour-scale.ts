@@ -1,4 +1,4 @@
-// Colours between the colours of a scale, and ink that can be read on them.
+// Interpolates the colours of a scale, and chooses readable text colours for them.
 
 type Rgb = readonly [number, number, number];
 
@@ -14,7 +14,9 @@ export function rgbAt(scale: readonly string[], share: number): Rgb {
     (scale.length - 1);
   const from = Math.min(scale.length - 2, Math.floor(at));
   const low = parseColour(scale[Math.max(0, from)] ?? '#000000');
-  const high = parseColour(scale[from + 1] ?? scale[scale.length - 1] ?? '#000000');
+  const high = parseColour(
+    scale[from + 1] ?? scale[scale.length - 1] ?? '#000000',
+  );
   const part = at - from;
   const mix = (a: number, b: number): number => Math.round(a + (b - a) * part);
   return [mix(low[0], high[0]), mix(low[1], high[1]), mix(low[2], high[2])];
@@ -41,7 +43,11 @@ export function inkOn(colour: string): string {
 
 /** Position of a value between the ends of a scale of equal ratios; 0.5 if the ends are the
  * same. */
-export function ratioPosition(value: number, low: number, high: number): number {
+export function ratioPosition(
+  value: number,
+  low: number,
+  high: number,
+): number {
   if (low > 0 && high / low > 1.000001)
     return Math.log(value / low) / Math.log(high / low);
   return high > low ? (value - low) / (high - low) : 0.5;

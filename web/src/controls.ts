@@ -1,8 +1,8 @@
-// Choices of what is shown.
+// Form controls.
 
 import { h } from './dom';
 
-/** A select of values by their names; `act` hears what is chosen. */
+/** A select of values by their names; calls `act` with the chosen value. */
 export function selectElement(
   options: readonly (readonly [value: string, name: string])[],
   act: (value: string) => void,

@@ -1,5 +1,5 @@
-// A member of a JSON text as it is written there: numbers that a script cannot
-// hold, such as seeds of 64 bits, stay whole.
+// Cuts a value out of JSON text without parsing it: numbers that a script cannot hold, such as seeds
+// of 64 bits, stay exact.
 
 /** The text of the value that a path leads to; null if it leads nowhere. */
 export function sliceValue(

@@ -1,12 +1,12 @@
-// Pieces of a view that grows: rebuilt only if what they show changed, and then without taking
-// focus, open details or a box's scrolling from the reader.
+// Parts of a view that grows. A part is rebuilt only if its content changed, and keeps the reader's
+// focus, open details and scroll positions.
 
 import { type ChartPlan, chart } from './chart';
 import { type Absent, h } from './dom';
 import type { AnyRecord } from './source';
 import type { Page, Part, View } from './view';
 
-/** A place for a chart that may come later, while the record grows. */
+/** A place for a chart that may appear later, while the record grows. */
 export function chartSlot(
   title: string,
 ): Part & { show(plan: ChartPlan | null): void } {
@@ -30,7 +30,7 @@ export function chartSlot(
   };
 }
 
-/** A piece of a view of what grows. */
+/** A part of a view that grows. */
 export interface Growing<Now> {
   element: HTMLElement;
   show(now: Now): void;
@@ -39,7 +39,7 @@ export interface Growing<Now> {
 
 type Build<Now> = (now: Now) => readonly (Node | Absent)[];
 
-/** A place that is filled anew if what it would show has changed, or its key, if it has one. */
+/** A part that is rebuilt if its key has changed or, without a key, its HTML. */
 export function rebuiltOnChange<Now>(
   build: Build<Now>,
   keyOf?: (now: Now) => unknown,
@@ -61,7 +61,7 @@ export function rebuiltOnChange<Now>(
   };
 }
 
-/** A chart that may come later. */
+/** A part with a chart that may appear later. */
 export function chartPart<Now>(
   title: string,
   plan: (now: Now) => ChartPlan | null,
@@ -70,7 +70,7 @@ export function chartPart<Now>(
   return { ...slot, show: (now) => slot.show(plan(now)) };
 }
 
-/** Pieces within an element. */
+/** Joins parts within an element. */
 export function joinParts<Now>(
   selector: Parameters<typeof h>[0],
   parts: readonly Growing<Now>[],

@@ -1,20 +1,20 @@
-// What `pinwise serve` reports as it happens. A browser opens at most six connections to a
-// site, for all its tabs: a hidden tab closes its own.
+// Live reports of `pinwise serve`. A browser opens at most six connections to a site, for all its
+// tabs, so a hidden tab closes its connection.
 
 import type { AnyRecord, Change } from './source';
 
-/** Time until the site is asked again after it refused, milliseconds. */
+/** Time until the page connects again after a refusal, milliseconds. */
 const PAUSE = 3000;
-/** `EventSource.CLOSED`: refused, and not tried again. */
+/** `EventSource.CLOSED`: the browser does not connect again. */
 const CLOSED = 2;
 
-/** What a listener uses of `EventSource`. */
+/** The part of `EventSource` that a listener uses. */
 export type Events = Pick<
   EventSource,
   'addEventListener' | 'close' | 'readyState'
 >;
 
-/** What a listener runs in: the browser, or a test in its place. */
+/** The surroundings of a listener: the browser, or a test. */
 export interface Environment {
   open(address: string): Events;
   isHidden(): boolean;
@@ -110,7 +110,7 @@ export function describeState(change: Change): string {
     : 'Cut off: the pinwise that wrote it ended first. All runs that had finished are here.';
 }
 
-/** Listens while the tab can be seen; returns how to stop. */
+/** Listens while the tab is visible; returns a function that stops it. */
 function listen(
   world: Environment,
   address: string,
@@ -139,7 +139,7 @@ function listen(
     opened.addEventListener('error', () => {
       if (events !== opened) return;
       onLost();
-      // The browser itself tries again if the connection broke, not if it was refused.
+      // The browser connects again itself if the connection broke, but not if it was refused.
       if (opened.readyState !== CLOSED) return;
       close();
       cancel = world.after(PAUSE, look);

@@ -125,7 +125,7 @@ async function route(page: Page): Promise<void> {
   else if (own > 1) focusHeading(page);
 }
 
-/** After a step within the page the keyboard focus, and screen readers, are at the new heading. */
+/** Moves the keyboard focus, and screen readers, to the heading of a new view. */
 function focusHeading(page: Page): void {
   scrollTo(0, 0);
   const heading = main.querySelector('h1');
@@ -135,7 +135,7 @@ function focusHeading(page: Page): void {
   page.announce(document.title);
 }
 
-/** The part that the address names: "#/record/ID/findings". */
+/** Finds the part that the address names, as in "#/record/ID/findings". */
 function findNamedPart(element: HTMLElement): HTMLElement | null {
   const wanted = addressParts().parts[2];
   const all = element.querySelectorAll<HTMLElement>('.anchor');
@@ -143,7 +143,7 @@ function findNamedPart(element: HTMLElement): HTMLElement | null {
   return found?.closest<HTMLElement>('section, figure') ?? null;
 }
 
-/** Shows a part once the charts above it have their size. */
+/** Scrolls to a part and focuses it, once the charts above it have their size. */
 function focusPart(part: HTMLElement): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
@@ -155,7 +155,7 @@ function focusPart(part: HTMLElement): void {
   );
 }
 
-/** Says which entry of the header is shown. */
+/** Marks the current view in the header. */
 function markCurrent(): void {
   const at = addressParts().parts[0] ?? '';
   for (const link of document.querySelectorAll('.bar nav a')) {
@@ -204,7 +204,7 @@ function decode(text: string): string {
   }
 }
 
-/** What changed from one record to another. */
+/** A page that compares two records. */
 async function diffPage(
   a: string,
   b: string,
@@ -313,7 +313,7 @@ async function recordPage(
   };
 }
 
-/** Named choices are kept in the address, and follow it. */
+/** Keeps named choices in the address, and applies those of the address. */
 function keepChoices(body: HTMLElement, place: Place): void {
   applyChoices(body, place);
   body.addEventListener('change', ({ target }) => {
@@ -347,7 +347,7 @@ function applyChoices(body: HTMLElement, place: Place): void {
   }
 }
 
-/** What can be done with a record: a link to it, its JSON, its summary. */
+/** Buttons that copy and save a record: a link to it, its JSON, its summary. */
 function recordTools(
   id: string,
   record: () => AnyRecord,
@@ -388,7 +388,7 @@ function recordTools(
   );
 }
 
-/** How to show the record in a terminal, if it has an id that a store can know. */
+/** The command that shows the record in a terminal, if a store can have its id. */
 function textFooter(record: AnyRecord, id: string): HTMLElement | null {
   const own = parseSchema(record.schema)?.name.startsWith('fleet')
     ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/
@@ -399,7 +399,7 @@ function textFooter(record: AnyRecord, id: string): HTMLElement | null {
   if (known === undefined)
     return h(
       'footer',
-      h('p.muted', 'No store keeps this kind of record: keep its file.'),
+      h('p.muted', 'Records of this kind are not stored: keep the file.'),
     );
   return h(
     'footer',

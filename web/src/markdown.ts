@@ -1,4 +1,4 @@
-// A record's summary as Markdown, of the words that the record has.
+// A record's summary as Markdown, from the sentences in the record.
 
 import { visible } from './dom';
 import { minute } from './format';
@@ -12,7 +12,7 @@ import type {
 } from './records';
 import type { AnyRecord, Entry } from './source';
 
-/** Text that Markdown treats as text, in one line. */
+/** Escapes text so that Markdown treats it as text, in one line. */
 const escapeMarkdown = (words: string): string =>
   visible(words)
     .replace(/\s+/g, ' ')
@@ -20,7 +20,7 @@ const escapeMarkdown = (words: string): string =>
     .replace(/[\\`*_{}[\]<>#|~&]/g, '\\$&')
     .replace(/^([-+]|\d+[.)])(?= )/, '\\$1');
 
-/** Text between fences that it does not contain. */
+/** A code block, with a fence that the text does not contain. */
 function codeBlock(words: string): string {
   const shown = visible(words);
   const longest = Math.max(
@@ -40,12 +40,16 @@ export function toMarkdown(
   const said = text(verdict['sentence']) || text(record['sentence']);
   const parts = [
     `# ${escapeMarkdown(entry?.title || text(record.id) || 'pinwise')}`,
-    said || entry?.verdict ? `**${escapeMarkdown(said || entry!.verdict)}**` : '',
+    said || entry?.verdict
+      ? `**${escapeMarkdown(said || entry!.verdict)}**`
+      : '',
     headlineText(fields(verdict['headline'] as HeadlineRecord)),
     escapeMarkdown(text(verdict['advice'])),
     armTable(record),
     ...mapItems(verdict['commands'] as CommandRecord[], ({ what, line }) =>
-      line ? `Run it ${escapeMarkdown(what ?? '')}:\n\n${codeBlock(line)}` : null,
+      line
+        ? `Run it ${escapeMarkdown(what ?? '')}:\n\n${codeBlock(line)}`
+        : null,
     ),
     ...['steadiness', 'beside', 'condition'].map((name) =>
       escapeMarkdown(text(verdict[name])),
@@ -56,7 +60,9 @@ export function toMarkdown(
           `- ${escapeMarkdown(`${severity ?? 'note'}: ${sentence ?? ''} ${advice ?? ''}`)}`,
       )
       .join('\n'),
-    text(record['again']) ? `Again:\n\n${codeBlock(text(record['again']))}` : '',
+    text(record['again'])
+      ? `Again:\n\n${codeBlock(text(record['again']))}`
+      : '',
     escapeMarkdown(
       [
         entry?.id ?? text(record.id),

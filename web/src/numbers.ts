@@ -4,7 +4,7 @@
 export const finite = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
-/** What is made of a number; null if there is none. */
+/** Maps a number; null if there is none. */
 export const mapNumber = <Made>(
   value: unknown,
   make: (value: number) => Made,
@@ -14,7 +14,7 @@ export const mapNumber = <Made>(
 export const positive = (value: unknown): value is number =>
   finite(value) && value > 0;
 
-/** The ends of an interval, if both are known and `is` takes them. */
+/** The ends of an interval, if both are known and pass `is`. */
 export const knownEnds = (
   low: unknown,
   high: unknown,

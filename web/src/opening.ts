@@ -1,5 +1,4 @@
-// Opens the source that the page was given: records inlined in a report file, or
-// those of the local site.
+// Opens the page's source of records: a report file with inlined records, or the local site.
 
 import { fromBase64 } from './base64';
 import { fromColumns } from './columns';
@@ -24,8 +23,8 @@ interface Inlined {
   histories?: GateHistory[];
 }
 
-/** The source that the page was given, as JSON or, if it is long, as base64 of deflated columns
- * of it. */
+/** Opens the source that the page's data describe: JSON or, if that is long, base64 of its deflated
+ * columns. */
 export async function openSource(text: string, base: string): Promise<Source> {
   const json = /^[^{]/.test(text) ? await unpack(text) : text;
   const data = parse(json);
@@ -120,7 +119,8 @@ function inlinedSource(
       };
     },
     load: async (id) => data.records[placeOf(id)]!.record,
-    text: async (id) => sliceValue(json, ['records', placeOf(id), 'record']) ?? '',
+    text: async (id) =>
+      sliceValue(json, ['records', placeOf(id), 'record']) ?? '',
     has: (id) => ids.has(id),
     diff: async (a, b) => {
       const found = diffs.find((diff) => diff.a === a && diff.b === b);
@@ -156,7 +156,8 @@ function siteSource(base: string): Source {
       return fetchJson<Listing>(address(`records?${query}`));
     },
     has: () => true,
-    load: (id) => fetchJson<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
+    load: (id) =>
+      fetchJson<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
     text: (id) => fetchText(address(`records/${encodeURIComponent(id)}`)),
     diff: (a, b) =>
       fetchJson<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),

@@ -6,7 +6,7 @@ import { type Measure, type Panel, type Series, isRows } from './plot';
 import { partName } from './words';
 import { filterMap } from './lists';
 
-/** What of a chart is saved. */
+/** The parts of a chart that are saved. */
 export interface Saved {
   name: string;
   summary: string;
@@ -16,11 +16,11 @@ export interface Saved {
   measure: Measure;
 }
 
-/** Pixels of a PNG for one of the page. */
+/** Pixels of a PNG per pixel of the page. */
 const SCALE = 2;
 export const HEADING_HEIGHT = 30;
 const KEY_HEIGHT = 22;
-/** Pixels that a letter of the words above a drawing takes at most, about. */
+/** Approximate maximum width of a letter above a drawing, pixels. */
 const WIDEST_LETTER = 7;
 const HEADER = ['x axis', 'x', 'y axis', 'y', 'series', 'low', 'high', 'value'];
 
@@ -77,7 +77,7 @@ export function drawingKinds(
 export const fileName = (name: string, ending: string): string =>
   `pinwise-${partName(name) || 'chart'}.${ending}`;
 
-/** A drawing that the page's style sheet paints, and the words above it. */
+/** A drawing with styles from the page's style sheet, and its caption. */
 export type Captioned = readonly [
   words: string,
   drawn: SVGElement | HTMLCanvasElement,
@@ -93,7 +93,10 @@ export const picturesMenu = (
     drawingKinds(name, () => joinPictures(name, pictures())),
   );
 
-function joinPictures(name: string, pictures: readonly Captioned[]): SVGElement {
+function joinPictures(
+  name: string,
+  pictures: readonly Captioned[],
+): SVGElement {
   let [width, top] = [0, HEADING_HEIGHT];
   const drawn = pictures.flatMap(([words, one]) => {
     const { width: wide, height } = one.getBoundingClientRect();
@@ -123,7 +126,7 @@ export function download(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-/** The points of all series, a line each; what only guides the eye is left out. */
+/** The points of all series as CSV, without lines that only guide the eye. */
 export function toCsv(panels: readonly Panel[]): string {
   const lines = panels.flatMap(({ x, y, series }) =>
     series.flatMap((one) =>
@@ -159,7 +162,7 @@ function csvCell(value: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** One drawing that needs no page: heading, legend and panels, colours and fonts in place. */
+/** Draws a chart as one standalone SVG: heading, legend and panels. */
 function toDrawing({
   name,
   summary,
@@ -191,7 +194,7 @@ function toDrawing({
   ]);
 }
 
-/** A drawing that needs no page, with its heading. */
+/** An SVG that needs no style sheet, with its heading. */
 export function standaloneSvg(
   about: {
     name: string;
@@ -225,7 +228,7 @@ export function standaloneSvg(
   );
 }
 
-/** Names of series beside how they are drawn, in as many lines as they need. */
+/** Draws a legend, in as many lines as it needs. */
 function drawLegend(
   all: readonly Series[],
   width: number,
@@ -241,7 +244,7 @@ function drawLegend(
     const picture = swatch(one);
     picture.setAttribute('x', String(x));
     picture.setAttribute('y', String(y + 2));
-    // In the page for as long as its colours are looked up.
+    // Colours can be computed only while the picture is in the page.
     document.body.append(picture);
     inlineStyles(picture, picture);
     picture.remove();

@@ -90,7 +90,7 @@ export function sortableTable(first: SortableTable): {
     const { name, class: align } = toHead(c);
     const button = h('button.sort', name);
     button.addEventListener('click', () => {
-      // Of figures the largest are looked for.
+      // Figures begin with the largest.
       isDescending = column === at ? !isDescending : align === 'number';
       column = at;
       draw();

@@ -5,7 +5,7 @@ import { type Child, h } from './dom';
 /** A missing value is shown as a dash. */
 export type TableCell = string | number | Node | null | undefined;
 
-/** A column's name; figures stand at the right. */
+/** A column's name; figures are aligned to the right. */
 export type Column = string | { name: string; isNumber?: boolean };
 
 /** The head of a column. */
@@ -28,7 +28,7 @@ export const numberColumns = (
 ): { name: string; isNumber: true }[] =>
   names.map((name) => ({ name, isNumber: true }));
 
-/** A figure and its interval in brackets, which moves below it if both are too wide. */
+/** Allows a line break between a figure and its interval in brackets. */
 function breakBeforeInterval(text: string): Child[] {
   const at = text.indexOf(' (');
   return at < 0
@@ -36,7 +36,7 @@ function breakBeforeInterval(text: string): Child[] {
     : [text.slice(0, at + 1), h('wbr'), text.slice(at + 1)];
 }
 
-/** Whether a cell says something. */
+/** Does a cell have content? */
 export const isFilled = (cell: TableCell): boolean =>
   cell !== null && cell !== undefined && cell !== '' && cell !== '–';
 

@@ -39,7 +39,9 @@ function valueOf(
   program: JointProgramRecord,
   value: number | null | undefined,
 ): string | null {
-  return mapNumber(value, (value) => quantity(value, program.metric?.unit ?? ''));
+  return mapNumber(value, (value) =>
+    quantity(value, program.metric?.unit ?? ''),
+  );
 }
 
 /** `≤ 20 ms: held`. */

@@ -2,7 +2,13 @@
 
 import { h } from '../../dom';
 import { count, percent } from '../../format';
-import { type Growing, joinParts, growingView, rebuiltOnChange, chartPart } from '../../keep';
+import {
+  type Growing,
+  joinParts,
+  growingView,
+  rebuiltOnChange,
+  chartPart,
+} from '../../keep';
 import { copyBlock, headline, recordCommands } from '../../headline';
 import {
   adviceLine,

@@ -266,7 +266,9 @@ function commonPart(common: Common, report: Report): HTMLElement {
       Setting: common.setting && `${common.setting} = ${common.value}`,
       'Found on': share,
       'Differ in': common.figures.join(', '),
-      Group: mapNumber(common.group, (group) => groupName(report.groups, group)),
+      Group: mapNumber(common.group, (group) =>
+        groupName(report.groups, group),
+      ),
       'Adjusted p': mapNumber(common.adjusted_p, chance),
     }),
     nodeLists(() => common.nodes, `the nodes with ${what}`).element,

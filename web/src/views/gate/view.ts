@@ -7,7 +7,13 @@ import { h, visible } from '../../dom';
 import { list, texts } from '../../fields';
 import { change, count, percent, quantity, seconds } from '../../format';
 import type { Growing } from '../../keep';
-import { chartSlot, joinParts, growingView, rebuiltOnChange, chartPart } from '../../keep';
+import {
+  chartSlot,
+  joinParts,
+  growingView,
+  rebuiltOnChange,
+  chartPart,
+} from '../../keep';
 import {
   adviceLine,
   endFact,
@@ -268,11 +274,13 @@ function benchmarkList(): Growing<Now> & { open(name: string): void } {
 
 function foldedBenchmark(name: string): Folded {
   const summaryOf = h('summary');
-  const words = rebuiltOnChange<GateLine>(({ benchmark: { sentence, command } }) => [
-    h('p', sentence),
-    Boolean(command?.length) &&
-      commandLine(shellWords(texts(command)), `the command of ${name}`),
-  ]);
+  const words = rebuiltOnChange<GateLine>(
+    ({ benchmark: { sentence, command } }) => [
+      h('p', sentence),
+      Boolean(command?.length) &&
+        commandLine(shellWords(texts(command)), `the command of ${name}`),
+    ],
+  );
   const pairs = chartSlot(`Pairs of ${name}`);
   const element = h('details', summaryOf, words.element, pairs.element);
   let draw = (): void => undefined;

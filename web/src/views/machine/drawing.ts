@@ -266,11 +266,13 @@ function colourControls(
   );
   const label = h('label', 'Chosen CPU ', cpu);
   const show = (): void => {
-    label.hidden = !all.find((selectElement) => selectElement.key === state.key)?.relates;
+    label.hidden = !all.find((selectElement) => selectElement.key === state.key)
+      ?.relates;
     cpu.value = `${state.chosen}`;
     paint();
   };
-  label.hidden = !all.find((selectElement) => selectElement.key === state.key)?.relates;
+  label.hidden = !all.find((selectElement) => selectElement.key === state.key)
+    ?.relates;
   return {
     element: h('div.controls', h('label', 'Colour by ', figure), label),
     choose: (number) => {

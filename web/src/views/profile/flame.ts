@@ -3,7 +3,12 @@
 
 import { h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
-import { drawingKinds, HEADING_HEIGHT, saveMenu, standaloneSvg } from '../../save';
+import {
+  drawingKinds,
+  HEADING_HEIGHT,
+  saveMenu,
+  standaloneSvg,
+} from '../../save';
 import { type Theme, onTheme, theme } from '../../theme';
 import { onPrint } from '../../print';
 import type { Part, Place } from '../../view';

@@ -38,7 +38,11 @@ const candidateTable = (now: SearchRecord): SortableTable => ({
 export function searchView(record: AnyRecord, _page: Page): View {
   const candidates = sortableTable(candidateTable(record as SearchRecord));
   const all = joinParts<SearchRecord>('article', [
-    rebuiltOnChange(topPart, ({ verdict, stopped, least }) => [verdict, stopped, least]),
+    rebuiltOnChange(topPart, ({ verdict, stopped, least }) => [
+      verdict,
+      stopped,
+      least,
+    ]),
     chartPart('Candidates', candidatePlan),
     {
       element: section('Every candidate', candidates.element),

@@ -142,7 +142,9 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
         c.name,
         c.cpus,
         range(c.published_low, c.published_high, String),
-        mapNumber(c.measured_cycles, (measuredCycles) => fixed(measuredCycles, 1)),
+        mapNumber(c.measured_cycles, (measuredCycles) =>
+          fixed(measuredCycles, 1),
+        ),
         answer(c.agrees),
         mapNumber(
           c.cheaper_chips,
