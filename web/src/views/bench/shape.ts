@@ -1,4 +1,4 @@
-// What a bench's drawings show.
+// The data of a bench's drawings.
 
 import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
@@ -59,7 +59,7 @@ export function scalingSummary(kernel: BenchKernel): string {
   return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
 }
 
-/** What SMT adds, for each kernel where it was measured. */
+/** The throughput that SMT adds, for each kernel for which it was measured. */
 export function smtYields(record: Bench): {
   kernel: string;
   value: number;

@@ -55,7 +55,7 @@ export function benchView(record: AnyRecord, page: Page): View {
         h('strong', 'SMT: '),
         `${bench.smt.sentence} ${bench.smt.advice ?? ''}`,
       ),
-    scores(bench),
+    scoreTable(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
     findingsPart(bench.findings),
     section(
@@ -179,7 +179,7 @@ function yieldTable(
   };
 }
 
-function scores(record: Bench): HTMLElement | null {
+function scoreTable(record: Bench): HTMLElement | null {
   const rows = (record.scores ?? []).filter((s) => typeof s.score === 'number');
   if (rows.length === 0) return null;
   return section(

@@ -7,7 +7,7 @@ import { finite } from '../../numbers';
 import type { ContrastRecord, EffectRecord, Maybe } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 
-/** What is drawn of an arm, as far as it is changed here. */
+/** The fields of an arm's row that are changed here. */
 interface Row {
   name: string;
   standing: string;
@@ -20,7 +20,7 @@ interface Row {
   interval: string;
 }
 
-/** The words for judges after "by". */
+/** Names of judges, to follow "by". */
 const JUDGES: Readonly<Record<string, string>> = {
   mean: 'the mean',
   p90: 'the 90th percentile',
@@ -28,7 +28,7 @@ const JUDGES: Readonly<Record<string, string>> = {
 };
 
 /** An effect as ratios; nulls if it lacks an end, or has none above 0. */
-export function ratiosOf(
+export function effectRatios(
   effect: Maybe<EffectRecord>,
 ): { ratio: number; low: number | null; high: number | null } | null {
   const of = (percent: number): number => 1 + percent / 100;
@@ -42,12 +42,12 @@ export function ratiosOf(
   };
 }
 
-/** The words of an effect, factors instead of hundreds of per cent. */
-export function wordsOf(effect: Maybe<EffectRecord>): {
+/** An effect in words; as a factor instead of hundreds of per cent. */
+export function effectWords(effect: Maybe<EffectRecord>): {
   change: string;
   interval: string;
 } {
-  const ratios = ratiosOf(effect);
+  const ratios = effectRatios(effect);
   if (!ratios || !isFactor(ratios.ratio))
     return { change: effect?.text ?? '', interval: effect?.interval ?? '' };
   return {
@@ -56,8 +56,8 @@ export function wordsOf(effect: Maybe<EffectRecord>): {
   };
 }
 
-/** Rows to draw below an undecided arm, whose verdict they withhold; none of others. */
-export function disagreeing<Line extends Row>(
+/** Rows below an undecided arm with the figures that withhold its verdict; none for other arms. */
+export function disagreeingRows<Line extends Row>(
   line: Line,
   contrast: Maybe<ContrastRecord>,
   isRate: boolean,
@@ -72,22 +72,22 @@ export function disagreeing<Line extends Row>(
     high: null,
     interval: '',
   });
-  // Costs over the baseline's; of a rate the figure is the inverse.
-  const halves = filterMap(splitOf(contrast), ([what, cost]) => {
+  // The parts are costs relative to the baseline; for a rate the figure is the inverse.
+  const halves = filterMap(splitFigures(contrast), ([what, cost]) => {
     if (!finite(cost) || cost <= 0) return null;
     const ratio = isRate ? 1 / cost : cost;
     return { ...row(what), ratio, change: change(ratio) };
   });
   if (halves.length > 0 || !contrast.depends_on_tail) return halves;
   return filterMap(list(contrast.others), ({ judge, effect }) => {
-    const ratios = ratiosOf(effect);
+    const ratios = effectRatios(effect);
     if (!ratios) return null;
     const of = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
-    return { ...of, ...ratios, ...wordsOf(effect) };
+    return { ...of, ...ratios, ...effectWords(effect) };
   });
 }
 
-function splitOf(contrast: ContrastRecord): [string, Maybe<number>][] {
+function splitFigures(contrast: ContrastRecord): [string, Maybe<number>][] {
   const { by_order, by_time, load_levels } = contrast;
   if (contrast.depends_on_order)
     return [

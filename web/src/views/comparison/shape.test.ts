@@ -8,7 +8,7 @@ import {
   armRows,
   contrastRows,
   cumulativeSteps,
-  head,
+  readHead,
   ratioLines,
   runningMedian,
   runsInTime,
@@ -16,7 +16,7 @@ import {
   spreadDots,
 } from './shape';
 import { quantile } from '../../numbers';
-import { wordsOf } from './disagreement';
+import { effectWords } from './disagreement';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
 const run = (
@@ -102,10 +102,10 @@ test('where higher is better the highest value stands first', () => {
 
 test("the record's headline comes first", () => {
   const figure = { change: '−20.0 %', interval: '−30.0 to −10.0 %' };
-  expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(
+  expect(readHead(comparison({ verdict: { headline: figure } })).figure).toBe(
     figure,
   );
-  expect(head(comparison()).figure).toBeNull();
+  expect(readHead(comparison()).figure).toBeNull();
 });
 
 test('for a rate the highest arm comes first', () => {
@@ -129,7 +129,7 @@ test('for a rate the highest arm comes first', () => {
 });
 
 test('an experiment that runs has no headline figure', () => {
-  const shown = head(comparison({ stopped: null }));
+  const shown = readHead(comparison({ stopped: null }));
   expect(shown.isEnded).toBe(false);
   expect(shown.figure).toBeNull();
 });
@@ -331,12 +331,12 @@ test('what an arm had beside its placement is said in words', () => {
 
 test('threefold and more is a factor in words', () => {
   const effect = { value: 1612, low: 1537, high: 1699, text: '+1612 %' };
-  expect(wordsOf(effect)).toEqual({
+  expect(effectWords(effect)).toEqual({
     change: '×17.1',
     interval: '×16.4 to ×18',
   });
   const small = { value: 120, text: '+120 %', interval: '+110 to +130 %' };
-  expect(wordsOf(small)).toEqual({
+  expect(effectWords(small)).toEqual({
     change: '+120 %',
     interval: '+110 to +130 %',
   });

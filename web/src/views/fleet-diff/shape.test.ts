@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 
 import { attributionTable } from '../profile/attribution';
 import type { FleetAttribution, FleetFigureChange } from '../../records';
-import { labelled } from '../fleet-report/record';
+import { withLabels } from '../fleet-report/record';
 import { differs, largestFirst } from './shape';
 
-const figures = labelled<FleetFigureChange>(
+const figures = withLabels<FleetFigureChange>(
   [
     [1.2, 1.1, 1.3],
     [0.4, 0.3, 0.5],

@@ -6,7 +6,7 @@ import { readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
 import {
   clockWords,
-  outliersOf,
+  nodeOutliers,
   figureRows,
   groupOfNode,
   stepWords,
@@ -74,7 +74,7 @@ describe('a node', () => {
   });
 
   test('has its figures beside the median of its group', () => {
-    const outliers = outliersOf(
+    const outliers = nodeOutliers(
       node(),
       report([
         { node: 'n1', group: 1, figure: 'a · latency' },

@@ -1,10 +1,9 @@
-// A node beside its peers: which group of a report it is of, and its figures
-// and settings beside what is typical there.
+// A node beside its peers: its group in a report, and its figures beside the typical ones of the group.
 
 import { quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
-import { labelled, pairs } from '../fleet-report/record';
+import { withLabels, sortedEntries } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
 import { items } from '../../fields';
 import { filterMap } from '../../lists';
@@ -23,31 +22,31 @@ const HOST_TRAITS = [
 ] as const;
 
 /** Properties and settings of a node, by the names in reports. */
-function traits(node: FleetNode): Map<string, string> {
+function nodeTraits(node: FleetNode): Map<string, string> {
   const own = filterMap(
     HOST_TRAITS,
     ([name, field]): [string, string] | null =>
       typeof node.host?.[field] === 'string' ? [name, node.host[field]] : null,
   );
-  return new Map([...own, ...pairs(node.settings)]);
+  return new Map([...own, ...sortedEntries(node.settings)]);
 }
 
-/** The node's group: the report names it with its anomalies, else the one that it agrees with
- * most. */
+/** The node's group: the report names it with the node's anomalies; otherwise the group that has the
+ * most properties of the node. */
 export function groupOfNode(node: FleetNode, report: Report): Group | null {
   const named = report.outliers.find(
     (outlier) => outlier.node === node.node,
   )?.group;
   if (named !== undefined && named !== null)
     return report.groups[named] ?? null;
-  const known = traits(node);
+  const known = nodeTraits(node);
   const shares = report.groups.map((group) => {
     const own = group.identity;
     const same = own.filter(([name, value]) => known.get(name) === value);
     return same.length / Math.max(1, own.length);
   });
   const best = Math.max(0, ...shares);
-  // Two groups that fit alike decide nothing.
+  // If two groups fit equally well, the group is unknown.
   return best > 0 && shares.filter((share) => share === best).length === 1
     ? report.groups[shares.indexOf(best)]!
     : null;
@@ -73,7 +72,7 @@ export function stepWords(node: FleetNode): string {
 }
 
 /** The report's findings on this node. */
-export const outliersOf = (node: FleetNode, report: Report): Outlier[] =>
+export const nodeOutliers = (node: FleetNode, report: Report): Outlier[] =>
   report.outliers.filter((outlier) => outlier.node === node.node);
 
 /** Figures beside the group's median; outliers are marked. */
@@ -87,7 +86,7 @@ export function figureRows(
   );
   const outlying = new Set(outliers.map((outlier) => outlier.figure));
   return filterMap(
-    labelled(node.figures),
+    withLabels(node.figures),
     ({ label, unit, value, low, high }) => {
       if (!finite(value)) return null;
       const middle = typical.get(label) ?? null;

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { commaList, plainNames, slurmList } from './hostlist';
+import { commaList, hostNames, slurmList } from './hostlist';
 
 /** The names of a list, as Slurm takes them: "n[1-2,04],a". */
 function expanded(list: string): string[] {
@@ -72,7 +72,7 @@ describe('a list of nodes', () => {
       '</script>',
       'n\u202e5',
     ];
-    expect(plainNames(names)).toEqual(['n1']);
+    expect(hostNames(names)).toEqual(['n1']);
     expect(commaList(names)).toBe('n1');
     expect(slurmList(names)).toBe('n1');
   });

@@ -19,11 +19,11 @@ import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
-import type { Link, Narrowing } from './shape';
+import type { Link, OutlierFilter } from './shape';
 import {
-  chance,
+  pText,
   outlierNodes,
-  figuresOf,
+  countFigures,
   groupName,
   groupRange,
   missingWords,
@@ -31,15 +31,15 @@ import {
   nodeRow,
   openGroups,
   outlierRow,
-  passing,
-  stripsOf,
+  filterOutliers,
+  groupStrips,
 } from './shape';
 import { stripChart } from './strips';
 
-/** Groups whose strips are drawn at once; others when they are opened. */
+/** Maximum number of groups that are open at first. */
 const MAX_OPEN_GROUPS = 2;
 
-/** Nodes that differ whose tables are open at first. */
+/** Maximum number of outliers with which tables are open at first. */
 const MAX_OPEN_TABLES = 10;
 
 /** Draws a `pinwise.fleet-report/1`. */
@@ -50,8 +50,8 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     'article',
     h('p.verdict', report.sentence || 'This report has no conclusion.'),
     missingWords(report) && h('p.state.missing', missingWords(report)),
-    report.outliers.length > 0 && outliers(report, link),
-    missing(report),
+    report.outliers.length > 0 && outlierSection(report, link),
+    missingCommands(report),
     relatedParts(report, page, link),
     report.common.length > 0 &&
       section(
@@ -60,13 +60,13 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
       ),
     section('Groups of similar nodes', ...groupParts(report, page)),
     findingsPart(report.findings),
-    method(report),
+    methodPart(report),
   );
   return { element, dispose: () => undefined };
 }
 
 /** Commands that fetch the missing nodes. */
-function missing(report: Report): HTMLElement | null {
+function missingCommands(report: Report): HTMLElement | null {
   if (!missingWords(report) || !report.fleet) return null;
   return commandList([
     [
@@ -112,14 +112,14 @@ const COLUMNS = [
   'In words',
 ];
 
-/** A map of nodes and figures, the list of nodes, and both tables; one choice narrows all. */
-function outliers(report: Report, link: Link): HTMLElement {
-  const narrowing: Narrowing & { nodes: Set<string> } = {
+/** A map of nodes and figures, the list of nodes, and both tables; one filter applies to all. */
+function outlierSection(report: Report, link: Link): HTMLElement {
+  const narrowing: OutlierFilter & { nodes: Set<string> } = {
     group: null,
     figure: null,
     nodes: new Set(),
   };
-  const shown = (): Outlier[] => passing(report.outliers, narrowing);
+  const shown = (): Outlier[] => filterOutliers(report.outliers, narrowing);
   const nodeTable = () => ({
     caption: 'Outliers, most distant first',
     columns: NODE_COLUMNS,
@@ -148,11 +148,11 @@ function outliers(report: Report, link: Link): HTMLElement {
       show();
     },
   });
-  const controls = choices(report, narrowing, () => show());
+  const controls = filterControls(report, narrowing, () => show());
   const show = (): void => {
     controls.sync();
     const { group, figure } = narrowing;
-    map.show(passing(report.outliers, { group, figure: null }), {
+    map.show(filterOutliers(report.outliers, { group, figure: null }), {
       nodes: narrowing.nodes,
       figure,
     });
@@ -171,7 +171,7 @@ function outliers(report: Report, link: Link): HTMLElement {
   );
 }
 
-/** A table that the map replaces, if that is large. */
+/** A table that can be folded. */
 const foldTable = (
   name: string,
   isOpen: boolean,
@@ -188,10 +188,10 @@ function toggle(set: Set<string>, names: readonly string[]): void {
   }
 }
 
-/** What can be narrowed to, if there is more than one. */
-function choices(
+/** Controls of the filter. */
+function filterControls(
   report: Report,
-  narrowing: Narrowing & { nodes: Set<string> },
+  narrowing: OutlierFilter & { nodes: Set<string> },
   show: () => void,
 ): { element: HTMLElement; sync(): void } {
   const groups = [...new Set(report.outliers.map((outlier) => outlier.group))]
@@ -207,7 +207,7 @@ function choices(
       show();
     },
   );
-  const figures = figuresOf(report.outliers);
+  const figures = countFigures(report.outliers);
   const figure = selectElement(
     [
       ['', 'all'],
@@ -255,7 +255,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
   const what = common.setting || 'this setting';
   const share = !finite(common.outliers_with)
     ? null
-    : `${wholeNumber(common.outliers_with)} of ${wholeNumber(common.nodes.length)} outliers; ${wholeNumber(common.others_with)} of ${wholeNumber(common.others)} others of the group`;
+    : `${wholeNumber(common.outliers_with)} of ${wholeNumber(common.nodes.length)} outlierSection; ${wholeNumber(common.others_with)} of ${wholeNumber(common.others)} others of the group`;
   return h(
     'div',
     h(
@@ -269,7 +269,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
       Group: mapNumber(common.group, (group) =>
         groupName(report.groups, group),
       ),
-      'Adjusted p': mapNumber(common.adjusted_p, chance),
+      'Adjusted p': mapNumber(common.adjusted_p, pText),
     }),
     nodeLists(() => common.nodes, `the nodes with ${what}`).element,
   );
@@ -304,14 +304,14 @@ function groupPart(
   );
   const draw = (): void => {
     if (!details.open || body.hasChildNodes()) return;
-    body.append(strips(group, own, report, page), identity(group));
+    body.append(groupStripChart(group, own, report, page), identityPart(group));
   };
   details.addEventListener('toggle', draw);
   draw();
   return details;
 }
 
-const identity = (group: Group): HTMLElement =>
+const identityPart = (group: Group): HTMLElement =>
   h(
     'details.figures',
     h(
@@ -324,13 +324,13 @@ const identity = (group: Group): HTMLElement =>
     facts(Object.fromEntries(group.identity)),
   );
 
-function strips(
+function groupStripChart(
   group: Group,
   own: readonly Outlier[],
   report: Report,
   page: Page,
 ): HTMLElement {
-  const all = stripsOf(group, own);
+  const all = groupStrips(group, own);
   if (all.length === 0) return h('p.muted', 'This group has no figures.');
   const choose = own.some((outlier) =>
     page.source.has(nodeId(report, outlier.node)),
@@ -348,13 +348,13 @@ function strips(
   );
 }
 
-function method(report: Report): HTMLElement {
+function methodPart(report: Report): HTMLElement {
   const rate = report.false_discovery_rate;
   return section(
     'How it was judged',
     h(
       'p',
-      `Each figure of a node is compared with those of its group.${!finite(rate) ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
+      `Each figure of a node is compared with those of its group.${!finite(rate) ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be pText (false-discovery rate).`} docs/fleet.md has the methodPart.`,
     ),
     facts({
       Fleet: report.fleet,

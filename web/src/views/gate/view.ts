@@ -29,7 +29,7 @@ import { type SortableTable, sortableTable } from '../../sortable';
 import { numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { commandLine, facts, section, shellWords } from '../../words';
-import { START } from '../comparison/over-time';
+import { TIME_AXIS } from '../comparison/over-time';
 import type { GateLine } from './shape';
 import {
   benchmarkRows,
@@ -313,7 +313,7 @@ function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
     summary: `${count(dots.length, 'pair')} in time order, the head against ${base} in each; up is worse.`,
     panel: {
       height: 160,
-      x: START,
+      x: TIME_AXIS,
       y: ratioAxis(
         'change in a pair',
         ratioRange(
