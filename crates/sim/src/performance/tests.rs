@@ -23,7 +23,7 @@ fn open(text: &str) -> SimulatedMachine {
     SimulatedMachine::from_text("m", text, 1).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn workload(line: &str, threads: usize) -> Workload {
+fn new_workload(line: &str, threads: usize) -> Workload {
     let mut workload = Workload::new(Command::from_line(line).unwrap());
     let threads = ("OMP_NUM_THREADS".to_owned(), threads.to_string());
     workload.environment.push(threads);

@@ -18,7 +18,7 @@ fn netfx_wait() -> Wait {
     NETFX_AWARELOCK.wait(&setting, Case::Typical).unwrap()
 }
 
-fn run(delay_ms: u64) -> ProducerConsumer {
+fn experiment_with_delay(delay_ms: u64) -> ProducerConsumer {
     ProducerConsumer {
         items: 100,
         hold: Duration::from_millis(10),
@@ -31,7 +31,7 @@ fn items_wait_for_the_first_look_after_the_release() {
     let wait = netfx_wait();
     let expected = [2.22, 2.32, 1.01, 1.11, 1.21, 1.31, 1.41, 1.03, 1.13];
     for (delay, expected) in (1..=9).zip(expected) {
-        let taking = experiment(delay)
+        let taking = experiment_with_delay(delay)
             .total_when_spinning(&wait, 43.0)
             .as_secs_f64();
         assert!((taking - expected).abs() < 0.006, "{delay}: {taking}");
@@ -46,7 +46,7 @@ fn a_waiter_that_parks_is_late_by_a_wake_up() {
     };
     let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
     let spin = wait.total(37.0).unwrap();
-    let time = experiment(4).total_when_parking(spin, Duration::from_micros(50));
+    let time = experiment_with_delay(4).total_when_parking(spin, Duration::from_micros(50));
     assert_eq!(time, Duration::from_micros(100 * 10_050));
 }
 
