@@ -191,7 +191,7 @@ export function intervalPlan(record: Comparison): ChartPlan | null {
     Math.min(ends[1], Math.max(ends[0], ratio));
   return {
     name: 'Narrowing, block by block',
-    summary: `${metricName(record)} against ${record.baseline}, median over the blocks so far with its 95 % interval, of each arm and seriesLook alone: the verdict comes at the end. ${lines
+    summary: `${metricName(record)} against ${record.baseline}, median over the blocks so far with its 95 % interval, of each arm and look alone: the verdict comes at the end. ${lines
       .slice(0, 3)
       .map(({ name, steps }) => `${name} ${last(steps)}`)
       .join(', ')}.`,

@@ -20,7 +20,7 @@ import {
 import { missingReport, loadReport, fleetTag } from '../fleet-report/at-hand';
 import { nodeLists } from '../fleet-report/lists';
 import { readReport } from '../fleet-report/record';
-import { addressOf } from '../history/shape';
+import { formatAddress } from '../history/shape';
 
 /** Maximum number of names in a sentence; the rest are only counted. */
 const MAX_NAMED = 40;
@@ -72,7 +72,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
         'p',
         h(
           'a',
-          { href: addressOf({ tag: fleetTag(id) }) },
+          { href: formatAddress({ tag: fleetTag(id) }) },
           'All records of this fleet',
         ),
       ),

@@ -14,7 +14,7 @@ import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords, recordHref } from '../../words';
 import { numberColumns } from '../../table';
-import { addressOf } from '../history/shape';
+import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
@@ -91,7 +91,7 @@ function relatedParts(
     page.source.kind === 'site' && report.fleet
       ? h(
           'a',
-          { href: addressOf({ tag: `fleet:${report.fleet}` }) },
+          { href: formatAddress({ tag: `fleet:${report.fleet}` }) },
           'All records of this fleet',
         )
       : null,
@@ -255,7 +255,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
   const what = common.setting || 'this setting';
   const share = !finite(common.outliers_with)
     ? null
-    : `${wholeNumber(common.outliers_with)} of ${wholeNumber(common.nodes.length)} outlierSection; ${wholeNumber(common.others_with)} of ${wholeNumber(common.others)} others of the group`;
+    : `${wholeNumber(common.outliers_with)} of ${wholeNumber(common.nodes.length)} outliers; ${wholeNumber(common.others_with)} of ${wholeNumber(common.others)} others of the group`;
   return h(
     'div',
     h(
@@ -354,7 +354,7 @@ function methodPart(report: Report): HTMLElement {
     'How it was judged',
     h(
       'p',
-      `Each figure of a node is compared with those of its group.${!finite(rate) ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be pText (false-discovery rate).`} docs/fleet.md has the methodPart.`,
+      `Each figure of a node is compared with those of its group.${!finite(rate) ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
     ),
     facts({
       Fleet: report.fleet,

@@ -6,7 +6,7 @@ import type { Entry, Source } from '../../source';
 import { tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
-import { addressOf } from '../history/shape';
+import { formatAddress } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
 /** Maximum number of listed fleets; the history has the others. */
@@ -81,7 +81,7 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
           'p.muted',
           h(
             'a',
-            { href: addressOf({ schema: PLAN_SCHEMA }) },
+            { href: formatAddress({ schema: PLAN_SCHEMA }) },
             `${count(fleets.more, 'more fleet')}`,
           ),
         ),
@@ -107,7 +107,7 @@ const fleetTable = (
         ? h(
             'a',
             {
-              href: addressOf({ tag: `fleet:${id}` }),
+              href: formatAddress({ tag: `fleet:${id}` }),
               aria: { label: `Records of ${id}` },
             },
             'Records',

@@ -5,7 +5,7 @@ import { count, ratio } from '../../format';
 import { groupBy, tally } from '../../lists';
 import { median } from '../../numbers';
 import type { Entry } from '../../source';
-import { kindWords, machineParts } from '../history/shape';
+import { nameKind, parseMachine } from '../history/shape';
 
 /** A column: one figure of one question. */
 export interface Column {
@@ -41,7 +41,7 @@ const UNKNOWN = 'machine unknown';
 /** CPU model and shape: machines that should be alike. */
 export function groupName(machine: string | null): string {
   if (machine === null) return UNKNOWN;
-  const parts = machineParts(machine);
+  const parts = parseMachine(machine);
   const shown = [
     parts.get('CPU'),
     parts.has('shape') ? `shape ${parts.get('shape')}` : undefined,
@@ -76,12 +76,12 @@ function listReadings(entries: readonly Entry[]): Reading[] {
         const times = (seen.get(figure.name) ?? 0) + 1;
         seen.set(figure.name, times);
         const name = times > 1 ? `${figure.name} (${times})` : figure.name;
-        const question = entry.subject ?? kindWords(entry.schema);
+        const question = entry.subject ?? nameKind(entry.schema);
         const key = JSON.stringify([entry.schema, question, name, figure.unit]);
         return {
           column: {
             key,
-            kind: kindWords(entry.schema),
+            kind: nameKind(entry.schema),
             question,
             name,
             unit: figure.unit,

@@ -5,21 +5,21 @@ import { describe, expect, test } from 'vitest';
 import { fakeEntry } from '../../fake-entry';
 import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
-  addressOf,
-  changeWords,
-  changesOf,
-  changesOfSteps,
-  filterOf,
+  formatAddress,
+  describeChange,
+  findChanges,
+  findChangesOfSteps,
+  parseFilter,
   foldParts,
-  kindWords,
-  oldestFirst,
-  overTime,
-  questionsOf,
-  stretchOf,
-  subjectsOf,
-  verdictWords,
-  whyNot,
-  within,
+  nameKind,
+  sortByTime,
+  collectOverTime,
+  findQuestions,
+  parseTimeRange,
+  findRepeatedSubjects,
+  formatVerdict,
+  explainIncomparable,
+  selectTimeRange,
 } from './shape';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry =>
@@ -48,24 +48,24 @@ describe('filters', () => {
       text: '</script> ünïcode',
     };
     expect(
-      filterOf(new URLSearchParams(addressOf(filter).split('?')[1])),
+      parseFilter(new URLSearchParams(formatAddress(filter).split('?')[1])),
     ).toEqual(filter);
-    expect(addressOf({})).toBe('#/history');
-    expect(filterOf(new URLSearchParams('limit=5&offset=2&else=1'))).toEqual(
+    expect(formatAddress({})).toBe('#/history');
+    expect(parseFilter(new URLSearchParams('limit=5&offset=2&else=1'))).toEqual(
       {},
     );
   });
 
   test('kinds are words', () => {
-    expect(kindWords('pinwise.topology/1')).toBe('machine');
-    expect(kindWords('pinwise.spin-pause/12')).toBe('spin pause');
-    expect(kindWords('nonsense')).toBe('nonsense');
+    expect(nameKind('pinwise.topology/1')).toBe('machine');
+    expect(nameKind('pinwise.spin-pause/12')).toBe('spin pause');
+    expect(nameKind('nonsense')).toBe('nonsense');
   });
 });
 
 test('verdicts stand behind their signs', () => {
   const shown = (more: Partial<Entry>): string =>
-    verdictWords(entry('1', { verdict: 'Slower.', ...more }));
+    formatVerdict(entry('1', { verdict: 'Slower.', ...more }));
   expect(shown({ outcome: 'fail' })).toBe('✗ Slower.');
   expect(shown({ outcome: 'later word' })).toBe('Slower.');
   expect(shown({ outcome: 'pass', complete: false })).toBe(
@@ -79,7 +79,7 @@ describe('over time', () => {
       host: 'b',
       figures: [{ name: 'one-llc', unit: 's', value: 9, low: 8, high: 10 }],
     });
-    const data = overTime(
+    const data = collectOverTime(
       [entry('5'), entry('2'), other, entry('4', { time: 'never' })],
       null,
     );
@@ -91,13 +91,17 @@ describe('over time', () => {
       ]),
     ).toEqual([['a', [2, 5]]]);
     expect(
-      overTime([entry('5'), other], 'one-llc').hosts.map((host) => host.host),
+      collectOverTime([entry('5'), other], 'one-llc').hosts.map(
+        (host) => host.host,
+      ),
     ).toEqual(['b']);
-    expect(overTime([entry('5')], 'gone').hosts[0]!.points).toHaveLength(1);
+    expect(collectOverTime([entry('5')], 'gone').hosts[0]!.points).toHaveLength(
+      1,
+    );
   });
 
   test('a machine change is shown once, in words, and for its host alone', () => {
-    const changes = changesOf([
+    const changes = findChanges([
       entry('1'),
       entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }),
       entry('3', { machine: null }),
@@ -116,7 +120,7 @@ describe('over time', () => {
   test('a program that was built anew is a change of its question alone', () => {
     const built = (id: string, program: string | null, subject = 'a'): Entry =>
       entry(id, { program, subject });
-    const changes = changesOf([
+    const changes = findChanges([
       built('1', '0123456789abcdef'),
       built('2', 'fedcba9876543210', 'b'),
       built('3', null),
@@ -130,7 +134,7 @@ describe('over time', () => {
 
   test('a model with commas stays whole', () => {
     expect(
-      changeWords(
+      describeChange(
         "sim 'pu:2(indexes=0, 1)', shape a",
         "sim 'pu:2(indexes=0, 2)', shape a",
       ),
@@ -141,7 +145,7 @@ describe('over time', () => {
     const once = entry('3', { subject: 'once' });
     const none = entry('4', { subject: 'bare', figures: [] });
     expect(
-      subjectsOf([
+      findRepeatedSubjects([
         entry('1'),
         entry('2'),
         once,
@@ -163,7 +167,7 @@ describe('over time', () => {
       entry('6', { subject: 'once' }),
     ];
     expect(
-      questionsOf(all).map((q) => [
+      findQuestions(all).map((q) => [
         q.host,
         q.figure,
         q.points.length,
@@ -175,31 +179,36 @@ describe('over time', () => {
     ]);
   });
 
-  test('a stretch of time narrows points and changes, and stands in the address', () => {
+  test('a range of time narrows points and changes, and stands in the address', () => {
     const query = new URLSearchParams('from=2026-01-02&to=2026-01-03T12:00Z');
-    const stretch = stretchOf(query);
-    const data = overTime([entry('1'), entry('2'), entry('3')], null);
+    const range = parseTimeRange(query);
+    const data = collectOverTime([entry('1'), entry('2'), entry('3')], null);
     expect(
-      within(data, stretch).hosts[0]!.points.map((p) => p.figure.value),
+      selectTimeRange(data, range).hosts[0]!.points.map((p) => p.figure.value),
     ).toEqual([2, 3]);
-    expect(within(data, null)).toBe(data);
+    expect(selectTimeRange(data, null)).toBe(data);
     const back = new URLSearchParams(
-      addressOf({ subject: 'x' }, stretch).split('?')[1],
+      formatAddress({ subject: 'x' }, range).split('?')[1],
     );
-    expect(stretchOf(back)).toEqual(stretch);
+    expect(parseTimeRange(back)).toEqual(range);
     for (const odd of ['', 'from=x&to=2026', 'from=2027&to=2026'])
-      expect(stretchOf(new URLSearchParams(odd))).toBe(null);
+      expect(parseTimeRange(new URLSearchParams(odd))).toBe(null);
   });
 
   test('only records of one kind with a figure in common are compared', () => {
     const figure = { unit: 's', value: 1, low: null, high: null };
-    expect(whyNot(entry('1'), entry('2'))).toBe('');
-    expect(whyNot(entry('1'), entry('2', { figures: [] }))).toBe('');
-    expect(whyNot(entry('1'), entry('2', { schema: 'pinwise.trace/1' }))).toBe(
-      'is a trace, the chosen one a comparison',
+    expect(explainIncomparable(entry('1'), entry('2'))).toBe('');
+    expect(explainIncomparable(entry('1'), entry('2', { figures: [] }))).toBe(
+      '',
     );
     expect(
-      whyNot(
+      explainIncomparable(
+        entry('1'),
+        entry('2', { schema: 'pinwise.trace/1' }),
+      ),
+    ).toBe('is a trace, the chosen one a comparison');
+    expect(
+      explainIncomparable(
         entry('1'),
         entry('2', { figures: [{ ...figure, name: 'other' }] }),
       ),
@@ -208,8 +217,8 @@ describe('over time', () => {
 
   test('the older of two records comes first', () => {
     const [a, b] = [entry('1'), entry('2')];
-    expect(oldestFirst(b, a)).toEqual([a, b]);
-    expect(oldestFirst(a, b)).toEqual([a, b]);
+    expect(sortByTime(b, a)).toEqual([a, b]);
+    expect(sortByTime(a, b)).toEqual([a, b]);
   });
 });
 
@@ -239,7 +248,7 @@ test('a change takes the steps up to its head', () => {
     step('d', 'e'),
   ];
   const changes = [change('b', 'd', 2), change('gone', 'lost', 1)];
-  expect(changesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
+  expect(findChangesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
 });
 
 test('parts of a bench or a fleet share a line, unless their tag is asked for', () => {

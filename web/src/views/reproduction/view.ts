@@ -23,7 +23,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
         .map(([, v]) => `${v.mark} ${v.word}: ${v.meaning}`)
         .join('; '),
     ),
-    claims(reproduction),
+    claimsPart(reproduction),
     ...(reproduction.reports ?? []).map(reportPart),
     section(
       'How it was done',
@@ -44,7 +44,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
 }
 
 /** All claims in one table: words narrow it to a report, an experiment or a verdict. */
-function claims(record: Reproduction): HTMLElement {
+function claimsPart(record: Reproduction): HTMLElement {
   return section(
     'Claims',
     sortableTable({

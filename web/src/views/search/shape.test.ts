@@ -7,9 +7,9 @@ import { compareCells, filterRows } from '../../sortable';
 import { progressPlan } from './charts';
 import {
   candidateRows,
-  checks,
-  checksSummary,
-  effects,
+  checkedPredictions,
+  summariseChecks,
+  sortEffects,
   progressSteps,
 } from './shape';
 import { panelsOf } from '../../plot';
@@ -61,11 +61,11 @@ const SEARCH: SearchRecord = {
 };
 
 test('a prediction is held against what it had not seen', () => {
-  const found = checks(SEARCH);
+  const found = checkedPredictions(SEARCH);
   expect(found).toEqual([
-    { arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, came: 1.5 },
+    { arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, measured: 1.5 },
   ]);
-  expect(checksSummary(found)).toBe(
+  expect(summariseChecks(found)).toBe(
     '0 of 1 first runs lie in their 90 % intervals.',
   );
 });
@@ -120,7 +120,7 @@ test('what is missing is left out', () => {
     }).map((s) => s.runs),
   ).toEqual([4]);
   expect(
-    effects({
+    sortEffects({
       model: {
         features: [
           { change: null },

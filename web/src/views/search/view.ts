@@ -22,7 +22,12 @@ import {
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
-import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
+import {
+  accuracyPlan,
+  candidatePlan,
+  effectPlan,
+  progressPlan,
+} from './charts';
 import { CANDIDATE_COLUMNS, candidateRows } from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber } from '../../numbers';
@@ -50,7 +55,7 @@ export function searchView(record: AnyRecord, _page: Page): View {
     },
     chartPart('Progress', progressPlan),
     chartPart('The model', effectPlan),
-    chartPart('Predicted against measured', againstPlan),
+    chartPart('Predicted against measured', accuracyPlan),
     rebuiltOnChange((now) => [findingsPart(now.findings)]),
     rebuiltOnChange((now) => [methodPart(now)]),
   ]);
