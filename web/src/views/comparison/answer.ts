@@ -11,7 +11,7 @@ import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import type { Page } from '../../view';
-import { topologyOf } from '../machine/at-hand';
+import { findTopology } from '../machine/stored-topology';
 import { type Machine, readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
 import { effectWords } from './disagreement';
@@ -98,7 +98,7 @@ export function armPlacePart(
       draw();
       if (isTopologyRequested) return;
       isTopologyRequested = true;
-      void topologyOf(now.record.host, page.source).then(
+      void findTopology(now.record.host, page.source).then(
         (found) => {
           if (!found) return;
           machine = readMachine(found as unknown as AnyRecord);

@@ -20,7 +20,7 @@ import { section } from '../../words';
 import { type Range, place, ratioRange } from '../fleet-report/shape';
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
-import { attributions } from '../profile/attribution';
+import { attributionSections } from '../profile/attribution';
 import { withLabels } from '../fleet-report/record';
 import { differs, largestFirst } from './shape';
 
@@ -41,7 +41,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
       'p',
       `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
     ),
-    ...attributions(diff.attributions),
+    ...attributionSections(diff.attributions),
     figures.length > 0 &&
       section(
         'Figures, largest change first',

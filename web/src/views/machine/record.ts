@@ -1,5 +1,5 @@
-// The fields of "pinwise.topology/1" that are drawn, read with care: what a record lacks, or has in
-// another form, is null or empty here.
+// Reads the fields of "pinwise.topology/1" that are drawn: what a record lacks, or has in another
+// form, is null or empty here.
 
 import { parseCpus } from '../../cpus';
 import {
@@ -35,14 +35,14 @@ import { filterMap } from '../../lists';
 export type Machine = ReturnType<typeof readMachine>;
 export type Measured = ReturnType<typeof readMeasured>;
 /** A median of batches with its interval. */
-export type Measure = NonNullable<ReturnType<typeof measure>>;
+export type Measure = NonNullable<ReturnType<typeof readMeasure>>;
 export type Cpu = NonNullable<ReturnType<typeof readCpu>>;
 export type Cache = NonNullable<ReturnType<typeof readCache>>;
 export type Level = ReturnType<typeof readLevel>;
 export type Verdict = Contradiction & { level: string };
 export type DriftPair = NonNullable<ReturnType<typeof readDriftPair>>;
 
-function measure(value: Median | null | undefined) {
+function readMeasure(value: Median | null | undefined) {
   const raw = fields(value);
   const middle = number(raw.value);
   return middle === null
@@ -141,9 +141,9 @@ function readPair(raw: PairRecord) {
   const b = number(raw.b);
   if (a === null || b === null) return null;
   const contention =
-    measure(raw.contention_integer) ??
-    measure(raw.contention_float) ??
-    measure(raw.contention_spin);
+    readMeasure(raw.contention_integer) ??
+    readMeasure(raw.contention_float) ??
+    readMeasure(raw.contention_spin);
   return { a, b, contention };
 }
 
@@ -154,10 +154,10 @@ function readDriftPair(pair: DriftPairRecord) {
   const states = items(pair.states);
   const samples = filterMap(
     list(pair.samples),
-    (sample): [second: number, ns: number, state: number] | null => {
+    (sample): { second: number; ns: number; state: number } | null => {
       const [second, ns, , state] = list(sample).map(number);
       return typeof second === 'number' && typeof ns === 'number'
-        ? [second, ns, state ?? 0]
+        ? { second, ns, state: state ?? 0 }
         : null;
     },
   );
@@ -173,7 +173,7 @@ function readLadder(value: LadderRecord | null | undefined) {
   const raw = fields(value);
   const points = mapItems(raw.points, (point) => {
     const bytes = number(point.bytes);
-    const ns = measure(point.latency_ns);
+    const ns = readMeasure(point.latency_ns);
     return bytes !== null && bytes > 0 && ns ? { bytes, ns } : null;
   });
   if (points.length === 0) return null;
@@ -222,19 +222,19 @@ function readMeasured(raw: MeasuredRecord) {
     verdicts: items(raw.verdicts).map(readVerdict),
     pause: mapItems(raw.pause, (p) => {
       const cpu = number(p.cpu);
-      const ns = measure(p.pause_ns);
+      const ns = readMeasure(p.pause_ns);
       return cpu === null || !ns
         ? null
         : {
             cpu,
             ns,
-            cycles: measure(p.pause_cycles),
+            cycles: readMeasure(p.pause_cycles),
             modes: readModes(p.modes),
           };
     }),
     ladder: readLadder(raw.ladder),
     bandwidth: mapItems(raw.bandwidth, (b) => {
-      const gbPerS = measure(b.gb_per_s);
+      const gbPerS = readMeasure(b.gb_per_s);
       return (
         gbPerS && {
           stream: text(b.stream),
@@ -245,7 +245,7 @@ function readMeasured(raw: MeasuredRecord) {
       );
     }),
     loaded: mapItems(raw.loaded_latency, (l) => {
-      const ns = measure(l.latency_ns);
+      const ns = readMeasure(l.latency_ns);
       const background = number(l.background_gb_per_s);
       return ns && background !== null
         ? { cpu: number(l.cpu), loaders: text(l.loaders), background, ns }
@@ -253,8 +253,8 @@ function readMeasured(raw: MeasuredRecord) {
     }),
     clock: fields(raw.clock),
     scheduling: {
-      contextSwitch: measure(scheduling.context_switch_ns),
-      futexWake: measure(scheduling.futex_wake_ns),
+      contextSwitch: readMeasure(scheduling.context_switch_ns),
+      futexWake: readMeasure(scheduling.futex_wake_ns),
     },
     drift: raw.drift ? readDrift(fields(raw.drift)) : null,
     effort,

@@ -14,7 +14,7 @@ import { adviceLine, findingsPart, furtherFindings } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { topologyOf } from '../machine/at-hand';
+import { findTopology } from '../machine/stored-topology';
 import { CAUSE_WORDS, moment } from './describe';
 import { fromParams } from './address';
 import { type Scene, sceneInSteps, sceneOf } from './scene';
@@ -137,7 +137,7 @@ async function cachesOf(
   record: TraceRecord,
   { source }: Page,
 ): Promise<ReadonlyMap<number, number>> {
-  const topology = await topologyOf(record.host, source);
+  const topology = await findTopology(record.host, source);
   return new Map(
     filterMap(topology?.cpus ?? [], ({ cpu, llc }) =>
       finite(cpu) && finite(llc) ? ([cpu, llc] as const) : null,
