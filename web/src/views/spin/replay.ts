@@ -1,4 +1,4 @@
-// A replay: what was predicted beside what was measured, and what contention did.
+// A replay: predictions beside measurements, and the effect of contention.
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
@@ -15,7 +15,7 @@ import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { type ReplayPoint, replayPoints, replaySentence } from './shape';
+import { type ReplayPoint, toReplayPoints, replaySentence } from './shape';
 import { filterMap } from '../../lists';
 import { mapNumber } from '../../numbers';
 
@@ -25,7 +25,7 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   const replay = {
     ...known,
     algorithms: (known.algorithms ?? []).filter(
-      (of) => typeof of.algorithm === 'string',
+      (one) => typeof one.algorithm === 'string',
     ),
   };
   const plots = [latenessPlan(replay), contentionPlan(replay)]
@@ -38,19 +38,20 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
     ...plots,
     ...(replay.notes ?? []).map((note) => h('p.muted', note)),
     ...others.map((sentence) => h('p', sentence)),
-    section('How it was measured', method(replay)),
+    section('How it was measured', methodPart(replay)),
   ]);
 }
 
-const us = (value: number): string => seconds(value * 1e-6);
+const formatMicroseconds = (value: number): string => seconds(value * 1e-6);
 
-const ms = (value: number): string => `${Number(value.toFixed(3))} ms`;
+const formatMilliseconds = (value: number): string =>
+  `${Number(value.toFixed(3))} ms`;
 
-/** How late each algorithm is at each delay, in one drawing. */
+/** The lateness of each algorithm at each delay, in one chart. */
 function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   const all = (record.algorithms ?? []).map((of) => ({
     of,
-    points: replayPoints(of, record.experiment),
+    points: toReplayPoints(of, record.experiment),
   }));
   const known = all.filter(({ points }) =>
     points.some((p) =>
@@ -72,10 +73,10 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
       height: 240,
       x: {
         title: isHandoff ? 'lock held for' : 'waiter comes after',
-        label: ms,
+        label: formatMilliseconds,
         ...(isWhole ? { ticks: wholeTicks } : {}),
       },
-      y: { title: 'lateness', type: 'log', label: us },
+      y: { title: 'lateness', type: 'log', label: formatMicroseconds },
       series: known.flatMap(({ of, points }, at) =>
         latenessSeries(of.algorithm ?? '', points, seriesColour(at)),
       ),
@@ -91,10 +92,10 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
       rows: known.flatMap(({ of, points }) =>
         points.map((p) => [
           of.algorithm ?? '',
-          ms(p.at_ms),
-          mapNumber(p.predicted, us),
-          mapNumber(p.measured, us),
-          span(p.low, p.high, us),
+          formatMilliseconds(p.at_ms),
+          mapNumber(p.predicted, formatMicroseconds),
+          mapNumber(p.measured, formatMicroseconds),
+          span(p.low, p.high, formatMicroseconds),
           p.error === null
             ? null
             : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
@@ -151,9 +152,11 @@ function latenessSeries(
 }
 
 function pointTooltip(name: string, point: ReplayPoint): string {
-  const parts = [name, ms(point.at_ms)];
-  if (point.predicted !== null) parts.push(`predicted ${us(point.predicted)}`);
-  if (point.measured !== null) parts.push(`measured ${us(point.measured)}`);
+  const parts = [name, formatMilliseconds(point.at_ms)];
+  if (point.predicted !== null)
+    parts.push(`predicted ${formatMicroseconds(point.predicted)}`);
+  if (point.measured !== null)
+    parts.push(`measured ${formatMicroseconds(point.measured)}`);
   if (point.error !== null) parts.push(`error ${fixed(point.error, 1)} %`);
   if (point.isUnstable) parts.push('unstable');
   return parts.join('\n');
@@ -161,16 +164,16 @@ function pointTooltip(name: string, point: ReplayPoint): string {
 
 type Contended = Having<ContentionCell, 'threads'>;
 
-const contendedBy = (of: ReplayedAlgorithm): Contended[] =>
+const contentionCells = (of: ReplayedAlgorithm): Contended[] =>
   (of.contention ?? []).filter(
     (c): c is Contended => typeof c.threads === 'number',
   );
 
-/** Throughput for the CPU time spent, and how much of it went into spinning. */
+/** Throughput per CPU time, and the share of CPU time spent spinning. */
 function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
   const all = (record.algorithms ?? []).map((of) => ({
     name: of.algorithm ?? '',
-    cells: contendedBy(of),
+    cells: contentionCells(of),
   }));
   const known = all.filter(({ cells }) => cells.length > 0);
   if (known.length === 0) return null;
@@ -262,7 +265,7 @@ function contentionPanels(
   ];
 }
 
-function method(record: SpinReplayRecord): HTMLElement {
+function methodPart(record: SpinReplayRecord): HTMLElement {
   const { hint } = record;
   const ns = (value: number | null | undefined): string | null =>
     mapNumber(value, (value) => quantity(value, 'ns'));

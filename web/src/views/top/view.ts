@@ -1,4 +1,4 @@
-// A moment of the live view: how busy the CPUs are, and which threads keep them so.
+// A moment of the live view: how busy the CPUs are, and which threads use them.
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
@@ -13,7 +13,7 @@ import { numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 
-const share = (value: Maybe<number>): Cell =>
+const shareCell = (value: Maybe<number>): Cell =>
   figureCell(value, (own) => percent(own / 100));
 
 /** Draws a `pinwise.top/1`. */
@@ -22,7 +22,7 @@ export function topView(record: AnyRecord, _page: Page): View {
   const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
   const sharing = top.smt_sharing;
   return stack('article', '', [
-    h('p.verdict', sentence(top, cpus)),
+    h('p.verdict', topSentence(top, cpus)),
     adviceLine(
       'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
     ),
@@ -50,7 +50,7 @@ export function topView(record: AnyRecord, _page: Page): View {
 }
 
 /** "2 of 2 CPUs are busy; rustc (21601) uses the most: 99.1 % of a CPU." */
-function sentence(top: TopRecord, cpus: readonly TopCpu[]): string {
+function topSentence(top: TopRecord, cpus: readonly TopCpu[]): string {
   const busy = cpus.reduce((sum, cpu) => sum + cpu.busy_percent! / 100, 0);
   const [most] = list(top.threads)
     .filter((thread) => finite(thread.cpu_percent))
@@ -119,8 +119,8 @@ const threadTable = (threads: readonly TopThread[]): HTMLElement =>
         figure(thread.thread),
         { text: thread.state ?? '–' },
         figure(thread.cpu),
-        share(thread.cpu_percent),
-        share(thread.wait_percent),
+        shareCell(thread.cpu_percent),
+        shareCell(thread.wait_percent),
         figure(thread.migrations_per_s, 1),
         figure(thread.switches_per_s, 1),
         { text: thread.allowed ?? '–' },

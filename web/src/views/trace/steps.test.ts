@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 
-import { type Steps, finish, inPieces, lazily } from './steps';
+import { type Steps, finish, workInPieces, lazily } from './steps';
 
 /** Steps that count themselves. */
 function* counted(done: number[], many: number): Steps<string> {
@@ -39,7 +39,7 @@ test('work begins once a frame is painted, and ends with its value', async () =>
   const paint = withFrames();
   const done: number[] = [];
   const value = new Promise<string>((resolve, reject) => {
-    inPieces(counted(done, 3), resolve, reject);
+    workInPieces(counted(done, 3), resolve, reject);
   });
   expect(done).toEqual([]);
   paint();
@@ -52,7 +52,7 @@ test('work that is finished at once is done once', () => {
   const paint = withFrames();
   const done: number[] = [];
   const values: string[] = [];
-  const work = inPieces(counted(done, 3), (value) => values.push(value));
+  const work = workInPieces(counted(done, 3), (value) => values.push(value));
   work.finish();
   work.finish();
   paint();
@@ -62,7 +62,7 @@ test('work that is finished at once is done once', () => {
 test('work that is stopped does nothing more', () => {
   withFrames();
   const values: string[] = [];
-  const work = inPieces(counted([], 3), (value) => values.push(value));
+  const work = workInPieces(counted([], 3), (value) => values.push(value));
   work.stop();
   work.finish();
   expect(values).toEqual([]);
@@ -75,6 +75,6 @@ test('a step that fails is reported', () => {
     yield;
     throw new Error('damaged');
   })();
-  inPieces(broken, undefined, (error) => errors.push(error)).finish();
+  workInPieces(broken, undefined, (error) => errors.push(error)).finish();
   expect(errors).toEqual([new Error('damaged')]);
 });
