@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { toHead } from '../../table';
-import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
+import { Bytes, fakeTrace, packSlices } from '../../../e2e/fake-trace';
 import { type Slices, decodeSlices, decodeWaits } from './decode';
 import {
   type OrderedSlices,
@@ -39,7 +39,7 @@ const SMALL: TraceRecord = {
     { thread: 7, name: 'sev\u0007en', cpu_s: 1 },
   ],
   timeline: {
-    packed: packedSlices([
+    packed: packSlices([
       [7, 2, 60_000, 10_000, 'ended'],
       [7, 0, 0, 20_000],
       [9, 1, 5_000, 30_000],
@@ -120,7 +120,7 @@ describe('packed slices', () => {
   });
 
   test('of a made record never overlap, on a CPU or of a thread', () => {
-    const record = madeTrace({
+    const record = fakeTrace({
       slices: 5_000,
       cpus: 8,
       threads: 20,
@@ -173,7 +173,7 @@ describe('rows', () => {
   });
 
   test('give a column to whom had most of it', () => {
-    const packed = packedSlices([
+    const packed = packSlices([
       [1, 0, 0, 30],
       [2, 0, 30, 25],
       [1, 0, 60, 10],
@@ -194,7 +194,7 @@ describe('rows', () => {
 
   test('sum the same whether seen whole or in parts', () => {
     const scene = buildScene(
-      madeTrace({
+      fakeTrace({
         slices: 3_000,
         cpus: 2,
         threads: 5,

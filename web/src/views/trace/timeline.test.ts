@@ -4,7 +4,7 @@
 import { describe, expect, test, vi } from 'vitest';
 
 import { toHead } from '../../table';
-import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
+import { Bytes, fakeTrace, packSlices } from '../../../e2e/fake-trace';
 import type { CpuSpans, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
 import { type AddressState, fromParams, toParams } from './address';
@@ -77,7 +77,7 @@ const TRACE = {
     { thread: 7, name: 'worker seven' },
   ],
   timeline: {
-    packed: packedSlices([
+    packed: packSlices([
       [7, 0, 0, 20_000],
       [9, 1, 5_000, 30_000],
       [7, 1, 40_000, 10_000, 'preempted'],
@@ -98,7 +98,7 @@ describe('the order of time', () => {
   test('holds every slice once, whatever CPUs they are of', () => {
     for (const cpus of [2, 6, 14]) {
       const made = { slices: 2_000, cpus, threads: 9 };
-      const { slices } = buildScene(madeTrace(made) as TraceRecord);
+      const { slices } = buildScene(fakeTrace(made) as TraceRecord);
       const order = finish(sortByTime(slices!));
       expect(new Set(order).size).toBe(2_000);
       for (let at = 1; at < order.length; at += 1)
@@ -135,7 +135,7 @@ describe('a selection', () => {
 
   test('sums to the whole in parts, migrations once', () => {
     const made = buildScene(
-      madeTrace({ slices: 4_000, cpus: 4, threads: 7 }) as TraceRecord,
+      fakeTrace({ slices: 4_000, cpus: 4, threads: 7 }) as TraceRecord,
     );
     const sum = (from: number, to: number): number[] =>
       sumTotals(made, { from, to }).reduce(
@@ -287,7 +287,7 @@ describe('arrows of a thread', () => {
 
   test('are none where they would be a carpet', () => {
     const made = buildScene(
-      madeTrace({ slices: 5_000, cpus: 8, threads: 2 }) as TraceRecord,
+      fakeTrace({ slices: 5_000, cpus: 8, threads: 2 }) as TraceRecord,
     );
     const { span } = made;
     expect(findArrows(made, 0, { from: 0, to: span })).toBeNull();
@@ -465,7 +465,7 @@ describe('keys', () => {
 describe('columns', () => {
   test('from those of the whole trace come near to those from slices', () => {
     const made = buildScene(
-      madeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
+      fakeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
     );
     const lanes = made.lanes('cpus')!;
     const [bins] = made.bins('cpus', 0, false);
