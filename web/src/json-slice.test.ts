@@ -1,10 +1,10 @@
-// Members of a JSON text, as they are written.
+// Members cut out of a JSON text.
 
 import { expect, test } from 'vitest';
 
 import { sliceValue } from './json-slice';
 
-test('a member comes as it is written', () => {
+test('a member keeps its exact text', () => {
   const json =
     ' {"a" : [ {"x": "]}\\"", "seed": 18446744073709551615}, [1 , 2] ],\n "b\\u0031": null } ';
   const cases: [(string | number)[], string | null][] = [

@@ -1,4 +1,4 @@
-// Listening to a site that answers, breaks off, refuses and ends.
+// Watching a record on a site that answers, disconnects, refuses and ends.
 
 import { expect, test } from 'vitest';
 
@@ -53,7 +53,7 @@ class Made implements Environment {
     this.hidden = hidden;
     this.looks.forEach((look) => look());
   }
-  /** Lets the time pass that is waited for. */
+  /** Runs the pending timers. */
   pass(): number {
     const due = [...this.waiting];
     this.waiting.clear();
@@ -109,7 +109,7 @@ test('a hidden tab holds no connection', () => {
   expect(world.opened.length).toBe(2);
 });
 
-test('a tab that begins hidden listens once it is seen', () => {
+test('a tab that starts hidden listens when it becomes visible', () => {
   const world = new Made();
   world.hidden = true;
   let calls = 0;
@@ -130,7 +130,7 @@ test('a tab that begins hidden listens once it is seen', () => {
   expect(state).toBe('');
 });
 
-test('a broken connection is left to the browser, a refused one is tried again', () => {
+test('the browser reconnects a broken connection, a refused one is tried again here', () => {
   const { world, changes, stop } = watched();
   const [first] = world.opened;
   first!.readyState = 0;

@@ -1,4 +1,4 @@
-// A summary as Markdown: the record's words, without any effect of their own.
+// A summary as Markdown, in which the record's words are plain text.
 
 import { expect, test } from 'vitest';
 
@@ -10,7 +10,7 @@ const entry = fakeEntry('20260101-000000-00000000', {
   title: 'prog',
 });
 
-test('title, verdict, arms, commands, findings', () => {
+test('a summary has title, verdict, arms, commands and findings', () => {
   const record = {
     schema: 'pinwise.comparison/1',
     again: 'pinwise compare -- prog',
@@ -59,7 +59,7 @@ pinwise compare -- prog
 `);
 });
 
-test('hostile words stay words', () => {
+test('hostile words are escaped', () => {
   const hostile = '</script>\n# a [x](y) ```\n| \u202e';
   const made = toMarkdown(
     {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const FOLDER = import.meta.dirname;
 
-/** What each module imports of the page, by their names. */
+/** The modules of the page that each module imports. */
 type Imports = ReadonlyMap<string, readonly string[]>;
 
 function importsOf(): Imports {
@@ -30,7 +30,7 @@ function importsOf(): Imports {
   );
 }
 
-/** Modules that import each other, in a row; null if there are none. */
+/** A cycle of modules that import each other; null if there is none. */
 function circleOf(imports: Imports): string[] | null {
   const done = new Set<string>();
   const follow = (way: readonly string[]): string[] | null => {
@@ -52,7 +52,7 @@ function circleOf(imports: Imports): string[] | null {
   return null;
 }
 
-test('a circle is found', () => {
+test('a cycle is found', () => {
   const imports = new Map([
     ['a', ['b']],
     ['b', ['c', 'd']],
@@ -62,7 +62,7 @@ test('a circle is found', () => {
   expect(circleOf(imports)).toEqual(['b', 'd', 'b']);
 });
 
-test('modules form no circles', () => {
+test('modules form no cycles', () => {
   const imports = importsOf();
   expect(imports.get('main')).toContain('source');
   expect(imports.get('main')).toContain('views/index');

@@ -1,4 +1,4 @@
-// What is saved of a chart.
+// Files saved of a chart.
 
 import { expect, test } from 'vitest';
 
@@ -21,7 +21,7 @@ const rows: Panel = {
   ],
 };
 
-test('a line for each point, rows by their names, guides left out', () => {
+test('CSV has a line for each point, with names of rows, without guides', () => {
   expect(toCsv([rows]).split('\r\n')).toEqual([
     'x axis,x,y axis,y,series,low,high,value',
     'wall time,0.25,Arm,one-llc,,0.2,0.3,',
@@ -30,7 +30,7 @@ test('a line for each point, rows by their names, guides left out', () => {
   ]);
 });
 
-test('times are dates, cells have the label of their column and their value', () => {
+test('CSV has times as dates, and cells with the label of their column', () => {
   const csv = toCsv([
     {
       height: 9,

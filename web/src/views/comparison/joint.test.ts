@@ -1,4 +1,4 @@
-// The programs of a joint plan, as the page words them.
+// Texts on the programs of a joint plan.
 
 import { expect, test } from 'vitest';
 

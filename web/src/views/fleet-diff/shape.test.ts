@@ -23,7 +23,7 @@ const figures = withLabels<FleetFigureChange>(
   })),
 );
 
-test('the largest ratio is first, up or down; what is unknown is last', () => {
+test('the largest ratio is first, up or down; unknown ones are last', () => {
   expect(largestFirst(figures).map((figure) => figure.label)).toEqual([
     '1',
     '4',
@@ -33,11 +33,11 @@ test('the largest ratio is first, up or down; what is unknown is last', () => {
   ]);
 });
 
-test('a figure differs where its interval leaves 1 out', () => {
+test('a figure differs if its interval excludes 1', () => {
   expect(figures.map(differs)).toEqual([true, true, null, false, null]);
 });
 
-test('a difference is taken apart part by part', () => {
+test('a difference is attributed to its parts', () => {
   const found: FleetAttribution = {
     step: 'service',
     of: 'wall',

@@ -62,7 +62,7 @@ const report = (outliers: unknown[] = []) =>
   });
 
 describe('a node', () => {
-  test('is of the group that it is like in most, or that the report says', () => {
+  test('is in the most similar group, or the one in the report', () => {
     expect(groupOfNode(node(), report())!.name).toBe('new');
     expect(
       groupOfNode(node(), report([{ node: 'n1', group: 0, figure: 'x' }]))!
@@ -97,7 +97,7 @@ describe('a node', () => {
     expect(rows).toHaveLength(2);
   });
 
-  test('says what was done, and how its clock goes', () => {
+  test('tells which steps were done, and the offset of its clock', () => {
     expect(stepWords(node())).toBe('1 of 3 steps done; failed: b; missing: c.');
     expect(clockWords(4.2)).toBe('4.20 s ahead');
     expect(clockWords(-120)).toBe('120 s behind');

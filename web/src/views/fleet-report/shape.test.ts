@@ -1,4 +1,4 @@
-// What is shown of a fleet's report.
+// The data of a fleet report's drawings and tables.
 
 import { describe, expect, test } from 'vitest';
 
@@ -160,7 +160,7 @@ describe('a report of a fleet', () => {
     ]);
   });
 
-  test('leaves out what does not say what it is of', () => {
+  test('leaves out anomalies without a node or figure', () => {
     const read = report({
       groups: [{ figures: [null, {}] }],
       outliers: [7, {}, { node: 'n1', figure: 'smt' }],
@@ -175,7 +175,7 @@ describe('a report of a fleet', () => {
 describe('a strip', () => {
   const figure = report().groups[0]!.figures[0]!;
 
-  test('places equal ratios equally far from 1, and marks what lies beyond', () => {
+  test('places equal ratios equally far from 1, and marks those beyond its ends', () => {
     const range = ratioRange([0.5, 2]);
     const [half, one, double] = [0.5, 1, 2].map(
       (ratio) => place(ratio, range).at,
@@ -187,7 +187,7 @@ describe('a strip', () => {
     expect(place(30, ratioRange([30])).at).toBeLessThanOrEqual(99);
   });
 
-  test('never is a mere point, and takes no ratio that is none', () => {
+  test('has a width, and ignores invalid ratios', () => {
     const [low, high] = ratioRange([null, 1, 0, -3, NaN]);
     expect(low).toBeLessThan(1 / 1.05);
     expect(high).toBeGreaterThan(1.05);
@@ -211,7 +211,7 @@ describe('a strip', () => {
     }
   });
 
-  test('is described in words, and not drawn where its median is no measure', () => {
+  test('is described in words, and not drawn without a positive median', () => {
     expect(stripWords(figure, 3)).toBe(
       'median 90.0 ns, ordinary nodes within about 3.0 % of it, 5th to 95th percentile 85.5 ns to 94.5 ns, least 80.0 ns, greatest 180 ns; 3 outliers',
     );
@@ -224,7 +224,7 @@ describe('a strip', () => {
     ).toBe('median 90.0 ns; 1 outlier');
   });
 
-  test('is there for outliers beside the figures, too, and not for settings', () => {
+  test('exists for outliers outside the figures as well, not for settings', () => {
     const outliers = [
       outlier('n1', 'wiring · latency'),
       outlier('n1', 'wiring · width of intervals', { unit: '', typical: 0.1 }),
@@ -270,7 +270,7 @@ describe('the map of a report', () => {
     outlier('n2', 'smt', { ratio: null, z: null, setting: 'off' }),
   ];
 
-  test('has causes first, a column for each figure, and what is not named empty', () => {
+  test('has causes first, a column for each figure, and empty cells without outlier', () => {
     const made = report({ outliers, common: [common] });
     const heat = toHeat(made, made.outliers);
     expect(heat.columns).toEqual(['wiring · latency', 'smt', 'other']);

@@ -27,7 +27,7 @@ describe('fleets', () => {
     ]);
   });
 
-  test('are found by two questions, and no node is asked for', async () => {
+  test('are found by two requests, without nodes', async () => {
     const asked: Filter[] = [];
     const list = async (filter: Filter) => {
       asked.push(filter);

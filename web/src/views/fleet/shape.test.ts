@@ -29,7 +29,7 @@ describe('a fleet', () => {
     );
   });
 
-  test('nodes of another shape are no equals', () => {
+  test('nodes of another shape are not compared', () => {
     const fleet = toFleet([
       ...steady,
       node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' }),
@@ -53,7 +53,7 @@ describe('a fleet', () => {
     ).toEqual([3]);
   });
 
-  test('figures of one node alone are no column, and figures of the same name are kept apart', () => {
+  test('figures of only one node have no column, and figures of the same name are kept apart', () => {
     const same = {
       name: 'read',
       unit: 'GB/s',

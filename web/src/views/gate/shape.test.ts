@@ -51,7 +51,7 @@ const RECORD: GateRecord = {
   ],
 };
 
-test('what needs attention stands first, the rest in the order of the suite', () => {
+test('benchmarks that need attention are first, the rest in the order of the suite', () => {
   expect(toGateLines(RECORD).map(({ name, word }) => [name, word])).toEqual([
     ['parse', 'slower'],
     ['gone', 'missing'],
@@ -65,7 +65,7 @@ test('what needs attention stands first, the rest in the order of the suite', ()
   );
 });
 
-test('where CPU time decides, its change and its medians are shown', () => {
+test('if CPU time decides, its change and its medians are shown', () => {
   const cpu = {
     ratio: 1.021,
     low: 1.01,
@@ -99,7 +99,7 @@ test('where CPU time decides, its change and its medians are shown', () => {
   });
 });
 
-test('the verdict is a word, and whatever is unknown is undecided', () => {
+test('the verdict is a word, and an unknown decision is undecided', () => {
   expect(toHeadline(RECORD)).toEqual({
     word: 'FAIL',
     decision: 'fail',
@@ -110,7 +110,7 @@ test('the verdict is a word, and whatever is unknown is undecided', () => {
   expect(toHeadline(later).word).toBe('UNDECIDED');
 });
 
-test('a gate that runs has no verdict', () => {
+test('a running gate has no verdict', () => {
   const sentence = 'No verdict yet: the gate is running.';
   const verdict = { ...RECORD.verdict, sentence };
   expect(toHeadline({ ...RECORD, verdict, stopped: null })).toEqual({
@@ -121,7 +121,7 @@ test('a gate that runs has no verdict', () => {
   });
 });
 
-test('a commit is shortened, and left out where it is the name', () => {
+test('a commit is shortened, and left out if it is the name', () => {
   const commit = '0123456789abcdef0123456789abcdef01234567';
   expect(describeBuild({ name: 'main', commit })).toBe('main (0123456789ab)');
   expect(describeBuild({ name: commit, commit })).toBe('0123456789ab');
@@ -130,7 +130,7 @@ test('a commit is shortened, and left out where it is the name', () => {
   expect(nameBuild(null, 'base')).toBe('base');
 });
 
-test('rows of the table have units, and dashes where nothing is known', () => {
+test('rows of the table have units, and dashes for unknown figures', () => {
   const [first, second] = benchmarkRows(toGateLines(RECORD)).map((row) =>
     row.map(({ text }) => text),
   );
@@ -175,7 +175,7 @@ test('a passed benchmark is drawn up to the limit that passed it', () => {
   expect(line!.high).toBeLessThan(line!.limit!);
 });
 
-test('passed ones fold beside others, and better ones are not merely passed', () => {
+test('passed benchmarks are folded beside others, better ones are not', () => {
   const [shown, folded] = splitPassed(toGateLines(RECORD));
   expect(shown.map(({ name, mark }) => [name, mark])).toEqual([
     ['parse', 'worse'],
@@ -189,7 +189,7 @@ test('passed ones fold beside others, and better ones are not merely passed', ()
   expect(splitPassed(alone)).toEqual([alone, []]);
 });
 
-test('a record without its fields has lines all the same', () => {
+test('a record with missing fields has lines as well', () => {
   expect(toGateLines({})).toEqual([]);
   expect(toGateLines({ benchmarks: [{}] })).toMatchObject([
     { name: '', word: '', ratio: null, limit: null, change: '' },

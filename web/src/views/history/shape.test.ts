@@ -41,7 +41,7 @@ const entry = (id: string, more: Partial<Entry> = {}): Entry =>
   });
 
 describe('filters', () => {
-  test('an address holds them, and gives them back', () => {
+  test('are restored from an address', () => {
     const filter = {
       host: 'node 7 & co',
       schema: 'pinwise.trace/1',
@@ -56,14 +56,14 @@ describe('filters', () => {
     );
   });
 
-  test('kinds are words', () => {
+  test('kinds have plain names', () => {
     expect(nameKind('pinwise.topology/1')).toBe('machine');
     expect(nameKind('pinwise.spin-pause/12')).toBe('spin pause');
     expect(nameKind('nonsense')).toBe('nonsense');
   });
 });
 
-test('verdicts stand behind their signs', () => {
+test('verdicts follow their signs', () => {
   const shown = (more: Partial<Entry>): string =>
     formatVerdict(entry('1', { verdict: 'Slower.', ...more }));
   expect(shown({ outcome: 'fail' })).toBe('✗ Slower.');
@@ -74,7 +74,7 @@ test('verdicts stand behind their signs', () => {
 });
 
 describe('over time', () => {
-  test('each host has its points, oldest first, of the figure that is asked for', () => {
+  test('each host has the points of the requested figure, oldest first', () => {
     const other = entry('3', {
       host: 'b',
       figures: [{ name: 'one-llc', unit: 's', value: 9, low: 8, high: 10 }],
@@ -100,7 +100,7 @@ describe('over time', () => {
     );
   });
 
-  test('a machine change is shown once, in words, and for its host alone', () => {
+  test('a machine change is shown once, in words, and only for its host', () => {
     const changes = findChanges([
       entry('1'),
       entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }),
@@ -117,7 +117,7 @@ describe('over time', () => {
     ]);
   });
 
-  test('a program that was built anew is a change of its question alone', () => {
+  test('a rebuilt program is a change only of its question', () => {
     const built = (id: string, program: string | null, subject = 'a'): Entry =>
       entry(id, { program, subject });
     const changes = findChanges([
@@ -132,7 +132,7 @@ describe('over time', () => {
     ]);
   });
 
-  test('a model with commas stays whole', () => {
+  test('a CPU model may contain commas', () => {
     expect(
       describeChange(
         "sim 'pu:2(indexes=0, 1)', shape a",
@@ -141,7 +141,7 @@ describe('over time', () => {
     ).toBe("CPU sim 'pu:2(indexes=0, 1)' → sim 'pu:2(indexes=0, 2)'");
   });
 
-  test('only questions that are asked again can be followed', () => {
+  test('only repeated questions can be shown over time', () => {
     const once = entry('3', { subject: 'once' });
     const none = entry('4', { subject: 'bare', figures: [] });
     expect(
@@ -156,7 +156,7 @@ describe('over time', () => {
     ).toEqual(['comparison · xz']);
   });
 
-  test('each host has the questions that it was asked again', () => {
+  test('each host has its repeated questions', () => {
     const changed = { machine: 'EPYC, shape ab, kernel 6.2' };
     const all = [
       entry('1'),
@@ -179,7 +179,7 @@ describe('over time', () => {
     ]);
   });
 
-  test('a range of time narrows points and changes, and stands in the address', () => {
+  test('a range of time selects points and changes, and is restored from an address', () => {
     const query = new URLSearchParams('from=2026-01-02&to=2026-01-03T12:00Z');
     const range = parseTimeRange(query);
     const data = collectOverTime([entry('1'), entry('2'), entry('3')], null);
@@ -240,7 +240,7 @@ const change = (base: string, head: string, steps: number): GateChange => ({
   sentence: '',
 });
 
-test('a change takes the steps up to its head', () => {
+test('a change includes the steps up to its head', () => {
   const steps = [
     step('a', 'b'),
     step('b', 'c'),
@@ -251,7 +251,7 @@ test('a change takes the steps up to its head', () => {
   expect(findChangesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
 });
 
-test('parts of a bench or a fleet share a line, unless their tag is asked for', () => {
+test('parts of a bench or a fleet share a line, unless their tag is requested', () => {
   const part = (id: string): Entry => entry(id, { tags: ['bench:9'] });
   const bench = entry('9', { schema: 'pinwise.bench/1', tags: ['bench:9'] });
   const all = [part('4'), entry('3'), part('2'), part('1'), bench];

@@ -41,7 +41,7 @@ const RECORD: JitterRecord = {
   ],
 };
 
-test('CPUs are rows; what is not known is a dash', () => {
+test('CPUs are rows; unknown figures are dashes', () => {
   expect(verdictSentence(RECORD)).toBe(
     '1,717 gaps above 5.00 µs on 2 CPUs; CPU 2 lost most, 0.2 % of its time, at most 412 µs at once.',
   );

@@ -52,7 +52,7 @@ const figure = (value: number): Record<string, unknown> => ({
   stolen: 0,
 });
 
-/** Four CPUs that are reported as two caches {0,1} {2,3}, and measured as {0,2} {1,3}. */
+/** Four CPUs with caches reported as {0,1} {2,3}, and measured as {0,2} {1,3}. */
 const crossed = (): ReturnType<typeof readMachine> =>
   readMachine({
     schema: 'pinwise.topology/1',
@@ -131,11 +131,11 @@ describe('memory', () => {
       readMachine({ schema: 'pinwise.topology/1', numa_nodes: nodes }),
     );
 
-  test('of one kind beside CPUs has no table', () => {
+  test('of one kind, all with CPUs, has no table', () => {
     expect(rows([node(0, '0-1'), node(1, '2-3')])).toEqual([]);
   });
 
-  test('of several kinds is listed with what the firmware says of it', () => {
+  test('of several kinds is listed with figures of the firmware', () => {
     const hbm = {
       near_cpus: '0-3',
       memory_kind: 'HBM',
@@ -151,7 +151,7 @@ describe('memory', () => {
 });
 
 describe('units', () => {
-  test('stand within each other, and those of which nothing is known come last', () => {
+  test('are nested, unknown ones last', () => {
     const machine = readMachine({
       schema: 'pinwise.topology/1',
       cpus: [
@@ -174,7 +174,7 @@ describe('units', () => {
     ]);
   });
 
-  test('nodes enclose packages where there are fewer of them, and lie within caches where there are more', () => {
+  test('nodes contain packages if there are fewer nodes, and lie within caches if there are more', () => {
     const wide = readMachine({
       schema: '',
       cpus: [cpu(0, 0, 0), cpu(1, 1, 1, { package: 1 })],
@@ -189,7 +189,7 @@ describe('units', () => {
     ).toEqual(['node', 'node']);
   });
 
-  test('a cache of several cores below the last level makes a cluster', () => {
+  test('cores that share a cache below the last level form a cluster', () => {
     const machine = readMachine({
       schema: '',
       cpus: [0, 1, 2, 3].map((n) => cpu(n, n, 0)),
@@ -210,7 +210,7 @@ describe('units', () => {
 });
 
 describe('groups', () => {
-  test('reported and measured ones are shown side by side, contradictions first', () => {
+  test('are compared as reported and measured, contradictions first', () => {
     const levels = comparedLevels(crossed());
     expect(levels.map((row) => [row.level, row.verdict])).toEqual([
       ['llc', 'contradicted'],
@@ -245,13 +245,13 @@ describe('groups', () => {
     ]);
   });
 
-  test('the answer is that of the record, where it has one', () => {
+  test('the answer is taken from the record, if it has one', () => {
     const machine = crossed();
     machine.measured!.answer = 'The kernel is right.';
     expect(verdictSentence(machine)).toBe('The kernel is right.');
   });
 
-  test('what is contradicted is what the drawing shows first, and the verdict says it', () => {
+  test('a contradicted level is coloured at first, and named in the verdict', () => {
     const machine = crossed();
     expect(chooseFirst(machine)).toBe('level:0');
     expect(verdictSentence(machine)).toContain(
@@ -273,7 +273,7 @@ describe('groups', () => {
     ]).toEqual(['A', 'Z', 'AA', 'ZZ', 'AAA']);
   });
 
-  test('figures relate CPUs to the chosen one; unmeasured ones are said to be so', () => {
+  test('figures relate CPUs to the chosen one; unmeasured ones are described as such', () => {
     const machine = crossed();
     expect(listChoices(machine).map((c) => c.key)).toEqual([
       'state',
@@ -291,8 +291,8 @@ describe('groups', () => {
   });
 });
 
-describe('what is damaged', () => {
-  test('is left out, never an error', () => {
+describe('damaged fields', () => {
+  test('are left out without an error', () => {
     const machine = readMachine({
       schema: 'pinwise.topology/1',
       cpus: [null, 3, { cpu: 'x' }, { cpu: 4 }] as unknown[],
@@ -332,7 +332,7 @@ describe('the layout', () => {
     }
   });
 
-  test('prefers rows that are full', () => {
+  test('prefers full rows', () => {
     expect(chooseColumns(8, 50, 30, 1000, 2)).toBe(4);
     expect(chooseColumns(6, 50, 50, 1000, 1.5)).toBe(3);
     expect(chooseColumns(5, 400, 50, 360, 3)).toBe(1);
@@ -371,7 +371,7 @@ describe('the two sides of a machine', () => {
     ]);
   });
 
-  test('differ in units of contradicted levels, and only there', () => {
+  test('differ only in units of contradicted levels', () => {
     const machine = crossed();
     for (const side of ['reported', 'measured'] as const) {
       const units = buildUnitsOfSide(machine, side);
@@ -385,7 +385,7 @@ describe('the two sides of a machine', () => {
     );
   });
 
-  test('share units where only some of a level are wrong', () => {
+  test('share the units of a level that are right', () => {
     const machine = crossed();
     machine.measured!.levels[0]!.groups = [[0, 1]];
     expect(groups(buildUnitsOfSide(machine, 'measured'), 'llc')).toEqual([
@@ -400,13 +400,13 @@ describe('the two sides of a machine', () => {
     ]);
   });
 
-  test('have no unit where nothing was found to be shared', () => {
+  test('have no measured unit if no group was found', () => {
     const machine = crossed();
     machine.measured!.levels = [];
     expect(groups(buildUnitsOfSide(machine, 'measured'), 'llc')).toEqual([]);
   });
 
-  test('are one where nothing is contradicted', () => {
+  test('are equal if nothing is contradicted', () => {
     const machine = { ...crossed(), contradictions: [] };
     expect(buildUnitsOfSide(machine, 'measured')).toEqual(buildUnits(machine));
     expect(describeDifference(machine)).toBe('');
@@ -414,7 +414,7 @@ describe('the two sides of a machine', () => {
 });
 
 describe('the scale of the matrix', () => {
-  test('is one of equal ratios, or of equal steps', () => {
+  test('is logarithmic or linear', () => {
     const ends = { low: 10, high: 1000 };
     expect(scalePosition(100, ends, true)).toBeCloseTo(0.5, 9);
     expect(scalePosition(505, ends, false)).toBeCloseTo(0.5, 9);

@@ -38,7 +38,7 @@ const RECORD: ProfileRecord = {
   },
 };
 
-test('callers hold the time of what they called', () => {
+test('the time of callers includes their callees', () => {
   const tree = toFlame(RECORD)!;
   expect(tree.frames.map((frame) => frame.time)).toEqual([8, 7, 6, 4, 1]);
   expect(tree.deepest).toBe(3);
@@ -47,7 +47,7 @@ test('callers hold the time of what they called', () => {
   );
 });
 
-test('boxes lie within their callers, and a call can fill the width', () => {
+test('boxes lie within their callers, and a focused call fills the width', () => {
   const tree = toFlame(RECORD)!;
   const all = layOutBoxes(tree, 0, 0);
   for (const box of all.slice(1)) {
@@ -69,7 +69,7 @@ test('boxes lie within their callers, and a call can fill the width', () => {
   expect(layOutBoxes(tree, 0, 0.2).some((box) => box.frame === 4)).toBe(false);
 });
 
-test('a search counts time once', () => {
+test('a search counts nested matches once', () => {
   const tree = toFlame(RECORD)!;
   expect(searchFrames(tree, 'LIBWORK')).toEqual({
     found: new Set([2]),
@@ -81,7 +81,7 @@ test('a search counts time once', () => {
   expect(searchFrames(tree, ' ')).toEqual({ found: new Set(), share: 0 });
 });
 
-test('a tree whose parents lead nowhere is still drawn', () => {
+test('a tree with invalid parents is still drawn', () => {
   const calls = {
     functions: [{ name: 'x', kind: 'user' }],
     nodes: [node(0, 5, 1), node(9, 0, 1)],
@@ -92,7 +92,7 @@ test('a tree whose parents lead nowhere is still drawn', () => {
   expect(toFlame({})).toBeNull();
 });
 
-test('inverted, a function adds up its own time over all its callers', () => {
+test('inverted, a function has its own time in all calls', () => {
   // main (1 s) calls lock (2 s); work (0.5 s), called by main, calls it, too (4 s).
   const calls = {
     functions: ['main', 'lock', 'work'].map((name) => ({ name, kind: 'user' })),
@@ -119,7 +119,7 @@ test('inverted, a function adds up its own time over all its callers', () => {
   expect(deepest).toBe(3);
 });
 
-test('inverted, waiting in a spin hint is led to who waits', () => {
+test('inverted, waiting in a spin hint has its waiting callers', () => {
   const { frames } = invertFlame(toFlame(RECORD)!);
   const path: string[] = [];
   for (let at = frames[0]!.children[0]; at; at = frames[at]!.children[0])
@@ -174,7 +174,7 @@ const DIFF: ProfileDiff = {
   ],
 };
 
-test('changes are shown by sign, and chance as such', () => {
+test('changes are classified by sign, and possible chance as flat', () => {
   const tree = diffToFlame(DIFF)!;
   expect(tree.frames.map((frame) => frame.kind)).toEqual([
     'up',
@@ -199,7 +199,7 @@ test('changes are shown by sign, and chance as such', () => {
   expect(rows[1]![6]).toBe('may be chance');
 });
 
-test('pausing is shown where it is known', () => {
+test('pausing is described if it is known', () => {
   expect(describePausing(DIFF)).toBeNull();
   const shown = describePausing({
     ...DIFF,
@@ -215,6 +215,6 @@ test('pausing is shown where it is known', () => {
   );
 });
 
-test('tables leave out what is not there', () => {
+test('tables of missing fields are left out', () => {
   expect(functionTable({}, 10)).toBeNull();
 });

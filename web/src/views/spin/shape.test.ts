@@ -63,7 +63,7 @@ const PREDICTED: Predicted = {
   ],
 };
 
-test('a cliff is a jump, not growth CPU by CPU', () => {
+test('a cliff is a jump, not steady growth', () => {
   const marks = findCliffs(PREDICTED);
   expect([...marks.keys()]).toEqual(['steps']);
   expect(marks.get('steps')).toEqual([{ cpus: 5, shownAt: 5, ratio: 3 }]);
@@ -76,7 +76,7 @@ test('a cliff between two predictions is marked at the later one', () => {
   ]);
 });
 
-test('algorithms stand by their longest spin, and those with cliffs are shown first', () => {
+test('algorithms are sorted by their longest spin, and those with cliffs are drawn first', () => {
   expect(sortAlgorithms(PREDICTED)).toEqual([
     'endless',
     'grows',
@@ -87,7 +87,7 @@ test('algorithms stand by their longest spin, and those with cliffs are shown fi
   expect(cpuCounts(PREDICTED)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
-test('curves are of the chosen algorithms, on both chips, without unknown points', () => {
+test('curves show the chosen algorithms on both chips, without unknown points', () => {
   const found = toCurves(PREDICTED, ['steps', 'endless'], 'gap');
   expect(found.map((c) => [c.algorithm, c.isFrom, c.points.length])).toEqual([
     ['steps', false, 8],
@@ -96,7 +96,7 @@ test('curves are of the chosen algorithms, on both chips, without unknown points
   expect(found[1]!.points).toEqual([[8, 0.03]]);
 });
 
-test('a prediction that does not say of what is left out', () => {
+test('a prediction without its algorithm or CPUs is left out', () => {
   const damaged = {
     predictions: [{ cpus: 2 }, { algorithm: 'a' }, at('b', 2, 1)],
     moves: [{ cpus: 2 }],
@@ -107,14 +107,14 @@ test('a prediction that does not say of what is left out', () => {
   });
 });
 
-test('the sentence names what grows most', () => {
+test('the sentence names the algorithm that grows most', () => {
   expect(predictSentence(PREDICTED)).toBe(
     'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
   );
   expect(predictSentence(dropUnnamed({}))).toBe('Spinning on this processor');
 });
 
-test('remarks say to what a PAUSE hardly matters', () => {
+test('remarks name algorithms that hardly depend on PAUSE', () => {
   expect(pauseRemark(at('a', 1, 1, { unit: 'time' }))).toBe(
     'goes by the clock',
   );
@@ -126,7 +126,7 @@ test('remarks say to what a PAUSE hardly matters', () => {
   ).toBe('varies');
 });
 
-test('a cell that was not measured has a prediction only', () => {
+test('an unmeasured cell has only a prediction', () => {
   const [first] = toReplayPoints(
     {
       algorithm: 'a',
@@ -156,7 +156,7 @@ test('a cell that was not measured has a prediction only', () => {
   ).toBe(10);
 });
 
-test('a replay says first how late each algorithm is', () => {
+test('the sentence of a replay names the lateness of each algorithm', () => {
   const of = (algorithm: string, late: [number, number | null][]) => ({
     algorithm,
     cells: late.map(([predicted, measured], at) => ({
@@ -183,7 +183,7 @@ test('a replay says first how late each algorithm is', () => {
   expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });
 
-test('equal loops share a row, and the one that checks least often leads', () => {
+test('equal loops share a row, and the one that checks least often is first', () => {
   const loop = (address: string, name: string, ns: number) => ({
     address,
     function: name,
@@ -207,7 +207,7 @@ test('equal loops share a row, and the one that checks least often leads', () =>
   );
 });
 
-test('settings are drawn against what parking and waking costs', () => {
+test('settings are drawn beside the cost of parking and waking', () => {
   const plan = advicePlan({
     budget_ns: 20_000,
     advice: [
@@ -228,7 +228,7 @@ test('settings are drawn against what parking and waking costs', () => {
   expect(advicePlan({ advice: [] })).toBe(null);
 });
 
-test('what PAUSE takes is one figure, or a range over the CPUs', () => {
+test('the cost of PAUSE is one figure, or a range over the CPUs', () => {
   const sentence = (...cpus: CpuPauseRecord[]): string =>
     costSentence({ instruction: 'PAUSE', cpus });
   const cpu = { pause_ns: 27.55, pause_cycles: 77.3 };

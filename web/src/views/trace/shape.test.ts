@@ -54,7 +54,7 @@ const ordered = (slices: Slices): OrderedSlices => {
 };
 
 describe('packed slices', () => {
-  test('come back as they were', () => {
+  test('are unchanged after decoding', () => {
     const bytes = new Bytes();
     for (const value of [5, 10, 4, 0, 300, 1, 1_000_000_000_000, 2, 6])
       bytes.varint(value);
@@ -119,7 +119,7 @@ describe('packed slices', () => {
     );
   });
 
-  test('of a made record never overlap, on a CPU or of a thread', () => {
+  test('of a synthetic record never overlap, on a CPU or of a thread', () => {
     const record = fakeTrace({
       slices: 5_000,
       cpus: 8,
@@ -172,7 +172,7 @@ describe('rows', () => {
     expect(slices.threads[columns.colour[4]!]).toBe(7);
   });
 
-  test('give a column to whom had most of it', () => {
+  test('colour a column by the key with most of its time', () => {
     const packed = packSlices([
       [1, 0, 0, 30],
       [2, 0, 30, 25],
@@ -192,7 +192,7 @@ describe('rows', () => {
     expect(count[0]).toBe(4);
   });
 
-  test('sum the same whether seen whole or in parts', () => {
+  test('have the same sums in one window or in parts', () => {
     const scene = buildScene(
       fakeTrace({
         slices: 3_000,
@@ -220,7 +220,7 @@ describe('rows', () => {
 describe('places in words', () => {
   const scene = buildScene(SMALL);
 
-  test('name threads, moves and what cannot be seen', () => {
+  test('name threads, moves and unknown parts', () => {
     expect(rowName(scene, 'cpus', 2)).toBe('CPU 2 · core 1');
     expect(rowName(scene, 'threads', 0)).toBe('nine 9');
     expect(describePlace(scene, 'cpus', 0, 1_000)).toContain(
@@ -258,7 +258,7 @@ describe('places in words', () => {
 });
 
 describe('verdict', () => {
-  test('is the conclusion, and without one the first finding', () => {
+  test('is the conclusion, or without one the first finding', () => {
     const findings = [{ sentence: 'Threads waited.', advice: '' }];
     const answer = { sentence: 'Short of CPUs.', advice: '' };
     expect(shape.verdictSentence({ findings, answer })).toBe('Short of CPUs.');
@@ -267,7 +267,7 @@ describe('verdict', () => {
 });
 
 describe('figures', () => {
-  test('leave out what is not known', () => {
+  test('leave out unknown values', () => {
     const shown = shape.headlineFigures({
       elapsed_s: 2,
       totals: { cpu_s: 1, switches: null },
@@ -358,7 +358,7 @@ describe('interrupts', () => {
       'local_timer',
     ]);
   });
-  test('are left out where nobody asked', () => {
+  test('are left out if they were not traced', () => {
     expect(shape.interruptTable({})).toBeNull();
   });
 });
@@ -407,7 +407,7 @@ describe('memory', () => {
   });
 });
 
-test('a column shows what is unknown of CPUs, where it is', () => {
+test('CPUs with unknown time have a column for it', () => {
   const named = (unknown_s: number | null): (string | number | null)[] => {
     const cpus = [{ cpu: 0, own_s: 25e-6, unknown_s }];
     const table = shape.cpuTable({ ...SMALL, cpus });

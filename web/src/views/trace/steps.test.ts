@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 
 import { type Steps, finish, workInPieces, lazily } from './steps';
 
-/** Steps that count themselves. */
+/** Steps that are counted in `done`. */
 function* counted(done: number[], many: number): Steps<string> {
   for (let at = 0; at < many; at += 1) {
     done.push(at);
@@ -11,7 +11,7 @@ function* counted(done: number[], many: number): Steps<string> {
   return 'value';
 }
 
-test('what was done in steps is not done again', () => {
+test('work done in steps is not repeated', () => {
   const done: number[] = [];
   const value = lazily(() => counted(done, 4));
   const steps = value.steps();
@@ -35,7 +35,7 @@ function withFrames(): () => void {
   return () => frame();
 }
 
-test('work begins once a frame is painted, and ends with its value', async () => {
+test('work begins after a frame is painted, and ends with its value', async () => {
   const paint = withFrames();
   const done: number[] = [];
   const value = new Promise<string>((resolve, reject) => {
@@ -48,7 +48,7 @@ test('work begins once a frame is painted, and ends with its value', async () =>
   expect(done).toEqual([0, 1, 2]);
 });
 
-test('work that is finished at once is done once', () => {
+test('work finished at once is done once', () => {
   const paint = withFrames();
   const done: number[] = [];
   const values: string[] = [];
@@ -59,7 +59,7 @@ test('work that is finished at once is done once', () => {
   expect(values).toEqual(['value']);
 });
 
-test('work that is stopped does nothing more', () => {
+test('stopped work does nothing more', () => {
   withFrames();
   const values: string[] = [];
   const work = workInPieces(counted([], 3), (value) => values.push(value));

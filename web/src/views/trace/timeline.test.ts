@@ -95,7 +95,7 @@ const seven = scene.placeOf.get(7)!;
 const nine = scene.placeOf.get(9)!;
 
 describe('the order of time', () => {
-  test('holds every slice once, whatever CPUs they are of', () => {
+  test('contains every slice of all CPUs once', () => {
     for (const cpus of [2, 6, 14]) {
       const made = { slices: 2_000, cpus, threads: 9 };
       const { slices } = buildScene(fakeTrace(made) as TraceRecord);
@@ -108,7 +108,7 @@ describe('the order of time', () => {
     }
   });
 
-  test('says where threads came from and which wait a slice ended', () => {
+  test('yields the CPU before each slice and the wait that it ended', () => {
     const slices = scene.slices!;
     const order = finish(sortByTime(slices));
     const byStart = (list: ArrayLike<number>): number[] =>
@@ -123,7 +123,7 @@ describe('the order of time', () => {
 });
 
 describe('a selection', () => {
-  test('has the time of each thread, cut at its ends', () => {
+  test('has the time of each thread within its ends', () => {
     const totals = sumTotals(scene, { from: 10_000, to: 45_000 });
     expect(totals.map((row) => row.thread)).toEqual([nine, seven]);
     expect(totals[0]!.running).toBeCloseTo(25_000, 3);
@@ -133,7 +133,7 @@ describe('a selection', () => {
     expect(totals.map((row) => row.migrations)).toEqual([0, 1]);
   });
 
-  test('sums to the whole in parts, migrations once', () => {
+  test('has totals that add up over its parts, each migration once', () => {
     const made = buildScene(
       fakeTrace({ slices: 4_000, cpus: 4, threads: 7 }) as TraceRecord,
     );
@@ -155,7 +155,7 @@ describe('a selection', () => {
     expect(whole[2]).toBeGreaterThan(1_000);
   });
 
-  test('is given as a table that says which waits it counts', () => {
+  test('has a table that tells which waits it counts', () => {
     const table = totalsTable(scene, { from: 0, to: 100_000 });
     expect(table.caption).toContain('2 threads; waits of 10.0 ns and more');
     const names = table.columns.map((column) => toHead(column).name);
@@ -172,7 +172,7 @@ describe('a selection', () => {
     ]);
   });
 
-  test('of a trace without slices has the shares of its CPUs', () => {
+  test('in a trace without slices has the shares of its CPUs', () => {
     const coarse = buildScene({
       elapsed_s: 4e-3,
       cpus: [{ cpu: 0 }],
@@ -199,12 +199,12 @@ describe('the address', () => {
   const span = 2e9;
   const atFirst = fromParams(new URLSearchParams(), span);
 
-  test('says nothing of what is as at first', () => {
+  test('leaves out defaults', () => {
     expect(toParams(atFirst, span).size).toBe(0);
     expect(atFirst.window).toEqual({ from: 0, to: span });
   });
 
-  test('comes back as it was', () => {
+  test('restores the state', () => {
     const shown: AddressState = {
       window: { from: 12_345_678, to: 1_500_000_001 },
       rows: 'threads',
@@ -235,8 +235,8 @@ describe('the address', () => {
   });
 });
 
-describe('what is hit', () => {
-  test('is the row below the axis, scrolled, and never one that is not there', () => {
+describe('the pointer', () => {
+  test('finds the scrolled row below the axis, and only existing ones', () => {
     expect(rowAt(AXIS_HEIGHT + 1, 0, 20, 4)).toBe(0);
     expect(rowAt(AXIS_HEIGHT + 19.9, 0, 20, 4)).toBe(0);
     expect(rowAt(AXIS_HEIGHT + 20, 0, 20, 4)).toBe(1);
@@ -245,13 +245,13 @@ describe('what is hit', () => {
     expect(rowAt(900, 0, 20, 4)).toBe(3);
   });
 
-  test('is a time of the window', () => {
+  test('finds a time within the window', () => {
     expect(timeAtShare({ from: 100, to: 300 }, 0.25)).toBe(150);
     expect(timeAtShare({ from: 100, to: 300 }, -1)).toBe(100);
     expect(timeAtShare({ from: 100, to: 300 }, 2)).toBe(300);
   });
 
-  test('has rows that fill the height and can be read', () => {
+  test('finds rows that fill the height within readable limits', () => {
     expect(rowHeight(64, 756)).toBe(13);
     expect(rowHeight(30, 562)).toBe(18);
     expect(rowHeight(2, 562)).toBe(40);
@@ -262,7 +262,7 @@ describe('what is hit', () => {
 describe('arrows of a thread', () => {
   const whole = { from: 0, to: 100_000 };
 
-  test('are its migrations and wake-ups, but no preemption', () => {
+  test('are its migrations and wake-ups, without preemptions', () => {
     const arrows = findArrows(scene, seven, whole)!.map((arrow) => [
       arrow.kind,
       arrow.from.cpu,
@@ -278,14 +278,14 @@ describe('arrows of a thread', () => {
     expect(findArrows(scene, nine, whole)).toEqual([]);
   });
 
-  test('are those that the window meets', () => {
+  test('are those that touch the window', () => {
     const kinds = (from: number, to: number): string[] =>
       findArrows(scene, seven, { from, to })!.map((arrow) => arrow.kind);
     expect(kinds(21_000, 25_000)).toEqual(['migration']);
     expect(kinds(70_000, 90_000)).toEqual([]);
   });
 
-  test('are none where they would be a carpet', () => {
+  test('are null if there are too many', () => {
     const made = buildScene(
       fakeTrace({ slices: 5_000, cpus: 8, threads: 2 }) as TraceRecord,
     );
@@ -304,7 +304,7 @@ describe('other programs', () => {
       timeline: { ...TRACE.timeline, span_s: 50e-6, spans },
     });
 
-  test('have their share of what traced threads leave', () => {
+  test('have their share of the time that traced threads leave', () => {
     expect(shareOfRest({ own: 0.5, others: 0.25 })).toBe(0.5);
     expect(shareOfRest({ own: 0, others: 0 })).toBe(0);
     // Rounded shares can add up to more than the span.
@@ -312,7 +312,7 @@ describe('other programs', () => {
     expect(shareOfRest({ own: 1, others: 0 })).toBe(0);
   });
 
-  test('are named where no traced thread ran, if they are known', () => {
+  test('are described where no traced thread ran, if they are known', () => {
     const known = shared([{ cpu: 0, own: [0.4, 0], foreign: [0.6, 0.25] }]);
     expect(describePlace(known, 'cpus', 0, 70_000)).toBe(
       'CPU 0 · core 0 at 70.0000 µs: no traced thread; of the 50.0 µs around, other programs had 25.0 %.',
@@ -329,14 +329,14 @@ describe('other programs', () => {
   });
 });
 
-describe('threads that stand out', () => {
+describe('highlighted threads', () => {
   test('are found by all words of name or number', () => {
     expect(findThreads(scene, 'SEVEN worker')).toEqual([seven]);
     expect(findThreads(scene, '9')).toEqual([nine]);
     expect(findThreads(scene, ' ')).toEqual([]);
   });
 
-  test('are the found and the followed ones; all where nothing is asked', () => {
+  test('are the found and the followed ones, or all if none is', () => {
     expect(findMarked(scene, { thread: null, find: '' })).toBeNull();
     expect(findMarked(scene, { thread: 12345, find: '' })).toBeNull();
     expect(
@@ -371,7 +371,7 @@ describe('threads that stand out', () => {
     );
   });
 
-  test('have many colours that are seen on the background', () => {
+  test('have many colours that are visible on the background', () => {
     for (const theme of [LIGHT, DARK]) {
       const all = Array.from({ length: 80 }, (_, at) =>
         hashedColour(1000 + at, theme.isDark),
@@ -447,7 +447,7 @@ describe('keys', () => {
     expect(handle.state.window).toEqual({ from, to });
   });
 
-  test('follow the thread below the cursor, and no longer', () => {
+  test('follow the thread below the cursor, and stop following it', () => {
     const handle = handleOf();
     handleKey(handle, 'Enter', false);
     expect(handle.state.thread).toBe(7);
@@ -463,7 +463,7 @@ describe('keys', () => {
 });
 
 describe('columns', () => {
-  test('from those of the whole trace come near to those from slices', () => {
+  test('from sums over the whole trace are close to those from slices', () => {
     const made = buildScene(
       fakeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
     );
@@ -498,7 +498,7 @@ describe('columns', () => {
     expect(depth.at(2, 2)).toBeCloseTo(0.4, 5);
   });
 
-  test('of spans that go beyond the window are cut, and rows keep apart', () => {
+  test('of spans beyond the window are cut, and rows are separate', () => {
     const depth = new Depth();
     depth.begin(2, 4, { from: 100, to: 200 });
     depth.add(0, 50, 100);
