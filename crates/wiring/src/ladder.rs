@@ -94,7 +94,7 @@ const MAX_UNREPORTED_LEVEL: u8 = 3;
 /// Finds plateaus in the points, in any order, and names them by the reported caches of the CPU
 /// (data or unified, any order).
 #[must_use]
-pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
+pub fn find_plateaus(points: &[Point], reported: &[ReportedCache]) -> Ladder {
     let reported = largest_per_level(reported);
     let fit = cut_at_memory(fit::fit(points), &reported);
     let mut ladder = Ladder::default();
