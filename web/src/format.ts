@@ -129,7 +129,7 @@ export function percent(share: Maybe, places?: number): string {
   return `${share < 0 && Number(text) !== 0 ? '−' : ''}${text} %`;
 }
 
-/** A share with its sign: "+1.3 %"; one that rounds to nothing has none. */
+/** A share with its sign: "+1.3 %"; "±" if it rounds to 0. */
 export function signedPercent(share: Maybe): string {
   if (!isNumber(share)) return NONE;
   const text = hundredths(Math.abs(share));

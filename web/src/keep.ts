@@ -108,35 +108,35 @@ interface State {
   scrolled: number[];
 }
 
-const focusable = (element: HTMLElement): HTMLElement[] => [
+const focusableIn = (element: HTMLElement): HTMLElement[] => [
   ...element.querySelectorAll<HTMLElement>(
     'a, button, input, select, summary, [tabindex]',
   ),
 ];
-const details = (element: HTMLElement): HTMLDetailsElement[] => [
+const detailsIn = (element: HTMLElement): HTMLDetailsElement[] => [
   ...element.querySelectorAll('details'),
 ];
-const boxes = (element: HTMLElement): HTMLElement[] => [
+const scrollBoxes = (element: HTMLElement): HTMLElement[] => [
   ...element.querySelectorAll<HTMLElement>('.scroll'),
 ];
 
 function readState(element: HTMLElement): State {
   return {
-    focused: focusable(element).findIndex(
+    focused: focusableIn(element).findIndex(
       (one) => one === document.activeElement,
     ),
-    open: details(element).map((one) => one.open),
-    scrolled: boxes(element).map((one) => one.scrollLeft),
+    open: detailsIn(element).map((one) => one.open),
+    scrolled: scrollBoxes(element).map((one) => one.scrollLeft),
   };
 }
 
 function restoreState(element: HTMLElement, state: State): void {
-  details(element).forEach(
+  detailsIn(element).forEach(
     (one, at) => (one.open = state.open[at] ?? one.open),
   );
-  boxes(element).forEach(
+  scrollBoxes(element).forEach(
     (one, at) => (one.scrollLeft = state.scrolled[at] ?? 0),
   );
   if (state.focused >= 0)
-    focusable(element)[state.focused]?.focus({ preventScroll: true });
+    focusableIn(element)[state.focused]?.focus({ preventScroll: true });
 }

@@ -20,7 +20,10 @@ import { fleetView } from './views/fleet/view';
 import { historyView } from './views/history/view';
 
 const main = h('main', { id: 'main', tabIndex: -1 });
-const live = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
+const announcer = h('p.offscreen', {
+  role: 'status',
+  aria: { live: 'polite' },
+});
 let shown: { dispose(): void } | null = null;
 let routeCount = 0;
 
@@ -43,7 +46,7 @@ async function start(): Promise<void> {
       location.hash = hash;
     },
     announce: (sentence) => {
-      live.textContent = sentence;
+      announcer.textContent = sentence;
     },
   };
   fill(
@@ -62,7 +65,7 @@ async function start(): Promise<void> {
     ),
     header(source),
     main,
-    live,
+    announcer,
   );
   addEventListener('hashchange', () => void route(page));
   void route(page);
@@ -108,7 +111,7 @@ async function route(page: Page): Promise<void> {
   markCurrent();
   let part: HTMLElement | null = null;
   try {
-    const view = await resolve(page);
+    const view = await openView(page);
     if (own !== routeCount) {
       view.dispose();
       return;
@@ -165,7 +168,7 @@ function markCurrent(): void {
   }
 }
 
-async function resolve(
+async function openView(
   page: Page,
 ): Promise<{ element: HTMLElement; dispose(): void }> {
   const { parts, params } = addressParts();
@@ -191,12 +194,12 @@ async function resolve(
 function addressParts(): { parts: string[]; params: URLSearchParams } {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   return {
-    parts: path.split('/').filter(Boolean).map(decode),
+    parts: path.split('/').filter(Boolean).map(decodePart),
     params: new URLSearchParams(query),
   };
 }
 
-function decode(text: string): string {
+function decodePart(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

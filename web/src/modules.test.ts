@@ -9,7 +9,7 @@ const FOLDER = import.meta.dirname;
 /** The modules of the page that each module imports. */
 type Imports = ReadonlyMap<string, readonly string[]>;
 
-function importsOf(): Imports {
+function readImports(): Imports {
   const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
     .map((name) => name.replaceAll(path.sep, '/').slice(0, -3));
@@ -31,7 +31,7 @@ function importsOf(): Imports {
 }
 
 /** A cycle of modules that import each other; null if there is none. */
-function circleOf(imports: Imports): string[] | null {
+function findCycle(imports: Imports): string[] | null {
   const done = new Set<string>();
   const follow = (way: readonly string[]): string[] | null => {
     const last = way.at(-1)!;
@@ -39,15 +39,15 @@ function circleOf(imports: Imports): string[] | null {
     if (before < way.length - 1) return way.slice(before);
     if (done.has(last)) return null;
     for (const next of imports.get(last) ?? []) {
-      const circle = follow([...way, next]);
-      if (circle) return circle;
+      const cycle = follow([...way, next]);
+      if (cycle) return cycle;
     }
     done.add(last);
     return null;
   };
   for (const name of imports.keys()) {
-    const circle = follow([name]);
-    if (circle) return circle;
+    const cycle = follow([name]);
+    if (cycle) return cycle;
   }
   return null;
 }
@@ -59,12 +59,12 @@ test('a cycle is found', () => {
     ['c', []],
     ['d', ['b']],
   ]);
-  expect(circleOf(imports)).toEqual(['b', 'd', 'b']);
+  expect(findCycle(imports)).toEqual(['b', 'd', 'b']);
 });
 
 test('modules form no cycles', () => {
-  const imports = importsOf();
+  const imports = readImports();
   expect(imports.get('main')).toContain('source');
   expect(imports.get('main')).toContain('views/index');
-  expect(circleOf(imports)).toBeNull();
+  expect(findCycle(imports)).toBeNull();
 });

@@ -73,7 +73,7 @@ mod tests {
         0x08, 0x48, 0x01, 0xc3, 0xc5, 0xfd, 0x58, 0x06, 0xc3,
     ];
 
-    fn at(offset: u64, symbol: Option<u64>) -> Option<bool> {
+    fn is_access_at(offset: u64, symbol: Option<u64>) -> Option<bool> {
         let code = Code {
             arch: Arch::X86_64,
             start: 0x1000,
@@ -98,15 +98,15 @@ mod tests {
     #[test]
     fn the_instruction_after_a_load_counts_and_the_stack_does_not() {
         for is_named in [true, false] {
-            let at = |offset| at(offset, is_named.then_some(offset));
-            assert_eq!(at(0), Some(true), "the load");
-            assert_eq!(at(3), Some(true), "after it");
-            assert_eq!(at(6), Some(false), "arithmetic");
-            assert_eq!(at(10), Some(false), "push");
-            assert_eq!(at(11), Some(false), "a load from the stack");
-            assert_eq!(at(19), Some(true), "a vector's operand");
-            assert_eq!(at(23), Some(true), "after it");
-            assert_eq!(at(24), None, "no code");
+            let is_access = |offset| is_access_at(offset, is_named.then_some(offset));
+            assert_eq!(is_access(0), Some(true), "the load");
+            assert_eq!(is_access(3), Some(true), "after it");
+            assert_eq!(is_access(6), Some(false), "arithmetic");
+            assert_eq!(is_access(10), Some(false), "push");
+            assert_eq!(is_access(11), Some(false), "a load from the stack");
+            assert_eq!(is_access(19), Some(true), "a vector's operand");
+            assert_eq!(is_access(23), Some(true), "after it");
+            assert_eq!(is_access(24), None, "no code");
         }
     }
 }

@@ -218,7 +218,7 @@ fn a_program_fails_under_some_placements() {
 }
 
 #[test]
-fn machines_without_and_with_a_scheduler_know_the_truth() {
+fn the_true_cost_is_without_noise_with_and_without_a_scheduler() {
     let cost = |text: &str, list: &str| {
         let machine = open_machine(text, 1).unwrap();
         let workload = Workload::new(Command::from_line("prog").unwrap());
@@ -231,9 +231,9 @@ fn machines_without_and_with_a_scheduler_know_the_truth() {
     let plain = "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = 2.0\n[effects]\n\"cpu:0\" = 1.5\n[noise]\nsd = 0.5";
     assert!((cost(plain, "0-1") - 2.0).abs() < 1e-12);
     assert!((cost(plain, "0") - 3.0).abs() < 1e-12);
-    let played = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.default]\nbase_s = 12\nthreads = 2\n[noise]\nsd = 0.5";
+    let scheduled = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.default]\nbase_s = 12\nthreads = 2\n[noise]\nsd = 0.5";
     for (cpus, expected) in [("0", 12.0), ("0-1", 10.0), ("0-3", 6.0)] {
-        let found = cost(played, cpus);
+        let found = cost(scheduled, cpus);
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     }
 }

@@ -141,7 +141,7 @@ impl Clusters {
             }
             let top = chain[chain.len() - 1];
             let before = chain.len().checked_sub(2).map(|at| chain[at]);
-            let (next, height) = self.nearest(top, before);
+            let (next, height) = self.find_nearest(top, before);
             // Missing figures may break the chain's order, so a cluster that is already in the chain
             // ends it as well.
             if Some(next) == before || chain.contains(&next) {
@@ -161,7 +161,7 @@ impl Clusters {
     /// Finds the nearest other cluster. Of equally near ones (a coarse clock has few different figures)
     /// the smallest is taken, so that two single ones find each other, then the one before in the
     /// chain.
-    fn nearest(&self, top: usize, before: Option<usize>) -> (usize, f64) {
+    fn find_nearest(&self, top: usize, before: Option<usize>) -> (usize, f64) {
         let mut best = before.map(|b| (b, self.distance(top, b)));
         for &other in self.alive.iter().filter(|&&other| other != top) {
             let distance = self.distance(top, other);

@@ -24,12 +24,12 @@ pub(super) fn assign_threads(
 ) -> Vec<usize> {
     let cpus = layout.order.len();
     let rest = threads % cpus;
-    let mut at = Vec::with_capacity(threads);
+    let mut assigned = Vec::with_capacity(threads);
     for _ in 0..threads / cpus {
-        at.extend(&layout.order);
+        assigned.extend(&layout.order);
     }
     if rest == 0 {
-        return at;
+        return assigned;
     }
     let mut order = layout.order.clone();
     match policy {
@@ -41,8 +41,8 @@ pub(super) fn assign_threads(
         }
         Spread::LlcFirst => order = sort_llcs_first(table, &order, chance),
     }
-    at.extend(&order[..rest]);
-    at
+    assigned.extend(&order[..rest]);
+    assigned
 }
 
 /// Sorts the first CPU of every core before the second of any, and keeps the order otherwise.

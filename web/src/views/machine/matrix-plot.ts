@@ -4,7 +4,7 @@ import type { PlotOptions } from '@observablehq/plot';
 import { axisX, axisY, plot, rect, text } from '@observablehq/plot';
 
 import { colourAt } from '../../colour-scale';
-import { bare } from '../../draw';
+import { finishSvg } from '../../draw';
 import { fixed } from '../../format';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
@@ -38,7 +38,7 @@ export function plotCells(cells: Cells): SVGElement {
   };
   // Each number is in the middle of its row or column.
   const half = cells.cell / 2;
-  return bare(
+  return finishSvg(
     plot({
       width: side,
       height: side,
