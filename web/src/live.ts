@@ -3,8 +3,8 @@
 
 import type { AnyRecord, Change } from './source';
 
-/** Time until the page connects again after a refusal, milliseconds. */
-const PAUSE = 3000;
+/** The page connects again this long after a refusal. */
+const RECONNECT_DELAY_MS = 3000;
 /** `EventSource.CLOSED`: the browser does not connect again. */
 const CLOSED = 2;
 
@@ -19,16 +19,16 @@ export interface Environment {
   open(address: string): Events;
   isHidden(): boolean;
   /** Calls back when the tab was hidden or shown; returns how to stop that. */
-  onShown(look: () => void): () => void;
+  onShown(callback: () => void): () => void;
   after(milliseconds: number, act: () => void): () => void;
 }
 
 const browser: Environment = {
   open: (address) => new EventSource(address),
   isHidden: () => document.hidden,
-  onShown: (look) => {
-    document.addEventListener('visibilitychange', look);
-    return () => document.removeEventListener('visibilitychange', look);
+  onShown: (callback) => {
+    document.addEventListener('visibilitychange', callback);
+    return () => document.removeEventListener('visibilitychange', callback);
   },
   after: (milliseconds, act) => {
     const timer = setTimeout(act, milliseconds);
@@ -125,7 +125,7 @@ function listen(
     events?.close();
     events = null;
   };
-  const look = (): void => {
+  const connectIfVisible = (): void => {
     if (isOver || world.isHidden()) {
       close();
       return;
@@ -142,14 +142,14 @@ function listen(
       // The browser connects again itself if the connection broke, but not if it was refused.
       if (opened.readyState !== CLOSED) return;
       close();
-      cancel = world.after(PAUSE, look);
+      cancel = world.after(RECONNECT_DELAY_MS, connectIfVisible);
     });
   };
-  const forget = world.onShown(look);
-  look();
+  const stopObserving = world.onShown(connectIfVisible);
+  connectIfVisible();
   return () => {
     isOver = true;
-    forget();
+    stopObserving();
     close();
   };
 }

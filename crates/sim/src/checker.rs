@@ -93,10 +93,10 @@ impl<'a> Checker<'a> {
     ) -> Result<CpuSet, DescriptionError> {
         let placement: Placement = name
             .parse()
-            .map_err(|error| self.bad(key, &format!("{error}")))?;
+            .map_err(|error| self.value_error(key, &format!("{error}")))?;
         let realised = placement
             .realise(topology)
-            .map_err(|error| self.bad(key, &error.to_string()))?;
+            .map_err(|error| self.value_error(key, &error.to_string()))?;
         Ok(realised.cpus)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         if value > 0.0 && value.is_finite() {
             return Ok(());
         }
-        Err(self.bad(key, &format!("{value} must be above 0")))
+        Err(self.value_error(key, &format!("{value} must be above 0")))
     }
 
     pub(super) fn check_range(
@@ -117,11 +117,11 @@ impl<'a> Checker<'a> {
         if (low..=high).contains(&value) {
             return Ok(());
         }
-        Err(self.bad(key, &format!("{value} must be from {low} to {high}")))
+        Err(self.value_error(key, &format!("{value} must be from {low} to {high}")))
     }
 
     /// An error that names the file and the key.
-    pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+    pub(super) fn value_error(&self, key: &str, reason: &str) -> DescriptionError {
         let key = match self.section {
             "" => key.to_owned(),
             section => format!("{section}.{key}"),

@@ -100,10 +100,10 @@ impl Demand {
         }
         if self.memory_share + self.cache_share > 1.0 {
             let reason = "must be at most 1 together with memory_share";
-            return Err(checker.bad(&key("cache_share"), reason));
+            return Err(checker.value_error(&key("cache_share"), reason));
         }
         if self.group == Some(0) {
-            return Err(checker.bad(&key("group"), "must be at least 1"));
+            return Err(checker.value_error(&key("group"), "must be at least 1"));
         }
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Checker<'_> {
         }
         let fallback = workloads
             .remove("default")
-            .unwrap_or_else(|| SimWorkload::plain(0.1, 1));
+            .unwrap_or_else(|| SimWorkload::new(0.1, 1));
         if let Some(scheduler) = &raw.scheduler {
             scheduler.check(&topology, self)?;
         }
@@ -221,12 +221,12 @@ impl Checker<'_> {
     ) -> Result<(), DescriptionError> {
         if has_scheduler && has_performance {
             let reason = "excludes [scheduler], which also sets the time of runs; omit one of them";
-            return Err(self.bad("performance", reason));
+            return Err(self.value_error("performance", reason));
         }
         for (name, workload) in workloads {
             if workload.demand.is_some() && !has_performance {
                 let reason = "needs a section [performance], which says what the machine can do";
-                return Err(self.bad(&format!("workload.{name}.demand"), reason));
+                return Err(self.value_error(&format!("workload.{name}.demand"), reason));
             }
         }
         Ok(())

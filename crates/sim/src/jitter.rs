@@ -93,7 +93,7 @@ impl RawJitter {
         let causes = causes.collect::<Result<_, _>>()?;
         if total_rate > MAX_PER_S {
             let reason = format!("the sum, {total_rate} per second, must be at most {MAX_PER_S}");
-            return Err(checker.bad("jitter.cause.rate", &reason));
+            return Err(checker.value_error("jitter.cause.rate", &reason));
         }
         Ok(Jitter {
             resolution_ns: self.resolution_ns,
@@ -115,17 +115,17 @@ impl RawCause {
         checker.check_range(&key("sd"), self.sd, 0.0, 5.0)?;
         if self.irq.is_some() != (self.kind == CauseKind::Interrupt) {
             let reason = "required of kind 'interrupt', and of no other kind";
-            return Err(checker.bad(&key("irq"), reason));
+            return Err(checker.value_error(&key("irq"), reason));
         }
         let cpus = match &self.cpus {
             None => topology.online.clone(),
             Some(list) => CpuSet::parse_list(list)
-                .map_err(|error| checker.bad(&key("cpus"), &error.to_string()))?,
+                .map_err(|error| checker.value_error(&key("cpus"), &error.to_string()))?,
         };
         let missing = cpus.difference(&topology.online);
         if !missing.is_empty() {
             let reason = format!("no such online CPU: {missing}");
-            return Err(checker.bad(&key("cpus"), &reason));
+            return Err(checker.value_error(&key("cpus"), &reason));
         }
         let name = self.name.into();
         Ok(CheckedCause {

@@ -105,7 +105,7 @@ impl Scheduler {
             }
         }
         if !(0.0..=1.0).contains(&self.ideal_share) {
-            return Err(checker.bad("scheduler.ideal_share", "must be from 0 to 1"));
+            return Err(checker.value_error("scheduler.ideal_share", "must be from 0 to 1"));
         }
         for (number, neighbour) in self.neighbours.iter().enumerate() {
             let key = format!("scheduler.neighbour[{number}]");
@@ -206,7 +206,7 @@ impl Kernel {
     /// Its workload: this many units of 10 ms on this many threads, or as the machine describes it.
     pub(super) fn workload(&self, described: Option<&SimWorkload>) -> SimWorkload {
         let seconds = f64::from(self.units) * Self::UNIT_S;
-        let plain = SimWorkload::plain(seconds, self.threads);
+        let plain = SimWorkload::new(seconds, self.threads);
         described.map_or(plain.clone(), |described| SimWorkload {
             // A described base_s is the time of 100 units, a kernel's default.
             base_s: described.base_s * f64::from(self.units) / 100.0,

@@ -225,8 +225,8 @@ impl<'a> Model<'a> {
             |chance: &mut ChaCha8Rng| assign_threads(table, self.layout, policy, threads, chance);
         let mut at = draw(chance);
         let homes = Homes::new(table, speed_model.demand, self.placed.memory, &at);
-        let serial_s = self.work_s() * speed_model.demand.serial * speed_model.alone_at(at[0]);
-        let first_s = self.parallel_s(&speed_model.speeds(&at, &homes));
+        let serial_s = self.work_s() * speed_model.demand.serial * speed_model.stretch_alone(at[0]);
+        let first_s = self.parallel_s(&speed_model.compute_speeds(&at, &homes));
         let (epochs, changes) = self.count_epochs(serial_s + first_s);
         let (mut parallel_s, mut moves, mut refill_s) = (first_s, 0.0, 0.0);
         for _ in 1..epochs {
@@ -237,7 +237,7 @@ impl<'a> Model<'a> {
             moves += moved * repeats;
             refill_s += cold_s * repeats;
             at = next;
-            parallel_s += self.parallel_s(&speed_model.speeds(&at, &homes));
+            parallel_s += self.parallel_s(&speed_model.compute_speeds(&at, &homes));
         }
         parallel_s /= epochs as f64;
         let running_s = parallel_s + refill_s / threads as f64;

@@ -82,20 +82,20 @@ impl Shape<'_> {
         checker: &Checker<'_>,
     ) -> Result<(Topology, Vec<f64>), DescriptionError> {
         let mut facts = Facts::from_synthetic(self.topology)
-            .map_err(|error| checker.bad("topology", &error.to_string()))?;
+            .map_err(|error| checker.value_error("topology", &error.to_string()))?;
         let present: CpuSet = facts.cpus.keys().copied().collect();
         let offline =
             parse_cpu_list(checker, "offline", self.offline, &present)?.unwrap_or_default();
         let online = present.difference(&offline);
         if online.is_empty() {
-            return Err(checker.bad("offline", "leaves no CPU online"));
+            return Err(checker.value_error("offline", "leaves no CPU online"));
         }
         take_offline(&mut facts, &offline);
         if let Some(allowed) = parse_cpu_list(checker, "allowed", self.allowed, &present)? {
             let offline_ones = allowed.intersection(&offline);
             if !offline_ones.is_empty() {
                 let reason = format!("CPUs {offline_ones} are offline");
-                return Err(checker.bad("allowed", &reason));
+                return Err(checker.value_error("allowed", &reason));
             }
             let limit = Restriction::limit("cpuset of the description", allowed);
             facts.restrictions.push(limit);
@@ -112,7 +112,7 @@ impl Shape<'_> {
     ) -> Result<Vec<Device>, DescriptionError> {
         if self.devices.len() > MAX_DEVICES {
             let reason = format!("at most {MAX_DEVICES} devices can be described");
-            return Err(checker.bad("device", &reason));
+            return Err(checker.value_error("device", &reason));
         }
         let mut devices = Vec::new();
         for (number, raw) in self.devices.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Shape<'_> {
             let both = described.intersection(&cpus);
             if !both.is_empty() {
                 let reason = format!("CPUs {both} are in another kind, too");
-                return Err(checker.bad(&key("cpus"), &reason));
+                return Err(checker.value_error(&key("cpus"), &reason));
             }
             described = described.union(&cpus);
             kinds.push((kind, cpus.intersection(online), key("name")));
@@ -163,7 +163,7 @@ impl Shape<'_> {
         let unreported = online.difference(&described);
         if !unreported.is_empty() {
             let reason = format!("CPUs {unreported} are in no kind; every CPU needs one");
-            return Err(checker.bad("kind", &reason));
+            return Err(checker.value_error("kind", &reason));
         }
         kinds.sort_by(|a, b| a.0.speed.total_cmp(&b.0.speed));
         self.check_kinds(checker, &kinds)?;
@@ -185,16 +185,16 @@ impl Shape<'_> {
     ) -> Result<(), DescriptionError> {
         if let Some((_, _, key)) = kinds.iter().find(|(_, cpus, _)| cpus.is_empty()) {
             let reason = "all its CPUs are offline; omit the kind";
-            return Err(checker.bad(&key.replace("name", "cpus"), reason));
+            return Err(checker.value_error(&key.replace("name", "cpus"), reason));
         }
         if kinds.len() < 2 {
             let reason = "a single kind has no effect; omit it";
-            return Err(checker.bad("kind", reason));
+            return Err(checker.value_error("kind", reason));
         }
         for pair in kinds.windows(2) {
             if pair[0].0.speed >= pair[1].0.speed {
                 let reason = "another kind is as fast; CPUs of equal speed are one kind";
-                return Err(checker.bad(&pair[1].2.replace("name", "speed"), reason));
+                return Err(checker.value_error(&pair[1].2.replace("name", "speed"), reason));
             }
         }
         let last = kinds.len() - 1;
@@ -209,7 +209,7 @@ impl Shape<'_> {
                     "by its speed this kind is {correct}: P is the fastest, E the slowest, M \
                      between"
                 );
-                return Err(checker.bad(key, &reason));
+                return Err(checker.value_error(key, &reason));
             }
         }
         Ok(())
@@ -224,14 +224,15 @@ pub(super) fn parse_cpu_list(
     present: &CpuSet,
 ) -> Result<Option<CpuSet>, DescriptionError> {
     let Some(list) = list else { return Ok(None) };
-    let set = CpuSet::parse_list(list).map_err(|error| checker.bad(key, &error.to_string()))?;
+    let set =
+        CpuSet::parse_list(list).map_err(|error| checker.value_error(key, &error.to_string()))?;
     let missing = set.difference(present);
     if !missing.is_empty() {
         let reason = format!("no such CPU: {missing}; the topology has CPUs {present}");
-        return Err(checker.bad(key, &reason));
+        return Err(checker.value_error(key, &reason));
     }
     if set.is_empty() {
-        return Err(checker.bad(key, "names no CPU"));
+        return Err(checker.value_error(key, "names no CPU"));
     }
     Ok(Some(set))
 }

@@ -62,7 +62,7 @@ const fn one_thread() -> u32 {
 
 impl SimWorkload {
     /// This many seconds on this many threads.
-    pub(super) const fn plain(base_s: f64, threads: u32) -> Self {
+    pub(super) const fn new(base_s: f64, threads: u32) -> Self {
         Self {
             base_s,
             cpu_share: None,
@@ -123,14 +123,16 @@ impl SimWorkload {
         }
         if self.wait_s.is_some() && self.burst_s.is_none() {
             let reason = "needs burst_s, the time that threads compute before they wait";
-            return Err(checker.bad(&format!("{key}.wait_s"), reason));
+            return Err(checker.value_error(&format!("{key}.wait_s"), reason));
         }
         if !(1..=65_536).contains(&self.threads) {
-            return Err(checker.bad(&format!("{key}.threads"), "must be from 1 to 65536"));
+            return Err(checker.value_error(&format!("{key}.threads"), "must be from 1 to 65536"));
         }
         let probability = self.fail_probability.unwrap_or(0.0);
         if !(0.0..=1.0).contains(&probability) {
-            return Err(checker.bad(&format!("{key}.fail_probability"), "must be from 0 to 1"));
+            return Err(
+                checker.value_error(&format!("{key}.fail_probability"), "must be from 0 to 1")
+            );
         }
         if let Some(demand) = &self.demand {
             demand.check(&key, checker)?;

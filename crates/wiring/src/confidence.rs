@@ -34,7 +34,7 @@ pub struct ConfidenceFactors {
 
 impl ConfidenceFactors {
     pub(super) fn from_level(level: &LevelRows) -> Self {
-        let shared = level.shared().count();
+        let shared = level.shared_groups().count();
         let has_alone = level.groups.len() > shared;
         let is_far = level.inside_ns > ONE_CACHE_NS;
         let is_gap = level.by == By::Gap;

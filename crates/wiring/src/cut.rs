@@ -109,7 +109,7 @@ impl Cut {
     }
 
     /// Number of groups with two or more items.
-    pub(super) fn shared(&self) -> usize {
+    pub(super) fn shared_count(&self) -> usize {
         self.groups.iter().filter(|group| group.len() > 1).count()
     }
 

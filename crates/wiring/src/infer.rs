@@ -115,8 +115,8 @@ fn find_levels(
     let alone: Vec<usize> = alone.into_iter().flatten().copied().collect();
     let others: Vec<usize> = others.into_iter().flatten().copied().collect();
     if let Some(clusters) = clusters::find_clusters(logs, &alone, &others) {
-        items.retain(|group| group.len() > 1 || !clusters.has(group[0]));
-        items.extend(clusters.shared().cloned());
+        items.retain(|group| group.len() > 1 || !clusters.is_shared(group[0]));
+        items.extend(clusters.shared_groups().cloned());
         found.push(clusters);
     }
     found.extend(search::find_levels(logs, criteria, items));
@@ -139,7 +139,7 @@ fn measured_rows(matrix: &PairMatrix) -> Vec<usize> {
 
 fn describe_level(level: &LevelRows, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
     let mut groups: Vec<CpuSet> = level
-        .shared()
+        .shared_groups()
         .map(|rows| rows.iter().map(|&row| cpus[row]).collect())
         .collect();
     groups.sort_by_key(CpuSet::first);

@@ -63,9 +63,9 @@ pub(super) fn name_levels(levels: &[LevelRows], may_be_smt: bool) -> Vec<LevelKi
 
 /// Can the lowest level, found by latency, be SMT siblings?
 pub(super) fn is_smt(level: &LevelRows) -> bool {
-    let widest = level.shared().map(Vec::len).max().unwrap_or(0);
+    let widest = level.shared_groups().map(Vec::len).max().unwrap_or(0);
     let is_all_pairs = widest == 2
-        && level.shared().count() >= MIN_PAIRS
+        && level.shared_groups().count() >= MIN_PAIRS
         && level.groups.iter().all(|group| group.len() == 2);
     let inside = level.inside_ns;
     (inside < MAX_SURE_SMT_NS && widest <= MAX_SMT)
@@ -74,12 +74,12 @@ pub(super) fn is_smt(level: &LevelRows) -> bool {
 }
 
 fn is_package(level: &LevelRows) -> bool {
-    let smallest = level.shared().map(Vec::len).min().unwrap_or(0);
+    let smallest = level.shared_groups().map(Vec::len).min().unwrap_or(0);
     let (inside, outside) = (level.inside_ns, level.outside_ns);
     let is_large = smallest > MAX_OLD_COMPLEX
         && outside >= MIN_OTHER_PACKAGE_NS
         && inside >= MIN_RING_NS
-        && (level.shared().count() == 2 || inside >= MIN_LARGE_RING_NS);
+        && (level.shared_groups().count() == 2 || inside >= MIN_LARGE_RING_NS);
     let is_far =
         outside >= MIN_SURE_OTHER_PACKAGE_NS && inside >= MIN_LARGE_RING_NS && smallest > 2;
     is_large || is_far

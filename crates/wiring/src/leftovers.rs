@@ -23,8 +23,11 @@ pub(super) fn pair_leftovers(
     mut level: LevelRows,
     may_be: impl Fn(usize, usize) -> bool,
 ) -> LevelRows {
-    let size = level.shared().map(Vec::len).max().unwrap_or(0);
-    let whole = level.shared().filter(|group| group.len() == size).count();
+    let size = level.shared_groups().map(Vec::len).max().unwrap_or(0);
+    let whole = level
+        .shared_groups()
+        .filter(|group| group.len() == size)
+        .count();
     let alone: Vec<usize> = level
         .groups
         .iter()
@@ -32,14 +35,14 @@ pub(super) fn pair_leftovers(
         .map(|group| group[0])
         .collect();
     if size != 2
-        || whole != level.shared().count()
+        || whole != level.shared_groups().count()
         || whole < MIN_GROUPS
         || alone.len() < 2
         || alone.len() * MIN_CPUS_PER_LEFTOVER > logs.len()
     {
         return level;
     }
-    let siblings: Vec<Vec<usize>> = level.shared().cloned().collect();
+    let siblings: Vec<Vec<usize>> = level.shared_groups().cloned().collect();
     let mut unlike: Vec<f64> = siblings
         .iter()
         .map(|pair| logs.unlikeness(pair[0], pair[1]))

@@ -44,12 +44,12 @@ pub(super) enum By {
 
 impl LevelRows {
     /// Is this row in a group of two or more?
-    pub(super) fn has(&self, row: usize) -> bool {
-        self.shared().any(|group| group.contains(&row))
+    pub(super) fn is_shared(&self, row: usize) -> bool {
+        self.shared_groups().any(|group| group.contains(&row))
     }
 
     /// Groups of two or more rows.
-    pub(super) fn shared(&self) -> impl Iterator<Item = &Vec<usize>> {
+    pub(super) fn shared_groups(&self) -> impl Iterator<Item = &Vec<usize>> {
         self.groups.iter().filter(|group| group.len() > 1)
     }
 }
@@ -83,10 +83,10 @@ pub(super) fn find_next_level(
     let is_contracted = weights.iter().any(|&w| w > 2);
     // A single group among four or more items is an effect of the line's home, not a level.
     let level = cut::find_finest_level(&blocks, &cuts, criteria, |cut| {
-        cut.shared() > 1 || items.len() < 4 || !is_contracted
+        cut.shared_count() > 1 || items.len() < 4 || !is_contracted
     });
     match level {
-        Some(level) if level.shared() > 1 => Some(level_from_cut(&level, items)),
+        Some(level) if level.shared_count() > 1 => Some(level_from_cut(&level, items)),
         level => find_home_level(&blocks, &tree, &weights, items)
             .or_else(|| level.map(|level| level_from_cut(&level, items))),
     }

@@ -45,7 +45,7 @@ pub(super) fn describe_evidence(level: &LevelRows, kind: LevelKind) -> String {
 }
 
 fn describe_groups(level: &LevelRows) -> String {
-    let mut sizes: Vec<usize> = level.shared().map(Vec::len).collect();
+    let mut sizes: Vec<usize> = level.shared_groups().map(Vec::len).collect();
     sizes.sort_unstable();
     let (least, most) = (sizes.first().copied().unwrap_or(0), sizes.last().copied());
     let (number, most) = (sizes.len(), most.unwrap_or(0));

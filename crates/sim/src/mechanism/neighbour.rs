@@ -55,14 +55,15 @@ impl Neighbour {
         checker.check_positive(&format!("{key}.wait_s"), self.wait_s)?;
         if !(1..=MAX_THREADS).contains(&self.threads) {
             let reason = format!("must be from 1 to {MAX_THREADS}");
-            return Err(checker.bad(&format!("{key}.threads"), &reason));
+            return Err(checker.value_error(&format!("{key}.threads"), &reason));
         }
         let key = format!("{key}.cpus");
         if let Some(list) = &self.cpus {
-            CpuSet::parse_list(list).map_err(|error| checker.bad(&key, &error.to_string()))?;
+            CpuSet::parse_list(list)
+                .map_err(|error| checker.value_error(&key, &error.to_string()))?;
         }
         if self.cpus_on(topology).is_empty() {
-            return Err(checker.bad(&key, "the machine has none of these CPUs"));
+            return Err(checker.value_error(&key, "the machine has none of these CPUs"));
         }
         Ok(())
     }

@@ -138,7 +138,9 @@ impl RawNoise {
         if let Some(shifts) = &self.level_shifts {
             checker.check_positive("noise.level_shifts.dwell_s", shifts.dwell_s)?;
             if shifts.levels.is_empty() {
-                return Err(checker.bad("noise.level_shifts.levels", "needs at least one level"));
+                return Err(
+                    checker.value_error("noise.level_shifts.levels", "needs at least one level")
+                );
             }
             for &level in &shifts.levels {
                 checker.check_positive("noise.level_shifts.levels", level)?;
@@ -148,12 +150,12 @@ impl RawNoise {
             && !(wander.correlation.abs() < 1.0 && (0.0..10.0).contains(&wander.sd))
         {
             let reason = "needs |correlation| < 1 and sd from 0 to 10";
-            return Err(checker.bad("noise.wander", reason));
+            return Err(checker.value_error("noise.wander", reason));
         }
         if let Some(period) = &self.period {
             checker.check_positive("noise.period.factor", period.factor)?;
             if period.runs == 0 {
-                return Err(checker.bad("noise.period.runs", "must be at least 1"));
+                return Err(checker.value_error("noise.period.runs", "must be at least 1"));
             }
         }
         if let Some(load) = &self.load {
@@ -165,11 +167,11 @@ impl RawNoise {
         }
         let sd = self.sd.unwrap_or(0.0);
         if !(0.0..10.0).contains(&sd) {
-            return Err(checker.bad("noise.sd", "must be from 0 to 10"));
+            return Err(checker.value_error("noise.sd", "must be from 0 to 10"));
         }
         let drift = self.drift.unwrap_or(0.0);
         if !drift.is_finite() {
-            return Err(checker.bad("noise.drift", "must be a finite number"));
+            return Err(checker.value_error("noise.drift", "must be a finite number"));
         }
         let series = match &self.series {
             None => None,
@@ -196,13 +198,17 @@ impl RawNoise {
         match self.kind.as_deref() {
             None => Ok(()),
             Some("none") if self.has_parts() => {
-                Err(checker.bad(key, "'none' excludes the other keys of [noise]"))
+                Err(checker.value_error(key, "'none' excludes the other keys of [noise]"))
             }
             Some("none") => Ok(()),
-            Some("lognormal") if self.sd.is_none() => Err(checker.bad(key, "lognormal needs sd")),
-            Some("series") if self.series.is_none() => Err(checker.bad(key, "series needs series")),
+            Some("lognormal") if self.sd.is_none() => {
+                Err(checker.value_error(key, "lognormal needs sd"))
+            }
+            Some("series") if self.series.is_none() => {
+                Err(checker.value_error(key, "series needs series"))
+            }
             Some("lognormal" | "series") => Ok(()),
-            Some(other) => Err(checker.bad(
+            Some(other) => Err(checker.value_error(
                 key,
                 &format!("unknown kind '{other}' (known: none, lognormal, series)"),
             )),

@@ -141,7 +141,7 @@ impl Keys {
     fn check_sizes(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         for (key, value) in [("l2_bytes", self.l2_bytes), ("llc_bytes", self.llc_bytes)] {
             if value == Some(0) {
-                return Err(checker.bad(key, "must be above 0"));
+                return Err(checker.value_error(key, "must be above 0"));
             }
         }
         Ok(())

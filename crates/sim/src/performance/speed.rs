@@ -86,7 +86,7 @@ pub(super) struct SpeedModel<'a> {
     pub(super) demand: &'a Demand,
 }
 
-/// Shares of reused data that must be fetched from farther latency_ratio.
+/// Shares of reused data that must be fetched from a cache or memory farther away.
 struct Misses {
     /// Misses of each core's own cache.
     inner: Vec<f64>,
@@ -127,7 +127,7 @@ impl SpeedModel<'_> {
     }
 
     /// The speed of each thread at its position.
-    pub(super) fn speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
+    pub(super) fn compute_speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
         let group = self.group_size(at.len());
         let crowd = Crowd::new(self.table, group, at);
         let distance_ns = self.distances_ns(group, at);
@@ -166,7 +166,7 @@ impl SpeedModel<'_> {
     }
 
     /// Seconds per second of work of a single thread on this CPU.
-    pub(super) fn alone_at(&self, at: usize) -> f64 {
+    pub(super) fn stretch_alone(&self, at: usize) -> f64 {
         let speed = self.table.cpus[at].speed;
         let computing = self.demand.computing_share() / speed;
         let (demand, traffic) = (self.demand, self.demand.gb_per_s);

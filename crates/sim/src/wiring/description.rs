@@ -261,7 +261,7 @@ impl Figures {
     fn check_memory(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         let ascends = |pair: &[CacheFigure]| pair[0].bytes < pair[1].bytes;
         if !self.caches.windows(2).all(ascends) || self.caches.iter().any(|c| c.bytes == 0) {
-            return Err(checker.bad("caches", "must grow in bytes, from above 0"));
+            return Err(checker.value_error("caches", "must grow in bytes, from above 0"));
         }
         for cache in &self.caches {
             check_figure(checker, "caches.ns", cache.ns)?;
@@ -288,7 +288,7 @@ impl Figures {
             Some(name) => {
                 let known = PROBES.join(", ");
                 let reason = format!("'{name}' is not a probe (known: {known})");
-                Err(checker.bad("lacks", &reason))
+                Err(checker.value_error("lacks", &reason))
             }
         }
     }
@@ -312,12 +312,12 @@ impl Figures {
         }
         if self.topology.is_some() || !self.stacked.is_empty() {
             let reason = "each state has its own 'topology' and 'stacked'; omit those of [wiring]";
-            return Err(checker.bad("states", reason));
+            return Err(checker.value_error("states", reason));
         }
         if self.states.len() > MAX_STATES || self.states.len() * reported.cpus.len() > MAX_CPUS {
             let reason =
                 format!("more than {MAX_STATES} states, or {MAX_CPUS} CPUs in all of them");
-            return Err(checker.bad("states", &reason));
+            return Err(checker.value_error("states", &reason));
         }
         self.states
             .iter()
@@ -346,7 +346,7 @@ fn parse_truth(
     let present: CpuSet = reported.cpus.iter().map(|cpu| cpu.id).collect();
     let offline = present.difference(&reported.online);
     let topology = parse_topology_without(text, &offline)
-        .map_err(|error| checker.bad(key, &error.to_string()))?;
+        .map_err(|error| checker.value_error(key, &error.to_string()))?;
     if topology.cpus.iter().map(|cpu| cpu.id).eq(present.iter()) {
         return Ok(topology);
     }
@@ -354,7 +354,7 @@ fn parse_truth(
         "has CPUs {}, the reported topology {}; they must be the same",
         topology.online, reported.online
     );
-    Err(checker.bad(key, &reason))
+    Err(checker.value_error(key, &reason))
 }
 
 fn parse_stacked(
@@ -367,11 +367,11 @@ fn parse_stacked(
     let mut sets = Vec::new();
     for list in lists {
         let set = CpuSet::parse_list(list)
-            .map_err(|error| checker.bad(key, &format!("'{list}': {error}")))?;
+            .map_err(|error| checker.value_error(key, &format!("'{list}': {error}")))?;
         if !set.is_subset(&reported.online) || set.intersects(&seen) {
             let reason =
                 format!("'{list}' names a CPU that is not online, or that another list has");
-            return Err(checker.bad(key, &reason));
+            return Err(checker.value_error(key, &reason));
         }
         seen = seen.union(&set);
         sets.push(set);
@@ -384,5 +384,5 @@ fn check_figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), Desc
         return Ok(());
     }
     let reason = format!("{value} must be from {MIN_FIGURE:e} to {MAX_FIGURE:e}");
-    Err(checker.bad(key, &reason))
+    Err(checker.value_error(key, &reason))
 }

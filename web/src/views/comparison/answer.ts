@@ -14,7 +14,7 @@ import type { Page } from '../../view';
 import { findTopology } from '../machine/stored-topology';
 import { type Machine, readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
-import { effectWords } from './disagreement';
+import { describeEffect } from './disagreement';
 import { type ArmLine, adviceGroups } from './shape';
 import { filterMap } from '../../lists';
 
@@ -55,7 +55,7 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
     },
     h('span.arm-name', name),
     contrast &&
-      h('span.muted.number', ` ${effectWords(contrast.effect).change}`),
+      h('span.muted.number', ` ${describeEffect(contrast.effect).change}`),
   );
 }
 

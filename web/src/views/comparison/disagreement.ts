@@ -27,27 +27,27 @@ const JUDGES: Readonly<Record<string, string>> = {
   typical: 'the typical run',
 };
 
-/** An effect as ratios; nulls if it lacks an end, or has none above 0. */
-export function effectRatios(
+/** Converts an effect in per cent to ratios; null without a positive ratio, ends null if one is missing. */
+export function toRatios(
   effect: Maybe<EffectRecord>,
 ): { ratio: number; low: number | null; high: number | null } | null {
-  const of = (percent: number): number => 1 + percent / 100;
+  const toRatio = (percent: number): number => 1 + percent / 100;
   if (!finite(effect?.value) || effect.value <= -100) return null;
   const isKnown =
     finite(effect.low) && finite(effect.high) && effect.low > -100;
   return {
-    ratio: of(effect.value),
-    low: isKnown ? of(effect.low!) : null,
-    high: isKnown ? of(effect.high!) : null,
+    ratio: toRatio(effect.value),
+    low: isKnown ? toRatio(effect.low!) : null,
+    high: isKnown ? toRatio(effect.high!) : null,
   };
 }
 
 /** An effect in words; as a factor instead of hundreds of per cent. */
-export function effectWords(effect: Maybe<EffectRecord>): {
+export function describeEffect(effect: Maybe<EffectRecord>): {
   change: string;
   interval: string;
 } {
-  const ratios = effectRatios(effect);
+  const ratios = toRatios(effect);
   if (!ratios || !isFactor(ratios.ratio))
     return { change: effect?.text ?? '', interval: effect?.interval ?? '' };
   return {
@@ -57,7 +57,7 @@ export function effectWords(effect: Maybe<EffectRecord>): {
 }
 
 /** Rows below an undecided arm with the figures that withhold its verdict; none for other arms. */
-export function disagreeingRows<Line extends Row>(
+export function buildDisagreeingRows<Line extends Row>(
   line: Line,
   contrast: Maybe<ContrastRecord>,
   isRate: boolean,
@@ -73,21 +73,21 @@ export function disagreeingRows<Line extends Row>(
     interval: '',
   });
   // The parts are costs relative to the baseline; for a rate the figure is the inverse.
-  const halves = filterMap(splitFigures(contrast), ([what, cost]) => {
+  const halves = filterMap(listSplitCosts(contrast), ([what, cost]) => {
     if (!finite(cost) || cost <= 0) return null;
     const ratio = isRate ? 1 / cost : cost;
     return { ...row(what), ratio, change: change(ratio) };
   });
   if (halves.length > 0 || !contrast.depends_on_tail) return halves;
   return filterMap(list(contrast.others), ({ judge, effect }) => {
-    const ratios = effectRatios(effect);
+    const ratios = toRatios(effect);
     if (!ratios) return null;
-    const of = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
-    return { ...of, ...ratios, ...effectWords(effect) };
+    const labelled = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
+    return { ...labelled, ...ratios, ...describeEffect(effect) };
   });
 }
 
-function splitFigures(contrast: ContrastRecord): [string, Maybe<number>][] {
+function listSplitCosts(contrast: ContrastRecord): [string, Maybe<number>][] {
   const { by_order, by_time, load_levels } = contrast;
   if (contrast.depends_on_order)
     return [

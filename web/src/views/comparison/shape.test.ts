@@ -16,7 +16,7 @@ import {
   spreadDots,
 } from './shape';
 import { quantile } from '../../numbers';
-import { effectWords } from './disagreement';
+import { describeEffect } from './disagreement';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
 const run = (
@@ -331,12 +331,12 @@ test('settings of an arm besides its placement are described', () => {
 
 test('changes of threefold and more are factors', () => {
   const effect = { value: 1612, low: 1537, high: 1699, text: '+1612 %' };
-  expect(effectWords(effect)).toEqual({
+  expect(describeEffect(effect)).toEqual({
     change: '×17.1',
     interval: '×16.4 to ×18',
   });
   const small = { value: 120, text: '+120 %', interval: '+110 to +130 %' };
-  expect(effectWords(small)).toEqual({
+  expect(describeEffect(small)).toEqual({
     change: '+120 %',
     interval: '+110 to +130 %',
   });

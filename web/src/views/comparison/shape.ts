@@ -22,7 +22,7 @@ import type {
 } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 import { numberColumns } from '../../table';
-import { disagreeingRows, effectRatios, effectWords } from './disagreement';
+import { buildDisagreeingRows, toRatios, describeEffect } from './disagreement';
 
 /** An arm's standing, which decides its position and colour; the record has a word for it. */
 export type Standing =
@@ -261,10 +261,10 @@ export function ratioLines(
   return filterMap(
     lines,
     ({ name, standing, word, isBest, colour, contrast }) => {
-      const ratios = effectRatios(contrast?.effect);
+      const ratios = toRatios(contrast?.effect);
       if (!ratios) return null;
       const of = { name, standing, word, isBest, colour };
-      const line = { ...of, ...ratios, ...effectWords(contrast?.effect) };
+      const line = { ...of, ...ratios, ...describeEffect(contrast?.effect) };
       return { line, contrast };
     },
   )
@@ -273,7 +273,7 @@ export function ratioLines(
     )
     .flatMap(({ line, contrast }) => [
       line,
-      ...disagreeingRows(line, contrast, isRate),
+      ...buildDisagreeingRows(line, contrast, isRate),
     ]);
 }
 
@@ -418,7 +418,7 @@ export function quantileRows(
 }
 
 function effectText(effect: EffectRecord | null | undefined): string | null {
-  const { change, interval } = effectWords(effect);
+  const { change, interval } = describeEffect(effect);
   if (!change) return null;
   return change + (interval ? ` (${interval})` : '');
 }

@@ -5,11 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
 import {
-  clockWords,
+  describeClock,
   nodeOutliers,
   figureRows,
   groupOfNode,
-  stepWords,
+  describeSteps,
 } from './shape';
 
 const node = (more: Partial<FleetNode> = {}): FleetNode => ({
@@ -98,9 +98,11 @@ describe('a node', () => {
   });
 
   test('tells which steps were done, and the offset of its clock', () => {
-    expect(stepWords(node())).toBe('1 of 3 steps done; failed: b; missing: c.');
-    expect(clockWords(4.2)).toBe('4.20 s ahead');
-    expect(clockWords(-120)).toBe('120 s behind');
-    expect([clockWords(0.3), clockWords(null)]).toEqual(['', '']);
+    expect(describeSteps(node())).toBe(
+      '1 of 3 steps done; failed: b; missing: c.',
+    );
+    expect(describeClock(4.2)).toBe('4.20 s ahead');
+    expect(describeClock(-120)).toBe('120 s behind');
+    expect([describeClock(0.3), describeClock(null)]).toEqual(['', '']);
   });
 });

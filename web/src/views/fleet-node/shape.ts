@@ -10,7 +10,7 @@ import { filterMap } from '../../lists';
 import { finite, mapNumber } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
 
-/** Names in reports for fields of the host that they group by. */
+/** The fields of a host by which reports group, with their names in reports. */
 const HOST_TRAITS = [
   ['architecture', 'arch'],
   ['vendor', 'vendor'],
@@ -53,16 +53,16 @@ export function groupOfNode(node: FleetNode, report: Report): Group | null {
 }
 
 /** "3 of 4 steps done; failed: wiring; missing: kernels." */
-export function stepWords(node: FleetNode): string {
+export function describeSteps(node: FleetNode): string {
   const steps = items(node.steps);
-  const of = (state: string): string[] =>
+  const namesOf = (state: string): string[] =>
     filterMap(steps, (step) =>
       step.state === state ? (step.name ?? '') : null,
     );
-  const failed = of('failed');
-  const missing = of('missing');
+  const failed = namesOf('failed');
+  const missing = namesOf('missing');
   return [
-    `${of('done').length} of ${steps.length} steps done`,
+    `${namesOf('done').length} of ${steps.length} steps done`,
     failed.length > 0 ? `failed: ${failed.join(', ')}` : '',
     missing.length > 0 ? `missing: ${missing.join(', ')}` : '',
   ]
@@ -105,7 +105,7 @@ export function figureRows(
 }
 
 /** "3.2 s ahead"; empty if clocks agree, or are unknown. */
-export function clockWords(ahead: Maybe<number>): string {
+export function describeClock(ahead: Maybe<number>): string {
   if (!finite(ahead) || Math.abs(ahead) < 1) return '';
   return `${quantity(Math.abs(ahead), 's')} ${ahead > 0 ? 'ahead' : 'behind'}`;
 }

@@ -14,11 +14,11 @@ import type { Page, View } from '../../view';
 import { facts, hostFacts, section, recordLink } from '../../words';
 import { missingReport, loadReport } from '../fleet-report/at-hand';
 import {
-  clockWords,
+  describeClock,
   nodeOutliers,
   figureRows,
   groupOfNode,
-  stepWords,
+  describeSteps,
 } from './shape';
 
 /** Draws a `pinwise.fleet-node/1`; a report's findings on it are added once it has loaded. */
@@ -48,7 +48,7 @@ function draw(
   const outliers = report ? nodeOutliers(node, report) : [];
   fill(
     element,
-    h('p.verdict', `${node.node || 'A node'}: ${stepWords(node)}`),
+    h('p.verdict', `${node.node || 'A node'}: ${describeSteps(node)}`),
     outlierList(outliers, report, group),
     reportLink(node, page, report),
     section('What ran', stepTable(node, page)),
@@ -167,7 +167,7 @@ const machinePart = (node: FleetNode): HTMLElement =>
       Began: node.started && `${minute(node.started)} UTC, by its own clock`,
       Ended: node.ended ? `${minute(node.ended)} UTC` : 'steps are missing',
       Attempts: node.attempts,
-      'Its clock': clockWords(node.clock_ahead_s),
+      'Its clock': describeClock(node.clock_ahead_s),
       Tags: texts(node.tags).join(', '),
     }),
   );
