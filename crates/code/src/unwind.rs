@@ -120,7 +120,7 @@ pub struct StackCopy<'a> {
 
 impl StackCopy<'_> {
     /// Reads a little-endian number of up to 8 bytes; `None` if outside the copy.
-    fn number(&self, address: u64, bytes: usize) -> Option<u64> {
+    fn read_number(&self, address: u64, bytes: usize) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let read = self.bytes.get(at..at.checked_add(bytes)?)?;
         let mut number = [0; 8];
@@ -130,8 +130,8 @@ impl StackCopy<'_> {
 
     /// The word at an address; `None` if outside the copy.
     #[must_use]
-    pub fn word(&self, address: u64) -> Option<u64> {
-        self.number(address, 8)
+    pub fn read_word(&self, address: u64) -> Option<u64> {
+        self.read_number(address, 8)
     }
 }
 
@@ -197,10 +197,10 @@ pub fn find_caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>
         return Caller::None;
     }
     let above = pointer.checked_add(16).filter(|_| pointer >= top);
-    let (Some(above), Some(saved)) = (above, stack.word(pointer)) else {
+    let (Some(above), Some(saved)) = (above, stack.read_word(pointer)) else {
         return Caller::Unknown;
     };
-    let Some(address) = stack.word(above - 8) else {
+    let Some(address) = stack.read_word(above - 8) else {
         return Caller::Unknown;
     };
     let address = strip_signature(arch, address);
@@ -282,12 +282,12 @@ impl Frame<'_> {
                 if at < self.stack.start && !self.registers.is_return {
                     return self.registers.value(register);
                 }
-                self.stack.word(at)
+                self.stack.read_word(at)
             }
             RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
             RegisterRule::Register(other) => self.registers.value(*other),
             RegisterRule::Expression(expression) => {
-                self.stack.word(self.evaluate(*expression, Some(cfa))?)
+                self.stack.read_word(self.evaluate(*expression, Some(cfa))?)
             }
             RegisterRule::ValExpression(expression) => self.evaluate(*expression, Some(cfa)),
             RegisterRule::Constant(value) => Some(*value),
@@ -311,7 +311,7 @@ impl Frame<'_> {
                     evaluation.resume_with_register(value).ok()?
                 }
                 EvaluationResult::RequiresMemory { address, size, .. } => {
-                    let value = self.stack.number(address, usize::from(size))?;
+                    let value = self.stack.read_number(address, usize::from(size))?;
                     evaluation.resume_with_memory(Value::Generic(value)).ok()?
                 }
                 _ => return None,

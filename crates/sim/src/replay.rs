@@ -35,7 +35,9 @@ impl Replayer for SimulatedMachine {
                 yield_ns: Some(YIELD_NS),
             };
             let waiter = &order.waiter;
-            let found = waiter.wait.lateness(waiter.ending, &costs, free_after_ns);
+            let found = waiter
+                .wait
+                .compute_lateness(waiter.ending, &costs, free_after_ns);
             let late_ns = found.late_ns.unwrap_or(0.0);
             let item = HandOver {
                 item_ns: order.hold.as_nanos() as f64 + late_ns,

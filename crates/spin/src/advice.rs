@@ -6,7 +6,7 @@
 //! `McGeoch` and Owicki, SODA 1990). Nothing here measures or sets anything.
 
 use super::algorithm::{Case, Setting};
-use super::table::{NETFX_AWARELOCK, algorithm};
+use super::table::{NETFX_AWARELOCK, find_algorithm};
 use pinwise_format::{seconds, whole};
 
 /// Costs of waiting on a machine.
@@ -203,8 +203,8 @@ fn advise_innodb(costs: &Costs) -> Advice {
 /// `MariaDB` halves its delay by itself if PAUSE is long, but not the number of its rounds.
 fn advise_mariadb(costs: &Costs) -> Advice {
     let setting = to_setting(costs);
-    let wait = algorithm("mariadb_srw").ok();
-    let wait = wait.and_then(|row| row.wait(&setting, Case::Typical));
+    let wait = find_algorithm("mariadb_srw").ok();
+    let wait = wait.and_then(|row| row.compute_wait(&setting, Case::Typical));
     let round = wait.map_or(100, |wait| wait.blind_gap_hints());
     let round_ns = round as f64 * costs.pause_ns;
     let loops = whole(costs.budget_ns() / round_ns).clamp(1, 30);
@@ -234,7 +234,7 @@ fn advise_mariadb(costs: &Costs) -> Advice {
 fn advise_netfx(costs: &Costs) -> Advice {
     const FIRST_ROUND: u64 = 50;
     const REPETITIONS: f64 = 10.0;
-    let usual_wait = NETFX_AWARELOCK.wait(&to_setting(costs), Case::Typical);
+    let usual_wait = NETFX_AWARELOCK.compute_wait(&to_setting(costs), Case::Typical);
     let mut last = FIRST_ROUND;
     let mut sum = FIRST_ROUND;
     while REPETITIONS * (sum + 3 * last) as f64 * costs.pause_ns <= costs.budget_ns() {

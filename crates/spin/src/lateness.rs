@@ -123,7 +123,7 @@ impl Wait {
     /// The lateness if the lock becomes free `free_after_ns` after the wait began. A release during
     /// a look is seen by the next one.
     #[must_use]
-    pub fn lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {
+    pub fn compute_lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {
         let free_after_hints = free_after_ns / costs.hint_ns;
         if free_after_ns <= 0.0 {
             return Lateness {

@@ -9,7 +9,7 @@
 //! use pinwise_spin::prediction::{Prediction, PauseCost};
 //!
 //! // The same lock where PAUSE takes 10 cycles, and where it takes 140.
-//! let lock = pinwise_spin::table::algorithm("netfx_awarelock")?;
+//! let lock = pinwise_spin::table::find_algorithm("netfx_awarelock")?;
 //! let spins = |cycles| {
 //!     let processor = PauseCost::from_cycles(cycles, 3.0);
 //!     Prediction::new(lock, &processor, 8).longest_ns()

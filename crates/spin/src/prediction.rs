@@ -73,7 +73,11 @@ impl Prediction {
         let setting = Setting { cpus, hint_ns };
         // Loads and yields take time, too, but not a PAUSE's.
         let waits_in_hints = !matches!(algorithm.unit, Unit::Load | Unit::Yield);
-        let wait = |case| algorithm.wait(&setting, case).filter(|_| waits_in_hints);
+        let wait = |case| {
+            algorithm
+                .compute_wait(&setting, case)
+                .filter(|_| waits_in_hints)
+        };
         let timed = |count: u64| Hints {
             count,
             ns: count as f64 * hint_ns,
@@ -101,9 +105,9 @@ impl Prediction {
 
 /// Finds the numbers of CPUs at which an algorithm's total differs from that with one CPU less.
 #[must_use]
-pub fn cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) -> Vec<u64> {
+pub fn find_cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) -> Vec<u64> {
     let total = |cpus| {
-        let wait = algorithm.wait(&Setting { cpus, hint_ns }, Case::Longest);
+        let wait = algorithm.compute_wait(&Setting { cpus, hint_ns }, Case::Longest);
         wait.and_then(|wait| wait.total_hints())
     };
     let mut before = total(*cpus.start());
@@ -143,11 +147,11 @@ impl Limits {
 mod tests {
     use super::*;
     use crate::chips::chip;
-    use crate::table::{NETFX_AWARELOCK, algorithm};
+    use crate::table::{NETFX_AWARELOCK, find_algorithm};
 
     fn predict(id: &str, chip_name: &str, cpus: u64) -> Prediction {
         let processor = PauseCost::from_chip(chip(chip_name).unwrap(), None);
-        Prediction::new(algorithm(id).unwrap(), &processor, cpus)
+        Prediction::new(find_algorithm(id).unwrap(), &processor, cpus)
     }
 
     #[test]
@@ -162,9 +166,12 @@ mod tests {
 
     #[test]
     fn cliffs_are_at_the_start_of_another_round() {
-        assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 1..=128), [2, 6, 17, 50]);
-        assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 18..=49), [0u64; 0]);
-        assert_eq!(cliffs(algorithm("go_mutex").unwrap(), 30.0, 1..=8), [2]);
+        assert_eq!(find_cliffs(&NETFX_AWARELOCK, 30.0, 1..=128), [2, 6, 17, 50]);
+        assert_eq!(find_cliffs(&NETFX_AWARELOCK, 30.0, 18..=49), [0u64; 0]);
+        assert_eq!(
+            find_cliffs(find_algorithm("go_mutex").unwrap(), 30.0, 1..=8),
+            [2]
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn suggest(nearest: Option<&str>) -> String {
 ///
 /// # Errors
 /// [`UnknownAlgorithm`], with the nearest one.
-pub fn algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
+pub fn find_algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
     let wanted = id.to_lowercase().replace('-', "_");
     algorithms()
         .find(|row| row.id == wanted)

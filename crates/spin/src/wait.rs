@@ -12,7 +12,7 @@ impl Algorithm {
     ///
     /// Waits that only load or yield have runs of no hints, one for each look.
     #[must_use]
-    pub fn wait(&self, setting: &Setting, case: Case) -> Option<Wait> {
+    pub fn compute_wait(&self, setting: &Setting, case: Case) -> Option<Wait> {
         let backoff = match case {
             Case::Longest => self.longest.unwrap_or(self.backoff),
             Case::Typical => self.backoff,

@@ -3,7 +3,9 @@
 //!
 //! The result is "inconclusive" if the published ranges (in `relation`) overlap.
 
-use super::relation::{APART_FROM_NS, EDGES_NS, LLC_FROM_NS, LLC_TO_NS, Relation, relation};
+use super::relation::{
+    APART_FROM_NS, EDGES_NS, LLC_FROM_NS, LLC_TO_NS, Relation, classify_relation,
+};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};
 use pinwise_topology::CpuSet;
 
@@ -82,7 +84,7 @@ fn list_pairs(evidence: &Evidence, rows: &[usize]) -> Vec<Pair> {
 }
 
 fn judge_pair(ns: f64, ratio: Option<f64>) -> Share {
-    match relation(ns, ratio) {
+    match classify_relation(ns, ratio) {
         Relation::SameCore => Share::Core,
         Relation::SameLlc => Share::Cache,
         Relation::OtherLlc | Relation::OtherPackage => Share::Neither,
@@ -137,7 +139,7 @@ fn make_level(
         groups,
         inside_ns,
         outside_ns: Some(side(false)).filter(|ns| ns.is_finite()),
-        confidence: confidence(pairs, shares),
+        confidence: compute_confidence(pairs, shares),
         factors: None,
         evidence: evidence.join(" "),
     }
@@ -145,7 +147,7 @@ fn make_level(
 
 /// The confidence is 0.95 if contention agrees. Published ranges are close together, so latency alone
 /// gives 0.5 at the edge of a range and up to 0.8 away from it.
-fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
+fn compute_confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
     pairs
         .iter()
         .filter(|pair| shares.contains(&pair.share))
@@ -185,7 +187,9 @@ impl Pair {
             return format!("The pair of CPUs {a} and {b} was not measured.");
         }
         let claim = match self.ratio {
-            _ if relation(ns, None) == Relation::Stacked => "as if they took turns on one CPU",
+            _ if classify_relation(ns, None) == Relation::Stacked => {
+                "as if they took turns on one CPU"
+            }
             _ if ns < LLC_FROM_NS => "between SMT siblings and cores with one last-level cache",
             _ if (LLC_TO_NS..APART_FROM_NS).contains(&ns) => {
                 "between cores with one last-level cache and with two"

@@ -50,7 +50,7 @@ mod words;
 pub use confidence::{ConfidenceFactors, Weights};
 pub use infer::{infer, infer_with};
 pub use matrix::MatrixError;
-pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
+pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, classify_relation};
 pub use thresholds::Thresholds;
 
 use pinwise_topology::CpuSet;

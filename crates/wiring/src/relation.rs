@@ -59,7 +59,7 @@ impl Relation {
 /// Judges a pair by its median one-way time in ns and, if measured, by how many times longer work
 /// takes beside the other CPU's.
 #[must_use]
-pub fn relation(latency_ns: f64, contention: Option<f64>) -> Relation {
+pub fn classify_relation(latency_ns: f64, contention: Option<f64>) -> Relation {
     let ratio = contention.filter(|ratio| ratio.is_finite());
     let is_near = latency_ns <= LLC_TO_NS;
     match ratio {
@@ -83,7 +83,7 @@ mod tests {
 
     #[track_caller]
     fn check_relation(latency_ns: f64, contention: Option<f64>, expected: Relation) {
-        assert_eq!(relation(latency_ns, contention), expected);
+        assert_eq!(classify_relation(latency_ns, contention), expected);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl CallFrames {
 
     /// The rule for an address as the tables have it.
     #[must_use]
-    pub fn rule(&self, address: u64, budget: &mut ParseBudget) -> Option<Rule> {
+    pub fn find_rule(&self, address: u64, budget: &mut ParseBudget) -> Option<Rule> {
         let section = self.section();
         let offset = self.find_entry(address)?;
         budget.spend(1)?;
@@ -218,7 +218,7 @@ impl CallFrames {
         let (mut all, mut with) = (0u32, 0u32);
         for at in (0..entries).step_by(entries.div_ceil(MAX_SAMPLED).max(1)) {
             let keeps = self
-                .rule_within(at, budget)
+                .find_rule_within(at, budget)
                 .and_then(|rule| self.keeps_frame_pointer(&rule));
             all += u32::from(keeps.is_some());
             with += u32::from(keeps == Some(true));
@@ -227,7 +227,7 @@ impl CallFrames {
     }
 
     /// The rule at three quarters of a function's code, where its frame has been set up.
-    fn rule_within(&self, at: usize, budget: &mut ParseBudget) -> Option<Rule> {
+    fn find_rule_within(&self, at: usize, budget: &mut ParseBudget) -> Option<Rule> {
         let start = match &self.index {
             Index::Built(rows) => rows.get(at)?.0,
             Index::File { address, rows } => {
@@ -240,7 +240,7 @@ impl CallFrames {
         let offset = gimli::EhFrameOffset(offset);
         let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset);
         let length = fde.ok()?.len();
-        self.rule(start.checked_add(length - length / 4)?, budget)
+        self.find_rule(start.checked_add(length - length / 4)?, budget)
     }
 
     /// Does the frame pointer lead to the caller? `None` if the rule does not show it: in the linker's

@@ -80,7 +80,7 @@ const USUAL_RULES: [u8; 5] = [0x0c, 7, 8, 0x90, 1];
 fn unwind_once(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option<Caller> {
     let mut work = ParseBudget::new(1 << 20);
     let tables = read_tables(&build_elf(&build_entries(common, own)), &mut work).unwrap();
-    let rule = tables.rule(address, &mut work)?;
+    let rule = tables.find_rule(address, &mut work)?;
     let bytes: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
     let copy = StackCopy {
         start: SP,
@@ -212,7 +212,7 @@ fn parsing_stops_when_its_budget_is_spent() {
     assert!(read_tables(&file, &mut ParseBudget::new(8)).is_none());
     let mut work = ParseBudget::new(1 << 10);
     let tables = read_tables(&file, &mut work).unwrap();
-    let rules = (0..1_000).map_while(|_| tables.rule(CODE, &mut work));
+    let rules = (0..1_000).map_while(|_| tables.find_rule(CODE, &mut work));
     assert!(rules.count() < 1_000);
 }
 
@@ -228,7 +228,7 @@ proptest! {
         let file = build_elf(&build_entries(&common, &own));
         let mut work = ParseBudget::new(1 << 16);
         if let Some(found) = read_tables(&file[..cut.min(file.len())], &mut work) {
-            let _ = found.rule(CODE, &mut work);
+            let _ = found.find_rule(CODE, &mut work);
             let _ = found.share_with_frame_pointer(&mut work);
         }
     }
@@ -237,7 +237,7 @@ proptest! {
     fn any_section_is_read_in_bounded_work(section in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut work = ParseBudget::new(1 << 16);
         if let Some(found) = read_tables(&build_elf(&section), &mut work) {
-            let _ = found.rule(CODE, &mut work);
+            let _ = found.find_rule(CODE, &mut work);
         }
     }
 }

@@ -15,7 +15,9 @@ fn netfx_wait() -> Wait {
         cpus: 24,
         hint_ns: 43.0,
     };
-    NETFX_AWARELOCK.wait(&setting, Case::Typical).unwrap()
+    NETFX_AWARELOCK
+        .compute_wait(&setting, Case::Typical)
+        .unwrap()
 }
 
 fn experiment_with_delay(delay_ms: u64) -> ProducerConsumer {
@@ -44,7 +46,9 @@ fn a_waiter_that_parks_is_late_by_a_wake_up() {
         cpus: 24,
         hint_ns: 37.0,
     };
-    let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
+    let wait = CORECLR_MONITOR
+        .compute_wait(&setting, Case::Typical)
+        .unwrap();
     let spin = wait.total(37.0).unwrap();
     let time = experiment_with_delay(4).total_when_parking(spin, Duration::from_micros(50));
     assert_eq!(time, Duration::from_micros(100 * 10_050));
@@ -53,7 +57,7 @@ fn a_waiter_that_parks_is_late_by_a_wake_up() {
 #[track_caller]
 fn check_lateness(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
     let free_after_ns = 1e6 * f64::from(10 - delay_ms);
-    let found = netfx_wait().lateness(Ending::Parks, &COSTS, free_after_ns);
+    let found = netfx_wait().compute_lateness(Ending::Parks, &COSTS, free_after_ns);
     let late = found.late_ns.unwrap() * 1e-6;
     assert_eq!(found.seen, ReleaseNotice::Spinning);
     assert!((late - late_ms).abs() < 0.005, "{delay_ms}: {late}");
@@ -79,10 +83,10 @@ fn a_change_of_the_latency_beyond_the_cliff_flips_the_result() {
     let free_after_ns = 7e6;
     let late = |hint_ns: f64| {
         let costs = Costs { hint_ns, ..COSTS };
-        let found = wait.lateness(Ending::Parks, &costs, free_after_ns);
+        let found = wait.compute_lateness(Ending::Parks, &costs, free_after_ns);
         found.late_ns.unwrap()
     };
-    let found = wait.lateness(Ending::Parks, &COSTS, free_after_ns);
+    let found = wait.compute_lateness(Ending::Parks, &COSTS, free_after_ns);
     let cliff = found.cliff_share.unwrap();
     assert!(late(43.0 * (1.0 - 0.9 * cliff)) < 1e5);
     assert!(late(43.0 * (1.0 - 1.1 * cliff)) > 1e7);
@@ -94,8 +98,10 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
         cpus: 24,
         hint_ns: 43.0,
     };
-    let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
-    let parked = wait.lateness(Ending::Parks, &COSTS, 5e6);
+    let wait = CORECLR_MONITOR
+        .compute_wait(&setting, Case::Typical)
+        .unwrap();
+    let parked = wait.compute_lateness(Ending::Parks, &COSTS, 5e6);
     assert_eq!(
         (parked.seen, parked.late_ns),
         (ReleaseNotice::Parked, Some(50_000.0))
@@ -103,7 +109,7 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
     assert_eq!(parked.hints, wait.total_hints().unwrap());
     // The lock is free long after it has parked.
     assert_eq!(parked.cliff_share, None);
-    let yielding = wait.lateness(Ending::Yields, &COSTS, 5e6);
+    let yielding = wait.compute_lateness(Ending::Yields, &COSTS, 5e6);
     assert_eq!(
         (yielding.seen, yielding.late_ns),
         (ReleaseNotice::Yielding, Some(200.0))
@@ -112,7 +118,10 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
         wake_ns: None,
         ..COSTS
     };
-    assert_eq!(wait.lateness(Ending::Parks, &unknown, 5e6).late_ns, None);
+    assert_eq!(
+        wait.compute_lateness(Ending::Parks, &unknown, 5e6).late_ns,
+        None
+    );
 }
 
 #[test]
@@ -121,13 +130,13 @@ fn dense_looks_have_no_cliffs_and_an_endless_wait_no_end() {
         runs: vec![Runs { times: 1, hints: 1 }],
         is_endless: true,
     };
-    let found = wait.lateness(Ending::Parks, &COSTS, 9e6);
+    let found = wait.compute_lateness(Ending::Parks, &COSTS, 9e6);
     assert_eq!(
         (found.seen, found.cliff_share),
         (ReleaseNotice::Spinning, None)
     );
     assert!(found.late_ns.unwrap() < 43.0);
-    let free = wait.lateness(Ending::Parks, &COSTS, 0.0);
+    let free = wait.compute_lateness(Ending::Parks, &COSTS, 0.0);
     assert_eq!((free.hints, free.late_ns), (0, Some(0.0)));
 }
 
@@ -165,7 +174,7 @@ proptest! {
         free_after in 1u64..400_000,
     ) {
         let costs = Costs { hint_ns: 1.0, wake_ns: None, yield_ns: None };
-        let found = wait.lateness(Ending::Parks, &costs, free_after as f64);
+        let found = wait.compute_lateness(Ending::Parks, &costs, free_after as f64);
         let expected = wait.looks().find(|&look| look >= free_after);
         match expected {
             Some(look) => {

@@ -22,7 +22,10 @@ pub(crate) fn read_corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
 fn wait_of(id: &str, setting: (u64, f64), case: Case) -> Wait {
     let (cpus, hint_ns) = setting;
     let setting = Setting { cpus, hint_ns };
-    algorithm(id).unwrap().wait(&setting, case).unwrap()
+    find_algorithm(id)
+        .unwrap()
+        .compute_wait(&setting, case)
+        .unwrap()
 }
 
 /// Totals at 37 ns on 8 CPUs: typical, longest, and the longest blind gap, as
@@ -91,18 +94,18 @@ fn some_waits_never_end_and_some_need_two_cpus() {
             cpus: 8,
             hint_ns: 37.0,
         };
-        let unknown = algorithm(id).unwrap();
-        assert_eq!(unknown.wait(&setting, Case::Typical), None);
+        let unknown = find_algorithm(id).unwrap();
+        assert_eq!(unknown.compute_wait(&setting, Case::Typical), None);
     }
 }
 
 #[test]
 fn ids_are_found_and_unknown_ones_get_a_hint() {
     assert_eq!(
-        algorithm("NetFx-AwareLock").map(|a| a.id),
+        find_algorithm("NetFx-AwareLock").map(|a| a.id),
         Ok("netfx_awarelock")
     );
-    let error = algorithm("netfx_awarelok").unwrap_err();
+    let error = find_algorithm("netfx_awarelok").unwrap_err();
     assert_eq!(
         error.to_string(),
         "no algorithm is called 'netfx_awarelok'; did you mean netfx_awarelock?"
@@ -121,7 +124,7 @@ fn rows_are_those_of_the_corpus() {
     };
     assert_eq!(rows.len(), algorithms().count());
     for row in &rows {
-        let known = algorithm(&row["id"]).unwrap();
+        let known = find_algorithm(&row["id"]).unwrap();
         assert_eq!(known.name, row["name"], "{}", known.id);
         assert_eq!(known.versions, row["version"], "{}", known.id);
         let evidence = match known.evidence {
@@ -136,7 +139,7 @@ fn rows_are_those_of_the_corpus() {
         };
         let (Ok(total), Some(wait)) = (
             row["total_units"].parse::<u64>(),
-            known.wait(&setting, Case::Typical),
+            known.compute_wait(&setting, Case::Typical),
         ) else {
             continue;
         };

@@ -5,7 +5,7 @@ use crate::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
 fn wait_on(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
     let setting = Setting { cpus, hint_ns };
-    algorithm.wait(&setting, Case::Typical).unwrap()
+    algorithm.compute_wait(&setting, Case::Typical).unwrap()
 }
 
 #[track_caller]

@@ -151,7 +151,7 @@ fn experiment_of(delay_ms: u64) -> ProducerConsumer {
 /// An algorithm's wait; all named here are known.
 fn wait(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
     let setting = Setting { cpus, hint_ns };
-    let wait = algorithm.wait(&setting, Case::Typical);
+    let wait = algorithm.compute_wait(&setting, Case::Typical);
     wait.unwrap_or(Wait {
         runs: Vec::new(),
         is_endless: false,

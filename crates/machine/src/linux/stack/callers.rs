@@ -126,7 +126,7 @@ impl Unwinder {
         let mut joined = None;
         let mut has_frame = false;
         loop {
-            let rule = self.rule(place, registers.lookup_address());
+            let rule = self.find_rule(place, registers.lookup_address());
             // Code without tables has nothing but frame pointers.
             let keeps =
                 rule.is_none_or(|(tables, rule)| tables.keeps_frame_pointer(rule) == Some(true));
@@ -168,13 +168,13 @@ impl Unwinder {
         registers: &Registers,
         stack: &StackCopy<'_>,
     ) -> Caller {
-        match self.rule(place, registers.lookup_address()) {
+        match self.find_rule(place, registers.lookup_address()) {
             Some((tables, rule)) => find_caller(tables, rule, registers, stack),
             None => find_caller_by_frame_pointer(registers, stack),
         }
     }
 
-    fn rule(&mut self, place: &Place<'_>, address: u64) -> Option<(&CallFrames, &Rule)> {
+    fn find_rule(&mut self, place: &Place<'_>, address: u64) -> Option<(&CallFrames, &Rule)> {
         let mapping = place.maps.find(address)?;
         let tables = self.tables_of(place, mapping.module)?;
         let found = self.tables.get(tables)?;
@@ -184,7 +184,7 @@ impl Unwinder {
             self.rules.clear();
         }
         let rule = self.rules.entry((tables, address));
-        let rule = rule.or_insert_with(|| found.rule(address, &mut self.work));
+        let rule = rule.or_insert_with(|| found.find_rule(address, &mut self.work));
         Some((found, rule.as_ref()?))
     }
 
@@ -257,7 +257,7 @@ fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<us
         if at == to {
             return Some(steps);
         }
-        at = stack.word(at)?;
+        at = stack.read_word(at)?;
     }
     None
 }
