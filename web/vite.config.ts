@@ -1,5 +1,5 @@
-// Builds one file, dist/page.html: no reference leaves it, and its policy
-// allows no script or style but the two that stand in it.
+// Builds one file, dist/page.html, without references to other files. Its
+// policy permits only the script and the style that it contains.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,12 +7,12 @@ import type { Plugin } from 'vite';
 import { defineConfig } from 'vite';
 
 /** The largest page without data, bytes. */
-const MOST_BYTES = 500_000;
+const MAX_BYTES = 500_000;
 
 const PACKAGE = /^.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/;
 
-/** The licence of a package: its copyright line, and the text below. */
-function licenceOf(folder: string): [copyright: string, text: string] {
+/** Reads the licence of a package: its copyright line, and the other text. */
+function readLicence(folder: string): [copyright: string, text: string] {
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
   if (!file) throw new Error(`${folder} comes without a licence`);
   const text = readFileSync(path.join(folder, file), 'utf8').trim();
@@ -20,13 +20,13 @@ function licenceOf(folder: string): [copyright: string, text: string] {
   return [line.trim(), text.replace(line, '').trim()];
 }
 
-/** Notices of the packages that modules are from; what they share is said once. */
-function notices(modules: readonly string[]): string {
+/** Joins the notices of the packages of these modules; equal licences are printed once. */
+function joinNotices(modules: readonly string[]): string {
   const texts = new Map<string, string[]>();
   const folders = modules.map((one) => PACKAGE.exec(one)).filter(Boolean);
   const named = new Map(folders.map((found) => [found![1]!, found![0]]));
   for (const [name, folder] of [...named].sort()) {
-    const [copyright, text] = licenceOf(folder);
+    const [copyright, text] = readLicence(folder);
     texts.set(text, [...(texts.get(text) ?? []), `${name}: ${copyright}`]);
   }
   const all = [...texts].map(
@@ -38,7 +38,7 @@ function notices(modules: readonly string[]): string {
 const hash = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** What a page of this script and style may do; `connect-src 'self'` is for the local site. */
+/** The policy of a page with this script and style; the local site needs `connect-src 'self'`. */
 const policy = (script: string, style: string): string =>
   [
     "default-src 'none'",
@@ -50,7 +50,7 @@ const policy = (script: string, style: string): string =>
     "form-action 'none'",
   ].join('; ');
 
-/** Puts script and style into the page, in place of references to them. */
+/** Replaces references to the script and the style by their contents. */
 function singleFile(): Plugin {
   return {
     name: 'single-file',
@@ -75,11 +75,11 @@ function singleFile(): Plugin {
           `expected a page, a script and a style, found ${Object.keys(bundle).join(', ')}`,
         );
       }
-      // The end of a script, or its double escape, must not stand in one.
+      // A script must not contain its end tag, or the start of its double escape.
       const script = scripts[0]!.replace(/<(?=\/script|script|!--)/gi, '\\x3c');
       const style = styles[0]!.replace(/<(?=\/style)/gi, '\\3c ');
-      // Two hyphens could end the comment that holds it.
-      const notice = notices(
+      // Two hyphens could end the HTML comment around the notices.
+      const notice = joinNotices(
         parts.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : [])),
       ).replaceAll('--', '- -');
       const html = String(page.source)
@@ -99,9 +99,9 @@ function singleFile(): Plugin {
             `<script type="module">${script}</script>\n<!--\n${notice}\n-->\n</body>`,
         );
       const bytes = Buffer.byteLength(html);
-      if (bytes > MOST_BYTES) {
+      if (bytes > MAX_BYTES) {
         throw new Error(
-          `the page has ${bytes} bytes, ${MOST_BYTES} are allowed`,
+          `the page has ${bytes} bytes, ${MAX_BYTES} are allowed`,
         );
       }
       for (const part of parts) delete bundle[part.fileName];
@@ -110,9 +110,9 @@ function singleFile(): Plugin {
   };
 }
 
-/** Parts of Plot that no chart of the page uses, as what stands in their place. */
+/** Replacements for parts of Plot that no chart of the page uses. */
 const UNUSED: Readonly<Record<string, string>> = {
-  // Who reads the page cannot mend what callers of Plot are warned of.
+  // Plot's warnings are for its callers; readers of the page cannot act on them.
   'warnings.js': 'export const warn = no, consumeWarnings = () => 0;',
   'projection.js': `export const applyPosition = no, createProjection = no,
     getGeometryChannels = no, hasProjection = () => false, project = no,

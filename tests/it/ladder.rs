@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pinwise_machine::{Host, Probe, Prober};
 use pinwise_sim::SimulatedMachine;
-use pinwise_wiring::ladder::{Ladder, Point, ReportedCache, next_sizes, read};
+use pinwise_wiring::ladder::{Ladder, Point, ReportedCache, find_plateaus, next_sizes};
 
 const REPORTED: &str = "package:1 l3:1(size=32MB) l2:2(size=512KB) l1d:1(size=32KB) core:1 pu:2";
 
@@ -32,7 +32,7 @@ fn probe_ladder(wiring: &str, seed: u64) -> (Ladder, usize) {
     loop {
         let sizes = next_sizes(&points, 4 << 10, 512 << 20, 40);
         if sizes.is_empty() {
-            return (read(&points, &reported), points.len());
+            return (find_plateaus(&points, &reported), points.len());
         }
         for bytes in sizes {
             let (cpu, node) = (0, None);

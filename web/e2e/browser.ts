@@ -1,4 +1,4 @@
-// A browser, and a watch over the requests and errors of its pages.
+// The browser of the tests, which fail if its pages report errors or make foreign requests.
 
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 
 let browser: Browser;
 
-const inChromium = (): Promise<Browser> =>
+const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
@@ -17,11 +17,11 @@ const inChromium = (): Promise<Browser> =>
  * The distribution's Firefox, over WebDriver BiDi. Playwright 1.65 needs its
  * `emulation.setMediaFeaturesOverride`, which Firefox ESR 153 lacks.
  */
-export const inFirefox = (executablePath: string): Promise<Browser> =>
+export const launchFirefox = (executablePath: string): Promise<Browser> =>
   firefox.launch({ channel: 'moz-firefox', executablePath });
 
 /** Starts the browser before the tests of a file and ends it after them. */
-export function useBrowser(launch = inChromium): void {
+export function useBrowser(launch = launchChromium): void {
   beforeAll(async () => {
     browser = await launch();
   });
@@ -37,7 +37,7 @@ export interface Opened {
   close(): Promise<void>;
 }
 
-export interface Look {
+export interface OpenOptions {
   /** The part of the page, "#/history". */
   hash?: string;
   width?: number;
@@ -45,28 +45,31 @@ export interface Look {
   colorScheme?: 'light' | 'dark';
   /** A script that runs before the page's. */
   before?: () => void;
-  /** Lets a checker's script into the page; what the policy forbids is then not seen. */
+  /** Permits the script of a checker in the page; the test then does not see what the policy forbids. */
   bypassCSP?: boolean;
-  /** Lets the page report errors. */
+  /** Permits the page to report errors. */
   canFail?: boolean;
 }
 
-/** What a report or the local site asks for: itself, and what it holds. */
-const OWN = /^(file|data|blob):|^http:\/\/127\.0\.0\.1:/;
+/** The addresses that a report or the local site may request: itself and its contents. */
+const OWN_ADDRESS = /^(file|data|blob):|^http:\/\/127\.0\.0\.1:/;
 
-/** Opens a file or an address until the end of the test, which fails if scripts, the console or the
- * content policy report an error, or anything else is asked for. */
-export async function open(place: string, look: Look = {}): Promise<Opened> {
+/** Opens a file or an address until the end of the test. The test fails if scripts, the console or
+ * the content policy report an error, or if the page requests another address. */
+export async function open(
+  place: string,
+  options: OpenOptions = {},
+): Promise<Opened> {
   const context = await browser.newContext({
-    viewport: { width: look.width ?? 1100, height: look.height ?? 800 },
-    colorScheme: look.colorScheme ?? 'light',
+    viewport: { width: options.width ?? 1100, height: options.height ?? 800 },
+    colorScheme: options.colorScheme ?? 'light',
     permissions: [],
-    bypassCSP: look.bypassCSP ?? false,
+    bypassCSP: options.bypassCSP ?? false,
   });
-  // The test has a limit of its own.
+  // The test has its own time limit.
   context.setDefaultTimeout(0);
   const page = await context.newPage();
-  if (look.before) await page.addInitScript(look.before);
+  if (options.before) await page.addInitScript(options.before);
   const errors: string[] = [];
   const requests: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
@@ -81,10 +84,12 @@ export async function open(place: string, look: Look = {}): Promise<Opened> {
   });
   onTestFinished(async () => {
     await context.close();
-    if (!look.canFail) expect(errors).toEqual([]);
-    expect(requests.filter((address) => !OWN.test(address))).toEqual([]);
+    if (!options.canFail) expect(errors).toEqual([]);
+    expect(requests.filter((address) => !OWN_ADDRESS.test(address))).toEqual(
+      [],
+    );
   });
   const url = place.includes('://') ? place : pathToFileURL(place).href;
-  await page.goto(url + (look.hash ?? ''));
+  await page.goto(url + (options.hash ?? ''));
   return { page, requests, close: () => context.close() };
 }

@@ -1,11 +1,11 @@
-// How long the report of a large comparison takes to be seen; `npm run bench`,
-// by `cargo lab page`, which measures how long it takes to write.
+// The time until the report of a large comparison is drawn: `npm run bench`, started by
+// `cargo lab page`, which measures how long writing it takes.
 
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { tell } from './figures';
-import { Bench } from './pinwise';
+import { printTimes } from './figures';
+import { Workspace } from './pinwise';
 
 useBrowser();
 
@@ -31,16 +31,16 @@ const PLACES = [
 const REPEATS = 15;
 
 test('a comparison of 10 arms and 100 runs each', async () => {
-  const bench = new Bench();
-  bench.file('ten.toml', MACHINE);
-  bench.run(
+  const workspace = new Workspace();
+  workspace.file('ten.toml', MACHINE);
+  workspace.run(
     '-q --machine sim:ten.toml compare --seed 1 --max-runs 100 --precision 0.01%',
     ...PLACES.flatMap((place) => ['--place', place]),
     '--',
     'prog',
   );
-  const record = bench.newest<{ arms: { runs: unknown[] }[] }>();
-  const report = bench.report(record.id);
+  const record = workspace.newest<{ arms: { runs: unknown[] }[] }>();
+  const report = workspace.report(record.id);
   const views: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {
     const { page, close } = await open(report);
@@ -62,7 +62,7 @@ test('a comparison of 10 arms and 100 runs each', async () => {
     await close();
   }
   const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
-  tell(
+  printTimes(
     `comparison, ${record.arms.length} arms, ${runs} runs: from the address to all charts drawn`,
     views,
   );

@@ -1,4 +1,4 @@
-// Reports of experiments, opened from disk: what they say is what the records say.
+// Reports of experiments, opened from disk: they show what the records contain.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,8 +7,8 @@ import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { pageWidth } from './conduct';
-import { Bench, OUTPUT, PINWISE, SHARE } from './pinwise';
+import { pageWidth } from './view-checks';
+import { Workspace, OUTPUT, PINWISE, SHARE } from './pinwise';
 
 useBrowser();
 
@@ -20,38 +20,38 @@ interface ComparisonRecord {
   arms: { name: string; runs: unknown[] }[];
 }
 
-let made: { report: string; record: ComparisonRecord } | undefined;
+let shared: { report: string; record: ComparisonRecord } | undefined;
 
-/** A comparison, which the tests share. */
-function comparison(): { report: string; record: ComparisonRecord } {
-  const bench = new Bench();
-  made ??= { report: bench.comparison(), record: bench.newest() };
-  return made;
+/** A comparison that the tests share. */
+function sharedComparison(): { report: string; record: ComparisonRecord } {
+  const workspace = new Workspace();
+  shared ??= { report: workspace.comparison(), record: workspace.newest() };
+  return shared;
 }
 
-const chart = (page: Page, name: string): Locator =>
+const findChart = (page: Page, name: string): Locator =>
   page.locator(`figure.chart[data-chart^="${name}"]`);
 
-/** Runs a command that was copied from the page: the record that it makes has the same verdict. */
-function expectSameAgain(bench: Bench, command: string): void {
-  bench.file(
+/** Runs a command copied from the page, and checks that its record has the same verdict. */
+function expectSameVerdictAgain(workspace: Workspace, command: string): void {
+  workspace.file(
     'again.sh',
-    `pinwise() { '${PINWISE}' --store '${bench.store}' -q "$@"; }\n${command} >/dev/null`,
+    `pinwise() { '${PINWISE}' --store '${workspace.store}' -q "$@"; }\n${command} >/dev/null`,
   );
-  execFileSync('sh', ['again.sh'], { cwd: bench.folder });
-  const verdicts = bench.history().map(({ verdict }) => verdict);
+  execFileSync('sh', ['again.sh'], { cwd: workspace.folder });
+  const verdicts = workspace.history().map(({ verdict }) => verdict);
   expect(verdicts.length).toBe(2);
   expect(verdicts[0]).toBe(verdicts[1]);
 }
 
 test('the verdict, and as many dots as the record has runs', async () => {
-  const { report, record } = comparison();
+  const { report, record } = sharedComparison();
   const { page } = await open(report);
   expect(await page.locator('p.verdict').textContent()).toBe(
     record.verdict.sentence,
   );
   const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
-  const dots = chart(page, 'Every run');
+  const dots = findChart(page, 'Every run');
   expect(await dots.getByRole('img').getAttribute('aria-label')).toContain(
     `${runs} runs of ${record.arms.length} arms`,
   );
@@ -71,8 +71,8 @@ test('the verdict, and as many dots as the record has runs', async () => {
   );
 });
 
-test('the best placement is copied, and runs', async () => {
-  const { report, record } = comparison();
+test('the command of the best placement is copied', async () => {
+  const { report, record } = sharedComparison();
   const { page } = await open(report);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.getByRole('tab', { name: 'pinwise' }).click();
@@ -84,10 +84,10 @@ test('the best placement is copied, and runs', async () => {
   expect(copied).toBe(`pinwise run --place ${record.best} -- prog`);
 });
 
-test('the experiment that is copied gives the same record again', async () => {
-  const bench = new Bench();
-  // Places that pinwise chose itself took a run to count threads, which moves a simulated machine's noise.
-  const report = bench.comparison(
+test('the copied experiment gives the same verdict again', async () => {
+  const workspace = new Workspace();
+  // If pinwise chooses the places, a run to count threads shifts the simulated machine's noise.
+  const report = workspace.comparison(
     '--place',
     'os-default',
     '--place',
@@ -96,13 +96,15 @@ test('the experiment that is copied gives the same record again', async () => {
   const { page } = await open(report);
   const command = await page.locator('.copy-panel code').last().textContent();
   expect(command).toMatch(/^pinwise --machine sim:share.toml compare /);
-  expectSameAgain(bench, command!);
+  expectSameVerdictAgain(workspace, command!);
 });
 
-test('the figures of a chart open by keyboard', async () => {
-  const { report } = comparison();
+test('the table of a chart opens by keyboard', async () => {
+  const { report } = sharedComparison();
   const { page } = await open(report);
-  const figures = chart(page, 'Change against os-default').locator('.figures');
+  const figures = findChart(page, 'Change against os-default').locator(
+    '.figures',
+  );
   expect(await figures.locator('table').isVisible()).toBe(false);
   await figures.locator('summary').focus();
   await page.keyboard.press('Enter');
@@ -110,10 +112,10 @@ test('the figures of a chart open by keyboard', async () => {
   expect(await figures.locator('tbody').textContent()).toContain('faster');
 });
 
-test('a row tells its figures, by pointer and by keyboard', async () => {
-  const { report, record } = comparison();
+test('a row shows its figures, by pointer and by keyboard', async () => {
+  const { report, record } = sharedComparison();
   const { page } = await open(report);
-  const figure = chart(page, 'Change against os-default');
+  const figure = findChart(page, 'Change against os-default');
   const stage = figure.locator('.stage');
   const tip = stage.locator('.tip');
   await stage.locator('svg').first().waitFor();
@@ -136,8 +138,8 @@ test('a row tells its figures, by pointer and by keyboard', async () => {
   expect(await tip.isVisible()).toBe(false);
 });
 
-test('axes have titles, and text that can be read', async () => {
-  const { report } = comparison();
+test('axes have titles, and text is large enough', async () => {
+  const { report } = sharedComparison();
   const { page } = await open(report);
   const figures = page.locator('figure.chart', { has: page.locator('.stage') });
   await figures.locator('svg').first().waitFor();
@@ -160,9 +162,9 @@ test('axes have titles, and text that can be read', async () => {
 });
 
 test('a series of the legend is hidden and shown', async () => {
-  const { report } = comparison();
+  const { report } = sharedComparison();
   const { page } = await open(report);
-  const figure = chart(page, 'Runs in time order');
+  const figure = findChart(page, 'Runs in time order');
   const key = figure.getByRole('button', { name: 'running median' });
   const lines = figure.locator('[aria-label="line"] path');
   await key.waitFor();
@@ -175,9 +177,9 @@ test('a series of the legend is hidden and shown', async () => {
 });
 
 test('a chart is saved as SVG, PNG and CSV', async () => {
-  const { report, record } = comparison();
+  const { report, record } = sharedComparison();
   const { page } = await open(report);
-  const figure = chart(page, 'Every run');
+  const figure = findChart(page, 'Every run');
   await figure.locator('svg').first().waitFor();
   await figure.getByText('Save', { exact: true }).click();
   const saved = async (kind: string): Promise<Buffer> => {
@@ -207,54 +209,56 @@ test('a chart is saved as SVG, PNG and CSV', async () => {
 });
 
 test('the first screen is the answer', async () => {
-  const { report, record } = comparison();
+  const { report, record } = sharedComparison();
   const { page } = await open(report, {
     width: 1280,
     height: 800,
   });
-  const ratio = chart(page, 'Change against').locator('.stage svg').first();
+  const ratio = findChart(page, 'Change against').locator('.stage svg').first();
   await ratio.waitFor();
-  const ends = (selector: string): Promise<number> =>
+  const bottomOf = (selector: string): Promise<number> =>
     page
       .locator(selector)
       .first()
       .evaluate((one) => one.getBoundingClientRect().bottom);
   for (const part of ['.advised', '.where', '.answer .stage', '.copy-block'])
-    expect(await ends(part), part).toBeLessThan(800);
-  const said = page.locator('.advised');
-  expect(await said.locator('.use + dd').textContent()).toContain(record.best);
-  expect(await said.locator('button.arm').count()).toBe(record.arms.length);
+    expect(await bottomOf(part), part).toBeLessThan(800);
+  const advice = page.locator('.advised');
+  expect(await advice.locator('.use + dd').textContent()).toContain(
+    record.best,
+  );
+  expect(await advice.locator('button.arm').count()).toBe(record.arms.length);
   expect(await page.locator('.where svg .used').count()).toBe(4);
-  await said.getByRole('button', { name: 'compact*2' }).click();
+  await advice.getByRole('button', { name: 'compact*2' }).click();
   expect(await page.locator('.where').textContent()).toContain('CPUs 0-1');
   expect(await page.locator('.where svg .used').count()).toBe(2);
 });
 
 test('the copy block has the commands of the record, a tab each', async () => {
-  const { report, record } = comparison();
+  const { report, record } = sharedComparison();
   const { page } = await open(report);
   const shown = page.locator('.copy-panel:visible code');
-  const said: (string | null)[] = [];
+  const commands: (string | null)[] = [];
   await page.getByRole('tab').first().focus();
   for (const tab of await page.getByRole('tab').all()) {
     expect(await tab.getAttribute('aria-selected')).toBe('true');
-    said.push(await shown.textContent());
+    commands.push(await shown.textContent());
     await page.keyboard.press('ArrowRight');
   }
-  expect(said).toEqual([
+  expect(commands).toEqual([
     ...record.verdict.commands.map((command) => command.line),
     record.again,
   ]);
   await page.emulateMedia({ media: 'print' });
-  expect(await shown.count()).toBe(said.length);
+  expect(await shown.count()).toBe(commands.length);
 });
 
-test('the winner is drawn on the machine where its topology is at hand', async () => {
-  const bench = new Bench();
-  bench.comparison();
-  const { id } = bench.history()[0]!;
-  bench.run('-q --machine sim:share.toml topology --measure');
-  const report = bench.report(id, 'last');
+test('the winner is drawn on the machine if its topology is in the report', async () => {
+  const workspace = new Workspace();
+  workspace.comparison();
+  const { id } = workspace.history()[0]!;
+  workspace.run('-q --machine sim:share.toml topology --measure');
+  const report = workspace.report(id, 'last');
   const { page } = await open(`file://${report}#/record/${id}`);
   const drawn = page.locator('.small-machine');
   await drawn.waitFor();
@@ -262,10 +266,10 @@ test('the winner is drawn on the machine where its topology is at hand', async (
   expect(await drawn.locator('.used').count()).toBe(4);
 });
 
-test('a wide window prints charts whole, as vectors', async () => {
-  const { report } = comparison();
+test('a wide window prints whole charts, as vectors', async () => {
+  const { report } = sharedComparison();
   const { page } = await open(report, { width: 1900 });
-  const svg = chart(page, 'Every run').locator('.stage svg').first();
+  const svg = findChart(page, 'Every run').locator('.stage svg').first();
   await svg.waitFor();
   const width = (): Promise<number> =>
     svg.evaluate((one) => Number(one.getAttribute('width')));
@@ -278,9 +282,9 @@ test('a wide window prints charts whole, as vectors', async () => {
 });
 
 test('an arm is highlighted over time', async () => {
-  const { report } = comparison();
+  const { report } = sharedComparison();
   const { page } = await open(report);
-  const stage = chart(page, 'Runs in time order').locator('.stage');
+  const stage = findChart(page, 'Runs in time order').locator('.stage');
   await stage.locator('svg').first().waitFor();
   const alike = await stage.screenshot();
   await page.getByLabel('highlight the runs of').selectOption('one-llc');
@@ -288,9 +292,9 @@ test('an arm is highlighted over time', async () => {
 });
 
 test('dark mode changes the colours of charts', async () => {
-  const { report } = comparison();
+  const { report } = sharedComparison();
   const { page } = await open(report);
-  const stage = chart(page, 'Every run').locator('.stage');
+  const stage = findChart(page, 'Every run').locator('.stage');
   await stage.locator('svg').first().waitFor();
   const light = await stage.screenshot();
   const background = (): Promise<string> =>
@@ -302,7 +306,7 @@ test('dark mode changes the colours of charts', async () => {
 });
 
 test('an experiment that was cut off shows its runs and no verdict', async () => {
-  const { record } = comparison();
+  const { record } = sharedComparison();
   const sentence = 'No verdict yet: the experiment is running.';
   const cut = {
     ...record,
@@ -316,28 +320,30 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
       runs: arm.runs.slice(0, 5),
     })),
   };
-  const bench = new Bench();
-  const file = bench.file('cut.json', JSON.stringify(cut));
-  const { page } = await open(bench.report(file));
+  const workspace = new Workspace();
+  const file = workspace.file('cut.json', JSON.stringify(cut));
+  const { page } = await open(workspace.report(file));
   expect(await page.locator('p.verdict').textContent()).toBe(sentence);
   expect(await page.locator('.headline').count()).toBe(0);
-  expect(await chart(page, 'Change against').count()).toBe(0);
+  expect(await findChart(page, 'Change against').count()).toBe(0);
   expect(
-    await chart(page, 'Every run').locator('[aria-label="dot"] path').count(),
+    await findChart(page, 'Every run')
+      .locator('[aria-label="dot"] path')
+      .count(),
   ).toBe((5 + 1) * record.arms.length);
 });
 
 test('a search: its verdict, and candidates narrowed and sorted', async () => {
-  const bench = new Bench();
-  bench.file('share.toml', SHARE);
-  bench.run(
+  const workspace = new Workspace();
+  workspace.file('share.toml', SHARE);
+  workspace.run(
     '--machine sim:share.toml search --seed 1 --threads 2 --max-runs 30 -- prog',
   );
-  const record = bench.newest<{
+  const record = workspace.newest<{
     verdict: { sentence: string };
     predictions: { arm: string }[];
   }>();
-  const { page } = await open(bench.report(record.id));
+  const { page } = await open(workspace.report(record.id));
   expect(await page.locator('p.verdict').textContent()).toBe(
     record.verdict.sentence,
   );
@@ -363,27 +369,27 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   );
   const command = await page.locator('.commands code').last().textContent();
   expect(command).toMatch(/^pinwise --machine sim:share.toml search /);
-  expectSameAgain(bench, command!);
+  expectSameVerdictAgain(workspace, command!);
 });
 
 test('predictions of spinning: algorithms are chosen by keyboard, cliffs are named', async () => {
-  const bench = new Bench();
-  const file = bench.file(
+  const workspace = new Workspace();
+  const file = workspace.file(
     'spin.json',
-    bench.run(
+    workspace.run(
       'spin predict --from broadwell --to skylake-sp --cpu-count 1..32 --format json',
     ),
   );
-  const { page } = await open(bench.report(file), {
+  const { page } = await open(workspace.report(file), {
     width: 360,
     height: 740,
   });
   expect(await page.locator('p.verdict').textContent()).toContain(
     'netfx_awarelock',
   );
-  const curve = chart(page, 'Total spin over the number of CPUs');
+  const curve = findChart(page, 'Total spin over the number of CPUs');
   expect(
-    await chart(page, 'Cliffs')
+    await findChart(page, 'Cliffs')
       .locator('tbody tr', { hasText: 'netfx_awarelock' })
       .textContent(),
   ).toContain('2, 6, 17');

@@ -1,18 +1,18 @@
-// One record, one meaning: the first figures of the page are in the text as well.
+// Page and text of a record agree: the first figures of the page are in the text as well.
 
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { KINDS, recordBench, recordOf, reportOf } from './records';
+import { KINDS, recordWorkspace, makeRecord, writeReport } from './records';
 
 useBrowser();
 
-const numbers = (text: string): string[] =>
+const findNumbers = (text: string): string[] =>
   text.match(/\d+(?:[.,]\d+)*(?:e-?\d+)?/g) ?? [];
 
-/** Kinds whose first table on the page has more than the text: which of its columns the text
- * has, and of how many rows. */
-const RICHER: Readonly<Record<string, readonly [RegExp, number]>> = {
+/** For kinds whose first table on the page has more than the text: the columns that the text has
+ * as well, and the number of rows. */
+const COMPARED_COLUMNS: Readonly<Record<string, readonly [RegExp, number]>> = {
   trace: [/^(Boundary|Moves)$/, 99],
   'spin-predict': [/^(Spins|Blind gap)$/, 8],
   search: [
@@ -28,14 +28,16 @@ const RICHER: Readonly<Record<string, readonly [RegExp, number]>> = {
 test.for(KINDS)(
   'the first figures of %s are those of its text',
   async (kind) => {
-    const record = recordOf(kind);
+    const record = makeRecord(kind);
     if (record === null)
       return console.log(`SKIPPED: this machine makes no ${kind}`);
-    const file = recordBench().file('shown.json', JSON.stringify(record));
-    const shown = new Set(numbers(recordBench().run('record show', file)));
-    const { page } = await open(reportOf([record]));
+    const file = recordWorkspace().file('shown.json', JSON.stringify(record));
+    const shown = new Set(
+      findNumbers(recordWorkspace().run('record show', file)),
+    );
+    const { page } = await open(writeReport([record]));
     await page.locator('main h1').first().waitFor();
-    const [columns, most] = RICHER[kind] ?? [/^/, Infinity];
+    const [columns, most] = COMPARED_COLUMNS[kind] ?? [/^/, Infinity];
     const headline = await page.evaluate(
       () => document.querySelector<HTMLElement>('main .headline')?.innerText,
     );
@@ -50,7 +52,7 @@ test.for(KINDS)(
       .slice(1, 1 + Math.min(most, table.length))
       .flatMap((row) => row.filter((_, at) => columns.test(heads[at] ?? '')));
     if (most > 0 && table.length > 1) expect(compared).not.toEqual([]);
-    const found = numbers([headline ?? '', ...compared].join('\n'));
+    const found = findNumbers([headline ?? '', ...compared].join('\n'));
     expect(found.filter((number) => !shown.has(number))).toEqual([]);
   },
 );

@@ -1,12 +1,12 @@
-// A synthetic fleet: sizes and hostile words that no cluster at hand has. fleet.e2e.ts shows what
-// the program itself writes.
+// A synthetic fleet, of sizes and with hostile words that no real cluster here has. fleet.e2e.ts
+// tests the records that the program itself writes.
 
 import { readFileSync } from 'node:fs';
 
 import type { Fields } from './records';
 
 /** A small generator with a seed, so that each test has the same fleet. */
-function uniform(seed: number): () => number {
+function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -14,7 +14,7 @@ function uniform(seed: number): () => number {
   };
 }
 
-export interface Size {
+export interface FleetSize {
   groups: number;
   nodes: number;
   figures: number;
@@ -23,15 +23,21 @@ export interface Size {
   each: number;
 }
 
-const SMALL: Size = { groups: 2, nodes: 40, figures: 6, outlying: 3, each: 2 };
+const SMALL: FleetSize = {
+  groups: 2,
+  nodes: 40,
+  figures: 6,
+  outlying: 3,
+  each: 2,
+};
 
 const nodeName = (at: number): string => `n${`${at}`.padStart(5, '0')}`;
 const figureName = (at: number): string =>
   at === 0 ? 'memory latency' : `figure ${at}`;
 
 /** The report of a fleet. */
-export function fakeReport(size: Size = SMALL): Fields {
-  const chance = uniform(7);
+export function fakeReport(size: FleetSize = SMALL): Fields {
+  const chance = randomNumbers(7);
   const groups = Array.from({ length: size.groups }, (_, group) => ({
     name: `EPYC ${7000 + group}`,
     nodes: Math.floor(size.nodes / size.groups),
@@ -57,7 +63,7 @@ export function fakeReport(size: Size = SMALL): Fields {
     }),
   }));
   const outliers = Array.from({ length: size.outlying }, (_, at) => at).flatMap(
-    (at) => outliersOf(at, size, chance),
+    (at) => makeOutliers(at, size, chance),
   );
   const nodes = [...new Set(outliers.map((outlier) => outlier.node))];
   return {
@@ -103,9 +109,9 @@ export function fakeReport(size: Size = SMALL): Fields {
   };
 }
 
-function outliersOf(
+function makeOutliers(
   at: number,
-  size: Size,
+  size: FleetSize,
   chance: () => number,
 ): Record<string, unknown>[] {
   const group = at % size.groups;
@@ -149,11 +155,11 @@ function outliersOf(
   return [...measured, setting];
 }
 
-/** Those of fixed contents: a fleet's plan, a node, and two groups against each other. */
+/** Records with fixed contents: a fleet's plan, a node, and a difference of two groups. */
 const FIXED = readFileSync(new URL('fake-fleet.json', import.meta.url), 'utf8');
-const fake = (kind: string): Fields =>
+const readFixed = (kind: string): Fields =>
   (JSON.parse(FIXED) as Record<string, Fields>)[kind]!;
 
-export const fakePlan = (): Fields => fake('fleet');
-export const fakeNode = (): Fields => fake('fleet-node');
-export const fakeDiff = (): Fields => fake('fleet-diff');
+export const fakePlan = (): Fields => readFixed('fleet');
+export const fakeNode = (): Fields => readFixed('fleet-node');
+export const fakeDiff = (): Fields => readFixed('fleet-diff');

@@ -5,8 +5,14 @@ import { existsSync } from 'node:fs';
 
 import { describe, expect, test } from 'vitest';
 
-import { inFirefox, open, useBrowser, type Look, type Opened } from './browser';
-import { KINDS, recordOf, reportOf } from './records';
+import {
+  launchFirefox,
+  open,
+  useBrowser,
+  type OpenOptions,
+  type Opened,
+} from './browser';
+import { KINDS, makeRecord, writeReport } from './records';
 
 const FIREFOX = [
   process.env['FIREFOX'] ?? '',
@@ -18,7 +24,7 @@ if (FIREFOX === undefined)
   console.log('SKIPPED: no Firefox (apt-get install firefox-esr)');
 
 /** Opens a report, once it is drawn. */
-async function openDrawn(file: string, look?: Look): Promise<Opened> {
+async function openDrawn(file: string, look?: OpenOptions): Promise<Opened> {
   const opened = await open(file, look);
   await opened.page.waitForSelector('main h1');
   await opened.page.evaluate(
@@ -31,15 +37,15 @@ async function openDrawn(file: string, look?: Look): Promise<Opened> {
 }
 
 describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
-  useBrowser(() => inFirefox(FIREFOX!));
+  useBrowser(() => launchFirefox(FIREFOX!));
 
   test.for(KINDS)(
     'a record of kind %s is drawn, wide and narrow',
     async (kind) => {
-      const record = recordOf(kind);
+      const record = makeRecord(kind);
       if (record === null)
         return console.log(`SKIPPED: this machine makes no ${kind}`);
-      const file = reportOf([record]);
+      const file = writeReport([record]);
       for (const width of [1280, 390]) {
         const { page } = await openDrawn(file, { width });
         expect(await page.$$('main div.problem')).toEqual([]);
@@ -60,8 +66,8 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
   );
 
   test('a pointer on a row shows its figures, a tab its command', async () => {
-    const record = recordOf('comparison')!;
-    const { page } = await openDrawn(reportOf([record]));
+    const record = makeRecord('comparison')!;
+    const { page } = await openDrawn(writeReport([record]));
     const stage = (await page.$(
       'figure[data-chart^="Change against"] .stage',
     ))!;
@@ -98,7 +104,7 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
   });
 
   test('the timeline is painted', async () => {
-    const { page } = await openDrawn(reportOf([recordOf('trace')!]));
+    const { page } = await openDrawn(writeReport([makeRecord('trace')!]));
     await page.waitForSelector('canvas[data-frames]');
     const colours = await page.$eval('.lanes canvas', (element) => {
       const canvas = element as HTMLCanvasElement;

@@ -3,15 +3,20 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { HOSTILE, expectHarmless, settle, expectWellBehaved } from './conduct';
+import {
+  HOSTILE,
+  expectHostileTextIsShown,
+  waitUntilDrawn,
+  expectUsable,
+} from './view-checks';
 import { fakeNode, fakePlan, fakeReport } from './fake-fleet';
 import type { Fields } from './records';
-import { replaceValues, reportOf } from './records';
+import { replaceValues, writeReport } from './records';
 
 useBrowser();
 
 /** A fleet's records, with hostile names of settings. */
-function hostileFleet(): Fields[] {
+function makeHostileFleet(): Fields[] {
   const hostile = (record: Fields, id: string): Fields => ({
     ...(replaceValues(
       record,
@@ -39,38 +44,38 @@ describe('a fleet', () => {
   test.each([
     ['its report', `${HOSTILE}.report`],
     ['a node', `${HOSTILE}.${HOSTILE}`],
-    ['what was asked', HOSTILE],
+    ['its plan', HOSTILE],
   ])(
     '%s shows hostile names and reasons as they are, beside each other',
     async (_, id) => {
-      await expectHarmless(
-        reportOf(hostileFleet()),
+      await expectHostileTextIsShown(
+        writeReport(makeHostileFleet()),
         `#/record/${encodeURIComponent(id)}`,
       );
     },
   );
 
-  test('the list shows hostile strings as they are', async () => {
-    await expectHarmless(reportOf(hostileFleet()), '#/fleet');
+  test('the list shows hostile strings as text', async () => {
+    await expectHostileTextIsShown(writeReport(makeHostileFleet()), '#/fleet');
   });
 
   test.each(['#/fleet', '#/record/made.n00003', '#/record/made'])(
-    '%s with a report at hand is accessible, fits 360 px, and prints',
+    '%s beside its report is accessible, fits 360 px, and prints',
     async (hash) => {
-      await expectWellBehaved(
-        reportOf([fakeReport(), fakeNode(), fakePlan()]),
+      await expectUsable(
+        writeReport([fakeReport(), fakeNode(), fakePlan()]),
         hash,
       );
     },
   );
 
-  test('copies no name that a shell would take for more', async () => {
+  test('copies no node name with shell syntax', async () => {
     const outliers = fakeReport()['outliers'] as Record<string, unknown>[];
     const report = {
       ...fakeReport(),
       outliers: [...outliers, { ...outliers[0], node: '$(reboot)' }],
     };
-    const { page } = await open(reportOf([report]));
+    const { page } = await open(writeReport([report]));
     await page
       .context()
       .grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -98,8 +103,8 @@ describe('a fleet', () => {
     const [common] = made['common'] as { group: unknown; nodes: string[] }[];
     common!.group = null;
     common!.nodes = common!.nodes.slice(0, 2);
-    const { page } = await open(reportOf([made]));
-    await settle(page);
+    const { page } = await open(writeReport([made]));
+    await waitUntilDrawn(page);
     const map = page.locator('.heat');
     const list = page.locator('.node-list').first();
     expect(await map.locator('.cause').allTextContents()).toEqual([
@@ -135,7 +140,7 @@ describe('a fleet', () => {
   });
 
   test('is narrowed by figure and words, and sorted', async () => {
-    const { page } = await open(reportOf([fakeReport()]));
+    const { page } = await open(writeReport([fakeReport()]));
     const rows = page.locator('.outliers').nth(1).locator('tbody tr');
     expect(await rows.count()).toBe(9);
     await page
@@ -160,9 +165,9 @@ describe('a fleet', () => {
     expect(ratios).toEqual([...ratios].sort((a, b) => b - a));
   });
 
-  test('hundreds of nodes come in portions', async () => {
+  test('hundreds of nodes are shown 50 at a time', async () => {
     const { page } = await open(
-      reportOf([
+      writeReport([
         fakeReport({
           groups: 1,
           nodes: 1000,
@@ -191,10 +196,10 @@ describe('a fleet', () => {
   });
 
   test('its dots have names, and arrow keys go from one to the next', async () => {
-    const { page } = await open(reportOf([fakeReport(), fakeNode()]), {
+    const { page } = await open(writeReport([fakeReport(), fakeNode()]), {
       hash: '#/record/made.report',
     });
-    await settle(page);
+    await waitUntilDrawn(page);
     const group = page.locator('details.group').first();
     expect(await group.locator('.dot').count()).toBe(4);
     expect(await group.locator('.dot[tabindex="0"]').count()).toBe(1);

@@ -1,15 +1,14 @@
-// How long the report of a large fleet takes to be seen, and the view of a
-// store that holds ten thousand nodes; `npm run bench`. It prints figures and
-// judges none of them.
+// The time until the report of a large fleet, and the views of a store with ten
+// thousand nodes, are drawn: `npm run bench`. It prints figures and checks none.
 
 import { statSync } from 'node:fs';
 import { test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { tell } from './figures';
+import { printTimes } from './figures';
 import { fakeReport } from './fake-fleet';
-import { Bench } from './pinwise';
-import { reportOf } from './records';
+import { Workspace } from './pinwise';
+import { writeReport } from './records';
 import { Site } from './site';
 
 useBrowser();
@@ -18,7 +17,7 @@ const NODES = 10_000;
 const REPEATS = 9;
 
 /** Milliseconds from the address until the view is drawn. */
-async function views(address: string, selector: string): Promise<number[]> {
+async function timeViews(address: string, selector: string): Promise<number[]> {
   const found: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {
     const { page, close } = await open(address);
@@ -34,7 +33,7 @@ async function views(address: string, selector: string): Promise<number[]> {
 }
 
 test('the report of a fleet: 50 figures of 3 groups, 400 outliers in 8 figures each', async () => {
-  const report = reportOf([
+  const report = writeReport([
     fakeReport({
       groups: 3,
       nodes: NODES,
@@ -43,28 +42,31 @@ test('the report of a fleet: 50 figures of 3 groups, 400 outliers in 8 figures e
       each: 8,
     }),
   ]);
-  tell(
+  printTimes(
     'report of a fleet: from the address to the view',
-    await views(`file://${report}`, '.strips .dot'),
+    await timeViews(`file://${report}`, '.strips .dot'),
   );
   console.log(`report: ${(statSync(report).size / 1e6).toFixed(2)} MB`);
 });
 
 test('the site of a store with ten thousand nodes', async () => {
-  const bench = new Bench();
-  bench.run('fleet simulate --nodes', `${NODES}`, '--seed', '1');
-  const site = await Site.start(bench);
-  tell(
+  const workspace = new Workspace();
+  workspace.run('fleet simulate --nodes', `${NODES}`, '--seed', '1');
+  const site = await Site.start(workspace);
+  printTimes(
     'view of all fleets',
-    await views(`${site.address}#/fleet`, 'main table'),
+    await timeViews(`${site.address}#/fleet`, 'main table'),
   );
-  tell(
+  printTimes(
     'a node',
-    await views(
+    await timeViews(
       `${site.address}#/record/sim-${NODES}-1.n00001`,
       'article table',
     ),
   );
-  tell('the history', await views(`${site.address}#/history`, 'table.records'));
+  printTimes(
+    'the history',
+    await timeViews(`${site.address}#/history`, 'table.records'),
+  );
   await site.stop();
 });

@@ -1,10 +1,10 @@
-// A fleet on the local site, as the program itself writes it: simulated nodes, with known faults.
+// A fleet on the local site, as the program itself writes it: simulated nodes with known faults.
 
 import path from 'node:path';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { Bench, OUTPUT } from './pinwise';
+import { Workspace, OUTPUT } from './pinwise';
 import { Site } from './site';
 
 useBrowser();
@@ -13,14 +13,14 @@ const NODES = 400;
 const FLEET = `sim-${NODES}-3`;
 
 /** A store with a simulated fleet of 400 nodes. */
-function simulated(): Bench {
-  const bench = new Bench();
-  bench.run('-q fleet simulate --nodes', `${NODES}`, '--seed', '3');
-  return bench;
+function simulateFleet(): Workspace {
+  const workspace = new Workspace();
+  workspace.run('-q fleet simulate --nodes', `${NODES}`, '--seed', '3');
+  return workspace;
 }
 
 test('a fleet without a report says how to get one, and none of its nodes is fetched', async () => {
-  const site = await Site.start(simulated());
+  const site = await Site.start(simulateFleet());
   const { page, requests } = await open(`${site.address}#/fleet`);
   await page.getByRole('heading', { level: 2, name: 'Fleets' }).waitFor();
   expect(await page.locator('.command code').first().textContent()).toBe(
@@ -43,8 +43,8 @@ test('a fleet without a report says how to get one, and none of its nodes is fet
   );
 });
 
-test('a node that is opened tells its settings and figures', async () => {
-  const site = await Site.start(simulated());
+test('the page of a node shows its settings and figures', async () => {
+  const site = await Site.start(simulateFleet());
   const { page } = await open(`${site.address}#/record/${FLEET}.n001`);
   await page.getByRole('heading', { level: 2, name: 'Settings' }).waitFor();
   expect(await page.locator('h1').textContent()).toBe(`node of fleet ${FLEET}`);
@@ -68,22 +68,26 @@ interface FleetReport {
 }
 
 /** The same store with the fleet's report, which is also in a file. */
-function reported(): { bench: Bench; file: string; report: FleetReport } {
-  const bench = simulated();
-  const file = path.join(bench.folder, 'fleet.html');
-  bench.run('-q fleet report', FLEET, '-o', file);
+function reportFleet(): {
+  workspace: Workspace;
+  file: string;
+  report: FleetReport;
+} {
+  const workspace = simulateFleet();
+  const file = path.join(workspace.folder, 'fleet.html');
+  workspace.run('-q fleet report', FLEET, '-o', file);
   return {
-    bench,
+    workspace,
     file,
-    report: bench.json<FleetReport>('record show', `${FLEET}.report`),
+    report: workspace.json<FleetReport>('record show', `${FLEET}.report`),
   };
 }
 
-test('the newest report is first, names outliers, and leads to nodes', async () => {
-  const { bench, report } = reported();
+test('the newest report is first, names outliers, and links to nodes', async () => {
+  const { workspace, report } = reportFleet();
   const nodes = [...new Set(report.outliers.map((outlier) => outlier.node))];
   expect(nodes.length).toBeGreaterThan(5);
-  const site = await Site.start(bench);
+  const site = await Site.start(workspace);
   const { page, requests } = await open(`${site.address}#/fleet`);
   await page.getByRole('link', { name: 'Its report' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(
@@ -135,14 +139,14 @@ test('the newest report is first, names outliers, and leads to nodes', async () 
   );
 });
 
-test('what was asked says how much of what was planted the report names', async () => {
-  const { bench, report } = reported();
+test('the plan tells how many planted faults the report names', async () => {
+  const { workspace, report } = reportFleet();
   const named = new Set(report.outliers.map((outlier) => outlier.node));
-  const plan = bench.json<{
+  const plan = workspace.json<{
     planted: { node: string }[];
   }>('record show', FLEET);
   const found = plan.planted.filter((fault) => named.has(fault.node)).length;
-  const site = await Site.start(bench);
+  const site = await Site.start(workspace);
   const { page } = await open(`${site.address}#/record/${FLEET}`);
   await page
     .getByText(`The report names ${found} of these nodes, and`)
@@ -154,11 +158,11 @@ test('what was asked says how much of what was planted the report names', async 
   ).toBe(plan.planted.length);
 });
 
-test('a report of a fleet opens from disk and asks for nothing else', async () => {
-  const { file, report } = reported();
+test('a fleet report opens from disk without links to nodes', async () => {
+  const { file, report } = reportFleet();
   const { page } = await open(file);
   await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(report.sentence);
-  // Nodes are not in the file: nothing leads to them.
+  // Nodes are not in the file.
   expect(await page.locator('.outliers a').count()).toBe(0);
 });

@@ -3,13 +3,13 @@
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { expectWellBehaved } from './conduct';
-import { recordOf, reportOf } from './records';
+import { expectUsable } from './view-checks';
+import { makeRecord, writeReport } from './records';
 
 useBrowser();
 
-test('the verdict is a word, and what needs attention stands first', async () => {
-  const { page } = await open(reportOf([recordOf('gate')!]));
+test('the verdict is a word, and benchmarks that need attention are first', async () => {
+  const { page } = await open(writeReport([makeRecord('gate')!]));
   expect(await page.locator('.verdict').textContent()).toMatch(
     /^FAIL 1 of 4 benchmarks is slower: parse by /,
   );
@@ -21,8 +21,8 @@ test('the verdict is a word, and what needs attention stands first', async () =>
 });
 
 test('a row of the chart opens its benchmark: sentence, command and pairs', async () => {
-  const gate = recordOf('gate')!;
-  const { page } = await open(reportOf([gate]));
+  const gate = makeRecord('gate')!;
+  const { page } = await open(writeReport([gate]));
   await page.getByText('2 benchmarks passed').first().click();
   const row = page
     .locator('.stage [aria-label="y-axis tick label"] text')
@@ -47,8 +47,8 @@ test('a row of the chart opens its benchmark: sentence, command and pairs', asyn
   ).toBe(encode.pairs.length);
 });
 
-test('gates of following commits are a history with its changes', async () => {
-  const gate = recordOf('gate')!;
+test('gates of successive commits are a history with changes', async () => {
+  const gate = makeRecord('gate')!;
   const build = (side: string, at: number): object => ({
     ...(gate[side] as object),
     name: `${at}`.repeat(8),
@@ -61,7 +61,7 @@ test('gates of following commits are a history with its changes', async () => {
     ...one,
     link: one.ratio === null ? null : link(one.ratio),
   }));
-  const report = reportOf(
+  const report = writeReport(
     [1, 2, 3].map((at) => ({
       ...gate,
       benchmarks,
@@ -72,7 +72,7 @@ test('gates of following commits are a history with its changes', async () => {
     })),
   );
   const hash = `#/history?subject=${encodeURIComponent('gate · suite.toml')}`;
-  await expectWellBehaved(report, hash);
+  await expectUsable(report, hash);
   const { page } = await open(`file://${report}${hash}`);
   await page.getByLabel('Figure').selectOption('parse');
   const part = page.locator('section', { hasText: 'from commit to commit' });

@@ -5,13 +5,13 @@ import { describe, expect, test } from 'vitest';
 import { open, useBrowser } from './browser';
 import {
   HOSTILE,
-  fleet,
-  expectHarmless,
-  settle,
-  expectWellBehaved,
-} from './conduct';
+  makeHostComparisons,
+  expectHostileTextIsShown,
+  waitUntilDrawn,
+  expectUsable,
+} from './view-checks';
 import type { Fields } from './records';
-import { recordOf, replaceValues, reportOf } from './records';
+import { makeRecord, replaceValues, writeReport } from './records';
 
 useBrowser();
 
@@ -19,14 +19,14 @@ describe('views of many records', () => {
   test.each(['#/history', '#/fleet', '#/record/none'])(
     '%s is accessible, fits 360 px, and prints',
     async (hash) => {
-      await expectWellBehaved(reportOf(fleet()), hash);
+      await expectUsable(writeReport(makeHostComparisons()), hash);
     },
   );
 
   test.each(['#/history', '#/fleet'])(
     '%s shows hostile strings as they are',
     async (hash) => {
-      const records = fleet().map((record, at) => ({
+      const records = makeHostComparisons().map((record, at) => ({
         ...(replaceValues(
           record,
           () => HOSTILE,
@@ -36,26 +36,28 @@ describe('views of many records', () => {
         started: `2026-01-0${at + 1}T00:00:00Z`,
         host: { hostname: `${HOSTILE}${at}` },
       }));
-      await expectHarmless(reportOf(records), hash);
+      await expectHostileTextIsShown(writeReport(records), hash);
     },
   );
 
   test('a record with a hostile id opens from the list', async () => {
-    const records = fleet()
+    const records = makeHostComparisons()
       .slice(0, 2)
       .map((record, at) => ({ ...record, id: `${HOSTILE}/?#%${at}` }));
-    const { page } = await open(reportOf(records));
+    const { page } = await open(writeReport(records));
     await page.locator('a.title').first().click();
     await page.waitForFunction(() => location.hash.startsWith('#/record/'));
-    await settle(page);
+    await waitUntilDrawn(page);
     expect(await page.locator('main div.problem').allTextContents()).toEqual(
       [],
     );
   });
 
   test('the fleet names the node that stands out', async () => {
-    const { page } = await open(reportOf(fleet()), { hash: '#/fleet' });
-    await settle(page);
+    const { page } = await open(writeReport(makeHostComparisons()), {
+      hash: '#/fleet',
+    });
+    await waitUntilDrawn(page);
     expect(await page.locator('p.verdict').textContent()).toMatch(
       /^6 hosts .* is node5: .* ×1\.[78]\d their median\.$/,
     );
@@ -65,12 +67,12 @@ describe('views of many records', () => {
   });
 
   test('questions over time have a line each, and the plot zooms where it is dragged', async () => {
-    const records = fleet().map((record) => ({
+    const records = makeHostComparisons().map((record) => ({
       ...record,
       host: { ...(record['host'] as object), hostname: 'node' },
     }));
-    const { page } = await open(reportOf(records), { hash: '#/history' });
-    await settle(page);
+    const { page } = await open(writeReport(records), { hash: '#/history' });
+    await waitUntilDrawn(page);
     expect(await page.locator('.questions .sparkline').count()).toBe(1);
     await page.locator('.questions th a').click();
     const stage = page.locator('figure.chart .stage');
@@ -86,7 +88,7 @@ describe('views of many records', () => {
     expect(await dots.count()).toBeLessThan(6);
     expect(new URL(page.url()).hash).toMatch(/&from=2026-01-0\d.*&to=2026/);
     await page.reload();
-    await settle(page);
+    await waitUntilDrawn(page);
     expect(await dots.count()).toBeLessThan(6);
     await page.getByRole('button', { name: 'All times' }).click();
     expect(await dots.count()).toBe(6);
@@ -94,17 +96,17 @@ describe('views of many records', () => {
     expect(await dots.count()).toBe(2);
   });
 
-  test('records that cannot be compared with the chosen one take no part', async () => {
-    const record = recordOf('comparison')!;
+  test('records that cannot be compared with the chosen one are disabled', async () => {
+    const record = makeRecord('comparison')!;
     const host = record['host'] as object;
     const comparisons = ['node0', 'node1'].map((hostname, at) => ({
       ...record,
       id: `20260101-00000${at}-00000000`,
       host: { ...host, simulated: false, hostname },
     }));
-    const records = [...comparisons, recordOf('topology')!];
-    const { page } = await open(reportOf(records), { hash: '#/history' });
-    await settle(page);
+    const records = [...comparisons, makeRecord('topology')!];
+    const { page } = await open(writeReport(records), { hash: '#/history' });
+    await waitUntilDrawn(page);
     const boxes = page.locator('.pick input');
     expect(await boxes.count()).toBe(3);
     await page
@@ -125,9 +127,11 @@ describe('views of many records', () => {
       .waitFor();
   });
 
-  test('the list is narrowed by words, which stand in the address', async () => {
-    const { page } = await open(reportOf(fleet()), { hash: '#/history' });
-    await settle(page);
+  test('words narrow the list and are in the address', async () => {
+    const { page } = await open(writeReport(makeHostComparisons()), {
+      hash: '#/history',
+    });
+    await waitUntilDrawn(page);
     expect(await page.locator('tbody tr').count()).toBe(6);
     await page.getByLabel('Words').fill('NODE3');
     await page.waitForFunction(

@@ -3,18 +3,18 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { fleet, settle } from './conduct';
-import { recordOf, reportOf } from './records';
+import { makeHostComparisons, waitUntilDrawn } from './view-checks';
+import { makeRecord, writeReport } from './records';
 
 useBrowser();
 
 describe('on a phone', () => {
   test('the first column of a table stays while the others move', async () => {
-    const { page } = await open(reportOf([recordOf('comparison')!]), {
+    const { page } = await open(writeReport([makeRecord('comparison')!]), {
       width: 390,
       height: 800,
     });
-    await settle(page);
+    await waitUntilDrawn(page);
     const table = page.locator('.scroll', { hasText: 'Spread (cv)' }).first();
     const [first, last] = [
       table.locator('tbody th').first(),
@@ -33,9 +33,9 @@ describe('on a phone', () => {
 });
 
 describe('the keyboard', () => {
-  test('reaches all that can be used, and what has the focus is seen', async () => {
-    const { page } = await open(reportOf([recordOf('topology')!]));
-    await settle(page);
+  test('reaches all controls, and the focus is visible', async () => {
+    const { page } = await open(writeReport([makeRecord('topology')!]));
+    await waitUntilDrawn(page);
     const visited: string[] = [];
     for (let step = 0; step < 60; step += 1) {
       await page.keyboard.press('Tab');
@@ -76,8 +76,8 @@ describe('the keyboard', () => {
   });
 
   test('goes from CPU to CPU and from pair to pair', async () => {
-    const { page } = await open(reportOf([recordOf('topology')!]));
-    await settle(page);
+    const { page } = await open(writeReport([makeRecord('topology')!]));
+    await waitUntilDrawn(page);
     await page.locator('.drawing .cpu[tabindex="0"]').focus();
     const status = page.locator('.drawing + .status-line');
     expect(await status.textContent()).toContain('CPU 0,');
@@ -93,16 +93,16 @@ describe('the keyboard', () => {
   });
 
   test('skips to the content', async () => {
-    const { page } = await open(reportOf([recordOf('comparison')!]));
-    await settle(page);
+    const { page } = await open(writeReport([makeRecord('comparison')!]));
+    await waitUntilDrawn(page);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
   });
 
-  test('is at the new heading after a step, and the step is announced', async () => {
-    const { page } = await open(reportOf(fleet()));
-    await settle(page);
+  test('is at the heading of a new view, which is announced', async () => {
+    const { page } = await open(writeReport(makeHostComparisons()));
+    await waitUntilDrawn(page);
     await page.getByRole('link', { name: 'Fleet' }).click();
     await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { madeTrace } from './made-trace';
-import { pageOf } from './records';
+import { fakeTrace } from './fake-trace';
+import { writePageOfRecord } from './records';
 
 useBrowser();
 
@@ -15,24 +15,26 @@ interface Timelines {
   spans: unknown;
 }
 
-function longPage(change: (timeline: Timelines) => void = () => undefined) {
-  const record = madeTrace({ slices: 120_000, cpus: 8, threads: 24 });
+function writeLongTrace(
+  change: (timeline: Timelines) => void = () => undefined,
+) {
+  const record = fakeTrace({ slices: 120_000, cpus: 8, threads: 24 });
   record['findings'] = [{ sentence: SENTENCE }];
   change(record['timeline'] as Timelines);
-  return pageOf(record);
+  return writePageOfRecord(record);
 }
 
-interface Seen {
-  /** Text of the page when it says that slices are read. */
+interface Observed {
+  /** The page's text while slices are being read. */
   text?: string;
   hasTimeline?: boolean;
   /** Is it drawn when paper is requested? */
   isPrinted?: boolean;
 }
 
-/** Looks at the page when it says that slices are read. */
-function watch(): void {
-  const seen: Seen = {};
+/** Records the page's content while it says that slices are being read. */
+function watchReading(): void {
+  const seen: Observed = {};
   Object.assign(window, { seen });
   new MutationObserver(() => {
     if (seen.text !== undefined || !document.querySelector('.reading')) return;
@@ -41,9 +43,9 @@ function watch(): void {
   }).observe(document, { childList: true, subtree: true });
 }
 
-/** Prints when the page says that slices are read. */
+/** Prints while the page says that slices are being read. */
 function printEarly(): void {
-  const seen: Seen = {};
+  const seen: Observed = {};
   Object.assign(window, { seen });
   new MutationObserver(() => {
     if (seen.isPrinted !== undefined || !document.querySelector('.reading'))
@@ -54,11 +56,11 @@ function printEarly(): void {
   }).observe(document, { childList: true, subtree: true });
 }
 
-test('the answer stands before the timeline is read', async () => {
-  const { page } = await open(longPage(), { before: watch });
+test('the answer is shown before the timeline is read', async () => {
+  const { page } = await open(writeLongTrace(), { before: watchReading });
   await page.locator('canvas[data-frames]').waitFor();
   const seen = await page.evaluate(
-    () => (window as unknown as { seen: Seen }).seen,
+    () => (window as unknown as { seen: Observed }).seen,
   );
   expect(seen.hasTimeline).toBe(false);
   expect(seen.text).toContain('Reading 120,000 slices …');
@@ -76,19 +78,19 @@ test('the answer stands before the timeline is read', async () => {
 });
 
 test('a print waits for the timeline', async () => {
-  const { page } = await open(longPage(), {
+  const { page } = await open(writeLongTrace(), {
     before: printEarly,
   });
   await page.locator('canvas[data-frames]').waitFor();
   const seen = await page.evaluate(
-    () => (window as unknown as { seen: Seen }).seen,
+    () => (window as unknown as { seen: Observed }).seen,
   );
   expect(seen.isPrinted).toBe(true);
   expect(await page.locator('canvas[data-frames]').count()).toBe(1);
 });
 
 test('a link to a part of a long trace shows that part', async () => {
-  const { page } = await open(longPage(), {
+  const { page } = await open(writeLongTrace(), {
     hash: '#/record/made/timeline?from=0.01&to=0.02&thread=1003&rows=threads',
   });
   await page.locator('canvas[data-frames]').waitFor();
@@ -103,8 +105,8 @@ test('a link to a part of a long trace shows that part', async () => {
   expect(Math.abs(top)).toBeLessThan(200);
 });
 
-test('slices that are damaged are said to be, and the rest is shown', async () => {
-  const report = longPage((timeline) => {
+test('damaged slices are reported, and the rest is shown', async () => {
+  const report = writeLongTrace((timeline) => {
     timeline.packed.cpus[3]!.bytes = timeline.packed.cpus[3]!.bytes.slice(8);
   });
   const { page } = await open(report);
@@ -116,8 +118,8 @@ test('slices that are damaged are said to be, and the rest is shown', async () =
   expect(await page.locator('article').innerText()).toContain(SENTENCE);
 });
 
-test('a timeline that cannot be drawn leaves the rest as it is', async () => {
-  const report = longPage((timeline) => {
+test('a timeline that cannot be drawn is reported, and the rest is shown', async () => {
+  const report = writeLongTrace((timeline) => {
     timeline.spans = { length: 1 };
   });
   const { page } = await open(report);

@@ -1,5 +1,5 @@
-// The machine: its drawing and its latency matrix as linked views, from both sides if the
-// measurement contradicts the report.
+// The machine: its drawing and its latency matrix as linked views, drawn as reported and as measured
+// if these differ.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,26 +7,29 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { pageWidth } from './conduct';
-import { Bench, OUTPUT } from './pinwise';
-import { recordOf, reportOf } from './records';
+import { pageWidth } from './view-checks';
+import { Workspace, OUTPUT } from './pinwise';
+import { makeRecord, writeReport } from './records';
 
 useBrowser();
 
-/** A report of a simulated machine that is as it is reported. */
-function agreeing(machine = 'sim:package:2 l3:2 core:2 pu:2'): string {
-  const bench = new Bench();
-  bench.run('topology --measure --seed 1 --machine', machine);
-  return bench.report('last');
+/** A report of a simulated machine whose measurement agrees with what it reports. */
+function writeAgreeingReport(
+  machine = 'sim:package:2 l3:2 core:2 pu:2',
+): string {
+  const workspace = new Workspace();
+  workspace.run('topology --measure --seed 1 --machine', machine);
+  return workspace.report('last');
 }
 
-const contradicted = (): string => reportOf([recordOf('topology')!]);
+const writeContradictedReport = (): string =>
+  writeReport([makeRecord('topology')!]);
 
-/** What the matrix shows, as its elements. */
-const picture = (page: Page): Promise<string> =>
+/** The matrix as HTML. */
+const matrixContent = (page: Page): Promise<string> =>
   page.locator('.matrix').evaluate((matrix) => matrix.innerHTML);
 
-const linked = (page: Page): Promise<string[]> =>
+const linkedCpus = (page: Page): Promise<string[]> =>
   page
     .locator('.drawing .cpu.linked')
     .evaluateAll((cpus) =>
@@ -39,7 +42,7 @@ test.each([
 ])(
   'at %i pixels drawing and matrix stand beside each other: %s',
   async (width, isBeside) => {
-    const { page } = await open(agreeing(), { width });
+    const { page } = await open(writeAgreeingReport(), { width });
     const drawn = (await page.locator('.drawing').boundingBox())!;
     const matrix = (await page.locator('.matrix').boundingBox())!;
     expect(matrix.x > drawn.x + drawn.width - 1).toBe(isBeside);
@@ -49,37 +52,39 @@ test.each([
 );
 
 test('a CPU of the drawing marks its row and column, and a cell its two CPUs', async () => {
-  const { page } = await open(agreeing(), { width: 1280 });
+  const { page } = await open(writeAgreeingReport(), { width: 1280 });
   const cpu = (number: number) =>
     page.locator(`.drawing [data-cpu="${number}"]`);
   await cpu(0).waitFor();
-  const before = await picture(page);
+  const before = await matrixContent(page);
   await cpu(3).hover();
-  const third = await picture(page);
+  const third = await matrixContent(page);
   expect(third).not.toBe(before);
-  expect(await linked(page)).toEqual(['3']);
+  expect(await linkedCpus(page)).toEqual(['3']);
   await cpu(5).hover();
-  expect(await picture(page)).not.toBe(third);
+  expect(await matrixContent(page)).not.toBe(third);
   await page.mouse.move(2, 2);
-  await expect.poll(() => picture(page)).toBe(before);
-  expect(await linked(page)).toEqual([]);
+  await expect.poll(() => matrixContent(page)).toBe(before);
+  expect(await linkedCpus(page)).toEqual([]);
   // The same by keyboard.
   await cpu(0).focus();
   for (let step = 0; step < 3; step += 1)
     await page.keyboard.press('ArrowRight');
-  await expect.poll(() => picture(page)).toBe(third);
+  await expect.poll(() => matrixContent(page)).toBe(third);
   await page.locator('.matrix').focus();
   await page.keyboard.press('ArrowDown');
   const shown = await page.locator('.matrix-frame + .status-line').innerText();
   const pair = /^CPUs? (\d+)(?: and (\d+))?/.exec(shown)!;
   const expected = [pair[1]!, pair[2] ?? pair[1]!];
-  expect((await linked(page)).sort()).toEqual([...new Set(expected)].sort());
+  expect((await linkedCpus(page)).sort()).toEqual(
+    [...new Set(expected)].sort(),
+  );
   await page.keyboard.press('Tab');
-  expect(await linked(page)).toEqual([]);
+  expect(await linkedCpus(page)).toEqual([]);
 });
 
-test('a contradicted machine is drawn as reported and as measured, with what differs hatched', async () => {
-  const { page } = await open(contradicted(), { width: 1280 });
+test('a contradicted machine is drawn as reported and as measured, with hatched differences', async () => {
+  const { page } = await open(writeContradictedReport(), { width: 1280 });
   const sides = page.locator('.drawing .side');
   await sides.first().waitFor();
   expect(await sides.locator('h3').allInnerTexts()).toEqual([
@@ -94,33 +99,35 @@ test('a contradicted machine is drawn as reported and as measured, with what dif
   expect(await sides.nth(0).locator('.differs').count()).toBe(10);
   expect(await sides.nth(1).locator('.differs').count()).toBe(6);
   await page.locator('.drawing [data-cpu="2"]').first().hover();
-  expect(await linked(page)).toEqual(['2', '2']);
+  expect(await linkedCpus(page)).toEqual(['2', '2']);
   await page.getByLabel('Units').selectOption('measured');
   expect(await sides.count()).toBe(1);
   expect(await page.locator('.drawing [tabindex="0"]').count()).toBe(1);
 });
 
-test('a machine that is as reported is drawn once, and its matrix has either scale', async () => {
-  const { page } = await open(agreeing(), { width: 1280 });
+test('an agreeing machine is drawn once, and its matrix has two scales', async () => {
+  const { page } = await open(writeAgreeingReport(), { width: 1280 });
   await page.locator('.drawing .cpu').first().waitFor();
   expect(await page.locator('.drawing .side').count()).toBe(1);
   expect(await page.locator('.differs').count()).toBe(0);
   expect(await page.getByLabel('Units').count()).toBe(0);
-  const logarithmic = await picture(page);
+  const logarithmic = await matrixContent(page);
   await page.getByLabel('Scale').selectOption('linear');
-  await expect.poll(() => picture(page)).not.toBe(logarithmic);
+  await expect.poll(() => matrixContent(page)).not.toBe(logarithmic);
   await page.getByLabel('Scale').selectOption('log');
-  await expect.poll(() => picture(page)).toBe(logarithmic);
+  await expect.poll(() => matrixContent(page)).toBe(logarithmic);
 });
 
 test('a small matrix is drawn as vectors, a large one on a canvas', async () => {
-  const small = await open(agreeing(), { width: 1280 });
+  const small = await open(writeAgreeingReport(), { width: 1280 });
   const figures = small.page.locator('.matrix [aria-label="text"] text');
   await figures.first().waitFor();
   // Each pair twice, no CPU with itself.
   expect(await figures.count()).toBe(16 * 15);
   expect(await small.page.locator('.matrix canvas').count()).toBe(0);
-  const large = await open(agreeing('sim:package:2 l3:4 core:5 pu:2'));
+  const large = await open(
+    writeAgreeingReport('sim:package:2 l3:4 core:5 pu:2'),
+  );
   await large.page.locator('.matrix canvas').waitFor();
   await large.page.locator('.matrix').focus();
   await large.page.keyboard.press('ArrowRight');
@@ -131,8 +138,11 @@ test('a small matrix is drawn as vectors, a large one on a canvas', async () => 
 
 test('machine and matrix are saved as they are drawn, also from a canvas', async () => {
   for (const [report, parts] of [
-    [contradicted(), ['as reported', 'as measured', 'From ']],
-    [agreeing('sim:package:2 l3:4 core:5 pu:2'), ['<image ', '80 CPUs']],
+    [writeContradictedReport(), ['as reported', 'as measured', 'From ']],
+    [
+      writeAgreeingReport('sim:package:2 l3:4 core:5 pu:2'),
+      ['<image ', '80 CPUs'],
+    ],
   ] as const) {
     const { page } = await open(report, { width: 1280 });
     await page.locator('.matrix svg, .matrix canvas').first().waitFor();

@@ -1,5 +1,5 @@
-// The program itself, on simulated machines: what the page shows is what it
-// really writes.
+// Runs the program itself, so that tests show the page with what it really
+// writes.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -29,16 +29,15 @@ threads = 2
 sd = 0.01
 `;
 
-/** A folder with a store of its own. */
-export class Bench {
+/** A folder with its own store, in which tests run the program. */
+export class Workspace {
   readonly folder = mkdtempSync(
-    path.join(process.env['PINWISE_E2E'] ?? tmpdir(), 'bench-'),
+    path.join(process.env['PINWISE_E2E'] ?? tmpdir(), 'workspace-'),
   );
   readonly store = path.join(this.folder, 'store.db');
   private reports = 0;
 
-  /** Runs pinwise in the folder and returns what it prints; `line` is split at spaces, `last` is
-   * not. */
+  /** Runs pinwise in the folder and returns its output; `line` is split at spaces, `last` is not. */
   run(line: string, ...last: string[]): string {
     const words = [...line.split(' '), ...last];
     return execFileSync(PINWISE, ['--store', this.store, ...words], {
@@ -49,14 +48,14 @@ export class Bench {
     });
   }
 
-  /** A file in the folder. */
+  /** Writes a file into the folder; returns its path. */
   file(name: string, text: string): string {
     const file = path.join(this.folder, name);
     writeFileSync(file, text);
     return file;
   }
 
-  /** What it prints as JSON. */
+  /** Runs pinwise and parses its JSON output. */
   json<T>(line: string, ...last: string[]): T {
     return JSON.parse(this.run(`--format json ${line}`, ...last)) as T;
   }
@@ -73,7 +72,7 @@ export class Bench {
     return this.json('record show', this.history()[0]!.id);
   }
 
-  /** A report of stored or exported records. */
+  /** Writes a report of stored or exported records; returns its path. */
   report(...records: string[]): string {
     this.reports += 1;
     const report = path.join(this.folder, `report-${this.reports}.html`);
@@ -81,7 +80,7 @@ export class Bench {
     return report;
   }
 
-  /** A comparison on the machine above; its report's path. */
+  /** Runs a comparison on the machine `SHARE`; returns the path of its report. */
   comparison(...words: string[]): string {
     this.file('share.toml', SHARE);
     const report = path.join(this.folder, 'comparison.html');

@@ -1,5 +1,5 @@
-// On paper: from any window, in light or dark, no mark and no label lies outside
-// the page or is cut by its drawing, and nothing is dark.
+// Print: from wide and narrow windows in the dark theme, no mark and no label lies
+// outside the page or is cut by its drawing, and nothing is dark.
 
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
@@ -7,15 +7,15 @@ import { describe, expect, test } from 'vitest';
 import { open, useBrowser } from './browser';
 import { fakeNode, fakePlan, fakeReport } from './fake-fleet';
 import type { Fields } from './records';
-import { KINDS, recordBench, recordOf, reportOf } from './records';
+import { KINDS, recordWorkspace, makeRecord, writeReport } from './records';
 
 useBrowser();
 
 /** The width of A4 within usual margins, CSS pixels. */
-const PAPER = 680;
+const PAPER_WIDTH = 680;
 
-/** Browsers lay paper out without telling observers of sizes: these hear nothing then. */
-function deafObservers(): void {
+/** Silences resize observers during print, as browsers do when they lay out paper. */
+function muteResizeObservers(): void {
   const Own = window.ResizeObserver;
   window.ResizeObserver = class extends Own {
     constructor(act: ResizeObserverCallback) {
@@ -26,8 +26,8 @@ function deafObservers(): void {
   };
 }
 
-/** The page as paper has it. */
-async function onPaper(page: Page): Promise<void> {
+/** Lays out the page as for print. */
+async function layOutOnPaper(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();
   await page.evaluate(
     () =>
@@ -39,15 +39,15 @@ async function onPaper(page: Page): Promise<void> {
     document.documentElement.dataset['paper'] = 'yes';
     dispatchEvent(new Event('beforeprint'));
   });
-  await page.setViewportSize({ width: PAPER, height: 900 });
+  await page.setViewportSize({ width: PAPER_WIDTH, height: 900 });
   await page.emulateMedia({ media: 'print' });
 }
 
-/** Whatever lies outside of the paper, or of its drawing. */
-const outside = (page: Page): Promise<string[]> =>
+/** Elements outside of the paper, or cut by their drawing. */
+const findCutElements = (page: Page): Promise<string[]> =>
   page.evaluate((width) => {
     const found: string[] = [];
-    const say = (one: Element, why: string): void => {
+    const add = (one: Element, why: string): void => {
       const { left, right, top, bottom } = one.getBoundingClientRect();
       found.push(
         `${why}: ${one.tagName}.${one.getAttribute('class') ?? ''} '${(one.textContent ?? '').slice(0, 40)}' ${[left, right, top, bottom].map(Math.round).join(' ')}`,
@@ -58,7 +58,7 @@ const outside = (page: Page): Promise<string[]> =>
       if (one.closest('.offscreen, .words, [hidden], defs, clipPath')) continue;
       const box = one.getBoundingClientRect();
       if (box.width === 0 && box.height === 0) continue;
-      if (box.right > width + 1 || box.left < -1) say(one, 'outside the page');
+      if (box.right > width + 1 || box.left < -1) add(one, 'outside the page');
       const drawing = one.closest('svg');
       if (
         !drawing ||
@@ -73,14 +73,14 @@ const outside = (page: Page): Promise<string[]> =>
         box.top < frame.top - 2 ||
         box.bottom > frame.bottom + 2;
       if (isOut && getComputedStyle(drawing).overflow !== 'visible')
-        say(one, 'cut by its drawing');
+        add(one, 'cut by its drawing');
     }
     scrollTo(0, scrolled);
     return found.slice(0, 8);
-  }, PAPER);
+  }, PAPER_WIDTH);
 
 /** Canvases whose picture is stretched, or whose corner is dark. */
-const spoilt = (page: Page): Promise<string[]> =>
+const findSpoiltCanvases = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll('canvas')].flatMap((canvas) => {
       const { width, height } = canvas.getBoundingClientRect();
@@ -109,17 +109,17 @@ const spoilt = (page: Page): Promise<string[]> =>
     }),
   );
 
-async function printPage(file: string, hash = ''): Promise<void> {
+async function expectWholeOnPaper(file: string, hash = ''): Promise<void> {
   for (const width of [1900, 390]) {
     const { page } = await open(file, {
       hash,
       width,
       colorScheme: 'dark',
-      before: deafObservers,
+      before: muteResizeObservers,
     });
-    await onPaper(page);
-    expect(await outside(page), `from ${width} px`).toEqual([]);
-    expect(await spoilt(page), `from ${width} px`).toEqual([]);
+    await layOutOnPaper(page);
+    expect(await findCutElements(page), `from ${width} px`).toEqual([]);
+    expect(await findSpoiltCanvases(page), `from ${width} px`).toEqual([]);
     expect(
       await page.evaluate(() => getComputedStyle(document.body).color),
     ).toBe('rgb(0, 0, 0)');
@@ -128,24 +128,24 @@ async function printPage(file: string, hash = ''): Promise<void> {
 
 describe('on A4', () => {
   test.for(KINDS)('a record of kind %s is whole', async (kind) => {
-    const record = recordOf(kind);
+    const record = makeRecord(kind);
     if (record === null)
       return console.log(`SKIPPED: this machine makes no ${kind}`);
-    await printPage(reportOf([record]));
+    await expectWholeOnPaper(writeReport([record]));
   });
 
   test('a machine of 64 CPUs is whole', async () => {
-    const bench = recordBench();
-    const record = bench.json<Fields>(
+    const workspace = recordWorkspace();
+    const record = workspace.json<Fields>(
       '-q topology --measure --machine',
       'sim:package:2 numa:2 l3:2 core:4 pu:2',
     );
-    await printPage(reportOf([record]));
+    await expectWholeOnPaper(writeReport([record]));
   });
 
   test('the lists are whole', async () => {
-    const report = reportOf([fakeReport(), fakeNode(), fakePlan()]);
-    await printPage(report, '#/fleet');
-    await printPage(report, '#/history');
+    const report = writeReport([fakeReport(), fakeNode(), fakePlan()]);
+    await expectWholeOnPaper(report, '#/fleet');
+    await expectWholeOnPaper(report, '#/history');
   });
 });

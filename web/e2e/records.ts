@@ -1,14 +1,14 @@
 // A record of each kind, as the program writes it: on simulated machines if they can make it, else
-// on this machine if that permits it. Those of fleets are made up.
+// on this machine if it permits that. Records of fleets are synthetic.
 
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { fakeDiff, fakeNode, fakePlan, fakeReport } from './fake-fleet';
-import { Bench } from './pinwise';
+import { Workspace } from './pinwise';
 
-/** What a record is to the tests: fields of any kind. */
+/** A record as the tests use it: fields of any kind. */
 export type Fields = { schema: string; [field: string]: unknown };
 
 const SCHEDULER = `topology = "package:1 l3:2 core:2 pu:2"
@@ -22,7 +22,7 @@ burst_s = 0.002
 wait_s = 0.001
 `;
 
-const WRONG = `topology = "package:1 l3:1(size=32MB) core:8 pu:1"
+const MISREPORTED = `topology = "package:1 l3:1(size=32MB) core:8 pu:1"
 [wiring]
 topology = "package:2 l3:1(size=16MB) core:2 pu:2"
 `;
@@ -58,113 +58,121 @@ run = "broken"
 
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
 
-/** A command line's words, split at spaces, and last ones that hold spaces. */
-const words = (line: string, ...last: string[]): string[] => [
+/** Splits a command line at spaces, and appends last words, which may contain spaces. */
+const splitWords = (line: string, ...last: string[]): string[] => [
   ...line.split(' '),
   ...last,
 ];
-const onMachine = (line: string): string[] => [
+const onSimulatedMachine = (line: string): string[] => [
   '--machine',
   'sim:package:1 l3:2 core:2 pu:2',
-  ...words(line),
+  ...splitWords(line),
 ];
 
-/** How the program makes a record; `needsHost` if the machine at hand may refuse, `status` if it
- * ends with another than 0. */
-interface Made {
+/** The command that makes a record; `needsHost` if this machine may refuse it, `status` if its exit
+ * status is not 0. */
+interface MakingCommand {
   words: readonly string[];
   needsHost?: boolean;
   status?: number;
 }
 
-const MAKERS: Readonly<Record<string, Made | { made: () => Fields }>> = {
-  comparison: {
-    words: onMachine('compare --seed 1 --max-runs 10 -- prog'),
-  },
-  gate: {
-    words: words(
-      '--machine sim:builds.toml gate base head --suite suite.toml --seed 1 --budget 40s',
-    ),
-    status: 1,
-  },
-  topology: {
-    words: words('--machine sim:wrong.toml topology --measure --watch 5s'),
-  },
-  bench: { words: onMachine('bench --suite smt --max-runs 6') },
-  trace: { words: words('--machine sim:scheduler.toml trace -- prog') },
-  search: { words: onMachine('search --seed 1 -- prog') },
-  reproduction: { words: words('reproduce hyperthread-fill --simulated') },
-  'spin-predict': {
-    words: words(
-      'spin predict --from broadwell --to skylake-sp --cpu-count 24',
-    ),
-  },
-  'spin-pause': { words: words('spin pause --for 100ms'), needsHost: true },
-  'spin-replay': {
-    words: words(
-      'spin replay --pause-ns 43 --cpu-count 24 --experiment handoff --delays 500us --items 2',
-    ),
-    needsHost: true,
-  },
-  'spin-attach': {
-    words: words('spin attach -- sleep 0.2'),
-    needsHost: true,
-  },
-  profile: { words: words('profile -- sh -c', LOOP), needsHost: true },
-  'profile-diff': {
-    words: words('profile diff profile.json profile.json'),
-    needsHost: true,
-  },
-  fleet: { made: fakePlan },
-  'fleet-node': { made: fakeNode },
-  'fleet-report': { made: fakeReport },
-  'fleet-diff': { made: fakeDiff },
-};
+const MAKERS: Readonly<Record<string, MakingCommand | { made: () => Fields }>> =
+  {
+    comparison: {
+      words: onSimulatedMachine('compare --seed 1 --max-runs 10 -- prog'),
+    },
+    gate: {
+      words: splitWords(
+        '--machine sim:builds.toml gate base head --suite suite.toml --seed 1 --budget 40s',
+      ),
+      status: 1,
+    },
+    topology: {
+      words: splitWords(
+        '--machine sim:wrong.toml topology --measure --watch 5s',
+      ),
+    },
+    bench: { words: onSimulatedMachine('bench --suite smt --max-runs 6') },
+    trace: { words: splitWords('--machine sim:scheduler.toml trace -- prog') },
+    search: { words: onSimulatedMachine('search --seed 1 -- prog') },
+    reproduction: {
+      words: splitWords('reproduce hyperthread-fill --simulated'),
+    },
+    'spin-predict': {
+      words: splitWords(
+        'spin predict --from broadwell --to skylake-sp --cpu-count 24',
+      ),
+    },
+    'spin-pause': {
+      words: splitWords('spin pause --for 100ms'),
+      needsHost: true,
+    },
+    'spin-replay': {
+      words: splitWords(
+        'spin replay --pause-ns 43 --cpu-count 24 --experiment handoff --delays 500us --items 2',
+      ),
+      needsHost: true,
+    },
+    'spin-attach': {
+      words: splitWords('spin attach -- sleep 0.2'),
+      needsHost: true,
+    },
+    profile: { words: splitWords('profile -- sh -c', LOOP), needsHost: true },
+    'profile-diff': {
+      words: splitWords('profile diff profile.json profile.json'),
+      needsHost: true,
+    },
+    fleet: { made: fakePlan },
+    'fleet-node': { made: fakeNode },
+    'fleet-report': { made: fakeReport },
+    'fleet-diff': { made: fakeDiff },
+  };
 
 export const KINDS = Object.keys(MAKERS);
 
-let bench: Bench | undefined;
+let workspace: Workspace | undefined;
 
-/** The bench on which records are made and reports written. */
-export function recordBench(): Bench {
-  if (!bench) {
-    bench = new Bench();
-    bench.file('scheduler.toml', SCHEDULER);
-    bench.file('wrong.toml', WRONG);
-    bench.file('builds.toml', BUILDS);
-    bench.file('suite.toml', SUITE);
+/** The workspace in which records are made and reports written. */
+export function recordWorkspace(): Workspace {
+  if (!workspace) {
+    workspace = new Workspace();
+    workspace.file('scheduler.toml', SCHEDULER);
+    workspace.file('wrong.toml', MISREPORTED);
+    workspace.file('builds.toml', BUILDS);
+    workspace.file('suite.toml', SUITE);
   }
-  return bench;
+  return workspace;
 }
 
-/** A record of a kind; null if the machine at hand cannot make it. Files of tests run side by
- * side, and share what one of them has made. */
-export function recordOf(kind: string): Fields | null {
+/** Makes a record of a kind; null if this machine cannot. Test files run in parallel, and share
+ * records that one of them has made. */
+export function makeRecord(kind: string): Fields | null {
   const maker = MAKERS[kind]!;
   if ('made' in maker) return maker.made();
-  const folder = process.env['PINWISE_E2E'] ?? recordBench().folder;
+  const folder = process.env['PINWISE_E2E'] ?? recordWorkspace().folder;
   const known = path.join(folder, `${kind}.json`);
   if (!existsSync(known)) {
-    const unfinished = path.join(recordBench().folder, `${kind}.json`);
-    writeFileSync(unfinished, JSON.stringify(make(kind, maker)));
+    const unfinished = path.join(recordWorkspace().folder, `${kind}.json`);
+    writeFileSync(unfinished, JSON.stringify(runMaker(kind, maker)));
     renameSync(unfinished, known);
   }
   return JSON.parse(readFileSync(known, 'utf8')) as Fields | null;
 }
 
-/** Makes a record; null if the machine at hand refuses. */
-function make(kind: string, maker: Made): Fields | null {
+/** Runs the command that makes a record; null if this machine refuses. */
+function runMaker(kind: string, maker: MakingCommand): Fields | null {
   if (kind === 'profile-diff') {
-    const profile = recordOf('profile');
+    const profile = makeRecord('profile');
     if (profile === null) return null;
-    recordBench().file('profile.json', JSON.stringify(profile));
+    recordWorkspace().file('profile.json', JSON.stringify(profile));
   }
   try {
     const record = JSON.parse(printJson(maker.words, maker.status)) as Fields;
     if (kind === 'spin-pause') addLevels(record);
     return record;
   } catch (error) {
-    // Refused by the machine, not failed to start or killed.
+    // An exit status means that the machine refused; without one, the program did not start or was killed.
     if (
       !maker.needsHost ||
       typeof (error as { status?: unknown }).status !== 'number'
@@ -174,10 +182,10 @@ function make(kind: string, maker: Made): Fields | null {
   }
 }
 
-/** What the program prints as JSON, if it ends with that status. */
+/** The program's JSON output, if its exit status is the expected one. */
 function printJson(words: readonly string[], status = 0): string {
   try {
-    return recordBench().run('-q --format json', ...words);
+    return recordWorkspace().run('-q --format json', ...words);
   } catch (error) {
     const ended = error as { status?: unknown; stdout?: unknown };
     if (status === 0 || ended.status !== status) throw error;
@@ -185,8 +193,8 @@ function printJson(words: readonly string[], status = 0): string {
   }
 }
 
-/** Two levels of the first CPU's cost, which a machine shows by chance only; 86.5 % is halfway
- * between two whole figures. */
+/** Adds two levels to the first CPU's cost, which a machine shows only by chance; 86.5 % is halfway
+ * between two whole percentages. */
 function addLevels(record: Fields): void {
   const [first] = record.cpus as {
     pause_ns: number;
@@ -204,9 +212,9 @@ function addLevels(record: Fields): void {
 
 let files = 0;
 
-/** A report of records, written by the program from files. */
-export function reportOf(records: readonly Fields[]): string {
-  const own = recordBench();
+/** Lets the program write a report of records; returns its path. */
+export function writeReport(records: readonly Fields[]): string {
+  const own = recordWorkspace();
   files += 1;
   const inputs = records.map((record, at) =>
     own.file(`record-${files}-${at}.json`, JSON.stringify(record)),
@@ -221,11 +229,11 @@ const PAGE = path.join(
 const PLACE =
   /<script type="application\/json" id="pinwise-data">.*?<\/script>/s;
 
-/** A page with any text in place of its data, such as the program would not write. */
-export function pageWith(data: string): string {
+/** Writes a page with any text as its data, which the program would not write. */
+export function writePageWithData(data: string): string {
   files += 1;
   const text = data.replaceAll('<', '\\u003c');
-  return recordBench().file(
+  return recordWorkspace().file(
     `page-${files}.html`,
     readFileSync(process.env['PINWISE_PAGE'] ?? PAGE, 'utf8').replace(
       PLACE,
@@ -235,8 +243,8 @@ export function pageWith(data: string): string {
   );
 }
 
-/** A page with a record that no program checks. */
-export function pageOf(record: Record<string, unknown>): string {
+/** Writes a page with a record that the program has not checked. */
+export function writePageOfRecord(record: Record<string, unknown>): string {
   const entry = {
     id: record['id'] ?? 'a',
     schema: record['schema'],
@@ -250,7 +258,7 @@ export function pageOf(record: Record<string, unknown>): string {
     machine: null,
     figures: [],
   };
-  return pageWith(
+  return writePageWithData(
     JSON.stringify({
       from: 'file',
       pinwise_version: '0',
@@ -259,17 +267,18 @@ export function pageOf(record: Record<string, unknown>): string {
   );
 }
 
-/** Fields that are not prose: without them a record has no kind. */
-const KEPT = new Set(['schema', 'id']);
+/** Fields that are never replaced: without them a record has no kind. */
+const KEPT_FIELDS = new Set(['schema', 'id']);
 
-/** The same value with each string and number replaced. */
+/** Replaces each string and number within a value. */
 export function replaceValues(
   value: unknown,
   string: (text: string) => unknown,
   number: (value: number) => unknown,
   key = '',
 ): unknown {
-  if (typeof value === 'string') return KEPT.has(key) ? value : string(value);
+  if (typeof value === 'string')
+    return KEPT_FIELDS.has(key) ? value : string(value);
   if (typeof value === 'number') return number(value);
   if (Array.isArray(value))
     return value.map((item) => replaceValues(item, string, number, key));

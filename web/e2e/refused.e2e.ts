@@ -1,9 +1,14 @@
-// What cannot be shown, and the messages about it.
+// Messages about records and addresses that cannot be shown.
 
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { pageOf, pageWith, recordBench, recordOf } from './records';
+import {
+  writePageOfRecord,
+  writePageWithData,
+  recordWorkspace,
+  makeRecord,
+} from './records';
 
 useBrowser();
 
@@ -24,7 +29,10 @@ describe('what cannot be shown', () => {
     ['#/diff/a/b', 'does not compare', 'pinwise record diff a b', trace],
     ['#/nowhere', "no 'nowhere'", 'history', trace],
   ])('at %s: %s, with what to do', async (hash, message, hint, given) => {
-    const file = typeof given === 'string' ? pageWith(given) : pageOf(given);
+    const file =
+      typeof given === 'string'
+        ? writePageWithData(given)
+        : writePageOfRecord(given);
     const opened = await open(file, { hash });
     const problem = opened.page.locator('div.problem');
     await problem.waitFor();
@@ -34,15 +42,15 @@ describe('what cannot be shown', () => {
   });
 
   test('the program refuses truncated, newer and missing records in one line', () => {
-    const bench = recordBench();
-    const text = JSON.stringify(recordOf('comparison'));
-    const refused = (argument: string): string => {
+    const workspace = recordWorkspace();
+    const text = JSON.stringify(makeRecord('comparison'));
+    const refusalOf = (argument: string): string => {
       try {
-        bench.run(
+        workspace.run(
           'record report',
           argument,
           '-o',
-          `${bench.folder}/refused.html`,
+          `${workspace.folder}/refused.html`,
         );
       } catch (error) {
         const failure = error as { status: number; stderr: string };
@@ -52,12 +60,12 @@ describe('what cannot be shown', () => {
       throw new Error(`'${argument}' was taken`);
     };
     expect(
-      refused(bench.file('cut.json', text.slice(0, text.length / 2))),
+      refusalOf(workspace.file('cut.json', text.slice(0, text.length / 2))),
     ).toContain('damaged');
     expect(
-      refused(bench.file('newer.json', '{"schema":"pinwise.trace/99"}')),
+      refusalOf(workspace.file('newer.json', '{"schema":"pinwise.trace/99"}')),
     ).toContain('newer');
-    expect(refused('20200101-000000-00000000')).toContain(
+    expect(refusalOf('20200101-000000-00000000')).toContain(
       '20200101-000000-00000000',
     );
   });

@@ -1,10 +1,10 @@
-// One folder for all that the tests write, removed when they end.
+// The folder for all files that the tests write, removed when they end.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** Makes the folder; what is returned removes it. */
+/** Makes the folder; the returned function removes it. */
 export default function setup(): () => void {
   const folder = mkdtempSync(path.join(tmpdir(), 'pinwise-e2e-'));
   // Workers are started afterwards and inherit it.

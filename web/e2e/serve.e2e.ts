@@ -1,4 +1,4 @@
-// The local site: what the page shows of a store while others write it.
+// The local site: the page of a store while other processes write to it.
 
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,15 +7,15 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { Bench, OUTPUT } from './pinwise';
+import { Workspace, OUTPUT } from './pinwise';
 import { beginComparison, Site } from './site';
 
 useBrowser();
 
 const RUNS = 'figure[data-chart="Every run"]';
 
-/** Runs of all arms, as the chart's own table has them. */
-const runs = (page: Page): Promise<number> =>
+/** The number of runs of all arms, from the chart's own table. */
+const countRuns = (page: Page): Promise<number> =>
   page
     .locator(`${RUNS} table tbody tr`)
     .evaluateAll((rows) =>
@@ -26,14 +26,14 @@ const runs = (page: Page): Promise<number> =>
       ),
     );
 
-const picture = (page: Page): Promise<string> =>
+const chartContent = (page: Page): Promise<string> =>
   page
     .locator(`${RUNS} .stage svg`)
     .first()
     .evaluate((svg) => svg.outerHTML);
 
 /** Waits until `look` finds something. */
-async function until<T>(
+async function waitUntil<T>(
   look: () => Promise<T | null | undefined | false>,
 ): Promise<T> {
   for (;;) {
@@ -43,32 +43,32 @@ async function until<T>(
   }
 }
 
-test('a comparison that runs is drawn as it grows', async () => {
-  const bench = new Bench();
-  const site = await Site.start(bench);
+test('a running comparison is drawn as it grows', async () => {
+  const workspace = new Workspace();
+  const site = await Site.start(workspace);
   const { page, close } = await open(site.address);
   await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
   await page.evaluate(() => document.body.setAttribute('data-kept', 'yes'));
 
-  const comparing = beginComparison(bench, 12);
+  const comparing = beginComparison(workspace, 12);
   // The list shows the record without a reload.
   await page.getByRole('link', { name: /sleep/ }).first().click();
   await page.getByText('Running: this page grows with it.').waitFor();
   await page.locator(`${RUNS} .stage svg`).first().waitFor();
   expect(await page.locator('.running').textContent()).toMatch(
-    /^block \d+ · [\d.]+ m?s · \d+ runs · at most [\d.]+ m?s left$/,
+    /^block \d+ · [\d.]+ m?s · \d+ countRuns · at most [\d.]+ m?s left$/,
   );
   await page
     .locator('figure[data-chart="Narrowing, block by block"] .stage svg')
     .first()
     .waitFor();
-  const [first, before] = [await runs(page), await picture(page)];
-  const later = await until(async () => {
-    const now = await runs(page);
+  const [first, before] = [await countRuns(page), await chartContent(page)];
+  const later = await waitUntil(async () => {
+    const now = await countRuns(page);
     return now > first && now;
   });
   expect(later).toBeLessThanOrEqual(24);
-  await until(async () => (await picture(page)) !== before);
+  await waitUntil(async () => (await chartContent(page)) !== before);
   await page.screenshot({
     path: path.join(OUTPUT, 'serve-running.png'),
     fullPage: true,
@@ -76,7 +76,7 @@ test('a comparison that runs is drawn as it grows', async () => {
 
   await comparing.ended;
   await page.getByText('Ended.', { exact: true }).waitFor();
-  expect(await runs(page)).toBe(24);
+  expect(await countRuns(page)).toBe(24);
   expect(await page.locator('.running').count()).toBe(0);
   expect(await page.locator('.verdict').textContent()).not.toBe('');
   expect(await page.locator('body').getAttribute('data-kept')).toBe('yes');
@@ -86,10 +86,10 @@ test('a comparison that runs is drawn as it grows', async () => {
   expect(stderr).not.toContain('warning');
 });
 
-test('a comparison that is killed is said to be cut off', async () => {
-  const bench = new Bench();
-  const site = await Site.start(bench);
-  const { child, ended } = beginComparison(bench, 1000);
+test('a killed comparison is reported as cut off', async () => {
+  const workspace = new Workspace();
+  const site = await Site.start(workspace);
+  const { child, ended } = beginComparison(workspace, 1000);
   const { page } = await open(site.address);
   await page.getByRole('link', { name: /sleep/ }).first().click();
   await page.getByText('Running: this page grows with it.').waitFor();
@@ -100,18 +100,18 @@ test('a comparison that is killed is said to be cut off', async () => {
     .waitFor();
 });
 
-test('the file that --open gives the browser leads to the site', async () => {
-  const bench = new Bench();
-  const opener = bench.file(
+test('the file that --open passes to the browser opens the site', async () => {
+  const workspace = new Workspace();
+  const opener = workspace.file(
     'xdg-open',
-    `#!/bin/sh\nprintf %s "$1" > '${bench.folder}/new'\nmv '${bench.folder}/new' '${bench.folder}/opened'\n`,
+    `#!/bin/sh\nprintf %s "$1" > '${workspace.folder}/new'\nmv '${workspace.folder}/new' '${workspace.folder}/opened'\n`,
   );
   chmodSync(opener, 0o755);
-  const site = await Site.start(bench, ['--open'], {
-    PATH: `${bench.folder}:${process.env['PATH']}`,
+  const site = await Site.start(workspace, ['--open'], {
+    PATH: `${workspace.folder}:${process.env['PATH']}`,
   });
-  const given = path.join(bench.folder, 'opened');
-  const file = await until(
+  const given = path.join(workspace.folder, 'opened');
+  const file = await waitUntil(
     async () => existsSync(given) && readFileSync(given, 'utf8'),
   );
   const { page, close } = await open(file);
@@ -123,9 +123,9 @@ test('the file that --open gives the browser leads to the site', async () => {
 });
 
 test('a record that is missing, and a site that has ended, are reported', async () => {
-  const bench = new Bench();
-  bench.comparison();
-  const site = await Site.start(bench);
+  const workspace = new Workspace();
+  workspace.comparison();
+  const site = await Site.start(workspace);
   const { page } = await open(`${site.address}#/record/nothing`, {
     canFail: true,
   });

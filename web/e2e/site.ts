@@ -1,4 +1,4 @@
-// `pinwise serve` on a store, and a comparison that runs meanwhile.
+// Starts `pinwise serve` on a store, and a comparison that runs at the same time.
 
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -7,18 +7,18 @@ import { createInterface } from 'node:readline';
 
 import { onTestFinished } from 'vitest';
 
-import type { Bench } from './pinwise';
+import type { Workspace } from './pinwise';
 import { PINWISE } from './pinwise';
 
-/** A process that ends with its test, if not before. */
-function start(
-  bench: Bench,
+/** Starts pinwise; the end of the test kills it if it still runs. */
+function startProcess(
+  workspace: Workspace,
   words: readonly string[],
   environment: Record<string, string> = {},
 ): ChildProcess {
   const env = { ...process.env, ...environment };
-  const child = spawn(PINWISE, ['--store', bench.store, ...words], {
-    cwd: bench.folder,
+  const child = spawn(PINWISE, ['--store', workspace.store, ...words], {
+    cwd: workspace.folder,
     stdio: ['ignore', 'pipe', 'pipe'],
     env,
   });
@@ -39,11 +39,11 @@ export class Site {
   }
 
   static async start(
-    bench: Bench,
+    workspace: Workspace,
     options: readonly string[] = [],
     environment: Record<string, string> = {},
   ): Promise<Site> {
-    const child = start(bench, ['serve', ...options], environment);
+    const child = startProcess(workspace, ['serve', ...options], environment);
     const [line] = (await once(createInterface(child.stdout!), 'line')) as [
       string,
     ];
@@ -54,7 +54,7 @@ export class Site {
     return new URL(this.address).origin;
   }
 
-  /** Ends it as a user does; its exit status and what it said. */
+  /** Ends the site as a user does; returns its exit status and messages. */
   async stop(): Promise<{ status: number | null; stderr: string }> {
     const ended = once(this.child, 'close');
     this.child.kill('SIGTERM');
@@ -63,13 +63,13 @@ export class Site {
   }
 }
 
-/** A comparison of slow commands on this machine, begun and not waited for. */
+/** Starts a comparison of slow commands on this machine without waiting for its end. */
 export function beginComparison(
-  bench: Bench,
+  workspace: Workspace,
   runs: number,
 ): { child: ChildProcess; ended: Promise<unknown> } {
   const commands = ['--command', 'sleep 0.25', '--command', 'sleep 0.3'];
-  const child = start(bench, [
+  const child = startProcess(workspace, [
     '--quiet',
     'compare',
     '--seed',

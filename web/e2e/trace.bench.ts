@@ -1,5 +1,5 @@
-// How fast a trace of a million slices is drawn; `npm run bench`, by `cargo xtask
-// bench page`. It prints figures and judges none of them.
+// How fast a trace of a million slices is drawn: `npm run bench`, started by
+// `cargo lab page`. It prints figures and checks none.
 
 import { execFileSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
@@ -7,17 +7,17 @@ import path from 'node:path';
 import { test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { tell } from './figures';
-import { madeTrace } from './made-trace';
+import { printTimes } from './figures';
+import { fakeTrace } from './fake-trace';
 import { OUTPUT, PINWISE } from './pinwise';
 
 useBrowser();
 
 const SLICES = Number(process.env['SLICES'] ?? 1_000_000);
-/** Spans with what other programs had, as records keep them. */
+/** The number of spans with shares of other programs. */
 const SPANS = 500;
 
-/** Times that a report is opened. */
+/** The report is opened this many times. */
 const ROUNDS = 9;
 
 /** A task of the page of 50 ms and more. */
@@ -26,7 +26,7 @@ interface Task {
   duration: number;
 }
 
-/** Keeps the page's long tasks. */
+/** Collects the page's long tasks. */
 function watchTasks(): void {
   const tasks: Task[] = [];
   Object.assign(window, { tasks });
@@ -41,7 +41,7 @@ function watchTasks(): void {
 
 test('a million slices', { timeout: 600_000 }, async () => {
   const report = path.join(OUTPUT, 'million.html');
-  const made = madeTrace({ slices: SLICES, cpus: 32, threads: 96 });
+  const made = fakeTrace({ slices: SLICES, cpus: 32, threads: 96 });
   const timeline = made['timeline'] as Record<string, unknown>;
   timeline['span_s'] = Number(made['elapsed_s']) / SPANS;
   timeline['spans'] = Array.from({ length: 32 }, (_, cpu) => ({
@@ -58,7 +58,7 @@ test('a million slices', { timeout: 600_000 }, async () => {
   const firsts: number[] = [];
   const loading: number[] = [0];
   for (let round = 0; round < ROUNDS; round += 1) {
-    // By the page's clock, as of all views: a new tab is not the page's time.
+    // By the page's clock, as for all views: opening a tab is not part of the time.
     const opened = await open(report, { before: watchTasks });
     await opened.page.waitForFunction(
       () =>
@@ -68,7 +68,7 @@ test('a million slices', { timeout: 600_000 }, async () => {
       undefined,
       { polling: 'raf' },
     );
-    // In a frame after the one that it is seen in, it is painted.
+    // It is painted by the frame after the one in which it exists.
     const answered = await opened.page.evaluate(
       () =>
         new Promise<number>((done) =>
@@ -96,12 +96,12 @@ test('a million slices', { timeout: 600_000 }, async () => {
     await opened.close();
   }
   const slices = `trace, ${SLICES.toLocaleString('en-US')} slices`;
-  tell(
+  printTimes(
     `${slices}: from the address to the answer, figures and findings`,
     answers,
   );
-  tell(`${slices}: from then on, tasks of 50 ms and more`, loading);
-  tell(
+  printTimes(`${slices}: from then on, tasks of 50 ms and more`, loading);
+  printTimes(
     `${slices}: from the address to the first frame of the timeline`,
     firsts,
   );
@@ -156,11 +156,11 @@ test('a million slices', { timeout: 600_000 }, async () => {
               : '+',
       ),
     );
-    tell(
+    printTimes(
       `trace, rows are ${rows}, zoom and pan: painting a frame`,
       steps.map((step) => step.paint),
     );
-    tell(
+    printTimes(
       `trace, rows are ${rows}, zoom and pan: from the key to the frame`,
       steps.map((step) => step.whole),
     );
@@ -174,5 +174,5 @@ test('a million slices', { timeout: 600_000 }, async () => {
   const tasks = await page.evaluate(
     () => (window as unknown as { tasks: number[] }).tasks,
   );
-  tell('trace, after load: tasks of 50 ms and more', [0, ...tasks]);
+  printTimes('trace, after load: tasks of 50 ms and more', [0, ...tasks]);
 });

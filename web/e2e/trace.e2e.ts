@@ -4,16 +4,16 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
-import { type Look, open, useBrowser } from './browser';
-import { pageWidth } from './conduct';
-import { madeTrace } from './made-trace';
-import { Bench } from './pinwise';
-import { pageOf } from './records';
+import { type OpenOptions, open, useBrowser } from './browser';
+import { pageWidth } from './view-checks';
+import { fakeTrace } from './fake-trace';
+import { Workspace } from './pinwise';
+import { writePageOfRecord } from './records';
 
 useBrowser();
 
-/** A ftrace text: two threads take turns on CPU 0, one moves to CPU 1. */
-function ftrace(): string {
+/** A text of ftrace: two threads take turns on CPU 0, one moves to CPU 1. */
+function ftraceText(): string {
   const lines = ['# tracer: nop', '#'];
   const line = (us: number, cpu: number, text: string): void => {
     lines.push(
@@ -42,54 +42,60 @@ function ftrace(): string {
   return `${lines.join('\n')}\n`;
 }
 
-function tracePage(): string {
-  const bench = new Bench();
-  const file = bench.file('small.txt', ftrace());
-  bench.run('--machine', 'sim:package:1 core:2 pu:1', 'trace', 'import', file);
-  return bench.report('last');
+function writeTraceReport(): string {
+  const workspace = new Workspace();
+  const file = workspace.file('small.txt', ftraceText());
+  workspace.run(
+    '--machine',
+    'sim:package:1 core:2 pu:1',
+    'trace',
+    'import',
+    file,
+  );
+  return workspace.report('last');
 }
 
-const place = (page: Page): Promise<string> =>
+const cursorText = (page: Page): Promise<string> =>
   page.locator('figure[data-chart="Timeline"] .place').innerText();
-const seen = (page: Page): Promise<string> =>
+const windowText = (page: Page): Promise<string> =>
   page.locator('figure[data-chart="Timeline"] > .status').innerText();
 
-test('a trace is zoomed by keyboard, wheel and selection, and says what is seen', async () => {
-  const { page, canvas } = await openTrace(tracePage());
+test('a trace is zoomed by keyboard, wheel and selection', async () => {
+  const { page, canvas } = await openTrace(writeTraceReport());
   await canvas.focus();
-  const whole = await seen(page);
+  const whole = await windowText(page);
   await page.keyboard.press('+');
-  const closer = await seen(page);
+  const closer = await windowText(page);
   expect(closer).not.toBe(whole);
   await page.keyboard.press('ArrowRight');
-  expect(await seen(page)).not.toBe(closer);
+  expect(await windowText(page)).not.toBe(closer);
   await page.keyboard.press('Home');
-  expect(await seen(page)).toBe(whole);
+  expect(await windowText(page)).toBe(whole);
   await page.keyboard.press('.');
-  const first = await place(page);
+  const first = await cursorText(page);
   await page.keyboard.press('ArrowDown');
-  const second = await place(page);
+  const second = await cursorText(page);
   expect(first).toContain('CPU 0');
   expect(second).toContain('CPU 1');
   const box = (await canvas.boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.6, box.y + 30);
   await page.mouse.wheel(0, -400);
-  await expect.poll(() => seen(page)).not.toBe(whole);
+  await expect.poll(() => windowText(page)).not.toBe(whole);
   await page.getByRole('button', { name: 'Whole trace' }).click();
   await page.mouse.move(box.x + box.width * 0.4, box.y + 30);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.6, box.y + 30, { steps: 4 });
   await page.mouse.up();
   await page.getByRole('button', { name: 'Zoom to the selection' }).click();
-  await expect.poll(() => seen(page)).not.toBe(whole);
+  await expect.poll(() => windowText(page)).not.toBe(whole);
 });
 
-/** A report of many slices on 64 CPUs; each width and theme draws the same. */
-const packedPage = (cpus = 8): string =>
-  pageOf(madeTrace({ slices: 30_000, cpus, threads: 24 }));
+/** Writes a page with a trace of many slices. */
+const writePackedPage = (cpus = 8): string =>
+  writePageOfRecord(fakeTrace({ slices: 30_000, cpus, threads: 24 }));
 
-/** A page once its timeline is drawn. */
-async function openTrace(file: string, look: Look = {}) {
+/** Opens a trace and waits until its timeline is drawn. */
+async function openTrace(file: string, look: OpenOptions = {}) {
   const { page } = await open(file, look);
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
@@ -97,12 +103,12 @@ async function openTrace(file: string, look: Look = {}) {
 }
 
 /** Text of the table of the selection: the caption, and the first row. */
-const selected = (page: Page): Promise<string> =>
+const selectionText = (page: Page): Promise<string> =>
   page.getByRole('region', { name: 'Selection' }).first().innerText();
 
 test('the timeline is directly below the headline and takes 70 % of the height', async () => {
   for (const height of [800, 1080]) {
-    const { page, canvas } = await openTrace(packedPage(64), {
+    const { page, canvas } = await openTrace(writePackedPage(64), {
       width: 1280,
       height,
     });
@@ -125,9 +131,9 @@ test('the timeline is directly below the headline and takes 70 % of the height',
 });
 
 test('a span is selected by drag, by keyboard and by button, with totals of its threads', async () => {
-  const { page, canvas } = await openTrace(tracePage());
+  const { page, canvas } = await openTrace(writeTraceReport());
   await page.getByRole('button', { name: 'Select what is seen' }).click();
-  const all = await selected(page);
+  const all = await selectionText(page);
   expect(all).toContain('2 threads');
   expect(all).toMatch(/alpha 11\s+4\.40 ms\s+89\.8 %/);
   expect(all).toMatch(/beta 12\s+400 µs/);
@@ -141,7 +147,7 @@ test('a span is selected by drag, by keyboard and by button, with totals of its 
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.7, box.y + 40, { steps: 4 });
   await page.mouse.up();
-  await expect.poll(() => selected(page)).toContain('1 thread');
+  await expect.poll(() => selectionText(page)).toContain('1 thread');
   expect(await row.count()).toBe(1);
   expect(await row.first().innerText()).toContain('100 %');
   await canvas.focus();
@@ -149,13 +155,13 @@ test('a span is selected by drag, by keyboard and by button, with totals of its 
   expect(await page.getByRole('region', { name: 'Selection' }).count()).toBe(0);
   await page.keyboard.press('Shift+ArrowRight');
   await page.keyboard.press('Shift+ArrowRight');
-  expect(await selected(page)).toContain('1 thread');
+  expect(await selectionText(page)).toContain('1 thread');
   await page.keyboard.press('z');
-  await expect.poll(() => seen(page)).toMatch(/: 196 µs of 4\.90 ms/);
+  await expect.poll(() => windowText(page)).toMatch(/: 196 µs of 4\.90 ms/);
 });
 
-test('a click follows the thread below it, and no longer at the next', async () => {
-  const { page, canvas } = await openTrace(tracePage());
+test('a click follows the thread below it, the next click stops that', async () => {
+  const { page, canvas } = await openTrace(writeTraceReport());
   const box = (await canvas.boundingBox())!;
   const shown = page.locator('.timeline .found');
   // Alpha is on CPU 1, the second row, from the first fifth on.
@@ -166,12 +172,12 @@ test('a click follows the thread below it, and no longer at the next', async () 
   await expect.poll(() => shown.innerText()).toBe('');
   // Nothing runs on CPU 0 any more.
   await page.mouse.click(second[0], box.y + box.height * 0.4);
-  expect(await place(page)).toContain('no traced thread');
+  expect(await cursorText(page)).toContain('no traced thread');
   expect(await shown.innerText()).toBe('');
 });
 
-test('what is shown stands in the address, and comes back from it', async () => {
-  const report = tracePage();
+test('the state is in the address and restored from it', async () => {
+  const report = writeTraceReport();
   const first = await openTrace(report);
   expect(new URL(first.page.url()).hash).toBe('');
   await first.page.getByLabel('Find thread').fill('alph');
@@ -184,8 +190,8 @@ test('what is shown stands in the address, and comes back from it', async () => 
     .toMatch(/#\/record\/[^/]+\/timeline\?from=.*&to=.*&thread=11&find=alph/);
   const [address, window, table] = [
     first.page.url(),
-    await seen(first.page),
-    await selected(first.page),
+    await windowText(first.page),
+    await selectionText(first.page),
   ];
   // The button copies the same, even before the address has followed.
   await first.page.evaluate(() => {
@@ -201,24 +207,24 @@ test('what is shown stands in the address, and comes back from it', async () => 
     address,
   );
   const again = await openTrace(address);
-  expect(await seen(again.page)).toBe(window);
-  expect(await selected(again.page)).toBe(table);
+  expect(await windowText(again.page)).toBe(window);
+  expect(await selectionText(again.page)).toBe(table);
   expect(await again.page.locator('.timeline .found').innerText()).toBe(
     '1 of 2 threads, following alpha 11',
   );
 });
 
 test('a damaged address shows the whole trace', async () => {
-  const report = packedPage();
+  const report = writePackedPage();
   const { page } = await openTrace(report, {
     hash: '#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2',
   });
-  expect(await seen(page)).toMatch(/^The whole trace, /);
+  expect(await windowText(page)).toMatch(/^The whole trace, /);
   expect(await page.locator('.timeline .found').innerText()).toBe('');
 });
 
-test('a thread is followed, and pixels tell it from the others', async () => {
-  const { page, canvas } = await openTrace(packedPage());
+test('a followed thread keeps its colour, others fade', async () => {
+  const { page, canvas } = await openTrace(writePackedPage());
   /** How many strong colours the rows have: faded ones are near the background. */
   const strong = (): Promise<number> =>
     canvas.evaluate((element) => {
@@ -250,7 +256,7 @@ test('a thread is followed, and pixels tell it from the others', async () => {
   await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
   await expect
     .poll(() => page.locator('.tip').innerText())
-    .toContain(await place(page));
+    .toContain(await cursorText(page));
   await page.mouse.move(box.x - 20, box.y - 20);
   expect(await page.locator('.tip').isVisible()).toBe(false);
 });
@@ -258,11 +264,11 @@ test('a thread is followed, and pixels tell it from the others', async () => {
 test('other programs are hatched where no traced thread ran', async () => {
   /** Pixels of the rows in the colour of the hatching, #6b7178. */
   const hatched = async (foreign: number[]): Promise<number> => {
-    const record = madeTrace({ slices: 20, cpus: 2, threads: 2 });
+    const record = fakeTrace({ slices: 20, cpus: 2, threads: 2 });
     const timeline = record['timeline'] as Record<string, unknown>;
     timeline['span_s'] = record['elapsed_s'];
     timeline['spans'] = [0, 1].map((cpu) => ({ cpu, own: [0], foreign }));
-    const { page, canvas } = await openTrace(pageOf(record));
+    const { page, canvas } = await openTrace(writePageOfRecord(record));
     const legend = await page.locator('.timeline .legend').innerText();
     expect(legend.includes('other programs')).toBe(foreign.length > 0);
     const many = await canvas.evaluate((element) => {
@@ -283,15 +289,15 @@ test('other programs are hatched where no traced thread ran', async () => {
   expect(half / whole).toBeCloseTo(0.5, 1);
 });
 
-test('the strip of the whole trace moves what is seen, by pointer and keyboard', async () => {
-  const { page } = await openTrace(packedPage());
+test('the strip of the whole trace moves the window, by pointer and keyboard', async () => {
+  const { page } = await openTrace(writePackedPage());
   const strip = page.getByRole('slider', { name: 'Part of the trace' });
   await page.getByRole('button', { name: 'Zoom in' }).click();
-  const middle = await seen(page);
+  const middle = await windowText(page);
   expect(await strip.getAttribute('aria-valuenow')).toBe('50');
   await strip.focus();
   await page.keyboard.press('ArrowRight');
-  await expect.poll(() => seen(page)).not.toBe(middle);
+  await expect.poll(() => windowText(page)).not.toBe(middle);
   const box = (await strip.boundingBox())!;
   await page.mouse.click(box.x + box.width - 5, box.y + 10);
   await expect.poll(() => strip.getAttribute('aria-valuenow')).toBe('75');
@@ -301,28 +307,31 @@ test.each([
   ['cause', 'another allowed CPU idled'],
   ['thread', 'and 18 more'],
   ['cpu', 'queued'],
-] as const)('colours by %s are kept and explained', async (by, words) => {
-  const { page } = await openTrace(packedPage());
-  await page.getByLabel('Colour by').selectOption(by);
-  await expect.poll(() => page.url()).toContain(`colour=${by}`);
-  const legend = page.locator('.timeline .legend');
-  expect(await legend.innerText()).toContain(words);
-  expect(
-    await page
-      .getByLabel('Colour by')
-      .locator('option[value=llc]')
-      .getAttribute('disabled'),
-  ).not.toBeNull();
-});
+] as const)(
+  'colours by %s are in the address and explained',
+  async (by, words) => {
+    const { page } = await openTrace(writePackedPage());
+    await page.getByLabel('Colour by').selectOption(by);
+    await expect.poll(() => page.url()).toContain(`colour=${by}`);
+    const legend = page.locator('.timeline .legend');
+    expect(await legend.innerText()).toContain(words);
+    expect(
+      await page
+        .getByLabel('Colour by')
+        .locator('option[value=llc]')
+        .getAttribute('disabled'),
+    ).not.toBeNull();
+  },
+);
 
-test('last-level caches colour where a topology of the same machine is at hand', async () => {
-  const bench = new Bench();
+test('slices are coloured by last-level cache with a topology of the machine', async () => {
+  const workspace = new Workspace();
   const machine = 'sim:package:1 l3:2 core:1 pu:1';
-  const file = bench.file('small.txt', ftrace());
-  bench.run('topology --measure --seed 1 --machine', machine);
-  bench.run('trace import', file, '--machine', machine);
-  const ids = bench.history().map(({ id }) => id);
-  const { page } = await open(bench.report(...ids));
+  const file = workspace.file('small.txt', ftraceText());
+  workspace.run('topology --measure --seed 1 --machine', machine);
+  workspace.run('trace import', file, '--machine', machine);
+  const ids = workspace.history().map(({ id }) => id);
+  const { page } = await open(workspace.report(...ids));
   await page.getByRole('link', { name: /trace/ }).first().click();
   await page.locator('canvas[data-frames]').waitFor();
   await page.getByLabel('Colour by').selectOption('llc');
@@ -331,8 +340,8 @@ test('last-level caches colour where a topology of the same machine is at hand',
   );
 });
 
-test('thread rows tell where a thread came from, and the table of threads sorts', async () => {
-  const { page, canvas } = await openTrace(tracePage());
+test('thread rows tell where a thread came from, and the thread table sorts', async () => {
+  const { page, canvas } = await openTrace(writeTraceReport());
   const legend = page.locator('.timeline .legend');
   expect(await legend.innerText()).toContain('alpha 11');
   await page
@@ -343,17 +352,17 @@ test('thread rows tell where a thread came from, and the table of threads sorts'
   await canvas.focus();
   await page.keyboard.press('Home');
   await page.keyboard.press('.');
-  await expect.poll(() => place(page)).toContain('alpha 11');
+  await expect.poll(() => cursorText(page)).toContain('alpha 11');
   const shown = new Set<string>();
   for (let step = 0; step < 4; step += 1) {
     await page.keyboard.press(',');
-    shown.add(await place(page));
+    shown.add(await cursorText(page));
   }
   await page.keyboard.press('.');
   await page.keyboard.press('.');
-  shown.add(await place(page));
+  shown.add(await cursorText(page));
   await page.keyboard.press('.');
-  shown.add(await place(page));
+  shown.add(await cursorText(page));
   expect(
     [...shown].some((text) =>
       text.includes('it came from CPU 0, another core'),
@@ -380,7 +389,7 @@ test.each([
 ] as const)(
   'a packed trace fits %i pixels, %s, and waits are found',
   async (width, colorScheme) => {
-    const { page } = await openTrace(packedPage(), {
+    const { page } = await openTrace(writePackedPage(), {
       width,
       colorScheme,
     });
@@ -400,19 +409,19 @@ test.each([
       await row.locator('td').first().innerText(),
     ];
     await row.getByRole('button').click();
-    await expect.poll(() => place(page)).toContain(`queued on CPU`);
-    expect(await place(page)).toContain(name);
-    expect(await place(page)).toContain(waited);
+    await expect.poll(() => cursorText(page)).toContain(`queued on CPU`);
+    expect(await cursorText(page)).toContain(name);
+    expect(await cursorText(page)).toContain(waited);
   },
 );
 
 test('a flame graph is searched, inverted and walked by keyboard', async () => {
-  const bench = new Bench();
-  bench.run(
+  const workspace = new Workspace();
+  workspace.run(
     'profile -- sh -c',
     'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done',
   );
-  const { page } = await open(bench.report('last'), { width: 360 });
+  const { page } = await open(workspace.report('last'), { width: 360 });
   const figure = page.locator('figure[data-chart="Flame graph"]');
   const canvas = figure.locator('canvas');
   await canvas.focus();

@@ -1,16 +1,16 @@
 import { defineConfig } from 'vitest/config';
 
-// Two files at once, each with a browser of its own: they mostly wait for it.
+// Two files run at once, each with its own browser, for which they mostly wait.
 export default defineConfig({
   test: {
     include: ['e2e/**/*.e2e.ts'],
     environment: 'node',
     globalSetup: 'e2e/scratch.ts',
     maxWorkers: 2,
-    // Only a hanging browser ends a test.
+    // So long that only a hanging browser exceeds it.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    // As of the other tests: one that passes then is listed as retried.
+    // As for the other tests: a test that passes on the second try is listed as retried.
     retry: 1,
   },
 });

@@ -1,6 +1,6 @@
-// Bytes in text.
+// Decodes base64.
 
-/** What browsers of 2025 and later have. */
+/** Built in since the browsers of 2025. */
 interface Native {
   fromBase64?(text: string): Uint8Array<ArrayBuffer>;
 }

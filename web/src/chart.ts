@@ -13,14 +13,14 @@ import { anchor } from './words';
 export interface ChartPlan {
   /** Its name for screen readers, and its caption: "Ratio to os-default". */
   name: string;
-  /** What it shows, as a sentence; what a sighted reader sees at a glance. */
+  /** What the drawing shows, as a sentence for screen readers. */
   summary: string;
-  /** A caption in place of the name, if the drawing says the rest at a glance. */
+  /** A visible caption in place of the summary, if the drawing itself is clear. */
   caption?: string;
-  /** What is drawn; or, for a width in pixels, below each other. */
+  /** The panel; or several below each other, for a width in pixels. */
   panel?: Panel;
   panels?: (width: number) => readonly Panel[];
-  /** Series of the legend that are not drawn at first. */
+  /** Names of series that are hidden at first. */
   hidden?: readonly string[];
   /** The figures in words. */
   table?: Table;
@@ -28,8 +28,8 @@ export interface ChartPlan {
   select?: (from: number, to: number) => void;
 }
 
-/** A pointer this close to a point is at it, pixels; in a row it always is. */
-const NEAR = 60;
+/** Distance up to which a pointer selects a point, pixels; in a row there is no limit. */
+const MAX_POINTER_DISTANCE = 60;
 
 /** A chart as a figure; call `dispose` when it is removed. */
 export function chart(
@@ -44,8 +44,8 @@ export function chart(
   const caption = h('figcaption');
   const legend = h('div.legend');
   const details = h('details.figures');
-  const pointer = pointAt(stage);
-  const brush = brushOn(stage, (from, to) => now.select?.(from, to));
+  const pointer = addTooltip(stage);
+  const brush = addBrush(stage, (from, to) => now.select?.(from, to));
   let shown: { panels: readonly Panel[]; svgs: readonly SVGElement[] } = {
     panels: [],
     svgs: [],
@@ -54,7 +54,7 @@ export function chart(
     name: now.name,
     summary: now.summary,
     ...shown,
-    measure: measureIn(stage),
+    measure: textMeasure(stage),
   }));
   const element = h(
     'figure.chart',
@@ -62,7 +62,7 @@ export function chart(
     caption,
     legend,
     stage,
-    pointer.said,
+    pointer.spoken,
     h('div.below', details, save),
   );
 
@@ -89,13 +89,13 @@ export function chart(
       ...panel,
       series: panel.series.filter((s) => !s.name || !isHidden(s.name)),
     }));
-    const drawn = drawPanels(panels, pixels, measureIn(stage));
+    const drawn = drawPanels(panels, pixels, textMeasure(stage));
     shown = { panels, svgs: drawn.svgs };
     stage.dataset['rows'] = panels.every(({ y }) => isRows(y)) ? 'yes' : 'no';
     pointer.show(drawn);
     brush.show(now.select ? drawn.axis : null);
   };
-  const keys = legendIn(legend, isHidden, (name) => {
+  const keys = addLegend(legend, isHidden, (name) => {
     chosen.set(name, !isHidden(name));
     draw();
   });
@@ -125,14 +125,14 @@ export function chart(
 const ruler = document.createElement('canvas').getContext('2d');
 
 /** Widths of texts in an element's font. */
-function measureIn(element: HTMLElement): (text: string) => number {
+function textMeasure(element: HTMLElement): (text: string) => number {
   const style = getComputedStyle(element);
   if (ruler) ruler.font = `${style.fontSize} ${style.fontFamily}`;
   return (text) => ruler?.measureText(text).width ?? text.length * 7;
 }
 
-/** The names of series, each a button that shows and hides it. */
-function legendIn(
+/** Adds a legend: the names of series, each a button that shows and hides it. */
+function addLegend(
   element: HTMLElement,
   isHidden: (name: string) => boolean,
   toggle: (name: string) => void,
@@ -169,24 +169,29 @@ function legendIn(
   };
 }
 
-/** The nearest stop to a place: in a row that row's, else one close by. */
-function nearest(stops: readonly Stop[], x: number, y: number): number | null {
+/** Index of the nearest stop to a position: in rows the nearest of its row. */
+function nearestStop(
+  stops: readonly Stop[],
+  x: number,
+  y: number,
+): number | null {
   let [best, least] = [null as number | null, Infinity];
   stops.forEach((stop, at) => {
     if (stop.row && (y < stop.row[0] || y > stop.row[1])) return;
     const far = Math.hypot(stop.x - x, stop.y - y);
-    if (far < least && (stop.row || far < NEAR)) [best, least] = [at, far];
+    if (far < least && (stop.row || far < MAX_POINTER_DISTANCE))
+      [best, least] = [at, far];
   });
   return best;
 }
 
-/** A drawing's tooltip and what is marked; arrow keys go from stop to stop. */
-function pointAt(stage: HTMLElement): {
+/** Adds a tooltip to a drawing and marks what it describes; arrow keys go from stop to stop. */
+function addTooltip(stage: HTMLElement): {
   /** The tooltip's text for screen readers. */
-  said: HTMLElement;
+  spoken: HTMLElement;
   show(drawing: Drawing): void;
 } {
-  const said = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
+  const spoken = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
   const [tip, row, ring] = [
     h('div.tip', { hidden: true }),
     h('div.tip-row', { hidden: true }),
@@ -216,7 +221,7 @@ function pointAt(stage: HTMLElement): {
   };
   const follow = (event: PointerEvent): void => {
     const box = stage.getBoundingClientRect();
-    const next = nearest(
+    const next = nearestStop(
       stops,
       event.clientX - box.left,
       event.clientY - box.top,
@@ -225,7 +230,7 @@ function pointAt(stage: HTMLElement): {
   };
   stage.addEventListener('pointermove', follow);
   stage.addEventListener('pointerdown', follow);
-  // A finger leaves at once; what it touched stays until another place is.
+  // A finger leaves the stage at once: its tooltip stays until another place is touched.
   stage.addEventListener('pointerleave', (event) => {
     if (event.pointerType === 'mouse') go(null);
   });
@@ -234,17 +239,17 @@ function pointAt(stage: HTMLElement): {
     if (at !== null && !stage.dataset['dragged']) stops[at]?.pick?.();
   });
   stage.addEventListener('keydown', (event) => {
-    const next = stepTo(event.key, at, stops.length);
+    const next = nextStop(event.key, at, stops.length);
     if (next === undefined) {
       if (event.key === 'Enter' && at !== null) stops[at]?.pick?.();
       return;
     }
     event.preventDefault();
     go(next);
-    said.textContent = next === null ? '' : (stops[next]?.tooltip ?? '');
+    spoken.textContent = next === null ? '' : (stops[next]?.tooltip ?? '');
   });
   return {
-    said,
+    spoken,
     show(drawing) {
       stops = drawing.stops;
       stage.replaceChildren(row, ...drawing.svgs, ring, tip);
@@ -253,11 +258,11 @@ function pointAt(stage: HTMLElement): {
   };
 }
 
-/** Pixels that a pointer may move in a click. */
-const STILL = 5;
+/** Pixels that a pointer may move during a click. */
+const MAX_CLICK_MOVE = 5;
 
-/** Marks what a mouse or pen drags over along the x axis; fingers scroll the page. */
-function brushOn(
+/** Selects a stretch of the x axis by dragging with a mouse or pen; fingers scroll the page. */
+function addBrush(
   stage: HTMLElement,
   select: (from: number, to: number) => void,
 ): { show(axis: Drawing['axis']): void } {
@@ -277,8 +282,8 @@ function brushOn(
   stage.addEventListener('pointermove', (event) => {
     if (start === null) return;
     const width = Math.abs(along(event) - start);
-    if (width > STILL) stage.dataset['dragged'] = 'true';
-    mark.hidden = width <= STILL;
+    if (width > MAX_CLICK_MOVE) stage.dataset['dragged'] = 'true';
+    mark.hidden = width <= MAX_CLICK_MOVE;
     place(mark, Math.min(start, along(event)), 0);
     mark.style.width = `${width}px`;
   });
@@ -307,7 +312,7 @@ function place(element: HTMLElement, x: number, y: number): void {
 }
 
 /** The stop that a key leads to; undefined if there is none. */
-function stepTo(
+function nextStop(
   key: string,
   at: number | null,
   many: number,

@@ -1,4 +1,4 @@
-// What the program writes by columns is read back with all its digits.
+// Data that the program writes by columns are read back with all digits.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,13 +1,13 @@
-// JSON by columns, as reports hold much of it, back to its text: see
-// crates/report/src/columns.rs, which writes it.
+// Restores JSON from the columns in which long reports hold it; crates/report/src/columns.rs
+// writes them.
 
-/** Values that can be referenced: the most recent ones. */
-const RECENT = 24;
+/** Marks can refer to this many of the most recent values. */
+const MAX_REFERENCED = 24;
 
-/** The position of values in the text, whichever object or list they belong to. */
+/** The column of the values at one position of the JSON, across all objects and lists. */
 interface Place {
   column: readonly string[];
-  /** Entries that were read. */
+  /** Number of entries that were read. */
   read: number;
   item?: Place;
   fields: Map<string, Place>;
@@ -37,7 +37,7 @@ export function fromColumns(text: string): string {
   };
   const value = (place: Place): string => {
     const entry = place.column[place.read++]!;
-    // Only of marks: other entries may be millions of letters.
+    // Called only for marks, because other entries may be millions of characters long.
     const number = (): number => Number(entry.slice(1));
     if (entry[0] === '#')
       return `{${names[number()]!.map((name) => field(place, name)).join()}}`;
@@ -45,7 +45,8 @@ export function fromColumns(text: string): string {
       return `[${Array.from({ length: number() }, () => value((place.item ??= next()))).join()}]`;
     const text = entry[0] === '~' ? recent.at(-1 - number())! : entry;
     recent.push(text);
-    if (recent.length > 64 * RECENT) recent.splice(0, recent.length - RECENT);
+    if (recent.length > 64 * MAX_REFERENCED)
+      recent.splice(0, recent.length - MAX_REFERENCED);
     return text;
   };
   return value(next());

@@ -1,9 +1,9 @@
-// Choices of what is shown.
+// Form controls.
 
 import { h } from './dom';
 
-/** A select of values by their names; `act` hears what is chosen. */
-export function choice(
+/** A select of values by their names; calls `act` with the chosen value. */
+export function selectElement(
   options: readonly (readonly [value: string, name: string])[],
   act: (value: string) => void,
   { name = '', value = '' } = {},

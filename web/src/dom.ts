@@ -1,7 +1,7 @@
 // Elements. Strings from records become text nodes and nothing else: no
 // function here takes markup, and none lets a character hide.
 
-/** What is not there. */
+/** A child that adds nothing. */
 export type Absent = null | undefined | false | '';
 export type Child = Node | string | number | Absent;
 

@@ -48,18 +48,18 @@ export interface Drawing {
 }
 
 /** Room for the title and labels of the axes, pixels. */
-const TOP = 26;
-const BOTTOM = 48;
-const TICK = 5;
-/** Half of the last label. */
-const SIDE = 30;
-/** Names and words at either side take at most this share of the width, one alone more. */
-const ASIDE = 0.3;
-const ALONE = 0.42;
-/** Letters of titles are bold, and wider than those that are measured. */
-const BOLD = 0.85;
-/** A text, cut if it is too wide; tooltips and the table have it in full. */
-function cut(text: string, width: number, measure: Measure): string {
+const TOP_MARGIN = 26;
+const BOTTOM_MARGIN = 48;
+const TICK_LENGTH = 5;
+/** Room for half of the last label, pixels. */
+const SIDE_MARGIN = 30;
+/** Names and words at either side take at most this share of the width; names without words may take more. */
+const MAX_SIDE_SHARE = 0.3;
+const MAX_SINGLE_SIDE_SHARE = 0.42;
+/** Titles are bold and so wider than measured: they are cut to this share of their room. */
+const BOLD_TITLE_SHARE = 0.85;
+/** Cuts a text to a width; tooltips and the table have it in full. */
+function truncate(text: string, width: number, measure: Measure): string {
   if (measure(text) <= width) return text;
   const letters = [...text];
   while (letters.length > 1 && measure(`${letters.join('')}…`) > width)
@@ -77,8 +77,11 @@ interface Frame {
   right: number;
 }
 
-function frameOf(panel: Panel, width: number, measure: Measure): Frame {
-  const aside = (labels: readonly string[], most = ASIDE): number =>
+function layOutFrame(panel: Panel, width: number, measure: Measure): Frame {
+  const sideWidth = (
+    labels: readonly string[],
+    most = MAX_SIDE_SHARE,
+  ): number =>
     Math.min(
       Math.round(width * most),
       Math.ceil(Math.max(0, ...labels.map((label) => measure(visible(label))))),
@@ -96,8 +99,12 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
       y: [names.length - 0.5, -0.5],
       yTicks: names.map((_, at) => at),
       words: shown,
-      left: aside(names, shown.length > 0 ? ASIDE : ALONE) + 12,
-      right: shown.length > 0 ? aside(shown) + 16 : SIDE,
+      left:
+        sideWidth(
+          names,
+          shown.length > 0 ? MAX_SIDE_SHARE : MAX_SINGLE_SIDE_SHARE,
+        ) + 12,
+      right: shown.length > 0 ? sideWidth(shown) + 16 : SIDE_MARGIN,
     };
   }
   const axis = panel.y;
@@ -109,8 +116,9 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
     y,
     yTicks,
     words: [],
-    left: aside(yTicks.map((tick) => labelOf(axis, tick))) + TICK + 8,
-    right: SIDE,
+    left:
+      sideWidth(yTicks.map((tick) => labelOf(axis, tick))) + TICK_LENGTH + 8,
+    right: SIDE_MARGIN,
   };
 }
 
@@ -120,19 +128,19 @@ export function drawPanels(
   width: number,
   measure: Measure,
 ): Drawing {
-  const frames = panels.map((panel) => frameOf(panel, width, measure));
+  const frames = panels.map((panel) => layOutFrame(panel, width, measure));
   const left = Math.max(...frames.map((frame) => frame.left));
   const right = Math.max(...frames.map((frame) => frame.right));
   const drawing: Drawing = { svgs: [], stops: [], axis: null };
   let top = 0;
   for (const frame of frames) {
     const { panel } = frame;
-    const height = TOP + panel.height + BOTTOM;
+    const height = TOP_MARGIN + panel.height + BOTTOM_MARGIN;
     const made = plot({
       width,
       height,
-      marginTop: TOP,
-      marginBottom: BOTTOM,
+      marginTop: TOP_MARGIN,
+      marginBottom: BOTTOM_MARGIN,
       marginLeft: left,
       marginRight: right,
       x: { type: panel.x.type ?? 'linear', domain: frame.x },
@@ -151,15 +159,15 @@ export function drawPanels(
       right: width - right,
       at: (x) => Number(made.scale('x')!.invert!(x)),
     };
-    drawing.stops.push(...stopsOf(frame, made, top));
-    drawing.svgs.push(bare(made));
+    drawing.stops.push(...tooltipStops(frame, made, top));
+    drawing.svgs.push(finishSvg(made));
     top += height;
   }
   return drawing;
 }
 
-/** Without the style element that Plot adds: the page's policy forbids it, its own style has the rules. */
-export function bare(made: Element): SVGElement {
+/** Removes the style element that Plot adds, which the page's policy forbids (style.css has its rules), and hides the drawing from screen readers. */
+export function finishSvg(made: Element): SVGElement {
   made.querySelector('style')?.remove();
   made.setAttribute('aria-hidden', 'true');
   return made as SVGElement;
@@ -178,7 +186,7 @@ function backMarks(
   const around = inner + 2 * Math.min(room.left, room.right);
   const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
   const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };
-  // Not as its format: d3 drops some labels of logarithmic axes.
+  // Labels are texts of ticks: with a format, d3 drops some labels of logarithmic axes.
   const shared = { labelArrow: 'none', color: COLOURS.muted } as const;
   return [
     band
@@ -196,35 +204,42 @@ function backMarks(
         ? { ticks: xTicks, text: (v: number) => labelOf(xAxis, v) }
         : { tickSpacing: 100 }),
       ...shared,
-      label: cut(visible(xAxis.title), around * BOLD, measure) || null,
+      label:
+        truncate(visible(xAxis.title), around * BOLD_TITLE_SHARE, measure) ||
+        null,
       labelAnchor: 'center',
-      labelOffset: BOTTOM - 8,
-      tickSize: TICK,
+      labelOffset: BOTTOM_MARGIN - 8,
+      tickSize: TICK_LENGTH,
     }),
     isRows(yAxis)
       ? axisY({
           ...shared,
           color: COLOURS.text,
-          // Beside it stand labels of rules.
+          // A wider title would overlap labels of rules.
           label: measure(yAxis.title) < room.left ? visible(yAxis.title) : null,
           ticks: yTicks,
           text: (at: number) =>
-            cut(visible(yAxis.names[at] ?? ''), room.left - 12, measure),
+            truncate(visible(yAxis.names[at] ?? ''), room.left - 12, measure),
           tickSize: 0,
           tickPadding: 8,
         })
       : axisY({
           ...shared,
-          label: cut(visible(yAxis.title), room.width * BOLD, measure),
+          label: truncate(
+            visible(yAxis.title),
+            room.width * BOLD_TITLE_SHARE,
+            measure,
+          ),
           ticks: yTicks,
           text: (v: number) =>
-            cut(labelOf(yAxis, v), room.left - TICK - 6, measure),
-          tickSize: TICK,
+            truncate(labelOf(yAxis, v), room.left - TICK_LENGTH - 6, measure),
+          tickSize: TICK_LENGTH,
         }),
     words.length > 0
       ? text(words, {
           y: (_: string, at: number) => at,
-          text: (word: string) => cut(visible(word), room.right - 12, measure),
+          text: (word: string) =>
+            truncate(visible(word), room.right - 12, measure),
           frameAnchor: 'right',
           textAnchor: 'start',
           dx: 10,
@@ -279,7 +294,8 @@ function seriesMarks(series: Series): Markish[] {
   const points = series.points;
   const colour = (p: Point): string =>
     p.colour ?? series.colour ?? COLOURS.neutral;
-  const hollow = (p: Point): boolean => p.isHollow ?? series.isHollow ?? false;
+  const isHollow = (p: Point): boolean =>
+    p.isHollow ?? series.isHollow ?? false;
   const { opacity = 1 } = series;
   const known = points.filter((p) => finite(p.low) && finite(p.high));
   const between = {
@@ -326,9 +342,9 @@ function seriesMarks(series: Series): Markish[] {
           r: series.size ?? 4.5,
           symbol: (p: Point) => p.shape ?? series.shape ?? 'circle',
           rotate: (p: Point) => p.turn ?? series.turn ?? 0,
-          fill: (p: Point) => (hollow(p) ? COLOURS.background : colour(p)),
+          fill: (p: Point) => (isHollow(p) ? COLOURS.background : colour(p)),
           stroke: colour,
-          strokeWidth: (p: Point) => (hollow(p) ? 1.6 : 0.5),
+          strokeWidth: (p: Point) => (isHollow(p) ? 1.6 : 0.5),
           opacity,
         })
       : null,
@@ -366,7 +382,7 @@ function boxMarks(series: Series, fill: (p: Point) => string): Markish[] {
   return [rect(series.points, { ...around(0.3), x1: 0, x2: 'x', fill })];
 }
 
-function stopsOf(
+function tooltipStops(
   { panel }: Frame,
   made: ReturnType<typeof plot>,
   top: number,
@@ -401,7 +417,7 @@ export function swatch(series: Series): SVGElement {
   const { line: __, ...dots } = plain;
   const points = (all: number[]): Point[] => all.map((x) => ({ x, y: 0 }));
   const size = Math.min(series.size ?? 4, 4);
-  return bare(
+  return finishSvg(
     plot({
       width: 26,
       height: 12,

@@ -1,5 +1,5 @@
-// Fields of records, whatever they contain: what is missing, or of another type than the schema
-// says, is null or empty.
+// Reads fields of records of any content: a missing value, or one of another type than in the schema,
+// is null or empty.
 
 export const fields = <T extends object>(
   value: T | null | undefined,
@@ -22,8 +22,8 @@ export const text = (value: unknown): string =>
 export const texts = (value: readonly string[] | null | undefined): string[] =>
   list(value).filter((item) => typeof item === 'string');
 
-/** What `make` returns for each item, without nulls. */
-export const each = <T, Made>(
+/** Maps items, without nulls. */
+export const mapItems = <T, Made>(
   value: readonly T[] | null | undefined,
   make: (item: T) => Made | null,
 ): Made[] =>

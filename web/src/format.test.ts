@@ -41,7 +41,7 @@ const FUNCTIONS: Record<string, (value: number, ...words: string[]) => string> =
     count: (value, one, many) => count(value, one!, many!),
   };
 
-test('numbers are said as text says them', () => {
+test('numbers are formatted as in text output', () => {
   for (const [name, value, ...rest] of CASES) {
     const text = rest.pop();
     expect(FUNCTIONS[name]!(value, ...rest), `${name} ${value}`).toBe(text);

@@ -7,11 +7,11 @@ const NONE = '–';
 const isNumber = (value: Maybe): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
-/** A value with digits that count, three by default: "1.23", "12.3", "1234", "1.23e-5". */
+/** A value with significant digits, three by default: "1.23", "12.3", "1234", "1.23e-5". */
 export function digits(value: Maybe, places = 3): string {
   if (!isNumber(value)) return NONE;
   if (value === 0) return '0';
-  // That of the rounded value: 99.96 has three digits before its point.
+  // The magnitude of the rounded value: 99.96 becomes 100.
   const magnitude = Number(
     Math.abs(value)
       .toExponential(places - 1)
@@ -51,19 +51,19 @@ export function seconds(value: Maybe, places = 3): string {
   return `${digits(value * factor, places)} ${unit}`;
 }
 
-/** A time of the machine's own, in nanoseconds as long as they have four digits: "1793 ns". */
+/** A short time, in nanoseconds up to four digits: "1793 ns". */
 export function nanoseconds(value: Maybe): string {
   if (!isNumber(value)) return NONE;
   return Math.abs(value) < 1e4 ? `${digits(value)} ns` : seconds(value * 1e-9);
 }
 
-/** A quantity of any unit; seconds and bytes get a fitting prefix, others a letter. */
+/** A quantity with its unit; seconds and bytes get a unit prefix, others a letter such as k or M. */
 export function quantity(value: Maybe, unit: string | null = ''): string {
   if (!isNumber(value)) return NONE;
   if (unit === 's') return seconds(value);
   if (unit === 'ns') return nanoseconds(value);
   if (unit === 'bytes' || unit === 'B') return bytes(value);
-  return unit ? `${scale(value)} ${unit}` : digits(value);
+  return unit ? `${siPrefix(value)} ${unit}` : digits(value);
 }
 
 /** "27.5 ns to 27.7 ns"; null if an end is missing. */
@@ -94,7 +94,7 @@ const LETTERS: readonly [number, string][] = [
 ];
 
 /** "5.82G". */
-function scale(value: number): string {
+function siPrefix(value: number): string {
   const [factor, letter] = LETTERS.find(
     ([least]) => Math.abs(value) >= least * 0.9995,
   ) ?? [1, ''];
@@ -129,7 +129,7 @@ export function percent(share: Maybe, places?: number): string {
   return `${share < 0 && Number(text) !== 0 ? '−' : ''}${text} %`;
 }
 
-/** A share with its sign: "+1.3 %"; one that rounds to nothing has none. */
+/** A share with its sign: "+1.3 %"; "±" if it rounds to 0. */
 export function signedPercent(share: Maybe): string {
   if (!isNumber(share)) return NONE;
   const text = hundredths(Math.abs(share));

@@ -1,4 +1,4 @@
-// The first lines of an experiment: its figure in large, and what to copy.
+// The first lines of an experiment: its headline figure, and commands to copy.
 
 import './headline.css';
 
@@ -6,7 +6,7 @@ import { h, visible } from './dom';
 import type { CommandRecord, HeadlineRecord } from './records';
 import { commandLine } from './words';
 
-/** The figure that says most, as records have it. */
+/** The headline figure of a record. */
 export function headline(
   figure: HeadlineRecord | null | undefined,
 ): HTMLElement | null {
@@ -24,7 +24,7 @@ export function headline(
   );
 }
 
-/** What a command is for, and the command. */
+/** The purpose of a command, and the command. */
 export type NamedCommand = readonly [what: string, command: string];
 
 /** Commands that a record suggests, and the one that repeats it. */
@@ -47,7 +47,7 @@ export const tabName = (what: string): string =>
 export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
   if (all.length === 0) return null;
   let chosen = 0;
-  const own = (blocks += 1);
+  const own = (blockCount += 1);
   const panels = all.map(([what, command], at) =>
     h(
       'div',
@@ -106,10 +106,10 @@ export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
   return h('div.copy-block', all.length > 1 && list, ...panels);
 }
 
-/** Blocks of the page: their parts need names of their own. */
-let blocks = 0;
+/** Number of blocks in the page: ids of their parts must be unique. */
+let blockCount = 0;
 
-/** Commands to copy, each beside what it is for. */
+/** Commands to copy, each beside its purpose. */
 export function commandList(all: readonly NamedCommand[]): HTMLElement | null {
   if (all.length === 0) return null;
   return h(

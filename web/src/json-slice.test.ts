@@ -1,10 +1,10 @@
-// Members of a JSON text, as they are written.
+// Members cut out of a JSON text.
 
 import { expect, test } from 'vitest';
 
-import { sliceOf } from './json-slice';
+import { sliceValue } from './json-slice';
 
-test('a member comes as it is written', () => {
+test('a member keeps its exact text', () => {
   const json =
     ' {"a" : [ {"x": "]}\\"", "seed": 18446744073709551615}, [1 , 2] ],\n "b\\u0031": null } ';
   const cases: [(string | number)[], string | null][] = [
@@ -18,7 +18,7 @@ test('a member comes as it is written', () => {
     [['b1', 'x'], null],
     [['a', 'x'], null],
   ];
-  for (const [path, text] of cases) expect(sliceOf(json, path)).toBe(text);
-  expect(sliceOf('[]', [0])).toBe(null);
-  expect(sliceOf('5', [])).toBe('5');
+  for (const [path, text] of cases) expect(sliceValue(json, path)).toBe(text);
+  expect(sliceValue('[]', [0])).toBe(null);
+  expect(sliceValue('5', [])).toBe('5');
 });

@@ -1,22 +1,22 @@
-// A member of a JSON text as it is written there: numbers that a script cannot
-// hold, such as seeds of 64 bits, stay whole.
+// Cuts a value out of JSON text without parsing it: numbers that a script cannot hold, such as seeds
+// of 64 bits, stay exact.
 
 /** The text of the value that a path leads to; null if it leads nowhere. */
-export function sliceOf(
+export function sliceValue(
   json: string,
   path: readonly (string | number)[],
 ): string | null {
-  let at = blank(json, 0);
+  let at = skipBlanks(json, 0);
   for (const step of path) {
-    const found = member(json, at, step);
+    const found = findMember(json, at, step);
     if (found === null) return null;
     at = found;
   }
-  return json.slice(at, end(json, at));
+  return json.slice(at, endOfValue(json, at));
 }
 
 /** Start of a member's value; the text is well-formed. */
-function member(
+function findMember(
   json: string,
   start: number,
   step: string | number,
@@ -24,7 +24,7 @@ function member(
   const isList = json[start] === '[';
   if (isList !== (typeof step === 'number') || !/[[{]/.test(json[start] ?? ''))
     return null;
-  let at = blank(json, start + 1);
+  let at = skipBlanks(json, start + 1);
   for (
     let place = 0;
     at < json.length && !/[\]}]/.test(json[at]!);
@@ -32,25 +32,25 @@ function member(
   ) {
     let key: string | number = place;
     if (!isList) {
-      const after = end(json, at);
+      const after = endOfValue(json, at);
       key = JSON.parse(json.slice(at, after)) as string;
-      at = blank(json, blank(json, after) + 1);
+      at = skipBlanks(json, skipBlanks(json, after) + 1);
     }
     if (key === step) return at;
-    at = blank(json, end(json, at));
-    if (json[at] === ',') at = blank(json, at + 1);
+    at = skipBlanks(json, endOfValue(json, at));
+    if (json[at] === ',') at = skipBlanks(json, at + 1);
   }
   return null;
 }
 
-function blank(json: string, start: number): number {
+function skipBlanks(json: string, start: number): number {
   let at = start;
   while (/\s/.test(json[at] ?? '')) at += 1;
   return at;
 }
 
 /** End of a value. */
-function end(json: string, start: number): number {
+function endOfValue(json: string, start: number): number {
   let depth = 0;
   for (let at = start; at < json.length; at += 1) {
     const c = json[at]!;

@@ -1,12 +1,12 @@
-// Pieces of a view that grows: rebuilt only if what they show changed, and then without taking
-// focus, open details or a box's scrolling from the reader.
+// Parts of a view that grows. A part is rebuilt only if its content changed, and keeps the reader's
+// focus, open details and scroll positions.
 
 import { type ChartPlan, chart } from './chart';
 import { type Absent, h } from './dom';
 import type { AnyRecord } from './source';
 import type { Page, Part, View } from './view';
 
-/** A place for a chart that may come later, while the record grows. */
+/** A place for a chart that may appear later, while the record grows. */
 export function chartSlot(
   title: string,
 ): Part & { show(plan: ChartPlan | null): void } {
@@ -30,7 +30,7 @@ export function chartSlot(
   };
 }
 
-/** A piece of a view of what grows. */
+/** A part of a view that grows. */
 export interface Growing<Now> {
   element: HTMLElement;
   show(now: Now): void;
@@ -39,8 +39,8 @@ export interface Growing<Now> {
 
 type Build<Now> = (now: Now) => readonly (Node | Absent)[];
 
-/** A place that is filled anew if what it would show has changed, or its key, if it has one. */
-export function keyed<Now>(
+/** A part that is rebuilt if its key has changed or, without a key, its HTML. */
+export function rebuiltOnChange<Now>(
   build: Build<Now>,
   keyOf?: (now: Now) => unknown,
 ): Growing<Now> {
@@ -54,15 +54,15 @@ export function keyed<Now>(
       const next = h('div', ...build(now));
       if ((key ?? next.innerHTML) === shown) return;
       shown = key ?? next.innerHTML;
-      const before = stateOf(element);
+      const before = readState(element);
       element.replaceChildren(...next.childNodes);
-      restore(element, before);
+      restoreState(element, before);
     },
   };
 }
 
-/** A chart that may come later. */
-export function plotted<Now>(
+/** A part with a chart that may appear later. */
+export function chartPart<Now>(
   title: string,
   plan: (now: Now) => ChartPlan | null,
 ): Growing<Now> {
@@ -70,8 +70,8 @@ export function plotted<Now>(
   return { ...slot, show: (now) => slot.show(plan(now)) };
 }
 
-/** Pieces within an element. */
-export function group<Now>(
+/** Joins parts within an element. */
+export function joinParts<Now>(
   selector: Parameters<typeof h>[0],
   parts: readonly Growing<Now>[],
 ): Growing<Now> {
@@ -83,7 +83,7 @@ export function group<Now>(
 }
 
 /** The view of a record that grows; `ended` is what to announce at its end, null before. */
-export function growing<Now>(
+export function growingView<Now>(
   record: AnyRecord,
   { element, show, dispose }: Growing<Now>,
   read: (record: AnyRecord) => Now,
@@ -108,35 +108,35 @@ interface State {
   scrolled: number[];
 }
 
-const focusable = (element: HTMLElement): HTMLElement[] => [
+const focusableIn = (element: HTMLElement): HTMLElement[] => [
   ...element.querySelectorAll<HTMLElement>(
     'a, button, input, select, summary, [tabindex]',
   ),
 ];
-const details = (element: HTMLElement): HTMLDetailsElement[] => [
+const detailsIn = (element: HTMLElement): HTMLDetailsElement[] => [
   ...element.querySelectorAll('details'),
 ];
-const boxes = (element: HTMLElement): HTMLElement[] => [
+const scrollBoxes = (element: HTMLElement): HTMLElement[] => [
   ...element.querySelectorAll<HTMLElement>('.scroll'),
 ];
 
-function stateOf(element: HTMLElement): State {
+function readState(element: HTMLElement): State {
   return {
-    focused: focusable(element).findIndex(
+    focused: focusableIn(element).findIndex(
       (one) => one === document.activeElement,
     ),
-    open: details(element).map((one) => one.open),
-    scrolled: boxes(element).map((one) => one.scrollLeft),
+    open: detailsIn(element).map((one) => one.open),
+    scrolled: scrollBoxes(element).map((one) => one.scrollLeft),
   };
 }
 
-function restore(element: HTMLElement, state: State): void {
-  details(element).forEach(
+function restoreState(element: HTMLElement, state: State): void {
+  detailsIn(element).forEach(
     (one, at) => (one.open = state.open[at] ?? one.open),
   );
-  boxes(element).forEach(
+  scrollBoxes(element).forEach(
     (one, at) => (one.scrollLeft = state.scrolled[at] ?? 0),
   );
   if (state.focused >= 0)
-    focusable(element)[state.focused]?.focus({ preventScroll: true });
+    focusableIn(element)[state.focused]?.focus({ preventScroll: true });
 }

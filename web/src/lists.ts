@@ -1,12 +1,12 @@
-// Lists: what is made of their items, and items grouped and counted.
+// Maps, groups and counts items of lists.
 
-/** What is made of each item, without nulls. */
+/** Maps items, without nulls. */
 export const filterMap = <Item, Made>(
   items: Iterable<Item>,
   make: (item: Item, at: number) => Made | null,
 ): Made[] => Array.from(items, make).filter((made) => made !== null);
 
-/** Things by what they have in common, in their order. */
+/** Groups items by a key, in their order. */
 export function groupBy<Item, Key>(
   items: Iterable<Item>,
   keyOf: (item: Item) => Key,
@@ -20,7 +20,7 @@ export function groupBy<Item, Key>(
   return groups;
 }
 
-/** How often things occur, the most frequent first. */
+/** Counts equal items, the most frequent first. */
 export const tally = <Item>(items: Iterable<Item>): [Item, number][] =>
   [...groupBy(items, (item) => item)]
     .map(([item, all]): [Item, number] => [item, all.length])

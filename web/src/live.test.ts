@@ -1,10 +1,10 @@
-// Listening to a site that answers, breaks off, refuses and ends.
+// Watching a record on a site that answers, disconnects, refuses and ends.
 
 import { expect, test } from 'vitest';
 
 import {
   type Events,
-  type World,
+  type Environment,
   NO_ANSWER,
   watchList,
   watchRecord,
@@ -12,15 +12,15 @@ import {
 import type { Change } from './source';
 
 /** A site and a browser, controlled by hand. */
-class Made implements World {
+class FakeEnvironment implements Environment {
   readonly opened: {
     readyState: number;
     isClosed: boolean;
     emit(name: string, data?: unknown): void;
   }[] = [];
   hidden = false;
-  private looks = new Set<() => void>();
-  private waiting = new Set<() => void>();
+  private listeners = new Set<() => void>();
+  private timers = new Set<() => void>();
 
   open(): Events {
     const on = new Map<string, (event: Event) => void>();
@@ -42,28 +42,32 @@ class Made implements World {
     return this.hidden;
   }
   onShown(look: () => void): () => void {
-    this.looks.add(look);
-    return () => this.looks.delete(look);
+    this.listeners.add(look);
+    return () => this.listeners.delete(look);
   }
   after(_: number, act: () => void): () => void {
-    this.waiting.add(act);
-    return () => this.waiting.delete(act);
+    this.timers.add(act);
+    return () => this.timers.delete(act);
   }
   hide(hidden: boolean): void {
     this.hidden = hidden;
-    this.looks.forEach((look) => look());
+    this.listeners.forEach((listener) => listener());
   }
-  /** Lets the time pass that is waited for. */
-  pass(): number {
-    const due = [...this.waiting];
-    this.waiting.clear();
+  /** Runs the pending timers. */
+  runTimers(): number {
+    const due = [...this.timers];
+    this.timers.clear();
     due.forEach((act) => act());
     return due.length;
   }
 }
 
-function watched(): { world: Made; changes: Change[]; stop: () => void } {
-  const world = new Made();
+function startWatching(): {
+  world: FakeEnvironment;
+  changes: Change[];
+  stop: () => void;
+} {
+  const world = new FakeEnvironment();
   const changes: Change[] = [];
   return {
     world,
@@ -73,7 +77,7 @@ function watched(): { world: Made; changes: Change[]; stop: () => void } {
 }
 
 test('a record is shown as it grows, until its end', () => {
-  const { world, changes } = watched();
+  const { world, changes } = startWatching();
   world.opened[0]!.emit('record', { schema: 'a', blocks: 1 });
   world.opened[0]!.emit('record', { schema: 'a', blocks: 2 });
   world.opened[0]!.emit('end', { complete: true });
@@ -88,17 +92,17 @@ test('a record is shown as it grows, until its end', () => {
 });
 
 test('a record that is cut off or gone is reported', () => {
-  const cut = watched();
+  const cut = startWatching();
   cut.world.opened[0]!.emit('end', { complete: false });
   expect(cut.changes).toEqual([{ kind: 'ended', isComplete: false }]);
-  const gone = watched();
+  const gone = startWatching();
   gone.world.opened[0]!.emit('gone', { error: 'No record.', hint: 'Look.' });
   expect(gone.changes).toEqual([{ kind: 'lost', reason: 'No record. Look.' }]);
-  expect(gone.world.pass()).toBe(0);
+  expect(gone.world.runTimers()).toBe(0);
 });
 
 test('a hidden tab holds no connection', () => {
-  const { world, stop } = watched();
+  const { world, stop } = startWatching();
   world.hide(true);
   expect(world.opened[0]!.isClosed).toBe(true);
   world.hide(false);
@@ -109,8 +113,8 @@ test('a hidden tab holds no connection', () => {
   expect(world.opened.length).toBe(2);
 });
 
-test('a tab that begins hidden listens once it is seen', () => {
-  const world = new Made();
+test('a tab that starts hidden listens when it becomes visible', () => {
+  const world = new FakeEnvironment();
   world.hidden = true;
   let calls = 0;
   let state = '';
@@ -130,19 +134,19 @@ test('a tab that begins hidden listens once it is seen', () => {
   expect(state).toBe('');
 });
 
-test('a broken connection is left to the browser, a refused one is tried again', () => {
-  const { world, changes, stop } = watched();
+test('the browser reconnects a broken connection, a refused one is tried again here', () => {
+  const { world, changes, stop } = startWatching();
   const [first] = world.opened;
   first!.readyState = 0;
   first!.emit('error');
   expect(changes.length).toBe(1);
-  expect(world.pass()).toBe(0);
+  expect(world.runTimers()).toBe(0);
   first!.readyState = 2;
   first!.emit('error');
-  expect(world.pass()).toBe(1);
+  expect(world.runTimers()).toBe(1);
   expect(world.opened.length).toBe(2);
   world.opened[1]!.readyState = 2;
   world.opened[1]!.emit('error');
   stop();
-  expect(world.pass()).toBe(0);
+  expect(world.runTimers()).toBe(0);
 });

@@ -1,34 +1,34 @@
-// What `pinwise serve` reports as it happens. A browser opens at most six connections to a
-// site, for all its tabs: a hidden tab closes its own.
+// Live reports of `pinwise serve`. A browser opens at most six connections to a site, for all its
+// tabs, so a hidden tab closes its connection.
 
 import type { AnyRecord, Change } from './source';
 
-/** Time until the site is asked again after it refused, milliseconds. */
-const PAUSE = 3000;
-/** `EventSource.CLOSED`: refused, and not tried again. */
+/** The page connects again this long after a refusal. */
+const RECONNECT_DELAY_MS = 3000;
+/** `EventSource.CLOSED`: the browser does not connect again. */
 const CLOSED = 2;
 
-/** What a listener uses of `EventSource`. */
+/** The part of `EventSource` that a listener uses. */
 export type Events = Pick<
   EventSource,
   'addEventListener' | 'close' | 'readyState'
 >;
 
-/** What a listener runs in: the browser, or a test in its place. */
-export interface World {
+/** The surroundings of a listener: the browser, or a test. */
+export interface Environment {
   open(address: string): Events;
   isHidden(): boolean;
   /** Calls back when the tab was hidden or shown; returns how to stop that. */
-  onShown(look: () => void): () => void;
+  onShown(callback: () => void): () => void;
   after(milliseconds: number, act: () => void): () => void;
 }
 
-const browser: World = {
+const browser: Environment = {
   open: (address) => new EventSource(address),
   isHidden: () => document.hidden,
-  onShown: (look) => {
-    document.addEventListener('visibilitychange', look);
-    return () => document.removeEventListener('visibilitychange', look);
+  onShown: (callback) => {
+    document.addEventListener('visibilitychange', callback);
+    return () => document.removeEventListener('visibilitychange', callback);
   },
   after: (milliseconds, act) => {
     const timer = setTimeout(act, milliseconds);
@@ -49,7 +49,7 @@ export function watchList(
   address: string,
   onChange: () => void,
   onState: (words: string) => void,
-  world: World = browser,
+  world: Environment = browser,
 ): () => void {
   return listen(
     world,
@@ -63,7 +63,7 @@ export function watchList(
 export function watchRecord(
   address: string,
   onChange: (change: Change) => void,
-  world: World = browser,
+  world: Environment = browser,
 ): () => void {
   const stop = listen(
     world,
@@ -102,7 +102,7 @@ export function watchRecord(
 }
 
 /** The state of a watched record. */
-export function stateOf(change: Change): string {
+export function describeState(change: Change): string {
   if (change.kind === 'lost') return change.reason;
   if (change.kind === 'record') return 'Running: this page grows with it.';
   return change.isComplete
@@ -110,9 +110,9 @@ export function stateOf(change: Change): string {
     : 'Cut off: the pinwise that wrote it ended first. All runs that had finished are here.';
 }
 
-/** Listens while the tab can be seen; returns how to stop. */
+/** Listens while the tab is visible; returns a function that stops it. */
 function listen(
-  world: World,
+  world: Environment,
   address: string,
   on: Record<string, (event: Event) => void>,
   onLost: () => void,
@@ -125,7 +125,7 @@ function listen(
     events?.close();
     events = null;
   };
-  const look = (): void => {
+  const connectIfVisible = (): void => {
     if (isOver || world.isHidden()) {
       close();
       return;
@@ -139,17 +139,17 @@ function listen(
     opened.addEventListener('error', () => {
       if (events !== opened) return;
       onLost();
-      // The browser itself tries again if the connection broke, not if it was refused.
+      // The browser connects again itself if the connection broke, but not if it was refused.
       if (opened.readyState !== CLOSED) return;
       close();
-      cancel = world.after(PAUSE, look);
+      cancel = world.after(RECONNECT_DELAY_MS, connectIfVisible);
     });
   };
-  const forget = world.onShown(look);
-  look();
+  const stopObserving = world.onShown(connectIfVisible);
+  connectIfVisible();
   return () => {
     isOver = true;
-    forget();
+    stopObserving();
     close();
   };
 }

@@ -4,8 +4,8 @@ import './style.css';
 
 import { fill, h, visible } from './dom';
 import { minute } from './format';
-import { markdownOf } from './markdown';
-import { stateOf } from './live';
+import { toMarkdown } from './markdown';
+import { describeState } from './live';
 import { openSource } from './opening';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
@@ -20,9 +20,12 @@ import { fleetView } from './views/fleet/view';
 import { historyView } from './views/history/view';
 
 const main = h('main', { id: 'main', tabIndex: -1 });
-const live = h('p.offscreen', { role: 'status', aria: { live: 'polite' } });
+const announcer = h('p.offscreen', {
+  role: 'status',
+  aria: { live: 'polite' },
+});
 let shown: { dispose(): void } | null = null;
-let turn = 0;
+let routeCount = 0;
 
 async function start(): Promise<void> {
   chooseTheme('system');
@@ -34,7 +37,7 @@ async function start(): Promise<void> {
     source = await openSource(data, document.baseURI);
   } catch (error) {
     fill(root, main);
-    fill(main, problem(error));
+    fill(main, problemElement(error));
     return;
   }
   const page: Page = {
@@ -43,7 +46,7 @@ async function start(): Promise<void> {
       location.hash = hash;
     },
     announce: (sentence) => {
-      live.textContent = sentence;
+      announcer.textContent = sentence;
     },
   };
   fill(
@@ -62,7 +65,7 @@ async function start(): Promise<void> {
     ),
     header(source),
     main,
-    live,
+    announcer,
   );
   addEventListener('hashchange', () => void route(page));
   void route(page);
@@ -101,32 +104,32 @@ function header(source: Source): HTMLElement {
 
 /** "#/record/ID", "#/record/ID/timeline?from=…", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/" is the one record of a report, or the history. */
 async function route(page: Page): Promise<void> {
-  const own = (turn += 1);
+  const own = (routeCount += 1);
   shown?.dispose();
   shown = null;
   fill(main, h('p.muted', { aria: { busy: 'true' } }, 'Loading …'));
   markCurrent();
   let part: HTMLElement | null = null;
   try {
-    const view = await resolve(page);
-    if (own !== turn) {
+    const view = await openView(page);
+    if (own !== routeCount) {
       view.dispose();
       return;
     }
     shown = view;
     fill(main, view.element);
-    part = partOf(view.element);
+    part = findNamedPart(view.element);
   } catch (error) {
-    if (own !== turn) return;
+    if (own !== routeCount) return;
     document.title = 'Cannot be shown · pinwise';
-    fill(main, problem(error));
+    fill(main, problemElement(error));
   }
-  if (part) arriveAt(part);
-  else if (own > 1) arrive(page);
+  if (part) focusPart(part);
+  else if (own > 1) focusHeading(page);
 }
 
-/** After a step within the page the keyboard focus, and screen readers, are at the new heading. */
-function arrive(page: Page): void {
+/** Moves the keyboard focus, and screen readers, to the heading of a new view. */
+function focusHeading(page: Page): void {
   scrollTo(0, 0);
   const heading = main.querySelector('h1');
   if (!heading) return;
@@ -135,16 +138,16 @@ function arrive(page: Page): void {
   page.announce(document.title);
 }
 
-/** The part that the address names: "#/record/ID/findings". */
-function partOf(element: HTMLElement): HTMLElement | null {
+/** Finds the part that the address names, as in "#/record/ID/findings". */
+function findNamedPart(element: HTMLElement): HTMLElement | null {
   const wanted = addressParts().parts[2];
   const all = element.querySelectorAll<HTMLElement>('.anchor');
   const found = [...all].find((one) => one.dataset['part'] === wanted);
   return found?.closest<HTMLElement>('section, figure') ?? null;
 }
 
-/** Shows a part once the charts above it have their size. */
-function arriveAt(part: HTMLElement): void {
+/** Scrolls to a part and focuses it, once the charts above it have their size. */
+function focusPart(part: HTMLElement): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
       part.scrollIntoView();
@@ -155,7 +158,7 @@ function arriveAt(part: HTMLElement): void {
   );
 }
 
-/** Says which entry of the header is shown. */
+/** Marks the current view in the header. */
 function markCurrent(): void {
   const at = addressParts().parts[0] ?? '';
   for (const link of document.querySelectorAll('.bar nav a')) {
@@ -165,7 +168,7 @@ function markCurrent(): void {
   }
 }
 
-async function resolve(
+async function openView(
   page: Page,
 ): Promise<{ element: HTMLElement; dispose(): void }> {
   const { parts, params } = addressParts();
@@ -191,12 +194,12 @@ async function resolve(
 function addressParts(): { parts: string[]; params: URLSearchParams } {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   return {
-    parts: path.split('/').filter(Boolean).map(decode),
+    parts: path.split('/').filter(Boolean).map(decodePart),
     params: new URLSearchParams(query),
   };
 }
 
-function decode(text: string): string {
+function decodePart(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -204,7 +207,7 @@ function decode(text: string): string {
   }
 }
 
-/** What changed from one record to another. */
+/** A page that compares two records. */
 async function diffPage(
   a: string,
   b: string,
@@ -279,12 +282,12 @@ async function recordPage(
     view.dispose();
     view = viewOf(next, page);
     fill(body, view.element);
-    choose(body, place);
+    applyChoices(body, place);
   };
   const onChange = (change: Change): void => {
     view.grows?.(change.kind === 'record');
     if (change.kind === 'record') show(change.record);
-    const reported = stateOf(change);
+    const reported = describeState(change);
     // The same words would be read out again.
     if (state.textContent !== reported) state.textContent = reported;
   };
@@ -299,10 +302,10 @@ async function recordPage(
     'div.record',
     h('h1', entry?.title || id),
     h('p.muted', entry ? originOf(entry) : id),
-    tools(id, () => now, entry, page),
+    recordTools(id, () => now, entry, page),
     state,
     body,
-    asText(record, id),
+    textFooter(record, id),
   );
   return {
     element,
@@ -313,9 +316,9 @@ async function recordPage(
   };
 }
 
-/** Named choices are kept in the address, and follow it. */
+/** Keeps named choices in the address, and applies those of the address. */
 function keepChoices(body: HTMLElement, place: Place): void {
-  choose(body, place);
+  applyChoices(body, place);
   body.addEventListener('change', ({ target }) => {
     if (!(target instanceof HTMLSelectElement) || !target.name) return;
     const next = new URLSearchParams(place.params);
@@ -335,7 +338,7 @@ function keepChoices(body: HTMLElement, place: Place): void {
 }
 
 /** Sets the named selects of a view to what the address says. */
-function choose(body: HTMLElement, place: Place): void {
+function applyChoices(body: HTMLElement, place: Place): void {
   for (const select of body.querySelectorAll<HTMLSelectElement>(
     'select[name]',
   )) {
@@ -347,14 +350,14 @@ function choose(body: HTMLElement, place: Place): void {
   }
 }
 
-/** What can be done with a record: a link to it, its JSON, its summary. */
-function tools(
+/** Buttons that copy and save a record: a link to it, its JSON, its summary. */
+function recordTools(
   id: string,
   record: () => AnyRecord,
   entry: Entry | undefined,
   page: Page & { place: Place },
 ): HTMLElement {
-  const markdown = (): string => markdownOf(record(), entry);
+  const markdown = (): string => toMarkdown(record(), entry);
   const json = async (): Promise<void> => {
     try {
       const text = await page.source.text(id);
@@ -388,8 +391,8 @@ function tools(
   );
 }
 
-/** How to show the record in a terminal, if it has an id that a store can know. */
-function asText(record: AnyRecord, id: string): HTMLElement | null {
+/** The command that shows the record in a terminal, if a store can have its id. */
+function textFooter(record: AnyRecord, id: string): HTMLElement | null {
   const own = parseSchema(record.schema)?.name.startsWith('fleet')
     ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/
     : /^\d{8}-\d{6}-[0-9a-f]+$/;
@@ -399,7 +402,7 @@ function asText(record: AnyRecord, id: string): HTMLElement | null {
   if (known === undefined)
     return h(
       'footer',
-      h('p.muted', 'No store keeps this kind of record: keep its file.'),
+      h('p.muted', 'Records of this kind are not stored: keep the file.'),
     );
   return h(
     'footer',
@@ -418,7 +421,7 @@ const originOf = (entry: Entry): string =>
     .filter(Boolean)
     .join(' · ');
 
-function problem(error: unknown): HTMLElement {
+function problemElement(error: unknown): HTMLElement {
   const reported =
     error instanceof PageError
       ? error

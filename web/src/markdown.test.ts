@@ -1,16 +1,16 @@
-// A summary as Markdown: the record's words, without any effect of their own.
+// A summary as Markdown, in which the record's words are plain text.
 
 import { expect, test } from 'vitest';
 
-import { markdownOf } from './markdown';
-import { madeEntry } from './made-entry';
+import { toMarkdown } from './markdown';
+import { fakeEntry } from './fake-entry';
 
-const entry = madeEntry('20260101-000000-00000000', {
+const entry = fakeEntry('20260101-000000-00000000', {
   host: 'node_7',
   title: 'prog',
 });
 
-test('title, verdict, arms, commands, findings', () => {
+test('a summary has title, verdict, arms, commands and findings', () => {
   const record = {
     schema: 'pinwise.comparison/1',
     again: 'pinwise compare -- prog',
@@ -30,7 +30,7 @@ test('title, verdict, arms, commands, findings', () => {
       { severity: 'warning', sentence: 'Load rose.', advice: 'Wait.' },
     ],
   };
-  expect(markdownOf(record, entry)).toBe(`# prog
+  expect(toMarkdown(record, entry)).toBe(`# prog
 
 **one-llc is best.**
 
@@ -59,9 +59,9 @@ pinwise compare -- prog
 `);
 });
 
-test('hostile words stay words', () => {
+test('hostile words are escaped', () => {
   const hostile = '</script>\n# a [x](y) ```\n| \u202e';
-  const made = markdownOf(
+  const made = toMarkdown(
     {
       schema: 'x',
       sentence: hostile,
@@ -74,5 +74,5 @@ test('hostile words stay words', () => {
   );
   expect(made).toContain('\n````sh\n');
   expect(made).not.toContain('\u202e');
-  expect(markdownOf({ schema: 'x' }, undefined)).toBe('# pinwise\n');
+  expect(toMarkdown({ schema: 'x' }, undefined)).toBe('# pinwise\n');
 });

@@ -1,8 +1,8 @@
-// A record's summary as Markdown, of the words that the record has.
+// A record's summary as Markdown, from the sentences in the record.
 
 import { visible } from './dom';
 import { minute } from './format';
-import { each, fields, items, text } from './fields';
+import { mapItems, fields, items, text } from './fields';
 import type {
   Arm,
   CommandRecord,
@@ -12,16 +12,16 @@ import type {
 } from './records';
 import type { AnyRecord, Entry } from './source';
 
-/** Text that Markdown treats as text, in one line. */
-const plain = (words: string): string =>
+/** Escapes text so that Markdown treats it as text, in one line. */
+const escapeMarkdown = (words: string): string =>
   visible(words)
     .replace(/\s+/g, ' ')
     .trim()
     .replace(/[\\`*_{}[\]<>#|~&]/g, '\\$&')
     .replace(/^([-+]|\d+[.)])(?= )/, '\\$1');
 
-/** Text between fences that it does not contain. */
-function code(words: string): string {
+/** A code block, with a fence that the text does not contain. */
+function codeBlock(words: string): string {
   const shown = visible(words);
   const longest = Math.max(
     2,
@@ -32,32 +32,38 @@ function code(words: string): string {
 }
 
 /** The record's title, verdict, arms, commands and findings. */
-export function markdownOf(
+export function toMarkdown(
   record: AnyRecord,
   entry: Entry | undefined,
 ): string {
   const verdict = fields(record['verdict'] as Record<string, unknown>);
   const said = text(verdict['sentence']) || text(record['sentence']);
   const parts = [
-    `# ${plain(entry?.title || text(record.id) || 'pinwise')}`,
-    said || entry?.verdict ? `**${plain(said || entry!.verdict)}**` : '',
-    headlineOf(fields(verdict['headline'] as HeadlineRecord)),
-    plain(text(verdict['advice'])),
-    armsOf(record),
-    ...each(verdict['commands'] as CommandRecord[], ({ what, line }) =>
-      line ? `Run it ${plain(what ?? '')}:\n\n${code(line)}` : null,
+    `# ${escapeMarkdown(entry?.title || text(record.id) || 'pinwise')}`,
+    said || entry?.verdict
+      ? `**${escapeMarkdown(said || entry!.verdict)}**`
+      : '',
+    headlineText(fields(verdict['headline'] as HeadlineRecord)),
+    escapeMarkdown(text(verdict['advice'])),
+    armTable(record),
+    ...mapItems(verdict['commands'] as CommandRecord[], ({ what, line }) =>
+      line
+        ? `Run it ${escapeMarkdown(what ?? '')}:\n\n${codeBlock(line)}`
+        : null,
     ),
     ...['steadiness', 'beside', 'condition'].map((name) =>
-      plain(text(verdict[name])),
+      escapeMarkdown(text(verdict[name])),
     ),
     items(record['findings'] as Finding[])
       .map(
         ({ severity, sentence, advice }) =>
-          `- ${plain(`${severity ?? 'note'}: ${sentence ?? ''} ${advice ?? ''}`)}`,
+          `- ${escapeMarkdown(`${severity ?? 'note'}: ${sentence ?? ''} ${advice ?? ''}`)}`,
       )
       .join('\n'),
-    text(record['again']) ? `Again:\n\n${code(text(record['again']))}` : '',
-    plain(
+    text(record['again'])
+      ? `Again:\n\n${codeBlock(text(record['again']))}`
+      : '',
+    escapeMarkdown(
       [
         entry?.id ?? text(record.id),
         entry?.time ? `${minute(entry.time)} UTC` : '',
@@ -70,20 +76,20 @@ export function markdownOf(
   return `${parts.filter(Boolean).join('\n\n')}\n`;
 }
 
-const headlineOf = ({
+const headlineText = ({
   change,
   interval,
   of,
   confidence,
 }: Partial<HeadlineRecord>): string =>
   change
-    ? plain(
+    ? escapeMarkdown(
         `${change}${interval ? ` (${interval})` : ''} ${of ?? ''}${confidence ? `; ${confidence}` : ''}`,
       )
     : '';
 
 /** The arms of a comparison with their results; empty for other records. */
-function armsOf(record: AnyRecord): string {
+function armTable(record: AnyRecord): string {
   const contrasts = new Map(
     items(record['contrasts'] as ContrastRecord[]).map((c) => [c.arm, c]),
   );
@@ -97,7 +103,7 @@ function armsOf(record: AnyRecord): string {
   return [
     ['Arm', 'CPUs', 'Change', 'Interval', 'Verdict'],
     ['---', '---', '--:', '--:', '---'],
-    ...rows.map((row) => row.map((cell) => plain(text(cell)))),
+    ...rows.map((row) => row.map((cell) => escapeMarkdown(text(cell)))),
   ]
     .map((row) => `| ${row.join(' | ')} |`)
     .join('\n');

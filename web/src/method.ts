@@ -1,4 +1,4 @@
-// How experiments of any kind were made, and their findings.
+// Parts that experiments of any kind share: findings, advice, facts about the run.
 
 import { h } from './dom';
 import { number, text, texts } from './fields';
@@ -18,7 +18,7 @@ export const furtherFindings = (
   findings: Maybe<readonly Finding[]>,
 ): HTMLElement | null => findingsPart(findings?.slice(1), 'Further findings');
 
-/** What to do, below a verdict. */
+/** Advice, below a verdict. */
 export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
   advice
     ? h('p.advice-line', h('span', { aria: { hidden: 'true' } }, '→ '), advice)

@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 
 const FOLDER = import.meta.dirname;
 
-/** What each module imports of the page, by their names. */
+/** The modules of the page that each module imports. */
 type Imports = ReadonlyMap<string, readonly string[]>;
 
-function importsOf(): Imports {
+function readImports(): Imports {
   const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
     .map((name) => name.replaceAll(path.sep, '/').slice(0, -3));
@@ -30,8 +30,8 @@ function importsOf(): Imports {
   );
 }
 
-/** Modules that import each other, in a row; null if there are none. */
-function circleOf(imports: Imports): string[] | null {
+/** A cycle of modules that import each other; null if there is none. */
+function findCycle(imports: Imports): string[] | null {
   const done = new Set<string>();
   const follow = (way: readonly string[]): string[] | null => {
     const last = way.at(-1)!;
@@ -39,32 +39,32 @@ function circleOf(imports: Imports): string[] | null {
     if (before < way.length - 1) return way.slice(before);
     if (done.has(last)) return null;
     for (const next of imports.get(last) ?? []) {
-      const circle = follow([...way, next]);
-      if (circle) return circle;
+      const cycle = follow([...way, next]);
+      if (cycle) return cycle;
     }
     done.add(last);
     return null;
   };
   for (const name of imports.keys()) {
-    const circle = follow([name]);
-    if (circle) return circle;
+    const cycle = follow([name]);
+    if (cycle) return cycle;
   }
   return null;
 }
 
-test('a circle is found', () => {
+test('a cycle is found', () => {
   const imports = new Map([
     ['a', ['b']],
     ['b', ['c', 'd']],
     ['c', []],
     ['d', ['b']],
   ]);
-  expect(circleOf(imports)).toEqual(['b', 'd', 'b']);
+  expect(findCycle(imports)).toEqual(['b', 'd', 'b']);
 });
 
-test('modules form no circles', () => {
-  const imports = importsOf();
+test('modules form no cycles', () => {
+  const imports = readImports();
   expect(imports.get('main')).toContain('source');
   expect(imports.get('main')).toContain('views/index');
-  expect(circleOf(imports)).toBeNull();
+  expect(findCycle(imports)).toBeNull();
 });

@@ -4,8 +4,8 @@
 export const finite = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
-/** What is made of a number; null if there is none. */
-export const given = <Made>(
+/** Maps a number; null if there is none. */
+export const mapNumber = <Made>(
   value: unknown,
   make: (value: number) => Made,
 ): Made | null => (finite(value) ? make(value) : null);
@@ -14,8 +14,8 @@ export const given = <Made>(
 export const positive = (value: unknown): value is number =>
   finite(value) && value > 0;
 
-/** The ends of an interval, if both are known and `is` takes them. */
-export const ends = (
+/** The ends of an interval, if both are known and pass `is`. */
+export const knownEnds = (
   low: unknown,
   high: unknown,
   is = positive,

@@ -1,9 +1,8 @@
-// Opens the source that the page was given: records inlined in a report file, or
-// those of the local site.
+// Opens the page's source of records: a report file with inlined records, or the local site.
 
 import { fromBase64 } from './base64';
 import { fromColumns } from './columns';
-import { sliceOf } from './json-slice';
+import { sliceValue } from './json-slice';
 import { watchList, watchRecord } from './live';
 import type {
   AnyRecord,
@@ -24,8 +23,8 @@ interface Inlined {
   histories?: GateHistory[];
 }
 
-/** The source that the page was given, as JSON or, if it is long, as base64 of deflated columns
- * of it. */
+/** Opens the source that the page's data describe: JSON or, if that is long, base64 of its deflated
+ * columns. */
 export async function openSource(text: string, base: string): Promise<Source> {
   const json = /^[^{]/.test(text) ? await unpack(text) : text;
   const data = parse(json);
@@ -61,7 +60,7 @@ function parse(json: string): unknown {
 }
 
 /** Does an entry pass a filter? */
-function passes(entry: Entry, filter: Filter): boolean {
+function matchesFilter(entry: Entry, filter: Filter): boolean {
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const searched =
     `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
@@ -109,7 +108,7 @@ function inlinedSource(
   return {
     kind: 'file',
     list: async (filter) => {
-      const all = entries.filter((entry) => passes(entry, filter));
+      const all = entries.filter((entry) => matchesFilter(entry, filter));
       const offset = filter.offset ?? 0;
       return {
         records: all.slice(offset, offset + (filter.limit ?? all.length)),
@@ -120,7 +119,8 @@ function inlinedSource(
       };
     },
     load: async (id) => data.records[placeOf(id)]!.record,
-    text: async (id) => sliceOf(json, ['records', placeOf(id), 'record']) ?? '',
+    text: async (id) =>
+      sliceValue(json, ['records', placeOf(id), 'record']) ?? '',
     has: (id) => ids.has(id),
     diff: async (a, b) => {
       const found = diffs.find((diff) => diff.a === a && diff.b === b);
@@ -153,15 +153,16 @@ function siteSource(base: string): Source {
       for (const [key, value] of Object.entries(filter)) {
         if (value !== undefined && value !== '') query.set(key, String(value));
       }
-      return ask<Listing>(address(`records?${query}`));
+      return fetchJson<Listing>(address(`records?${query}`));
     },
     has: () => true,
-    load: (id) => ask<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
-    text: (id) => answer(address(`records/${encodeURIComponent(id)}`)),
+    load: (id) =>
+      fetchJson<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
+    text: (id) => fetchText(address(`records/${encodeURIComponent(id)}`)),
     diff: (a, b) =>
-      ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
+      fetchJson<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
     gates: (subject, benchmark) =>
-      ask<GateHistory | null>(
+      fetchJson<GateHistory | null>(
         address(`gates?${new URLSearchParams({ subject, benchmark })}`),
       ),
     canDiff: () => true,
@@ -174,11 +175,11 @@ function siteSource(base: string): Source {
   };
 }
 
-const ask = async <T>(address: string): Promise<T> =>
-  JSON.parse(await answer(address)) as T;
+const fetchJson = async <T>(address: string): Promise<T> =>
+  JSON.parse(await fetchText(address)) as T;
 
 /** The JSON that the site answers with. */
-async function answer(address: string): Promise<string> {
+async function fetchText(address: string): Promise<string> {
   let response: Response;
   try {
     response = await fetch(address, {

@@ -29,7 +29,7 @@ export const seriesColour = (at: number): string =>
 
 export type Shape = 'circle' | 'square' | 'triangle' | 'diamond';
 
-/** How a datum is drawn; what a point leaves open is as its series has it. */
+/** How a datum is drawn; a point takes missing values from its series. */
 export interface Look {
   colour?: string;
   shape?: Shape;
@@ -46,11 +46,11 @@ export interface Point extends Look {
   high?: number | null;
   /** The value that its colour shows. */
   value?: number;
-  /** What a tooltip says; points without it are not stops for the keyboard. */
+  /** The text of its tooltip; points without one are not stops for the keyboard. */
   tooltip?: string;
   /** A sign beside its dot. */
   sign?: string;
-  /** What a click or Enter does; the table must offer the same. */
+  /** The action of a click or Enter; the table must offer the same. */
   pick?: () => void;
 }
 
@@ -73,7 +73,7 @@ export interface Series extends Look {
   box?: 'bar' | 'cell';
 }
 
-/** Where both coordinates are equal, dashed. */
+/** A dashed line on which both coordinates are equal. */
 export const diagonal = (from: number, to: number): Series => ({
   line: 'straight',
   dash: '4 3',
@@ -87,9 +87,9 @@ export interface Axis {
   /** What it measures, with its unit if labels have none. */
   title: string;
   type?: 'linear' | 'log' | 'utc';
-  /** Its ends; else what the points need. */
+  /** Its ends; by default those of the points. */
   ends?: readonly [number, number];
-  /** Whether zero must be on it. */
+  /** Must zero be on it? */
   hasZero?: boolean;
   /** Values to label between two, at most this many. */
   ticks?: (low: number, high: number, most: number) => number[];
@@ -141,14 +141,14 @@ export const panelsOf = (
   width: number,
 ): readonly Panel[] => plan.panels?.(width) ?? (plan.panel ? [plan.panel] : []);
 
-/** How wide a text is, pixels. */
+/** Measures the width of a text, pixels. */
 export type Measure = (text: string) => number;
 
 const DASHES = ['', '6 4', '2 3', '8 3 2 3', '12 4', '2 5', '8 2 2 2', '5 2'];
 const SHAPES: readonly Shape[] = ['circle', 'square', 'triangle', 'diamond'];
 
-/** How a series of that number looks: colours, shapes and dashes repeat at different steps. */
-export const look = (
+/** The look of a series by its number: colours, shapes and dashes repeat with different periods. */
+export const seriesLook = (
   at: number,
 ): Required<Pick<Series, 'colour' | 'shape' | 'isHollow' | 'dash'>> => ({
   colour: seriesColour(at),
@@ -229,7 +229,7 @@ export function ticksThatFit(
     });
     if (fit) return ticks;
   }
-  // On a phone: those that leave room.
+  // On a phone only those labels that leave room are drawn.
   let free = -Infinity;
   return ticksOf(axis, ends, 3).filter((tick) => {
     const half = measure(labelOf(axis, tick)) / 2;

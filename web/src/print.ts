@@ -1,5 +1,5 @@
-// Paper: its width is not the window's, and no frame is drawn before it is laid out. Drawings for a
-// width are then redrawn at once.
+// Printing. Paper has another width than the window, and no animation frame comes before it is laid
+// out, so drawings are redrawn synchronously.
 
 const drawers = new Set<() => void>();
 let isOnPaper = false;
@@ -7,7 +7,8 @@ let isOnPaper = false;
 /** Whether the page is drawn for paper now. */
 export const isPrinting = (): boolean => isOnPaper;
 
-/** Calls back before the page is printed, when it has the paper's width, and after; returns how to stop that. */
+/** Calls back before the page is printed, when it has the paper's width, and afterwards; returns a
+ * function that stops this. */
 export function onPrint(draw: () => void): () => void {
   drawers.add(draw);
   return () => drawers.delete(draw);
@@ -20,15 +21,16 @@ export function startPrinting(): void {
       isOnPaper = name === 'beforeprint';
       document.documentElement.toggleAttribute('data-printing', isOnPaper);
       for (const draw of drawers) draw();
-      for (const table of document.querySelectorAll('table')) fit(table);
+      for (const table of document.querySelectorAll('table')) fitTable(table);
     });
 }
 
-/** Letters of a table are at least this share of others. */
+/** Minimum font size of a table, relative to other text. */
 const MIN_FIT = 0.7;
 
-/** Makes a table as narrow as the paper: smaller letters, then figures in two lines, then broken words. */
-function fit(table: HTMLTableElement): void {
+/** Makes a table as narrow as the paper: by smaller letters, then figures in two lines, then broken
+ * words. */
+function fitTable(table: HTMLTableElement): void {
   const { classList, style } = table;
   const share = (): number =>
     (table.parentElement?.clientWidth ?? 0) / table.offsetWidth;

@@ -1,9 +1,9 @@
-// What is saved of a chart.
+// Files saved of a chart.
 
 import { expect, test } from 'vitest';
 
 import type { Panel } from './plot';
-import { csvOf, fileName } from './save';
+import { toCsv, fileName } from './save';
 
 const rows: Panel = {
   height: 60,
@@ -21,8 +21,8 @@ const rows: Panel = {
   ],
 };
 
-test('a line for each point, rows by their names, guides left out', () => {
-  expect(csvOf([rows]).split('\r\n')).toEqual([
+test('CSV has a line for each point, with names of rows, without guides', () => {
+  expect(toCsv([rows]).split('\r\n')).toEqual([
     'x axis,x,y axis,y,series,low,high,value',
     'wall time,0.25,Arm,one-llc,,0.2,0.3,',
     `wall time,0.5,Arm,"'=1+1, ""quoted""",,,,`,
@@ -30,8 +30,8 @@ test('a line for each point, rows by their names, guides left out', () => {
   ]);
 });
 
-test('times are dates, cells have the label of their column and their value', () => {
-  const csv = csvOf([
+test('CSV has times as dates, and cells with the label of their column', () => {
+  const csv = toCsv([
     {
       height: 9,
       x: { title: 'time', type: 'utc' },

@@ -6,7 +6,7 @@ import { type Measure, type Panel, type Series, isRows } from './plot';
 import { partName } from './words';
 import { filterMap } from './lists';
 
-/** What of a chart is saved. */
+/** The parts of a chart that are saved. */
 export interface Saved {
   name: string;
   summary: string;
@@ -16,11 +16,11 @@ export interface Saved {
   measure: Measure;
 }
 
-/** Pixels of a PNG for one of the page. */
+/** Pixels of a PNG per pixel of the page. */
 const SCALE = 2;
-export const HEADING = 30;
-const KEY = 22;
-/** Pixels that a letter of the words above a drawing takes at most, about. */
+export const HEADING_HEIGHT = 30;
+const KEY_HEIGHT = 22;
+/** Approximate maximum width of a letter above a drawing, pixels. */
 const WIDEST_LETTER = 7;
 const HEADER = ['x axis', 'x', 'y axis', 'y', 'series', 'low', 'high', 'value'];
 
@@ -51,11 +51,11 @@ export function chartMenu(chart: () => Saved): HTMLElement {
   const { name } = chart();
   const csv = (): void =>
     download(
-      new Blob([csvOf(chart().panels)], { type: 'text/csv' }),
+      new Blob([toCsv(chart().panels)], { type: 'text/csv' }),
       fileName(name, 'csv'),
     );
   return saveMenu(name, [
-    ...drawingKinds(name, () => drawingOf(chart())),
+    ...drawingKinds(name, () => toDrawing(chart())),
     ['CSV', csv],
   ]);
 }
@@ -77,7 +77,7 @@ export function drawingKinds(
 export const fileName = (name: string, ending: string): string =>
   `pinwise-${partName(name) || 'chart'}.${ending}`;
 
-/** A drawing that the page's style sheet paints, and the words above it. */
+/** A drawing with styles from the page's style sheet, and its caption. */
 export type Captioned = readonly [
   words: string,
   drawn: SVGElement | HTMLCanvasElement,
@@ -90,30 +90,33 @@ export const picturesMenu = (
 ): HTMLElement =>
   saveMenu(
     name,
-    drawingKinds(name, () => picturesOf(name, pictures())),
+    drawingKinds(name, () => joinPictures(name, pictures())),
   );
 
-function picturesOf(name: string, pictures: readonly Captioned[]): SVGElement {
-  let [width, top] = [0, HEADING];
+function joinPictures(
+  name: string,
+  pictures: readonly Captioned[],
+): SVGElement {
+  let [width, top] = [0, HEADING_HEIGHT];
   const drawn = pictures.flatMap(([words, one]) => {
     const { width: wide, height } = one.getBoundingClientRect();
-    const size = { y: top + KEY, width: wide, height };
+    const size = { y: top + KEY_HEIGHT, width: wide, height };
     const copy =
       one instanceof HTMLCanvasElement
         ? svg('image', { ...size, href: one.toDataURL() })
         : (one.cloneNode(true) as SVGElement);
     if (one instanceof SVGElement) {
       copy.setAttribute('y', String(size.y));
-      settle(one, copy, STYLED);
+      inlineStyles(one, copy, STYLED);
     }
     const text = svg('text', { x: 4, y: top + 14 }, words);
     width = Math.max(width, wide, words.length * WIDEST_LETTER);
-    top += KEY + height + 8;
+    top += KEY_HEIGHT + height + 8;
     return [text, copy];
   });
   const { fontFamily, color } = getComputedStyle(document.body);
   const size = { width: Math.ceil(width) + 8, height: Math.ceil(top) };
-  return sheet({ name, summary: '', size, fontFamily, color }, drawn);
+  return standaloneSvg({ name, summary: '', size, fontFamily, color }, drawn);
 }
 
 /** Has the browser keep a file. */
@@ -123,8 +126,8 @@ export function download(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-/** The points of all series, a line each; what only guides the eye is left out. */
-export function csvOf(panels: readonly Panel[]): string {
+/** The points of all series as CSV, without lines that only guide the eye. */
+export function toCsv(panels: readonly Panel[]): string {
   const lines = panels.flatMap(({ x, y, series }) =>
     series.flatMap((one) =>
       filterMap(one.points, (p) => {
@@ -148,19 +151,19 @@ export function csvOf(panels: readonly Panel[]): string {
     ),
   );
   return [HEADER, ...lines]
-    .map((line) => `${line.map(cell).join(',')}\r\n`)
+    .map((line) => `${line.map(csvCell).join(',')}\r\n`)
     .join('');
 }
 
 /** A cell; a text that a spreadsheet would treat as a formula begins with an apostrophe. */
-function cell(value: string | number): string {
+function csvCell(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const text = visible(value).replace(/^[=+\-@\t]/, "'$&");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** One drawing that needs no page: heading, legend and panels, colours and fonts in place. */
-function drawingOf({
+/** Draws a chart as one standalone SVG: heading, legend and panels. */
+function toDrawing({
   name,
   summary,
   panels,
@@ -170,29 +173,29 @@ function drawingOf({
   const first = svgs[0]!;
   const width = Number(first.getAttribute('width'));
   const { fontFamily, color } = getComputedStyle(first);
-  const keys = legendOf(
+  const keys = drawLegend(
     panels.flatMap((panel) => panel.series),
     width,
     measure,
   );
-  let top = HEADING + keys.height;
+  let top = HEADING_HEIGHT + keys.height;
   const drawn = svgs.map((one) => {
     const copy = one.cloneNode(true) as SVGElement;
     copy.removeAttribute('aria-hidden');
     copy.setAttribute('y', String(top));
     top += Number(one.getAttribute('height'));
-    settle(one, copy);
+    inlineStyles(one, copy);
     return copy;
   });
   const size = { width, height: top };
-  return sheet({ name, summary, size, fontFamily, color }, [
+  return standaloneSvg({ name, summary, size, fontFamily, color }, [
     ...keys.elements,
     ...drawn,
   ]);
 }
 
-/** A drawing that needs no page, with its heading. */
-export function sheet(
+/** An SVG that needs no style sheet, with its heading. */
+export function standaloneSvg(
   about: {
     name: string;
     summary: string;
@@ -225,8 +228,8 @@ export function sheet(
   );
 }
 
-/** Names of series beside how they are drawn, in as many lines as they need. */
-function legendOf(
+/** Draws a legend, in as many lines as it needs. */
+function drawLegend(
   all: readonly Series[],
   width: number,
   measure: Measure,
@@ -234,22 +237,22 @@ function legendOf(
   const named = new Map(all.map((one) => [one.name, one]));
   named.delete(undefined);
   if (named.size < 2) return { elements: [], height: 0 };
-  let [x, y] = [4, HEADING];
+  let [x, y] = [4, HEADING_HEIGHT];
   const elements = [...named.values()].flatMap((one) => {
     const wide = measure(visible(one.name!)) + 52;
-    if (x > 4 && x + wide > width) [x, y] = [4, y + KEY];
+    if (x > 4 && x + wide > width) [x, y] = [4, y + KEY_HEIGHT];
     const picture = swatch(one);
     picture.setAttribute('x', String(x));
     picture.setAttribute('y', String(y + 2));
-    // In the page for as long as its colours are looked up.
+    // Colours can be computed only while the picture is in the page.
     document.body.append(picture);
-    settle(picture, picture);
+    inlineStyles(picture, picture);
     picture.remove();
     const text = svg('text', { x: x + 31, y: y + 13 }, one.name!);
     x += wide;
     return [picture, text];
   });
-  return { elements, height: y + KEY - HEADING };
+  return { elements, height: y + KEY_HEIGHT - HEADING_HEIGHT };
 }
 
 const PAINT = ['fill', 'stroke'];
@@ -263,7 +266,7 @@ const STYLED = [
 ];
 
 /** Copies the page's style into a drawing: for `styled` all of it, else only variables. */
-function settle(
+function inlineStyles(
   from: Element,
   to: Element,
   styled: readonly string[] = [],
@@ -281,7 +284,7 @@ function settle(
     to.removeAttribute('font-family');
   }
   [...from.children].forEach((child, at) =>
-    settle(child, to.children[at]!, styled),
+    inlineStyles(child, to.children[at]!, styled),
   );
 }
 

@@ -46,7 +46,7 @@ test('far ratios are labelled as factors, and never more than fit', () => {
   }
 });
 
-test('the range holds 1, everything drawn, and is no point', () => {
+test('the range of ratios contains 1 and all data, and is wider than a point', () => {
   const [low, high] = ratioRange([1], 0.01);
   expect(low).toBeLessThan(0.991);
   expect(high).toBeGreaterThan(1.01);
@@ -59,13 +59,13 @@ test('decades are divided where there is room', () => {
   expect(decadeTicks(3, 4, 5)).toEqual([3.5]);
 });
 
-test('even ticks are round, within the ends, and about as many as asked', () => {
+test('even ticks are round, within the ends, and about as many as requested', () => {
   expect(evenTicks(0, 0.7, 4)).toEqual([0, 0.2, 0.4, 0.6]);
   expect(evenTicks(-3, 12, 3)).toEqual([0, 5, 10]);
   expect(evenTicks(2, 2, 5)).toEqual([2]);
 });
 
-test('things that come whole are labelled with whole numbers only', () => {
+test('axes of whole numbers have no fractional ticks', () => {
   expect(wholeTicks(0, 2.08, 10)).toEqual([0, 1, 2]);
   expect(wholeTicks(0, 24, 5)).toEqual([0, 5, 10, 15, 20]);
 });

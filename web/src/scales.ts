@@ -1,5 +1,5 @@
-// Values to label on axes: round ones, ratios as changes, and stretches of a
-// logarithmic axis that hold no power of ten.
+// Chooses the values to label on axes: round values, ratios as changes, and values of logarithmic
+// axes that contain no power of ten.
 
 const PERCENT_STEPS = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,

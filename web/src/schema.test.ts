@@ -12,7 +12,7 @@ test.each(Object.entries(SCHEMAS))(
   },
 );
 
-test('a newer version is refused, a name that is not known is not', () => {
+test('a newer version is refused, an unknown name is not', () => {
   expect(() => schemaOf({ schema: 'pinwise.trace/2' })).toThrow(
     'this page knows pinwise.trace/1',
   );

@@ -17,7 +17,7 @@ export function schemaOf(record: AnyRecord): string {
   const schema = parseSchema(record.schema);
   if (!schema) {
     throw new PageError(
-      'This is no record of pinwise: its schema is missing.',
+      'Not a pinwise record: its schema is missing.',
       'It may be truncated; export it again.',
     );
   }
@@ -25,7 +25,7 @@ export function schemaOf(record: AnyRecord): string {
   if (known !== undefined && schema.version > known) {
     throw new PageError(
       `The record is of schema ${record.schema}, this page knows pinwise.${schema.name}/${known}.`,
-      'A newer pinwise shows it.',
+      'Open it with a newer pinwise.',
     );
   }
   return schema.name;

@@ -3,7 +3,7 @@
 import './sortable.css';
 
 import { type Child, h } from './dom';
-import { headOf, isFilled, scrolling, type Column } from './table';
+import { toHead, isFilled, scrollBox, type Column } from './table';
 import { wholeNumber } from './format';
 import { finite } from './numbers';
 
@@ -31,7 +31,7 @@ export interface SortableTable {
 }
 
 /** Rows drawn at a time; the filter finds the others. */
-const AT_A_TIME = 50;
+const ROWS_AT_A_TIME = 50;
 
 /** Order of two cells; unknown ones come last either way. */
 export function compareCells(
@@ -77,7 +77,7 @@ export function sortableTable(first: SortableTable): {
   let table = first;
   let column = -1;
   let isDescending = false;
-  let most = AT_A_TIME;
+  let most = ROWS_AT_A_TIME;
   const filter = h('input', {
     type: 'search',
     placeholder: 'Filter',
@@ -85,12 +85,12 @@ export function sortableTable(first: SortableTable): {
   });
   const status = h('span.muted', { role: 'status' });
   const body = h('tbody');
-  const more = h('button.more', `Show ${AT_A_TIME} more`);
+  const more = h('button.more', `Show ${ROWS_AT_A_TIME} more`);
   const heads = first.columns.map((c, at) => {
-    const { name, class: align } = headOf(c);
+    const { name, class: align } = toHead(c);
     const button = h('button.sort', name);
     button.addEventListener('click', () => {
-      // Of figures the largest are looked for.
+      // Figures begin with the largest.
       isDescending = column === at ? !isDescending : align === 'number';
       column = at;
       draw();
@@ -114,7 +114,7 @@ export function sortableTable(first: SortableTable): {
           ...row.map(
             (cell, at) =>
               isShown[at] &&
-              cellElement(cell, at, headOf(table.columns[at] ?? '').class),
+              cellElement(cell, at, toHead(table.columns[at] ?? '').class),
           ),
         ),
       ),
@@ -130,18 +130,18 @@ export function sortableTable(first: SortableTable): {
     });
   };
   filter.addEventListener('input', () => {
-    most = AT_A_TIME;
+    most = ROWS_AT_A_TIME;
     draw();
   });
   more.addEventListener('click', () => {
-    most += AT_A_TIME;
+    most += ROWS_AT_A_TIME;
     draw();
   });
   draw();
   const element = h(
     'div.sortable',
     h('p.narrow', filter, ' ', status),
-    scrolling(first.caption, heads, body),
+    scrollBox(first.caption, heads, body),
     more,
   );
   return {

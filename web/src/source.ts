@@ -1,5 +1,4 @@
-// The source of records: inlined in a report file, or fetched from the local site. Nothing else in
-// the page knows the difference.
+// The interface to records: inlined in a report file, or fetched from the local site.
 
 import type { EffectRecord } from './records';
 
@@ -18,7 +17,7 @@ export interface Entry {
   subject: string | null;
   /** Machine identity: changes of it are marked over time. */
   machine: string | null;
-  /** Hashes of the programs' files: changes of them are marked, too. */
+  /** Hashes of the programs' files: changes of them are marked as well. */
   program: string | null;
   /** Its verdict, in the verdict's own word. */
   outcome: string | null;
@@ -67,7 +66,7 @@ export interface GateChange extends CommitRange {
   sentence: string;
 }
 
-/** What the history is narrowed to; absent: everything. */
+/** Filters of the history; an absent one lets everything through. */
 export interface Filter {
   host?: string;
   schema?: string;
@@ -109,7 +108,7 @@ export class PageError extends Error {
 /** Something that happened to a record that is being watched. */
 export type Change =
   | { kind: 'record'; record: AnyRecord }
-  /** It does not grow any more; an incomplete one was cut off. */
+  /** The record has ended; an incomplete one was cut off. */
   | { kind: 'ended'; isComplete: boolean }
   | { kind: 'lost'; reason: string };
 
@@ -121,9 +120,9 @@ export interface Source {
   text(id: string): Promise<string>;
   /** May a record of this id be opened here? A site is not asked. */
   has(id: string): boolean;
-  /** What changed from one record to another; the pairs that a file has are inlined. */
+  /** Compares two records; a file has the comparisons of some pairs inlined. */
   diff(a: string, b: string): Promise<AnyRecord>;
-  /** A benchmark of a question over the gates of many commits; null without any. */
+  /** The history of a benchmark over the gates of many commits; null if there is none. */
   gates(subject: string, benchmark: string): Promise<GateHistory | null>;
   /** Can these two be compared here? */
   canDiff(a: string, b: string): boolean;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { headOf, numberColumns, withoutEmpty } from './table';
+import { toHead, numberColumns, withoutEmpty } from './table';
 
 test('columns that are empty in every row are left out', () => {
   const columns = numberColumns('a', 'b', 'c', 'd');
@@ -10,7 +10,7 @@ test('columns that are empty in every row are left out', () => {
     ['x', null, 0, ''],
     ['y', '', null, ''],
   ]);
-  expect(left.map((column) => headOf(column).name)).toEqual(['a', 'c']);
+  expect(left.map((column) => toHead(column).name)).toEqual(['a', 'c']);
   expect(rows).toEqual([
     ['x', 0],
     ['y', null],

@@ -5,11 +5,11 @@ import { type Child, h } from './dom';
 /** A missing value is shown as a dash. */
 export type TableCell = string | number | Node | null | undefined;
 
-/** A column's name; figures stand at the right. */
+/** A column's name; figures are aligned to the right. */
 export type Column = string | { name: string; isNumber?: boolean };
 
 /** The head of a column. */
-export const headOf = (
+export const toHead = (
   column: Column,
 ): { name: string; class: 'number' | '' } =>
   typeof column === 'string'
@@ -28,15 +28,15 @@ export const numberColumns = (
 ): { name: string; isNumber: true }[] =>
   names.map((name) => ({ name, isNumber: true }));
 
-/** A figure and its interval in brackets, which moves below it if both are too wide. */
-function foldable(text: string): Child[] {
+/** Allows a line break between a figure and its interval in brackets. */
+function breakBeforeInterval(text: string): Child[] {
   const at = text.indexOf(' (');
   return at < 0
     ? [text]
     : [text.slice(0, at + 1), h('wbr'), text.slice(at + 1)];
 }
 
-/** Whether a cell says something. */
+/** Does a cell have content? */
 export const isFilled = (cell: TableCell): boolean =>
   cell !== null && cell !== undefined && cell !== '' && cell !== '–';
 
@@ -52,16 +52,16 @@ export function withoutEmpty(table: Table): Table {
 /** A table without empty columns that scrolls sideways if it is wider than the page. */
 export function tableElement(all: Table): HTMLElement {
   const table = withoutEmpty(all);
-  const heads = table.columns.map(headOf);
+  const heads = table.columns.map(toHead);
   const cell = (value: TableCell, at: number): Child => {
     const content =
-      typeof value === 'string' ? foldable(value) : [value ?? '–'];
+      typeof value === 'string' ? breakBeforeInterval(value) : [value ?? '–'];
     const name = heads[at]?.class ?? '';
     return at === 0
       ? h('th', { scope: 'row', class: name }, ...content)
       : h('td', { class: name }, ...content);
   };
-  return scrolling(
+  return scrollBox(
     table.caption,
     heads.map((head) =>
       h('th', { scope: 'col', class: head.class }, head.name),
@@ -71,7 +71,7 @@ export function tableElement(all: Table): HTMLElement {
 }
 
 /** A table with a caption in a box that scrolls sideways. */
-export const scrolling = (
+export const scrollBox = (
   caption: string,
   heads: readonly HTMLElement[],
   ...bodies: HTMLElement[]

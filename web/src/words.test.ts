@@ -1,4 +1,4 @@
-// Words for a shell and characters for a reader.
+// Quoting words for a shell, and showing invisible characters.
 
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { visible } from './dom';
 import { shellWords } from './words';
 
-test('what cannot be seen is made visible', () => {
+test('invisible characters are made visible', () => {
   for (const hidden of [
     '\u0000',
     '\u001b',
@@ -29,7 +29,7 @@ test('what cannot be seen is made visible', () => {
   expect(visible('a\tb\nÄ → 日本語')).toBe('a\tb\nÄ → 日本語');
 });
 
-test('a shell gets back every word', () => {
+test('a shell reads every quoted word unchanged', () => {
   const words = [
     'a',
     'a b',

@@ -58,7 +58,7 @@ export function commandLine(text: string, what = 'the command'): HTMLElement {
   return h('div.command', h('code', text), copyButton(text, what));
 }
 
-/** Findings as a list, gravest first as the record has them. */
+/** Findings as a list, in the record's order: the most serious first. */
 export const findingList = (findings: readonly Finding[]): HTMLElement =>
   h(
     'ul.findings',
@@ -74,7 +74,7 @@ export const findingList = (findings: readonly Finding[]): HTMLElement =>
     ),
   );
 
-/** What took a CPU: `local_timer`, `eth0-rx-1 (IRQ 38)`, `softirq RCU`. */
+/** The name of what interrupted a CPU: `local_timer`, `eth0-rx-1 (IRQ 38)`, `softirq RCU`. */
 export function causeName({ kind, name, irq }: Cause): string {
   const numbered = typeof irq === 'number' ? `${name} (IRQ ${irq})` : name;
   return kind?.endsWith('interrupt')
@@ -117,7 +117,7 @@ export function section(
   );
 }
 
-/** What a part of a page is called in its address: "runs-in-time-order". */
+/** The name of a part of a page in addresses: "runs-in-time-order". */
 export const partName = (title: string): string =>
   title
     .toLowerCase()
@@ -134,7 +134,7 @@ export const anchor = (title: string): HTMLElement =>
     aria: { label: `Copy the link to ${title}` },
   });
 
-/** Arguments as a shell takes them; what cannot be seen is written as bash and zsh read it. */
+/** Quotes arguments for a shell; invisible characters are escaped as bash and zsh read them. */
 export function shellWords(words: readonly string[]): string {
   return words.map(shellWord).join(' ');
 }
@@ -143,14 +143,14 @@ function shellWord(word: string): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word;
   // When a word with a line feed is pasted, a terminal could run its first line.
   if (HIDDEN.test(word))
-    return `$'${word.replace(/['\\]/g, '\\$&').replace(HIDDEN_ALL, escaped)}'`;
+    return `$'${word.replace(/['\\]/g, '\\$&').replace(HIDDEN_ALL, escapeCharacter)}'`;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 const HIDDEN_ALL = new RegExp(HIDDEN, 'gu');
 
-const escaped = (c: string): string =>
+const escapeCharacter = (c: string): string =>
   `\\U${c.codePointAt(0)!.toString(16).padStart(8, '0')}`;
 
 /** Units of a machine, one and many. */

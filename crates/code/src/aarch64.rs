@@ -1,8 +1,8 @@
-//! What arm64 instructions do, in the terms of `operation`.
+//! Decodes the effect of arm64 instructions, in the terms of `operation`.
 //!
-//! Their text is the disassembler's; their effect is decoded here from the instruction words, by
-//! the encoding tables of the Arm Architecture Reference Manual (DDI 0487, C4.1): a few masks
-//! instead of the disassembler's hundreds of operands.
+//! The text of instructions comes from a disassembler. Their effect is decoded here from the
+//! instruction words, by the encoding tables of the Arm Architecture Reference Manual (DDI 0487,
+//! C4.1): a few masks instead of the disassembler's hundreds of operands.
 
 mod memory;
 
@@ -16,36 +16,37 @@ use memory::decode_memory;
 /// Bytes of an instruction.
 pub(super) const LENGTH: usize = 4;
 
-/// The first instruction of some bytes.
-pub(super) fn word(bytes: &[u8]) -> Option<u32> {
+/// Reads the first instruction word of some bytes.
+pub(super) fn read_word(bytes: &[u8]) -> Option<u32> {
     let bytes = bytes.get(..LENGTH)?;
     bytes.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// A field of a word as a signed number.
-fn signed(word: u32, low: u32, bits: u32) -> i64 {
+/// A field of a word as a signed number: `bits` bits from bit `low` on.
+fn signed_field(word: u32, low: u32, bits: u32) -> i64 {
     let raised = word << (32 - low - bits);
     i64::from(raised.cast_signed() >> (32 - bits))
 }
 
-fn ahead(address: u64, words: i64) -> u64 {
+/// The address at a distance in words.
+fn target(address: u64, words: i64) -> u64 {
     address.wrapping_add_signed(words * 4)
 }
 
-pub(super) fn flow(word: u32, address: u64) -> Flow {
+pub(super) fn decode_flow(word: u32, address: u64) -> Flow {
     match word >> 26 {
-        0b00_0101 => return Flow::Jump(Some(ahead(address, signed(word, 0, 26)))),
-        0b10_0101 => return Flow::Call(Some(ahead(address, signed(word, 0, 26)))),
+        0b00_0101 => return Flow::Jump(Some(target(address, signed_field(word, 0, 26)))),
+        0b10_0101 => return Flow::Call(Some(target(address, signed_field(word, 0, 26)))),
         _ => {}
     }
     if is_conditional(word) || is_zero_branch(word) {
-        return Flow::Branch(ahead(address, signed(word, 5, 19)));
+        return Flow::Branch(target(address, signed_field(word, 5, 19)));
     }
     if is_bit_branch(word) {
-        return Flow::Branch(ahead(address, signed(word, 5, 14)));
+        return Flow::Branch(target(address, signed_field(word, 5, 14)));
     }
     match word & 0xff00_0000 {
-        0xd600_0000 | 0xd700_0000 => to_register(word),
+        0xd600_0000 | 0xd700_0000 => decode_register_branch(word),
         0xd400_0000 if word & 0xffe0_001f == 0xd400_0001 => Flow::System,
         0xd400_0000 => Flow::Stop,
         _ if word >> 16 == 0 => Flow::Stop,
@@ -53,8 +54,8 @@ pub(super) fn flow(word: u32, address: u64) -> Flow {
     }
 }
 
-/// BR, BLR, RET and their forms with authentication.
-const fn to_register(word: u32) -> Flow {
+/// Decodes BR, BLR, RET and their forms with authentication.
+const fn decode_register_branch(word: u32) -> Flow {
     match (word >> 21) & 0b111 {
         0b001 => Flow::Call(None),
         0b000 => Flow::Jump(None),
@@ -93,8 +94,8 @@ const fn reads_clock(word: u32) -> bool {
     matches!(word & 0xffff_ffe0, 0xd53b_e040 | 0xd53b_e0c0)
 }
 
-/// Assembler text, with absolute targets.
-pub(super) fn text(word: u32, address: u64) -> Option<String> {
+/// The assembler text, with absolute targets.
+pub(super) fn disassemble(word: u32, address: u64) -> Option<String> {
     if is_wfet(word) {
         return Some(format!("wfet x{}", word & 31));
     }
@@ -109,15 +110,15 @@ pub(super) fn text(word: u32, address: u64) -> Option<String> {
 
 /// The address that a branch, an ADR or a load of a literal names.
 fn named_address(word: u32, address: u64) -> u64 {
-    match flow(word, address) {
+    match decode_flow(word, address) {
         Flow::Jump(Some(to)) | Flow::Call(Some(to)) | Flow::Branch(to) => return to,
         _ => {}
     }
     let is_adr = word & 0x1f00_0000 == 0x1000_0000;
     if !is_adr {
-        return ahead(address, signed(word, 5, 19));
+        return target(address, signed_field(word, 5, 19));
     }
-    let offset = (signed(word, 5, 19) << 2) | i64::from((word >> 29) & 3);
+    let offset = (signed_field(word, 5, 19) << 2) | i64::from((word >> 29) & 3);
     if word >> 31 == 1 {
         return (address & !0xfff).wrapping_add_signed(offset << 12);
     }
@@ -126,21 +127,21 @@ fn named_address(word: u32, address: u64) -> u64 {
 
 /// The number that encodes SP, or the register that is always zero.
 const SP_OR_ZERO: u8 = 31;
-const FRAME: u8 = 29;
-const LINK: u8 = 30;
+const FRAME_POINTER: u8 = 29;
+const LINK_REGISTER: u8 = 30;
 
-/// Bits of a word as a number.
+/// A field of a word: `bits` bits from bit `low` on.
 const fn field(word: u32, low: u32, bits: u32) -> u32 {
     (word >> low) & ((1 << bits) - 1)
 }
 
-/// The register that five bits name.
+/// The register number in the five bits from `low` on.
 fn register(word: u32, low: u32) -> u8 {
     u8::try_from(field(word, low, 5)).unwrap_or(SP_OR_ZERO)
 }
 
-pub(super) fn operation(word: u32, address: u64) -> Operation {
-    let mut operation = Operation::idle(address, LENGTH, flow(word, address));
+pub(super) fn decode_operation(word: u32, address: u64) -> Operation {
+    let mut operation = Operation::idle(address, LENGTH, decode_flow(word, address));
     operation.is_hint = is_hint(word);
     operation.has_deadline = is_wfet(word);
     operation.reads_clock = reads_clock(word);
@@ -155,8 +156,8 @@ pub(super) fn operation(word: u32, address: u64) -> Operation {
     operation
 }
 
-/// A written register, with 31 as the zero register.
-fn unless_zero(number: u8) -> Registers {
+/// A written register; 31 is the zero register, which cannot be written.
+fn register_unless_zero(number: u8) -> Registers {
     if number == SP_OR_ZERO {
         Registers::NONE
     } else {
@@ -164,8 +165,8 @@ fn unless_zero(number: u8) -> Registers {
     }
 }
 
-/// A read register, with 31 as the zero register.
-const fn value(number: u8) -> Operand {
+/// A read register as an operand; 31 is the zero register.
+const fn operand_unless_zero(number: u8) -> Operand {
     if number == SP_OR_ZERO {
         Operand::Constant(0)
     } else {
@@ -188,26 +189,26 @@ const fn add_or_subtract(word: u32) -> Verb {
 fn decode_immediate_arithmetic(word: u32, operation: &mut Operation) {
     let (to, from) = (register(word, 0), register(word, 5));
     match field(word, 23, 6) {
-        0b10_0010 => add_immediate(word, operation),
-        0b10_0101 => move_wide(word, operation),
+        0b10_0010 => decode_add_immediate(word, operation),
+        0b10_0101 => decode_move_wide(word, operation),
         0b10_0100 => {
-            operation.read = unless_zero(from);
+            operation.read = register_unless_zero(from);
             operation.sets_flags = field(word, 29, 2) == 0b11;
             operation.written = if operation.sets_flags {
-                unless_zero(to)
+                register_unless_zero(to)
             } else {
                 Registers::one(to)
             };
         }
-        0b10_0000 | 0b10_0001 => operation.written = unless_zero(to),
+        0b10_0000 | 0b10_0001 => operation.written = register_unless_zero(to),
         _ => {
-            operation.read = unless_zero(from);
-            operation.written = unless_zero(to);
+            operation.read = register_unless_zero(from);
+            operation.written = register_unless_zero(to);
         }
     }
 }
 
-fn add_immediate(word: u32, operation: &mut Operation) {
+fn decode_add_immediate(word: u32, operation: &mut Operation) {
     let (to, from) = (register(word, 0), register(word, 5));
     let by = u64::from(field(word, 10, 12)) << (12 * field(word, 22, 1));
     operation.sets_flags = field(word, 29, 1) == 1;
@@ -226,11 +227,11 @@ fn add_immediate(word: u32, operation: &mut Operation) {
     operation.constants = vec![by];
 }
 
-/// MOVZ and MOVN; MOVK changes only a part, which is not followed.
-fn move_wide(word: u32, operation: &mut Operation) {
+/// Decodes MOVZ and MOVN; MOVK changes only a part, which is not followed.
+fn decode_move_wide(word: u32, operation: &mut Operation) {
     let to = register(word, 0);
     let part = u64::from(field(word, 5, 16)) << (16 * field(word, 21, 2));
-    operation.written = unless_zero(to);
+    operation.written = register_unless_zero(to);
     let whole = match field(word, 29, 2) {
         0b00 if width(word) == 32 => !part & u64::from(u32::MAX),
         0b00 => !part,
@@ -252,8 +253,8 @@ fn move_wide(word: u32, operation: &mut Operation) {
 
 fn decode_register_arithmetic(word: u32, operation: &mut Operation) {
     let (to, left, right) = (register(word, 0), register(word, 5), register(word, 16));
-    operation.read = unless_zero(left).with(unless_zero(right));
-    operation.written = unless_zero(to);
+    operation.read = register_unless_zero(left).with(register_unless_zero(right));
+    operation.written = register_unless_zero(to);
     let is_plain = field(word, 10, 6) == 0 && field(word, 21, 1) == 0;
     let verb = match field(word, 24, 5) {
         0b0_1011 => {
@@ -283,14 +284,14 @@ fn decode_register_arithmetic(word: u32, operation: &mut Operation) {
         operation.step = Some(Step {
             to: (to != SP_OR_ZERO).then_some(Place::Register(to)),
             verb,
-            left: value(left),
-            right: value(right),
+            left: operand_unless_zero(left),
+            right: operand_unless_zero(right),
             bits: width(word),
         });
     }
 }
 
-/// Vectors and floating point; some results go to a general register.
+/// Decodes vector and floating-point instructions; some results go to a general register.
 fn decode_vector(word: u32, operation: &mut Operation) {
     let to = register(word, 0);
     let is_conversion = word & 0x5f20_fc00 == 0x1e20_0000;
@@ -304,7 +305,7 @@ fn decode_vector(word: u32, operation: &mut Operation) {
         Registers::one(32 + to % 32)
     };
     if is_conversion || is_lane {
-        operation.written = operation.written.with(unless_zero(to));
+        operation.written = operation.written.with(register_unless_zero(to));
     }
 }
 
@@ -319,7 +320,7 @@ fn vector_sources(word: u32, is_conversion: bool) -> Registers {
         // SCVTF, UCVTF and FMOV from a general register.
         let is_from_general = matches!(field(word, 16, 3), 0b010 | 0b011 | 0b111);
         if is_from_general {
-            unless_zero(register(word, 5))
+            register_unless_zero(register(word, 5))
         } else {
             first
         }
@@ -344,19 +345,19 @@ fn vector_sources(word: u32, is_conversion: bool) -> Registers {
     }
 }
 
-/// Branches, calls, and access to system registers.
+/// Decodes branches, calls, and accesses of system registers.
 fn decode_system(word: u32, operation: &mut Operation) {
-    operation.condition = condition(word);
+    operation.condition = decode_branch_condition(word);
     if matches!(operation.flow, Flow::Call(_)) {
-        operation.written = Registers::one(LINK);
+        operation.written = Registers::one(LINK_REGISTER);
     }
     let is_read = word & 0xfff0_0000 == 0xd530_0000;
     if is_read {
-        operation.written = unless_zero(register(word, 0));
+        operation.written = register_unless_zero(register(word, 0));
     }
 }
 
-fn condition(word: u32) -> Option<Condition> {
+fn decode_branch_condition(word: u32) -> Option<Condition> {
     let by_opcode = field(word, 24, 1) == 1;
     if is_zero_branch(word) {
         let question = Question::Zero(register(word, 0), width(word));
@@ -374,7 +375,7 @@ fn condition(word: u32) -> Option<Condition> {
         });
     }
     is_conditional(word).then(|| {
-        let (question, is_negated) = decode_condition(field(word, 0, 4));
+        let (question, is_negated) = decode_condition_code(field(word, 0, 4));
         Condition {
             question,
             is_negated,
@@ -382,8 +383,8 @@ fn condition(word: u32) -> Option<Condition> {
     })
 }
 
-/// The condition codes; C means "not below" after a subtraction.
-const fn decode_condition(code: u32) -> (Question, bool) {
+/// The test of a condition code, and whether it is negated; C means "not below" after a subtraction.
+const fn decode_condition_code(code: u32) -> (Question, bool) {
     match code {
         0 => (Question::Equal, false),
         1 => (Question::Equal, true),

@@ -1,4 +1,4 @@
-//! Single instructions: their text, control flow, and effect in the terms of `operation`.
+//! Decodes single instructions: their text, control flow, and effect in the terms of `operation`.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction as X86Instruction, IntelFormatter};
 
@@ -29,13 +29,13 @@ pub enum Flow {
 pub struct Instruction {
     /// Address of its first byte.
     pub address: u64,
-    /// Bytes.
+    /// Length, bytes.
     pub length: usize,
     /// Assembler text, in Intel's operand order on x86; targets of calls and jumps are absolute.
     pub text: String,
     /// Its control flow.
     pub flow: Flow,
-    /// A spin-wait hint: PAUSE, TPAUSE, UMWAIT; YIELD, ISB, WFE, WFET, SB.
+    /// Is it a spin-wait hint? On x86 PAUSE, TPAUSE and UMWAIT; on arm64 YIELD, ISB, WFE, WFET and SB.
     pub is_hint: bool,
 }
 
@@ -45,7 +45,7 @@ pub fn decode_one(code: &Code, address: u64) -> Option<Instruction> {
     Reader::new(code.arch).read(code.bytes_from(address), address)
 }
 
-/// All instructions from `from`, the start of one, up to `to`. Invalid bytes are skipped one
+/// Disassembles from `from`, where an instruction begins, up to `to`. Invalid bytes are skipped one
 /// (arm64: four) at a time.
 #[must_use]
 pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
@@ -54,35 +54,40 @@ pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
     let mut address = from.max(code.start);
     while address < to.min(code.end()) {
         let next = reader.read(code.bytes_from(address), address);
-        let length = next.as_ref().map_or(code.arch.step(), |one| one.length);
+        let length = next
+            .as_ref()
+            .map_or(code.arch.skipped_bytes(), |one| one.length);
         found.extend(next);
         address = address.saturating_add(length as u64);
     }
     found
 }
 
-/// The effect of the instruction at an address; `None` outside the code or if there is none.
+/// Decodes the effect of the instruction at an address; `None` outside the code or if there is none.
 #[must_use]
 pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
     let bytes = code.bytes_from(address);
     match code.arch {
-        Arch::X86_64 => x86_instruction(bytes, address).map(|one| x86::operation(&one)),
-        Arch::Aarch64 => Some(aarch64::operation(aarch64::word(bytes)?, address)),
+        Arch::X86_64 => decode_x86(bytes, address).map(|one| x86::decode_operation(&one)),
+        Arch::Aarch64 => Some(aarch64::decode_operation(
+            aarch64::read_word(bytes)?,
+            address,
+        )),
     }
 }
 
-/// Bytes of the instruction at an address; `None` outside the code or if there is none. Far quicker
-/// than [`operation_at`].
+/// Length of the instruction at an address, bytes; `None` outside the code or if there is none. Much
+/// faster than [`operation_at`].
 #[must_use]
 pub fn length_at(code: &Code, address: u64) -> Option<usize> {
     let bytes = code.bytes_from(address);
     match code.arch {
-        Arch::X86_64 => x86_instruction(bytes, address).map(|one| one.len()),
-        Arch::Aarch64 => aarch64::word(bytes).map(|_| aarch64::LENGTH),
+        Arch::X86_64 => decode_x86(bytes, address).map(|one| one.len()),
+        Arch::Aarch64 => aarch64::read_word(bytes).map(|_| aarch64::LENGTH),
     }
 }
 
-/// State reused between instructions.
+/// A disassembler, whose formatter is reused between instructions.
 struct Reader {
     arch: Arch,
     formatter: IntelFormatter,
@@ -109,21 +114,21 @@ impl Reader {
     }
 
     fn read_x86(&mut self, bytes: &[u8], address: u64) -> Option<Instruction> {
-        let one = x86_instruction(bytes, address)?;
+        let one = decode_x86(bytes, address)?;
         let mut text = String::new();
         self.formatter.format(&one, &mut text);
         Some(Instruction {
             address,
             length: one.len(),
             text,
-            flow: x86::flow(&one),
+            flow: x86::decode_flow(&one),
             is_hint: x86::is_hint(&one),
         })
     }
 }
 
-/// The first instruction of some bytes.
-fn x86_instruction(bytes: &[u8], address: u64) -> Option<X86Instruction> {
+/// Decodes the first instruction of some bytes.
+fn decode_x86(bytes: &[u8], address: u64) -> Option<X86Instruction> {
     let bytes = &bytes[..bytes.len().min(x86::MAX_INSTRUCTION_BYTES)];
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let one = (decoder.can_decode()).then(|| decoder.decode())?;
@@ -131,12 +136,12 @@ fn x86_instruction(bytes: &[u8], address: u64) -> Option<X86Instruction> {
 }
 
 fn read_aarch64(bytes: &[u8], address: u64) -> Option<Instruction> {
-    let word = aarch64::word(bytes)?;
+    let word = aarch64::read_word(bytes)?;
     Some(Instruction {
         address,
         length: aarch64::LENGTH,
-        text: aarch64::text(word, address)?,
-        flow: aarch64::flow(word, address),
+        text: aarch64::disassemble(word, address)?,
+        flow: aarch64::decode_flow(word, address),
         is_hint: aarch64::is_hint(word),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{Arch, Code, Flow, decode_one, disassemble};
 
-fn code(arch: Arch, start: u64, bytes: &[u8]) -> Code {
+fn new_code(arch: Arch, start: u64, bytes: &[u8]) -> Code {
     Code {
         arch,
         start,
@@ -10,12 +10,12 @@ fn code(arch: Arch, start: u64, bytes: &[u8]) -> Code {
     }
 }
 
-fn words(start: u64, words: &[u32]) -> Code {
+fn arm_code(start: u64, words: &[u32]) -> Code {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    code(Arch::Aarch64, start, &bytes)
+    new_code(Arch::Aarch64, start, &bytes)
 }
 
-fn texts(code: &Code) -> Vec<String> {
+fn disassemble_texts(code: &Code) -> Vec<String> {
     disassemble(code, code.start, code.end())
         .into_iter()
         .map(|one| one.text)
@@ -23,8 +23,8 @@ fn texts(code: &Code) -> Vec<String> {
 }
 
 #[test]
-fn x86_reads_as_an_assembler_writes() {
-    let code = code(
+fn x86_is_disassembled_as_assemblers_write_it() {
+    let code = new_code(
         Arch::X86_64,
         0x40_1000,
         &[
@@ -40,7 +40,7 @@ fn x86_reads_as_an_assembler_writes() {
         ],
     );
     assert_eq!(
-        texts(&code),
+        disassemble_texts(&code),
         [
             "pause",
             "mov eax, [rdi]",
@@ -73,18 +73,18 @@ fn x86_reads_as_an_assembler_writes() {
 }
 
 #[test]
-fn hints_of_both_architectures_are_known() {
+fn hints_of_both_architectures_are_recognised() {
     let x86: [&[u8]; 3] = [
         &[0xf3, 0x90],             // pause
         &[0x66, 0x0f, 0xae, 0xf1], // tpause ecx
         &[0xf2, 0x0f, 0xae, 0xf1], // umwait ecx
     ];
     for bytes in x86 {
-        let one = decode_one(&code(Arch::X86_64, 0, bytes), 0).unwrap();
+        let one = decode_one(&new_code(Arch::X86_64, 0, bytes), 0).unwrap();
         assert!(one.is_hint, "{}", one.text);
     }
     // yield, wfe, isb, sb, wfet x3.
-    let arm = words(
+    let arm = arm_code(
         0,
         &[
             0xd503_203f,
@@ -99,7 +99,7 @@ fn hints_of_both_architectures_are_known() {
     assert!(all.iter().all(|one| one.is_hint), "{all:?}");
     assert_eq!(all[0].text, "yield");
     // nop, dmb ish, wfi.
-    let other = words(0, &[0xd503_201f, 0xd503_3bbf, 0xd503_207f]);
+    let other = arm_code(0, &[0xd503_201f, 0xd503_3bbf, 0xd503_207f]);
     let all = disassemble(&other, 0, other.end());
     assert!(
         all.len() == 3 && all.iter().all(|one| !one.is_hint),
@@ -109,7 +109,7 @@ fn hints_of_both_architectures_are_known() {
 
 #[test]
 fn arm64_targets_are_absolute() {
-    let code = words(
+    let code = arm_code(
         0x1000,
         &[
             0x5400_0041, // b.ne +8
@@ -149,8 +149,8 @@ fn arm64_targets_are_absolute() {
 #[test]
 fn invalid_bytes_are_skipped() {
     // 06 is invalid in 64-bit mode; the stretch ends within an instruction.
-    let code = code(Arch::X86_64, 0x10, &[0x06, 0x90, 0xe8, 0x00]);
-    assert_eq!(texts(&code), ["nop"]);
+    let code = new_code(Arch::X86_64, 0x10, &[0x06, 0x90, 0xe8, 0x00]);
+    assert_eq!(disassemble_texts(&code), ["nop"]);
     assert_eq!(decode_one(&code, 0x10), None);
     assert_eq!(decode_one(&code, 0xf), None);
     assert_eq!(decode_one(&code, 0x14), None);

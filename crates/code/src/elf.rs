@@ -1,4 +1,4 @@
-//! ELF files as code: executable sections with their addresses, their functions, and names.
+//! Reads the code of ELF files: executable sections with their addresses, and functions with names.
 //!
 //! Sizes and offsets in a file are not trusted: a section is a slice of the given bytes, or an
 //! error, and nothing is allocated by a length in the file. Debug information is not read.
@@ -15,10 +15,10 @@ use super::{Arch, Code};
 
 type Elf<'data> = ElfFile64<'data, Endianness>;
 
-/// Most functions that are kept.
+/// Limits the functions that are kept.
 const MAX_FUNCTIONS: usize = 4_000_000;
-/// Most bytes of names, as a multiple of the file's size. Names may overlap, and both symbol tables
-/// may have the same ones, so real files have somewhat more than their size.
+/// Limits the bytes of names, as a multiple of the file's size. Names may overlap, and both symbol
+/// tables may have the same ones, so the names of a real file may exceed its size a little.
 const MAX_NAME_BYTES_PER_BYTE: usize = 4;
 
 /// Why a file's code cannot be read.
@@ -73,7 +73,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// The function that holds an address.
+    /// The function that contains an address.
     #[must_use]
     pub fn function_at(&self, address: u64) -> Option<&Function> {
         let after = self.functions.partition_point(|one| one.start <= address);
@@ -88,7 +88,7 @@ impl Binary {
         self.functions.iter().find(|one| one.name == name)
     }
 
-    /// The section that holds an address.
+    /// The section that contains an address.
     #[must_use]
     pub fn code_at(&self, address: u64) -> Option<&Code> {
         self.sections.iter().find(|code| code.holds(address))
@@ -101,7 +101,7 @@ impl Binary {
 /// [`ElfError`] if the bytes are not a decodable ELF file.
 pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     let arch = read_architecture(bytes)?;
-    let file = Elf::parse(bytes).map_err(|error| damaged(&error))?;
+    let file = Elf::parse(bytes).map_err(|error| to_damaged(&error))?;
     let (sections, layout) = read_sections(&file, arch)?;
     if sections.is_empty() {
         return Err(ElfError::NoCode);
@@ -109,12 +109,12 @@ pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     Ok(Binary {
         arch,
         functions: read_functions(&file, &layout)?,
-        build_id: file.build_id().ok().flatten().map(hexadecimal),
+        build_id: file.build_id().ok().flatten().map(to_hexadecimal),
         sections,
     })
 }
 
-fn damaged(error: &object::read::Error) -> ElfError {
+fn to_damaged(error: &object::read::Error) -> ElfError {
     ElfError::Damaged(error.to_string())
 }
 
@@ -131,8 +131,8 @@ fn read_architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
         Some(_) => {}
         None => return Err(ElfError::Damaged("its header is cut off".to_owned())),
     }
-    let header = FileHeader64::<Endianness>::parse(bytes).map_err(|error| damaged(&error))?;
-    let endian = header.endian().map_err(|error| damaged(&error))?;
+    let header = FileHeader64::<Endianness>::parse(bytes).map_err(|error| to_damaged(&error))?;
+    let endian = header.endian().map_err(|error| to_damaged(&error))?;
     let machine = header.e_machine(endian);
     match machine {
         EM_X86_64 => Ok(Arch::X86_64),
@@ -158,8 +158,8 @@ fn name_machine(machine: u16) -> String {
     name.to_owned()
 }
 
-/// Gives sections their addresses: those in the file or, for object files, whose sections all begin
-/// at 0, addresses one after the other.
+/// Gives sections their addresses: those in the file or, in object files, where all sections begin at
+/// 0, consecutive ones.
 struct Layout {
     is_object: bool,
     /// Start of each section by its index, for object files.
@@ -174,7 +174,7 @@ impl Layout {
         }
         let start = self.next;
         self.starts.insert(index, start);
-        // A gap, so that code that runs off the end does not reach the next section.
+        // The gap keeps code that runs off the end from reaching the next section.
         self.next = start.saturating_add(size).saturating_add(0x1_0000) & !0xfff;
         start
     }
@@ -203,7 +203,7 @@ fn read_sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfE
         };
         let is_code = sh_flags.0 & SHF_EXECINSTR.0 != 0 && sh_type != SHT_NOBITS;
         if is_code {
-            let bytes = section.data().map_err(|error| damaged(&error))?;
+            let bytes = section.data().map_err(|error| to_damaged(&error))?;
             bytes_left = bytes_left
                 .checked_sub(bytes.len())
                 .ok_or(ElfError::Repeated("code"))?;
@@ -246,7 +246,7 @@ fn read_functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfE
     Ok(found)
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+fn to_hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use super::{ElfError, read};
 
     /// The header of a 64-bit ELF file without sections.
-    fn head(class: u8, machine: u16) -> Vec<u8> {
+    fn elf_header(class: u8, machine: u16) -> Vec<u8> {
         let mut head = vec![0x7f, b'E', b'L', b'F', class, 1, 1, 0];
         head.resize(16, 0);
         head.extend(2u16.to_le_bytes());
@@ -275,22 +275,22 @@ mod tests {
             (Vec::new(), "the file is empty"),
             (b"#!/bin/sh\n".to_vec(), "not an ELF file"),
             (b"\x7fELF".to_vec(), "truncated or damaged"),
-            (head(1, 3), "a 32-bit ELF file"),
-            (head(2, 243), "an ELF file for RISC-V"),
-            (head(2, 62)[..40].to_vec(), "truncated or damaged"),
-            (head(2, 62), "no code"),
+            (elf_header(1, 3), "a 32-bit ELF file"),
+            (elf_header(2, 243), "an ELF file for RISC-V"),
+            (elf_header(2, 62)[..40].to_vec(), "truncated or damaged"),
+            (elf_header(2, 62), "no code"),
         ];
         for (bytes, words) in cases {
             let error = read(&bytes).unwrap_err().to_string();
             assert!(error.contains(words), "{error} for {words}");
         }
-        assert_eq!(read(&head(2, 183)), Err(ElfError::NoCode));
+        assert_eq!(read(&elf_header(2, 183)), Err(ElfError::NoCode));
     }
 
     /// A short file may claim any amount of code by naming the same bytes repeatedly.
     #[test]
     fn sections_that_share_their_bytes_are_refused() {
-        let mut bytes = head(2, 62);
+        let mut bytes = elf_header(2, 62);
         let (sections, code) = (200usize, 1usize << 16);
         bytes[40..48].copy_from_slice(&64u64.to_le_bytes());
         bytes[58..60].copy_from_slice(&64u16.to_le_bytes());
@@ -320,7 +320,7 @@ mod tests {
             damage in proptest::collection::vec((0usize..512, any::<u8>()), 0..8),
             length in 0usize..2048,
         ) {
-            let mut bytes = head(2, 62);
+            let mut bytes = elf_header(2, 62);
             bytes.resize(2048, 0x90);
             // Three sections: none, an executable one, and names.
             let figures = [

@@ -39,7 +39,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// The architecture of this program; `None` if it cannot be decoded.
+    /// The architecture of this machine; `None` if its code cannot be decoded.
     #[must_use]
     pub const fn here() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
@@ -52,7 +52,7 @@ impl Arch {
     }
 
     /// Bytes to skip if no instruction could be decoded.
-    const fn step(self) -> usize {
+    const fn skipped_bytes(self) -> usize {
         match self {
             Self::X86_64 => 1,
             Self::Aarch64 => aarch64::LENGTH,
@@ -72,13 +72,13 @@ pub struct Code {
 }
 
 impl Code {
-    /// The first address after it.
+    /// The first address after the bytes.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
-    /// Is the address within?
+    /// Is the address within this code?
     #[must_use]
     pub fn holds(&self, address: u64) -> bool {
         (self.start..self.end()).contains(&address)
@@ -87,10 +87,10 @@ impl Code {
     /// The bytes from an address on; empty outside.
     #[must_use]
     pub fn bytes_from(&self, address: u64) -> &[u8] {
-        let skipped = address.checked_sub(self.start);
-        let skipped = skipped.and_then(|skipped| usize::try_from(skipped).ok());
-        skipped
-            .and_then(|skipped| self.bytes.get(skipped..))
+        let offset = address.checked_sub(self.start);
+        let offset = offset.and_then(|offset| usize::try_from(offset).ok());
+        offset
+            .and_then(|offset| self.bytes.get(offset..))
             .unwrap_or_default()
     }
 }

@@ -1,12 +1,12 @@
-//! Names of functions as written by their authors.
+//! Names of functions as in their source.
 
-/// Longest demangled name, characters; longer ones are shown unchanged.
-const MAX_DEMANGLED: usize = 4096;
+/// Limits the bytes of a symbol that is demangled; longer ones are shown unchanged.
+const MAX_SYMBOL_BYTES: usize = 4096;
 
-/// A symbol of Rust or C++ as in the source, any other unchanged.
+/// Demangles a symbol of Rust or C++; any other is returned unchanged.
 #[must_use]
 pub fn demangle(symbol: &str) -> String {
-    if symbol.len() > MAX_DEMANGLED {
+    if symbol.len() > MAX_SYMBOL_BYTES {
         return symbol.to_owned();
     }
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {

@@ -11,7 +11,7 @@ use super::Flow;
 pub struct Registers(u64);
 
 impl Registers {
-    /// None of them.
+    /// No register.
     pub const NONE: Self = Self(0);
 
     /// One register.
@@ -26,19 +26,19 @@ impl Registers {
         Self(self.0 | other.0)
     }
 
-    /// Is it among them?
+    /// Is this register in the set?
     #[must_use]
     pub const fn holds(self, number: u8) -> bool {
         self.0 & Self::one(number).0 != 0
     }
 
-    /// The difference from another set.
+    /// The registers that are not in another set.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Their numbers.
+    /// The registers' numbers.
     pub fn numbers(self) -> impl Iterator<Item = u8> {
         (0..64).filter(move |&number| self.holds(number))
     }
@@ -51,7 +51,7 @@ pub enum Place {
     Register(u8),
     /// Memory at a constant distance from the stack or frame pointer.
     Slot {
-        /// Register it is counted from.
+        /// The stack or frame pointer, as a register number.
         base: u8,
         /// Offset from it, bytes.
         offset: i64,
@@ -63,7 +63,7 @@ pub enum Place {
 pub enum Operand {
     /// A number.
     Constant(u64),
-    /// The value kept there.
+    /// The value at a place.
     At(Place),
     /// Anything else, such as shared memory.
     Unknown,
@@ -133,7 +133,7 @@ pub struct Condition {
     pub is_negated: bool,
 }
 
-/// The owner of memory.
+/// The owner of memory: the threads that may write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// Relative to the stack or frame pointer: private to this function.
@@ -162,21 +162,21 @@ pub struct Access {
 pub struct Operation {
     /// Address of its first byte.
     pub address: u64,
-    /// Bytes.
+    /// Length, bytes.
     pub length: usize,
     /// Its control flow.
     pub flow: Flow,
-    /// A spin-wait hint.
+    /// Is it a spin-wait hint?
     pub is_hint: bool,
-    /// A hint that lasts until a moment in a register (TPAUSE, UMWAIT, WFET): its cost is the
-    /// program's choice, whatever a PAUSE costs.
+    /// Does the hint last until a time in a register (TPAUSE, UMWAIT, WFET)? The program then chooses
+    /// its cost, whatever a PAUSE costs.
     pub has_deadline: bool,
-    /// It reads the processor's clock.
+    /// Does it read the processor's clock?
     pub reads_clock: bool,
-    /// Atomic: LOCK or XCHG with memory; exclusives and LSE atomics.
+    /// Is it atomic? On x86 LOCK or XCHG with memory; on arm64 exclusives and LSE atomics.
     pub is_locked: bool,
-    /// Atomic, and adds to memory: each time leaves another value, unlike an attempt to take a
-    /// lock.
+    /// Does it atomically add to memory? It then leaves another value each time, unlike an attempt to
+    /// take a lock.
     pub adds_to_memory: bool,
     /// The accessed memory; of several accesses the first shared one.
     pub access: Option<Access>,
@@ -188,7 +188,7 @@ pub struct Operation {
     pub step: Option<Step>,
     /// The local variable that it reads, if its arithmetic is not followed.
     pub local: Option<Place>,
-    /// Does a later branch see its outcome?
+    /// Does it set the flags, which a later branch may test?
     pub sets_flags: bool,
     /// When a conditional branch is taken.
     pub condition: Option<Condition>,
@@ -219,7 +219,7 @@ impl Operation {
         }
     }
 
-    /// The address after it.
+    /// The first address after the instruction.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.address.saturating_add(self.length as u64)

@@ -1,5 +1,5 @@
-//! Callers of code that keeps no frame pointers: from registers and a copy of
-//! the stack, by the call-frame information that programs carry (`.eh_frame`).
+//! Unwinds the stacks of code that keeps no frame pointers, from registers and a copy of the stack,
+//! by the call-frame information in programs (`.eh_frame`).
 //!
 //! Neither tables nor stacks are trusted: the cost of a table entry is bounded, every expression
 //! ends, and a value outside the copy of the stack is unknown. Nothing is guessed by scanning the
@@ -18,7 +18,7 @@ use gimli::{
 use super::Arch;
 
 /// Number of registers kept, by their DWARF numbers: x86-64 has 0 to 15, arm64 0 to 31.
-const REGISTERS: usize = 32;
+const REGISTER_COUNT: usize = 32;
 /// Limits the operations of an expression.
 const MAX_OPERATIONS: u32 = 1_000;
 /// arm64: bits of an address; the others may sign it (pointer authentication).
@@ -31,7 +31,7 @@ type Bytes<'a> = gimli::EndianSlice<'a, LittleEndian>;
 pub struct Registers {
     arch: Arch,
     /// By DWARF number; `None` if unknown.
-    values: [Option<u64>; REGISTERS],
+    values: [Option<u64>; REGISTER_COUNT],
     /// The executed address, or a return address.
     pub address: u64,
     /// Is `address` a return address? The call is before it.
@@ -42,7 +42,7 @@ impl Registers {
     /// The registers of a thread that executes `address`, each with its DWARF number.
     #[must_use]
     pub fn new(arch: Arch, address: u64, known: impl IntoIterator<Item = (u16, u64)>) -> Self {
-        let mut values = [None; REGISTERS];
+        let mut values = [None; REGISTER_COUNT];
         for (number, value) in known {
             if let Some(place) = values.get_mut(usize::from(number)) {
                 *place = Some(value);
@@ -58,7 +58,7 @@ impl Registers {
 
     /// The address whose rule leads to the caller.
     #[must_use]
-    pub const fn looked_up(&self) -> u64 {
+    pub const fn lookup_address(&self) -> u64 {
         self.address.saturating_sub(self.is_return as u64)
     }
 
@@ -74,7 +74,7 @@ impl Registers {
         self.values[usize::from(frame_register(self.arch))]
     }
 
-    /// The same with this frame pointer.
+    /// These registers with another frame pointer.
     #[must_use]
     pub fn with_frame_pointer(mut self, value: u64) -> Self {
         self.set(gimli::Register(frame_register(self.arch)), Some(value));
@@ -119,46 +119,47 @@ pub struct StackCopy<'a> {
 }
 
 impl StackCopy<'_> {
-    fn number(&self, address: u64, bytes: usize) -> Option<u64> {
+    /// Reads a little-endian number of up to 8 bytes; `None` if outside the copy.
+    fn read_number(&self, address: u64, bytes: usize) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        let found = self.bytes.get(at..at.checked_add(bytes)?)?;
+        let read = self.bytes.get(at..at.checked_add(bytes)?)?;
         let mut number = [0; 8];
-        number.get_mut(..bytes)?.copy_from_slice(found);
+        number.get_mut(..bytes)?.copy_from_slice(read);
         Some(u64::from_le_bytes(number))
     }
 
     /// The word at an address; `None` if outside the copy.
     #[must_use]
-    pub fn word(&self, address: u64) -> Option<u64> {
-        self.number(address, 8)
+    pub fn read_word(&self, address: u64) -> Option<u64> {
+        self.read_number(address, 8)
     }
 }
 
-/// The caller.
+/// The result of looking for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "made and taken apart once per frame: a box would cost more"
 )]
 pub enum Caller {
-    /// This frame's registers.
+    /// The registers in the caller's frame.
     Frame(Registers),
-    /// None: the thread begins here.
-    Nobody,
-    /// It cannot be found.
+    /// There is no caller: the thread begins here.
+    None,
+    /// The caller cannot be found.
     Unknown,
 }
 
 /// Finds the caller by a rule of these tables.
 #[must_use]
-pub fn caller(
+pub fn find_caller(
     tables: &CallFrames,
     rule: &Rule,
     registers: &Registers,
     stack: &StackCopy<'_>,
 ) -> Caller {
     if rule.is_outermost() {
-        return Caller::Nobody;
+        return Caller::None;
     }
     let frame = Frame {
         tables,
@@ -166,19 +167,19 @@ pub fn caller(
         registers,
         stack,
     };
-    let (Some(next), Some(before)) = (frame.caller(), registers.stack_pointer()) else {
+    let (Some(next), Some(before)) = (frame.find_caller(), registers.stack_pointer()) else {
         return Caller::Unknown;
     };
     if next.address == 0 {
-        return Caller::Nobody;
+        return Caller::None;
     }
-    let has_left = next.stack_pointer().is_some_and(|pointer| pointer > before);
-    // arm64: a function that uses no stack.
-    let is_bare = registers.arch == Arch::Aarch64
+    let has_popped = next.stack_pointer().is_some_and(|pointer| pointer > before);
+    // On arm64 a function may use no stack.
+    let is_stackless = registers.arch == Arch::Aarch64
         && !registers.is_return
         && next.stack_pointer() == Some(before)
         && next.address != registers.address;
-    if has_left || is_bare {
+    if has_popped || is_stackless {
         Caller::Frame(next)
     } else {
         Caller::Unknown
@@ -187,24 +188,24 @@ pub fn caller(
 
 /// Finds the caller by the frame pointer, for code without tables.
 #[must_use]
-pub fn caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> Caller {
+pub fn find_caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> Caller {
     let arch = registers.arch;
     let (Some(pointer), Some(top)) = (registers.frame_pointer(), registers.stack_pointer()) else {
         return Caller::Unknown;
     };
     if pointer == 0 {
-        return Caller::Nobody;
+        return Caller::None;
     }
     let above = pointer.checked_add(16).filter(|_| pointer >= top);
-    let (Some(above), Some(saved)) = (above, stack.word(pointer)) else {
+    let (Some(above), Some(saved)) = (above, stack.read_word(pointer)) else {
         return Caller::Unknown;
     };
-    let Some(address) = stack.word(above - 8) else {
+    let Some(address) = stack.read_word(above - 8) else {
         return Caller::Unknown;
     };
-    let address = plain(arch, address);
+    let address = strip_signature(arch, address);
     if address == 0 {
-        return Caller::Nobody;
+        return Caller::None;
     }
     let known = [(frame_register(arch), saved), (stack_register(arch), above)];
     let mut next = Registers::new(arch, address, known);
@@ -212,8 +213,8 @@ pub fn caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> 
     Caller::Frame(next)
 }
 
-/// An address without its signature.
-const fn plain(arch: Arch, address: u64) -> u64 {
+/// Removes the signature from an address.
+const fn strip_signature(arch: Arch, address: u64) -> u64 {
     match arch {
         Arch::X86_64 => address,
         Arch::Aarch64 => address & ((1 << ADDRESS_BITS) - 1),
@@ -229,7 +230,7 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    fn caller(&self) -> Option<Registers> {
+    fn find_caller(&self) -> Option<Registers> {
         let cfa = self.cfa()?;
         let mut next = self.registers.clone();
         let arch = next.arch;
@@ -239,23 +240,23 @@ impl Frame<'_> {
                 next.set(*register, self.read_saved_register(*register, rule, cfa));
             }
         }
-        let returns = self.rule.return_register();
-        let rule = self.rule.registers().iter().find(|(r, _)| *r == returns);
-        let address = match rule {
-            Some((_, rule)) => self.read_saved_register(returns, rule, cfa)?,
-            // arm64: not saved yet, or never.
-            None => self.registers.value(returns)?,
+        let return_register = self.rule.return_register();
+        let mut rules = self.rule.registers().iter();
+        let address = match rules.find(|(register, _)| *register == return_register) {
+            Some((_, rule)) => self.read_saved_register(return_register, rule, cfa)?,
+            // On arm64 the return address may be in a register only.
+            None => self.registers.value(return_register)?,
         };
-        next.address = plain(arch, address);
+        next.address = strip_signature(arch, address);
         // An interrupted function continues with the instruction itself.
         next.is_return = !self.rule.is_signal();
         if arch == Arch::Aarch64 {
-            next.set(returns, None);
+            next.set(return_register, None);
         }
         Some(next)
     }
 
-    /// The address of the frame: the stack pointer before the call.
+    /// The canonical frame address: the stack pointer before the call.
     fn cfa(&self) -> Option<u64> {
         match self.rule.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
@@ -281,12 +282,12 @@ impl Frame<'_> {
                 if at < self.stack.start && !self.registers.is_return {
                     return self.registers.value(register);
                 }
-                self.stack.word(at)
+                self.stack.read_word(at)
             }
             RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
             RegisterRule::Register(other) => self.registers.value(*other),
             RegisterRule::Expression(expression) => {
-                self.stack.word(self.evaluate(*expression, Some(cfa))?)
+                self.stack.read_word(self.evaluate(*expression, Some(cfa))?)
             }
             RegisterRule::ValExpression(expression) => self.evaluate(*expression, Some(cfa)),
             RegisterRule::Constant(value) => Some(*value),
@@ -310,7 +311,7 @@ impl Frame<'_> {
                     evaluation.resume_with_register(value).ok()?
                 }
                 EvaluationResult::RequiresMemory { address, size, .. } => {
-                    let value = self.stack.number(address, usize::from(size))?;
+                    let value = self.stack.read_number(address, usize::from(size))?;
                     evaluation.resume_with_memory(Value::Generic(value)).ok()?
                 }
                 _ => return None,

@@ -1,4 +1,4 @@
-//! The effect of x86 instructions, in the terms of `operation`.
+//! Decodes the effect of x86 instructions, in the terms of `operation`.
 
 use iced_x86::{
     Code as Encoding, ConditionCode, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
@@ -13,7 +13,7 @@ use super::operation::{
 /// Bytes of the longest instruction.
 pub(super) const MAX_INSTRUCTION_BYTES: usize = 15;
 
-pub(super) fn flow(one: &Instruction) -> Flow {
+pub(super) fn decode_flow(one: &Instruction) -> Flow {
     let target = || {
         let is_near = matches!(
             one.op0_kind(),
@@ -29,24 +29,24 @@ pub(super) fn flow(one: &Instruction) -> Flow {
             target().map_or(Flow::Next, Flow::Branch)
         }
         FlowControl::Return => Flow::Return,
-        FlowControl::Call => call(one, target()),
+        FlowControl::Call => classify_call(one, target()),
         FlowControl::IndirectCall => Flow::Call(None),
-        FlowControl::Interrupt => interrupt(one),
+        FlowControl::Interrupt => classify_interrupt(one),
         FlowControl::Exception => Flow::Stop,
     }
 }
 
 /// The decoder also classifies SYSCALL and similar as calls.
-fn call(one: &Instruction, target: Option<u64>) -> Flow {
+fn classify_call(one: &Instruction, target: Option<u64>) -> Flow {
     match one.code() {
         Encoding::Syscall | Encoding::Sysenter => Flow::System,
         _ => Flow::Call(target),
     }
 }
 
-fn interrupt(one: &Instruction) -> Flow {
-    let is_old_call = one.mnemonic() == Mnemonic::Int && one.immediate8() == 0x80;
-    if is_old_call {
+fn classify_interrupt(one: &Instruction) -> Flow {
+    let is_system_call = one.mnemonic() == Mnemonic::Int && one.immediate8() == 0x80;
+    if is_system_call {
         Flow::System
     } else {
         Flow::Stop
@@ -60,12 +60,12 @@ pub(super) fn is_hint(one: &Instruction) -> bool {
     )
 }
 
-pub(super) fn operation(one: &Instruction) -> Operation {
+pub(super) fn decode_operation(one: &Instruction) -> Operation {
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(one);
-    let mut operation = Operation::idle(one.ip(), one.len(), flow(one));
+    let mut operation = Operation::idle(one.ip(), one.len(), decode_flow(one));
     for used in info.used_registers() {
-        let set = number(used.register()).map_or(Registers::NONE, Registers::one);
+        let set = register_number(used.register()).map_or(Registers::NONE, Registers::one);
         if reads(used.access()) {
             operation.read = operation.read.with(set);
         }
@@ -73,7 +73,7 @@ pub(super) fn operation(one: &Instruction) -> Operation {
             operation.written = operation.written.with(set);
         }
     }
-    operation.access = access(one, info.used_memory());
+    operation.access = decode_access(one, info.used_memory());
     if let Some(access) = operation.access {
         operation.read = operation.read.without(access.address);
     }
@@ -86,11 +86,11 @@ pub(super) fn operation(one: &Instruction) -> Operation {
             one.mnemonic(),
             Mnemonic::Add | Mnemonic::Sub | Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Xadd
         );
-    operation.step = step(one);
+    operation.step = decode_step(one);
     operation.local = read_local(one, operation.access).filter(|_| operation.step.is_none());
     operation.sets_flags = one.rflags_modified() != 0;
-    operation.condition = condition(one);
-    operation.constants = constants(one);
+    operation.condition = decode_condition(one);
+    operation.constants = collect_constants(one);
     operation
 }
 
@@ -108,9 +108,9 @@ const fn writes(access: OpAccess) -> bool {
     )
 }
 
-/// General registers by their encoding; vectors from 32 on. x87 and MMX registers count as the
-/// first vectors: neither shows in general registers.
-fn number(register: Register) -> Option<u8> {
+/// The number of a register: general ones by their encoding, vectors from 32 on. x87 and MMX registers
+/// count as the first vectors, since general registers do not show them either.
+fn register_number(register: Register) -> Option<u8> {
     let number = u8::try_from(register.number()).ok()?;
     if register.is_gpr() {
         let full = register.full_register().number();
@@ -122,18 +122,21 @@ fn number(register: Register) -> Option<u8> {
     }
 }
 
-/// The memory of an instruction; targets of calls and jumps are read from tables that no thread
-/// waits for.
-fn access(one: &Instruction, used: &[UsedMemory]) -> Option<Access> {
-    let through_table = matches!(flow(one), Flow::Call(_) | Flow::Jump(_) | Flow::Return);
+/// The memory that an instruction accesses. The tables that targets of calls and jumps are read from
+/// are left out: no thread waits for them.
+fn decode_access(one: &Instruction, used: &[UsedMemory]) -> Option<Access> {
+    let through_table = matches!(
+        decode_flow(one),
+        Flow::Call(_) | Flow::Jump(_) | Flow::Return
+    );
     let all = used.iter().filter(|memory| {
         memory.access() != OpAccess::None && memory.access() != OpAccess::NoMemAccess
     });
     let mut found: Option<Access> = None;
     for memory in all {
         let mut this = Access {
-            owner: owner(one, memory),
-            address: address(memory),
+            owner: memory_owner(one, memory),
+            address: address_registers(memory),
             reads: reads(memory.access()) && !through_table,
             writes: writes(memory.access()),
         };
@@ -156,16 +159,17 @@ fn access(one: &Instruction, used: &[UsedMemory]) -> Option<Access> {
     found
 }
 
-fn address(memory: &UsedMemory) -> Registers {
+fn address_registers(memory: &UsedMemory) -> Registers {
     [memory.base(), memory.index()]
         .into_iter()
-        .filter_map(number)
+        .filter_map(register_number)
         .fold(Registers::NONE, |set, one| set.with(Registers::one(one)))
 }
 
-/// RBP is the frame pointer or any other. Compilers keep locals below the frame
-/// and fields above the beginning of an object, so the sign decides.
-fn owner(one: &Instruction, memory: &UsedMemory) -> Owner {
+/// The owner of accessed memory. RBP may be the frame pointer or hold the address of an object: the
+/// sign of the offset decides, since locals are below the frame pointer, and fields above the
+/// beginning of an object.
+fn memory_owner(one: &Instruction, memory: &UsedMemory) -> Owner {
     let is_thread = matches!(memory.segment(), Register::FS | Register::GS);
     // A stack pointer is compared with the limit of the stack, or with the word by which a Java
     // thread is stopped: no thread waits for either.
@@ -185,8 +189,8 @@ fn is_locked(one: &Instruction) -> bool {
     one.has_lock_prefix() || is_exchange
 }
 
-fn condition(one: &Instruction) -> Option<Condition> {
-    if !matches!(flow(one), Flow::Branch(_)) {
+fn decode_condition(one: &Instruction) -> Option<Condition> {
+    if !matches!(decode_flow(one), Flow::Branch(_)) {
         return None;
     }
     let (question, is_negated) = match one.condition_code() {
@@ -210,17 +214,17 @@ fn condition(one: &Instruction) -> Option<Condition> {
     })
 }
 
-/// Immediate operands, and the factor of a LEA that multiplies.
-fn constants(one: &Instruction) -> Vec<u64> {
+/// Collects immediate operands, and the factor of a LEA that multiplies.
+fn collect_constants(one: &Instruction) -> Vec<u64> {
     let immediates = (0..one.op_count()).filter(|&index| is_immediate(one.op_kind(index)));
     let mut found: Vec<u64> = immediates
-        .map(|index| keep_low_bits(one.immediate(index), width(one)))
+        .map(|index| keep_low_bits(one.immediate(index), operand_bits(one)))
         .collect();
     if let Some(Step {
         verb: Verb::Multiply,
         right: Operand::Constant(factor),
         ..
-    }) = step(one)
+    }) = decode_step(one)
     {
         found.push(factor);
     }
@@ -242,7 +246,7 @@ const fn is_immediate(kind: OpKind) -> bool {
 }
 
 /// Operand width, bits.
-fn width(one: &Instruction) -> u32 {
+fn operand_bits(one: &Instruction) -> u32 {
     let bytes = match one.op0_kind() {
         OpKind::Register => one.op0_register().size(),
         OpKind::Memory => one.memory_size().size(),
@@ -260,15 +264,15 @@ const fn keep_low_bits(value: u64, bits: u32) -> u64 {
     }
 }
 
-fn step(one: &Instruction) -> Option<Step> {
-    let bits = width(one);
+fn decode_step(one: &Instruction) -> Option<Step> {
+    let bits = operand_bits(one);
     if !matches!(bits, 32 | 64) || one.has_lock_prefix() {
         return None;
     }
-    let (left, right) = (operand(one, 0, bits), operand(one, 1, bits));
+    let (left, right) = (decode_operand(one, 0, bits), decode_operand(one, 1, bits));
     let is_same = one.op_count() == 2 && left == right && left != Operand::Unknown;
     let (verb, left, right) = match one.mnemonic() {
-        Mnemonic::Lea => return lea(one, bits),
+        Mnemonic::Lea => return decode_lea(one, bits),
         Mnemonic::Movss
         | Mnemonic::Movsd
         | Mnemonic::Movd
@@ -276,7 +280,7 @@ fn step(one: &Instruction) -> Option<Step> {
         | Mnemonic::Vmovss
         | Mnemonic::Vmovsd
         | Mnemonic::Vmovd
-        | Mnemonic::Vmovq => return scalar_move(one),
+        | Mnemonic::Vmovq => return decode_scalar_move(one),
         Mnemonic::Mov => (Verb::Move, right, right),
         Mnemonic::Xor | Mnemonic::Sub if is_same => (Verb::Move, left, Operand::Constant(0)),
         Mnemonic::Add => (Verb::Add, left, right),
@@ -289,11 +293,13 @@ fn step(one: &Instruction) -> Option<Step> {
         Mnemonic::Dec => (Verb::Subtract, left, Operand::Constant(1)),
         Mnemonic::Shl => (Verb::ShiftLeft, left, right),
         Mnemonic::Imul if one.op_count() == 2 => (Verb::Multiply, left, right),
-        Mnemonic::Imul if one.op_count() == 3 => (Verb::Multiply, right, operand(one, 2, bits)),
+        Mnemonic::Imul if one.op_count() == 3 => {
+            (Verb::Multiply, right, decode_operand(one, 2, bits))
+        }
         _ => return None,
     };
     let sets_flags_alone = matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
-    let to = place(one, 0);
+    let to = decode_place(one, 0);
     if to.is_none() && !sets_flags_alone {
         return None;
     }
@@ -309,19 +315,19 @@ fn step(one: &Instruction) -> Option<Step> {
 /// The local variable that an instruction reads.
 fn read_local(one: &Instruction, access: Option<Access>) -> Option<Place> {
     access.filter(|access| access.reads)?;
-    let mut places = (0..one.op_count()).filter_map(|index| place(one, index));
+    let mut places = (0..one.op_count()).filter_map(|index| decode_place(one, index));
     places.find(|place| matches!(place, Place::Slot { .. }))
 }
 
-/// A scalar moved between vectors, general registers and the stack.
-fn scalar_move(one: &Instruction) -> Option<Step> {
+/// Decodes a scalar's move between vectors, general registers and the stack.
+fn decode_scalar_move(one: &Instruction) -> Option<Step> {
     let at = |index| {
         let register = one.op_register(index);
         let is_vector = one.op_kind(index) == OpKind::Register && register.is_vector_register();
         if is_vector {
-            number(register).map(Place::Register)
+            register_number(register).map(Place::Register)
         } else {
-            place(one, index)
+            decode_place(one, index)
         }
     };
     let (to, from) = (at(0)?, Operand::At(at(1)?));
@@ -338,11 +344,12 @@ fn scalar_move(one: &Instruction) -> Option<Step> {
     })
 }
 
-/// LEA as a sum, or as a product if it has an index alone or base and index are one register.
-fn lea(one: &Instruction, bits: u32) -> Option<Step> {
-    let to = place(one, 0);
+/// Decodes LEA as a sum, or as a product if it has only an index or if base and index are the same
+/// register.
+fn decode_lea(one: &Instruction, bits: u32) -> Option<Step> {
+    let to = decode_place(one, 0);
     let at = |register| {
-        number(register).map_or(Operand::Unknown, |number| {
+        register_number(register).map_or(Operand::Unknown, |number| {
             Operand::At(Place::Register(number))
         })
     };
@@ -372,23 +379,23 @@ fn lea(one: &Instruction, bits: u32) -> Option<Step> {
     })
 }
 
-fn operand(one: &Instruction, index: u32, bits: u32) -> Operand {
+fn decode_operand(one: &Instruction, index: u32, bits: u32) -> Operand {
     if index >= one.op_count() {
         return Operand::Unknown;
     }
     if is_immediate(one.op_kind(index)) {
         return Operand::Constant(keep_low_bits(one.immediate(index), bits));
     }
-    place(one, index).map_or(Operand::Unknown, Operand::At)
+    decode_place(one, index).map_or(Operand::Unknown, Operand::At)
 }
 
-/// A general register of 32 or 64 bits, or a slot of the stack of whatever size, which callers check.
-fn place(one: &Instruction, index: u32) -> Option<Place> {
+/// Decodes an operand that is a general register of 32 or 64 bits, or a stack slot of any size.
+fn decode_place(one: &Instruction, index: u32) -> Option<Place> {
     match one.op_kind(index) {
         OpKind::Register => {
             let register = one.op_register(index);
             let is_whole = register.is_gpr32() || register.is_gpr64();
-            is_whole.then(|| number(register).map(Place::Register))?
+            is_whole.then(|| register_number(register).map(Place::Register))?
         }
         OpKind::Memory => {
             let base = one.memory_base();
@@ -397,7 +404,7 @@ fn place(one: &Instruction, index: u32) -> Option<Place> {
             let is_slot = is_own
                 && one.memory_index() == Register::None
                 && one.segment_prefix() == Register::None;
-            is_slot.then(|| number(base).map(|base| Place::Slot { base, offset }))?
+            is_slot.then(|| register_number(base).map(|base| Place::Slot { base, offset }))?
         }
         _ => None,
     }

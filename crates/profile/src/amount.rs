@@ -1,6 +1,6 @@
 //! Amounts: samples, and the CPU time that they represent.
 //!
-//! Every figure of a profile is one of these; a share alone shows neither the amount nor its error.
+//! Every figure of a profile is an amount: a share alone shows neither its size nor its error.
 
 /// Samples, and the CPU time they represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,9 +18,9 @@ impl Amount {
         self.cpu_ns as f64 * 1e-9
     }
 
-    /// Standard error of the CPU time, s: samples that fall here or elsewhere by chance are counted
-    /// with the error √n (the Poisson law; the binomial one, of a share of a known total, is a
-    /// little narrower). It excludes variation of the program between runs.
+    /// Standard error of the CPU time by counting n samples, s: √n by the Poisson law. (The binomial
+    /// error of a share of a known total is a little smaller.) Variation of the program between runs
+    /// is not included.
     #[must_use]
     pub fn error_s(self) -> f64 {
         if self.samples == 0 {
@@ -29,7 +29,7 @@ impl Amount {
         self.cpu_s() / (self.samples as f64).sqrt()
     }
 
-    /// Its share of another; `None` if that is empty.
+    /// Its share of a total; `None` if the total is 0.
     #[must_use]
     pub fn share_of(self, total: Self) -> Option<f64> {
         (total.cpu_ns > 0).then(|| self.cpu_ns as f64 / total.cpu_ns as f64)

@@ -1,27 +1,27 @@
-//! How much of a difference is due to spin-waits, memory, frequency and
-//! waiting: two machines, or two settings, per unit of work.
+//! Attributes a difference between two machines or settings, per unit of work, to spin-waits,
+//! memory, frequency and waiting.
 //!
-//! The parts and an unexplained rest add up to the whole difference. The part of anything not
-//! measured on one side is in the rest; nothing is fitted to make the rest small. `docs/method.md`
-//! says how each part is computed, and what it assumes.
+//! The parts and an unexplained rest sum to the whole difference. Causes that were not measured on
+//! both sides are in the rest; nothing is fitted to make the rest small. `docs/method.md` says how
+//! each part is computed, and what it assumes.
 
 mod inputs;
 
-use self::inputs::{CPU, CYCLE, IDLE, Inputs, Known, MANY, PAUSE, Times};
+use self::inputs::{CPU, CYCLE, IDLE, INPUT_COUNT, Inputs, Known, PAUSE, Times};
 use super::pausing::logarithmic_mean;
 
-/// Standard errors of a 95 % interval.
-const NORMAL: f64 = 1.96;
+/// Half-width of a 95 % interval, in standard errors.
+const Z_95: f64 = 1.96;
 /// Runs or nodes needed for their own spread.
 const MIN_REPEATS: usize = 3;
 /// Relative standard deviation between runs, assumed for fewer.
 const ASSUMED_SPREAD: f64 = 0.03;
 /// Smaller differences are ignored.
 const MIN_EFFECT: f64 = 0.01;
-/// Time away from memory is a control with at least this many samples …
-const MIN_CONTROL: f64 = 30.0;
-/// … and at least this share of the readable code's time.
-const CONTROL_SHARE: f64 = 0.1;
+/// Time away from memory shows how much slower other code became (it is a *control*) if it has at
+/// least this many samples, and this share of the readable code's time.
+const MIN_CONTROL_SAMPLES: f64 = 30.0;
+const MIN_CONTROL_SHARE: f64 = 0.1;
 
 /// A value with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,7 @@ impl Figure {
         let width = low.zip(high).map_or(0.0, |(low, high)| high - low);
         Self {
             value,
-            error: width.max(0.0) / (2.0 * NORMAL),
+            error: width.max(0.0) / (2.0 * Z_95),
         }
     }
 }
@@ -144,7 +144,8 @@ pub struct Part {
 pub struct Attribution {
     /// The attributed time.
     pub basis: Basis,
-    /// CPUs counted as its own, busy or not: the larger average of both sides, at least 1.
+    /// Number of CPUs that count as the program's, busy or not: the larger average of busy CPUs of
+    /// both sides, at least 1.
     pub lanes: f64,
     /// Before, s per unit.
     pub before_s: f64,
@@ -174,17 +175,18 @@ pub fn attribute(before: &Repeats, after: &Repeats, basis: Basis) -> Option<Attr
     let inputs = [a?, b?];
     let known = Known::from_repeats(before, after, basis, &inputs);
     let model = Model { known, lanes };
-    Some(model.attribution(&inputs, [&before.facts, &after.facts], basis))
+    Some(model.attribute(&inputs, [&before.facts, &after.facts], basis))
 }
 
-/// Mean of the repeats, by their units.
-fn mean(side: &Repeats, of: impl Fn(&Repeat) -> Option<f64>) -> Option<f64> {
-    let mut sum = (0.0, 0.0);
+/// Mean of a figure of the repeats, weighted by their units of work.
+fn mean(side: &Repeats, figure: impl Fn(&Repeat) -> Option<f64>) -> Option<f64> {
+    let (mut sum, mut units) = (0.0, 0.0);
     for repeat in &side.repeats {
-        let value = of(repeat).filter(|value| value.is_finite())?;
-        sum = (sum.0 + repeat.units * value, sum.1 + repeat.units);
+        let value = figure(repeat).filter(|value| value.is_finite())?;
+        sum += repeat.units * value;
+        units += repeat.units;
     }
-    (sum.1 > 0.0).then(|| sum.0 / sum.1)
+    (units > 0.0).then(|| sum / units)
 }
 
 /// Parts in the order of [`Model::KINDS`], then the whole.
@@ -207,14 +209,14 @@ impl Model {
         PartKind::Unexplained,
     ];
 
-    /// The parts. Of time that may wait for memory or not, `goes_along` is the share slowed with
-    /// everything else; `None`: the share that leaves the least to memory.
-    fn values(&self, sides: &[[f64; MANY]; 2], goes_along: Option<f64>) -> Values {
+    /// Computes the parts. `slowed_share` is the share of the time at memory accesses that is slowed
+    /// like all other code; `None` for the share that leaves the least to memory.
+    fn compute_values(&self, sides: &[[f64; INPUT_COUNT]; 2], slowed_share: Option<f64>) -> Values {
         let [a, b] = sides.each_ref().map(Times::from_values);
         let ratio = |at: usize| (sides[1][at] / sides[0][at]).ln();
         let clock = if self.known.cycle { ratio(CYCLE) } else { 0.0 };
         let longer = if self.known.pause {
-            logarithmic_mean_of(a.hints, b.hints) * ratio(PAUSE)
+            logarithmic_mean_or_zero(a.hints, b.hints) * ratio(PAUSE)
         } else {
             0.0
         };
@@ -224,18 +226,18 @@ impl Model {
                 true => (b.other / a.other).ln(),
                 false => clock,
             };
-            let along = split_change(a.accesses, b.accesses, control, goes_along);
-            let weight = logarithmic_mean_of(a.accesses, b.accesses);
-            let memory = b.accesses - a.accesses - along.time;
-            let unread = split_change(a.unread, b.unread, clock, goes_along).time;
-            let other = logarithmic_mean_of(a.other, b.other);
-            let frequency = (along.share * weight + other) * clock + unread;
+            let common = split_change(a.accesses, b.accesses, control, slowed_share);
+            let weight = logarithmic_mean_or_zero(a.accesses, b.accesses);
+            let memory = b.accesses - a.accesses - common.time;
+            let unread = split_change(a.unread, b.unread, clock, slowed_share).time;
+            let other = logarithmic_mean_or_zero(a.other, b.other);
+            let frequency = (common.share * weight + other) * clock + unread;
             (if self.known.memory() { memory } else { 0.0 }, frequency)
         } else {
             let code = |times: &Times| times.accesses + times.other + times.unread;
             (
                 0.0,
-                split_change(code(&a), code(&b), clock, goes_along).time,
+                split_change(code(&a), code(&b), clock, slowed_share).time,
             )
         };
         let waiting = sides[1][IDLE] - sides[0][IDLE];
@@ -244,34 +246,34 @@ impl Model {
         [longer, more, memory, frequency, waiting, rest, whole].map(|time| time / self.lanes)
     }
 
-    fn attribution(&self, inputs: &[Inputs; 2], facts: [&Facts; 2], basis: Basis) -> Attribution {
+    fn attribute(&self, inputs: &[Inputs; 2], facts: [&Facts; 2], basis: Basis) -> Attribution {
         let sides = inputs.each_ref().map(|inputs| inputs.values);
-        let found = self.values(&sides, None);
-        let (errors, share_errors) = self.errors(inputs, &found);
-        let extremes = [0.0, 1.0].map(|share| self.values(&sides, Some(share)));
+        let values = self.compute_values(&sides, None);
+        let (errors, share_errors) = self.standard_errors(inputs, &values);
+        let extremes = [0.0, 1.0].map(|share| self.compute_values(&sides, Some(share)));
         let account = |at: usize, scale: f64, error: f64| {
-            let all = [found[at], extremes[0][at], extremes[1][at]].map(|v| v / scale);
+            let all = [values[at], extremes[0][at], extremes[1][at]].map(|v| v / scale);
             let (low, high) = all
                 .iter()
                 .fold((all[0], all[0]), |(l, h), v| (l.min(*v), h.max(*v)));
             Account {
                 value: all[0],
-                low: low - NORMAL * error,
-                high: high + NORMAL * error,
+                low: low - Z_95 * error,
+                high: high + Z_95 * error,
             }
         };
         let total = account(WHOLE, 1.0, errors[WHOLE]);
         let elapsed = |side: usize| (sides[side][CPU] + sides[side][IDLE]) / self.lanes;
-        let is_difference = total.value.abs() > NORMAL * errors[WHOLE]
+        let is_difference = total.value.abs() > Z_95 * errors[WHOLE]
             && total.value.abs() >= MIN_EFFECT * elapsed(0);
         let parts = (0..WHOLE).filter_map(|at| {
-            let (kind, is_known) = self.kind(at)?;
+            let (kind, is_known) = self.kind_at(at)?;
             let share = is_known && is_difference;
             Some(Part {
                 kind,
                 time_s: is_known.then(|| account(at, 1.0, errors[at])),
                 share: share.then(|| account(at, total.value, share_errors[at])),
-                detail: self.detail(kind, is_known, facts),
+                detail: self.describe_part(kind, is_known, facts),
             })
         });
         Attribution {
@@ -287,23 +289,23 @@ impl Model {
 
     /// Standard errors of the parts, and of their shares of the whole: each input is varied by its
     /// own error, and the effects are added in squares.
-    fn errors(&self, inputs: &[Inputs; 2], found: &Values) -> (Values, Values) {
+    fn standard_errors(&self, inputs: &[Inputs; 2], values: &Values) -> (Values, Values) {
         let (mut times, mut shares) = ([0.0; 7], [0.0; 7]);
         let sides = inputs.each_ref().map(|inputs| inputs.values);
         for side in 0..2 {
-            for at in 0..MANY {
+            for at in 0..INPUT_COUNT {
                 let error = inputs[side].errors[at];
                 let moved = |sign: f64| {
                     let mut sides = sides;
                     sides[side][at] += sign * error;
-                    self.values(&sides, None)
+                    self.compute_values(&sides, None)
                 };
                 let (up, down) = (moved(1.0), moved(-1.0));
                 for part in 0..7 {
                     times[part] += (0.5 * (up[part] - down[part])).powi(2);
                     // A whole that may be 0 has no shares.
-                    let share = |all: &Values| all[part] / found[WHOLE];
-                    let by_whole = share(found) * (up[WHOLE] - down[WHOLE]) / found[WHOLE];
+                    let share = |all: &Values| all[part] / values[WHOLE];
+                    let by_whole = share(values) * (up[WHOLE] - down[WHOLE]) / values[WHOLE];
                     let both = share(&up) - share(&down) - by_whole;
                     shares[part] += (0.5 * both).powi(2);
                 }
@@ -313,7 +315,7 @@ impl Model {
     }
 
     /// The part at an index, and whether it is known; `None` if it does not apply.
-    fn kind(&self, at: usize) -> Option<(PartKind, bool)> {
+    fn kind_at(&self, at: usize) -> Option<(PartKind, bool)> {
         let known = &self.known;
         let kind = Self::KINDS[at];
         Some(match kind {
@@ -327,7 +329,7 @@ impl Model {
     }
 
     /// The figures behind a part, or why it is unknown.
-    fn detail(&self, kind: PartKind, is_known: bool, facts: [&Facts; 2]) -> Option<String> {
+    fn describe_part(&self, kind: PartKind, is_known: bool, facts: [&Facts; 2]) -> Option<String> {
         let both =
             |of: fn(&Facts) -> Option<Figure>| Some((of(facts[0])?.value, of(facts[1])?.value));
         let against = |name: &str, pair: Option<(f64, f64)>, scale: &dyn Fn(f64) -> String| {
@@ -337,13 +339,13 @@ impl Model {
         match (kind, is_known) {
             (PartKind::HintLength, _) => against("PAUSE ", both(|f| f.pause_ns), &ns),
             (PartKind::Hints, _) if !self.known.no_hints => {
-                Some("what a PAUSE takes is not known of both".to_owned())
+                Some("the length of a PAUSE is not known on both sides".to_owned())
             }
-            (PartKind::Frequency, true) => {
-                against("", both(|f| f.cycle_ns), &|ns| format!("{:.2} GHz", 1.0 / ns))
-            }
+            (PartKind::Frequency, true) => against("", both(|f| f.cycle_ns), &|ns| {
+                format!("{:.2} GHz", 1.0 / ns)
+            }),
             (PartKind::Frequency, false) => {
-                Some("the core's clock was not measured with both".to_owned())
+                Some("the core clock was not measured on both sides".to_owned())
             }
             (PartKind::Memory, true) => {
                 let latency = against("latency ", both(|f| f.memory_ns), &ns);
@@ -353,43 +355,45 @@ impl Model {
                     let mb = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
                     against("largest cache ", Some((a as f64, b as f64)), &mb)
                 });
-                let shown: Vec<String> = [latency, bandwidth, caches].into_iter().flatten().collect();
+                let shown: Vec<String> =
+                    [latency, bandwidth, caches].into_iter().flatten().collect();
                 (!shown.is_empty()).then(|| shown.join(", "))
             }
             (PartKind::Memory, false) => Some(
-                "it is not known of both how much time was seen at accesses of memory, or what made other code slower".to_owned(),
+                "time at memory accesses, or what slowed other code, is not known on both sides"
+                    .to_owned(),
             ),
             _ => None,
         }
     }
 }
 
-/// The part of a change shared by all other code.
-struct Along {
-    /// Of the change, s.
+/// The part of a change that all code has in common.
+struct CommonChange {
+    /// This part, s.
     time: f64,
-    /// Share of the time that goes along.
+    /// Share of the time that changed like all code.
     share: f64,
 }
 
-/// How much of a change a common factor (given as its logarithm) explains, applied to a known share
-/// of the time or, if unknown, to the share that leaves the smallest remainder.
-fn split_change(before: f64, after: f64, factor: f64, share: Option<f64>) -> Along {
-    let most = logarithmic_mean_of(before, after) * factor;
+/// Computes how much of a change a common factor explains. `factor` is its logarithm; it applies to a
+/// share of the time or, if that is `None`, to the share that leaves the smallest remainder.
+fn split_change(before: f64, after: f64, factor: f64, share: Option<f64>) -> CommonChange {
+    let full = logarithmic_mean_or_zero(before, after) * factor;
     let time = match share {
-        Some(share) => share * most,
-        None => (after - before).clamp(most.min(0.0), most.max(0.0)),
+        Some(share) => share * full,
+        None => (after - before).clamp(full.min(0.0), full.max(0.0)),
     };
-    let share = if most.abs() > 1e-12 * (before + after) {
-        time / most
+    let share = if full.abs() > 1e-12 * (before + after) {
+        time / full
     } else {
         share.unwrap_or(1.0)
     };
-    Along { time, share }
+    CommonChange { time, share }
 }
 
 /// As [`logarithmic_mean`]; 0 if either value is 0.
-fn logarithmic_mean_of(a: f64, b: f64) -> f64 {
+fn logarithmic_mean_or_zero(a: f64, b: f64) -> f64 {
     if a > 0.0 && b > 0.0 {
         logarithmic_mean(a, b)
     } else {

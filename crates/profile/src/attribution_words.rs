@@ -1,10 +1,10 @@
-//! A difference and its parts in words.
+//! Describes a difference and its parts in words.
 
 use super::attribution::{Account, Attribution, Basis, Part, PartKind};
 use pinwise_format::three_digits;
 
-/// Smaller shares are left to the table.
-const WORTH_TELLING: f64 = 0.005;
+/// Smaller shares are not in the sentence, only in the table.
+const MIN_SHARE: f64 = 0.005;
 
 impl Part {
     /// Its name: `longer spin-waits`, `waiting`.
@@ -24,9 +24,9 @@ impl Part {
         }
     }
 
-    /// `83 % (78 to 88 %) is longer spin-waits (PAUSE 43.0 ns against 3.6 ns)`, with the words
-    /// between before its name.
-    fn words(&self, share: Account, between: &str) -> String {
+    /// Describes the part: `83 % (78 to 88 %) of the difference is longer spin-waits (PAUSE 43.0 ns
+    /// against 3.6 ns)`, where `between` is the text before the name.
+    fn describe(&self, share: Account, between: &str) -> String {
         let percent = |share: f64| {
             let percent = (100.0 * share).round();
             let sign = if percent < 0.0 { "−" } else { "" };
@@ -58,15 +58,15 @@ impl Attribution {
         if !self.is_difference {
             let ends = [self.total.low, self.total.high];
             let [low, high] = ends.map(|end| three_digits(1.0 + end / self.before_s));
-            let what = match self.basis {
+            let claim = match self.basis {
                 Basis::Wall => "B takes as long as A",
                 Basis::Cpu => "B uses as much CPU time as A",
             };
             return format!(
-                "{what} per {unit} ({times} times, {low} to {high}): no difference to explain."
+                "{claim} per {unit} ({times} times, {low} to {high}): no difference to explain."
             );
         }
-        let what = match self.basis {
+        let claim = match self.basis {
             Basis::Wall => format!("B takes {times} times as long per {unit}"),
             Basis::Cpu => format!("B uses {times} times the CPU time per {unit}"),
         };
@@ -75,7 +75,7 @@ impl Attribution {
             .iter()
             .filter_map(|part| Some((part, part.share?)))
             .filter(|(part, share)| {
-                part.kind == PartKind::Unexplained || share.value.abs() >= WORTH_TELLING
+                part.kind == PartKind::Unexplained || share.value.abs() >= MIN_SHARE
             })
             .collect();
         known.sort_by(|(a, of_a), (b, of_b)| {
@@ -85,9 +85,9 @@ impl Attribution {
         });
         let words = known.iter().enumerate().map(|(at, (part, share))| {
             let between = if at == 0 { " of the difference is" } else { "" };
-            part.words(*share, between)
+            part.describe(*share, between)
         });
         let words: Vec<String> = words.collect();
-        format!("{what}: {}.", words.join(", "))
+        format!("{claim}: {}.", words.join(", "))
     }
 }

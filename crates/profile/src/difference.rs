@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::function::file_name;
 use super::{Amount, Function, Kind, Pausing, Profile};
 
-/// Standard errors within which a change may be chance: 95 % of the normal law.
-const NOISE: f64 = 1.96;
+/// Half-width of a 95 % interval, in standard errors.
+const Z_95: f64 = 1.96;
 
 /// A profile with its amount of work.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// What was found.
+    /// The profile.
     pub profile: &'a Profile,
     /// Units of work done while sampling, above 0.
     pub units: f64,
@@ -28,9 +28,9 @@ pub struct Side<'a> {
 /// CPU time per unit of work, before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Change {
-    /// What was sampled before.
+    /// The sampled amount before.
     pub before: Amount,
-    /// What was sampled after.
+    /// The sampled amount after.
     pub after: Amount,
     /// CPU time per unit before, s.
     pub before_s: f64,
@@ -61,10 +61,10 @@ impl Change {
     /// Half-width of the interval of the difference, s per unit.
     #[must_use]
     pub fn interval_s(&self) -> f64 {
-        NOISE * self.error_s
+        Z_95 * self.error_s
     }
 
-    /// Could it be chance?
+    /// Could the change be chance?
     #[must_use]
     pub fn is_noise(&self) -> bool {
         self.delta_s().abs() <= self.interval_s()
@@ -76,11 +76,11 @@ impl Change {
 pub struct FunctionChange {
     /// The function; as after, if present there.
     pub function: Function,
-    /// In its own code.
+    /// Time in its own code.
     pub own: Change,
-    /// In it and what it called.
+    /// Time in it and the functions that it called.
     pub total: Change,
-    /// Waiting in spin hints, within its own time.
+    /// Part of its own time that waits in spin hints.
     pub waits: Change,
 }
 
@@ -91,22 +91,22 @@ pub struct NodeChange {
     pub function: Function,
     /// Index of its caller, which comes before it.
     pub parent: Option<usize>,
-    /// In its own code.
+    /// Time in its own code.
     pub own: Change,
-    /// In it and what it called.
+    /// Time in it and the functions that it called.
     pub total: Change,
 }
 
-/// What changed.
+/// The changes between two profiles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// All CPU time.
     pub total: Change,
-    /// Waiting in spin hints.
+    /// CPU time that waits in spin hints.
     pub waits: Change,
-    /// The largest change of own time first, whatever its sign.
+    /// Functions, the largest change of own time first, whatever its sign.
     pub functions: Vec<FunctionChange>,
-    /// More PAUSEs, or longer ones?
+    /// Whether there are more PAUSEs or longer ones, if known.
     pub pausing: Option<Pausing>,
     /// The calls, callers before callees.
     pub nodes: Vec<NodeChange>,
@@ -120,9 +120,9 @@ impl Difference {
         let waits = Change::between(before.profile.waits, after.profile.waits, units);
         Self {
             total: Change::between(before.profile.total, after.profile.total, units),
-            functions: functions(before, after),
+            functions: compare_functions(before, after),
             pausing: Pausing::from_waits(&waits, before.pause_ns, after.pause_ns),
-            nodes: nodes(before, after),
+            nodes: join_trees(before, after),
             waits,
         }
     }
@@ -158,15 +158,15 @@ impl Identity {
 
 /// A function before and after.
 #[derive(Debug, Default)]
-struct Both<'a> {
+struct BothAmounts<'a> {
     function: Option<&'a Function>,
-    /// Own, total, waits.
+    /// Amounts of its own, in total, and of waits.
     before: [Amount; 3],
     after: [Amount; 3],
 }
 
-fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
-    let mut all: BTreeMap<Identity, Both<'_>> = BTreeMap::new();
+fn compare_functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
+    let mut all: BTreeMap<Identity, BothAmounts<'_>> = BTreeMap::new();
     let amounts = |time: &super::FunctionTime| [time.own, time.total, time.waits];
     let moved = find_moved(before, after);
     for time in &before.profile.functions {
@@ -218,31 +218,36 @@ fn add_amounts(sum: [Amount; 3], more: [Amount; 3]) -> [Amount; 3] {
 /// that the other side lacks. The value is their module after.
 fn find_moved(before: Side<'_>, after: Side<'_>) -> BTreeMap<(Kind, String), String> {
     let unmatched = |side: Side<'_>, other: Side<'_>| {
-        let known: BTreeSet<Identity> = identities(other).collect();
+        let known: BTreeSet<Identity> = list_identities(other).collect();
         let mut found: BTreeMap<(Kind, String), Vec<String>> = BTreeMap::new();
-        for identity in identities(side).filter(|identity| !known.contains(identity)) {
+        for identity in list_identities(side).filter(|identity| !known.contains(identity)) {
             let place = found.entry((identity.kind, identity.name)).or_default();
             place.push(identity.module);
         }
         found
     };
-    let gone = unmatched(before, after);
-    let came = unmatched(after, before);
-    came.into_iter()
+    let only_before = unmatched(before, after);
+    let only_after = unmatched(after, before);
+    only_after
+        .into_iter()
         .filter(|((_, name), modules)| modules.len() == 1 && !name.starts_with("0x"))
-        .filter(|(place, _)| gone.get(place).is_some_and(|modules| modules.len() == 1))
+        .filter(|(place, _)| {
+            only_before
+                .get(place)
+                .is_some_and(|modules| modules.len() == 1)
+        })
         .filter_map(|(place, modules)| Some((place, modules.into_iter().next()?)))
         .collect()
 }
 
-fn identities(side: Side<'_>) -> impl Iterator<Item = Identity> {
+fn list_identities(side: Side<'_>) -> impl Iterator<Item = Identity> {
     let functions = side.profile.functions.iter();
     functions.map(move |time| Identity::from_function(&time.function, side))
 }
 
-/// Both trees as one.
-fn nodes(before: Side<'_>, after: Side<'_>) -> Vec<NodeChange> {
-    let mut joined = Joined::default();
+/// Joins both trees to one.
+fn join_trees(before: Side<'_>, after: Side<'_>) -> Vec<NodeChange> {
+    let mut joined = JoinedTree::default();
     joined.add(before, |node, amounts| node.before = amounts);
     joined.add(after, |node, amounts| node.after = amounts);
     let units = (before.units, after.units);
@@ -267,12 +272,12 @@ struct JoinedNode {
 }
 
 #[derive(Debug, Default)]
-struct Joined {
+struct JoinedTree {
     nodes: Vec<JoinedNode>,
     places: BTreeMap<(Option<usize>, Identity), usize>,
 }
 
-impl Joined {
+impl JoinedTree {
     fn add(&mut self, side: Side<'_>, set: impl Fn(&mut JoinedNode, (Amount, Amount))) {
         let mut places: Vec<usize> = Vec::new();
         for node in side.profile.tree.nodes() {

@@ -8,8 +8,9 @@ use pinwise_code::{Arch, Code};
 const POLLING: [u8; 11] = [
     0x8b, 0x07, 0x85, 0xc0, 0x74, 0x04, 0xf3, 0x90, 0xeb, 0xf6, 0xc3,
 ];
-/// Its place in the file and in the process.
+/// Address of `POLLING` in the file.
 const POLLING_FILE: u64 = 0x2000;
+/// Address of the file in the process.
 const LOADED: u64 = 0x5555_0000_0000;
 /// The instruction after its PAUSE.
 pub const AFTER_PAUSE: u64 = POLLING_FILE + 8;
@@ -56,15 +57,15 @@ impl Scene {
         }
     }
 
-    /// Adds a stack of functions, outermost first, seen this often. `k:` marks one of the kernel,
-    /// `0x` an address of the file without a symbol.
+    /// Adds a stack of functions, outermost first, with this many samples. The prefix `k:` marks a
+    /// function of the kernel, `0x` an address of the file without a symbol.
     pub fn stack(mut self, functions: &[&str], count: u64) -> Self {
         let frames = functions.iter().rev().map(|name| self.frame(name));
         let frames: Vec<Frame> = frames.collect();
         self.push(frames, count)
     }
 
-    /// The same, in the innermost one right after a PAUSE.
+    /// Adds a stack whose innermost address is right after a PAUSE.
     pub fn waiting(mut self, functions: &[&str], count: u64) -> Self {
         let mut frames: Vec<Frame> = functions
             .iter()

@@ -1,8 +1,7 @@
-//! Functions: names of addresses that are the same in every process and run.
+//! Functions: names for addresses that are the same in every process and run.
 //!
-//! A function is its module and its symbol. Without a symbol it is a stretch of [`REGION`] bytes of
-//! its module: single addresses would tear every loop apart, and the start of such a function is
-//! unknown.
+//! A function is identified by its module and its symbol. Without symbols its start is unknown, so
+//! each [`REGION`] bytes of the module count as a function: single addresses would split every loop.
 
 use super::{Frame, Samples};
 
@@ -85,7 +84,7 @@ impl Function {
 
     /// The functions of a frame, including inlined ones, innermost first.
     #[must_use]
-    pub fn all_of(samples: &Samples, frame: &Frame) -> Vec<Self> {
+    pub fn all_from_frame(samples: &Samples, frame: &Frame) -> Vec<Self> {
         let outermost = Self::from_frame(samples, frame);
         let inlined = frame.symbol.iter().flat_map(|symbol| symbol.inlined.iter());
         let inlined = inlined.rev().map(|name| Self {
@@ -108,7 +107,7 @@ impl Function {
     }
 }
 
-/// The last part of a path.
+/// The file name of a path.
 #[must_use]
 pub(super) fn file_name(path: &str) -> &str {
     // `//anon` is a name, not a path.

@@ -10,13 +10,12 @@ use super::{Amount, Frame, Function, Samples};
 use pinwise_code::{Code, Flow, Instruction, disassemble};
 
 /// Instructions shown before the hottest one and after it.
-const BEFORE: usize = 7;
-const AFTER: usize = 5;
-/// Decoding begins at most this many bytes before the hottest instruction: the longest x86
-/// instruction has 15.
-const FURTHEST: u64 = 15 * (BEFORE as u64 + 4);
-/// Code shown after it, bytes.
-const AFTER_BYTES: u64 = 15 * (AFTER as u64 + 1);
+const LINES_BEFORE: usize = 7;
+const LINES_AFTER: usize = 5;
+/// Bytes before and after the hottest instruction that are decoded: the longest x86 instruction has
+/// 15.
+const BYTES_BEFORE: u64 = 15 * (LINES_BEFORE as u64 + 4);
+const BYTES_AFTER: u64 = 15 * (LINES_AFTER as u64 + 1);
 
 /// A sampled instruction, with the code around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +45,9 @@ pub struct Line {
     pub text: String,
     /// Time seen at it.
     pub own: Amount,
-    /// A spin hint.
+    /// Is it a spin hint?
     pub is_hint: bool,
-    /// It follows a spin hint: its time was spent in the hint.
+    /// Does it follow a spin hint? Its time was then spent in the hint.
     pub waits: bool,
 }
 
@@ -78,7 +77,7 @@ impl Instructions {
         };
         let seen = self
             .seen
-            .entry(place(samples, at))
+            .entry(place_of(samples, at))
             .or_insert(SampledInstruction {
                 own: Amount::default(),
                 frame: (run, frame),
@@ -86,18 +85,18 @@ impl Instructions {
         seen.own += amount;
     }
 
-    /// The hottest ones, without those that another one's lines show. Also returns the amount that
-    /// is shown nowhere.
-    pub(super) fn hottest(&self, runs: &[Samples], most: usize) -> (Vec<Spot>, Amount) {
+    /// Finds the hottest instructions, without those in the lines of a hotter one. Also returns the
+    /// amount of the instructions that no spot shows.
+    pub(super) fn find_hottest(&self, runs: &[Samples], max_spots: usize) -> (Vec<Spot>, Amount) {
         let mut by_time: Vec<(&Place, &SampledInstruction)> = self.seen.iter().collect();
         by_time.sort_by(|a, b| b.1.own.cpu_ns.cmp(&a.1.own.cpu_ns).then(a.0.cmp(b.0)));
         let mut shown: BTreeSet<Place> = BTreeSet::new();
         let mut spots = Vec::new();
         for (place, seen) in by_time {
-            if spots.len() == most || shown.contains(place) {
+            if spots.len() == max_spots || shown.contains(place) {
                 continue;
             }
-            let Some(spot) = self.spot(runs, place, seen, &shown) else {
+            let Some(spot) = self.describe_spot(runs, place, seen, &shown) else {
                 continue;
             };
             let (module, process, _) = place;
@@ -113,7 +112,7 @@ impl Instructions {
         (spots, hidden)
     }
 
-    fn spot(
+    fn describe_spot(
         &self,
         runs: &[Samples],
         place: &Place,
@@ -124,24 +123,26 @@ impl Instructions {
         let samples = runs.get(run)?;
         let frame = samples.frames.get(frame)?;
         let (module, process, address) = place;
-        let own_of = |address: u64| {
+        let unshown_at = |address: u64| {
             let place = (module.clone(), *process, address);
             let is_new = !shown.contains(&place);
             self.seen.get(&place).filter(|_| is_new)
         };
-        let known: Vec<u64> = (address.saturating_sub(FURTHEST)
-            ..address.saturating_add(AFTER_BYTES))
-            .filter(|&address| own_of(address).is_some())
+        let known: Vec<u64> = (address.saturating_sub(BYTES_BEFORE)
+            ..address.saturating_add(BYTES_AFTER))
+            .filter(|&address| unshown_at(address).is_some())
             .collect();
         let lines: Vec<Line> = samples
             .code_at(frame.pid, frame.address)
             .filter(|_| !frame.is_kernel)
             .and_then(|code| rebase(code, frame.address, *address))
-            .map(|code| disassemble_around(&code, *address, beginning(frame, *address), &known))
+            .map(|code| {
+                disassemble_around(&code, *address, function_start(frame, *address), &known)
+            })
             .unwrap_or_default()
             .into_iter()
             .map(|line| Line {
-                own: own_of(line.address).map_or(Amount::default(), |seen| seen.own),
+                own: unshown_at(line.address).map_or(Amount::default(), |seen| seen.own),
                 ..line
             })
             .collect();
@@ -158,7 +159,7 @@ impl Instructions {
     }
 }
 
-fn place(samples: &Samples, frame: &Frame) -> Place {
+fn place_of(samples: &Samples, frame: &Frame) -> Place {
     let module = frame.module.and_then(|index| samples.modules.get(index));
     let module = module.map(|module| module.path.clone()).unwrap_or_default();
     match frame.file_address {
@@ -169,40 +170,44 @@ fn place(samples: &Samples, frame: &Frame) -> Place {
 }
 
 /// The function's start address in the file.
-fn beginning(frame: &Frame, address: u64) -> Option<u64> {
+fn function_start(frame: &Frame, address: u64) -> Option<u64> {
     let offset = frame.symbol.as_ref()?.offset;
     address.checked_sub(offset)
 }
 
-/// Code around an address of the process, moved to its address in the file, so that branches show
-/// the file's addresses, too.
+/// Moves code around an address of the process to its address in the file, so that the targets of
+/// branches are the file's addresses as well.
 fn rebase(code: &Code, address: u64, file_address: u64) -> Option<Code> {
-    let from = code.start.max(address.saturating_sub(FURTHEST));
+    let from = code.start.max(address.saturating_sub(BYTES_BEFORE));
     let bytes = code.bytes_from(from);
-    let most = usize::try_from(FURTHEST + AFTER_BYTES).unwrap_or(usize::MAX);
+    let max_bytes = usize::try_from(BYTES_BEFORE + BYTES_AFTER).unwrap_or(usize::MAX);
     Some(Code {
         arch: code.arch,
         start: file_address.checked_sub(address - from)?,
-        bytes: bytes[..bytes.len().min(most)].to_vec(),
+        bytes: bytes[..bytes.len().min(max_bytes)].to_vec(),
     })
 }
 
-/// The instructions around an address.
+/// Disassembles the instructions around an address.
 fn disassemble_around(
     code: &Code,
     address: u64,
     beginning: Option<u64>,
     known: &[u64],
 ) -> Vec<Line> {
-    let end = code.end().min(address.saturating_add(AFTER_BYTES));
+    let end = code.end().min(address.saturating_add(BYTES_AFTER));
     let all = disassemble_aligned(code, address, beginning, end, known);
     let Some(middle) = all.iter().position(|found| found.address == address) else {
         return Vec::new();
     };
-    let from = middle.saturating_sub(BEFORE);
+    let from = middle.saturating_sub(LINES_BEFORE);
     let is_end = |found: &Instruction| found.flow == Flow::Return;
-    let end = all.iter().skip(middle).position(is_end).unwrap_or(AFTER);
-    let to = all.len().min(middle + end.min(AFTER) + 1);
+    let end = all
+        .iter()
+        .skip(middle)
+        .position(is_end)
+        .unwrap_or(LINES_AFTER);
+    let to = all.len().min(middle + end.min(LINES_AFTER) + 1);
     all.into_iter()
         .take(to)
         .skip(from)
@@ -216,9 +221,9 @@ fn disassemble_around(
         .collect()
 }
 
-/// Disassembles so that the address begins an instruction: from the function's beginning if that is
-/// near, else from the place that makes most of the sampled addresses begin an instruction (x86
-/// falls into step within a few instructions wherever decoding begins).
+/// Disassembles so that an instruction begins at the address: from the function's beginning if that
+/// is near, else from the start with which instructions begin at most of the sampled addresses (x86
+/// resynchronises within a few instructions wherever decoding begins).
 fn disassemble_aligned(
     code: &Code,
     address: u64,
@@ -243,7 +248,10 @@ fn disassemble_aligned(
             .is_none_or(|hint| all.iter().any(|found| found.address == hint.address));
         let Some(count) = hits(&all) else { continue };
         let count = 2 * count + usize::from(shows_hint);
-        if best.as_ref().is_none_or(|(most, _)| count > *most) {
+        if best
+            .as_ref()
+            .is_none_or(|(best_count, _)| count > *best_count)
+        {
             best = Some((count, all));
         }
     }

@@ -1,5 +1,4 @@
-//! Where CPU time goes: samples of instruction pointers with their stacks, as a
-//! value.
+//! Profiles of CPU time: samples of instruction pointers with their stacks, as a value.
 //!
 //! A machine makes [`Samples`]; everything else (functions, hot instructions, differences, flame
 //! graphs, spinning) is computed from this value alone. Nothing here touches a process.
@@ -128,7 +127,7 @@ pub struct Frame {
     pub pid: i32,
     /// Address in the process.
     pub address: u64,
-    /// In the kernel?
+    /// Is the address in the kernel?
     pub is_kernel: bool,
     /// Index into [`Samples::modules`].
     pub module: Option<usize>,
@@ -138,7 +137,7 @@ pub struct Frame {
     pub symbol: Option<Symbol>,
 }
 
-/// How often a thread was seen with this stack.
+/// A stack, with the number of samples in which a thread had it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
     /// Index into [`Samples::threads`].
@@ -146,10 +145,10 @@ pub struct Stack {
     /// Indices into [`Samples::frames`], innermost first; never empty. All but
     /// the first (of user and of kernel mode) are return addresses.
     pub frames: Vec<usize>,
-    /// Does it end before its outermost function? With frame pointers, only single frames are known
-    /// to.
+    /// Is the stack truncated before its outermost function? With frame pointers that is known only of
+    /// stacks of a single frame.
     pub is_broken: bool,
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// CPU time that they represent, ns.
     pub weight_ns: u64,
@@ -166,8 +165,8 @@ pub struct Step {
     pub ns: u64,
     /// Change of each general register, in the order of [`REGISTERS`].
     pub changes: Vec<i64>,
-    /// Does the later one have the same registers as one of a few earlier samples at its
-    /// instruction? True if a loop calls a function from several places.
+    /// Does the later sample have the same registers as one of a few earlier ones at the same
+    /// instruction? That happens if a loop calls a function from several places.
     pub recurs: bool,
 }
 
@@ -190,19 +189,18 @@ pub struct Samples {
     pub wall_s: f64,
     /// The sampled threads.
     pub threads: Vec<Thread>,
-    /// The sources of code.
+    /// The files that code was mapped from.
     pub modules: Vec<Module>,
     /// The executed addresses.
     pub frames: Vec<Frame>,
-    /// How often.
+    /// The sampled stacks.
     pub stacks: Vec<Stack>,
     /// Code around sampled addresses, by process, sorted and without overlap.
     pub code: Vec<(i32, Code)>,
-    /// Neighbouring samples, if registers were sampled; a part of them on long runs.
+    /// Pairs of consecutive samples, if registers were sampled; only some of them for long runs.
     pub steps: Vec<Step>,
-    /// By innermost frame, registers that pointed into the thread's own stack
-    /// whenever it was seen there: bits in the order of [`REGISTERS`]. Frames
-    /// without registers are missing.
+    /// For each innermost frame, the registers that pointed into the thread's own stack in all its
+    /// samples, as bits in the order of [`REGISTERS`]. Frames without sampled registers are missing.
     pub stack_pointers: BTreeMap<usize, u16>,
     /// Samples that the kernel dropped.
     pub lost: u64,
@@ -211,7 +209,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples of the program, all stacks together.
+    /// Number of samples.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.stacks.iter().map(|stack| stack.count).sum()

@@ -1,9 +1,9 @@
-//! More PAUSEs, or longer ones?
+//! Splits a change of the time in PAUSE into more PAUSEs and longer ones.
 //!
 //! Time in PAUSE per unit of work is PAUSEs per unit × time of a PAUSE. With the length of a PAUSE
 //! on each machine, the change is divided between both factors by the logarithmic mean (LMDI; Ang
-//! 2004, "Decomposition analysis for policymaking in energy"): exact, without a rest, and the same
-//! backwards.
+//! 2004, "Decomposition analysis for policymaking in energy"). The split is exact, and the same with
+//! both sides exchanged.
 
 use super::Change;
 use pinwise_format::three_digits;
@@ -50,37 +50,37 @@ impl Pausing {
         })
     }
 
-    /// Ratio of the numbers of PAUSEs.
+    /// PAUSEs per unit after, divided by those before.
     #[must_use]
-    pub fn more(&self) -> f64 {
+    pub fn count_ratio(&self) -> f64 {
         self.after_pauses / self.before_pauses
     }
 
-    /// Ratio of their lengths.
+    /// Length of a PAUSE after, divided by that before.
     #[must_use]
-    pub fn longer(&self) -> f64 {
+    pub fn length_ratio(&self) -> f64 {
         self.after_ns / self.before_ns
     }
 
-    /// In words.
+    /// Describes the factors in words.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let time = self.more() * self.longer();
+        let time = self.count_ratio() * self.length_ratio();
         let words = if time >= 1.0 { "more" } else { "as much" };
         format!(
             "{}× {words} time in PAUSE: {}× as many PAUSEs, each {}× as long",
             three_digits(time),
-            three_digits(self.more()),
-            three_digits(self.longer())
+            three_digits(self.count_ratio()),
+            three_digits(self.length_ratio())
         )
     }
 }
 
-/// Between both, and equal to both if they are equal.
+/// The logarithmic mean of two positive numbers.
 pub(super) fn logarithmic_mean(a: f64, b: f64) -> f64 {
     let ratio = (b / a).ln();
-    // Near 1 the quotient would be 0 by 0; the mean differs from the middle by
-    // less than the square of this.
+    // Near 1 the quotient would be 0 by 0; the logarithmic mean then differs from the arithmetic one
+    // by less than the square of this limit.
     if ratio.abs() < 1e-6 {
         return 0.5 * (a + b);
     }
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_parts_make_the_change_and_are_the_same_backwards(
+        fn parts_add_up_and_change_sign_when_sides_are_swapped(
             before in 1e-6f64..1e3, after in 1e-6f64..1e3, a in 0.5f64..500.0, b in 0.5f64..500.0,
         ) {
             let there = Pausing::from_waits(&waits(before, after), Some(a), Some(b)).unwrap();

@@ -6,16 +6,16 @@ use super::instructions::Instructions;
 use super::{Amount, Event, Function, Kind, Samples, Spot, Stack, Stacks, Thread, Tree};
 use pinwise_format::whole;
 
-/// How much of a profile is kept.
+/// Limits the parts of a profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Functions.
+    /// Number of functions.
     pub functions: usize,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Hot instructions.
+    /// Number of hot instructions.
     pub spots: usize,
-    /// Nodes of the tree of calls.
+    /// Number of nodes of the call tree.
     pub nodes: usize,
 }
 
@@ -33,28 +33,28 @@ impl Default for Bounds {
 /// How CPU time was spent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
-    /// The sum over everything.
+    /// All time.
     pub total: Amount,
-    /// Of that, in the kernel; `None` if the kernel was not sampled.
+    /// Time in the kernel; `None` if the kernel was not sampled.
     pub kernel: Option<Amount>,
-    /// Of that, waiting in spin hints.
+    /// Time that waits in spin hints.
     pub waits: Amount,
-    /// Of the rest, seen at memory accesses, see [`is_at_access`](super::is_at_access); `None` if
-    /// no code was sampled.
+    /// Other time that was seen at memory accesses, see [`is_at_access`](super::is_at_access); `None`
+    /// if no code was sampled.
     pub accesses: Option<Amount>,
     /// Time in code that could not be read: of the kernel, and of other users.
     pub unread: Amount,
     /// How complete its stacks are; `None` if there are none.
     pub stacks: Option<StackFigures>,
-    /// The longest own time first.
+    /// Functions, the longest own time first.
     pub functions: Vec<FunctionTime>,
-    /// Those left out: how many, and their own time.
+    /// Functions that are left out: their number, and their own time.
     pub functions_left_out: (u64, Amount),
-    /// The busiest first.
+    /// Threads, the busiest first.
     pub threads: Vec<ThreadTime>,
-    /// Those left out: how many, and their time.
+    /// Threads that are left out: their number, and their time.
     pub threads_left_out: (u64, Amount),
-    /// The hottest first.
+    /// Instructions, the hottest first.
     pub spots: Vec<Spot>,
     /// Time at instructions that no spot shows.
     pub spots_left_out: Amount,
@@ -80,11 +80,11 @@ pub struct StackFigures {
 pub struct FunctionTime {
     /// The function.
     pub function: Function,
-    /// In its own code.
+    /// Time in its own code.
     pub own: Amount,
-    /// In it and what it called; recursive calls count once.
+    /// Time in it and the functions that it called; recursive calls count once.
     pub total: Amount,
-    /// Of its own time, waiting in spin hints.
+    /// Part of its own time that waits in spin hints.
     pub waits: Amount,
 }
 
@@ -97,9 +97,9 @@ pub struct ThreadTime {
     pub tid: Option<i32>,
     /// The number of threads.
     pub threads: u64,
-    /// What was sampled.
+    /// The sampled amount.
     pub sampled: Amount,
-    /// Of that, waiting in spin hints.
+    /// Part of it that waits in spin hints.
     pub waits: Amount,
     /// CPU time as the kernel counts it, s.
     pub cpu_s: Option<f64>,
@@ -120,11 +120,11 @@ impl Profile {
     /// Summarises the samples of these runs.
     #[must_use]
     pub fn from_samples(runs: &[Samples], bounds: &Bounds) -> Self {
-        let mut count = Count::default();
+        let mut builder = ProfileBuilder::default();
         for (run, samples) in runs.iter().enumerate() {
-            count.add(samples, run, runs.len() > 1);
+            builder.add(samples, run, runs.len() > 1);
         }
-        count.finish(runs, bounds)
+        builder.finish(runs, bounds)
     }
 
     /// Share of its time right after a spin hint; `None` if it has no time.
@@ -136,7 +136,7 @@ impl Profile {
 
 /// Sums while samples are counted.
 #[derive(Debug, Default)]
-struct Count {
+struct ProfileBuilder {
     total: Amount,
     waits: Amount,
     accesses: Amount,
@@ -153,7 +153,7 @@ struct Count {
     tree: Tree,
 }
 
-impl Count {
+impl ProfileBuilder {
     fn add(&mut self, samples: &Samples, run: usize, by_name: bool) {
         self.has_kernel |= samples.has_kernel;
         self.has_code |= samples.event != Event::Proc;
@@ -162,7 +162,7 @@ impl Count {
         let functions: Vec<Vec<Function>> = samples
             .frames
             .iter()
-            .map(|frame| Function::all_of(samples, frame))
+            .map(|frame| Function::all_from_frame(samples, frame))
             .collect();
         let mut by_thread = vec![(Amount::default(), Amount::default()); samples.threads.len()];
         for stack in &samples.stacks {
@@ -188,9 +188,9 @@ impl Count {
             self.add_thread(thread, sampled, waits, by_name);
         }
         if samples.event == Event::Proc {
-            // Then only the threads' CPU time is known.
+            // Polling shows only the threads' CPU time.
             let cpu_s: f64 = samples.threads.iter().filter_map(|t| t.cpu_s).sum();
-            self.total.cpu_ns = self.total.cpu_ns.saturating_add(whole_ns(cpu_s));
+            self.total.cpu_ns = self.total.cpu_ns.saturating_add(to_ns(cpu_s));
         }
     }
 
@@ -207,7 +207,7 @@ impl Count {
             self.broken += amount;
         }
         if let Some(leaf) = called.first() {
-            let time = self.time_of(leaf);
+            let time = self.time_mut(leaf);
             time.own += amount;
             if waits {
                 time.waits += amount;
@@ -219,7 +219,7 @@ impl Count {
         }
         let each: BTreeSet<&Function> = called.iter().copied().collect();
         for function in each {
-            self.time_of(function).total += amount;
+            self.time_mut(function).total += amount;
         }
         let path = called.into_iter().rev().cloned();
         let missing = stack.is_broken.then(Function::broken).into_iter();
@@ -227,7 +227,7 @@ impl Count {
         self.tree.add(path, amount);
     }
 
-    fn time_of(&mut self, function: &Function) -> &mut FunctionTime {
+    fn time_mut(&mut self, function: &Function) -> &mut FunctionTime {
         let place = self.functions.entry(function.clone());
         place.or_insert_with(|| FunctionTime {
             function: function.clone(),
@@ -267,8 +267,8 @@ impl Count {
             let cpu_s = |time: &ThreadTime| time.cpu_s.unwrap_or_else(|| time.sampled.cpu_s());
             cpu_s(b).total_cmp(&cpu_s(a)).then(a.tid.cmp(&b.tid))
         });
-        let (tree, tree_left_out) = self.tree.to_largest(bounds.nodes);
-        let (spots, spots_left_out) = self.instructions.hottest(runs, bounds.spots);
+        let (tree, tree_left_out) = self.tree.keep_largest(bounds.nodes);
+        let (spots, spots_left_out) = self.instructions.find_hottest(runs, bounds.spots);
         let rest = |cut: Vec<Amount>| (cut.len() as u64, cut.into_iter().sum());
         let cut = functions.split_off(functions.len().min(bounds.functions));
         let functions_left_out = rest(cut.iter().map(|time| time.own).collect());
@@ -300,7 +300,7 @@ impl Count {
     }
 }
 
-fn whole_ns(time_s: f64) -> u64 {
+fn to_ns(time_s: f64) -> u64 {
     whole((time_s * 1e9).min(1e18))
 }
 

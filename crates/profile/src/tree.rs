@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Amount, Function};
 
-/// Deeper calls count for the deepest function kept.
+/// Limits the depth; time of deeper calls counts for the deepest function that is kept.
 const MAX_DEPTH: usize = 400;
 
 /// A function as called from the nodes above it.
@@ -17,20 +17,20 @@ pub struct Node {
     pub function: Function,
     /// Index of its caller, which comes before it; `None` at the root.
     pub parent: Option<usize>,
-    /// Seen here itself.
+    /// Time in its own code.
     pub own: Amount,
-    /// Itself and all that it called.
+    /// Time in it and the functions that it called.
     pub total: Amount,
 }
 
-/// What is stored of a [`Node`]; totals follow from it.
+/// The stored part of a [`Node`], from which totals follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeWithoutTotal {
     /// Which function.
     pub function: Function,
     /// Index of its caller; `None` at the root.
     pub parent: Option<usize>,
-    /// Seen here itself.
+    /// Time in its own code.
     pub own: Amount,
 }
 
@@ -60,7 +60,7 @@ impl Tree {
             let at = tree.push(parent, function);
             tree.nodes[at].own += own;
         }
-        tree.add_up();
+        tree.sum_totals();
         Some(tree)
     }
 
@@ -80,9 +80,9 @@ impl Tree {
     pub fn add(&mut self, stack: impl IntoIterator<Item = Function>, amount: Amount) {
         let mut at = None;
         for function in stack.into_iter().take(MAX_DEPTH) {
-            at = Some(self.child(at, function));
+            at = Some(self.child_of(at, function));
         }
-        let at = at.unwrap_or_else(|| self.child(None, Function::left_out()));
+        let at = at.unwrap_or_else(|| self.child_of(None, Function::left_out()));
         self.nodes[at].own += amount;
         let mut above = Some(at);
         while let Some(at) = above {
@@ -94,25 +94,29 @@ impl Tree {
     /// Keeps this many nodes with the largest totals; the others count as left out, below their
     /// callers. Also returns the amount left out.
     #[must_use]
-    pub fn to_largest(&self, most: usize) -> (Self, Amount) {
+    pub fn keep_largest(&self, max_nodes: usize) -> (Self, Amount) {
         let mut by_size: Vec<usize> = (0..self.nodes.len()).collect();
         // Callers have at least their callees' total and sort first: none is kept without its
         // caller.
         by_size.sort_by_key(|&at| (std::cmp::Reverse(self.nodes[at].total.cpu_ns), at));
         let mut is_kept = vec![false; self.nodes.len()];
-        by_size.iter().take(most).for_each(|&at| is_kept[at] = true);
+        by_size
+            .iter()
+            .take(max_nodes)
+            .for_each(|&at| is_kept[at] = true);
         let mut bounded = Self::default();
         let mut left_out = Amount::default();
-        // The node that counts each node's time: itself, or the rest at its caller's.
+        // For each node, the index of the node that counts its time: the same one, or what its caller
+        // left out.
         let mut counted_at: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for (at, node) in self.nodes.iter().enumerate() {
             let parent = node.parent.map(|parent| counted_at[parent]);
             let place = if is_kept[at] {
-                bounded.child(parent, node.function.clone())
+                bounded.child_of(parent, node.function.clone())
             } else if parent.is_some_and(|p| bounded.nodes[p].function == Function::left_out()) {
                 parent.unwrap_or_default()
             } else {
-                bounded.child(parent, Function::left_out())
+                bounded.child_of(parent, Function::left_out())
             };
             if !is_kept[at] {
                 left_out += node.own;
@@ -120,7 +124,7 @@ impl Tree {
             bounded.nodes[place].own += node.own;
             counted_at.push(place);
         }
-        bounded.add_up();
+        bounded.sum_totals();
         (bounded, left_out)
     }
 
@@ -144,8 +148,8 @@ impl Tree {
         path
     }
 
-    /// The function as called from there, added if new.
-    fn child(&mut self, parent: Option<usize>, function: Function) -> usize {
+    /// Index of a function as called from a node; adds it if it is new.
+    fn child_of(&mut self, parent: Option<usize>, function: Function) -> usize {
         let place = (parent, function);
         if let Some(&at) = self.places.get(&place) {
             return at;
@@ -167,7 +171,7 @@ impl Tree {
     }
 
     /// Computes totals from the nodes' own amounts.
-    fn add_up(&mut self) {
+    fn sum_totals(&mut self) {
         for at in (0..self.nodes.len()).rev() {
             let own = self.nodes[at].own;
             self.nodes[at].total += own;
@@ -207,12 +211,12 @@ mod tests {
     }
 
     #[test]
-    fn common_callers_are_reported_once() {
+    fn common_callers_share_a_node() {
         let tree = tree(&[(vec![1, 2], 3), (vec![1, 3], 4), (vec![1], 1)]);
         assert_eq!(tree.nodes().len(), 3);
         assert_eq!(tree.nodes()[0].total.samples, 8);
         assert_eq!(tree.nodes()[0].own.samples, 1);
-        let (bounded, left_out) = tree.to_largest(2);
+        let (bounded, left_out) = tree.keep_largest(2);
         assert_eq!(left_out.samples, 3);
         let names: Vec<&str> = bounded
             .nodes()
@@ -238,11 +242,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn folding_conserves_totals(stacks in stacks(), most in 0usize..40) {
+        fn folding_conserves_totals(stacks in stacks(), max_nodes in 0usize..40) {
             let truth: u64 = stacks.iter().map(|(_, samples)| samples).sum();
             let tree = tree(&stacks);
             prop_assert_eq!(tree.total().samples, truth);
-            let (bounded, left_out) = tree.to_largest(most);
+            let (bounded, left_out) = tree.keep_largest(max_nodes);
             prop_assert_eq!(bounded.total().samples, truth);
             prop_assert!(left_out.samples <= truth);
             let roots = |tree: &Tree| -> u64 {
@@ -256,7 +260,7 @@ mod tests {
         }
 
         #[test]
-        fn nodes_make_the_tree_again(stacks in stacks()) {
+        fn a_tree_can_be_rebuilt_from_its_nodes(stacks in stacks()) {
             let tree = tree(&stacks);
             let nodes = tree.nodes().iter();
             let stored = |node: &Node| NodeWithoutTotal {

@@ -1,22 +1,21 @@
-//! The after-PAUSE rule: time shown at the instruction after a spin hint was
-//! spent in the hint.
+//! The after-PAUSE rule: time seen at the instruction after a spin hint was spent in the hint.
 //!
-//! An interrupt is taken between instructions, and a waiting hint delays it to its own end: of the
+//! An interrupt is taken between instructions, and a hint delays it until the hint ends. Of the
 //! samples of spinning loops 0 % are on PAUSE and 97 to 99 % on the instruction after it, with
-//! hardware and with timer sampling alike (measured on AMD Zen 3; docs/spin.md). Precise modes name
-//! the hint itself, which counts too.
+//! hardware and with timer sampling alike (measured on AMD Zen 3; docs/spin.md). Precise modes show
+//! the hint itself, which counts as well.
 
 use super::{Samples, Stack, is_at_access};
 use pinwise_code::{Arch, Code, Instruction, decode_one};
 
-/// Hints have 2 (PAUSE) to 6 bytes (UMWAIT with its prefixes).
-const LENGTHS: std::ops::RangeInclusive<u64> = 2..=6;
+/// Lengths of x86 hints, bytes: 2 (PAUSE) to 6 (UMWAIT with its prefixes).
+const HINT_LENGTHS: std::ops::RangeInclusive<u64> = 2..=6;
 
-/// The spin hint that ends at `address`.
+/// The spin hint that ends at `address`, if there is one.
 #[must_use]
 pub fn hint_before(code: &Code, address: u64) -> Option<Instruction> {
     let lengths = match code.arch {
-        Arch::X86_64 => LENGTHS,
+        Arch::X86_64 => HINT_LENGTHS,
         Arch::Aarch64 => 4..=4,
     };
     lengths
@@ -32,7 +31,7 @@ pub fn waits_in_hint(code: &Code, address: u64) -> bool {
 }
 
 impl Samples {
-    /// Is this stack of a thread that waits in a spin hint?
+    /// Is this the stack of a thread that waits in a spin hint?
     #[must_use]
     pub fn is_waiting(&self, stack: &Stack) -> bool {
         let leaf = stack.frames.first().and_then(|&leaf| self.frames.get(leaf));

@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 use serde::Deserialize;
 
 use super::checker::{Checker, DescriptionError};
-use super::noise::{exponential, gaussian};
+use super::noise::{draw_exponential, draw_normal};
 use pinwise_topology::{CpuSet, Topology};
 
 with_defaults! {
@@ -18,7 +18,7 @@ with_defaults! {
     #[derive(Debug, Clone, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub(super) struct Behaviour {
-        /// Its own standard deviation of `ln(time)`.
+        /// Additional standard deviation of `ln(time)`.
         sd: f64 = 0.0,
         /// Mean of an exponential part of `ln(time)`.
         exponential: f64 = 0.0,
@@ -31,9 +31,9 @@ with_defaults! {
         cold_runs: f64 = 1.0,
         /// The run after one of this placement takes this many times as long.
         leaves_factor: f64 = 1.0,
-        /// Right after a run elsewhere it takes this many times as long.
+        /// A run right after one of another placement takes this many times as long.
         after_others_factor: f64 = 1.0,
-        /// It takes this many times as long for every CPU that other programs use.
+        /// A run takes this many times as long for every CPU that other programs use.
         load_factor: f64 = 1.0,
     }
 }
@@ -79,9 +79,9 @@ pub(super) struct RunHistory {
 }
 
 impl RunHistory {
-    /// Factor on the time of a run on these CPUs, besides effects and noise, while others use this
-    /// many CPUs.
-    pub(super) fn factor(
+    /// Draws the behaviour's factor on the time of a run on these CPUs, and remembers the run.
+    /// Other programs use `foreign_cpus` CPUs meanwhile.
+    pub(super) fn draw_factor(
         &mut self,
         behaviours: &Behaviours,
         cpus: &CpuSet,
@@ -98,7 +98,7 @@ impl RunHistory {
         let mut factor = previous.map_or(1.0, |last| behaviours[last].1.leaves_factor);
         if let Some(index) = find(cpus) {
             let behaviour = &behaviours[index].1;
-            factor *= behaviour.draw(self.runs[index], foreign_cpus, chance);
+            factor *= behaviour.draw_factor(self.runs[index], foreign_cpus, chance);
             if last.is_some_and(|last| last != *cpus) {
                 factor *= behaviour.after_others_factor;
             }
@@ -109,10 +109,10 @@ impl RunHistory {
 }
 
 impl Behaviour {
-    fn draw(&self, runs_before: f64, foreign_cpus: f64, chance: &mut impl Rng) -> f64 {
-        let mut log = self.sd * gaussian(chance);
+    fn draw_factor(&self, runs_before: f64, foreign_cpus: f64, chance: &mut impl Rng) -> f64 {
+        let mut log = self.sd * draw_normal(chance);
         if self.exponential > 0.0 {
-            log += exponential(self.exponential, chance);
+            log += draw_exponential(self.exponential, chance);
         }
         if chance.random::<f64>() < self.slow_share {
             log += self.slow_factor.ln();

@@ -62,11 +62,13 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) const fn of_section(&self, section: &'a str) -> Self {
+    /// A checker for the keys of one section.
+    pub(super) const fn with_section(&self, section: &'a str) -> Self {
         Self { section, ..*self }
     }
 
-    pub(super) fn effects(
+    /// Checks effects and resolves their placements to CPUs.
+    pub(super) fn resolve_effects(
         &self,
         key: &str,
         effects: &BTreeMap<String, f64>,
@@ -91,10 +93,10 @@ impl<'a> Checker<'a> {
     ) -> Result<CpuSet, DescriptionError> {
         let placement: Placement = name
             .parse()
-            .map_err(|error| self.bad(key, &format!("{error}")))?;
+            .map_err(|error| self.value_error(key, &format!("{error}")))?;
         let realised = placement
             .realise(topology)
-            .map_err(|error| self.bad(key, &error.to_string()))?;
+            .map_err(|error| self.value_error(key, &error.to_string()))?;
         Ok(realised.cpus)
     }
 
@@ -102,7 +104,7 @@ impl<'a> Checker<'a> {
         if value > 0.0 && value.is_finite() {
             return Ok(());
         }
-        Err(self.bad(key, &format!("{value} must be above 0")))
+        Err(self.value_error(key, &format!("{value} must be above 0")))
     }
 
     pub(super) fn check_range(
@@ -115,10 +117,11 @@ impl<'a> Checker<'a> {
         if (low..=high).contains(&value) {
             return Ok(());
         }
-        Err(self.bad(key, &format!("{value} must be from {low} to {high}")))
+        Err(self.value_error(key, &format!("{value} must be from {low} to {high}")))
     }
 
-    pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+    /// An error that names the file and the key.
+    pub(super) fn value_error(&self, key: &str, reason: &str) -> DescriptionError {
         let key = match self.section {
             "" => key.to_owned(),
             section => format!("{section}.{key}"),
@@ -137,13 +140,12 @@ impl<'a> Checker<'a> {
 )]
 pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
     let mut text = String::new();
-    let most = MAX_DESCRIPTION_BYTES as u64 + 1;
-    let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    match read {
-        Ok(_) => Ok(text),
-        Err(error) => Err(DescriptionError::Unreadable {
+    let max_bytes = MAX_DESCRIPTION_BYTES as u64 + 1;
+    std::fs::File::open(path)
+        .and_then(|file| file.take(max_bytes).read_to_string(&mut text))
+        .map_err(|error| DescriptionError::Unreadable {
             path: path.display().to_string(),
             reason: error.to_string(),
-        }),
-    }
+        })?;
+    Ok(text)
 }

@@ -71,7 +71,7 @@ with_defaults! {
 
 impl Demand {
     /// Share of time spent computing.
-    pub(super) fn computing(&self) -> f64 {
+    pub(super) fn computing_share(&self) -> f64 {
         (1.0 - self.memory_share - self.cache_share).max(0.0)
     }
 
@@ -99,11 +99,11 @@ impl Demand {
             checker.check_range(&key(name), value, 0.0, most)?;
         }
         if self.memory_share + self.cache_share > 1.0 {
-            let reason = "with memory_share it is more than all the time there is";
-            return Err(checker.bad(&key("cache_share"), reason));
+            let reason = "must be at most 1 together with memory_share";
+            return Err(checker.value_error(&key("cache_share"), reason));
         }
         if self.group == Some(0) {
-            return Err(checker.bad(&key("group"), "must be at least 1"));
+            return Err(checker.value_error(&key("group"), "must be at least 1"));
         }
         Ok(())
     }

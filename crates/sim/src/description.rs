@@ -34,7 +34,7 @@ struct RawDescription {
     /// Devices on the PCI bus.
     #[serde(default)]
     device: Vec<RawDevice>,
-    /// The meaning of commands, by program name; `default` for any other.
+    /// The workloads of commands, by program name; `default` for any other.
     #[serde(default)]
     workload: BTreeMap<String, SimWorkload>,
     /// True cost ratio to os-default, by placement.
@@ -45,14 +45,14 @@ struct RawDescription {
     behaviour: BTreeMap<String, Behaviour>,
     #[serde(default)]
     noise: RawNoise,
-    /// Its true wiring, and what probes find.
+    /// The true wiring, and what probes find.
     #[serde(default)]
     wiring: Figures,
-    /// Runs follow from a mechanism.
+    /// A scheduler, from which the time of runs follows step by step.
     scheduler: Option<Scheduler>,
-    /// The time of runs follows from the threads' places.
+    /// A model that computes the time of runs from the threads' places.
     performance: Option<Keys>,
-    /// Interruptions of a thread that only reads the clock.
+    /// What interrupts a thread that only reads the clock.
     jitter: Option<RawJitter>,
     /// Sources of parameters; nothing is computed from them.
     #[serde(default)]
@@ -101,7 +101,7 @@ impl Description {
             assumed: Vec::new(),
         };
         let (path, section) = ("sim:", "");
-        Checker { path, section }.check(raw, None)
+        Checker { path, section }.check_description(raw, None)
     }
 
     pub(super) fn from_file(path: &Path) -> Result<Self, DescriptionError> {
@@ -109,37 +109,38 @@ impl Description {
         Self::from_text(&path.display().to_string(), &text, path.parent())
     }
 
-    /// From the text of a file; `folder` is the base of its relative paths.
+    /// From the text of the file `path`, which errors name; `folder` is the base of its relative
+    /// paths.
     pub(super) fn from_text(
-        shown: &str,
+        path: &str,
         text: &str,
         folder: Option<&Path>,
     ) -> Result<Self, DescriptionError> {
         if text.len() > MAX_DESCRIPTION_BYTES {
             return Err(DescriptionError::Toml {
-                path: shown.to_owned(),
+                path: path.to_owned(),
                 line: 1,
                 reason: format!(
-                    "larger than {} KiB: this is not a machine",
+                    "larger than {} KiB: not the description of a machine",
                     MAX_DESCRIPTION_BYTES / 1024
                 ),
             });
         }
         let raw = toml::from_str(text).map_err(|error| DescriptionError::Toml {
-            path: shown.to_owned(),
-            line: error.span().map_or(1, |span| line_of(text, span.start)),
+            path: path.to_owned(),
+            line: error.span().map_or(1, |span| line_at(text, span.start)),
             reason: shorten_message(error.message()),
         })?;
-        let (path, section) = (shown, "");
-        Checker { path, section }.check(raw, folder)
+        let section = "";
+        Checker { path, section }.check_description(raw, folder)
     }
 
-    /// The workload of a program name.
+    /// The workload of a program name, else the default one.
     pub(super) fn workload(&self, name: &str) -> &SimWorkload {
         self.find_workload(name).unwrap_or(&self.fallback)
     }
 
-    /// The same, if described.
+    /// The workload of a program name, if the description has one.
     pub(super) fn find_workload(&self, name: &str) -> Option<&SimWorkload> {
         self.workloads.get(name)
     }
@@ -159,7 +160,7 @@ impl Description {
 }
 
 impl Checker<'_> {
-    fn check(
+    fn check_description(
         &self,
         raw: RawDescription,
         folder: Option<&Path>,
@@ -172,7 +173,7 @@ impl Checker<'_> {
             devices: &raw.device,
         };
         let (topology, speeds) = shape.build(self)?;
-        let effects = self.effects("effects", &raw.effects, &topology)?;
+        let effects = self.resolve_effects("effects", &raw.effects, &topology)?;
         let behaviours = behaviour::resolve(raw.behaviour, &topology, self)?;
         let mut workloads = raw.workload;
         for (name, workload) in &mut workloads {
@@ -180,7 +181,7 @@ impl Checker<'_> {
         }
         let fallback = workloads
             .remove("default")
-            .unwrap_or_else(|| SimWorkload::plain(0.1, 1));
+            .unwrap_or_else(|| SimWorkload::new(0.1, 1));
         if let Some(scheduler) = &raw.scheduler {
             scheduler.check(&topology, self)?;
         }
@@ -219,28 +220,28 @@ impl Checker<'_> {
         workloads: &BTreeMap<String, SimWorkload>,
     ) -> Result<(), DescriptionError> {
         if has_scheduler && has_performance {
-            let reason = "there is a [scheduler], too: runs follow from one or from the other; \
-                          omit one of them";
-            return Err(self.bad("performance", reason));
+            let reason = "excludes [scheduler], which also sets the time of runs; omit one of them";
+            return Err(self.value_error("performance", reason));
         }
         for (name, workload) in workloads {
             if workload.demand.is_some() && !has_performance {
                 let reason = "needs a section [performance], which says what the machine can do";
-                return Err(self.bad(&format!("workload.{name}.demand"), reason));
+                return Err(self.value_error(&format!("workload.{name}.demand"), reason));
             }
         }
         Ok(())
     }
 }
 
-/// A section may allow dozens of keys: only the nearest one is named.
+/// Shortens the message about an unknown key, which lists all allowed ones: with more than ten, only
+/// the nearest is named.
 fn shorten_message(message: &str) -> String {
-    const MAX_NAMED: usize = 10;
+    const MAX_LISTED: usize = 10;
     let Some((wrong, known)) = message.split_once(", expected one of ") else {
         return message.to_owned();
     };
     let known: Vec<&str> = known.split(", ").collect();
-    if known.len() <= MAX_NAMED {
+    if known.len() <= MAX_LISTED {
         return message.to_owned();
     }
     let name = wrong.split('`').nth(1).unwrap_or(wrong);
@@ -252,6 +253,6 @@ fn shorten_message(message: &str) -> String {
     format!("{wrong}; did you mean {nearest}?")
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+fn line_at(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|&b| b == b'\n').count()
 }

@@ -8,7 +8,7 @@ use rand::Rng;
 use serde::Deserialize;
 
 use super::checker::{Checker, DescriptionError};
-use super::noise::{exponential, gaussian};
+use super::noise::{draw_exponential, draw_normal};
 use pinwise_format::whole;
 use pinwise_machine::{GapListener, JitterOrder, WatchedCpu, WatchedCpus};
 use pinwise_sched::jitter::{Cause, ExplainedGap, Gap};
@@ -42,7 +42,7 @@ struct RawCause {
     irq: Option<u32>,
     /// The CPUs that it affects, as a list; without it, all.
     cpus: Option<String>,
-    /// How often it affects each of them, per second, on average.
+    /// Mean number of times per second that it affects each of them.
     rate: f64,
     /// Median of its durations, µs.
     median_us: f64,
@@ -67,11 +67,11 @@ enum CauseKind {
 #[derive(Debug)]
 pub(super) struct Jitter {
     resolution_ns: f64,
-    causes: Vec<Described>,
+    causes: Vec<CheckedCause>,
 }
 
 #[derive(Debug)]
-struct Described {
+struct CheckedCause {
     cause: Cause,
     cpus: CpuSet,
     /// Mean interval, ns.
@@ -87,13 +87,13 @@ impl RawJitter {
         checker: &Checker<'_>,
     ) -> Result<Jitter, DescriptionError> {
         checker.check_range("jitter.resolution_ns", self.resolution_ns, 1.0, 1e6)?;
-        let all: f64 = self.cause.iter().map(|cause| cause.rate).sum();
+        let total_rate: f64 = self.cause.iter().map(|cause| cause.rate).sum();
         let causes = self.cause.into_iter().enumerate();
         let causes = causes.map(|(at, raw)| raw.check(at, topology, checker));
         let causes = causes.collect::<Result<_, _>>()?;
-        if all > MAX_PER_S {
-            let reason = format!("{all} a second together must be at most {MAX_PER_S}");
-            return Err(checker.bad("jitter.cause.rate", &reason));
+        if total_rate > MAX_PER_S {
+            let reason = format!("the sum, {total_rate} per second, must be at most {MAX_PER_S}");
+            return Err(checker.value_error("jitter.cause.rate", &reason));
         }
         Ok(Jitter {
             resolution_ns: self.resolution_ns,
@@ -108,27 +108,27 @@ impl RawCause {
         at: usize,
         topology: &Topology,
         checker: &Checker<'_>,
-    ) -> Result<Described, DescriptionError> {
+    ) -> Result<CheckedCause, DescriptionError> {
         let key = |name: &str| format!("jitter.cause[{at}].{name}");
         checker.check_positive(&key("rate"), self.rate)?;
         checker.check_range(&key("median_us"), self.median_us, 0.001, 1e6)?;
         checker.check_range(&key("sd"), self.sd, 0.0, 5.0)?;
         if self.irq.is_some() != (self.kind == CauseKind::Interrupt) {
-            let reason = "interrupts have a number, and nothing else has one";
-            return Err(checker.bad(&key("irq"), reason));
+            let reason = "required of kind 'interrupt', and of no other kind";
+            return Err(checker.value_error(&key("irq"), reason));
         }
         let cpus = match &self.cpus {
             None => topology.online.clone(),
             Some(list) => CpuSet::parse_list(list)
-                .map_err(|error| checker.bad(&key("cpus"), &error.to_string()))?,
+                .map_err(|error| checker.value_error(&key("cpus"), &error.to_string()))?,
         };
-        let others = cpus.difference(&topology.online);
-        if !others.is_empty() {
-            let reason = format!("CPUs {others} are not there or are off");
-            return Err(checker.bad(&key("cpus"), &reason));
+        let missing = cpus.difference(&topology.online);
+        if !missing.is_empty() {
+            let reason = format!("no such online CPU: {missing}");
+            return Err(checker.value_error(&key("cpus"), &reason));
         }
         let name = self.name.into();
-        Ok(Described {
+        Ok(CheckedCause {
             cause: match self.kind {
                 CauseKind::Interrupt => Cause::Interrupt {
                     number: self.irq.unwrap_or(0),
@@ -150,7 +150,7 @@ impl RawCause {
 }
 
 impl Jitter {
-    /// Watches the CPUs of an order from this moment on, ns.
+    /// Simulates watching the CPUs of an order, from `from_ns` on.
     pub(super) fn watch(
         &self,
         order: &JitterOrder<'_>,
@@ -158,24 +158,24 @@ impl Jitter {
         chance: &mut impl Rng,
         listener: &mut dyn GapListener,
     ) -> WatchedCpus {
-        let mut found = WatchedCpus {
+        let mut watched = WatchedCpus {
             from_ns,
             ..WatchedCpus::default()
         };
         for cpu in order.cpus.iter() {
             let lost_ns = self.watch_cpu(cpu, order, from_ns, chance, listener);
             let running_ns = order.time.as_nanos() as f64 - lost_ns;
-            found.cpus.push(WatchedCpu {
+            watched.cpus.push(WatchedCpu {
                 cpu,
                 time: order.time,
                 readings: whole(running_ns.max(0.0) / self.resolution_ns),
                 ..WatchedCpu::default()
             });
         }
-        found
+        watched
     }
 
-    /// The gaps of a CPU, in order; returns their time, ns.
+    /// Passes the gaps of a CPU to the listener, in order; returns their total time, ns.
     fn watch_cpu(
         &self,
         cpu: usize,
@@ -185,49 +185,48 @@ impl Jitter {
         listener: &mut dyn GapListener,
     ) -> f64 {
         let end_ns = order.time.as_nanos() as f64;
-        let here: Vec<&Described> = self
+        let causes: Vec<&CheckedCause> = self
             .causes
             .iter()
             .filter(|c| c.cpus.contains(cpu))
             .collect();
-        let mut next_ns: Vec<f64> = here
+        let mut next_ns: Vec<f64> = causes
             .iter()
-            .map(|c| exponential(c.every_ns, chance))
+            .map(|c| draw_exponential(c.every_ns, chance))
             .collect();
-        let mut gaps = Gaps::new(cpu, order.threshold, from_ns, listener);
+        let mut gaps = GapWriter::new(cpu, order.threshold, from_ns, listener);
         loop {
-            let first = (0..here.len()).min_by(|&a, &b| next_ns[a].total_cmp(&next_ns[b]));
+            let first = (0..causes.len()).min_by(|&a, &b| next_ns[a].total_cmp(&next_ns[b]));
             let Some(at) = first.filter(|&at| next_ns[at] < end_ns) else {
-                return gaps.end();
+                return gaps.finish();
             };
-            let cause = here[at];
-            let length_ns = cause.median_ns * (cause.sd * gaussian(chance)).exp();
+            let cause = causes[at];
+            let length_ns = cause.median_ns * (cause.sd * draw_normal(chance)).exp();
             gaps.add(next_ns[at], length_ns, &cause.cause, end_ns);
-            next_ns[at] += exponential(cause.every_ns, chance);
+            next_ns[at] += draw_exponential(cause.every_ns, chance);
         }
     }
 }
 
-/// A gap, ns from the start.
+/// A gap that a further cause may still prolong; times are ns from the start.
 struct OpenGap {
     from_ns: f64,
     to_ns: f64,
     parts: Vec<(Cause, u64)>,
 }
 
-/// Passes gaps to the listener.
-struct Gaps<'a> {
+/// Joins adjacent causes to gaps, and passes them to the listener.
+struct GapWriter<'a> {
     cpu: usize,
     threshold_ns: f64,
     start_ns: u64,
     listener: &'a mut dyn GapListener,
     ready: Vec<ExplainedGap>,
-    /// The last one, which may become longer.
     open: Option<OpenGap>,
     lost_ns: f64,
 }
 
-impl<'a> Gaps<'a> {
+impl<'a> GapWriter<'a> {
     fn new(
         cpu: usize,
         threshold: Duration,
@@ -246,8 +245,8 @@ impl<'a> Gaps<'a> {
     }
 
     fn add(&mut self, at_ns: f64, length_ns: f64, cause: &Cause, end_ns: f64) {
-        let is_joined = self.open.as_ref().is_some_and(|gap| at_ns <= gap.to_ns);
-        if !is_joined {
+        let is_adjacent = self.open.as_ref().is_some_and(|gap| at_ns <= gap.to_ns);
+        if !is_adjacent {
             self.close();
             self.open = Some(OpenGap {
                 from_ns: at_ns,
@@ -291,7 +290,7 @@ impl<'a> Gaps<'a> {
         }
     }
 
-    fn end(mut self) -> f64 {
+    fn finish(mut self) -> f64 {
         self.close();
         self.listener.take(self.cpu, &self.ready);
         self.lost_ns
@@ -322,17 +321,17 @@ mod tests {
     "#;
 
     #[derive(Default)]
-    struct WaitStates(Vec<(usize, ExplainedGap)>);
+    struct SeenGaps(Vec<(usize, ExplainedGap)>);
 
-    impl GapListener for WaitStates {
+    impl GapListener for SeenGaps {
         fn take(&mut self, cpu: usize, gaps: &[ExplainedGap]) {
             self.0.extend(gaps.iter().map(|gap| (cpu, gap.clone())));
         }
     }
 
-    fn watch_gaps(seed: u64, threshold_us: u64) -> (WaitStates, WatchedCpus) {
+    fn watch_gaps(seed: u64, threshold_us: u64) -> (SeenGaps, WatchedCpus) {
         let mut machine = SimulatedMachine::from_text("sim:test", TEXT, seed).unwrap();
-        let mut seen = WaitStates::default();
+        let mut seen = SeenGaps::default();
         let order = JitterOrder {
             cpus: &CpuSet::parse_list("1-2").unwrap(),
             time: Duration::from_secs(40),
@@ -344,7 +343,7 @@ mod tests {
 
     #[test]
     fn causes_come_as_often_and_take_as_long_as_the_description_says() {
-        let (WaitStates(gaps), found) = watch_gaps(7, 5);
+        let (SeenGaps(gaps), found) = watch_gaps(7, 5);
         let gaps_of = |cpu| gaps.iter().filter(move |(on, _)| *on == cpu);
         let is_card = |cause: &Cause| matches!(cause, Cause::Interrupt { number: 38, .. });
         assert!(gaps_of(1).all(|(_, gap)| !is_card(&gap.parts[0].0)));
@@ -396,14 +395,14 @@ mod tests {
         check_refusal(
             "rate = 250",
             "rate = 9901",
-            ".rate: 10001 a second together must be at most 10000",
+            ".rate: the sum, 10001 per second, must be at most 10000",
         );
         check_refusal(
             "cpus = \"2\"",
             "cpus = \"4\"",
-            "[1].cpus: CPUs 4 are not there or are off",
+            "[1].cpus: no such online CPU: 4",
         );
-        let number = "irq: interrupts have a number, and nothing else has one";
+        let number = "irq: required of kind 'interrupt', and of no other kind";
         check_refusal("irq = 38", "", &format!("[1].{number}"));
         check_refusal(
             "rate = 250",

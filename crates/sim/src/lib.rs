@@ -18,7 +18,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use files"))]
 
-/// A section of descriptions, each key with its default.
+/// Defines a struct for a section of descriptions, with a default for each key.
 macro_rules! with_defaults {
     (
         $(#[$of_all:meta])*
@@ -68,8 +68,8 @@ use rand_chacha::ChaCha8Rng;
 pub use checker::DescriptionError;
 use description::Description;
 pub use mechanism::{AssumedParameter, SourceFigure};
-use mechanism::{Kernel, Nobody, PlayedRun, Scheduler, Witness};
-use noise::{Draw, Noise};
+use mechanism::{Kernel, NoWitness, PlayedRun, Scheduler, Witness, parse_kernel};
+use noise::{Noise, RunNoise};
 use wiring::Probing;
 use workload::SimWorkload;
 
@@ -94,7 +94,7 @@ pub struct SimulatedMachine {
     label: String,
     description: Description,
     noise: Noise,
-    memory: behaviour::RunHistory,
+    history: behaviour::RunHistory,
     probing: Probing,
     chance: ChaCha8Rng,
     now_s: f64,
@@ -106,10 +106,12 @@ pub struct SimulatedMachine {
 struct PreparedRun {
     /// The name of its program.
     name: String,
+    /// `None` for programs other than pinwise's own kernels.
     kernel: Option<Kernel>,
     workload: SimWorkload,
+    /// Factor on its time: the placement's effect and behaviour.
     effect: f64,
-    noise: Draw,
+    noise: RunNoise,
 }
 
 impl PreparedRun {
@@ -123,7 +125,7 @@ impl PreparedRun {
                 ..workload.clone()
             },
             effect: 1.0,
-            noise: Draw {
+            noise: RunNoise {
                 factor: 1.0,
                 user_share: None,
                 sys_share: None,
@@ -201,28 +203,29 @@ impl SimulatedMachine {
             label,
             description,
             noise,
-            memory: behaviour::RunHistory::default(),
+            history: behaviour::RunHistory::default(),
             chance,
             now_s: 0.0,
             next_thread: FIRST_THREAD,
         }
     }
 
-    /// Kernels always use a mechanism: their threads are meaningless otherwise.
-    fn plays(&self, kernel: Option<&Kernel>) -> bool {
+    /// Does a mechanism simulate the run? Kernels always use one: their threads are meaningless
+    /// otherwise.
+    fn uses_mechanism(&self, kernel: Option<&Kernel>) -> bool {
         let has_mechanism = self.description.scheduler.is_some() || kernel.is_some();
         has_mechanism && self.description.performance.is_none()
     }
 
-    /// Time and threads of a run by the performance model.
+    /// Computes a run with the performance model; `None` if there is none.
     fn compute(&mut self, prepared: &PreparedRun, request: &Request<'_>) -> Option<PlayedRun> {
-        let order = performance::Order {
+        let placed = performance::PlacedWorkload {
             workload: &prepared.workload,
             cpus: request.cpus,
             memory: request.memory,
         };
         let performance = self.description.performance.as_ref()?;
-        let outcome = performance.play(&order, &mut self.chance);
+        let outcome = performance.play(&placed, &mut self.chance);
         Some(PlayedRun {
             wall_s: outcome.wall_s,
             busy_s: outcome.busy_s,
@@ -240,23 +243,20 @@ impl SimulatedMachine {
         environment: &[(String, String)],
         witness: &mut dyn Witness,
     ) -> Option<PlayedRun> {
-        if !self.plays(prepared.kernel.as_ref()) {
+        if !self.uses_mechanism(prepared.kernel.as_ref()) {
             return None;
         }
-        let usual = Scheduler::default();
+        let default_scheduler = Scheduler::default();
+        let scheduler = self.description.scheduler.as_ref();
         Some(mechanism::play(
             &self.description.topology,
-            self.description.scheduler.as_ref().unwrap_or(&usual),
+            scheduler.unwrap_or(&default_scheduler),
             &prepared.workload,
             cpus,
             environment,
             &mut self.chance,
             witness,
         ))
-    }
-
-    fn kernel_of(&self, request: &Request<'_>) -> Option<Kernel> {
-        mechanism::kernel(request.workload.command.argv())
     }
 
     /// A program that starts in its own folder may be described separately, as `FOLDER/PROGRAM`.
@@ -272,15 +272,15 @@ impl SimulatedMachine {
             .unwrap_or_else(|| self.description.workload(name))
     }
 
-    /// The workload of a command.
-    fn meaning(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
-        let kernel = self.kernel_of(request);
+    /// Resolves a command to its workload, and to a kernel if it is one.
+    fn resolve_workload(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
+        let kernel = parse_kernel(request.workload.command.argv());
         let mut workload = match &kernel {
             Some(kernel) => kernel.workload(self.description.find_workload(&kernel.name)),
             None => self.find_workload(request).clone(),
         };
         if kernel.is_none() && self.description.performance.is_some() {
-            let threads = performance::asked_threads(request.workload);
+            let threads = performance::requested_threads(request.workload);
             workload.threads = threads.unwrap_or(workload.threads);
         }
         (kernel, workload)
@@ -289,15 +289,15 @@ impl SimulatedMachine {
     /// Prepares a run; draws its noise.
     fn prepare(&mut self, request: &Request<'_>) -> PreparedRun {
         let name = request.workload.command.program_name();
-        let (kernel, workload) = self.meaning(request);
-        let noise = self.noise.next(self.now_s, &mut self.chance);
-        let own = self.memory.factor(
+        let (kernel, workload) = self.resolve_workload(request);
+        let noise = self.noise.draw_run(self.now_s, &mut self.chance);
+        let behaviour = self.history.draw_factor(
             &self.description.behaviours,
             request.cpus,
             noise.foreign_cpus.unwrap_or(0.0),
             &mut self.chance,
         );
-        let effect = own * self.description.effect(&workload, request.cpus);
+        let effect = behaviour * self.description.effect(&workload, request.cpus);
         PreparedRun {
             name: name.to_owned(),
             kernel,
@@ -307,7 +307,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// The result of a run.
+    /// Adds effects and noise to the simulated times, and moves the clock to the run's end.
     fn finish(
         &mut self,
         prepared: &PreparedRun,
@@ -324,14 +324,15 @@ impl SimulatedMachine {
         let base_s = played.map_or(workload.base_s, |played| played.wall_s);
         let wall_s = prepared.apply_effects_s(base_s).min(LONGEST_RUN_S);
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
-        let is_late = timeout.is_some_and(|limit| self.noise.as_read(wall_s) > limit);
-        // It is killed then.
+        let is_late = timeout.is_some_and(|limit| self.noise.round_to_clock(wall_s) > limit);
+        // A run beyond its limit is killed at the limit.
         let wall_s = timeout.filter(|_| is_late).unwrap_or(wall_s);
         self.now_s += wall_s;
-        let wall_s = self.noise.as_read(wall_s);
-        let end = self.fails(workload, request.cpus).unwrap_or(End::Status(0));
-        let usual = workload.cpu_share(request.cpus);
-        let cpu_share = played.map_or(usual, |played| played.busy_s / played.wall_s);
+        let wall_s = self.noise.round_to_clock(wall_s);
+        let failure = self.draw_failure(workload, request.cpus);
+        let end = failure.unwrap_or(End::Status(0));
+        let described_share = workload.cpu_share(request.cpus);
+        let cpu_share = played.map_or(described_share, |played| played.busy_s / played.wall_s);
         let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
         let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
         let printed = match kernel {
@@ -343,8 +344,8 @@ impl SimulatedMachine {
             .map(|played| prepared.apply_effects_s(played.foreign_s));
         let drawn_foreign = noise.foreign_cpus.map(|cpus| cpus * wall_s);
         Run {
-            user: Some(seconds(wall_s * user_share)),
-            system: Some(seconds(wall_s * sys_share)),
+            user: Some(to_duration(wall_s * user_share)),
+            system: Some(to_duration(wall_s * sys_share)),
             max_rss_bytes: workload.max_rss_bytes,
             counts: Counts {
                 migrations: played.map(|played| played.migrations),
@@ -352,9 +353,12 @@ impl SimulatedMachine {
             },
             threads: Some(workload.threads),
             granted: request.cpus.clone(),
-            foreign_cpu: played_foreign.or(drawn_foreign).map(seconds),
+            foreign_cpu: played_foreign.or(drawn_foreign).map(to_duration),
             output: (request.output == Output::Keep).then(|| printed.into_bytes()),
-            ..Run::ended(seconds(wall_s), if is_late { End::TimedOut } else { end })
+            ..Run::ended(
+                to_duration(wall_s),
+                if is_late { End::TimedOut } else { end },
+            )
         }
     }
 
@@ -374,7 +378,8 @@ impl SimulatedMachine {
         first
     }
 
-    fn fails(&mut self, workload: &SimWorkload, cpus: &CpuSet) -> Option<End> {
+    /// The exit status of a failing run; `None` if it succeeds.
+    fn draw_failure(&mut self, workload: &SimWorkload, cpus: &CpuSet) -> Option<End> {
         let (exit, probability) = workload.failure(cpus)?;
         (self.chance.random::<f64>() < probability).then_some(End::Status(exit))
     }
@@ -413,7 +418,7 @@ impl CommandRunner for SimulatedMachine {
         let environment = &request.workload.environment;
         let played = match self.compute(&prepared, request) {
             Some(computed) => Some(computed),
-            None => self.play(&prepared, request.cpus, environment, &mut Nobody),
+            None => self.play(&prepared, request.cpus, environment, &mut NoWitness),
         };
         Ok(self.finish(&prepared, request, played))
     }
@@ -442,19 +447,18 @@ impl GapWatcher for SimulatedMachine {
         let Some(jitter) = &self.description.jitter else {
             return Err(MachineError::System {
                 action: "watching CPUs for jitter".to_owned(),
-                reason: "this simulated machine has none: its description needs a section \
-                         [jitter]"
+                reason: "the description of this simulated machine has no section [jitter]"
                     .to_owned(),
             });
         };
         let from_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
-        let found = jitter.watch(order, from_ns, &mut self.chance, listener);
+        let watched = jitter.watch(order, from_ns, &mut self.chance, listener);
         self.now_s += order.time.as_secs_f64();
-        Ok(found)
+        Ok(watched)
     }
 }
 
-fn seconds(value: f64) -> Duration {
+fn to_duration(value: f64) -> Duration {
     Duration::try_from_secs_f64(value.min(LONGEST_RUN_S)).unwrap_or(Duration::ZERO)
 }
 

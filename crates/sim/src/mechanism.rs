@@ -24,7 +24,7 @@ use super::workload::SimWorkload;
 pub(super) use neighbour::Neighbour;
 use pinwise_topology::{CpuSet, Topology};
 use run_setup::RunSetup;
-pub(super) use witness::{Nobody, Step, Witness};
+pub(super) use witness::{NoWitness, Step, Witness};
 
 /// Environment variable that narrows the ideal CPUs dealt to threads: a preference, not a limit.
 const IDEAL_VARIABLE: &str = "SIM_IDEAL_CPUS";
@@ -57,10 +57,10 @@ pub(super) struct Scheduler {
     /// thread stays until it waits.
     pub(super) slice_s: Option<f64>,
     /// Throughput of a core with two busy CPUs, relative to one.
-    #[serde(default = "usual_smt_throughput")]
+    #[serde(default = "default_smt_throughput")]
     pub(super) smt_throughput: f64,
-    /// 1e9 bytes a second at which a moved thread fills caches from another cache that both CPUs
-    /// share; by default free.
+    /// Rate at which a moved thread fills caches from another cache that both CPUs share, 1e9 bytes
+    /// per second; by default that takes no time.
     pub(super) cache_gb_per_s: Option<f64>,
     /// The same from memory, if they share none.
     pub(super) memory_gb_per_s: Option<f64>,
@@ -69,7 +69,7 @@ pub(super) struct Scheduler {
     pub(super) neighbours: Vec<Neighbour>,
 }
 
-const fn usual_smt_throughput() -> f64 {
+const fn default_smt_throughput() -> f64 {
     1.25
 }
 
@@ -79,7 +79,7 @@ impl Default for Scheduler {
             policy: Policy::CoreFirst,
             ideal_share: 0.0,
             slice_s: None,
-            smt_throughput: usual_smt_throughput(),
+            smt_throughput: default_smt_throughput(),
             cache_gb_per_s: None,
             memory_gb_per_s: None,
             neighbours: Vec::new(),
@@ -105,7 +105,7 @@ impl Scheduler {
             }
         }
         if !(0.0..=1.0).contains(&self.ideal_share) {
-            return Err(checker.bad("scheduler.ideal_share", "must be from 0 to 1"));
+            return Err(checker.value_error("scheduler.ideal_share", "must be from 0 to 1"));
         }
         for (number, neighbour) in self.neighbours.iter().enumerate() {
             let key = format!("scheduler.neighbour[{number}]");
@@ -119,7 +119,7 @@ impl Scheduler {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFigure {
-    /// Its description, as `encode-wme: HT on one CPU`.
+    /// Its description, such as `encode-wme: HT on one CPU`.
     pub figure: String,
     /// As stated by the source.
     pub reported: String,
@@ -152,8 +152,7 @@ pub(super) struct PlayedRun {
     pub(super) followed_s: f64,
 }
 
-/// Simulates a run of this workload on these CPUs for a witness; the witness does not change the
-/// run.
+/// Simulates a run of this workload on these CPUs. The witness observes and does not change it.
 pub(super) fn play(
     topology: &Topology,
     scheduler: &Scheduler,
@@ -171,9 +170,8 @@ pub(super) fn play(
     events::play(&setup, chance, witness)
 }
 
-/// A kernel's command line as a workload: this many units of 10 ms on this many
-/// threads. `None` for any other command.
-pub(super) fn kernel(arguments: &[String]) -> Option<Kernel> {
+/// Parses the command line of `pinwise bench kernel`. `None` for any other command.
+pub(super) fn parse_kernel(arguments: &[String]) -> Option<Kernel> {
     let [program, group, command, name, rest @ ..] = arguments else {
         return None;
     };
@@ -205,12 +203,12 @@ impl Kernel {
     /// Seconds of one unit on a single thread.
     const UNIT_S: f64 = 0.01;
 
-    /// Its workload on a machine that describes it, or by default.
+    /// Its workload: this many units of 10 ms on this many threads, or as the machine describes it.
     pub(super) fn workload(&self, described: Option<&SimWorkload>) -> SimWorkload {
         let seconds = f64::from(self.units) * Self::UNIT_S;
-        let plain = SimWorkload::plain(seconds, self.threads);
+        let plain = SimWorkload::new(seconds, self.threads);
         described.map_or(plain.clone(), |described| SimWorkload {
-            // There base_s is of 100 units, a kernel's default.
+            // A described base_s is the time of 100 units, a kernel's default.
             base_s: described.base_s * f64::from(self.units) / 100.0,
             threads: plain.threads,
             ..described.clone()

@@ -18,11 +18,11 @@ pub(super) struct Noise {
     runs: u64,
     next_of_series: usize,
     wander: f64,
-    /// Is it a burst?
+    /// Is there a burst?
     burst: Spell<bool>,
-    /// By index.
+    /// Index of the level.
     level: Spell<usize>,
-    /// CPUs that others use.
+    /// CPUs that other programs use.
     load: Spell<f64>,
 }
 
@@ -34,13 +34,14 @@ struct Spell<T> {
 }
 
 impl<T: Copy> Spell<T> {
-    /// One that ends at once.
-    const fn over(state: T) -> Self {
+    /// A state that has already ended at the start.
+    const fn ended(state: T) -> Self {
         Self { state, end_s: 0.0 }
     }
 
-    /// The state at a moment; `next`: the one after another, and how long it lasts, s.
-    fn at(&mut self, now_s: f64, mut next: impl FnMut(T) -> (T, f64)) -> T {
+    /// Advances to a moment and returns its state. `next` draws the successor of a state and how
+    /// long it lasts, s.
+    fn advance_to(&mut self, now_s: f64, mut next: impl FnMut(T) -> (T, f64)) -> T {
         for _ in 0..MAX_CHANGES {
             if now_s < self.end_s {
                 break;
@@ -55,7 +56,7 @@ impl<T: Copy> Spell<T> {
 
 /// The noise of one run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Draw {
+pub(super) struct RunNoise {
     pub(super) factor: f64,
     pub(super) user_share: Option<f64>,
     pub(super) sys_share: Option<f64>,
@@ -70,23 +71,24 @@ impl Noise {
         let wander = parts
             .wander
             .as_ref()
-            .map_or(0.0, |w| w.sd * gaussian(chance));
+            .map_or(0.0, |w| w.sd * draw_normal(chance));
         Self {
             next_of_series: chance.random_range(0..length),
-            level: Spell::over(chance.random_range(0..levels)),
-            burst: Spell::over(true),
-            load: Spell::over(0.0),
+            level: Spell::ended(chance.random_range(0..levels)),
+            burst: Spell::ended(true),
+            load: Spell::ended(0.0),
             runs: 0,
             wander,
             parts,
         }
     }
 
-    /// The noise of a run that starts at `now_s`.
-    pub(super) fn next(&mut self, now_s: f64, chance: &mut impl Rng) -> Draw {
-        let mut log = self.parts.sd * gaussian(chance) + self.parts.drift * now_s / 3600.0;
-        log += self.wander(chance);
-        let mut factor = log.exp() * self.burst(now_s, chance) * self.level(now_s, chance);
+    /// Draws the noise of the next run, which starts at `now_s`.
+    pub(super) fn draw_run(&mut self, now_s: f64, chance: &mut impl Rng) -> RunNoise {
+        let mut log = self.parts.sd * draw_normal(chance) + self.parts.drift * now_s / 3600.0;
+        log += self.draw_wander(chance);
+        let mut factor = log.exp();
+        factor *= self.burst_factor(now_s, chance) * self.level_factor(now_s, chance);
         if let Some(period) = &self.parts.period
             && self.runs.is_multiple_of(period.runs)
         {
@@ -98,7 +100,7 @@ impl Noise {
             self.next_of_series = (self.next_of_series + 1) % series.runs.len();
             run
         });
-        Draw {
+        RunNoise {
             factor: factor * recorded.map_or(1.0, |run| run.factor),
             user_share: recorded.and_then(|run| run.user_share),
             sys_share: recorded.and_then(|run| run.sys_share),
@@ -106,8 +108,8 @@ impl Noise {
         }
     }
 
-    /// A time rounded to this step of a clock, at least one step.
-    pub(super) fn as_read(&self, time_s: f64) -> f64 {
+    /// Rounds a time to the clock's step, at least one step.
+    pub(super) fn round_to_clock(&self, time_s: f64) -> f64 {
         match self.parts.clock_s {
             Some(step) => (time_s / step).round().max(1.0) * step,
             None => time_s,
@@ -116,51 +118,52 @@ impl Noise {
 
     fn foreign_cpus(&mut self, now_s: f64, chance: &mut impl Rng) -> Option<f64> {
         let load = self.parts.load.as_ref()?;
-        Some(self.load.at(now_s, |_| {
+        Some(self.load.advance_to(now_s, |_| {
             let cpus = load.most_cpus * chance.random::<f64>();
-            (cpus, exponential(load.dwell_s, chance))
+            (cpus, draw_exponential(load.dwell_s, chance))
         }))
     }
 
-    fn wander(&mut self, chance: &mut impl Rng) -> f64 {
+    /// Draws the next value of the wander, an addend of `ln(time)`.
+    fn draw_wander(&mut self, chance: &mut impl Rng) -> f64 {
         let Some(wander) = &self.parts.wander else {
             return 0.0;
         };
         let innovation = wander.sd * (1.0 - wander.correlation * wander.correlation).sqrt();
-        self.wander = wander.correlation * self.wander + innovation * gaussian(chance);
+        self.wander = wander.correlation * self.wander + innovation * draw_normal(chance);
         self.wander
     }
 
-    fn burst(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
+    fn burst_factor(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
         let Some(bursts) = &self.parts.bursts else {
             return 1.0;
         };
-        let is_on = self.burst.at(now_s, |was_on| match was_on {
-            true => (false, exponential(bursts.every_s, chance)),
-            false => (true, exponential(bursts.lasts_s, chance)),
+        let is_burst = self.burst.advance_to(now_s, |was_burst| match was_burst {
+            true => (false, draw_exponential(bursts.every_s, chance)),
+            false => (true, draw_exponential(bursts.lasts_s, chance)),
         });
-        if is_on { bursts.factor } else { 1.0 }
+        if is_burst { bursts.factor } else { 1.0 }
     }
 
-    fn level(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
+    fn level_factor(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
         let Some(shifts) = &self.parts.level_shifts else {
             return 1.0;
         };
-        let level = self.level.at(now_s, |_| {
+        let level = self.level.advance_to(now_s, |_| {
             let next = chance.random_range(0..shifts.levels.len());
-            (next, exponential(shifts.dwell_s, chance))
+            (next, draw_exponential(shifts.dwell_s, chance))
         });
         shifts.levels[level]
     }
 }
 
 /// A standard normal draw by inversion: one draw uses one number of the generator.
-pub(super) fn gaussian(chance: &mut impl Rng) -> f64 {
+pub(super) fn draw_normal(chance: &mut impl Rng) -> f64 {
     let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
     normal::upper_quantile(uniform)
 }
 
-pub(super) fn exponential(mean: f64, chance: &mut impl Rng) -> f64 {
+pub(super) fn draw_exponential(mean: f64, chance: &mut impl Rng) -> f64 {
     let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
     -mean * uniform.ln()
 }

@@ -21,12 +21,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::checker::Checker;
 use super::demand::{Demand, Split};
-use super::noise::gaussian;
+use super::noise::draw_normal;
 use super::shape::parse_cpu_list;
 use super::wiring::Wiring;
 use super::workload::SimWorkload;
 use super::{DescriptionError, LONGEST_RUN_S};
-use assign::{assign, is_free};
+use assign::{assign_threads, has_random_rest};
 use cpu_table::CpuTable;
 use keys::Figures;
 pub(super) use keys::Keys;
@@ -43,9 +43,9 @@ const MAX_THREADS: u32 = 65_536;
 /// Limits the epochs of a run: more show nothing new.
 const MAX_EPOCHS: usize = 4;
 /// Limits the cached layouts.
-const MAX_CACHED: usize = 1024;
+const MAX_CACHED_LAYOUTS: usize = 1024;
 /// Runs to average for the truth if chance is involved.
-const TRUE_PLAYS: u32 = 64;
+const TRUTH_RUNS: u32 = 64;
 
 /// A machine whose runs follow from the threads' places.
 #[derive(Debug)]
@@ -54,18 +54,18 @@ pub(super) struct Performance {
     figures: Figures,
     table: CpuTable,
     /// Cached layouts: a search asks hundreds of times about a few dozen masks.
-    known: Mutex<BTreeMap<CpuSet, Arc<Layout>>>,
+    layouts: Mutex<BTreeMap<CpuSet, Arc<Layout>>>,
 }
 
-/// A run to compute.
+/// A workload on some CPUs: a run to compute.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order<'a> {
+pub(super) struct PlacedWorkload<'a> {
     pub(super) workload: &'a SimWorkload,
     pub(super) cpus: &'a CpuSet,
     pub(super) memory: Option<&'a MemoryBinding>,
 }
 
-impl Order<'_> {
+impl PlacedWorkload<'_> {
     fn threads(&self) -> usize {
         usize::try_from(self.workload.threads).unwrap_or(1).max(1)
     }
@@ -73,23 +73,26 @@ impl Order<'_> {
 
 /// Threads that a run requests: by `--threads` of its command line, or by `OMP_NUM_THREADS` of its
 /// environment.
-pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
+pub(super) fn requested_threads(workload: &Workload) -> Option<u32> {
     let words = workload.command.argv();
-    let emitted = words.iter().enumerate().rev().find_map(|(at, word)| {
+    let from_option = words.iter().enumerate().rev().find_map(|(at, word)| {
         let value = word.strip_prefix("--threads")?;
         match value.strip_prefix('=') {
-            Some(value) => threads_of(value),
-            None if value.is_empty() => threads_of(words.get(at + 1)?),
+            Some(value) => parse_threads(value),
+            None if value.is_empty() => parse_threads(words.get(at + 1)?),
             None => None,
         }
     });
-    let variables = workload.environment.iter().rev();
-    let mut set = variables.filter(|(name, _)| name == THREADS_VARIABLE);
-    emitted.or_else(|| threads_of(&set.next()?.1))
+    let mut variables = workload.environment.iter().rev();
+    from_option.or_else(|| {
+        let (_, value) = variables.find(|(name, _)| name == THREADS_VARIABLE)?;
+        parse_threads(value)
+    })
 }
 
-/// OpenMP accepts a list, one number per level of nesting: the first counts.
-fn threads_of(text: &str) -> Option<u32> {
+/// Parses a number of threads. OpenMP accepts a list, one number per level of nesting: the first
+/// counts.
+fn parse_threads(text: &str) -> Option<u32> {
     let first = text.split(',').next()?.trim();
     first
         .parse()
@@ -100,7 +103,6 @@ fn threads_of(text: &str) -> Option<u32> {
 /// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RunOutcome {
-    /// s.
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
     pub(super) busy_s: f64,
@@ -127,54 +129,54 @@ impl Performance {
             figures: keys.figures(wiring),
             table,
             keys,
-            known: Mutex::default(),
+            layouts: Mutex::default(),
         })
     }
 
     /// The layout of these CPUs; `None` if none of them exists.
     fn layout(&self, cpus: &CpuSet) -> Option<Arc<Layout>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(layout) = known.get(cpus) {
+        let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(layout) = layouts.get(cpus) {
             return Some(Arc::clone(layout));
         }
         let layout = Arc::new(Layout::new(&self.table, cpus)?);
-        if known.len() >= MAX_CACHED {
-            known.clear();
+        if layouts.len() >= MAX_CACHED_LAYOUTS {
+            layouts.clear();
         }
-        known.insert(cpus.clone(), Arc::clone(&layout));
+        layouts.insert(cpus.clone(), Arc::clone(&layout));
         Some(layout)
     }
 
-    /// A run without noise.
-    pub(super) fn play(&self, order: &Order<'_>, chance: &mut ChaCha8Rng) -> RunOutcome {
-        let Some(layout) = self.layout(order.cpus) else {
-            return RunOutcome::nowhere(order.workload.base_s);
+    /// Computes a run without noise.
+    pub(super) fn play(&self, placed: &PlacedWorkload<'_>, chance: &mut ChaCha8Rng) -> RunOutcome {
+        let Some(layout) = self.layout(placed.cpus) else {
+            return RunOutcome::without_cpus(placed.workload.base_s);
         };
         let plain = Demand::default();
-        let scene = Scene::new(self, order, &layout, &plain);
-        scene.play(chance)
+        let model = Model::new(self, placed, &layout, &plain);
+        model.play(chance)
     }
 
-    /// Mean time of runs, s; the same for masks that differ only by an exchange of equal units.
-    pub(super) fn true_s(&self, order: &Order<'_>) -> f64 {
-        let Some(layout) = self.layout(order.cpus) else {
-            return order.workload.base_s;
+    /// Mean time of runs, s. It is equal for masks that differ only by an exchange of equal units.
+    pub(super) fn true_s(&self, placed: &PlacedWorkload<'_>) -> f64 {
+        let Some(layout) = self.layout(placed.cpus) else {
+            return placed.workload.base_s;
         };
         let plain = Demand::default();
-        let scene = Scene::new(self, order, &layout, &plain);
-        let threads = order.threads() as u64;
+        let model = Model::new(self, placed, &layout, &plain);
+        let threads = placed.threads() as u64;
         let mut chance = ChaCha8Rng::seed_from_u64(mix(layout.signature, threads));
-        if !is_free(self.keys.policy, order.threads(), layout.order.len()) {
-            return scene.play(&mut chance).wall_s;
+        if !has_random_rest(self.keys.policy, placed.threads(), layout.order.len()) {
+            return model.play(&mut chance).wall_s;
         }
-        let plays = (0..TRUE_PLAYS).map(|_| scene.play(&mut chance).wall_s);
-        plays.sum::<f64>() / f64::from(TRUE_PLAYS)
+        let plays = (0..TRUTH_RUNS).map(|_| model.play(&mut chance).wall_s);
+        plays.sum::<f64>() / f64::from(TRUTH_RUNS)
     }
 }
 
 impl RunOutcome {
     /// A run without an existing CPU.
-    const fn nowhere(base_s: f64) -> Self {
+    const fn without_cpus(base_s: f64) -> Self {
         Self {
             wall_s: base_s,
             busy_s: base_s,
@@ -183,10 +185,10 @@ impl RunOutcome {
     }
 }
 
-/// The deterministic part of a run.
-struct Scene<'a> {
-    law: SpeedModel<'a>,
-    order: &'a Order<'a>,
+/// What does not change from run to run.
+struct Model<'a> {
+    speed_model: SpeedModel<'a>,
+    placed: &'a PlacedWorkload<'a>,
     layout: &'a Layout,
     /// Work of each thread relative to the average.
     weights: Vec<f64>,
@@ -194,38 +196,38 @@ struct Scene<'a> {
     unexplained: f64,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Model<'a> {
     fn new(
         machine: &'a Performance,
-        order: &'a Order<'a>,
+        placed: &'a PlacedWorkload<'a>,
         layout: &'a Layout,
         plain: &'a Demand,
     ) -> Self {
-        let demand = order.workload.demand.as_ref().unwrap_or(plain);
+        let demand = placed.workload.demand.as_ref().unwrap_or(plain);
         Self {
-            law: SpeedModel {
+            speed_model: SpeedModel {
                 table: &machine.table,
                 keys: &machine.keys,
                 figures: &machine.figures,
                 demand,
             },
-            weights: weights(order.threads(), demand),
-            unexplained: unexplained_factor(layout, order.threads(), demand),
-            order,
+            weights: work_weights(placed.threads(), demand),
+            unexplained: unexplained_factor(layout, placed.threads(), demand),
+            placed,
             layout,
         }
     }
 
     fn play(&self, chance: &mut ChaCha8Rng) -> RunOutcome {
-        let (law, threads) = (&self.law, self.order.threads());
-        let draw = |chance: &mut ChaCha8Rng| {
-            assign(law.table, self.layout, law.keys.policy, threads, chance)
-        };
+        let (speed_model, threads) = (&self.speed_model, self.placed.threads());
+        let (table, policy) = (speed_model.table, speed_model.keys.policy);
+        let draw =
+            |chance: &mut ChaCha8Rng| assign_threads(table, self.layout, policy, threads, chance);
         let mut at = draw(chance);
-        let homes = Homes::new(law.table, law.demand, self.order.memory, &at);
-        let serial_s = self.work_s() * law.demand.serial * law.alone_at(at[0]);
-        let first_s = self.parallel_s(&law.speeds(&at, &homes));
-        let (epochs, changes) = self.epochs(serial_s + first_s);
+        let homes = Homes::new(table, speed_model.demand, self.placed.memory, &at);
+        let serial_s = self.work_s() * speed_model.demand.serial * speed_model.stretch_alone(at[0]);
+        let first_s = self.parallel_s(&speed_model.compute_speeds(&at, &homes));
+        let (epochs, changes) = self.count_epochs(serial_s + first_s);
         let (mut parallel_s, mut moves, mut refill_s) = (first_s, 0.0, 0.0);
         for _ in 1..epochs {
             let next = draw(chance);
@@ -235,7 +237,7 @@ impl<'a> Scene<'a> {
             moves += moved * repeats;
             refill_s += cold_s * repeats;
             at = next;
-            parallel_s += self.parallel_s(&law.speeds(&at, &homes));
+            parallel_s += self.parallel_s(&speed_model.compute_speeds(&at, &homes));
         }
         parallel_s /= epochs as f64;
         let running_s = parallel_s + refill_s / threads as f64;
@@ -248,14 +250,14 @@ impl<'a> Scene<'a> {
     }
 
     fn work_s(&self) -> f64 {
-        self.order.workload.base_s.min(LONGEST_RUN_S)
+        self.placed.workload.base_s.min(LONGEST_RUN_S)
     }
 
     /// Time of all parallel work at these speeds.
     fn parallel_s(&self, speeds: &Speeds) -> f64 {
-        let demand = self.law.demand;
+        let demand = self.speed_model.demand;
         let work_s = self.work_s() * (1.0 - demand.serial);
-        let threads = self.order.threads() as f64;
+        let threads = self.placed.threads() as f64;
         let computed = match demand.split {
             Split::Static => {
                 let own = speeds.stretch.iter().zip(&self.weights);
@@ -273,12 +275,12 @@ impl<'a> Scene<'a> {
     }
 
     /// Simulated epochs, and the true number of reassignments.
-    fn epochs(&self, wall_s: f64) -> (usize, f64) {
-        let (policy, threads) = (self.law.keys.policy, self.order.threads());
-        let Some(rebalance_s) = self.law.keys.rebalance_s else {
+    fn count_epochs(&self, wall_s: f64) -> (usize, f64) {
+        let (policy, threads) = (self.speed_model.keys.policy, self.placed.threads());
+        let Some(rebalance_s) = self.speed_model.keys.rebalance_s else {
             return (1, 0.0);
         };
-        if !is_free(policy, threads, self.layout.order.len()) {
+        if !has_random_rest(policy, threads, self.layout.order.len()) {
             return (1, 0.0);
         }
         let changes = (wall_s / rebalance_s).floor();
@@ -291,31 +293,37 @@ impl<'a> Scene<'a> {
 
     /// Threads that moved, and the seconds they need to refill caches.
     fn count_moves(&self, from: &[usize], to: &[usize]) -> (f64, f64) {
-        let (law, mut moved, mut cold_s) = (&self.law, 0.0, 0.0);
-        let own = law.demand.private_bytes as f64 * law.demand.migration;
+        let SpeedModel {
+            table,
+            figures,
+            demand,
+            ..
+        } = self.speed_model;
+        let (mut moved, mut cold_s) = (0.0, 0.0);
+        let working_set = demand.private_bytes as f64 * demand.migration;
         for (&from, &to) in from.iter().zip(to) {
             if from == to {
                 continue;
             }
             moved += 1.0;
-            let (from, to) = (&law.table.cpus[from], &law.table.cpus[to]);
+            let (from, to) = (&table.cpus[from], &table.cpus[to]);
             if from.core == to.core {
                 continue;
             }
             let (lost, gb_per_s) = if from.llc == to.llc {
-                (law.table.l2_bytes[from.core], law.figures.cache_gb_per_s)
+                (table.l2_bytes[from.core], figures.cache_gb_per_s)
             } else {
-                (law.table.llc_bytes[from.llc], law.figures.core_gb_per_s)
+                (table.llc_bytes[from.llc], figures.core_gb_per_s)
             };
-            cold_s += own.min(lost * law.demand.migration) / (gb_per_s * 1e9);
+            cold_s += working_set.min(lost * demand.migration) / (gb_per_s * 1e9);
         }
         (moved, cold_s)
     }
 }
 
-/// Work of each thread relative to the average: always the same threads have more of it, and the
-/// largest has `imbalance` more.
-fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
+/// Work of each thread relative to the average. The same threads have more of it in every run, and
+/// the largest has `imbalance` more.
+fn work_weights(threads: usize, demand: &Demand) -> Vec<f64> {
     let draw = |thread: usize| {
         let bits = mix(demand.unexplained_seed, thread as u64) >> 11;
         bits as f64 / 2f64.powi(53)
@@ -344,7 +352,7 @@ fn unexplained_factor(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
     // The first numbers of neighbouring seeds are independent; one is skipped for runs that draw
     // from the same signature.
     let _: f64 = chance.random();
-    (demand.unexplained_sd * gaussian(&mut chance)).exp()
+    (demand.unexplained_sd * draw_normal(&mut chance)).exp()
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! Replays on a simulated machine: what the theory predicts, plus noise of hints and wake-ups.
+//! Replays of spin loops on a simulated machine: what the theory predicts, plus noise of hints and
+//! wake-ups.
 //!
 //! Nothing is executed, so this cannot confirm the theory. It serves to test the code above on
 //! machines of any shape. Contention is refused, since no theory predicts it.
 
 use super::SimulatedMachine;
-use super::noise::gaussian;
+use super::noise::draw_normal;
 use pinwise_machine::{
     ContendOrder, ContentionResult, HandOver, HandOverOrder, HandOverResult, HintKind, HintSummary,
     MachineError, Replayer,
@@ -20,20 +21,23 @@ const YIELD_NS: f64 = 500.0;
 
 impl Replayer for SimulatedMachine {
     fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandOverResult, MachineError> {
-        let (own_ns, wake_ns) = self.description.wiring.waiting_ns();
+        let (own_ns, wake_ns) = self.description.wiring.hint_and_wake_ns();
         let hint_ns = order.waiter.hint_ns.unwrap_or(own_ns);
         let free_after_ns = order.hold.saturating_sub(order.delay).as_nanos() as f64;
         let limit_s = self.now_s + order.limit.as_secs_f64();
         let mut items = Vec::new();
         while items.len() < order.items && self.now_s < limit_s {
-            let mut noisy = |value: f64, sd: f64| value * (sd * gaussian(&mut self.chance)).exp();
+            let mut noisy =
+                |value: f64, sd: f64| value * (sd * draw_normal(&mut self.chance)).exp();
             let costs = Costs {
                 hint_ns: noisy(hint_ns, HINT_SD),
                 wake_ns: Some(noisy(wake_ns, WAKE_SD)),
                 yield_ns: Some(YIELD_NS),
             };
             let waiter = &order.waiter;
-            let found = waiter.wait.lateness(waiter.ending, &costs, free_after_ns);
+            let found = waiter
+                .wait
+                .compute_lateness(waiter.ending, &costs, free_after_ns);
             let late_ns = found.late_ns.unwrap_or(0.0);
             let item = HandOver {
                 item_ns: order.hold.as_nanos() as f64 + late_ns,

@@ -32,19 +32,19 @@ const MIN_RUNS: usize = 10;
 
 /// Limit on a series, and on the memory for unpacking it: a packed file of a few kilobytes may
 /// unpack to any size.
-const LONGEST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Reads a CSV with a column `wall` (seconds) and optionally `user`, `sys`, `arm`.
-pub(super) fn load(path: &Path, arm: Option<u32>) -> Result<Series, DescriptionError> {
-    let text = read(path)?;
-    parse(&text, arm).map_err(|(line, reason)| DescriptionError::Toml {
+pub(super) fn load_series(path: &Path, arm: Option<u32>) -> Result<Series, DescriptionError> {
+    let text = read_bytes(path)?;
+    parse_series(&text, arm).map_err(|(line, reason)| DescriptionError::Toml {
         path: path.display().to_string(),
         line,
         reason,
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, DescriptionError> {
+fn read_bytes(path: &Path) -> Result<Vec<u8>, DescriptionError> {
     let unreadable = |error: io::Error| DescriptionError::Unreadable {
         path: path.display().to_string(),
         reason: error.to_string(),
@@ -58,51 +58,53 @@ fn read(path: &Path) -> Result<Vec<u8>, DescriptionError> {
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("xz"));
     let bytes = if is_packed {
-        unpack(BufReader::new(file), LONGEST_BYTES)
+        unpack_xz(BufReader::new(file), MAX_BYTES)
     } else {
-        read_at_most(file, LONGEST_BYTES)
+        read_at_most(file, MAX_BYTES)
     };
     bytes.map_err(unreadable)
 }
 
-pub(super) fn unpack(packed: impl Read, longest: u64) -> io::Result<Vec<u8>> {
-    let kib = u32::try_from(LONGEST_BYTES / 1024).unwrap_or(u32::MAX);
-    read_at_most(XzReader::new_mem_limit(packed, true, kib), longest)
+pub(super) fn unpack_xz(packed: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let kib = u32::try_from(MAX_BYTES / 1024).unwrap_or(u32::MAX);
+    read_at_most(XzReader::new_mem_limit(packed, true, kib), max_bytes)
 }
 
-fn read_at_most(reader: impl Read, longest: u64) -> io::Result<Vec<u8>> {
+fn read_at_most(reader: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(longest + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > longest {
-        let reason = format!("it is longer than {} MiB", longest >> 20);
+    reader.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let reason = format!("longer than {} MiB", max_bytes >> 20);
         return Err(io::Error::other(reason));
     }
     Ok(bytes)
 }
 
-type BadLine = (usize, String);
+/// The line, from 1, and what is wrong in it.
+type LineError = (usize, String);
 
-pub(super) fn parse(bytes: &[u8], arm: Option<u32>) -> Result<Series, BadLine> {
+/// Parses a CSV, for one arm or for all.
+pub(super) fn parse_series(bytes: &[u8], arm: Option<u32>) -> Result<Series, LineError> {
     let mut reader = csv::Reader::from_reader(bytes);
     let headers = reader
         .headers()
         .map_err(|error| (1, error.to_string()))?
         .clone();
     let column = |name: &str| headers.iter().position(|header| header.trim() == name);
-    let wall = column("wall").ok_or_else(|| (1, "there is no column 'wall'".to_owned()))?;
+    let wall = column("wall").ok_or_else(|| (1, "no column 'wall'".to_owned()))?;
     let (user, sys, arms) = (column("user"), column("sys"), column("arm"));
     let mut rows: Vec<(f64, Option<f64>, Option<f64>)> = Vec::new();
     for (index, record) in reader.records().enumerate() {
         let line = index + 2;
         let record = record.map_err(|error| (line, error.to_string()))?;
         let number = |column: usize| record.get(column)?.trim().parse::<f64>().ok();
-        let is_wanted = match (arm, arms) {
-            (Some(wanted), Some(column)) => {
-                number(column).is_some_and(|n| (n - f64::from(wanted)).abs() < 0.5)
+        let is_other_arm = match (arm, arms) {
+            (Some(arm), Some(column)) => {
+                number(column).is_none_or(|n| (n - f64::from(arm)).abs() >= 0.5)
             }
-            _ => true,
+            _ => false,
         };
-        if !is_wanted {
+        if is_other_arm {
             continue;
         }
         let time = number(wall)

@@ -8,7 +8,7 @@ use pinwise_topology::{
     CpuSet, Device, DeviceKind, Facts, KindFacts, Restriction, SyntheticError, Topology,
 };
 
-/// Slowest and fastest kind, over each other.
+/// Limits of the speed of a kind of CPU, relative to the others.
 const MIN_SPEED: f64 = 0.01;
 const MAX_SPEED: f64 = 100.0;
 
@@ -59,57 +59,60 @@ pub(super) struct Shape<'a> {
     pub(super) devices: &'a [RawDevice],
 }
 
-/// A synthetic topology without these CPUs.
-pub(super) fn parse_without(text: &str, offline: &CpuSet) -> Result<Topology, SyntheticError> {
+/// Parses a synthetic topology and takes these CPUs offline.
+pub(super) fn parse_topology_without(
+    text: &str,
+    offline: &CpuSet,
+) -> Result<Topology, SyntheticError> {
     let mut facts = Facts::from_synthetic(text)?;
-    switch_off(&mut facts, offline);
+    take_offline(&mut facts, offline);
     Ok(Topology::from_facts(facts).0)
 }
 
-fn switch_off(facts: &mut Facts, offline: &CpuSet) {
+fn take_offline(facts: &mut Facts, offline: &CpuSet) {
     for (cpu, facts) in &mut facts.cpus {
         facts.online &= !offline.contains(*cpu);
     }
 }
 
 impl Shape<'_> {
-    /// The machine, and the speeds of its kinds in its order.
+    /// The machine, and the speeds of its kinds, slowest first.
     pub(super) fn build(
         &self,
         checker: &Checker<'_>,
     ) -> Result<(Topology, Vec<f64>), DescriptionError> {
         let mut facts = Facts::from_synthetic(self.topology)
-            .map_err(|error| checker.bad("topology", &error.to_string()))?;
+            .map_err(|error| checker.value_error("topology", &error.to_string()))?;
         let present: CpuSet = facts.cpus.keys().copied().collect();
         let offline =
             parse_cpu_list(checker, "offline", self.offline, &present)?.unwrap_or_default();
         let online = present.difference(&offline);
         if online.is_empty() {
-            return Err(checker.bad("offline", "leaves no CPU switched on"));
+            return Err(checker.value_error("offline", "leaves no CPU online"));
         }
-        switch_off(&mut facts, &offline);
+        take_offline(&mut facts, &offline);
         if let Some(allowed) = parse_cpu_list(checker, "allowed", self.allowed, &present)? {
-            let off = allowed.intersection(&offline);
-            if !off.is_empty() {
-                let reason = format!("CPUs {off} are offline");
-                return Err(checker.bad("allowed", &reason));
+            let offline_ones = allowed.intersection(&offline);
+            if !offline_ones.is_empty() {
+                let reason = format!("CPUs {offline_ones} are offline");
+                return Err(checker.value_error("allowed", &reason));
             }
             let limit = Restriction::limit("cpuset of the description", allowed);
             facts.restrictions.push(limit);
         }
         let speeds = self.add_kinds(checker, &mut facts, &present, &online)?;
-        facts.devices = self.devices(checker, &present)?;
+        facts.devices = self.resolve_devices(checker, &present)?;
         Ok((Topology::from_facts(facts).0, speeds))
     }
 
-    fn devices(
+    fn resolve_devices(
         &self,
         checker: &Checker<'_>,
         present: &CpuSet,
     ) -> Result<Vec<Device>, DescriptionError> {
         if self.devices.len() > MAX_DEVICES {
             let reason = format!("at most {MAX_DEVICES} devices can be described");
-            return Err(checker.bad("device", &reason));
+            return Err(checker.value_error("device", &reason));
         }
         let mut devices = Vec::new();
         for (number, raw) in self.devices.iter().enumerate() {
@@ -151,16 +154,16 @@ impl Shape<'_> {
             let cpus = cpus.unwrap_or_default();
             let both = described.intersection(&cpus);
             if !both.is_empty() {
-                let reason = format!("CPUs {both} are of another kind, too");
-                return Err(checker.bad(&key("cpus"), &reason));
+                let reason = format!("CPUs {both} are in another kind, too");
+                return Err(checker.value_error(&key("cpus"), &reason));
             }
             described = described.union(&cpus);
             kinds.push((kind, cpus.intersection(online), key("name")));
         }
         let unreported = online.difference(&described);
         if !unreported.is_empty() {
-            let reason = format!("CPUs {unreported} are of no kind; every CPU needs one");
-            return Err(checker.bad("kind", &reason));
+            let reason = format!("CPUs {unreported} are in no kind; every CPU needs one");
+            return Err(checker.value_error("kind", &reason));
         }
         kinds.sort_by(|a, b| a.0.speed.total_cmp(&b.0.speed));
         self.check_kinds(checker, &kinds)?;
@@ -181,32 +184,32 @@ impl Shape<'_> {
         kinds: &[(&RawKind, CpuSet, String)],
     ) -> Result<(), DescriptionError> {
         if let Some((_, _, key)) = kinds.iter().find(|(_, cpus, _)| cpus.is_empty()) {
-            let reason = "all its CPUs are offline; leave the kind away";
-            return Err(checker.bad(&key.replace("name", "cpus"), reason));
+            let reason = "all its CPUs are offline; omit the kind";
+            return Err(checker.value_error(&key.replace("name", "cpus"), reason));
         }
         if kinds.len() < 2 {
-            let reason = "one kind alone is none: all CPUs are alike without it";
-            return Err(checker.bad("kind", reason));
+            let reason = "a single kind has no effect; omit it";
+            return Err(checker.value_error("kind", reason));
         }
         for pair in kinds.windows(2) {
             if pair[0].0.speed >= pair[1].0.speed {
-                let reason = "another kind is as fast; CPUs as fast as each other are one kind";
-                return Err(checker.bad(&pair[1].2.replace("name", "speed"), reason));
+                let reason = "another kind is as fast; CPUs of equal speed are one kind";
+                return Err(checker.value_error(&pair[1].2.replace("name", "speed"), reason));
             }
         }
         let last = kinds.len() - 1;
         for (rank, (kind, _, key)) in kinds.iter().enumerate() {
-            let usual = match rank {
+            let correct = match rank {
                 0 => "E",
                 rank if rank == last => "P",
                 _ => "M",
             };
-            if kind.name.as_deref().is_some_and(|name| name != usual) {
+            if kind.name.as_deref().is_some_and(|name| name != correct) {
                 let reason = format!(
-                    "by its speed this kind is called {usual}: P is the fastest, E the slowest, M \
+                    "by its speed this kind is {correct}: P is the fastest, E the slowest, M \
                      between"
                 );
-                return Err(checker.bad(key, &reason));
+                return Err(checker.value_error(key, &reason));
             }
         }
         Ok(())
@@ -221,14 +224,15 @@ pub(super) fn parse_cpu_list(
     present: &CpuSet,
 ) -> Result<Option<CpuSet>, DescriptionError> {
     let Some(list) = list else { return Ok(None) };
-    let set = CpuSet::parse_list(list).map_err(|error| checker.bad(key, &error.to_string()))?;
-    let strange = set.difference(present);
-    if !strange.is_empty() {
-        let reason = format!("there is no CPU {strange}; the topology has CPUs {present}");
-        return Err(checker.bad(key, &reason));
+    let set =
+        CpuSet::parse_list(list).map_err(|error| checker.value_error(key, &error.to_string()))?;
+    let missing = set.difference(present);
+    if !missing.is_empty() {
+        let reason = format!("no such CPU: {missing}; the topology has CPUs {present}");
+        return Err(checker.value_error(key, &reason));
     }
     if set.is_empty() {
-        return Err(checker.bad(key, "names no CPU"));
+        return Err(checker.value_error(key, "names no CPU"));
     }
     Ok(Some(set))
 }

@@ -1,12 +1,10 @@
-//! Simulated machines do what their description says.
-
 use super::*;
 use pinwise_placement::Placement;
 use pinwise_stats::describe::{quantile, sd};
 use pinwise_workload::Workload;
 use proptest::prelude::*;
 
-fn machine(toml: &str, seed: u64) -> Result<SimulatedMachine, DescriptionError> {
+fn open_machine(toml: &str, seed: u64) -> Result<SimulatedMachine, DescriptionError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.toml");
     std::fs::write(&path, toml).unwrap();
@@ -17,7 +15,7 @@ fn machine(toml: &str, seed: u64) -> Result<SimulatedMachine, DescriptionError> 
     SimulatedMachine::open(path.to_str().unwrap(), seed)
 }
 
-fn times(machine: &mut SimulatedMachine, placement: &str, runs: usize) -> Vec<f64> {
+fn measure_times(machine: &mut SimulatedMachine, placement: &str, runs: usize) -> Vec<f64> {
     let (topology, _) = machine.topology().unwrap();
     let placement: Placement = placement.parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
@@ -32,16 +30,16 @@ fn times(machine: &mut SimulatedMachine, placement: &str, runs: usize) -> Vec<f6
 fn effects_follow_the_cpus_not_the_name() {
     let text =
         "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = 2.0\n[effects]\n\"cpu:0\" = 1.5";
-    let mut machine = machine(text, 1).unwrap();
-    assert_eq!(times(&mut machine, "os-default", 1), [2.0]);
-    assert_eq!(times(&mut machine, "one-core", 1), [3.0]);
+    let mut machine = open_machine(text, 1).unwrap();
+    assert_eq!(measure_times(&mut machine, "os-default", 1), [2.0]);
+    assert_eq!(measure_times(&mut machine, "one-core", 1), [3.0]);
     assert_eq!(machine.now(), Duration::from_secs(5));
 }
 
 #[test]
 fn the_same_seed_gives_the_same_runs() {
     let text = "topology = \"pu:1\"\n[noise]\nkind = \"lognormal\"\nsd = 0.1\nbursts = { every_s = 1.0, lasts_s = 0.5, factor = 2.0 }\nlevel_shifts = { dwell_s = 3.0, levels = [1.0, 1.2] }\nwander = { correlation = 0.9, sd = 0.05 }\nperiod = { runs = 4, factor = 1.1 }\ndrift = 0.5";
-    let run = |seed| times(&mut machine(text, seed).unwrap(), "cpu:0", 30);
+    let run = |seed| measure_times(&mut open_machine(text, seed).unwrap(), "cpu:0", 30);
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
 }
@@ -49,7 +47,7 @@ fn the_same_seed_gives_the_same_runs() {
 #[test]
 fn lognormal_noise_has_the_stated_spread() {
     let text = "topology = \"pu:1\"\n[workload.default]\nbase_s = 0.5\n[noise]\nkind = \"lognormal\"\nsd = 0.05";
-    let logs: Vec<f64> = times(&mut machine(text, 3).unwrap(), "cpu:0", 4000)
+    let logs: Vec<f64> = measure_times(&mut open_machine(text, 3).unwrap(), "cpu:0", 4000)
         .iter()
         .map(|t| t.ln())
         .collect();
@@ -60,7 +58,7 @@ fn lognormal_noise_has_the_stated_spread() {
 #[test]
 fn a_series_is_replayed_in_order_and_wraps() {
     let text = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1.0\n[noise]\nseries = \"s.csv\"";
-    let all = times(&mut machine(text, 5).unwrap(), "cpu:0", 51);
+    let all = measure_times(&mut open_machine(text, 5).unwrap(), "cpu:0", 51);
     assert!((all[0] - all[50]).abs() < 1e-9);
     let falls = all.windows(2).filter(|w| w[1] < w[0]).count();
     assert_eq!(falls, 1);
@@ -68,8 +66,8 @@ fn a_series_is_replayed_in_order_and_wraps() {
 }
 
 #[test]
-fn figures_that_cannot_be_are_named() {
-    let error = |text: &str| machine(text, 1).unwrap_err().to_string();
+fn impossible_figures_are_refused_with_their_key() {
+    let error = |text: &str| open_machine(text, 1).unwrap_err().to_string();
     for (text, part) in [
         (
             "topology = \"pu:1\"\n[workload.x]\nbase_s = 0.0",
@@ -91,31 +89,31 @@ fn figures_that_cannot_be_are_named() {
 #[test]
 fn overflowing_times_stop_at_the_longest_run() {
     let text = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1e300\ncpu_share = 1e300";
-    let mut machine = machine(text, 1).unwrap();
-    assert_eq!(times(&mut machine, "cpu:0", 2), [LONGEST_RUN_S; 2]);
+    let mut machine = open_machine(text, 1).unwrap();
+    assert_eq!(measure_times(&mut machine, "cpu:0", 2), [LONGEST_RUN_S; 2]);
     assert_eq!(machine.now(), Duration::from_secs(2_000_000_000));
 }
 
 #[test]
 fn bursts_of_a_nanosecond_do_not_take_forever() {
     let text = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1e6\n[noise]\nbursts = { every_s = 1e-9, lasts_s = 1e-9, factor = 2.0 }\nlevel_shifts = { dwell_s = 1e-300, levels = [1.0, 2.0] }";
-    let times = times(&mut machine(text, 1).unwrap(), "cpu:0", 3);
+    let times = measure_times(&mut open_machine(text, 1).unwrap(), "cpu:0", 3);
     assert!(times.iter().all(|&time| time >= 1e6), "{times:?}");
 }
 
 #[test]
 fn packed_series_are_unpacked_up_to_a_bound() {
     let packed = include_bytes!("../../../tests/data/series/light_cpu.csv.xz").as_slice();
-    let length = series::unpack(packed, 1 << 20).unwrap().len();
+    let length = series::unpack_xz(packed, 1 << 20).unwrap().len();
     assert!(length > packed.len());
-    let error = series::unpack(packed, length as u64 - 1).unwrap_err();
+    let error = series::unpack_xz(packed, length as u64 - 1).unwrap_err();
     assert!(error.to_string().contains("longer than"), "{error}");
 }
 
 #[test]
 fn damaged_series_name_the_line() {
-    let error = |text: &str| series::parse(text.as_bytes(), None).unwrap_err();
-    assert_eq!(error("x\n1\n").1, "there is no column 'wall'");
+    let error = |text: &str| series::parse_series(text.as_bytes(), None).unwrap_err();
+    assert_eq!(error("x\n1\n").1, "no column 'wall'");
     assert_eq!(error("wall\n1\nx\n").0, 3);
     assert_eq!(error("wall\n1\n-2\n").0, 3);
     assert!(error("wall\n1\n").1.contains("too few"));
@@ -127,8 +125,8 @@ const TWO_KINDS: &str =
     "[[kind]]\nname = \"P\"\ncpus = \"0-7\"\nspeed = 1.0\n[[kind]]\ncpus = \"8-15\"\nspeed = 0.6\n";
 
 #[test]
-fn some_cpus_are_off_or_not_allowed_and_some_are_slow() {
-    let mut machine = machine(&format!("{UNEVEN}{TWO_KINDS}"), 1).unwrap();
+fn offline_and_disallowed_cpus_and_kinds_are_as_described() {
+    let mut machine = open_machine(&format!("{UNEVEN}{TWO_KINDS}"), 1).unwrap();
     let (topology, warnings) = machine.topology().unwrap();
     assert!(warnings.is_empty());
     assert_eq!(topology.cpus.len(), 16);
@@ -142,7 +140,7 @@ fn some_cpus_are_off_or_not_allowed_and_some_are_slow() {
         .map(|kind| format!("{} {}", kind.name, kind.cpus))
         .collect();
     assert_eq!(kinds, ["E 8-14", "P 0-7"]);
-    assert_eq!(times(&mut machine, "p-cores", 1), [0.1]);
+    assert_eq!(measure_times(&mut machine, "p-cores", 1), [0.1]);
 }
 
 #[test]
@@ -150,7 +148,7 @@ fn contradictions_of_cpus_are_refused_with_their_key() {
     for (extra, part) in [
         (
             "allowed = \"0-4\"",
-            "allowed: there is no CPU 4; the topology has CPUs 0-3",
+            "allowed: no such CPU: 4; the topology has CPUs 0-3",
         ),
         ("allowed = \"\"", "allowed: names no CPU"),
         ("allowed = \"x\"", "allowed: 'x' is not a CPU number"),
@@ -160,7 +158,7 @@ fn contradictions_of_cpus_are_refused_with_their_key() {
         ),
         (
             "[[kind]]\ncpus = \"0-3\"\nspeed = 1.0",
-            "kind: one kind alone is none",
+            "kind: a single kind has no effect",
         ),
         (
             "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 1.0",
@@ -168,11 +166,11 @@ fn contradictions_of_cpus_are_refused_with_their_key() {
         ),
         (
             "[[kind]]\nname = \"P\"\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 2.0",
-            "kind[0].name: by its speed this kind is called E",
+            "kind[0].name: by its speed this kind is E",
         ),
         (
             "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2\"\nspeed = 2.0",
-            "kind: CPUs 3 are of no kind",
+            "kind: CPUs 3 are in no kind",
         ),
         (
             "[[kind]]\ncpus = \"0-1\"\nspeed = 0.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 2.0",
@@ -184,18 +182,18 @@ fn contradictions_of_cpus_are_refused_with_their_key() {
         ),
     ] {
         let text = format!("topology = \"core:4 pu:1\"\n{extra}");
-        let error = machine(&text, 1).unwrap_err().to_string();
+        let error = open_machine(&text, 1).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
     }
     let wired = format!("{UNEVEN}[wiring]\ntopology = \"package:1 l3:4 core:2 pu:2\"\n");
-    machine(&wired, 1).unwrap();
+    open_machine(&wired, 1).unwrap();
 }
 
 #[test]
 fn a_program_fails_under_some_placements() {
     let text = "topology = \"l3:2 core:2 pu:1\"\n[workload.default]\nbase_s = 1.0\nfails = [\"one-llc\", \"cpu:3\"]\n";
     let end = |text: &str, list: &str| {
-        let mut machine = machine(text, 1).unwrap();
+        let mut machine = open_machine(text, 1).unwrap();
         let (workload, cpus) = (
             Workload::new(Command::from_line("prog").unwrap()),
             CpuSet::parse_list(list).unwrap(),
@@ -215,14 +213,14 @@ fn a_program_fails_under_some_placements() {
     let always = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1.0\nexit = 3\n";
     assert_eq!(end(always, "0"), (End::Status(3), None));
     let wrong = text.replace("cpu:3", "cpu:9");
-    let error = machine(&wrong, 1).unwrap_err().to_string();
+    let error = open_machine(&wrong, 1).unwrap_err().to_string();
     assert!(error.contains("workload.default.fails: cpu:9"), "{error}");
 }
 
 #[test]
-fn plain_and_scheduled_machines_know_the_truth_too() {
+fn the_true_cost_is_without_noise_with_and_without_a_scheduler() {
     let cost = |text: &str, list: &str| {
-        let machine = machine(text, 1).unwrap();
+        let machine = open_machine(text, 1).unwrap();
         let workload = Workload::new(Command::from_line("prog").unwrap());
         let cpus = CpuSet::parse_list(list).unwrap();
         let request = Request::new(&workload, &cpus);
@@ -233,9 +231,9 @@ fn plain_and_scheduled_machines_know_the_truth_too() {
     let plain = "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = 2.0\n[effects]\n\"cpu:0\" = 1.5\n[noise]\nsd = 0.5";
     assert!((cost(plain, "0-1") - 2.0).abs() < 1e-12);
     assert!((cost(plain, "0") - 3.0).abs() < 1e-12);
-    let played = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.default]\nbase_s = 12\nthreads = 2\n[noise]\nsd = 0.5";
+    let scheduled = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.default]\nbase_s = 12\nthreads = 2\n[noise]\nsd = 0.5";
     for (cpus, expected) in [("0", 12.0), ("0-1", 10.0), ("0-3", 6.0)] {
-        let found = cost(played, cpus);
+        let found = cost(scheduled, cpus);
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     }
 }
@@ -256,9 +254,9 @@ proptest! {
             unreachable!("eleven numbers");
         };
         let text = format!("topology = \"pu:2\"\n[workload.default]\nbase_s = {base}\ncpu_share = {share}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = {sd}\ndrift = {drift}\nbursts = {{ every_s = {every}, lasts_s = {lasts}, factor = {factor} }}\nlevel_shifts = {{ dwell_s = {dwell}, levels = [{level}] }}\nwander = {{ correlation = 0.5, sd = {wander} }}\nperiod = {{ runs = {runs}, factor = {factor} }}\n");
-        if let Ok(mut machine) = machine(&text, 1) {
+        if let Ok(mut machine) = open_machine(&text, 1) {
             let before = machine.now();
-            let times = times(&mut machine, "cpu:0", 3);
+            let times = measure_times(&mut machine, "cpu:0", 3);
             prop_assert!(times.iter().all(|time| (0.0..=LONGEST_RUN_S).contains(time)));
             prop_assert!(machine.now() >= before);
         }
@@ -267,11 +265,11 @@ proptest! {
     #[test]
     fn a_machine_matches_its_description(cores in 1usize..5, base in 0.001f64..100.0, effect in 0.1f64..10.0, threads in 1u32..9) {
         let text = format!("topology = \"core:{cores} pu:2\"\n[workload.prog]\nbase_s = {base}\nthreads = {threads}\n[effects]\n\"cpu:1\" = {effect}");
-        let mut machine = machine(&text, 1).unwrap();
+        let mut machine = open_machine(&text, 1).unwrap();
         prop_assert_eq!(machine.topology().unwrap().0.counts().cpus, 2 * cores);
         prop_assert_eq!(machine.description.workload("prog").threads, threads);
         for (placement, wanted) in [("cpu:0", base), ("cpu:1", base * effect)] {
-            let time = times(&mut machine, placement, 1)[0];
+            let time = measure_times(&mut machine, placement, 1)[0];
             prop_assert!((time - wanted).abs() <= 1e-9, "{} is not {}", time, wanted);
         }
     }
@@ -280,7 +278,7 @@ proptest! {
     fn a_series_replays_the_recorded_runs(rows in prop::collection::vec((1e-6f64..1e6, 0.0f64..1.0, 0u32..2), 40)) {
         let lines: Vec<String> = rows.iter().map(|(wall, share, arm)| format!("{arm},{wall},{}", wall * share)).collect();
         let text = format!("arm, wall, user\n{}\n", lines.join("\n"));
-        let all = series::parse(text.as_bytes(), None).unwrap();
+        let all = series::parse_series(text.as_bytes(), None).unwrap();
         let walls: Vec<f64> = rows.iter().map(|row| row.0).collect();
         let median = quantile(&walls, 0.5);
         prop_assert_eq!(all.runs.len(), rows.len());
@@ -290,7 +288,7 @@ proptest! {
             prop_assert!(run.sys_share.is_none());
         }
         let of_arm = rows.iter().filter(|row| row.2 == 1).count();
-        if let Ok(one) = series::parse(text.as_bytes(), Some(1)) {
+        if let Ok(one) = series::parse_series(text.as_bytes(), Some(1)) {
             prop_assert_eq!(one.runs.len(), of_arm);
         }
     }

@@ -1,14 +1,15 @@
 //! Traces of a simulated machine: the mechanism's steps, reported as by a kernel.
 //!
 //! The truth is known, so an analysis can be judged: switches, wake-ups, masks and names are those
-//! of the simulated run, which is the same whether traced or not. Poorer tiers leave out what they
-//! do not show. Machines without a mechanism are refused: their traces would be invented.
+//! of the simulated run, which is the same whether traced or not. Tiers leave out the events that
+//! they do not show on a real machine. Machines without a mechanism are refused: their traces would
+//! be invented.
 
 mod threads;
 
 use std::time::Duration;
 
-use super::mechanism::{Step, Witness};
+use super::mechanism::{Step, Witness, parse_kernel};
 use super::{PreparedRun, SimulatedMachine};
 use pinwise_format::whole;
 use pinwise_machine::{
@@ -25,18 +26,19 @@ const BATCH: usize = 4096;
 /// Limit on the silent rounds emitted individually; endless time is emitted as one.
 const MAX_SILENT_ROUNDS: u32 = 100;
 
-/// Why a tier is not available on this machine.
-fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
+/// Why a tier is not available on this machine. `has_mechanism`: are runs simulated step by step?
+/// `has_performance`: are they computed by the performance model?
+fn find_refusal(tier: Tier, has_mechanism: bool, has_performance: bool) -> Option<Refusal> {
     let reason = if tier == Tier::Proc {
         "a simulated machine has no /proc to poll"
-    } else if is_played {
+    } else if has_mechanism {
         return None;
-    } else if is_computed {
-        "runs of this simulated machine are computed from [performance], not played; a \
-         [scheduler] in its place plays them"
+    } else if has_performance {
+        "runs of this simulated machine are computed from [performance] and have no events; \
+         describe a [scheduler] instead"
     } else {
-        "runs of this simulated machine are written down, not played; a [scheduler] in its \
-         description plays them (kernels are always played)"
+        "runs of this simulated machine have no events; describe a [scheduler] (kernels have \
+         events without one)"
     };
     Some(Refusal {
         reason: reason.to_owned(),
@@ -47,11 +49,11 @@ fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
 impl Tracer for SimulatedMachine {
     /// All tiers except polling, if there is a mechanism to watch.
     fn tiers(&mut self) -> Vec<Availability> {
-        let has_scheduler = self.plays(None);
-        let is_computed = self.description.performance.is_some();
+        let has_mechanism = self.uses_mechanism(None);
+        let has_performance = self.description.performance.is_some();
         let availability = |&tier: &Tier| Availability {
             tier,
-            refusal: refusal(tier, has_scheduler, is_computed),
+            refusal: find_refusal(tier, has_mechanism, has_performance),
         };
         Tier::ALL.iter().map(availability).collect()
     }
@@ -69,8 +71,8 @@ impl Tracer for SimulatedMachine {
             });
         }
         let tier = order.tier.unwrap_or(Tier::Bpf);
-        let is_computed = self.description.performance.is_some();
-        let permitted = |is_played: bool| match refusal(tier, is_played, is_computed) {
+        let has_performance = self.description.performance.is_some();
+        let check_tier = |has_mechanism| match find_refusal(tier, has_mechanism, has_performance) {
             None => Ok(()),
             Some(refusal) => Err(MachineError::Untraceable {
                 tier: tier.name(),
@@ -80,29 +82,30 @@ impl Tracer for SimulatedMachine {
         };
         match order.subject {
             Subject::Command(request) => {
-                permitted(self.plays(self.kernel_of(request).as_ref()))?;
+                let kernel = parse_kernel(request.workload.command.argv());
+                check_tier(self.uses_mechanism(kernel.as_ref()))?;
                 let prepared = self.prepare(request);
-                let scene = Scene {
+                let traced_run = TracedRun {
                     cpus: request.cpus,
                     environment: &request.workload.environment,
                     request: Some(request),
                 };
-                Ok(perform(self, &prepared, &scene, order, listener))
+                Ok(trace_run(self, &prepared, &traced_run, order, listener))
             }
             Subject::Process(pid) => Err(MachineError::Process {
                 pid,
-                reason: "a simulated machine runs nothing but the commands it is given".to_owned(),
+                reason: "a simulated machine has no running processes".to_owned(),
             }),
             Subject::Everything => {
-                permitted(self.plays(None))?;
+                check_tier(self.uses_mechanism(None))?;
                 let prepared = PreparedRun::endless(self.description.workload("default"));
                 let cpus = self.description.topology.allowed.clone();
-                let scene = Scene {
+                let traced_run = TracedRun {
                     cpus: &cpus,
                     environment: &[],
                     request: None,
                 };
-                Ok(perform(self, &prepared, &scene, order, listener))
+                Ok(trace_run(self, &prepared, &traced_run, order, listener))
             }
         }
     }
@@ -116,44 +119,49 @@ impl Tracer for SimulatedMachine {
     }
 }
 
-/// The setting of a simulated run.
-struct Scene<'a> {
+/// The run to trace.
+struct TracedRun<'a> {
     cpus: &'a CpuSet,
     environment: &'a [(String, String)],
     /// `None`: the default workload, which never ends.
     request: Option<&'a Request<'a>>,
 }
 
-fn perform(
+fn trace_run(
     machine: &mut SimulatedMachine,
     prepared: &PreparedRun,
-    scene: &Scene<'_>,
+    traced_run: &TracedRun<'_>,
     order: &TraceOrder<'_>,
     listener: &mut dyn Listener,
 ) -> TraceResult {
     let tier = order.tier.unwrap_or(Tier::Bpf);
-    let from_ns = nanoseconds(machine.now_s);
+    let from_ns = to_ns(machine.now_s);
     let mut writer = EventWriter {
-        threads: Threads::new(machine, prepared, scene),
+        threads: Threads::new(machine, prepared, traced_run),
         scope: tier.scope(),
         listener,
         prepared,
         from_ns,
-        limit_ns: order.limit.map(|limit| nanoseconds(limit.as_secs_f64())),
-        round_ns: nanoseconds(order.round.as_secs_f64()).max(1),
-        next_round_ns: nanoseconds(order.round.as_secs_f64()).max(1),
-        waiting: Vec::new(),
+        limit_ns: order.limit.map(|limit| to_ns(limit.as_secs_f64())),
+        round_ns: to_ns(order.round.as_secs_f64()).max(1),
+        next_round_ns: to_ns(order.round.as_secs_f64()).max(1),
+        pending: Vec::new(),
         leaving: None,
         main_cpu: 0,
-        is_endless: scene.request.is_none(),
+        is_endless: traced_run.request.is_none(),
         ended_ns: None,
     };
-    writer.open(&machine.description.topology.allowed);
-    let played = machine.play(prepared, scene.cpus, scene.environment, &mut writer);
+    writer.emit_idle_cpus(&machine.description.topology.allowed);
+    let played = machine.play(
+        prepared,
+        traced_run.cpus,
+        traced_run.environment,
+        &mut writer,
+    );
     let followed_s = played.map_or(0.0, |played| prepared.apply_effects_s(played.followed_s));
-    let cut_ns = writer.close(nanoseconds(followed_s));
-    let length_ns = cut_ns.unwrap_or(nanoseconds(followed_s));
-    let run = scene.request.map(|request| {
+    let cut_ns = writer.close(to_ns(followed_s));
+    let length_ns = cut_ns.unwrap_or(to_ns(followed_s));
+    let run = traced_run.request.map(|request| {
         let run = machine.finish(prepared, request, played);
         cut_ns.map_or(run.clone(), |cut_ns| cut_run(run, cut_ns))
     });
@@ -162,7 +170,7 @@ fn perform(
     }
     let is_short = played.is_some_and(|played| played.followed_s < played.wall_s);
     let note = format!(
-        "The simulated run has too many steps to follow all: its first {followed_s:.3} s are traced."
+        "The simulated run has too many steps: only its first {followed_s:.3} s are traced."
     );
     TraceResult {
         tier,
@@ -179,7 +187,7 @@ fn perform(
     }
 }
 
-/// A run that was ended early: scales its use down.
+/// The result of a run that was ended early. Its CPU time and counters are unknown.
 fn cut_run(run: Run, cut_ns: u64) -> Run {
     Run {
         wall: Duration::from_nanos(cut_ns),
@@ -192,7 +200,7 @@ fn cut_run(run: Run, cut_ns: u64) -> Run {
     }
 }
 
-fn nanoseconds(seconds: f64) -> u64 {
+fn to_ns(seconds: f64) -> u64 {
     const LONGEST_NS: f64 = 4e18;
     whole((seconds * 1e9).clamp(0.0, LONGEST_NS))
 }
@@ -203,10 +211,10 @@ struct Leaving {
     time_ns: u64,
     thread: usize,
     cpu: usize,
-    left: LeaveReason,
+    reason: LeaveReason,
 }
 
-/// Turns steps into events and emits them.
+/// Turns steps into events and passes them to the listener.
 struct EventWriter<'a> {
     threads: Threads,
     scope: Scope,
@@ -217,41 +225,46 @@ struct EventWriter<'a> {
     round_ns: u64,
     /// Relative to the beginning, like all times here.
     next_round_ns: u64,
-    waiting: Vec<Event>,
+    /// Events not yet passed to the listener.
+    pending: Vec<Event>,
     leaving: Option<Leaving>,
     /// The main thread's last CPU, on which it starts the others.
     main_cpu: usize,
-    /// Can the run stop once nobody listens any more?
+    /// Does the run end only when the listener or the limit ends it?
     is_endless: bool,
-    /// When the limit or the listener ended it.
+    /// When the limit or the listener ended the trace.
     ended_ns: Option<u64>,
 }
 
 impl Witness for EventWriter<'_> {
-    fn see(&mut self, at_s: f64, step: Step) {
-        let time_ns = nanoseconds(self.prepared.apply_effects_s(at_s));
-        self.pass(time_ns);
+    fn observe(&mut self, at_s: f64, step: Step) {
+        let time_ns = to_ns(self.prepared.apply_effects_s(at_s));
+        self.end_rounds(time_ns);
         if self.ended_ns.is_some() {
             return;
         }
-        let follows = matches!(
+        let is_switch = matches!(
             (step, self.leaving),
-            (Step::Comes { cpu, .. }, Some(leaving))
+            (Step::Arrives { cpu, .. }, Some(leaving))
                 if cpu == leaving.cpu && time_ns == leaving.time_ns
         );
-        if !follows {
-            self.settle();
+        if !is_switch {
+            self.switch_to_idle();
         }
         match step {
-            Step::Begins { thread } => self.begins(time_ns, thread),
-            Step::Wakes { thread, cpu } => self.wakes(time_ns, thread, cpu),
-            Step::Comes { thread, cpu } => self.comes(time_ns, thread, cpu),
-            Step::Leaves { thread, cpu, left } => {
+            Step::Begins { thread } => self.emit_begin(time_ns, thread),
+            Step::Wakes { thread, cpu } => self.emit_wake(time_ns, thread, cpu),
+            Step::Arrives { thread, cpu } => self.emit_arrival(time_ns, thread, cpu),
+            Step::Leaves {
+                thread,
+                cpu,
+                reason,
+            } => {
                 self.leaving = Some(Leaving {
                     time_ns,
                     thread,
                     cpu,
-                    left,
+                    reason,
                 });
             }
             Step::Ends { thread } => {
@@ -267,31 +280,31 @@ impl Witness for EventWriter<'_> {
 }
 
 impl EventWriter<'_> {
-    /// Before the run all CPUs idle. A CPU that stays idle would have no event, and its state would
-    /// be unknown.
-    fn open(&mut self, cpus: &CpuSet) {
+    /// Emits that all CPUs are idle before the run. A CPU that stays idle would otherwise have no
+    /// event, and its state would be unknown.
+    fn emit_idle_cpus(&mut self, cpus: &CpuSet) {
         if self.scope.has_all_cpus {
             for cpu in cpus.iter() {
-                self.switch(0, cpu, IDLE, LeaveReason::Preempted, IDLE);
+                self.emit_switch(0, cpu, IDLE, LeaveReason::Preempted, IDLE);
             }
         }
     }
 
-    /// Emits finished rounds, and ends at the limit.
-    fn pass(&mut self, time_ns: u64) {
+    /// Ends the rounds that are over at this time, and the trace at its limit.
+    fn end_rounds(&mut self, time_ns: u64) {
         let mut silent = 0;
         while self.ended_ns.is_none() {
             let end_ns = self.limit_ns.filter(|&limit| limit <= time_ns);
             let round_ns = self.next_round_ns;
             if round_ns > time_ns || end_ns.is_some_and(|end| end < round_ns) {
                 if let Some(end_ns) = end_ns {
-                    self.hand_out();
+                    self.flush();
                     self.ended_ns = Some(end_ns);
                 }
                 return;
             }
-            self.settle();
-            self.hand_out();
+            self.switch_to_idle();
+            self.flush();
             if !self.listener.round(self.from_ns + round_ns) {
                 self.ended_ns = Some(round_ns);
             }
@@ -304,21 +317,21 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Fills the CPU that a thread left with the idle task.
-    fn settle(&mut self) {
+    /// Emits a switch to the idle task on the CPU that a thread has left.
+    fn switch_to_idle(&mut self) {
         if let Some(Leaving {
             time_ns,
             thread,
             cpu,
-            left,
+            reason,
         }) = self.leaving.take()
         {
             let prev = self.threads.all[thread].tid;
-            self.switch(time_ns, cpu, prev, left, IDLE);
+            self.emit_switch(time_ns, cpu, prev, reason, IDLE);
         }
     }
 
-    fn begins(&mut self, time_ns: u64, thread: usize) {
+    fn emit_begin(&mut self, time_ns: u64, thread: usize) {
         let Thread {
             tid,
             process,
@@ -330,7 +343,7 @@ impl EventWriter<'_> {
         if !is_own && !self.scope.has_all_cpus {
             return;
         }
-        let what = if is_own && thread > 0 {
+        let kind = if is_own && thread > 0 {
             EventKind::Fork {
                 parent: process,
                 child: tid,
@@ -343,7 +356,7 @@ impl EventWriter<'_> {
             }
         };
         let is_followed = (is_own && thread == 0) || (!is_own && self.is_endless);
-        self.emit(time_ns, self.main_cpu, what);
+        self.emit(time_ns, self.main_cpu, kind);
         self.emit(
             time_ns,
             self.main_cpu,
@@ -362,10 +375,10 @@ impl EventWriter<'_> {
         }
     }
 
-    fn wakes(&mut self, time_ns: u64, thread: usize, cpu: usize) {
+    fn emit_wake(&mut self, time_ns: u64, thread: usize, cpu: usize) {
         if self.scope.has_wakeups {
             let tid = self.threads.all[thread].tid;
-            let target = number(cpu);
+            let target = cpu_number(cpu);
             self.emit(
                 time_ns,
                 cpu,
@@ -377,7 +390,7 @@ impl EventWriter<'_> {
         }
     }
 
-    fn comes(&mut self, time_ns: u64, thread: usize, cpu: usize) {
+    fn emit_arrival(&mut self, time_ns: u64, thread: usize, cpu: usize) {
         if thread == 0 {
             self.main_cpu = cpu;
         }
@@ -387,14 +400,14 @@ impl EventWriter<'_> {
             Some(leaving) if leaving.thread == thread => {}
             Some(leaving) => {
                 let prev = self.threads.all[leaving.thread].tid;
-                self.switch(time_ns, cpu, prev, leaving.left, next);
+                self.emit_switch(time_ns, cpu, prev, leaving.reason, next);
             }
-            None => self.switch(time_ns, cpu, IDLE, LeaveReason::Preempted, next),
+            None => self.emit_switch(time_ns, cpu, IDLE, LeaveReason::Preempted, next),
         }
     }
 
     /// Emits a switch, or the halves visible to a poorer tier.
-    fn switch(&mut self, time_ns: u64, cpu: usize, prev: Tid, left: LeaveReason, next: Tid) {
+    fn emit_switch(&mut self, time_ns: u64, cpu: usize, prev: Tid, left: LeaveReason, next: Tid) {
         if self.scope.has_all_cpus {
             self.emit(time_ns, cpu, EventKind::Switch { prev, left, next });
             return;
@@ -412,41 +425,37 @@ impl EventWriter<'_> {
         usize::try_from(tid - first).is_ok_and(|rank| rank < self.threads.own)
     }
 
-    fn emit(&mut self, time_ns: u64, cpu: usize, what: EventKind) {
-        self.waiting.push(Event {
+    fn emit(&mut self, time_ns: u64, cpu: usize, kind: EventKind) {
+        self.pending.push(Event {
             time_ns: self.from_ns + time_ns,
-            cpu: number(cpu),
-            what,
+            cpu: cpu_number(cpu),
+            what: kind,
         });
-        if self.waiting.len() >= BATCH {
-            self.hand_out();
+        if self.pending.len() >= BATCH {
+            self.flush();
         }
     }
 
-    fn hand_out(&mut self) {
-        if !self.waiting.is_empty() {
-            self.listener.events(&self.waiting);
-            self.waiting.clear();
+    fn flush(&mut self) {
+        if !self.pending.is_empty() {
+            self.listener.events(&self.pending);
+            self.pending.clear();
         }
     }
 
-    /// The run is over after this long; returns when it was ended earlier.
+    /// Ends the trace of a run of this length; returns when the trace ended if that was earlier.
     fn close(mut self, length_ns: u64) -> Option<u64> {
-        self.settle_unless_ended();
-        self.pass(length_ns);
-        self.hand_out();
-        self.ended_ns.filter(|&ended| ended < length_ns)
-    }
-
-    fn settle_unless_ended(&mut self) {
         if self.ended_ns.is_none() {
-            self.settle();
+            self.switch_to_idle();
         }
+        self.end_rounds(length_ns);
+        self.flush();
+        self.ended_ns.filter(|&ended| ended < length_ns)
     }
 }
 
 /// CPUs have small numbers.
-fn number(cpu: usize) -> u32 {
+fn cpu_number(cpu: usize) -> u32 {
     u32::try_from(cpu).unwrap_or(u32::MAX)
 }
 

@@ -18,31 +18,31 @@ use self::description::PROBES;
 pub(super) use self::description::{Figures, Wiring};
 use self::drift::Drift;
 use self::truth::{Shared, Truth};
-use super::noise::gaussian;
+use super::noise::draw_normal;
 use super::{LONGEST_RUN_S, SimulatedMachine};
 use pinwise_machine::{Batches, MachineError, Probe, Prober};
 use pinwise_topology::Topology;
 
-/// Starting and pinning threads, per call.
+/// Time to start and pin threads, per call.
 const START_S: f64 = 1e-4;
 
 /// Transfers of a batch: 200 round trips, short enough to avoid most interruptions of a busy
 /// machine.
 const TRANSFERS: f64 = 400.0;
 
-/// The work of one side of a contention batch, alone.
+/// Time of the work of one side of a contention batch, alone.
 const CONTENTION_S: f64 = 1e-4;
 
-/// Two CPUs on one hardware thread take turns.
+/// Slowdown of two CPUs on one hardware thread: they take turns.
 const STACKED_CONTENTION: f64 = 2.0;
 
-/// Share of such CPUs' batches in which steal is seen: it is counted in clock ticks, which are
-/// longer than a batch.
-const STACKED_STOLEN: f64 = 0.5;
+/// Share of the batches of CPUs on one hardware thread in which steal is seen: it is counted in clock
+/// ticks, which are longer than a batch.
+const STACKED_STOLEN_SHARE: f64 = 0.5;
 
 impl Wiring {
     /// Cost of a spin-wait hint, and of waking a sleeper, ns.
-    pub(super) const fn waiting_ns(&self) -> (f64, f64) {
+    pub(super) const fn hint_and_wake_ns(&self) -> (f64, f64) {
         (self.figures.pause_ns, self.figures.futex_wake_ns)
     }
 
@@ -61,7 +61,7 @@ pub(super) struct Probing {
     salt: u64,
     /// `ln` of the common factor of all latencies.
     wander: f64,
-    /// When that was drawn, s.
+    /// When `wander` was drawn, s.
     drawn_s: f64,
 }
 
@@ -78,7 +78,7 @@ impl Probing {
         let sd = wiring.figures.wander.map_or(0.0, |wander| wander.sd);
         Self {
             drift: Drift::new(&wiring.states, stream(2)),
-            wander: sd * gaussian(&mut chance),
+            wander: sd * draw_normal(&mut chance),
             drawn_s: 0.0,
             salt,
             chance,
@@ -86,13 +86,13 @@ impl Probing {
     }
 
     /// The common factor of all latencies now: an Ornstein–Uhlenbeck process.
-    fn wander(&mut self, now_s: f64, figures: &Figures) -> f64 {
+    fn wander_factor(&mut self, now_s: f64, figures: &Figures) -> f64 {
         let Some(wander) = figures.wander else {
             return 1.0;
         };
         let kept = (-(now_s - self.drawn_s) / wander.time_s).exp();
         let fresh = wander.sd * (1.0 - kept * kept).max(0.0).sqrt();
-        self.wander = kept * self.wander + fresh * gaussian(&mut self.chance);
+        self.wander = kept * self.wander + fresh * draw_normal(&mut self.chance);
         self.drawn_s = now_s;
         self.wander.exp()
     }
@@ -105,10 +105,10 @@ struct Batch {
     /// Another value and the share of batches that have it.
     other: Option<(f64, f64)>,
     background: Option<f64>,
-    /// How often the clock's reading contains the value; 0: it is not a reading.
+    /// How many times a reading of the clock contains the value; 0 if it is not a reading.
     repeats: f64,
     takes_s: f64,
-    /// Share of batches that are stolen, beyond the machine's.
+    /// Share of batches with steal, beyond that of the machine.
     stolen: f64,
     /// Is it disturbed by other load?
     is_latency: bool,
@@ -127,7 +127,7 @@ impl Batch {
         }
     }
 
-    /// This many repetitions of something that takes `ns`.
+    /// A batch of this many repetitions of something that takes `ns`.
     fn timed(ns: f64, repeats: f64) -> Self {
         Self::new(ns, repeats, ns * repeats * 1e-9)
     }
@@ -142,15 +142,15 @@ impl Prober for SimulatedMachine {
     ) -> Result<Vec<Batches>, MachineError> {
         let wiring = &self.description.wiring;
         let begin_s = self.now_s + START_S;
-        let level = self.probing.wander(begin_s, &wiring.figures);
+        let wander = self.probing.wander_factor(begin_s, &wiring.figures);
         self.probing.drift.forget_before(begin_s);
         let mut call = Call {
             wiring,
             probing: &mut self.probing,
             disturbance: if probes.len() > 1 {
-                wiring.figures.parallel_disturbance * level
+                wiring.figures.parallel_disturbance * wander
             } else {
-                level
+                wander
             },
             begin_s,
             limit_s: limit.as_secs_f64().min(LONGEST_RUN_S),
@@ -160,7 +160,7 @@ impl Prober for SimulatedMachine {
         let results = probes
             .iter()
             .map(|probe| {
-                let (batches, took_s) = call.make(probe);
+                let (batches, took_s) = call.run_probe(probe);
                 longest_s = longest_s.max(took_s);
                 batches
             })
@@ -170,7 +170,7 @@ impl Prober for SimulatedMachine {
     }
 }
 
-/// Lost batches before a probe stops.
+/// Limits the discarded batches of a probe.
 const MAX_LOST: usize = 100_000;
 
 /// One call of `probe`.
@@ -185,9 +185,9 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The probe's result and duration, s.
-    fn make(&mut self, probe: &Probe) -> (Batches, f64) {
-        if let Some(reason) = self.refusal(probe) {
+    /// Simulates a probe; returns its result and duration, s.
+    fn run_probe(&mut self, probe: &Probe) -> (Batches, f64) {
+        if let Some(reason) = self.find_refusal(probe) {
             return (Batches::unavailable(reason), 0.0);
         }
         let ignores_affinity = self.wiring.figures.ignores_affinity;
@@ -196,7 +196,8 @@ impl Call<'_> {
             ..Batches::default()
         };
         let mut spent_s = memory::preparation_s(probe).min(self.limit_s);
-        let mut known: Option<(usize, Batch)> = None;
+        // The batch of a state, which is constant while the state lasts.
+        let mut cached: Option<(usize, Batch)> = None;
         let mut tries = 0;
         while result.values.len() < self.batches {
             // CPUs that take turns may lose every batch, and batches of no length would then repeat
@@ -207,12 +208,12 @@ impl Call<'_> {
                 break;
             }
             let states = &self.wiring.states;
-            let state = self.probing.drift.at(self.begin_s + spent_s, states);
-            let batch = match known {
-                Some((of, batch)) if of == state && !ignores_affinity => batch,
-                _ => self.batch(probe, state),
+            let state = self.probing.drift.state_at(self.begin_s + spent_s, states);
+            let batch = match cached {
+                Some((cached_state, batch)) if cached_state == state && !ignores_affinity => batch,
+                _ => self.expected_batch(probe, state),
             };
-            known = Some((state, batch));
+            cached = Some((state, batch));
             spent_s += batch.takes_s;
             if spent_s > self.limit_s {
                 // Threads that wait for each other longer than the time limit share one hardware
@@ -221,15 +222,15 @@ impl Call<'_> {
                 spent_s = self.limit_s;
                 break;
             }
-            self.draw(batch, &mut result);
+            self.draw_batch(batch, &mut result);
         }
         (result, spent_s)
     }
 
-    /// Why the probe cannot be made.
-    fn refusal(&self, probe: &Probe) -> Option<String> {
+    /// Why the probe is not available, if so.
+    fn find_refusal(&self, probe: &Probe) -> Option<String> {
         let figures = &self.wiring.figures;
-        let name = name_of(probe);
+        let name = probe_name(probe);
         if figures.lacks.iter().any(|lacking| lacking == name) {
             return Some(format!("This machine is described as lacking {name}."));
         }
@@ -239,33 +240,33 @@ impl Call<'_> {
         let (cpus, node) = (probe.cpus(), probe.node());
         let truth = &self.wiring.states[0].truth;
         if let Some(cpu) = cpus.iter().find(|&&cpu| !truth.has(cpu)) {
-            return Some(format!("There is no CPU {cpu}."));
+            return Some(format!("No such CPU: {cpu}."));
         }
         if let Some(node) = node.filter(|node| !self.wiring.nodes.contains(node)) {
-            return Some(format!("There is no NUMA node {node}."));
+            return Some(format!("No such NUMA node: {node}."));
         }
         let needs_two = matches!(probe, Probe::Transfer { .. } | Probe::Contention { .. });
         if cpus.is_empty() || (needs_two && cpus[0] == cpus[1]) {
-            return Some(format!("The probe {name} needs other CPUs."));
+            return Some(format!("The probe {name} needs two different CPUs."));
         }
         None
     }
 
-    /// The batch of a probe in this state of the machine.
-    fn batch(&mut self, probe: &Probe, state: usize) -> Batch {
+    /// The batch of a probe in this state of the machine, before noise.
+    fn expected_batch(&mut self, probe: &Probe, state: usize) -> Batch {
         let figures = &self.wiring.figures;
         let truth = &self.wiring.states[state].truth;
         let batch = match *probe {
             Probe::Transfer { a, b, home } => {
                 let (a, b) = self.running_cpus(a, b, truth);
-                return self.transfer(a, b, home, truth);
+                return self.transfer_batch(a, b, home, truth);
             }
             Probe::Contention { a, b, .. } => {
                 let (a, b) = self.running_cpus(a, b, truth);
-                contention(truth.shared(a, b), figures)
+                contention_batch(truth.innermost_shared(a, b), figures)
             }
             Probe::Pause { .. } | Probe::PauseCycles { .. } | Probe::PauseCounted { .. } => {
-                pause(probe, figures)
+                pause_batch(probe, figures)
             }
             // Refused before.
             Probe::Hint { .. } => Batch::new(f64::NAN, 0.0, 0.0),
@@ -280,12 +281,13 @@ impl Call<'_> {
             }
             Probe::FutexWake { .. } => Batch::timed(figures.futex_wake_ns, 100.0),
             Probe::Chase { .. } | Probe::Bandwidth { .. } | Probe::LoadedLatency { .. } => {
-                memory::batch(probe, truth, figures)
+                memory::memory_batch(probe, truth, figures)
             }
         };
         self.disturb(batch)
     }
 
+    /// Applies this call's disturbance to a latency.
     fn disturb(&self, batch: Batch) -> Batch {
         let factor = if batch.is_latency {
             self.disturbance
@@ -299,15 +301,19 @@ impl Call<'_> {
         }
     }
 
-    fn transfer(&self, a: usize, b: usize, home: Option<usize>, truth: &Truth) -> Batch {
+    fn transfer_batch(&self, a: usize, b: usize, home: Option<usize>, truth: &Truth) -> Batch {
         let figures = &self.wiring.figures;
-        let shared = truth.shared(a, b);
-        let lasting = (figures.pair_sd * lasting_deviation(a, b, self.probing.salt)).exp();
-        let ns = truth.transfer_ns(a, b, home, figures) * lasting;
+        let shared = truth.innermost_shared(a, b);
+        let pair_factor = (figures.pair_sd * pair_deviation(a, b, self.probing.salt)).exp();
+        let ns = truth.transfer_ns(a, b, home, figures) * pair_factor;
         let is_stacked = shared == Shared::Thread;
         self.disturb(Batch {
             is_latency: !is_stacked,
-            stolen: if is_stacked { STACKED_STOLEN } else { 0.0 },
+            stolen: if is_stacked {
+                STACKED_STOLEN_SHARE
+            } else {
+                0.0
+            },
             ..Batch::timed(ns, TRANSFERS)
         })
     }
@@ -324,24 +330,24 @@ impl Call<'_> {
         (cpus[first], cpus[second])
     }
 
-    /// Draws a batch: its value, or why it was discarded.
-    fn draw(&mut self, batch: Batch, made: &mut Batches) {
+    /// Draws a batch with its noise: adds its value to the result, or why it was discarded.
+    fn draw_batch(&mut self, batch: Batch, result: &mut Batches) {
         let figures = &self.wiring.figures;
         let chance = &mut self.probing.chance;
         let stolen = figures.stolen + batch.stolen;
         if figures.switched + stolen > 0.0 {
             let fate: f64 = chance.random();
             if fate < stolen {
-                made.stolen += 1;
+                result.stolen += 1;
                 return;
             }
             if fate < stolen + figures.switched {
-                made.switched += 1;
+                result.switched += 1;
                 return;
             }
         }
         let mut factor = if batch.repeats > 0.0 {
-            (figures.noise_sd * gaussian(chance)).exp()
+            (figures.noise_sd * draw_normal(chance)).exp()
         } else {
             1.0
         };
@@ -356,7 +362,7 @@ impl Call<'_> {
         };
         let step = figures.timer_step_ns / batch.repeats;
         let value = truth * factor;
-        made.values.push(
+        result.values.push(
             if figures.timer_step_ns > 1.0 && step > 0.0 && step.is_finite() {
                 // A batch begins anywhere within a step of the clock.
                 (value / step + chance.random::<f64>()).floor() * step
@@ -365,12 +371,12 @@ impl Call<'_> {
             },
         );
         if let Some(background) = batch.background {
-            made.background.push(background * factor.recip());
+            result.background.push(background * factor.recip());
         }
     }
 }
 
-fn contention(shared: Shared, figures: &Figures) -> Batch {
+fn contention_batch(shared: Shared, figures: &Figures) -> Batch {
     let ratio = match shared {
         Shared::Thread => STACKED_CONTENTION,
         Shared::Core => figures.smt_contention,
@@ -378,7 +384,7 @@ fn contention(shared: Shared, figures: &Figures) -> Batch {
     };
     Batch {
         stolen: match shared {
-            Shared::Thread => STACKED_STOLEN,
+            Shared::Thread => STACKED_STOLEN_SHARE,
             _ => 0.0,
         },
         // Both times are long compared with any clock's step.
@@ -386,7 +392,7 @@ fn contention(shared: Shared, figures: &Figures) -> Batch {
     }
 }
 
-fn pause(probe: &Probe, figures: &Figures) -> Batch {
+fn pause_batch(probe: &Probe, figures: &Figures) -> Batch {
     let is_cycles = matches!(
         probe,
         Probe::PauseCycles { .. } | Probe::PauseCounted { .. }
@@ -401,14 +407,14 @@ fn pause(probe: &Probe, figures: &Figures) -> Batch {
 }
 
 /// A standard normal figure of the pair, the same in every call.
-fn lasting_deviation(a: usize, b: usize, salt: u64) -> f64 {
+fn pair_deviation(a: usize, b: usize, salt: u64) -> f64 {
     let pair = ((a.min(b) as u64) << 32) | a.max(b) as u64;
     let mut chance = ChaCha8Rng::seed_from_u64(salt ^ pair);
-    gaussian(&mut chance)
+    draw_normal(&mut chance)
 }
 
 /// The probe's word in `lacks`.
-const fn name_of(probe: &Probe) -> &'static str {
+const fn probe_name(probe: &Probe) -> &'static str {
     PROBES[match probe {
         Probe::Transfer { .. } => 0,
         Probe::Contention { .. } => 1,

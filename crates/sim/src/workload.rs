@@ -1,4 +1,4 @@
-//! The meaning of a command on a simulated machine.
+//! The workload of a command on a simulated machine.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +48,10 @@ pub(super) struct SimWorkload {
     /// Placements under which it always fails.
     #[serde(default)]
     pub(super) fails: Vec<String>,
+    /// `effects` by CPUs, set by `check`.
     #[serde(skip)]
     pub(super) resolved: Vec<(CpuSet, f64)>,
+    /// `fails` as CPUs, set by `check`.
     #[serde(skip)]
     pub(super) failing: Vec<CpuSet>,
 }
@@ -60,7 +62,7 @@ const fn one_thread() -> u32 {
 
 impl SimWorkload {
     /// This many seconds on this many threads.
-    pub(super) const fn plain(base_s: f64, threads: u32) -> Self {
+    pub(super) const fn new(base_s: f64, threads: u32) -> Self {
         Self {
             base_s,
             cpu_share: None,
@@ -84,8 +86,8 @@ impl SimWorkload {
     /// CPU time over wall-clock time on these CPUs.
     pub(super) fn cpu_share(&self, cpus: &CpuSet) -> f64 {
         let cpus = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-        let usual = f64::from(self.threads.min(cpus.max(1)));
-        self.cpu_share.unwrap_or(usual)
+        let computing = f64::from(self.threads.min(cpus.max(1)));
+        self.cpu_share.unwrap_or(computing)
     }
 
     /// Exit status of failing runs, and the probability of one on these CPUs.
@@ -94,12 +96,12 @@ impl SimWorkload {
             return Some((self.exit.unwrap_or(1), 1.0));
         }
         // An exit status alone means that all runs fail, unless a list limits it to placements.
-        let usual = if self.fails.is_empty() { 1.0 } else { 0.0 };
-        let probability = self.fail_probability.unwrap_or(usual);
+        let default = if self.fails.is_empty() { 1.0 } else { 0.0 };
+        let probability = self.fail_probability.unwrap_or(default);
         self.exit.map(|exit| (exit, probability))
     }
 
-    /// Checks the figures and finds the CPUs of the effects.
+    /// Checks the figures, and resolves the placements of `effects` and `fails` to CPUs.
     pub(super) fn check(
         &mut self,
         name: &str,
@@ -120,20 +122,23 @@ impl SimWorkload {
             }
         }
         if self.wait_s.is_some() && self.burst_s.is_none() {
-            let reason = "threads that wait need burst_s, how long they compute before";
-            return Err(checker.bad(&format!("{key}.wait_s"), reason));
+            let reason = "needs burst_s, the time that threads compute before they wait";
+            return Err(checker.value_error(&format!("{key}.wait_s"), reason));
         }
         if !(1..=65_536).contains(&self.threads) {
-            return Err(checker.bad(&format!("{key}.threads"), "must be from 1 to 65536"));
+            return Err(checker.value_error(&format!("{key}.threads"), "must be from 1 to 65536"));
         }
         let probability = self.fail_probability.unwrap_or(0.0);
         if !(0.0..=1.0).contains(&probability) {
-            return Err(checker.bad(&format!("{key}.fail_probability"), "must be from 0 to 1"));
+            return Err(
+                checker.value_error(&format!("{key}.fail_probability"), "must be from 0 to 1")
+            );
         }
         if let Some(demand) = &self.demand {
             demand.check(&key, checker)?;
         }
-        self.resolved = checker.effects(&format!("{key}.effects"), &self.effects, topology)?;
+        self.resolved =
+            checker.resolve_effects(&format!("{key}.effects"), &self.effects, topology)?;
         self.failing = self
             .fails
             .iter()

@@ -1,5 +1,4 @@
-//! Values for the spin settings of known runtimes, by what waiting otherwise
-//! would cost.
+//! Suggests values for the spin settings of known runtimes, from the cost of blocking.
 //!
 //! The rule is competitive spinning: a waiter that spins for as long as blocking would cost, and
 //! then blocks, spends at most twice what the best choice in hindsight would (Karlin, Li, Manasse
@@ -7,7 +6,7 @@
 //! `McGeoch` and Owicki, SODA 1990). Nothing here measures or sets anything.
 
 use super::algorithm::{Case, Setting};
-use super::table::{NETFX_AWARELOCK, algorithm};
+use super::table::{NETFX_AWARELOCK, find_algorithm};
 use pinwise_format::{seconds, whole};
 
 /// Costs of waiting on a machine.
@@ -19,7 +18,7 @@ pub struct Costs {
     pub futex_wake_ns: f64,
     /// A switch from one thread to another, ns.
     pub context_switch_ns: f64,
-    /// CPUs that programs count.
+    /// Number of CPUs that programs see.
     pub cpus: u64,
 }
 
@@ -38,7 +37,7 @@ impl Costs {
     }
 }
 
-/// A setting, its present meaning, and a suggestion.
+/// A setting, how long its usual value spins, and a suggestion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// Its runtime.
@@ -47,19 +46,19 @@ pub struct Advice {
     pub algorithm: Option<&'static str>,
     /// Versions of the runtime that accept the value; `None` if none does.
     pub versions: Option<&'static str>,
-    /// Its name.
+    /// The setting's name.
     pub setting: &'static str,
     /// How to set it.
     pub how: &'static str,
     /// Its usual value.
     pub usual: &'static str,
-    /// How long that spins on this chip, ns; `None` if it has no length.
+    /// How long the usual value spins on this chip, ns; `None` if it has no length.
     pub usual_ns: Option<f64>,
-    /// The suggestion; `None` for leaving it alone.
+    /// The suggested value; `None` to leave the setting alone.
     pub suggested: Option<String>,
-    /// How long that would spin, ns.
+    /// How long the suggested value would spin, ns.
     pub suggested_ns: Option<f64>,
-    /// Why.
+    /// Reasons for the suggestion, as sentences.
     pub reasoning: String,
     /// A command that shows whether it helps.
     pub verify: Option<String>,
@@ -69,23 +68,23 @@ pub struct Advice {
 #[must_use]
 pub fn advise(costs: &Costs) -> Vec<Advice> {
     vec![
-        own_loop(costs),
+        advise_own_loop(costs),
         advise_count(costs, &GOMP),
         advise_count(costs, &GLIBC),
         advise_count(costs, &JEMALLOC),
-        innodb(costs),
-        mariadb(costs),
-        netfx(costs),
-        coreclr(),
-        thread_pool(),
-        blocktime(costs),
-        blocktime_in_ms(costs),
-        onnx(costs),
-        hotspot(costs),
+        advise_innodb(costs),
+        advise_mariadb(costs),
+        advise_netfx(costs),
+        advise_coreclr(),
+        advise_thread_pool(),
+        advise_blocktime(costs),
+        advise_blocktime_in_ms(costs),
+        advise_onnx(costs),
+        advise_hotspot(costs),
     ]
 }
 
-/// A setting that counts PAUSEs, with a look after each.
+/// A setting that counts PAUSEs, of a waiter that looks after each.
 struct CountedSetting {
     id: &'static str,
     runtime: &'static str,
@@ -94,7 +93,7 @@ struct CountedSetting {
     how: &'static str,
     usual: &'static str,
     usual_pauses: u64,
-    most: u64,
+    max: u64,
     command: &'static str,
     remark: &'static str,
 }
@@ -107,7 +106,7 @@ const GOMP: CountedSetting = CountedSetting {
     how: "environment variable",
     usual: "300000",
     usual_pauses: 300_000,
-    most: u64::MAX,
+    max: u64::MAX,
     command: "env GOMP_SPINCOUNT={spins}",
     remark: "Its source means 3 ms by that. A team that meets often on CPUs of its own may want more than the budget; one that shares them never does.",
 };
@@ -119,7 +118,7 @@ const GLIBC: CountedSetting = CountedSetting {
     how: "GLIBC_TUNABLES",
     usual: "100",
     usual_pauses: 99,
-    most: 32_767,
+    max: 32_767,
     command: "env GLIBC_TUNABLES=glibc.pthread.mutex_spin_count={spins}",
     remark: "Mutexes of the default type do not spin.",
 };
@@ -131,12 +130,12 @@ const JEMALLOC: CountedSetting = CountedSetting {
     how: "MALLOC_CONF",
     usual: "600",
     usual_pauses: 600,
-    most: 1_000_000,
+    max: 1_000_000,
     command: "env MALLOC_CONF=mutex_max_spin:{spins}",
     remark: "Its critical sections are short: much more than the budget is never repaid.",
 };
 
-fn own_loop(costs: &Costs) -> Advice {
+fn advise_own_loop(costs: &Costs) -> Advice {
     let pauses = costs.budget_pauses();
     Advice {
         runtime: "a loop of your own",
@@ -154,7 +153,7 @@ fn own_loop(costs: &Costs) -> Advice {
 }
 
 fn advise_count(costs: &Costs, row: &CountedSetting) -> Advice {
-    let suggested = costs.budget_pauses().min(row.most);
+    let suggested = costs.budget_pauses().min(row.max);
     let usual_ns = row.usual_pauses as f64 * costs.pause_ns;
     let compared = compare_with_budget(usual_ns, costs.budget_ns());
     Advice {
@@ -168,12 +167,15 @@ fn advise_count(costs: &Costs, row: &CountedSetting) -> Advice {
         suggested: Some(suggested.to_string()),
         suggested_ns: Some(suggested as f64 * costs.pause_ns),
         reasoning: format!("{compared} {}", row.remark),
-        verify: Some(sweep(&[row.usual, &suggested.to_string()], row.command)),
+        verify: Some(sweep_command(
+            &[row.usual, &suggested.to_string()],
+            row.command,
+        )),
     }
 }
 
-/// 30 runs of 0 to 5 times the multiplier, 2.5 in the mean.
-fn innodb(costs: &Costs) -> Advice {
+/// `InnoDB` spins for 30 runs of 0 to 5 times the multiplier, 2.5 times on average.
+fn advise_innodb(costs: &Costs) -> Advice {
     const MEAN_UNITS: f64 = 30.0 * 2.5;
     let unit_ns = MEAN_UNITS * costs.pause_ns;
     let multiplier = whole(costs.budget_ns() / unit_ns).clamp(1, 100);
@@ -191,18 +193,18 @@ fn innodb(costs: &Costs) -> Advice {
             "{} The mean of 30 draws of 0 to 5 times the multiplier is meant.",
             compare_with_budget(50.0 * unit_ns, costs.budget_ns())
         ),
-        verify: Some(sweep(
+        verify: Some(sweep_command(
             &["50", &multiplier.to_string()],
             "./load-test --multiplier {spins}",
         )),
     }
 }
 
-/// It halves its own delay if PAUSE is long, but not its rounds.
-fn mariadb(costs: &Costs) -> Advice {
-    let setting = setting(costs);
-    let wait = algorithm("mariadb_srw").ok();
-    let wait = wait.and_then(|row| row.wait(&setting, Case::Typical));
+/// `MariaDB` halves its delay by itself if PAUSE is long, but not the number of its rounds.
+fn advise_mariadb(costs: &Costs) -> Advice {
+    let setting = to_setting(costs);
+    let wait = find_algorithm("mariadb_srw").ok();
+    let wait = wait.and_then(|row| row.compute_wait(&setting, Case::Typical));
     let round = wait.map_or(100, |wait| wait.blind_gap_hints());
     let round_ns = round as f64 * costs.pause_ns;
     let loops = whole(costs.budget_ns() / round_ns).clamp(1, 30);
@@ -220,21 +222,21 @@ fn mariadb(costs: &Costs) -> Advice {
             "{} It chooses {round} PAUSEs a round by itself here.",
             compare_with_budget(30.0 * round_ns, costs.budget_ns())
         ),
-        verify: Some(sweep(
+        verify: Some(sweep_command(
             &["30", &loops.to_string()],
             "./load-test --spin-loops {spins}",
         )),
     }
 }
 
-/// The largest limit whose rounds, ten times over, fit into the budget; at least one round, since
-/// without any it does not spin at all.
-fn netfx(costs: &Costs) -> Advice {
-    const FIRST: u64 = 50;
+/// Suggests the largest limit whose rounds, ten times over, fit into the budget; at least one round,
+/// since the lock does not spin at all without any.
+fn advise_netfx(costs: &Costs) -> Advice {
+    const FIRST_ROUND: u64 = 50;
     const REPETITIONS: f64 = 10.0;
-    let now = NETFX_AWARELOCK.wait(&setting(costs), Case::Typical);
-    let mut last = FIRST;
-    let mut sum = FIRST;
+    let usual_wait = NETFX_AWARELOCK.compute_wait(&to_setting(costs), Case::Typical);
+    let mut last = FIRST_ROUND;
+    let mut sum = FIRST_ROUND;
     while REPETITIONS * (sum + 3 * last) as f64 * costs.pause_ns <= costs.budget_ns() {
         last *= 3;
         sum += last;
@@ -242,9 +244,9 @@ fn netfx(costs: &Costs) -> Advice {
     // Rounds continue while below the factor times the CPUs: true for `last`, and false for three
     // times as much.
     let factor = (3 * last / costs.cpus.max(1)).max(1);
-    let total = now.as_ref().and_then(|wait| wait.total_hints());
+    let total = usual_wait.as_ref().and_then(|wait| wait.total_hints());
     let usual_ns = total.map(|pauses| pauses as f64 * costs.pause_ns);
-    let gap_ns = now.map_or(0.0, |wait| wait.blind_gap_hints() as f64 * costs.pause_ns);
+    let gap_ns = usual_wait.map_or(0.0, |wait| wait.blind_gap_hints() as f64 * costs.pause_ns);
     Advice {
         runtime: ".NET Framework Monitor",
         versions: Some(".NET Framework 4"),
@@ -261,14 +263,14 @@ fn netfx(costs: &Costs) -> Advice {
             seconds(gap_ns * 1e-9),
             costs.cpus
         ),
-        verify: Some(sweep(
+        verify: Some(sweep_command(
             &["4E20", &format!("{factor:X}")],
             "env COMPlus_SpinLimitProcFactor={spins}",
         )),
     }
 }
 
-fn coreclr() -> Advice {
+fn advise_coreclr() -> Advice {
     Advice {
         runtime: "CoreCLR Monitor",
         algorithm: Some("coreclr_monitor"),
@@ -284,7 +286,7 @@ fn coreclr() -> Advice {
     }
 }
 
-fn thread_pool() -> Advice {
+fn advise_thread_pool() -> Advice {
     Advice {
         runtime: ".NET thread pool",
         algorithm: Some("dotnet_threadpool"),
@@ -296,7 +298,7 @@ fn thread_pool() -> Advice {
         suggested: None,
         suggested_ns: None,
         reasoning: "It measures PAUSE, too. Where an idle service burns CPU (seen on arm64: 46 % against 3 %), 0 ends that at the price of a wake-up per burst.".to_owned(),
-        verify: Some(sweep(
+        verify: Some(sweep_command(
             &["46", "0"],
             "env DOTNET_ThreadPool_UnfairSemaphoreSpinLimit={spins}",
         )),
@@ -306,7 +308,7 @@ fn thread_pool() -> Advice {
 /// libomp's default spinning time, ns.
 const BLOCKTIME_NS: f64 = 200e6;
 
-fn blocktime(costs: &Costs) -> Advice {
+fn advise_blocktime(costs: &Costs) -> Advice {
     let us = whole(costs.budget_ns() / 1e3).max(1);
     Advice {
         runtime: "libomp (LLVM's OpenMP)",
@@ -322,15 +324,15 @@ fn blocktime(costs: &Costs) -> Advice {
             "{} It goes by the clock, so PAUSE does not matter; between parallel regions that follow each other closely, on CPUs of its own, the usual value is right.",
             compare_with_budget(BLOCKTIME_NS, costs.budget_ns())
         ),
-        verify: Some(sweep(
+        verify: Some(sweep_command(
             &["200ms", &format!("{us}us")],
             "env KMP_BLOCKTIME={spins}",
         )),
     }
 }
 
-/// Versions without units accept only whole milliseconds.
-fn blocktime_in_ms(costs: &Costs) -> Advice {
+/// Versions of libomp without units accept only whole milliseconds.
+fn advise_blocktime_in_ms(costs: &Costs) -> Advice {
     let ms = whole(costs.budget_ns() / 1e6).to_string();
     let reasoning = if ms == "0" {
         "It counts whole milliseconds, and one is longer than parking and waking costs: 0 parks at once."
@@ -342,13 +344,13 @@ fn blocktime_in_ms(costs: &Costs) -> Advice {
         usual: "200",
         suggested_ns: Some(whole(costs.budget_ns() / 1e6) as f64 * 1e6),
         reasoning: reasoning.to_owned(),
-        verify: Some(sweep(&["200", &ms], "env KMP_BLOCKTIME={spins}")),
+        verify: Some(sweep_command(&["200", &ms], "env KMP_BLOCKTIME={spins}")),
         suggested: Some(ms),
-        ..blocktime(costs)
+        ..advise_blocktime(costs)
     }
 }
 
-fn onnx(costs: &Costs) -> Advice {
+fn advise_onnx(costs: &Costs) -> Advice {
     let usual_ns = 1_048_576.0 * costs.pause_ns;
     Advice {
         runtime: "ONNX Runtime before 2026-03",
@@ -364,11 +366,14 @@ fn onnx(costs: &Costs) -> Advice {
             "{} Its count cannot be set, only switched off; later versions go by the clock.",
             compare_with_budget(usual_ns, costs.budget_ns())
         ),
-        verify: Some(sweep(&["1", "0"], "./inference --allow-spinning {spins}")),
+        verify: Some(sweep_command(
+            &["1", "0"],
+            "./inference --allow-spinning {spins}",
+        )),
     }
 }
 
-fn hotspot(costs: &Costs) -> Advice {
+fn advise_hotspot(costs: &Costs) -> Advice {
     Advice {
         runtime: "HotSpot's monitors (JVM)",
         algorithm: Some("hotspot_objectmonitor"),
@@ -384,7 +389,7 @@ fn hotspot(costs: &Costs) -> Advice {
     }
 }
 
-const fn setting(costs: &Costs) -> Setting {
+const fn to_setting(costs: &Costs) -> Setting {
     Setting {
         cpus: costs.cpus,
         hint_ns: costs.pause_ns,
@@ -392,7 +397,7 @@ const fn setting(costs: &Costs) -> Setting {
 }
 
 /// A command that compares values of a setting.
-fn sweep(values: &[&str], command: &str) -> String {
+fn sweep_command(values: &[&str], command: &str) -> String {
     let program = if command.starts_with("env ") {
         " ./prog"
     } else {

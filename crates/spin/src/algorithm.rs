@@ -15,7 +15,7 @@ pub enum Unit {
         /// A unit, ns.
         unit_ns: f64,
         /// The longest time between two looks, ns.
-        most_ns: f64,
+        max_ns: f64,
     },
     /// Runs of hints of two lengths: the program checks at its start whether a hint is long.
     Graded {
@@ -37,31 +37,31 @@ pub enum Unit {
 /// How the runs between looks grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// All alike.
+    /// All have the same length.
     Constant,
     /// Each this many times the one before, up to the cap.
     Times(u64),
-    /// The same plus a random part of up to as much again minus one unit, drawn each time.
+    /// As `Times`, plus a random part of up to the run's length minus one unit, drawn for each run.
     Jittered(u64),
-    /// The square of the number of the run, from 0.
+    /// The square of the run's index, which counts from 0.
     Square,
-    /// Random each time, uniform up to the cap.
+    /// Each random, uniform up to the cap.
     Random,
 }
 
 /// A number that may depend on the number of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// The same everywhere.
+    /// This number on every machine.
     Fixed(u64),
-    /// This many for each CPU.
+    /// This number for each CPU.
     PerCpu(u64),
 }
 
 impl Bound {
-    /// On a machine with this many CPUs.
+    /// The number on a machine with this many CPUs.
     #[must_use]
-    pub const fn on(self, cpus: u64) -> u64 {
+    pub const fn for_cpus(self, cpus: u64) -> u64 {
         match self {
             Self::Fixed(value) => value,
             Self::PerCpu(value) => value.saturating_mul(cpus),
@@ -72,20 +72,20 @@ impl Bound {
 /// The backoff of a wait, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backoff {
-    /// `repetitions` times: runs from `first`, growing while below `below`.
+    /// `repetitions` times: runs from `first` on that grow and stay below `below`.
     Rounds {
-        /// Times.
+        /// How many times the whole sequence of runs is repeated.
         repetitions: u64,
         /// The first run.
         first: u64,
         /// How runs grow.
         growth: Growth,
-        /// They stop before they reach this.
+        /// The runs end before they reach this length.
         below: Bound,
     },
     /// This many runs from `first`, growing up to `cap`.
     Counted {
-        /// Runs.
+        /// Number of runs.
         runs: Bound,
         /// The first run.
         first: u64,
@@ -107,7 +107,7 @@ pub enum Backoff {
     },
     /// For this long, looking all the time.
     Timed {
-        /// ns.
+        /// Duration, ns.
         ns: u64,
     },
     /// Until it has the lock, with this many units between looks.
@@ -115,7 +115,7 @@ pub enum Backoff {
         /// Units between looks.
         gap: u64,
     },
-    /// Not known in figures, or up to the caller.
+    /// Figures are unknown, or up to the caller.
     Unknown,
 }
 
@@ -131,7 +131,7 @@ pub enum Evidence {
 /// A setting that changes how long something spins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunable {
-    /// Its name, as `GOMP_SPINCOUNT`.
+    /// Its name, such as `GOMP_SPINCOUNT`.
     pub name: &'static str,
     /// Its usual value, as written by the user; empty if it has none.
     pub usual: &'static str,
@@ -140,7 +140,7 @@ pub struct Tunable {
 }
 
 impl Tunable {
-    /// `GOMP_SPINCOUNT (environment variable; usually 300000)`.
+    /// Describes it: `GOMP_SPINCOUNT (environment variable; usually 300000)`.
     #[must_use]
     pub fn words(&self) -> String {
         let usual = match self.usual {
@@ -154,7 +154,7 @@ impl Tunable {
 /// A waiter's algorithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Algorithm {
-    /// Its id, as `netfx_awarelock`.
+    /// Its id, such as `netfx_awarelock`.
     pub id: &'static str,
     /// Its name.
     pub name: &'static str,
@@ -166,11 +166,11 @@ pub struct Algorithm {
     pub backoff: Backoff,
     /// Its longest backoff, if it adapts to earlier success.
     pub longest: Option<Backoff>,
-    /// With fewer CPUs it does not spin at all.
-    pub least_cpus: u64,
-    /// The action after spinning, as `futex` or `sched_yield`.
+    /// The algorithm does not spin at all with fewer CPUs.
+    pub min_cpus: u64,
+    /// The action after spinning, such as `futex` or `sched_yield`.
     pub then: &'static str,
-    /// How to change it.
+    /// Settings that change how long it spins.
     pub tunables: &'static [Tunable],
     /// The source of the row.
     pub source: &'static str,
@@ -180,7 +180,7 @@ pub struct Algorithm {
     pub note: &'static str,
 }
 
-/// Which wait of a random or adaptive algorithm.
+/// Which wait to derive from a random or adaptive algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Random values at their mean, adaptive ones at their start.
@@ -192,9 +192,9 @@ pub enum Case {
 /// A machine's parameters for a waiter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
-    /// CPUs that the program counts.
+    /// Number of CPUs that the program sees.
     pub cpus: u64,
-    /// One hint, ns.
+    /// Latency of one hint, ns.
     pub hint_ns: f64,
 }
 
@@ -212,6 +212,6 @@ pub struct Runs {
 pub struct Wait {
     /// Runs of hints in order; the first look comes before any of them.
     pub runs: Vec<Runs>,
-    /// It never stops: the last runs repeat for ever.
+    /// Does it never stop? The last runs then repeat for ever.
     pub is_endless: bool,
 }

@@ -13,15 +13,15 @@ static ROWS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
     lines.filter_map(Chip::from_row).collect()
 });
 
-/// The source of a clock that nobody measured.
+/// The source of a clock that was not measured.
 const ASSUMED: &str = "assumed, a round figure for its products";
 /// The clock at which 11 and 140 cycles give 19 and 246 ms.
-const REPORT: &str = "of the third field report, whose totals it gives";
+const THIRD_FIELD_REPORT: &str = "of the third field report, whose totals it gives";
 
 /// A chip's identity in CPUID and `/proc/cpuinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// CPUID's vendor, as `GenuineIntel`.
+    /// CPUID's vendor, such as `GenuineIntel`.
     pub vendor: &'static str,
     /// Family, including the extended one.
     pub family: u32,
@@ -34,7 +34,7 @@ pub struct Signature {
 /// A kind of core with the cost of its PAUSE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chip {
-    /// Its id, as `skylake-sp`.
+    /// Its id, such as `skylake-sp`.
     pub id: &'static str,
     /// Other accepted names.
     pub also: Vec<&'static str>,
@@ -42,7 +42,7 @@ pub struct Chip {
     pub name: &'static str,
     /// Its maker.
     pub vendor: &'static str,
-    /// PAUSE, core cycles, lowest and highest of its machines.
+    /// Latency of PAUSE in core cycles: the lowest and the highest of the chip's machines.
     pub pause_cycles: (f64, f64),
     /// How it is recognised.
     pub signature: Signature,
@@ -78,20 +78,20 @@ impl Chip {
         let model = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
         Some(Self {
             id,
-            also: words(also).collect(),
+            also: split_words(also).collect(),
             name,
             vendor,
-            pause_cycles: range(pause)?,
+            pause_cycles: parse_range(pause)?,
             signature: Signature {
                 vendor: cpuid,
                 family: family.parse().ok()?,
-                models: words(models).map(model).collect::<Option<_>>()?,
-                steppings: range(steppings)?,
+                models: split_words(models).map(model).collect::<Option<_>>()?,
+                steppings: parse_range(steppings)?,
             },
             ghz: ghz.parse().ok()?,
             ghz_from: match ghz_from {
                 "assumed" => ASSUMED,
-                "report" => REPORT,
+                "report" => THIRD_FIELD_REPORT,
                 other => other,
             },
             source,
@@ -133,14 +133,18 @@ pub struct UnknownChip {
     pub nearest: Option<&'static str>,
 }
 
-/// The chip of a name; case, hyphens, underscores and blanks do not matter.
+/// Finds a chip by name; case, hyphens, underscores and blanks do not matter.
 ///
 /// # Errors
 /// [`UnknownChip`], with the most similar one, if one is similar.
 pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
-    let wanted = plain(name);
+    let normalised = normalise_name(name);
     let is_called = |chip: &&Chip| {
-        plain(chip.id) == wanted || chip.also.iter().any(|also| plain(also) == wanted)
+        normalise_name(chip.id) == normalised
+            || chip
+                .also
+                .iter()
+                .any(|also| normalise_name(also) == normalised)
     };
     chips().find(is_called).ok_or_else(|| UnknownChip {
         name: name.to_owned(),
@@ -148,8 +152,8 @@ pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
     })
 }
 
-/// The chips of a CPU's identity: none, one, or the kinds of core of a hybrid. Also several if the
-/// stepping matters but is unknown.
+/// Finds the chips with a CPU's identity: none, one, or the kinds of core of a hybrid. There are
+/// also several if the stepping matters but is unknown.
 #[must_use]
 pub fn find_chips(
     vendor: &str,
@@ -157,28 +161,28 @@ pub fn find_chips(
     model: u32,
     stepping: Option<u32>,
 ) -> Vec<&'static Chip> {
-    let is_it = |chip: &&Chip| chip.signature.matches(vendor, family, model, stepping);
-    chips().filter(is_it).collect()
+    let matches = |chip: &&Chip| chip.signature.matches(vendor, family, model, stepping);
+    chips().filter(matches).collect()
 }
 
-/// The number of chips with a cheaper PAUSE, in cycles, and the number of chips.
+/// The number of chips whose PAUSE takes fewer cycles.
 #[must_use]
-pub fn rank(pause_cycles: f64) -> (usize, usize) {
+pub fn count_cheaper_chips(pause_cycles: f64) -> usize {
     let cheaper = chips().filter(|chip| chip.pause_cycles.1 < pause_cycles);
-    (cheaper.count(), chips().count())
+    cheaper.count()
 }
 
-fn words(cell: &'static str) -> impl Iterator<Item = &'static str> {
+fn split_words(cell: &'static str) -> impl Iterator<Item = &'static str> {
     cell.split(' ').filter(|word| *word != "-")
 }
 
-/// `1..2`, or one number for both.
-fn range<T: std::str::FromStr>(cell: &str) -> Option<(T, T)> {
+/// Parses `1..2`, or one number for both ends.
+fn parse_range<T: std::str::FromStr>(cell: &str) -> Option<(T, T)> {
     let (low, high) = cell.split_once("..").unwrap_or((cell, cell));
     Some((low.parse().ok()?, high.parse().ok()?))
 }
 
-fn plain(name: &str) -> String {
+fn normalise_name(name: &str) -> String {
     let kept = name.chars().filter(|c| !matches!(c, '-' | '_' | ' '));
     kept.collect::<String>().to_lowercase()
 }

@@ -1,8 +1,8 @@
-//! Which of the known algorithms a loop is.
+//! Identifies which of the known algorithms a loop belongs to.
 //!
-//! Names say so if there are any: of the function, of its callers, of the file. Otherwise constants
-//! and shape do, less surely. It is a guess with its reason, not a proof: two algorithms may have
-//! one shape.
+//! The names of its function, its callers and its file decide, if there are any; otherwise constants
+//! and shape, with less certainty. The result is a guess with a reason, not a proof: two algorithms
+//! may have the same shape.
 
 use super::loops::{LoopKind, SpinLoop};
 
@@ -23,11 +23,11 @@ pub struct Evidence<'a> {
 /// How sure an identification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {
-    /// Others have this shape, too.
+    /// Other algorithms have this shape as well.
     Possible,
-    /// By shape and constants, or by the file.
+    /// Shape and constants fit, or the file.
     Likely,
-    /// By the name of a function.
+    /// The name of a function fits.
     Certain,
 }
 
@@ -118,23 +118,26 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
     }
     let mut all: Vec<Candidate> = Vec::new();
     all.extend(match_symbol(evidence));
-    all.extend(by_constants(evidence));
-    all.extend(with_folded_bound(evidence));
+    all.extend(match_constants(evidence));
+    all.extend(match_folded_bound(evidence));
     all.extend(match_module(evidence));
-    all.extend(match_run_time(evidence));
+    all.extend(match_jvm_code(evidence));
     all.extend(match_libc(evidence));
     all.sort_by_key(|one| std::cmp::Reverse(one.strength));
-    let mut kept: Vec<Candidate> = Vec::new();
+    let mut unique: Vec<Candidate> = Vec::new();
     for candidate in all {
-        if kept.iter().all(|one| one.algorithm != candidate.algorithm) {
-            kept.push(candidate);
+        if unique
+            .iter()
+            .all(|one| one.algorithm != candidate.algorithm)
+        {
+            unique.push(candidate);
         }
     }
-    kept
+    unique
 }
 
-/// The algorithm whose function is nearest on the stack. A helper of several algorithms, such as
-/// Go's `procyield`, says less than its caller does.
+/// Finds the algorithm whose function is nearest on the stack. If that is a helper of several
+/// algorithms, such as Go's `procyield`, its caller decides.
 fn match_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
     let fits = |symbol: &&str| {
         let mut parts = signatures().map(|one| (one.algorithm, one.symbols.split_whitespace()));
@@ -153,7 +156,7 @@ fn match_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
     })
 }
 
-/// Is it part of the name? Short names must match as a whole: many contain `s_lock`.
+/// Does a symbol contain this part? Short names must match as a whole: many contain `s_lock`.
 fn is_part(symbol: &str, part: &str) -> bool {
     let is_plain = part.len() < 10 && !part.contains("::") && !part.ends_with('_');
     if is_plain {
@@ -163,26 +166,27 @@ fn is_part(symbol: &str, part: &str) -> bool {
     }
 }
 
-/// The .NET Framework's lock, by numbers that rarely stand together elsewhere.
-fn by_constants(evidence: &Evidence<'_>) -> Option<Candidate> {
-    let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
-    let hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
+/// Recognises the .NET Framework's lock by constants that rarely occur together elsewhere.
+fn match_constants(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let found = evidence.found.filter(|_| !is_jvm_generated(evidence))?;
+    let has_hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
     let has = |constant: u64| found.constants.binary_search(&constant).is_ok();
-    (hints && has(50) && has(PER_CPU)).then(|| Candidate {
+    (has_hints && has(50) && has(NETFX_HINTS_PER_CPU)).then(|| Candidate {
         algorithm: "netfx_awarelock",
         strength: Strength::Likely,
-        reason: format!("Its constants are those of it: 50, {PER_CPU}."),
+        reason: format!("Its constants are those of it: 50, {NETFX_HINTS_PER_CPU}."),
     })
 }
 
 /// Hints for each CPU in the longest delay of the .NET Framework's lock.
-const PER_CPU: u64 = 20_000;
+const NETFX_HINTS_PER_CPU: u64 = 20_000;
 
-/// The .NET Framework's lock compiled for a known number of CPUs: rounds from 50 then stay below a
-/// multiple of 20,000. Such numbers are common: the loop must hint blindly, and triple.
-fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
-    let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
-    let hints = found.kind == LoopKind::BlindDelay;
+/// Recognises the .NET Framework's lock compiled for a known number of CPUs: rounds from 50 then stay
+/// below a multiple of 20,000. Such numbers are common, so the loop must also be a blind delay, and
+/// triple.
+fn match_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let found = evidence.found.filter(|_| !is_jvm_generated(evidence))?;
+    let is_blind_delay = found.kind == LoopKind::BlindDelay;
     let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
     // `below 480,000` may be compiled as `at most 479,999`.
     let bound = found
@@ -190,14 +194,14 @@ fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
         .iter()
         .flat_map(|&c| [c, c.saturating_add(1)]);
     let bound = bound
-        .filter(|bound| *bound >= PER_CPU && bound.is_multiple_of(PER_CPU))
+        .filter(|bound| *bound >= NETFX_HINTS_PER_CPU && bound.is_multiple_of(NETFX_HINTS_PER_CPU))
         .min()?;
-    (hints && has(&50) && has(&3)).then(|| Candidate {
+    (is_blind_delay && has(&50) && has(&3)).then(|| Candidate {
         algorithm: "netfx_awarelock",
         strength: Strength::Likely,
         reason: format!(
             "Rounds from 50 that triple while below {bound}, which is {} times 20000.",
-            bound / PER_CPU
+            bound / NETFX_HINTS_PER_CPU
         ),
     })
 }
@@ -223,15 +227,15 @@ fn file_name(path: &str) -> &str {
 }
 
 /// Is it code that a JVM generated?
-fn is_made_by_java(evidence: &Evidence<'_>) -> bool {
+fn is_jvm_generated(evidence: &Evidence<'_>) -> bool {
     let mut files = evidence.modules.iter().map(|path| file_name(path));
     evidence.module.is_none() && files.any(|file| file.starts_with("libjvm.so"))
 }
 
-/// Code that a JVM generated, with a hint in it.
-fn match_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
-    let hints = evidence.found.is_some_and(|found| found.hints > 0);
-    (hints && is_made_by_java(evidence)).then(|| Candidate {
+/// Recognises code that a JVM generated, with a hint in it.
+fn match_jvm_code(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let has_hint = evidence.found.is_some_and(|found| found.hints > 0);
+    (has_hint && is_jvm_generated(evidence)).then(|| Candidate {
         algorithm: "java_onspinwait",
         strength: Strength::Likely,
         reason: "It is code that a JVM made at run time, with a hint in it, as \
@@ -240,7 +244,7 @@ fn match_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
     })
 }
 
-/// The two waits of glibc: the spin lock only reads one number, the adaptive mutex counts.
+/// Tells the two waits of glibc apart: the spin lock only reads one number, the adaptive mutex counts.
 fn match_libc(evidence: &Evidence<'_>) -> Option<Candidate> {
     let file = file_name(evidence.module?);
     let found = evidence.found.filter(|one| one.kind == LoopKind::Polling)?;
@@ -266,7 +270,7 @@ mod tests {
     use super::*;
     use crate::table;
 
-    fn polling(constants: &[u64]) -> SpinLoop {
+    fn polling_loop(constants: &[u64]) -> SpinLoop {
         SpinLoop {
             hidden_progress: Vec::new(),
             kind: LoopKind::Polling,
@@ -287,7 +291,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(evidence: &Evidence<'_>, expected: Option<(&str, Strength)>) {
+    fn check_first(evidence: &Evidence<'_>, expected: Option<(&str, Strength)>) {
         let found = identify(evidence);
         let first = found.first().map(|one| (one.algorithm, one.strength));
         assert_eq!(first, expected, "{found:?}");
@@ -305,27 +309,27 @@ mod tests {
         for constants in [&[3, 50, 480_000][..], &[3, 50, 479_999]] {
             let found = SpinLoop {
                 kind: LoopKind::BlindDelay,
-                ..polling(constants)
+                ..polling_loop(constants)
             };
             let evidence = Evidence {
                 found: Some(&found),
                 ..NOTHING
             };
-            check(&evidence, Some(("netfx_awarelock", Strength::Likely)));
+            check_first(&evidence, Some(("netfx_awarelock", Strength::Likely)));
         }
-        let found = polling(&[3, 50, 100_001]);
+        let found = polling_loop(&[3, 50, 100_001]);
         let evidence = Evidence {
             found: Some(&found),
             ..NOTHING
         };
-        check(&evidence, None);
+        check_first(&evidence, None);
     }
 
     #[test]
-    fn numbers_that_many_programs_have_do_not_make_it_the_net_framework_s() {
+    fn common_constants_do_not_identify_the_net_framework_lock() {
         // Fifty rounds, a million turns: a spinning loop of a Java program.
         let constants = [3, 50, 20_000, 1_000_000];
-        let looks = polling(&constants[..]);
+        let looks = polling_loop(&constants[..]);
         let blind = SpinLoop {
             kind: LoopKind::BlindDelay,
             ..looks.clone()
@@ -342,24 +346,28 @@ mod tests {
                 .collect();
             assert_eq!(ids, ["java_onspinwait"]);
         }
-        let found = polling(&[3, 50, 1_000_000]);
+        let found = polling_loop(&[3, 50, 1_000_000]);
         let evidence = Evidence {
             found: Some(&found),
             module: Some("/bin/prog"),
             ..NOTHING
         };
-        check(&evidence, None);
+        check_first(&evidence, None);
     }
 
     #[test]
     fn every_signature_is_of_the_table() {
         for one in signatures() {
-            assert!(table::algorithm(one.algorithm).is_ok(), "{}", one.algorithm);
+            assert!(
+                table::find_algorithm(one.algorithm).is_ok(),
+                "{}",
+                one.algorithm
+            );
         }
     }
 
     #[test]
-    fn names_decide_and_callers_more_than_helpers() {
+    fn names_decide_and_callers_outweigh_helpers() {
         let symbols = [
             "runtime.procyield.abi0",
             "sync.(*Mutex).lockSlow",
@@ -373,28 +381,28 @@ mod tests {
             (&["s_lock"], Some("postgres_spin")),
         ] {
             let evidence = Evidence { symbols, ..NOTHING };
-            check(&evidence, expected.map(|id| (id, Strength::Certain)));
+            check_first(&evidence, expected.map(|id| (id, Strength::Certain)));
         }
     }
 
     #[test]
     fn files_and_constants_make_it_likely() {
-        let found = polling(&[0, 1]);
+        let found = polling_loop(&[0, 1]);
         let stripped = Evidence {
             found: Some(&found),
             module: Some("/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0"),
             ..NOTHING
         };
-        check(&stripped, Some(("libgomp", Strength::Likely)));
-        let netfx = polling(&[1, 3, 10, 50, 20_000]);
+        check_first(&stripped, Some(("libgomp", Strength::Likely)));
+        let netfx = polling_loop(&[1, 3, 10, 50, 20_000]);
         let named = Evidence {
             found: Some(&netfx),
             module: Some("/tmp/a.out"),
             ..NOTHING
         };
-        check(&named, Some(("netfx_awarelock", Strength::Likely)));
-        let other = polling(&[1, 3, 10, 50]);
-        check(
+        check_first(&named, Some(("netfx_awarelock", Strength::Likely)));
+        let other = polling_loop(&[1, 3, 10, 50]);
+        check_first(
             &Evidence {
                 found: Some(&other),
                 ..named
@@ -404,16 +412,16 @@ mod tests {
     }
 
     #[test]
-    fn code_made_at_run_time_is_the_jvms() {
-        let found = polling(&[]);
+    fn code_generated_by_a_jvm_is_recognised() {
+        let found = polling_loop(&[]);
         let modules = ["/usr/bin/java", "/usr/lib/jvm/x/lib/server/libjvm.so"];
         let jit = Evidence {
             found: Some(&found),
             modules: &modules,
             ..NOTHING
         };
-        check(&jit, Some(("java_onspinwait", Strength::Likely)));
-        check(
+        check_first(&jit, Some(("java_onspinwait", Strength::Likely)));
+        check_first(
             &Evidence {
                 modules: &modules[..1],
                 ..jit
@@ -424,10 +432,10 @@ mod tests {
 
     #[test]
     fn work_is_not_identified_as_a_wait() {
-        let mut found = polling(&[]);
+        let mut found = polling_loop(&[]);
         found.kind = LoopKind::Work;
         let symbols = ["pthread_spin_lock"];
-        check(
+        check_first(
             &Evidence {
                 found: Some(&found),
                 symbols: &symbols,
@@ -441,6 +449,6 @@ mod tests {
             module: Some("/lib/libc.so.6"),
             ..NOTHING
         };
-        check(&libc, Some(("glibc_spinlock", Strength::Possible)));
+        check_first(&libc, Some(("glibc_spinlock", Strength::Possible)));
     }
 }

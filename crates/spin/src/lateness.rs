@@ -1,8 +1,9 @@
-//! How late a waiter is that looks only now and then: the producer/consumer experiment of the third
-//! field report, and where a small change of the hint's latency makes a large difference.
+//! Predicts how late a waiter notices a release between its looks: the producer/consumer experiment
+//! of the third field report, and the *cliffs*, where a small change of the hint's latency makes a
+//! large difference.
 //!
-//! It only predicts. It leaves out what depends on a scheduler or on chance, such as the throughput
-//! of many contending threads.
+//! Nothing is executed. What depends on a scheduler or on chance, such as the throughput of many
+//! contending threads, is not predicted.
 
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use pinwise_format::whole;
 /// `delay` after the worker took it, item after item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProducerConsumer {
-    /// Items.
+    /// Number of items.
     pub items: u32,
     /// How long the lock is held for each item.
     pub hold: Duration,
-    /// From the start of holding until the sender comes.
+    /// Time from the start of holding until the sender begins to wait.
     pub delay: Duration,
 }
 
@@ -25,24 +26,24 @@ impl ProducerConsumer {
     /// How long all items take with a waiter that spins this way: each costs the delay, plus the
     /// time until the first look at or after the release.
     #[must_use]
-    pub fn spinning(&self, wait: &Wait, hint_ns: f64) -> Duration {
+    pub fn total_when_spinning(&self, wait: &Wait, hint_ns: f64) -> Duration {
         let free_after = self.hold.saturating_sub(self.delay);
         let seen = wait.notices_release_after(hint_ns, free_after);
         let each = self.delay.saturating_add(seen.unwrap_or(free_after));
         each.saturating_mul(self.items)
     }
 
-    /// The same with a waiter that spins for up to this long and is then woken by the release,
-    /// `wake` later.
+    /// How long all items take with a waiter that spins for up to `spin` and then parks; the release
+    /// wakes it, which takes `wake`.
     #[must_use]
-    pub fn parking(&self, spin: Duration, wake: Duration) -> Duration {
+    pub fn total_when_parking(&self, spin: Duration, wake: Duration) -> Duration {
         let free_after = self.hold.saturating_sub(self.delay);
         let late = if free_after > spin { wake } else { spin };
         (self.delay + free_after + late) * self.items
     }
 }
 
-/// What follows after all hints.
+/// What a waiter does after all hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// It sleeps until it is woken.
@@ -52,8 +53,8 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Parses an algorithm's description. Sleeping for a fixed time counts as parking; short yields
-    /// before that are ignored.
+    /// Parses the description of the action after spinning (`Algorithm::then`). Sleeping for a fixed
+    /// time counts as parking.
     #[must_use]
     pub fn parse(then: &str) -> Self {
         let words = then.to_lowercase();
@@ -70,7 +71,7 @@ impl Ending {
 pub struct Costs {
     /// A spin-wait hint, ns.
     pub hint_ns: f64,
-    /// From waking a sleeper until it runs, ns; `None` if unknown.
+    /// Time from waking a sleeper until it runs, ns; `None` if unknown.
     pub wake_ns: Option<f64>,
     /// A `sched_yield` with no other thread to run, ns; `None` if unknown.
     pub yield_ns: Option<f64>,
@@ -83,7 +84,7 @@ pub enum ReleaseNotice {
     Spinning,
     /// By a look between yields.
     Yielding,
-    /// It is woken.
+    /// By a wake-up.
     Parked,
 }
 
@@ -92,7 +93,7 @@ pub enum ReleaseNotice {
 pub struct Lateness {
     /// How it noticed.
     pub seen: ReleaseNotice,
-    /// After the release, ns; `None` if a cost involved is unknown.
+    /// Time after the release, ns; `None` if a cost that it depends on is unknown.
     pub late_ns: Option<f64>,
     /// Number of hints executed until then.
     pub hints: u64,
@@ -102,12 +103,11 @@ pub struct Lateness {
     pub cliff_share: Option<f64>,
 }
 
-/// A jump of the lateness by more than this share of the time until the release is a cliff; below,
-/// looks are dense enough.
+/// A jump of the lateness by more than this share of the time until the release is a cliff; a
+/// smaller one does not matter.
 pub const CLIFF_SHARE: f64 = 0.01;
 
-/// Closer to a cliff than this the result is unstable: a chip's clock varies as much within
-/// seconds.
+/// A result nearer to a cliff than this is unstable: a chip's clock varies by as much within seconds.
 pub const UNSTABLE_SHARE: f64 = 0.03;
 
 /// A look and its neighbours, as hints since the wait began.
@@ -115,7 +115,7 @@ pub const UNSTABLE_SHARE: f64 = 0.03;
 struct Look {
     before: u64,
     at: u64,
-    /// `None`: it stops spinning after this one.
+    /// `None` if it stops spinning after this look.
     after: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Wait {
     /// The lateness if the lock becomes free `free_after_ns` after the wait began. A release during
     /// a look is seen by the next one.
     #[must_use]
-    pub fn lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {
+    pub fn compute_lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {
         let free_after_hints = free_after_ns / costs.hint_ns;
         if free_after_ns <= 0.0 {
             return Lateness {
@@ -133,7 +133,7 @@ impl Wait {
                 cliff_share: None,
             };
         }
-        let Some(look) = self.look_after(free_after_hints) else {
+        let Some(look) = self.first_look_at_or_after(free_after_hints) else {
             return self.lateness_after_hints(ending, costs, free_after_hints);
         };
         let gap = |from: u64, to: u64| to.saturating_sub(from) as f64;
@@ -152,7 +152,7 @@ impl Wait {
             seen: ReleaseNotice::Spinning,
             late_ns: Some(look.at as f64 * costs.hint_ns - free_after_ns),
             hints: look.at,
-            cliff_share: nearest(below, above),
+            cliff_share: nearest_cliff(below, above),
         }
     }
 
@@ -174,15 +174,15 @@ impl Wait {
             },
             late_ns,
             hints,
-            cliff_share: nearest(
+            cliff_share: nearest_cliff(
                 is_cliff.then(|| free_after_hints / hints as f64 - 1.0),
                 None,
             ),
         }
     }
 
-    /// The first look at or after this many hints; `None` if it has stopped spinning.
-    fn look_after(&self, hints: f64) -> Option<Look> {
+    /// The first look at or after this many hints; `None` if the waiter has stopped spinning by then.
+    fn first_look_at_or_after(&self, hints: f64) -> Option<Look> {
         let mut before = 0u64;
         let mut last = 0u64;
         for (at, run) in self.runs.iter().enumerate() {
@@ -214,8 +214,8 @@ impl Wait {
 }
 
 impl Costs {
-    /// The lateness without a remaining look, ns: a wake-up, or half a yield, since the release
-    /// falls anywhere within one.
+    /// The lateness after spinning has ended, ns: a wake-up, or half a yield, since the release falls
+    /// anywhere within one.
     #[must_use]
     pub fn ending_ns(&self, ending: Ending) -> Option<f64> {
         match ending {
@@ -226,7 +226,7 @@ impl Costs {
 }
 
 /// The nearer of two cliffs, if within a factor of two.
-fn nearest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+fn nearest_cliff(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     let both = one.into_iter().chain(other);
     both.filter(|share| *share < 1.0).reduce(f64::min)
 }

@@ -1,5 +1,5 @@
 //! Spin-waits as data, and their cost: how long a waiter spins before it parks, and how long it
-//! does not look.
+//! spins without a look at the lock.
 //!
 //! Two numbers describe a waiter's algorithm: the total of PAUSEs before it parks, and the longest
 //! run of them without a look at the lock (the *blind gap*). The latency of PAUSE turns both into
@@ -9,7 +9,7 @@
 //! use pinwise_spin::prediction::{Prediction, PauseCost};
 //!
 //! // The same lock where PAUSE takes 10 cycles, and where it takes 140.
-//! let lock = pinwise_spin::table::algorithm("netfx_awarelock")?;
+//! let lock = pinwise_spin::table::find_algorithm("netfx_awarelock")?;
 //! let spins = |cycles| {
 //!     let processor = PauseCost::from_cycles(cycles, 3.0);
 //!     Prediction::new(lock, &processor, 8).longest_ns()

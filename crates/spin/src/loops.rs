@@ -1,8 +1,8 @@
-//! The loop around a hot address, and what it waits for.
+//! Finds the loop around a hot address, and classifies how it waits.
 //!
-//! A spinning thread is seen right after its PAUSE, with no symbols needed: the loop around it is
-//! decoded from its bytes. A polling loop reads memory or the clock between hints, a blind delay
-//! counts, a bare load reads without a hint.
+//! Samples of a spinning thread fall right after its PAUSE. The loop around that address is decoded
+//! from its bytes, without symbols. A polling loop reads memory or the clock between hints, a blind
+//! delay counts hints, a bare load reads without a hint.
 
 mod classify;
 mod count;
@@ -51,9 +51,9 @@ pub struct SpinLoop {
     pub locked: u32,
     /// System calls.
     pub system_calls: u32,
-    /// Where it uses what earlier turns left in memory or vectors, so that general registers need
-    /// not show it (a sum among its locals, an atomic count): from and to addresses of consecutive
-    /// instructions.
+    /// Address ranges of instructions that use what earlier turns left in memory or in vector
+    /// registers (a sum among the locals, an atomic count). General registers may not show such
+    /// progress.
     pub hidden_progress: Vec<(u64, u64)>,
     /// Functions that it calls, except those that only hint, sorted.
     pub calls: Vec<u64>,
@@ -73,29 +73,29 @@ pub struct SpinLoop {
 
 /// Limits the reported loops around an address.
 const MAX_LOOPS: usize = 6;
-/// Instructions of the longest function that only hints.
-const LONGEST_HINT_FUNCTION: usize = 12;
+/// Limits the instructions of a function that only hints.
+const MAX_HINT_FUNCTION_INSTRUCTIONS: usize = 12;
 
-/// The innermost loop around an address, as far as the code shows. An address within a function
-/// that only hints and returns (`pause; ret`) is in no loop: use its return address instead.
+/// Finds the innermost loop around an address. An address within a function that only hints and
+/// returns (`pause; ret`) is in no loop: use its return address instead.
 #[must_use]
 pub fn loop_at(code: &Code, address: u64) -> Option<SpinLoop> {
     loops_at(code, address).into_iter().next()
 }
 
-/// All loops around an address, innermost first. Code within 4 KiB on both sides is examined; a
-/// loop through a computed jump is not found. A thread in a hint is seen after it: the loops are
-/// those of the hint.
+/// Finds all loops around an address, innermost first. Code within 4 KiB on both sides is examined;
+/// a loop through a computed jump is not found. If a hint ends at the address, the loops are those of
+/// the hint: a thread in a hint is sampled after it.
 #[must_use]
 pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
-    let Some(graph) = Graph::from(code, address) else {
+    let Some(graph) = Graph::decode_from(code, address) else {
         return Vec::new();
     };
     let Some(around) = graph.index(address) else {
         return Vec::new();
     };
     let around = graph.hint_before(around).unwrap_or(around);
-    let mut all = graph.loops(around);
+    let mut all = graph.find_loops(around);
     let bare = graph
         .loops_between_ends(around)
         .into_iter()
@@ -105,7 +105,7 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
         });
     all.extend(bare);
     all.sort_by_key(Vec::len);
-    let nest = nest(&all, around);
+    let nest = find_nest(&all, around);
     let mut constants = Vec::new();
     for members in &nest {
         let first = graph.operations[members[0]].address;
@@ -116,7 +116,7 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     }
     constants.sort_unstable();
     constants.dedup();
-    let loops = nest.iter().map(|members| Described {
+    let loops = nest.iter().map(|members| LoopView {
         code,
         graph: &graph,
         all: &all,
@@ -125,19 +125,19 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     loops.map(|one| one.describe(constants.clone())).collect()
 }
 
-/// Does it only look, over and over? The progress of an inner loop is invisible from outside, so
-/// each one is checked, too.
+/// Does the loop only look, over and over? The progress of an inner loop is invisible from outside,
+/// so inner loops are checked as well.
 fn is_bare_load(arch: Arch, graph: &Graph, members: &Members) -> bool {
-    let turn = |members: &Members| {
+    let analyse = |members: &Members| {
         let operations = members.iter().map(|&member| &graph.operations[member]);
-        classify::turn(arch, &operations.collect::<Vec<_>>())
+        classify::analyse_turn(arch, &operations.collect::<Vec<_>>())
     };
-    let works = |within: &Members| turn(within).works();
-    turn(members).is_bare_load(members.len()) && !graph.within(members).iter().any(works)
+    let works = |inner: &Members| analyse(inner).works();
+    analyse(members).is_bare_load(members.len()) && !graph.loops_within(members).iter().any(works)
 }
 
-/// Loops around an instruction, each within the next.
-fn nest(all: &[Members], around: usize) -> Vec<&Members> {
+/// Finds the loops around an instruction that are each within the next.
+fn find_nest(all: &[Members], around: usize) -> Vec<&Members> {
     let mut nest: Vec<&Members> = Vec::new();
     for members in all {
         let is_around = members.binary_search(&around).is_ok();
@@ -159,14 +159,14 @@ fn is_within(inner: &Members, outer: &Members) -> bool {
 /// well.
 #[must_use]
 pub fn is_hint_function(code: &Code, address: u64) -> bool {
-    hint_of_function(code, address).is_some()
+    find_hint_of_function(code, address).is_some()
 }
 
-/// The hint of a function that only hints and returns.
-fn hint_of_function(code: &Code, address: u64) -> Option<Operation> {
-    let mut hint = hint_ending_at(code, address);
+/// Finds the hint of a function that only hints and returns.
+fn find_hint_of_function(code: &Code, address: u64) -> Option<Operation> {
+    let mut hint = find_hint_ending_at(code, address);
     let mut at = address;
-    for _ in 0..LONGEST_HINT_FUNCTION {
+    for _ in 0..MAX_HINT_FUNCTION_INSTRUCTIONS {
         let operation = operation_at(code, at)?;
         let touches = operation
             .access
@@ -183,7 +183,7 @@ fn hint_of_function(code: &Code, address: u64) -> Option<Operation> {
     None
 }
 
-fn hint_ending_at(code: &Code, address: u64) -> Option<Operation> {
+fn find_hint_ending_at(code: &Code, address: u64) -> Option<Operation> {
     let lengths: &[u64] = match code.arch {
         // PAUSE; TPAUSE and UMWAIT, without and with a REX prefix.
         Arch::X86_64 => &[2, 4, 5],
@@ -195,27 +195,27 @@ fn hint_ending_at(code: &Code, address: u64) -> Option<Operation> {
     })
 }
 
-/// Does an instruction begin at an address, as far as the preceding code shows?
+/// Does an instruction begin at an address, according to the preceding code?
 #[must_use]
 pub fn begins_at(code: &Code, address: u64) -> bool {
     front::begins_at(code, address)
 }
 
-/// A loop being described.
-struct Described<'a> {
+/// A loop with its code and the other loops around.
+struct LoopView<'a> {
     code: &'a Code,
     graph: &'a Graph,
     all: &'a [Members],
     members: &'a Members,
 }
 
-impl Described<'_> {
+impl LoopView<'_> {
     fn describe(&self, constants: Vec<u64>) -> SpinLoop {
         let operations = self.operations();
-        let turn = classify::turn(self.code.arch, &operations);
+        let turn = classify::analyse_turn(self.code.arch, &operations);
         let hinting: Vec<u64> = operations
             .iter()
-            .filter(|one| self.hints_of(one) > 0)
+            .filter(|one| self.hints_in(one) > 0)
             .map(|one| one.address)
             .collect();
         let has_deadline = operations.iter().any(|one| self.has_deadline(one));
@@ -223,14 +223,16 @@ impl Described<'_> {
         calls.sort_unstable();
         calls.dedup();
         let computed = operations.iter().filter(|one| one.flow == Flow::Call(None));
-        let computed_calls = count(computed.count());
+        let computed_calls = to_u32(computed.count());
         let is_large = operations.len() > graph::MAX_LOOP_INSTRUCTIONS;
         let calls_others = computed_calls > 0 || !calls.is_empty();
         let kind = if is_large {
             LoopKind::Work
         } else if turn.yields {
             LoopKind::Yielding
-        } else if !hinting.is_empty() && (turn.looks > 0 || calls_others || self.waits_for(&turn)) {
+        } else if !hinting.is_empty()
+            && (turn.looks > 0 || calls_others || self.waits_for_deadline(&turn))
+        {
             LoopKind::Polling
         } else if !hinting.is_empty() {
             LoopKind::BlindDelay
@@ -241,7 +243,7 @@ impl Described<'_> {
         };
         let gap = match kind {
             _ if has_deadline => None,
-            LoopKind::Polling if !calls_others => self.gap(&operations, &turn),
+            LoopKind::Polling if !calls_others => self.hints_between_looks(&operations, &turn),
             LoopKind::BlindDelay => self.count_hints(),
             _ => None,
         };
@@ -250,11 +252,11 @@ impl Described<'_> {
             start: operations[0].address,
             end: operations[operations.len() - 1].end(),
             instructions: operations.len(),
-            hints: count(hinting.len()),
+            hints: to_u32(hinting.len()),
             looks: turn.looks,
             locked: turn.locked,
             system_calls: turn.system_calls,
-            hidden_progress: self.runs(&turn.hiding),
+            hidden_progress: self.straight_runs(&turn.hiding),
             calls,
             computed_calls,
             hinting,
@@ -267,7 +269,7 @@ impl Described<'_> {
     /// The straight runs of instructions that contain any of these. Compilers enter loops in their
     /// middle, at the condition: a run ends there. The cost of an atomic instruction shows at the
     /// one after it.
-    fn runs(&self, addresses: &BTreeSet<u64>) -> Vec<(u64, u64)> {
+    fn straight_runs(&self, addresses: &BTreeSet<u64>) -> Vec<(u64, u64)> {
         let operations = &self.graph.operations;
         let front = front::decode_before(self.code, operations[self.members[0]].address);
         let entries: Vec<u64> = front
@@ -281,7 +283,7 @@ impl Described<'_> {
         let indices = addresses.iter().filter_map(|&at| self.graph.index(at));
         let mut runs: Vec<(u64, u64)> = indices
             .map(|index| {
-                let (first, mut last) = self.graph.run(index, &entries);
+                let (first, mut last) = self.graph.straight_run(index, &entries);
                 if operations[index].is_locked && last == index && last + 1 < operations.len() {
                     last += 1;
                 }
@@ -299,20 +301,21 @@ impl Described<'_> {
             .collect()
     }
 
-    /// Does it wait for a moment of the clock? In a loop that also reads memory, that only delays
-    /// the next look.
-    fn waits_for(&self, turn: &classify::Turn) -> bool {
+    /// Does the loop wait until the clock reaches a time? In a loop that also reads memory, that only
+    /// delays the next look.
+    fn waits_for_deadline(&self, turn: &classify::Turn) -> bool {
         let delays_look = |outer: &Members| {
             let operations = outer.iter().map(|&member| &self.graph.operations[member]);
-            let turn = classify::turn(self.code.arch, &operations.collect::<Vec<_>>());
+            let turn = classify::analyse_turn(self.code.arch, &operations.collect::<Vec<_>>());
             turn.looks > 0 && !turn.works()
         };
         let mut outer = self.all.iter().filter(|all| is_within(self.members, all));
-        turn.times && !outer.any(delays_look)
+        turn.reads_clock && !outer.any(delays_look)
     }
 
-    /// Hints executed by an instruction; a function that only hints counts at its call.
-    fn hints_of(&self, operation: &Operation) -> u64 {
+    /// Number of hints that an instruction executes; a call of a function that only hints counts as
+    /// one.
+    fn hints_in(&self, operation: &Operation) -> u64 {
         u64::from(operation.is_hint || self.called_hint(operation).is_some())
     }
 
@@ -323,7 +326,7 @@ impl Described<'_> {
 
     fn called_hint(&self, operation: &Operation) -> Option<Operation> {
         match operation.flow {
-            Flow::Call(Some(to)) => hint_of_function(self.code, to),
+            Flow::Call(Some(to)) => find_hint_of_function(self.code, to),
             _ => None,
         }
     }
@@ -332,54 +335,55 @@ impl Described<'_> {
         self.members.iter().filter_map(|&member| {
             let operation = &self.graph.operations[member];
             match operation.flow {
-                Flow::Call(Some(to)) if self.hints_of(operation) == 0 => Some(to),
+                Flow::Call(Some(to)) if self.hints_in(operation) == 0 => Some(to),
                 _ => None,
             }
         })
     }
 
-    /// Counts the hints of the whole loop, from entry to exit.
+    /// Counts the hints that the whole loop executes, from entry to exit.
     fn count_hints(&self) -> Option<u64> {
         let first = self.graph.operations[*self.members.first()?].address;
         let front = front::decode_before(self.code, first);
-        let hints = |operation: &Operation| self.hints_of(operation);
+        let hints = |operation: &Operation| self.hints_in(operation);
         count::count_hints(self.code.arch, self.graph, self.members, &front, &hints)
     }
 
-    /// Hints from one look to the next: consecutive ones, and those of counted inner loops.
-    fn gap(&self, operations: &[&Operation], turn: &classify::Turn) -> Option<u64> {
-        let inner: Vec<Described<'_>> = self.delays().collect();
-        let counted: Option<u64> = inner.iter().map(Described::count_hints).sum();
+    /// Counts the hints from one look to the next: consecutive ones, and those of counted inner loops.
+    fn hints_between_looks(&self, operations: &[&Operation], turn: &classify::Turn) -> Option<u64> {
+        let inner: Vec<LoopView<'_>> = self.inner_delays().collect();
+        let counted: Option<u64> = inner.iter().map(LoopView::count_hints).sum();
         let in_inner = |operation: &Operation| {
             let index = self.graph.index(operation.address);
-            let holds = |one: &Described<'_>| {
+            let holds = |one: &LoopView<'_>| {
                 index.is_some_and(|index| one.members.binary_search(&index).is_ok())
             };
             inner.iter().any(holds)
         };
         let own = operations.iter().filter(|one| !in_inner(one));
         let own: Vec<(bool, u64)> = own
-            .map(|one| (turn.looking.contains(&one.address), self.hints_of(one)))
+            .map(|one| (turn.looking.contains(&one.address), self.hints_in(one)))
             .collect();
-        Some(counted? + longest_between_looks(&own))
+        Some(counted? + max_hints_between_looks(&own))
     }
 
     /// The largest inner loops that hint without looking.
-    fn delays(&self) -> impl Iterator<Item = Described<'_>> {
+    fn inner_delays(&self) -> impl Iterator<Item = LoopView<'_>> {
         let within = self
             .all
             .iter()
             .rev()
             .filter(|members| is_within(members, self.members));
-        let mut found: Vec<Described<'_>> = Vec::new();
+        let mut found: Vec<LoopView<'_>> = Vec::new();
         for members in within {
-            let one = Described { members, ..*self };
+            let one = LoopView { members, ..*self };
             let operations = one.operations();
             let is_known = found.iter().any(|outer| is_within(members, outer.members));
             let hints = operations
                 .iter()
-                .any(|operation| one.hints_of(operation) > 0);
-            if hints && !is_known && classify::turn(self.code.arch, &operations).looks == 0 {
+                .any(|operation| one.hints_in(operation) > 0);
+            if hints && !is_known && classify::analyse_turn(self.code.arch, &operations).looks == 0
+            {
                 found.push(one);
             }
         }
@@ -387,9 +391,9 @@ impl Described<'_> {
     }
 }
 
-/// The largest number of hints between two looks, going round: for each instruction, whether it is
-/// a look, and its hints.
-fn longest_between_looks(turn: &[(bool, u64)]) -> u64 {
+/// The largest number of hints between two looks, across turns of the loop. `turn` has for each
+/// instruction whether it is a look, and its hints.
+fn max_hints_between_looks(turn: &[(bool, u64)]) -> u64 {
     let (mut longest, mut current) = (0, 0);
     for &(looks, hints) in turn.iter().chain(turn) {
         if looks {
@@ -402,7 +406,7 @@ fn longest_between_looks(turn: &[(bool, u64)]) -> u64 {
     longest.min(all)
 }
 
-fn count(many: usize) -> u32 {
+fn to_u32(many: usize) -> u32 {
     u32::try_from(many).unwrap_or(u32::MAX)
 }
 

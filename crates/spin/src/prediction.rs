@@ -12,7 +12,7 @@ use super::chips::Chip;
 pub struct PauseCost {
     /// One PAUSE, ns.
     pub pause_ns: f64,
-    /// The same in core cycles; `None` if unknown.
+    /// One PAUSE in core cycles; `None` if unknown.
     pub pause_cycles: Option<f64>,
     /// The core's clock, GHz; `None` if unknown.
     pub ghz: Option<f64>,
@@ -51,7 +51,7 @@ pub struct Hints {
 pub struct Prediction {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// CPUs that the program counts.
+    /// Number of CPUs that the program sees.
     pub cpus: u64,
     /// PAUSEs before it parks.
     pub total: Option<Hints>,
@@ -61,7 +61,7 @@ pub struct Prediction {
     pub blind_gap: Option<Hints>,
     /// CPU time that all waiters burn if all CPUs but one wait in full, ns.
     pub wasted_ns: Option<f64>,
-    /// It never parks.
+    /// Does it spin for ever?
     pub never_parks: bool,
 }
 
@@ -73,21 +73,25 @@ impl Prediction {
         let setting = Setting { cpus, hint_ns };
         // Loads and yields take time, too, but not a PAUSE's.
         let waits_in_hints = !matches!(algorithm.unit, Unit::Load | Unit::Yield);
-        let wait = |case| algorithm.wait(&setting, case).filter(|_| waits_in_hints);
+        let wait = |case| {
+            algorithm
+                .compute_wait(&setting, case)
+                .filter(|_| waits_in_hints)
+        };
         let timed = |count: u64| Hints {
             count,
             ns: count as f64 * hint_ns,
         };
-        let total = |wait: &Wait| wait.total_hints().map(timed);
+        let total_of = |wait: &Wait| wait.total_hints().map(timed);
         let (typical, longest) = (wait(Case::Typical), wait(Case::Longest));
-        let spun = typical.as_ref().and_then(total);
+        let total = typical.as_ref().and_then(total_of);
         Self {
             algorithm,
             cpus,
-            total: spun,
-            longest: longest.as_ref().and_then(total),
+            total,
+            longest: longest.as_ref().and_then(total_of),
             blind_gap: longest.as_ref().map(|wait| timed(wait.blind_gap_hints())),
-            wasted_ns: spun.map(|hints| hints.ns * cpus.saturating_sub(1) as f64),
+            wasted_ns: total.map(|hints| hints.ns * cpus.saturating_sub(1) as f64),
             never_parks: typical.is_some_and(|wait| wait.is_endless),
         }
     }
@@ -99,11 +103,11 @@ impl Prediction {
     }
 }
 
-/// The numbers of CPUs at which an algorithm's total differs from that with one CPU less.
+/// Finds the numbers of CPUs at which an algorithm's total differs from that with one CPU less.
 #[must_use]
-pub fn cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) -> Vec<u64> {
+pub fn find_cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) -> Vec<u64> {
     let total = |cpus| {
-        let wait = algorithm.wait(&Setting { cpus, hint_ns }, Case::Longest);
+        let wait = algorithm.compute_wait(&Setting { cpus, hint_ns }, Case::Longest);
         wait.and_then(|wait| wait.total_hints())
     };
     let mut before = total(*cpus.start());
@@ -143,11 +147,11 @@ impl Limits {
 mod tests {
     use super::*;
     use crate::chips::chip;
-    use crate::table::{NETFX_AWARELOCK, algorithm};
+    use crate::table::{NETFX_AWARELOCK, find_algorithm};
 
     fn predict(id: &str, chip_name: &str, cpus: u64) -> Prediction {
         let processor = PauseCost::from_chip(chip(chip_name).unwrap(), None);
-        Prediction::new(algorithm(id).unwrap(), &processor, cpus)
+        Prediction::new(find_algorithm(id).unwrap(), &processor, cpus)
     }
 
     #[test]
@@ -162,9 +166,12 @@ mod tests {
 
     #[test]
     fn cliffs_are_at_the_start_of_another_round() {
-        assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 1..=128), [2, 6, 17, 50]);
-        assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 18..=49), [0u64; 0]);
-        assert_eq!(cliffs(algorithm("go_mutex").unwrap(), 30.0, 1..=8), [2]);
+        assert_eq!(find_cliffs(&NETFX_AWARELOCK, 30.0, 1..=128), [2, 6, 17, 50]);
+        assert_eq!(find_cliffs(&NETFX_AWARELOCK, 30.0, 18..=49), [0u64; 0]);
+        assert_eq!(
+            find_cliffs(find_algorithm("go_mutex").unwrap(), 30.0, 1..=8),
+            [2]
+        );
     }
 
     #[test]

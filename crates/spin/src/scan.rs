@@ -1,9 +1,9 @@
 //! Finds every loop with a spin-wait hint in a file's code.
 //!
-//! On x86 hints are found by their bytes, so that a large file takes no longer than reading it, and
-//! only the code around them is decoded; on arm64 every instruction is. Bytes within another instruction are recognised by decoding from
-//! the function's beginning, or from several starts if no function is known. Loops through computed
-//! jumps are not found.
+//! On x86 hints are found by their bytes, and only the code around them is decoded, so a large file
+//! takes no longer than reading it; on arm64 every instruction is decoded. Bytes that look like a
+//! hint within another instruction are recognised by decoding from the function's beginning, or from
+//! several starts if no function is known. Loops through computed jumps are not found.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use pinwise_code::elf::Binary;
 use pinwise_code::{Arch, Code, demangle, length_at, operation_at};
 
 /// Bytes of the largest function that is decoded from its beginning.
-const LARGEST_FUNCTION: u64 = 1 << 20;
+const MAX_FUNCTION_BYTES: u64 = 1 << 20;
 
 /// The result of scanning a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Scan {
     pub hints: u64,
     /// Functions that only hint and return.
     pub hint_functions: u64,
-    /// Hints outside such loops and functions.
+    /// Hints outside loops and outside functions that only hint.
     pub hints_outside_loops: u64,
     /// Loops by address.
     pub loops: Vec<Site>,
@@ -51,11 +51,11 @@ pub fn scan(binary: &Binary, module: &str) -> Scan {
     let mut outside = 0;
     let mut found: BTreeMap<(u64, u64), Site> = BTreeMap::new();
     for code in &binary.sections {
-        for hint in hints_of(binary, code) {
+        for hint in find_hints(binary, code) {
             hints += 1;
-            if let Some(site) = site(binary, code, hint, module) {
+            if let Some(site) = find_site(binary, code, hint, module) {
                 found.insert((site.inner.start, site.inner.end), site);
-            } else if let Some(start) = hint_function(binary, code, hint) {
+            } else if let Some(start) = find_hint_function(binary, code, hint) {
                 functions.insert(start);
             } else {
                 outside += 1;
@@ -63,8 +63,8 @@ pub fn scan(binary: &Binary, module: &str) -> Scan {
         }
     }
     for code in &binary.sections {
-        for call in calls_of(binary, code, &functions) {
-            if let Some(site) = site(binary, code, call, module) {
+        for call in find_calls(binary, code, &functions) {
+            if let Some(site) = find_site(binary, code, call, module) {
                 found.insert((site.inner.start, site.inner.end), site);
             }
         }
@@ -77,8 +77,8 @@ pub fn scan(binary: &Binary, module: &str) -> Scan {
     }
 }
 
-/// The loop around a hint, or around a call of a function that hints.
-fn site(binary: &Binary, code: &Code, address: u64, module: &str) -> Option<Site> {
+/// Describes the loop around a hint, or around a call of a function that hints.
+fn find_site(binary: &Binary, code: &Code, address: u64, module: &str) -> Option<Site> {
     let nest = loops_at(code, address);
     let inner = nest.first().filter(|inner| inner.hints > 0)?.clone();
     let is_blind = inner.kind == LoopKind::BlindDelay;
@@ -106,24 +106,24 @@ fn site(binary: &Binary, code: &Code, address: u64, module: &str) -> Option<Site
     })
 }
 
-/// Addresses of hints, without false ones.
-fn hints_of(binary: &Binary, code: &Code) -> Vec<u64> {
-    let like_hints = match code.arch {
-        Arch::X86_64 => x86_like_hints(&code.bytes),
+/// Finds the addresses of hints.
+fn find_hints(binary: &Binary, code: &Code) -> Vec<u64> {
+    let candidates = match code.arch {
+        Arch::X86_64 => find_x86_candidates(&code.bytes),
         Arch::Aarch64 => (0..code.bytes.len()).step_by(4).collect(),
     };
-    let mut starts = Starts::default();
-    like_hints
+    let mut starts = InstructionStarts::default();
+    candidates
         .into_iter()
         .map(|offset| code.start.saturating_add(offset as u64))
         .filter(|&address| operation_at(code, address).is_some_and(|one| one.is_hint))
-        .filter(|&address| starts.is_one(binary, code, address))
+        .filter(|&address| starts.contains(binary, code, address))
         .collect()
 }
 
-/// Offsets of bytes that may be PAUSE, TPAUSE or UMWAIT.
-fn x86_like_hints(bytes: &[u8]) -> Vec<usize> {
-    let is_like = |window: &[u8]| match window {
+/// Finds the offsets of bytes that may be PAUSE, TPAUSE or UMWAIT.
+fn find_x86_candidates(bytes: &[u8]) -> Vec<usize> {
+    let is_candidate = |window: &[u8]| match window {
         [0xf3, 0x90, ..] => true,
         [0x66 | 0xf2, 0x0f, 0xae, last] => *last >= 0xf0 && *last < 0xf8,
         _ => false,
@@ -131,7 +131,7 @@ fn x86_like_hints(bytes: &[u8]) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     for offset in 0..bytes.len() {
         let end = bytes.len().min(offset + 4);
-        if matches!(bytes[offset], 0xf3 | 0x66 | 0xf2) && is_like(&bytes[offset..end]) {
+        if matches!(bytes[offset], 0xf3 | 0x66 | 0xf2) && is_candidate(&bytes[offset..end]) {
             found.push(offset);
         }
     }
@@ -140,30 +140,30 @@ fn x86_like_hints(bytes: &[u8]) -> Vec<usize> {
 
 /// Instruction starts in the functions decoded so far.
 #[derive(Default)]
-struct Starts {
-    of: HashMap<u64, BTreeSet<u64>>,
+struct InstructionStarts {
+    by_function: HashMap<u64, BTreeSet<u64>>,
 }
 
-impl Starts {
-    fn is_one(&mut self, binary: &Binary, code: &Code, address: u64) -> bool {
+impl InstructionStarts {
+    fn contains(&mut self, binary: &Binary, code: &Code, address: u64) -> bool {
         let function = binary
             .function_at(address)
-            .filter(|one| one.size > 0 && one.size <= LARGEST_FUNCTION)
+            .filter(|one| one.size > 0 && one.size <= MAX_FUNCTION_BYTES)
             .filter(|one| code.holds(one.start));
         let Some(function) = function else {
             return begins_at(code, address);
         };
         let (start, end) = (function.start, function.start.saturating_add(function.size));
         let known = self
-            .of
+            .by_function
             .entry(start)
-            .or_insert_with(|| starts(code, start, end));
+            .or_insert_with(|| decode_starts(code, start, end));
         known.contains(&address)
     }
 }
 
-/// The instruction starts of a function.
-fn starts(code: &Code, from: u64, to: u64) -> BTreeSet<u64> {
+/// Decodes the instruction starts of a function.
+fn decode_starts(code: &Code, from: u64, to: u64) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut at = from;
     while at < to.min(code.end()) {
@@ -173,16 +173,16 @@ fn starts(code: &Code, from: u64, to: u64) -> BTreeSet<u64> {
     found
 }
 
-/// The beginning of a function that only hints and returns: the symbol's, or the
-/// hint itself.
-fn hint_function(binary: &Binary, code: &Code, hint: u64) -> Option<u64> {
+/// Finds the beginning of a function that only hints and returns: that of the symbol, or the hint
+/// itself.
+fn find_hint_function(binary: &Binary, code: &Code, hint: u64) -> Option<u64> {
     let start = binary.function_at(hint).map_or(hint, |one| one.start);
     let start = if code.holds(start) { start } else { hint };
     is_hint_function(code, start).then_some(start)
 }
 
-/// Direct calls of some functions.
-fn calls_of(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64> {
+/// Finds the addresses of direct calls of some functions.
+fn find_calls(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64> {
     if functions.is_empty() {
         return Vec::new();
     }
@@ -190,13 +190,13 @@ fn calls_of(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64>
         Arch::X86_64 => 1,
         Arch::Aarch64 => 4,
     };
-    let mut starts = Starts::default();
+    let mut starts = InstructionStarts::default();
     (0..code.bytes.len())
         .step_by(step)
         .filter_map(|offset| find_call(code, offset))
         .filter(|(_, target)| functions.contains(target))
         .map(|(address, _)| address)
-        .filter(|&address| starts.is_one(binary, code, address))
+        .filter(|&address| starts.contains(binary, code, address))
         .collect()
 }
 

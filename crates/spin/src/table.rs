@@ -44,11 +44,11 @@ fn suggest(nearest: Option<&str>) -> String {
     }
 }
 
-/// The algorithm with an id.
+/// Finds the algorithm with an id; case and hyphens do not matter.
 ///
 /// # Errors
 /// [`UnknownAlgorithm`], with the nearest one.
-pub fn algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
+pub fn find_algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
     let wanted = id.to_lowercase().replace('-', "_");
     algorithms()
         .find(|row| row.id == wanted)
@@ -58,22 +58,22 @@ pub fn algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
         })
 }
 
-/// Units that the runtime of .NET measures: 37 ns each, and as many between two looks as fit into
-/// 272 ns (dotnet/runtime, `yieldprocessornormalized.h`).
+/// Units that the runtime of .NET calibrates to 37 ns, with at most 272 ns between two looks
+/// (dotnet/runtime, `yieldprocessornormalized.h`).
 const NORMALISED: Unit = Unit::Normalised {
     unit_ns: 37.0,
-    most_ns: 272.0,
+    max_ns: 272.0,
 };
 
-/// What most rows have. Each names its evidence and source itself.
-const USUAL: Algorithm = Algorithm {
+/// Values that most rows share.
+const DEFAULT_ROW: Algorithm = Algorithm {
     id: "",
     name: "",
     versions: "",
     unit: Unit::Hint,
     backoff: Backoff::Endless { gap: 1 },
     longest: None,
-    least_cpus: 1,
+    min_cpus: 1,
     then: "",
     tunables: &[],
     source: "",
@@ -81,7 +81,7 @@ const USUAL: Algorithm = Algorithm {
     note: "",
 };
 
-/// This many runs, each twice the one before.
+/// A backoff of this many runs, each twice as long as the one before.
 const fn doubling(runs: u64, first: u64, cap: u64) -> Backoff {
     Backoff::Counted {
         runs: Bound::Fixed(runs),
@@ -91,7 +91,7 @@ const fn doubling(runs: u64, first: u64, cap: u64) -> Backoff {
     }
 }
 
-/// This many looks, after this many units each.
+/// A backoff of this many looks, after this many units each.
 const fn looking(runs: Bound, each: u64) -> Backoff {
     Backoff::Counted {
         runs,

@@ -1,7 +1,6 @@
-//! From an algorithm's row to its wait on a machine, and from a wait to times.
+//! Expands an algorithm's row to its wait on a machine, and converts a wait to times.
 //!
-//! Everything is counted in hints until the end, so that totals are exact; the source of a row or
-//! of a hint's cost does not matter here.
+//! Everything is counted in hints until the end, so that totals are exact.
 
 use std::time::Duration;
 
@@ -13,12 +12,12 @@ impl Algorithm {
     ///
     /// Waits that only load or yield have runs of no hints, one for each look.
     #[must_use]
-    pub fn wait(&self, setting: &Setting, case: Case) -> Option<Wait> {
+    pub fn compute_wait(&self, setting: &Setting, case: Case) -> Option<Wait> {
         let backoff = match case {
             Case::Longest => self.longest.unwrap_or(self.backoff),
             Case::Typical => self.backoff,
         };
-        if setting.cpus < self.least_cpus {
+        if setting.cpus < self.min_cpus {
             return Some(Wait {
                 runs: Vec::new(),
                 is_endless: false,
@@ -26,7 +25,7 @@ impl Algorithm {
         }
         let scale = Scale::new(self.unit, setting.hint_ns);
         let is_endless = matches!(backoff, Backoff::Endless { .. });
-        let runs = units(backoff, setting, case, scale.cap_units)?;
+        let runs = expand_backoff(backoff, setting, case, scale.cap_units)?;
         let runs = runs.into_iter().map(|run| Runs {
             times: run.times,
             hints: run.hints.saturating_mul(scale.hints_per_unit),
@@ -48,7 +47,7 @@ impl Algorithm {
     }
 }
 
-/// The cost of a unit at this length of a hint.
+/// The length of a unit with this latency of a hint.
 struct Scale {
     hints_per_unit: u64,
     /// Limit of a run, in units.
@@ -67,9 +66,9 @@ impl Scale {
                 short,
                 long,
             } => (if hint_ns > above_ns { long } else { short }, u64::MAX),
-            Unit::Normalised { unit_ns, most_ns } => {
-                let hints = nearest(unit_ns / hint_ns);
-                (hints, nearest(most_ns / (hints as f64 * hint_ns)))
+            Unit::Normalised { unit_ns, max_ns } => {
+                let hints = round_to_positive(unit_ns / hint_ns);
+                (hints, round_to_positive(max_ns / (hints as f64 * hint_ns)))
             }
             Unit::Load | Unit::Yield => (0, u64::MAX),
         };
@@ -80,13 +79,18 @@ impl Scale {
     }
 }
 
-/// The nearest whole number, at least 1.
-fn nearest(value: f64) -> u64 {
+/// Rounds to the nearest whole number, at least 1.
+fn round_to_positive(value: f64) -> u64 {
     whole(value).max(1)
 }
 
-/// The runs of a backoff, in units.
-fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Option<Vec<Runs>> {
+/// Expands a backoff to its runs, in units.
+fn expand_backoff(
+    backoff: Backoff,
+    setting: &Setting,
+    case: Case,
+    cap_units: u64,
+) -> Option<Vec<Runs>> {
     Some(match backoff {
         Backoff::Rounds {
             repetitions,
@@ -94,11 +98,11 @@ fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Opt
             growth,
             below,
         } => {
-            let limit = below.on(setting.cpus);
-            let lengths = lengths(first, growth, case, cap_units);
+            let limit = below.for_cpus(setting.cpus);
+            let lengths = run_lengths(first, growth, case, cap_units);
             let rounds: Vec<u64> = strictly_growing(lengths, limit);
-            let many = usize::try_from(repetitions).unwrap_or(usize::MAX);
-            merge_equal(std::iter::repeat_n(rounds, many).flatten())
+            let repetitions = usize::try_from(repetitions).unwrap_or(usize::MAX);
+            merge_equal(std::iter::repeat_n(rounds, repetitions).flatten())
         }
         Backoff::Counted {
             runs,
@@ -106,9 +110,9 @@ fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Opt
             growth,
             cap,
         } => repeat_runs(
-            runs.on(setting.cpus),
+            runs.for_cpus(setting.cpus),
             growth,
-            lengths(first, growth, case, cap.min(cap_units)),
+            run_lengths(first, growth, case, cap.min(cap_units)),
         ),
         Backoff::Budgeted {
             below,
@@ -117,11 +121,11 @@ fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Opt
             cap,
         } => fill_budget(
             below,
-            lengths(first, growth, case, cap.min(cap_units)),
+            run_lengths(first, growth, case, cap.min(cap_units)),
             case,
         ),
         Backoff::Timed { ns } => {
-            let hints = nearest((ns as f64 / setting.hint_ns).ceil());
+            let hints = round_to_positive((ns as f64 / setting.hint_ns).ceil());
             vec![Runs {
                 times: hints,
                 hints: 1,
@@ -147,7 +151,7 @@ fn strictly_growing(lengths: impl Iterator<Item = u64>, limit: u64) -> Vec<u64> 
         .collect()
 }
 
-/// This many runs; those at the cap are not expanded individually.
+/// Makes this many runs; those at the cap are not expanded individually.
 fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
     if let Growth::Constant | Growth::Random = growth {
         let hints = lengths.next().unwrap_or(0);
@@ -157,29 +161,29 @@ fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64
         }];
     }
     /// 64 doublings reach any cap; squares only one up to 4096.
-    const GROWING: u64 = 64;
-    let growing = usize::try_from(count.min(GROWING)).unwrap_or(usize::MAX);
-    let mut made = merge_equal(lengths.by_ref().take(growing));
-    if let (true, Some(hints)) = (count > GROWING, lengths.next()) {
-        made.push(Runs {
-            times: count - GROWING,
+    const MAX_GROWING_RUNS: u64 = 64;
+    let growing = usize::try_from(count.min(MAX_GROWING_RUNS)).unwrap_or(usize::MAX);
+    let mut runs = merge_equal(lengths.by_ref().take(growing));
+    if let (true, Some(hints)) = (count > MAX_GROWING_RUNS, lengths.next()) {
+        runs.push(Runs {
+            times: count - MAX_GROWING_RUNS,
             hints,
         });
     }
-    made
+    runs
 }
 
-/// Runs while their sum stays below a budget; in the longest case, a last shorter run uses up the
-/// rest.
+/// Makes runs while their sum stays below a budget; in the longest case, a last shorter run uses up
+/// the rest.
 fn fill_budget(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<Runs> {
     let most = below.saturating_sub(1);
     let mut sum = 0u64;
     let mut runs = Vec::new();
     for length in lengths {
-        let left = most - sum;
-        if length == 0 || length > left {
-            if case == Case::Longest && left > 0 {
-                runs.push(left);
+        let remaining = most - sum;
+        if length == 0 || length > remaining {
+            if case == Case::Longest && remaining > 0 {
+                runs.push(remaining);
             }
             break;
         }
@@ -190,7 +194,7 @@ fn fill_budget(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Ve
 }
 
 /// Lengths of runs, an endless sequence.
-fn lengths(first: u64, growth: Growth, case: Case, cap: u64) -> impl Iterator<Item = u64> {
+fn run_lengths(first: u64, growth: Growth, case: Case, cap: u64) -> impl Iterator<Item = u64> {
     (0u64..).scan(first.min(cap), move |next, number| {
         let base = *next;
         let length = match growth {
@@ -218,7 +222,7 @@ fn lengths(first: u64, growth: Growth, case: Case, cap: u64) -> impl Iterator<It
     })
 }
 
-/// Equal runs in a row as one.
+/// Merges consecutive runs of equal length.
 fn merge_equal(lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
     let mut runs: Vec<Runs> = Vec::new();
     for hints in lengths {
@@ -244,16 +248,17 @@ impl Wait {
         self.runs.iter().map(|run| run.hints).max().unwrap_or(0)
     }
 
-    /// How long it spins at this length of a hint; `None` if it never ends.
+    /// How long it spins with this latency of a hint; `None` if it never ends.
     #[must_use]
     pub fn total(&self, hint_ns: f64) -> Option<Duration> {
-        self.total_hints().map(|hints| time(hints, hint_ns))
+        self.total_hints()
+            .map(|hints| hints_to_time(hints, hint_ns))
     }
 
     /// The longest time without a look.
     #[must_use]
     pub fn blind_gap(&self, hint_ns: f64) -> Duration {
-        time(self.blind_gap_hints(), hint_ns)
+        hints_to_time(self.blind_gap_hints(), hint_ns)
     }
 
     /// The moments of its looks, as hints since it began to wait, without the first look, which
@@ -305,19 +310,20 @@ fn first_look_after(
     hint_ns: f64,
     free_after: Duration,
 ) -> Option<Duration> {
-    let look = |number: u64| time(before.saturating_add(number.saturating_mul(hints)), hint_ns);
+    let look =
+        |number: u64| hints_to_time(before.saturating_add(number.saturating_mul(hints)), hint_ns);
     if times == 0 || (hints == 0 && look(0) < free_after) {
         return None;
     }
     let passed = free_after.as_secs_f64() * 1e9 / hint_ns - before as f64;
     // Rounding may be off by one look in either direction.
-    let guess = nearest((passed / hints.max(1) as f64).floor());
+    let guess = round_to_positive((passed / hints.max(1) as f64).floor());
     let around = guess.saturating_sub(1).max(1)..=guess.saturating_add(2).min(times);
     around.map(look).find(|&seen| seen >= free_after)
 }
 
 /// The time of this many hints, saturating.
-fn time(hints: u64, hint_ns: f64) -> Duration {
+fn hints_to_time(hints: u64, hint_ns: f64) -> Duration {
     Duration::try_from_secs_f64(hints as f64 * hint_ns * 1e-9).unwrap_or(Duration::MAX)
 }
 

@@ -10,41 +10,39 @@ use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
 use super::search::{By, LevelRows};
 
-/// Latency between mates over latency to others: 1.25 and 1.29 on 12700K and 12600K, 1.2 on a busy
-/// 14700K.
-const RATIO: f64 = 1.08;
-/// The share of the cores that must meet this.
-const SUPPORTED: f64 = 0.9;
-/// Two clusters are distinguished from one if mates exceed the cores of the other cluster by this
-/// ratio.
-const APART: f64 = 1.05;
+/// Minimum latency between mates over latency to others: it is 1.25 and 1.29 on 12700K and 12600K, 1.2
+/// on a busy 14700K.
+const MIN_RATIO: f64 = 1.08;
+/// Minimum share of the cores with this ratio.
+const MIN_SUPPORT: f64 = 0.9;
+/// Minimum latency between mates over latency to cores of another cluster.
+const MIN_SEPARATION: f64 = 1.05;
 /// A pair may be far from each other by chance.
 const MIN_CLUSTER: usize = 3;
 /// Gracemont to Skymont come in clusters of four.
 const MAX_CLUSTER: usize = 4;
-/// Share of the cores without SMT siblings that must be in such groups: they are all of one design.
-const COVERED: f64 = 0.8;
-/// Chips have clusters of one size; other sizes, as in a guest with only some of the cores, must
-/// explain this much more of the variance.
-const MUCH_BETTER: f64 = 0.2;
-/// Disturbances add time, as being mates does: the upper fifth of the figures is clipped to its
-/// lower end.
-const CUT_OFF: f64 = 0.8;
+/// Minimum share of the cores without SMT siblings that are in clusters: all are of one design.
+const MIN_COVERAGE: f64 = 0.8;
+/// Chips have clusters of one size; clusters of several sizes, as in a guest with only some of the
+/// cores, must explain this much more of the variance.
+const MIN_GAIN: f64 = 0.2;
+/// Values above this quantile are clipped to it: disturbances add time just as being mates does.
+const CLIPPED_QUANTILE: f64 = 0.8;
 
-/// Groups among `alone`, rows without SMT siblings; `others` have some.
-pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<LevelRows> {
+/// Finds clusters among `alone`, the rows without SMT siblings; `others` have siblings.
+pub(super) fn find_clusters(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<LevelRows> {
     if alone.len() < MIN_CLUSTER || others.is_empty() {
         return None;
     }
     let excess = Excess::new(logs, alone, others);
-    let equal = excess.best(
+    let equal = excess.find_best(
         (MIN_CLUSTER..=MAX_CLUSTER)
             .filter(|&size| size < alone.len() && alone.len().is_multiple_of(size))
             .map(|size| excess.partition_into_equal_sizes(size)),
     );
-    let any = excess.best(excess.tree().into_iter());
+    let any = excess.find_best(excess.partitions_of_tree().into_iter());
     let best = match (equal, any) {
-        (Some(equal), Some(any)) if any.0 > equal.0 + MUCH_BETTER => Some(any.1),
+        (Some(equal), Some(any)) if any.0 > equal.0 + MIN_GAIN => Some(any.1),
         (equal, any) => equal.or(any).map(|(_, groups)| groups),
     };
     let one = (alone.len() <= MAX_CLUSTER).then(|| vec![(0..alone.len()).collect::<Vec<usize>>()]);
@@ -53,7 +51,7 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Lev
         .iter()
         .map(|group| group.iter().map(|&item| alone[item]).collect())
         .collect();
-    judge(logs, alone, others, &clusters)
+    to_level(logs, alone, others, &clusters)
 }
 
 /// The excess latency of pairs of small cores over their latency to all others. Without that common
@@ -75,7 +73,7 @@ impl Excess {
                 excess.set(i, j, logs.at(alone[i], alone[j]) - own);
             }
         }
-        let limit = quantile(&mut excess.distinct_values(), CUT_OFF);
+        let limit = quantile(&mut excess.pair_values(), CLIPPED_QUANTILE);
         for i in 0..alone.len() {
             for j in 0..i {
                 excess.set(i, j, excess.at(i, j).min(limit));
@@ -85,9 +83,13 @@ impl Excess {
     }
 
     /// The partition that explains most, of those with separate clusters.
-    fn best(&self, ways: impl Iterator<Item = Vec<Vec<usize>>>) -> Option<(f64, Vec<Vec<usize>>)> {
-        ways.filter(|way| self.separation(way) >= APART.ln())
-            .map(|way| (self.explained_share(&way), way))
+    fn find_best(
+        &self,
+        partitions: impl Iterator<Item = Vec<Vec<usize>>>,
+    ) -> Option<(f64, Vec<Vec<usize>>)> {
+        partitions
+            .filter(|partition| self.separation(partition) >= MIN_SEPARATION.ln())
+            .map(|partition| (self.explained_share(&partition), partition))
             .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
@@ -96,7 +98,7 @@ impl Excess {
     }
 
     /// All partitions of the tree whose clusters cover enough.
-    fn tree(&self) -> Vec<Vec<Vec<usize>>> {
+    fn partitions_of_tree(&self) -> Vec<Vec<Vec<usize>>> {
         let mut inverse = Logs::new(self.len());
         for i in 0..self.len() {
             for j in 0..i {
@@ -112,7 +114,7 @@ impl Excess {
             })
             .filter(|groups| {
                 let covered = groups.iter().map(Vec::len).sum();
-                count(covered) >= COVERED * count(self.len())
+                count(covered) >= MIN_COVERAGE * count(self.len())
             })
             .collect()
     }
@@ -126,13 +128,13 @@ impl Excess {
             let mut group = self.strongest_pair(&rest);
             rest.retain(|item| !group.contains(item));
             while group.len() < size && !rest.is_empty() {
-                let next = best_of(&rest, |item| self.belonging(item, &group));
+                let next = item_with_most(&rest, |item| self.mean_excess(item, &group));
                 rest.retain(|&item| item != next);
                 group.push(next);
             }
             groups.push(group);
         }
-        while self.exchange(&mut groups) {}
+        while self.swap_best(&mut groups) {}
         groups
     }
 
@@ -147,24 +149,27 @@ impl Excess {
                 .map(|&other| self.logs.at(item, other))
                 .fold(f64::NEG_INFINITY, f64::max)
         };
-        let first = best_of(items, strength);
+        let first = item_with_most(items, strength);
         let others: Vec<usize> = items.iter().copied().filter(|&i| i != first).collect();
-        vec![first, best_of(&others, |item| self.logs.at(item, first))]
+        vec![
+            first,
+            item_with_most(&others, |item| self.logs.at(item, first)),
+        ]
     }
 
     /// Mean excess of an item over a group, without itself.
-    fn belonging(&self, item: usize, group: &[usize]) -> f64 {
+    fn mean_excess(&self, item: usize, group: &[usize]) -> f64 {
         mean(&values_between(&self.logs, item, group))
     }
 
     /// Swaps the two items that gain most; false if none gains.
-    fn exchange(&self, groups: &mut [Vec<usize>]) -> bool {
+    fn swap_best(&self, groups: &mut [Vec<usize>]) -> bool {
         let mut best: Option<(f64, [usize; 4])> = None;
         for g in 0..groups.len() {
             for h in 0..g {
                 for (i, &a) in groups[g].iter().enumerate() {
                     for (j, &b) in groups[h].iter().enumerate() {
-                        let gain = self.gain(a, &groups[g], b, &groups[h]);
+                        let gain = self.swap_gain(a, &groups[g], b, &groups[h]);
                         if gain > 1e-9 && best.is_none_or(|(most, _)| gain > most) {
                             best = Some((gain, [g, i, h, j]));
                         }
@@ -181,7 +186,7 @@ impl Excess {
         true
     }
 
-    fn gain(&self, a: usize, of_a: &[usize], b: usize, of_b: &[usize]) -> f64 {
+    fn swap_gain(&self, a: usize, of_a: &[usize], b: usize, of_b: &[usize]) -> f64 {
         let sum = |item: usize, group: &[usize], but: usize| -> f64 {
             values_between(&self.logs, item, group).iter().sum::<f64>()
                 - Some(self.logs.at(item, but))
@@ -191,8 +196,8 @@ impl Excess {
         sum(a, of_b, b) + sum(b, of_a, a) - sum(a, of_a, b) - sum(b, of_b, a)
     }
 
-    /// Pairs of mates, and all others.
-    fn sides(&self, groups: &[Vec<usize>]) -> (Vec<f64>, Vec<f64>) {
+    /// The values of pairs of mates, and of all other pairs.
+    fn split_pairs(&self, groups: &[Vec<usize>]) -> (Vec<f64>, Vec<f64>) {
         let group_of = |item: usize| groups.iter().position(|group| group.contains(&item));
         let (mut mates, mut rest) = (Vec::new(), Vec::new());
         for i in 0..self.len() {
@@ -205,18 +210,18 @@ impl Excess {
         (mates, rest)
     }
 
-    /// The excess of mates over others.
+    /// The median of mates minus the median of other pairs.
     fn separation(&self, groups: &[Vec<usize>]) -> f64 {
-        let (mut mates, mut rest) = self.sides(groups);
+        let (mut mates, mut rest) = self.split_pairs(groups);
         if mates.is_empty() || rest.is_empty() {
             return 0.0;
         }
         median(&mut mates) - median(&mut rest)
     }
 
-    /// The share of the variance between mates and others.
+    /// The share of the variance that is between mates and other pairs.
     fn explained_share(&self, groups: &[Vec<usize>]) -> f64 {
-        let (mates, rest) = self.sides(groups);
+        let (mates, rest) = self.split_pairs(groups);
         let all: Vec<f64> = mates.iter().chain(&rest).copied().collect();
         let spread = |values: &[f64]| -> f64 {
             let centre = mean(values);
@@ -227,7 +232,7 @@ impl Excess {
 }
 
 /// The item with the largest merit.
-fn best_of(items: &[usize], merit: impl Fn(usize) -> f64) -> usize {
+fn item_with_most(items: &[usize], merit: impl Fn(usize) -> f64) -> usize {
     let mut best = items[0];
     for &item in &items[1..] {
         if merit(item) > merit(best) {
@@ -247,7 +252,7 @@ fn values_between(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
 }
 
 /// Makes clusters a level if every core in them is farther from its mates than from all others.
-fn judge(
+fn to_level(
     logs: &Logs,
     alone: &[usize],
     others: &[usize],
@@ -256,7 +261,7 @@ fn judge(
     let mut margins = Vec::new();
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for cluster in clusters {
-        let strangers: Vec<usize> = alone
+        let outsiders: Vec<usize> = alone
             .iter()
             .chain(others)
             .copied()
@@ -264,14 +269,14 @@ fn judge(
             .collect();
         for &row in cluster {
             let mates = median(&mut values_between(logs, row, cluster));
-            let rest = median(&mut values_between(logs, row, &strangers));
+            let rest = median(&mut values_between(logs, row, &outsiders));
             margins.push(mates - rest);
             inside.push(mates);
             outside.push(rest);
         }
     }
-    let supporters = margins.iter().filter(|m| **m >= RATIO.ln()).count();
-    let is_level = !margins.is_empty() && count(supporters) >= SUPPORTED * count(margins.len());
+    let supporters = margins.iter().filter(|m| **m >= MIN_RATIO.ln()).count();
+    let is_level = !margins.is_empty() && count(supporters) >= MIN_SUPPORT * count(margins.len());
     let singles = others.iter().chain(alone).copied();
     is_level.then(|| LevelRows {
         groups: singles
@@ -283,7 +288,7 @@ fn judge(
         outside_ns: median(&mut outside).exp(),
         worst: quantile(&mut margins, 0.1),
         supporters,
-        asked: margins.len(),
+        examined: margins.len(),
         by: By::Inverse,
         contention: None,
     })

@@ -1,19 +1,18 @@
 //! The probability that a level is right, calibrated on recorded machines.
 //!
-//! Logistic regression on observed errors. Its weights come from 55 recorded machines, varied
-//! (`cargo lab wiring`, which prints how often levels of each confidence were right, and the same
-//! with weights from all machines except the judged one).
+//! It is a logistic regression of observed errors on 55 recorded machines and variations of them.
+//! `cargo lab wiring` computes the weights, and prints how often levels of each confidence were right
+//! (also with weights from all machines except the judged one).
 
 use super::search::{By, LevelRows};
 
-/// The unit of margins, a ratio: the smallest that counts as a level at all
-/// (`cut`).
+/// The unit of margins: the smallest ratio that counts as a level (see `cut`).
 const MARGIN: f64 = 1.12;
-/// More than the latency within one last-level cache, ns: rings and meshes of whole packages take
+/// Latencies within one last-level cache are below this, ns: rings and meshes of whole packages take
 /// up to 57.
 const ONE_CACHE_NS: f64 = 62.0;
-/// Log-odds: of any level, for its margin, for leftover CPUs, for uneven groups beyond a cache, for
-/// contention, home, inverse.
+/// Weights in log-odds: of any level, for its margin, for leftover CPUs, for uneven groups beyond a
+/// cache, for contention, home, inverse.
 const WEIGHTS: Weights = [1.54, 2.01, -3.04, -5.07, 3.42, 1.84, 0.84];
 
 /// A weight for each of [`ConfidenceFactors::features`].
@@ -25,16 +24,17 @@ pub struct ConfidenceFactors {
     by: By,
     /// The margin of the worst members except those that may be disturbed, as logarithm.
     margin: f64,
-    /// Some CPUs are in no group: disturbed pairs, or a machine that is only visible in part.
+    /// Are some CPUs in no group? There may be disturbed pairs, or only a part of the machine is
+    /// visible.
     is_partial: bool,
-    /// CPUs too far apart for a cache that form three groups or more, or one next to single CPUs:
-    /// remnants of packages if few of their CPUs are visible, or if the line has one home.
+    /// Do CPUs too far apart for a cache form three groups or more, or groups next to single CPUs? They
+    /// may be remnants of packages of which few CPUs are visible, or the line has one home.
     is_uneven: bool,
 }
 
 impl ConfidenceFactors {
     pub(super) fn from_level(level: &LevelRows) -> Self {
-        let shared = level.shared().count();
+        let shared = level.shared_groups().count();
         let has_alone = level.groups.len() > shared;
         let is_far = level.inside_ns > ONE_CACHE_NS;
         let is_gap = level.by == By::Gap;
@@ -47,7 +47,7 @@ impl ConfidenceFactors {
         }
     }
 
-    /// The regression's terms. Margins count only if gaps are the argument.
+    /// The regression's terms. Margins count only for levels found by gaps.
     #[must_use]
     pub fn features(&self) -> Weights {
         let is = |holds: bool| f64::from(u8::from(holds));
@@ -66,12 +66,12 @@ impl ConfidenceFactors {
     /// The probability that the groups are exactly right.
     #[must_use]
     pub fn confidence(&self) -> f64 {
-        self.confidence_by(&WEIGHTS)
+        self.confidence_with(&WEIGHTS)
     }
 
-    /// The same by other weights.
+    /// The probability by other weights.
     #[must_use]
-    pub fn confidence_by(&self, weights: &Weights) -> f64 {
+    pub fn confidence_with(&self, weights: &Weights) -> f64 {
         let terms = self.features();
         let odds: f64 = terms.iter().zip(weights).map(|(x, w)| x * w).sum();
         1.0 / (1.0 + (-odds).exp())

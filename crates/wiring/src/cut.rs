@@ -1,7 +1,7 @@
-//! Decides whether a cut of the tree is a level, or a place in a gradient.
+//! Decides whether a cut of the tree is a level, or a position in a gradient.
 //!
-//! For every item: how much nearer is it to its own group than to the nearest other one? On a ring
-//! or a mesh the items at a group's edge are as near to the next group; at a level none is.
+//! The criterion is how much nearer each item is to its own group than to the nearest other one. On a
+//! ring or a mesh the items at a group's edge are as near to the next group; at a level none is.
 
 use super::Thresholds;
 use super::figures::{Logs, count, mean, median, quantile};
@@ -16,23 +16,23 @@ pub(super) struct Criteria {
     pub(super) thresholds: Thresholds,
 }
 
-/// The smallest ratio if noise is small in comparison: Loongson 3A6000 has siblings at 31.9 and all
-/// others at 38.6 ns, 1.21, with a spread of 0.1 %.
-const FINE_RATIO: f64 = 1.12;
-/// With fewer items the spread is too uncertain for that.
-const FINE_ITEMS: usize = 6;
-/// The minimum distance between a level's inside and outside, in steps of the clock: one may be
-/// chance, as each figure is up to a step off. A quarter of the items may be closer: among many
+/// Minimum ratio if noise is small in comparison: on Loongson 3A6000 siblings have 31.9 and all
+/// others 38.6 ns, a ratio of 1.21, with a spread of 0.1 %.
+const MIN_FINE_RATIO: f64 = 1.12;
+/// With fewer items the spread is too uncertain for `MIN_FINE_RATIO`.
+const MIN_FINE_ITEMS: usize = 6;
+/// Minimum distance between a level's inside and outside, in steps of the clock: one step may be
+/// chance, as each figure is off by up to a step. A quarter of the items may be closer: among many
 /// random errors the smallest distance is too small.
-const APART: f64 = 1.25;
-/// From this many single CPUs on, one disturbed pair, which is two of them, may contradict; blocks
-/// of pairs are medians and need no such tolerance.
-const ONE_PAIR_FROM: usize = 16;
+const MIN_CLOCK_STEPS: f64 = 1.25;
+/// From this many single CPUs on, one disturbed pair (two CPUs) may contradict a level. Blocks of
+/// pairs are medians and need no such tolerance.
+const MIN_CPUS_TO_TOLERATE_PAIR: usize = 16;
 /// Limits the examined cuts, the widest gaps first. Machines have at most five levels; the rest is
 /// room for disturbed pairs.
-pub(super) const CUTS: usize = 24;
-/// A narrower gap cannot be a level and is not examined.
-pub(super) const NARROWEST: f64 = 0.03;
+pub(super) const MAX_CUTS: usize = 24;
+/// A narrower gap, as a difference of logarithms, cannot be a level and is not examined.
+pub(super) const MIN_GAP: f64 = 0.03;
 
 /// A partition of items with its figures. Heights are logarithms of latency.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub(super) struct Cut {
     pub(super) groups: Vec<Vec<usize>>,
     /// Height of the last merge.
     height: f64,
-    /// How much nearer each item's own group is than the nearest other.
+    /// For each item, how much nearer its own group is than the nearest other.
     pub(super) margins: Vec<f64>,
     /// The worst margin, without the tolerated items.
     pub(super) worst: f64,
@@ -51,15 +51,16 @@ pub(super) struct Cut {
     pub(super) inside: f64,
     /// Typical latency to the nearest other group.
     pub(super) outside: f64,
-    /// From the typical inside to the nearest outside of all items without the nearest quarter, ns.
-    apart_ns: f64,
-    /// Deviation of single items from typical, as a standard deviation.
+    /// Distance from the typical inside to the nearest outside of all items but the nearest quarter,
+    /// ns.
+    distance_ns: f64,
+    /// Standard deviation of items from the typical.
     spread: f64,
 }
 
 impl Cut {
-    /// Judges a partition; `None` if it has nothing within or nothing outside. `are_rows`: items
-    /// are single CPUs, figures single pairs.
+    /// Computes the figures of a partition; `None` if no group has two items, or if there is only one
+    /// group. `are_rows`: items are single CPUs, and figures single pairs.
     pub(super) fn new(
         logs: &Logs,
         groups: Vec<Vec<usize>>,
@@ -70,7 +71,7 @@ impl Cut {
         if groups.len() < 2 {
             return None;
         }
-        let mut sides = sides(logs, &groups);
+        let mut sides = item_sides(logs, &groups);
         sides.retain(|side| side.nearest.is_finite());
         let mut insides: Vec<f64> = sides.iter().filter_map(|side| side.typical).collect();
         let mut nearest: Vec<f64> = sides.iter().map(|side| side.nearest).collect();
@@ -90,10 +91,15 @@ impl Cut {
             .map(|side| side.nearest - side.farthest_mate.unwrap_or(inside))
             .collect();
         Some(Self {
-            worst: worst(margins.clone(), are_rows, tolerated),
-            apart_ns: quantile(&mut nearest, 0.25).exp() - inside_ns,
-            mean: mean(&margins.iter().map(|m| m.min(MUCH)).collect::<Vec<f64>>()),
-            spread: deviation(insides, inside).max(deviation(nearest, outside)),
+            worst: worst_margin(margins.clone(), are_rows, tolerated),
+            distance_ns: quantile(&mut nearest, 0.25).exp() - inside_ns,
+            mean: mean(
+                &margins
+                    .iter()
+                    .map(|m| m.min(MAX_MARGIN))
+                    .collect::<Vec<f64>>(),
+            ),
+            spread: robust_deviation(insides, inside).max(robust_deviation(nearest, outside)),
             groups,
             height,
             margins,
@@ -103,25 +109,24 @@ impl Cut {
     }
 
     /// Number of groups with two or more items.
-    pub(super) fn shared(&self) -> usize {
+    pub(super) fn shared_count(&self) -> usize {
         self.groups.iter().filter(|group| group.len() > 1).count()
     }
 
-    /// Is it a level? Figures within a step of the clock are not known to
-    /// differ.
+    /// Is this cut a level? Figures within a step of the clock are not known to differ.
     fn is_level(&self, criteria: &Criteria) -> bool {
         let Thresholds {
             ratio, fine_gap, ..
         } = criteria.thresholds;
-        if self.apart_ns < APART * criteria.step_ns {
+        if self.distance_ns < MIN_CLOCK_STEPS * criteria.step_ns {
             return false;
         }
-        let is_fine = self.margins.len() >= FINE_ITEMS && self.worst >= fine_gap * self.spread;
-        self.worst >= if is_fine { FINE_RATIO } else { ratio }.ln()
+        let is_fine = self.margins.len() >= MIN_FINE_ITEMS && self.worst >= fine_gap * self.spread;
+        self.worst >= if is_fine { MIN_FINE_RATIO } else { ratio }.ln()
     }
 
-    /// Does it complete the same level? Groups are kept, and single items have joined at a distance
-    /// not much larger.
+    /// Does this cut complete the level of another? It keeps its groups, and only single items have
+    /// joined, at a distance that is not much larger.
     fn completes(&self, other: &Self, logs: &Logs, criteria: &Criteria) -> bool {
         let shared = |cut: &Self| -> Vec<Vec<usize>> {
             let groups = cut.groups.iter().filter(|group| group.len() > 1);
@@ -139,22 +144,22 @@ impl Cut {
                 .all(|new| new.len() <= largest && logs.median_within(new).exp() <= limit_ns)
     }
 
-    /// Does it continue the same level? Groups that were joined late, by disturbed pairs, are no
-    /// farther apart than the level's own width.
+    /// Does this cut continue the level of another? Groups that disturbed pairs kept apart until now
+    /// are no farther from each other than the level's own width.
     fn continues(&self, other: &Self, criteria: &Criteria) -> bool {
         let wide_ns = criteria.thresholds.width * other.inside.exp();
         self.height.exp() <= wide_ns + criteria.step_ns
     }
 }
 
-/// Margins above a ratio of four all mean "certainly".
-const MUCH: f64 = 1.4;
+/// Limit on margins in their mean: above a ratio of four, all are certain.
+const MAX_MARGIN: f64 = 1.4;
 
-/// The smallest value, without the tolerated ones.
-fn worst(mut values: Vec<f64>, are_rows: bool, share: f64) -> f64 {
+/// The smallest margin, without the tolerated ones.
+fn worst_margin(mut values: Vec<f64>, are_rows: bool, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let mut tolerated = whole_usize((share * count(values.len())).floor());
-    if are_rows && values.len() >= ONE_PAIR_FROM {
+    if are_rows && values.len() >= MIN_CPUS_TO_TOLERATE_PAIR {
         tolerated = tolerated.max(2);
     }
     values[tolerated]
@@ -162,7 +167,7 @@ fn worst(mut values: Vec<f64>, are_rows: bool, share: f64) -> f64 {
 
 /// A robust standard deviation: 1.4826 times the median distance from the
 /// centre.
-fn deviation(values: Vec<f64>, centre: f64) -> f64 {
+fn robust_deviation(values: Vec<f64>, centre: f64) -> f64 {
     let mut distances: Vec<f64> = values.iter().map(|v| (v - centre).abs()).collect();
     1.4826 * median(&mut distances)
 }
@@ -177,7 +182,7 @@ struct Side {
     nearest: f64,
 }
 
-fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
+fn item_sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
     let mut group_of = vec![0; logs.len()];
     for (number, group) in groups.iter().enumerate() {
         for &item in group {
@@ -212,9 +217,9 @@ fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
         .collect()
 }
 
-/// All promising cuts, lowest first.
-pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool, tolerated: f64) -> Vec<Cut> {
-    tree.widest_gaps(CUTS, NARROWEST)
+/// Lists the cuts at the widest gaps, lowest first.
+pub(super) fn list_cuts(logs: &Logs, tree: &Tree, are_rows: bool, tolerated: f64) -> Vec<Cut> {
+    tree.widest_gaps(MAX_CUTS, MIN_GAP)
         .into_iter()
         .filter_map(|merges| {
             Cut::new(
@@ -228,8 +233,8 @@ pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool, tolerated: f64) -> 
         .collect()
 }
 
-/// The finest level among cuts, which are ordered from low to high.
-pub(super) fn finest(
+/// Finds the finest level among cuts, which are ordered from low to high.
+pub(super) fn find_finest_level(
     logs: &Logs,
     cuts: &[Cut],
     criteria: &Criteria,

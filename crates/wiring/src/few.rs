@@ -1,9 +1,11 @@
-//! Two or three CPUs: so few figures show no gap, so published latencies decide, and contention if
-//! it was measured.
+//! Judges two or three CPUs. Their few figures cannot show a gap, so published latencies decide, and
+//! contention if it was measured.
 //!
-//! The answer is "inconclusive" if published ranges overlap; `relation` has them.
+//! The result is "inconclusive" if the published ranges (in `relation`) overlap.
 
-use super::relation::{APART_FROM_NS, EDGES_NS, LLC_FROM_NS, LLC_TO_NS, Relation, relation};
+use super::relation::{
+    APART_FROM_NS, EDGES_NS, LLC_FROM_NS, LLC_TO_NS, Relation, classify_relation,
+};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};
 use pinwise_topology::CpuSet;
 
@@ -16,7 +18,7 @@ enum Share {
     Core,
     Cache,
     Neither,
-    CannotTell,
+    Inconclusive,
 }
 
 struct Pair {
@@ -28,18 +30,18 @@ struct Pair {
 }
 
 /// Judges up to three rows of the evidence.
-pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
-    let pairs = pairs(evidence, rows);
+pub(super) fn infer_few(evidence: &Evidence, rows: &[usize]) -> Wiring {
+    let pairs = list_pairs(evidence, rows);
     let mut wiring = Wiring {
         notes: pairs
             .iter()
             .filter(|pair| pair.share == Share::Neither)
-            .map(Pair::sentence)
+            .map(Pair::to_sentence)
             .collect(),
         ..Wiring::default()
     };
-    if let Some(pair) = pairs.iter().find(|pair| pair.share == Share::CannotTell) {
-        wiring.cannot_tell = Some(pair.ambiguity());
+    if let Some(pair) = pairs.iter().find(|pair| pair.share == Share::Inconclusive) {
+        wiring.cannot_tell = Some(pair.explain_ambiguity());
         return wiring;
     }
     let cpus = &evidence.latency_ns.cpus();
@@ -50,18 +52,18 @@ pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
         let linked: Vec<&Pair> = pairs.iter().filter(|p| shares.contains(&p.share)).collect();
         let groups = join_pairs(&linked, rows, cpus);
         let is_known = wiring.levels.iter().any(|level| level.groups == groups);
-        // Three CPUs with one cache are flat; for two a level is all there is.
+        // Three CPUs with one cache are flat; two CPUs have at most one level.
         let is_all = groups.iter().any(|group| group.len() == rows.len());
-        let says_something = kind == LevelKind::Smt || !is_all || rows.len() == 2;
-        if !groups.is_empty() && !is_known && says_something {
-            wiring.levels.push(level(kind, groups, &pairs, shares));
+        let is_informative = kind == LevelKind::Smt || !is_all || rows.len() == 2;
+        if !groups.is_empty() && !is_known && is_informative {
+            wiring.levels.push(make_level(kind, groups, &pairs, shares));
         }
     }
     wiring.is_flat = wiring.levels.is_empty() && pairs.iter().all(|p| p.share == Share::Cache);
     wiring
 }
 
-fn pairs(evidence: &Evidence, rows: &[usize]) -> Vec<Pair> {
+fn list_pairs(evidence: &Evidence, rows: &[usize]) -> Vec<Pair> {
     let latency = &evidence.latency_ns;
     let mut pairs = Vec::new();
     for (place, &b) in rows.iter().enumerate() {
@@ -74,23 +76,23 @@ fn pairs(evidence: &Evidence, rows: &[usize]) -> Vec<Pair> {
                 cpus: (latency.cpus()[a], latency.cpus()[b]),
                 ns,
                 ratio,
-                share: share(ns, ratio),
+                share: judge_pair(ns, ratio),
             });
         }
     }
     pairs
 }
 
-fn share(ns: f64, ratio: Option<f64>) -> Share {
-    match relation(ns, ratio) {
+fn judge_pair(ns: f64, ratio: Option<f64>) -> Share {
+    match classify_relation(ns, ratio) {
         Relation::SameCore => Share::Core,
         Relation::SameLlc => Share::Cache,
         Relation::OtherLlc | Relation::OtherPackage => Share::Neither,
-        Relation::Unclear | Relation::Stacked => Share::CannotTell,
+        Relation::Unclear | Relation::Stacked => Share::Inconclusive,
     }
 }
 
-/// Groups of two or more that pairs join.
+/// Joins the rows of pairs to groups of two or more.
 fn join_pairs(pairs: &[&Pair], rows: &[usize], cpus: &[usize]) -> Vec<CpuSet> {
     let mut groups: Vec<Vec<usize>> = rows.iter().map(|&row| vec![row]).collect();
     for pair in pairs {
@@ -101,8 +103,8 @@ fn join_pairs(pairs: &[&Pair], rows: &[usize], cpus: &[usize]) -> Vec<CpuSet> {
         if let (Some(a), Some(b)) = places
             && a != b
         {
-            let gone = groups.remove(a.max(b));
-            groups[a.min(b)].extend(gone);
+            let merged = groups.remove(a.max(b));
+            groups[a.min(b)].extend(merged);
         }
     }
     let mut groups: Vec<CpuSet> = groups
@@ -114,7 +116,12 @@ fn join_pairs(pairs: &[&Pair], rows: &[usize], cpus: &[usize]) -> Vec<CpuSet> {
     groups
 }
 
-fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share]) -> WiringLevel {
+fn make_level(
+    kind: LevelKind,
+    groups: Vec<CpuSet>,
+    pairs: &[Pair],
+    shares: &[Share],
+) -> WiringLevel {
     let side = |is_inside: bool| {
         let of_side = pairs
             .iter()
@@ -124,7 +131,7 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
     let evidence: Vec<String> = pairs
         .iter()
         .filter(|pair| shares.contains(&pair.share))
-        .map(Pair::sentence)
+        .map(Pair::to_sentence)
         .collect();
     let inside_ns = side(true);
     WiringLevel {
@@ -132,15 +139,15 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
         groups,
         inside_ns,
         outside_ns: Some(side(false)).filter(|ns| ns.is_finite()),
-        confidence: confidence(pairs, shares),
+        confidence: compute_confidence(pairs, shares),
         factors: None,
         evidence: evidence.join(" "),
     }
 }
 
-/// Published ranges lie close together: with contention, which then agrees, 0.95; latency alone 0.5
-/// at the edge of a range, up to 0.8 away from it.
-fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
+/// The confidence is 0.95 if contention agrees. Published ranges are close together, so latency alone
+/// gives 0.5 at the edge of a range and up to 0.8 away from it.
+fn compute_confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
     pairs
         .iter()
         .filter(|pair| shares.contains(&pair.share))
@@ -155,38 +162,40 @@ fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
 }
 
 impl Pair {
-    fn contention(&self) -> String {
+    fn contention_words(&self) -> String {
         self.ratio.map_or_else(String::new, |ratio| {
             format!(", work beside each other takes {ratio:.2} times as long")
         })
     }
 
-    fn sentence(&self) -> String {
+    fn to_sentence(&self) -> String {
         let (a, b) = self.cpus;
-        let what = match self.share {
+        let claim = match self.share {
             Share::Core => "as SMT siblings are",
             Share::Cache => "as cores with one last-level cache are",
             Share::Neither => "farther than cores with one last-level cache usually are",
-            Share::CannotTell => "which fits several wirings",
+            Share::Inconclusive => "which fits several wirings",
         };
-        let (ns, contention) = (self.ns, self.contention());
-        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {what}.")
+        let (ns, contention) = (self.ns, self.contention_words());
+        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {claim}.")
     }
 
-    fn ambiguity(&self) -> String {
+    fn explain_ambiguity(&self) -> String {
         let (a, b) = self.cpus;
-        let (ns, contention) = (self.ns, self.contention());
+        let (ns, contention) = (self.ns, self.contention_words());
         if !ns.is_finite() {
             return format!("The pair of CPUs {a} and {b} was not measured.");
         }
-        let what = match self.ratio {
-            _ if relation(ns, None) == Relation::Stacked => "as if they took turns on one CPU",
+        let claim = match self.ratio {
+            _ if classify_relation(ns, None) == Relation::Stacked => {
+                "as if they took turns on one CPU"
+            }
             _ if ns < LLC_FROM_NS => "between SMT siblings and cores with one last-level cache",
             _ if (LLC_TO_NS..APART_FROM_NS).contains(&ns) => {
                 "between cores with one last-level cache and with two"
             }
             _ => "and latency and contention contradict each other",
         };
-        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {what}.")
+        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {claim}.")
     }
 }

@@ -1,8 +1,7 @@
-//! Latencies in the form that clustering wants: logarithms, since what levels
-//! have in common is a ratio (a neighbour core at 20 ns, its LLC's edge at 90),
-//! never a difference.
+//! Latencies as logarithms, for clustering: the latencies of levels differ by ratios (a neighbour
+//! core at 20 ns, the edge of its LLC at 90), not by differences.
 //!
-//! An entry that was not measured stays NaN.
+//! An entry that was not measured is NaN.
 
 use super::PairMatrix;
 use pinwise_format::whole_usize;
@@ -54,16 +53,16 @@ impl Logs {
         self.values[j * self.size + i] = value;
     }
 
-    /// Every known value once.
-    pub(super) fn distinct_values(&self) -> Vec<f64> {
+    /// The known value of every pair.
+    pub(super) fn pair_values(&self) -> Vec<f64> {
         (0..self.size)
             .flat_map(|i| self.row(i)[..i].iter().copied())
             .filter(|value| value.is_finite())
             .collect()
     }
 
-    /// The table between groups of its rows: the median of each block, which a
-    /// few disturbed pairs do not move.
+    /// The table between groups of rows: the median of each block, which a few disturbed pairs do not
+    /// change.
     pub(super) fn median_between(&self, groups: &[Vec<usize>]) -> Self {
         let mut blocks = Self::new(groups.len());
         for (a, rows) in groups.iter().enumerate() {
@@ -74,7 +73,7 @@ impl Logs {
         blocks
     }
 
-    /// How differently two rows see all others: the median distance.
+    /// How much two rows differ in their latencies to all others: the median difference.
     pub(super) fn unlikeness(&self, a: usize, b: usize) -> f64 {
         let pairs = self.row(a).iter().zip(self.row(b));
         let mut distances: Vec<f64> = pairs
@@ -97,7 +96,7 @@ impl Logs {
     }
 }
 
-/// A usable latency; zero is one.
+/// The value if it is a latency; zero is one.
 pub(super) fn usable(value: f64) -> Option<f64> {
     (value.is_finite() && value >= 0.0).then_some(value)
 }
@@ -108,7 +107,7 @@ fn smallest_positive(matrix: &PairMatrix) -> f64 {
     let smallest = values
         .filter(|value| value.is_finite() && *value > 0.0)
         .fold(f64::INFINITY, f64::min);
-    // In a matrix of zeros all are alike, whatever value replaces them.
+    // Any value can replace the zeros of a matrix that has nothing else.
     if smallest.is_finite() {
         smallest.max(f64::MIN_POSITIVE * 4.0)
     } else {
@@ -136,7 +135,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / count(values.len())
 }
 
-/// A count as a factor.
+/// A count as a floating-point number.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of CPUs and of their pairs are far below 2^52"

@@ -1,5 +1,4 @@
-//! The cache ladder: from load latency over working-set size to the caches
-//! that a program sees.
+//! The cache ladder: finds the caches that a program sees in load latency over working-set size.
 //!
 //! ```text
 //! ns │                 ┌──── memory           a plateau per cache, a knee where
@@ -11,10 +10,10 @@
 //!
 //! After lmbench's `lat_mem_rd` (`McVoy` and Staelin 1996) and Saavedra and Smith (1995), who read
 //! plateaus and knees by eye. Here they are fitted: a point belongs to a plateau of one latency, or
-//! to the climb between two. A knee is where half of the loads go to the next level. Two sizes an
-//! octave are enough, four tolerate 10 % of noise. Only the figures place the knees; the system's
-//! report names them. A small rise does not count as a cache: a TLB without huge pages makes one
-//! too.
+//! to the climb between two. A knee is the size at which half of the loads go to the next level. Two
+//! sizes per octave are enough, four tolerate 10 % of noise. The figures alone place the knees; the
+//! system's report names them. A small rise does not count as a cache: a TLB without huge pages
+//! causes one as well.
 
 mod fit;
 mod sizes;
@@ -72,7 +71,7 @@ pub enum Inclusion {
 pub struct Ladder {
     /// Fastest first, memory last; empty without a usable point.
     pub plateaus: Vec<Plateau>,
-    /// Reported only if both capacities differ by more than the error of a knee.
+    /// `None` unless both capacities differ by more than the error of a knee.
     pub hint: Option<Inclusion>,
     /// Warnings about the figures, as full sentences.
     pub notes: Vec<String>,
@@ -83,21 +82,21 @@ pub struct Ladder {
 /// about 55 ns.
 const MEMORY_NS: f64 = 48.0;
 
-/// Matching a knee and a reported cache costs `|ln(ratio)|`; leaving either unmatched costs this.
-/// An effective capacity may be a small share of the reported one: virtual machines report the
-/// socket's cache and may use a part of it.
-const UNMATCHED: f64 = 1.5;
+/// Cost of an unmatched knee or reported cache; matching both costs `|ln(ratio)|`. An effective
+/// capacity may be a small share of the reported one: virtual machines report the socket's cache and
+/// may use a part of it.
+const UNMATCHED_COST: f64 = 1.5;
 
-/// A cache of a higher level is believed only if the system reports one: a rise beyond an L3 comes
-/// from page tables, or from loads that leave the package.
-const HIGHEST_UNREPORTED: u8 = 3;
+/// Highest level of a cache that the system need not report: a rise beyond an L3 comes from page
+/// tables, or from loads that leave the package.
+const MAX_UNREPORTED_LEVEL: u8 = 3;
 
 /// Finds plateaus in the points, in any order, and names them by the reported caches of the CPU
 /// (data or unified, any order).
 #[must_use]
-pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
+pub fn find_plateaus(points: &[Point], reported: &[ReportedCache]) -> Ladder {
     let reported = largest_per_level(reported);
-    let fit = up_to_memory(fit::fit(points), &reported);
+    let fit = cut_at_memory(fit::fit(points), &reported);
     let mut ladder = Ladder::default();
     let knees: Vec<f64> = fit.iter().filter_map(|step| step.knee_bytes).collect();
     let levels = name_knees(&knees, &reported);
@@ -118,17 +117,17 @@ pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
             level,
             latency_ns: step.latency_ns,
             effective_bytes: step.knee_bytes.map(whole),
-            reported_bytes: level.and_then(|level| bytes_of(&reported, level)),
+            reported_bytes: level.and_then(|level| reported_bytes_of(&reported, level)),
         });
     }
     name_last(&mut ladder, &reported);
-    ladder.hint = inclusion(&ladder.plateaus);
+    ladder.hint = find_inclusion(&ladder.plateaus);
     ladder
 }
 
-/// Memory has its own knees where page tables outgrow the caches: steps after a plateau as slow as
-/// memory and larger than any cache are left out.
-fn up_to_memory(
+/// Cuts the steps after memory. Memory has knees of its own, where page tables outgrow the caches. It
+/// begins with the first plateau that is slow enough and larger than any cache.
+fn cut_at_memory(
     mut fit: Vec<fit::PlateauAndKnee>,
     reported: &[ReportedCache],
 ) -> Vec<fit::PlateauAndKnee> {
@@ -144,7 +143,7 @@ fn up_to_memory(
     fit
 }
 
-/// By level; of several of one level the largest.
+/// The largest cache of each level, by level.
 fn largest_per_level(reported: &[ReportedCache]) -> Vec<ReportedCache> {
     let mut caches: Vec<ReportedCache> = reported.iter().copied().filter(|c| c.bytes > 0).collect();
     caches.sort_by_key(|cache| (cache.level, std::cmp::Reverse(cache.bytes)));
@@ -152,19 +151,19 @@ fn largest_per_level(reported: &[ReportedCache]) -> Vec<ReportedCache> {
     caches
 }
 
-fn bytes_of(reported: &[ReportedCache], level: u8) -> Option<u64> {
+fn reported_bytes_of(reported: &[ReportedCache], level: u8) -> Option<u64> {
     let mut caches = reported.iter();
     caches
         .find(|cache| cache.level == level)
         .map(|cache| cache.bytes)
 }
 
-/// A level for each knee; `None` for one without a place among the levels.
+/// Assigns a level to each knee; `None` if no level is free for it.
 ///
-/// Knees and reports are aligned in order, at the least total distance; knees in between get the
-/// remaining numbers.
+/// Knees and reported caches are aligned in order, with the least total cost; knees in between get
+/// the remaining numbers.
 fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
-    let matched = align(knees, reported);
+    let matched = align_knees(knees, reported);
     let mut levels: Vec<Option<u8>> = matched
         .iter()
         .map(|index| index.map(|index| reported[index].level))
@@ -177,10 +176,10 @@ fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
         }
         let above = levels[index..].iter().flatten().next();
         let next = below.saturating_add(1);
-        if above.is_none() && !may_be(next, reported) {
+        if above.is_none() && !can_exist(next, reported) {
             continue;
         }
-        // Consecutive knees share the room; the larger ones are left out first.
+        // Consecutive knees share the free levels; the larger ones are left out first.
         if above.is_none_or(|above| next < *above) {
             levels[index] = Some(next);
             below = next;
@@ -189,14 +188,14 @@ fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
     levels
 }
 
-/// May there be a cache of this level?
-fn may_be(level: u8, reported: &[ReportedCache]) -> bool {
+/// Can there be a cache of this level?
+fn can_exist(level: u8, reported: &[ReportedCache]) -> bool {
     let highest = reported.iter().map(|cache| cache.level).max();
-    level <= highest.unwrap_or(0).max(HIGHEST_UNREPORTED)
+    level <= highest.unwrap_or(0).max(MAX_UNREPORTED_LEVEL)
 }
 
-/// The reported cache of each knee, as an index.
-fn align(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
+/// Aligns knees with reported caches: the index of the cache of each knee.
+fn align_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
     let (n, m) = (knees.len(), reported.len());
     // Least cost of the first i knees and j caches.
     let mut cost = vec![vec![0.0f64; m + 1]; n + 1];
@@ -205,10 +204,10 @@ fn align(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
         for j in 0..=m {
             let mut least = if i + j == 0 { 0.0 } else { f64::INFINITY };
             if i > 0 {
-                least = least.min(cost[i - 1][j] + UNMATCHED);
+                least = least.min(cost[i - 1][j] + UNMATCHED_COST);
             }
             if j > 0 {
-                least = least.min(cost[i][j - 1] + UNMATCHED);
+                least = least.min(cost[i][j - 1] + UNMATCHED_COST);
             }
             if i > 0 && j > 0 {
                 least = least.min(cost[i - 1][j - 1] + distance(i - 1, j - 1));
@@ -220,7 +219,7 @@ fn align(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
     let (mut i, mut j) = (n, m);
     while i > 0 && j > 0 {
         let pair = cost[i - 1][j - 1] + distance(i - 1, j - 1);
-        if pair <= cost[i - 1][j] + UNMATCHED && pair <= cost[i][j - 1] + UNMATCHED {
+        if pair <= cost[i - 1][j] + UNMATCHED_COST && pair <= cost[i][j - 1] + UNMATCHED_COST {
             matched[i - 1] = Some(j - 1);
             (i, j) = (i - 1, j - 1);
         } else if cost[i - 1][j] <= cost[i][j - 1] {
@@ -232,7 +231,7 @@ fn align(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
     matched
 }
 
-/// The last plateau is memory, unless it is too fast for that.
+/// Names the last plateau: memory, unless it is too fast for that.
 fn name_last(ladder: &mut Ladder, reported: &[ReportedCache]) {
     let below = ladder.plateaus.iter().filter_map(|p| p.level).max();
     let Some(last) = ladder.plateaus.last_mut() else {
@@ -242,21 +241,21 @@ fn name_last(ladder: &mut Ladder, reported: &[ReportedCache]) {
         return;
     }
     let next = below.unwrap_or(0).saturating_add(1);
-    if !may_be(next, reported) {
+    if !can_exist(next, reported) {
         return;
     }
     last.level = Some(next);
-    last.reported_bytes = bytes_of(reported, next);
+    last.reported_bytes = reported_bytes_of(reported, next);
     ladder.notes.push(format!(
         "No working set was large enough to reach memory: the largest still takes {:.1} ns.",
         last.latency_ns
     ));
 }
 
-/// A knee may be off by a factor of 1.15 either way, so both answers must differ by more.
+/// A knee may be off by this factor either way, so both answers must differ by more.
 const KNEE_ERROR: f64 = 1.15;
 
-fn inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {
+fn find_inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {
     let caches: Vec<&Plateau> = plateaus.iter().filter(|p| p.level.is_some()).collect();
     let [.., inner, outer] = &caches[..] else {
         return None;
@@ -265,10 +264,14 @@ fn inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {
     let (inside, outside) = (inner.reported_bytes? as f64, outer.reported_bytes? as f64);
     let error = |expected: f64| (effective / expected).ln().abs();
     let (alone, sum) = (error(outside), error(inside + outside));
-    let sure = KNEE_ERROR.ln();
+    let max_error = KNEE_ERROR.ln();
     match alone.partial_cmp(&sum)? {
-        Ordering::Less if alone < sure && sum - alone > sure => Some(Inclusion::Inclusive),
-        Ordering::Greater if sum < sure && alone - sum > sure => Some(Inclusion::Exclusive),
+        Ordering::Less if alone < max_error && sum - alone > max_error => {
+            Some(Inclusion::Inclusive)
+        }
+        Ordering::Greater if sum < max_error && alone - sum > max_error => {
+            Some(Inclusion::Exclusive)
+        }
         _ => None,
     }
 }

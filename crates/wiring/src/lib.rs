@@ -1,4 +1,4 @@
-//! How the CPUs are really wired, inferred from measured figures alone.
+//! Infers how the CPUs are really wired, from measured figures alone.
 //!
 //! ```text
 //! latency matrix ─┐
@@ -6,7 +6,7 @@
 //!                                            or "inconclusive" and why
 //! ```
 //!
-//! The system's report is not used: a verdict on the report must not rest on it.
+//! The system's report is not used: it is judged by the result.
 //!
 //! ```
 //! use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
@@ -48,9 +48,9 @@ mod thresholds;
 mod words;
 
 pub use confidence::{ConfidenceFactors, Weights};
-pub use infer::{infer, infer_by};
+pub use infer::{infer, infer_with};
 pub use matrix::MatrixError;
-pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
+pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, classify_relation};
 pub use thresholds::Thresholds;
 
 use pinwise_topology::CpuSet;
@@ -83,7 +83,7 @@ impl PairMatrix {
         self.cpus.len()
     }
 
-    /// Has it no rows?
+    /// Does the matrix have no rows?
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.cpus.is_empty()
@@ -112,8 +112,8 @@ pub struct Evidence {
     /// Median one-way time of a cache line between two CPUs, ns. If the line was homed on several
     /// NUMA nodes, the smallest.
     pub latency_ns: PairMatrix,
-    /// Time of work beside the other CPU's work over time alone: 1 if nothing is shared, up to 2
-    /// for SMT siblings.
+    /// Time of work while the other CPU works as well, over its time alone: 1 if nothing is shared,
+    /// up to 2 for SMT siblings.
     pub contention: Option<PairMatrix>,
 }
 
@@ -143,13 +143,13 @@ pub struct WiringLevel {
     pub outside_ns: Option<f64>,
     /// The probability that the groups are exactly these, from 0 to 1.
     pub confidence: f64,
-    /// The factors of that; `None` among two or three CPUs, where published latencies decide.
+    /// The factors of the confidence; `None` among two or three CPUs, where published latencies decide.
     pub factors: Option<ConfidenceFactors>,
-    /// The figures behind it, in one sentence.
+    /// The figures that show the level, in one sentence.
     pub evidence: String,
 }
 
-/// How the CPUs are wired, as far as the figures show.
+/// The wiring of the CPUs that the figures show.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wiring {
     /// Levels found, smallest groups first. They need not nest.

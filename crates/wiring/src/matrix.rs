@@ -1,9 +1,8 @@
-//! Latency matrices as text.
+//! Reads and writes latency matrices as text.
 //!
-//! Reads what core-to-core-latency, c2clat and spreadsheets write: a square of numbers in ns,
-//! separated by commas, whole or only its lower triangle, with or without a diagonal, or with the
-//! numbers of the CPUs above and beside it, as pandas writes it. Errors name line and column: other
-//! headers, ragged or missing rows, invalid figures.
+//! The formats are those of core-to-core-latency, c2clat and spreadsheets: a square of numbers in ns,
+//! separated by commas, or only its lower triangle, with or without a diagonal. CPU numbers above and
+//! beside the figures, as pandas writes them, are understood. Errors name line and column.
 
 use pinwise_topology::CpuSet;
 
@@ -13,7 +12,7 @@ use super::PairMatrix;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatrixError {
     /// No figure at all.
-    #[error("there is no figure in it; a matrix has a row and a column for every CPU")]
+    #[error("no figures; a matrix has a row and a column for every CPU")]
     Empty,
     /// A cell that is not a number.
     #[error(
@@ -124,7 +123,7 @@ impl PairMatrix {
     /// [`MatrixError`] names the first cell that is not a latency, is missing or is superfluous.
     pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
         let mut rows = split_rows(text)?;
-        let numbers = take_numbers(&mut rows);
+        let numbers = take_cpu_numbers(&mut rows);
         check_lengths(&rows)?;
         let shift = usize::from(lacks_first_row(&rows));
         let n = rows.len() + shift;
@@ -152,12 +151,11 @@ impl PairMatrix {
 
     fn read_row(&mut self, cpu: usize, row: &Row<'_>) -> Result<(), MatrixError> {
         for (other, cell) in row.cells.iter().enumerate() {
-            let value = latency(cell, row.line, other + 1)?;
+            let value = parse_latency(cell, row.line, other + 1)?;
             // The diagonal is not a pair, whatever its value.
             if let Some(value) = value.filter(|_| other != cpu) {
                 let known = self.at(cpu, other);
-                // `min` and `max` take the other where one is NaN. A triangle may be filled
-                // up with zeros.
+                // `min` and `max` ignore NaN. Zeros may fill the other triangle.
                 let both = match value == 0.0 || known == 0.0 {
                     true => value.max(known),
                     false => value.min(known),
@@ -235,10 +233,10 @@ fn split_rows(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
     Ok(rows)
 }
 
-/// Takes away the numbers of the CPUs where they stand above and beside the figures: the
-/// same whole numbers, growing, in the first row and the first cell of each other one, as
-/// pandas writes them. Those of a machine's first CPUs (from 0 or 1 on) name none.
-fn take_numbers(rows: &mut Vec<Row<'_>>) -> Option<Vec<usize>> {
+/// Removes the CPU numbers above and beside the figures, if there are any: the same ascending whole
+/// numbers in the first row and in the first cell of each other row, as pandas writes them. Returns
+/// `None` for consecutive numbers from 0 or 1 on, which only count the rows.
+fn take_cpu_numbers(rows: &mut Vec<Row<'_>>) -> Option<Vec<usize>> {
     let number = |cell: &&str| -> Option<usize> {
         let whole = cell.strip_suffix(".0").unwrap_or(cell);
         whole.parse().ok().filter(|n| *n <= CpuSet::MAX_CPU)
@@ -253,7 +251,7 @@ fn take_numbers(rows: &mut Vec<Row<'_>>) -> Option<Vec<usize>> {
     let beside = rest.iter().map(|row| number(row.cells.first()?));
     let beside: Vec<usize> = beside.collect::<Option<_>>()?;
     let is_growing = above.windows(2).all(|pair| pair[0] < pair[1]);
-    if above.len() < 2 || above != beside || !is_growing || !are_numbers(&above, first, rest) {
+    if above.len() < 2 || above != beside || !is_growing || !are_cpu_numbers(&above, first, rest) {
         return None;
     }
     rows.remove(0);
@@ -264,11 +262,10 @@ fn take_numbers(rows: &mut Vec<Row<'_>>) -> Option<Vec<usize>> {
     (!is_plain).then_some(above)
 }
 
-/// The first row and column of a symmetric matrix are alike as well: are these numbers of
-/// CPUs rather than figures? Nothing takes 0 ns from one CPU to another; and figures of one
-/// row that only grow are rare where there are several, rarer still if they are whole and
-/// others are not.
-fn are_numbers(above: &[usize], first: &Row<'_>, rest: &[Row<'_>]) -> bool {
+/// Are these numbers of CPUs rather than figures? The first row and column of a symmetric matrix are
+/// alike as well. But no latency is 0 ns, and more than three figures of a row are hardly all
+/// ascending and whole numbers if others are not.
+fn are_cpu_numbers(above: &[usize], first: &Row<'_>, rest: &[Row<'_>]) -> bool {
     let is_corner_word = !first.cells[0].is_empty() && first.cells[0].parse::<f64>().is_err();
     let counts_from_1 = above.iter().copied().eq(1..=above.len());
     let inside = rest.iter().flat_map(|row| row.cells[1..].iter());
@@ -279,8 +276,8 @@ fn are_numbers(above: &[usize], first: &Row<'_>, rest: &[Row<'_>]) -> bool {
     is_corner_word || above[0] == 0 || counts_from_1 || above.len() > 3 && has_fractions()
 }
 
-/// All rows of one length, or each one cell longer than the last; and as many
-/// rows as columns.
+/// Checks that all rows have one length, or that each is one cell longer than the last, and that there
+/// are as many rows as columns.
 fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
     let first = rows[0].cells.len();
     let is_triangle = rows.get(1).is_some_and(|row| row.cells.len() == first + 1) && first <= 2;
@@ -320,8 +317,8 @@ fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
     })
 }
 
-/// A triangle whose first row has a figure, and whose rows end with one above zero, has no
-/// diagonal, since nothing is passed from a CPU to itself. CPU 0's empty row was left out.
+/// Is the empty row of CPU 0 left out? A triangle whose rows all end with a figure above zero has no
+/// diagonal, since that would be zeros.
 fn lacks_first_row(rows: &[Row<'_>]) -> bool {
     let is_figure = |cell: &&str| cell.parse::<f64>().is_ok_and(|v| v.is_finite() && v > 0.0);
     rows[0].cells.len() == 1
@@ -345,7 +342,7 @@ fn count_used_cells(row: &Row<'_>) -> usize {
 }
 
 /// A cell's figure; `None` if it is empty.
-fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, MatrixError> {
+fn parse_latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, MatrixError> {
     if cell.is_empty() {
         return Ok(None);
     }
@@ -364,7 +361,7 @@ fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, Matrix
     })
 }
 
-/// Enough of a cell to find it again.
+/// Shortens a cell for a message.
 fn shorten(cell: &str) -> String {
     const MAX_CHARACTERS: usize = 24;
     if cell.chars().count() <= MAX_CHARACTERS {

@@ -1,6 +1,6 @@
 //! Finds levels from the finest up: the groups of one level become the items of the next.
 //!
-//! Items between groups are judged by medians of whole blocks, so single disturbed pairs count less
+//! The distance of two groups is the median of all their pairs, so single disturbed pairs count less
 //! at higher levels.
 
 use super::cut::{self, Criteria, Cut};
@@ -22,8 +22,8 @@ pub(super) struct LevelRows {
     /// Items that are nearer to their own group than to any other.
     pub(super) supporters: usize,
     /// Items that were examined.
-    pub(super) asked: usize,
-    /// How it was found.
+    pub(super) examined: usize,
+    /// How the level was found.
     pub(super) by: By,
     /// Typical contention within and outside, if measured.
     pub(super) contention: Option<(f64, f64)>,
@@ -34,35 +34,35 @@ pub(super) struct LevelRows {
 pub(super) enum By {
     /// A gap between latencies.
     Gap,
-    /// The model of a line at home in one package.
+    /// The model of a line that is homed in one package.
     Home,
     /// Cores that are farther from each other than from all others.
     Inverse,
-    /// Simultaneous work is slow.
+    /// Work on both CPUs at once is slow.
     Contention,
 }
 
 impl LevelRows {
     /// Is this row in a group of two or more?
-    pub(super) fn has(&self, row: usize) -> bool {
-        self.shared().any(|group| group.contains(&row))
+    pub(super) fn is_shared(&self, row: usize) -> bool {
+        self.shared_groups().any(|group| group.contains(&row))
     }
 
     /// Groups of two or more rows.
-    pub(super) fn shared(&self) -> impl Iterator<Item = &Vec<usize>> {
+    pub(super) fn shared_groups(&self) -> impl Iterator<Item = &Vec<usize>> {
         self.groups.iter().filter(|group| group.len() > 1)
     }
 }
 
-/// Levels above `items`, which are groups of rows, lowest first.
-pub(super) fn levels(
+/// Finds the levels above `items`, which are groups of rows, lowest first.
+pub(super) fn find_levels(
     logs: &Logs,
     criteria: &Criteria,
     mut items: Vec<Vec<usize>>,
 ) -> Vec<LevelRows> {
     let mut found = Vec::new();
     while items.len() > 2 {
-        let level = next(logs, criteria, &items);
+        let level = find_next_level(logs, criteria, &items);
         let Some(level) = level else { break };
         items.clone_from(&level.groups);
         found.push(level);
@@ -70,26 +70,29 @@ pub(super) fn levels(
     found
 }
 
-pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Option<LevelRows> {
+pub(super) fn find_next_level(
+    logs: &Logs,
+    criteria: &Criteria,
+    items: &[Vec<usize>],
+) -> Option<LevelRows> {
     let blocks = logs.median_between(items);
     let tree = Tree::from_logs(&blocks);
     let weights: Vec<usize> = items.iter().map(Vec::len).collect();
     let are_rows = weights.iter().all(|&weight| weight == 1);
-    let cuts = cut::cuts(&blocks, &tree, are_rows, criteria.thresholds.tolerated);
+    let cuts = cut::list_cuts(&blocks, &tree, are_rows, criteria.thresholds.tolerated);
     let is_contracted = weights.iter().any(|&w| w > 2);
-    // One group among four or more items is an effect of a line's home: part of a level that the
-    // other items have as well, or nothing.
-    let level = cut::finest(&blocks, &cuts, criteria, |cut| {
-        cut.shared() > 1 || items.len() < 4 || !is_contracted
+    // A single group among four or more items is an effect of the line's home, not a level.
+    let level = cut::find_finest_level(&blocks, &cuts, criteria, |cut| {
+        cut.shared_count() > 1 || items.len() < 4 || !is_contracted
     });
     match level {
-        Some(level) if level.shared() > 1 => Some(level_of_cut(&level, items)),
-        level => home_level(&blocks, &tree, &weights, items)
-            .or_else(|| level.map(|level| level_of_cut(&level, items))),
+        Some(level) if level.shared_count() > 1 => Some(level_from_cut(&level, items)),
+        level => find_home_level(&blocks, &tree, &weights, items)
+            .or_else(|| level.map(|level| level_from_cut(&level, items))),
     }
 }
 
-fn level_of_cut(cut: &Cut, items: &[Vec<usize>]) -> LevelRows {
+fn level_from_cut(cut: &Cut, items: &[Vec<usize>]) -> LevelRows {
     LevelRows {
         groups: cut
             .groups
@@ -100,26 +103,26 @@ fn level_of_cut(cut: &Cut, items: &[Vec<usize>]) -> LevelRows {
         outside_ns: cut.outside.exp(),
         worst: cut.worst,
         supporters: cut.margins.iter().filter(|margin| **margin > 0.0).count(),
-        asked: cut.margins.len(),
+        examined: cut.margins.len(),
         by: By::Gap,
         contention: None,
     }
 }
 
-fn home_level(
+fn find_home_level(
     blocks: &Logs,
     tree: &Tree,
     weights: &[usize],
     items: &[Vec<usize>],
 ) -> Option<LevelRows> {
-    let home = home::find(blocks, tree, weights)?;
+    let home = home::find_home(blocks, tree, weights)?;
     Some(LevelRows {
         groups: vec![join_items(&home.near, items), join_items(&home.far, items)],
         inside_ns: home.inside.exp(),
         outside_ns: home.outside.exp(),
         worst: (home.outside - home.inside) * home.ordered,
         supporters: home.supporters(),
-        asked: home.near.len() + home.far.len(),
+        examined: home.near.len() + home.far.len(),
         by: By::Home,
         contention: None,
     })

@@ -1,8 +1,8 @@
-//! SMT siblings from contention, with latency as second witness.
+//! Finds SMT siblings by contention, supported by latency.
 //!
 //! Two threads of one core slow each other down (1.3 to 2 times); others do not (Chatzopoulos et
 //! al., MCTOP, `EuroSys` 2017, time a spin loop this way). Single ratios can be wrong: another
-//! program's work makes 1.5 of 1.0, a pause 1.1 of 1.6. Latency excludes pairs that are farther
+//! program's work may turn 1.0 into 1.5, a pause 1.6 into 1.1. Latency excludes pairs that are farther
 //! than others and identifies siblings on most machines; on Zen 5 and on clusters of small cores
 //! contention decides alone.
 
@@ -12,21 +12,22 @@ use super::linkage::Tree;
 use super::search::{By, LevelRows};
 use super::{PairMatrix, Thresholds};
 
-/// Between the ratios of siblings (1.3 to 2) and of others (0.95 to 1.1).
-const EVEN_RATIO: f64 = 1.2;
-/// One unit of evidence per this difference.
-const RATIO_STEP: f64 = 0.05;
-/// Limit on the evidence of one contention figure, in units of ln(odds): one in fifty is wrong.
+/// The contention ratio that is no evidence: between those of siblings (1.3 to 2) and of others (0.95
+/// to 1.1).
+const NEUTRAL_RATIO: f64 = 1.2;
+/// Difference from `NEUTRAL_RATIO` per unit of evidence, ln(odds).
+const RATIO_PER_UNIT: f64 = 0.05;
+/// Limit on the evidence of one contention figure, ln(odds): one in fifty is wrong.
 const MAX_LOG_ODDS: f64 = 4.0;
-/// A priori, a pair is more likely not siblings.
-const PRIOR: f64 = -1.0;
-/// Evidence of a latency that one pair in ten has, or fewer.
-const RARE: f64 = 2.2;
+/// ln(odds) of siblings a priori: a pair more likely is not.
+const PRIOR_LOG_ODDS: f64 = -1.0;
+/// Minimum ln(odds) of a latency that at most one pair in ten has.
+const RARE_LOG_ODDS: f64 = 2.2;
 /// Siblings of one machine have latencies within this ratio of the typical.
-const ALIKE: f64 = 1.15;
-/// Siblings are never farther from each other than the nearest other CPU,
-/// disturbances apart.
-const FARTHER: f64 = 1.3;
+const MAX_SIBLING_RATIO: f64 = 1.15;
+/// Siblings are not farther from each other than the nearest other CPU by more than this ratio, which
+/// allows for disturbances.
+const MAX_NEAREST_RATIO: f64 = 1.3;
 
 /// Siblings by contention.
 pub(super) enum Siblings {
@@ -39,32 +40,37 @@ pub(super) enum Siblings {
 }
 
 /// Finds the groups of siblings among `rows`.
-pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns: f64) -> Siblings {
+pub(super) fn find_siblings(
+    contention: &PairMatrix,
+    rows: &[usize],
+    logs: &Logs,
+    step_ns: f64,
+) -> Siblings {
     let ratios = Ratios::from_contention(contention, rows);
     if ratios.known < rows.len() {
         return Siblings::Unknown;
     }
-    let witness = Witness::new(&ratios, logs, step_ns);
+    let latencies = LatencyEvidence::new(&ratios, logs, step_ns);
     // Evidence for siblings becomes nearness: the tree merges the smallest.
     let mut distances = Logs::new(rows.len());
     for i in 0..rows.len() {
         for j in 0..i {
-            let evidence = PRIOR + ratios.evidence(i, j) + witness.evidence(logs, i, j);
+            let evidence = PRIOR_LOG_ODDS + ratios.evidence(i, j) + latencies.evidence(logs, i, j);
             distances.set(i, j, -evidence);
         }
     }
     let groups = Tree::from_logs(&distances).groups_below(0.0);
     let groups = swap_partners(trim_groups(groups, &distances), &distances);
-    let groups = drop_disturbances(groups, &witness);
+    let groups = drop_disturbances(groups, &latencies);
     if groups.iter().all(|group| group.len() == 1) {
         return Siblings::None;
     }
-    let found = describe(&groups, &distances, logs);
+    let found = to_level(&groups, &distances, logs);
     if !found.inside_ns.is_finite() {
         return Siblings::Unknown;
     }
     Siblings::Groups(LevelRows {
-        contention: ratios.typical(&groups),
+        contention: ratios.medians(&groups),
         ..found
     })
 }
@@ -74,33 +80,33 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
 fn trim_groups(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
     let sizes = groups.iter().map(Vec::len).filter(|size| *size > 1);
     let mut sizes: Vec<f64> = sizes.map(count).collect();
-    let usual = median(&mut sizes);
-    let mut out = Vec::new();
+    let common_size = median(&mut sizes);
+    let mut dropped = Vec::new();
     for group in &mut groups {
-        while count(group.len()) > usual {
+        while count(group.len()) > common_size {
             let weakness = |item: &usize| {
                 let others = group.iter().filter(|other| *other != item);
                 others.map(|&other| distances.at(*item, other)).sum::<f64>()
             };
             let weakest = (0..group.len())
                 .max_by(|&a, &b| weakness(&group[a]).total_cmp(&weakness(&group[b])));
-            out.extend(weakest.map(|place| vec![group.remove(place)]));
+            dropped.extend(weakest.map(|place| vec![group.remove(place)]));
         }
     }
-    groups.extend(out);
+    groups.extend(dropped);
     groups
 }
 
-/// Two single rows next to a pair that a disturbance joined: if each fits one of the pair, two
-/// pairs explain more than one.
+/// Splits pairs that a disturbance joined: if two single rows each fit one member of a pair, two new
+/// pairs are more likely.
 fn swap_partners(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
-    let goes = |a: usize, b: usize| distances.at(a, b) < 0.0;
+    let is_near = |a: usize, b: usize| distances.at(a, b) < 0.0;
     while let Some((place, a, b)) = groups.iter().enumerate().find_map(|(place, pair)| {
         let [p, q] = pair[..] else { return None };
         let alone = |with: usize, but: usize| {
             let rows = groups.iter().filter(|group| group.len() == 1);
             rows.map(|group| group[0])
-                .find(|&row| row != but && goes(row, with))
+                .find(|&row| row != but && is_near(row, with))
         };
         let a = alone(p, usize::MAX)?;
         Some((place, a, alone(q, a)?))
@@ -114,19 +120,19 @@ fn swap_partners(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize
 }
 
 /// Drops groups that look like disturbances: few, and with common latencies.
-fn drop_disturbances(groups: Vec<Vec<usize>>, witness: &Witness) -> Vec<Vec<usize>> {
+fn drop_disturbances(groups: Vec<Vec<usize>>, latencies: &LatencyEvidence) -> Vec<Vec<usize>> {
     let all: usize = groups.iter().map(Vec::len).sum();
     let alone = groups.iter().filter(|group| group.len() == 1).count();
     let is_rule = 2 * alone <= all;
-    if is_rule || witness.near >= RARE {
+    if is_rule || latencies.near >= RARE_LOG_ODDS {
         return groups;
     }
     (0..all).map(|row| vec![row]).collect()
 }
 
-fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> LevelRows {
+fn to_level(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> LevelRows {
     let mut within: Vec<f64> = Vec::new();
-    let (mut supporters, mut asked) = (0, 0);
+    let (mut supporters, mut examined) = (0, 0);
     for group in groups.iter().filter(|group| group.len() > 1) {
         for (&i, &j) in group
             .iter()
@@ -134,7 +140,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> LevelRows {
             .filter(|(i, j)| i > j)
         {
             within.push(logs.at(i, j));
-            asked += 1;
+            examined += 1;
             supporters += usize::from(distances.at(i, j) < 0.0);
         }
     }
@@ -152,7 +158,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> LevelRows {
         outside_ns: cut.as_ref().map_or(f64::NAN, |cut| cut.outside.exp()),
         worst: cut.as_ref().map_or(0.0, |cut| cut.worst),
         supporters,
-        asked,
+        examined,
         by: By::Contention,
         contention: None,
     }
@@ -186,17 +192,17 @@ impl Ratios {
         }
     }
 
-    /// In units of ln(odds); 0 if not measured.
+    /// The evidence that two rows are siblings, ln(odds); 0 if not measured.
     fn evidence(&self, i: usize, j: usize) -> f64 {
         let ratio = self.values[i * self.size + j];
         if ratio.is_nan() {
             return 0.0;
         }
-        ((ratio - EVEN_RATIO) / RATIO_STEP).clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
+        ((ratio - NEUTRAL_RATIO) / RATIO_PER_UNIT).clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
     }
 
     /// The median within groups and between them.
-    fn typical(&self, groups: &[Vec<usize>]) -> Option<(f64, f64)> {
+    fn medians(&self, groups: &[Vec<usize>]) -> Option<(f64, f64)> {
         let mut group_of = vec![0; self.size];
         for (number, group) in groups.iter().enumerate() {
             for &row in group {
@@ -218,7 +224,7 @@ impl Ratios {
         (typical.0.is_finite() && typical.1.is_finite()).then_some(typical)
     }
 
-    /// Pairs that stand out for both members.
+    /// Pairs in which each member is the most likely sibling of the other.
     fn mutual_best(&self) -> Vec<(usize, usize)> {
         let best: Vec<Option<usize>> = (0..self.size)
             .map(|i| {
@@ -238,8 +244,8 @@ impl Ratios {
 }
 
 /// Evidence from latency for siblings.
-struct Witness {
-    /// Their typical latency as logarithm; `None` if no pair stands out.
+struct LatencyEvidence {
+    /// The typical latency of siblings, as logarithm; `None` if there is no likely pair.
     typical: Option<f64>,
     /// Step of the clock, ns.
     step_ns: f64,
@@ -249,7 +255,7 @@ struct Witness {
     nearest: Vec<f64>,
 }
 
-impl Witness {
+impl LatencyEvidence {
     fn new(ratios: &Ratios, logs: &Logs, step_ns: f64) -> Self {
         let pairs = ratios.mutual_best();
         let mut siblings: Vec<f64> = pairs
@@ -258,7 +264,7 @@ impl Witness {
             .filter(|value| value.is_finite())
             .collect();
         let typical = (!siblings.is_empty()).then(|| median(&mut siblings));
-        let all = logs.distinct_values();
+        let all = logs.pair_values();
         let alike = typical.map_or(0, |typical| {
             let is_alike = |v: &&f64| are_alike(**v, typical, step_ns);
             all.iter().filter(is_alike).count()
@@ -281,7 +287,7 @@ impl Witness {
             return 0.0;
         }
         let nearest = self.nearest[i].max(self.nearest[j]);
-        if latency > nearest + FARTHER.ln() {
+        if latency > nearest + MAX_NEAREST_RATIO.ln() {
             return -MAX_LOG_ODDS - 1.0;
         }
         match self.typical {
@@ -293,5 +299,5 @@ impl Witness {
 }
 
 fn are_alike(a: f64, b: f64, step_ns: f64) -> bool {
-    (a - b).abs() <= ALIKE.ln() || (a.exp() - b.exp()).abs() <= 1.1 * step_ns
+    (a - b).abs() <= MAX_SIBLING_RATIO.ln() || (a.exp() - b.exp()).abs() <= 1.1 * step_ns
 }

@@ -1,7 +1,7 @@
 //! The thresholds that decide whether a gap between latencies is a level.
 //!
-//! Chosen on recorded machines: for each, the middle of the values within a standard error of the
-//! best. `cargo lab wiring` prints how well thresholds do on machines that they were not chosen on.
+//! They were chosen on recorded machines: each is the middle of the values within a standard error of
+//! the best. `cargo lab wiring` prints how well thresholds do on machines that they were not chosen on.
 
 /// Thresholds on ratios and shares of latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,15 +11,16 @@ pub struct Thresholds {
     /// 2.0; LLC to LLC on Zen 2: 43 to 82 ns, 1.9; Power9 chips 550 to 720 ns, 1.3 and 1.5 on
     /// average), flat rings and meshes stay below 1.1 between neighbours.
     pub ratio: f64,
-    /// How often the spread must fit into a gap below `ratio`.
+    /// Minimum gap, in standard deviations, if the ratio is below `ratio`.
     pub fine_gap: f64,
-    /// The share of items that may contradict a level: disturbed measurements.
+    /// Maximum share of items that contradict a level, because of disturbed measurements.
     pub tolerated: f64,
-    /// Groups of one level may differ this much: a disturbed pair of siblings has up to 1.9 times
-    /// the others' latency (12.5 to 6.5 ns on 3960X), an M1 Pro's small cluster 1.3 times.
+    /// Maximum latency of a group over the typical one of its level: a disturbed pair of siblings has
+    /// up to 1.9 times the others' latency (12.5 to 6.5 ns on 3960X), an M1 Pro's small cluster 1.3
+    /// times.
     pub slow_mates: f64,
-    /// How far above its typical latency the last items may join a level: a ring's opposite stops
-    /// have 1.3 times the typical (63 ns to 46 on E5-2690).
+    /// Maximum latency at which the last items join a level, over its typical one: opposite stops of a
+    /// ring have 1.3 times the typical latency (63 ns to 46 on E5-2690).
     pub width: f64,
 }
 

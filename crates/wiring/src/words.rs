@@ -1,13 +1,13 @@
-//! The sentences that justify a level.
+//! Sentences that explain levels and figures.
 
 use super::LevelKind;
 use super::figures::{Logs, median, quantile};
 use super::search::{By, LevelRows};
 use pinwise_format::nanoseconds;
 
-pub(super) fn evidence(level: &LevelRows, kind: LevelKind) -> String {
+pub(super) fn describe_evidence(level: &LevelRows, kind: LevelKind) -> String {
     let (groups, inside, outside) = (
-        groups(level),
+        describe_groups(level),
         nanoseconds(level.inside_ns),
         nanoseconds(level.outside_ns),
     );
@@ -30,7 +30,7 @@ pub(super) fn evidence(level: &LevelRows, kind: LevelKind) -> String {
             },
         ),
         By::Gap => {
-            let (own, all) = (level.supporters, level.asked);
+            let (own, all) = (level.supporters, level.examined);
             let members = if kind == LevelKind::Smt {
                 "CPUs"
             } else {
@@ -44,8 +44,8 @@ pub(super) fn evidence(level: &LevelRows, kind: LevelKind) -> String {
     }
 }
 
-fn groups(level: &LevelRows) -> String {
-    let mut sizes: Vec<usize> = level.shared().map(Vec::len).collect();
+fn describe_groups(level: &LevelRows) -> String {
+    let mut sizes: Vec<usize> = level.shared_groups().map(Vec::len).collect();
     sizes.sort_unstable();
     let (least, most) = (sizes.first().copied().unwrap_or(0), sizes.last().copied());
     let (number, most) = (sizes.len(), most.unwrap_or(0));
@@ -65,7 +65,7 @@ fn groups(level: &LevelRows) -> String {
 }
 
 /// Notes that the clock is coarse.
-pub(super) fn coarse_clock(step_ns: f64) -> String {
+pub(super) fn describe_coarse_clock(step_ns: f64) -> String {
     format!(
         "The figures are multiples of {}: the clock is coarse, and each may be off by that much.",
         nanoseconds(step_ns)
@@ -81,17 +81,17 @@ pub(super) const HOME: &str = "The packages rest on a model: the line that was p
 pub(super) const NOISE: &str = "The figures look like noise: no two CPUs see the others alike, \
     as where the system ignores to which CPU a thread is pinned.";
 
-/// Noise if the most alike rows differ by more than this share of what any two do (below 0.4 on
-/// meshes and rings).
-const UNLIKE: f64 = 0.45;
-/// Figures that hardly differ are flat, noise or not.
-const SPREAD: f64 = 0.1;
-/// With fewer rows, neighbours cannot be expected.
+/// Figures are noise if the most similar rows differ by more than this share of the typical difference
+/// of rows (it is below 0.4 on meshes and rings).
+const MIN_NOISE_UNLIKENESS: f64 = 0.45;
+/// Figures that differ by less are flat, as a difference of logarithms.
+const MIN_SPREAD: f64 = 0.1;
+/// With fewer rows, similar rows cannot be expected.
 const MIN_ROWS: usize = 8;
 
 /// Do figures without levels look like those of unpinned threads?
 pub(super) fn is_noise(logs: &Logs) -> bool {
-    let mut known = logs.distinct_values();
+    let mut known = logs.pair_values();
     if logs.len() < MIN_ROWS || known.is_empty() {
         return false;
     }
@@ -106,5 +106,5 @@ pub(super) fn is_noise(logs: &Logs) -> bool {
         nearest.push(unlike.iter().copied().fold(f64::INFINITY, f64::min));
         all.extend(unlike);
     }
-    spread > SPREAD && median(&mut nearest) > UNLIKE * median(&mut all)
+    spread > MIN_SPREAD && median(&mut nearest) > MIN_NOISE_UNLIKENESS * median(&mut all)
 }

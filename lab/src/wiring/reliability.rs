@@ -35,7 +35,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         .collect();
     let unseen: Vec<f64> = reported
         .iter()
-        .map(|level| level.factors.confidence_by(&folds[level.machine]))
+        .map(|level| level.factors.confidence_with(&folds[level.machine]))
         .collect();
     for (name, confidences) in [("printed", &printed), ("unseen", &unseen)] {
         let mut table = Table::new(
@@ -164,7 +164,7 @@ fn fit(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
             curvature[place][place] = RIDGE;
         }
         for (level, weight) in reported.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
-            let p = level.factors.confidence_by(&found);
+            let p = level.factors.confidence_with(&found);
             let terms = level.factors.features();
             let error = f64::from(u8::from(level.is_right)) - p;
             for i in 0..7 {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use pinwise_stats::describe::mean;
-use pinwise_wiring::{Thresholds, infer_by};
+use pinwise_wiring::{Thresholds, infer_with};
 
 use super::corpus::{KnownMachine, Score, list_levels};
 use super::variations::Varied;
@@ -163,7 +163,7 @@ fn share_exact(machine: &Varied, thresholds: Thresholds) -> [f64; 2] {
         let mut score = Score::default();
         score.add(
             known,
-            &list_levels(&infer_by(&known.to_evidence(), thresholds)),
+            &list_levels(&infer_with(&known.to_evidence(), thresholds)),
         );
         f64::from(u8::from(score.exact == 1))
     };

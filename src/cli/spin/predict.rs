@@ -15,7 +15,7 @@ use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::algorithm::Algorithm;
-use pinwise_spin::table::{algorithm, algorithms};
+use pinwise_spin::table::{algorithms, find_algorithm};
 use pinwise_study::spin::predict::PredictionPlan;
 
 /// More CPUs than any machine will have soon.
@@ -82,7 +82,7 @@ fn choose_algorithms(ids: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> 
         return Ok(algorithms().collect());
     }
     ids.iter()
-        .map(|id| algorithm(id).map_err(|error| anyhow::anyhow!("--algorithm: {error}")))
+        .map(|id| find_algorithm(id).map_err(|error| anyhow::anyhow!("--algorithm: {error}")))
         .collect()
 }
 

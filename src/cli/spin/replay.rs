@@ -16,7 +16,7 @@ use pinwise_machine::linux::CycleCounting;
 use pinwise_machine::linux::random_seed;
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::chips::chip;
-use pinwise_spin::table::algorithm;
+use pinwise_spin::table::find_algorithm;
 use pinwise_study::spin::replay::{Experiment, FUTEX, ReplayPlan};
 
 /// More delays than this are a slip of the pen.
@@ -105,7 +105,7 @@ fn waiter(id: &str) -> anyhow::Result<Option<&'static Algorithm>> {
     if id == FUTEX {
         return Ok(None);
     }
-    Ok(Some(algorithm(id).context("--algorithm")?))
+    Ok(Some(find_algorithm(id).context("--algorithm")?))
 }
 
 /// The delays of an experiment.

@@ -1,6 +1,9 @@
-//! Loads and stores of arm64: the memory they access, and what they move.
+//! Decodes loads and stores of arm64: the memory that they access, and what they move.
 
-use super::{FRAME, SP_OR_ZERO, field, register, signed, unless_zero, value};
+use super::{
+    FRAME_POINTER, SP_OR_ZERO, field, operand_unless_zero, register, register_unless_zero,
+    signed_field,
+};
 use crate::operation::{Access, Operand, Operation, Owner, Place, Registers, Step, Verb};
 
 /// Decodes loads and stores.
@@ -21,7 +24,7 @@ pub(super) fn decode_memory(word: u32, operation: &mut Operation) {
 /// Notes an access through a base register.
 fn note_access(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
     let owner = match base {
-        SP_OR_ZERO | FRAME => Owner::Stack,
+        SP_OR_ZERO | FRAME_POINTER => Owner::Stack,
         _ => Owner::Shared,
     };
     operation.access = Some(Access {
@@ -32,7 +35,7 @@ fn note_access(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
     });
 }
 
-/// Exclusives, CAS, and loads and stores with acquire or release semantics.
+/// Decodes exclusives, CAS, and loads and stores with acquire or release semantics.
 fn decode_exclusive(word: u32, operation: &mut Operation) {
     let (value, second, status) = (register(word, 0), register(word, 10), register(word, 16));
     let loads = field(word, 22, 1) == 1;
@@ -46,22 +49,22 @@ fn decode_exclusive(word: u32, operation: &mut Operation) {
         !loads || is_swap,
     );
     if is_swap {
-        operation.read = unless_zero(value);
-        operation.written = unless_zero(status);
+        operation.read = register_unless_zero(value);
+        operation.written = register_unless_zero(status);
     } else if loads {
-        operation.written = unless_zero(value);
+        operation.written = register_unless_zero(value);
         if is_pair {
-            operation.written = operation.written.with(unless_zero(second));
+            operation.written = operation.written.with(register_unless_zero(second));
         }
     } else {
-        operation.read = unless_zero(value);
+        operation.read = register_unless_zero(value);
         if !is_ordered {
-            operation.written = unless_zero(status);
+            operation.written = register_unless_zero(status);
         }
     }
 }
 
-/// Loads of constants next to the code: nothing writes them.
+/// Decodes loads of constants next to the code, which nothing writes.
 fn decode_literal(word: u32, operation: &mut Operation) {
     operation.written = loaded_register(word, register(word, 0));
     operation.access = Some(Access {
@@ -77,7 +80,7 @@ fn loaded_register(word: u32, number: u8) -> Registers {
     if field(word, 26, 1) == 1 {
         Registers::one(32 + number % 32)
     } else {
-        unless_zero(number)
+        register_unless_zero(number)
     }
 }
 
@@ -111,7 +114,7 @@ fn decode_single(word: u32, operation: &mut Operation) {
     let offset = if is_scaled {
         i64::from(field(word, 10, 12)) << field(word, 30, 2)
     } else {
-        signed(word, 12, 9)
+        signed_field(word, 12, 9)
     };
     record_single_access(word, operation, Some(offset));
     let moves_base = !is_scaled && field(word, 10, 1) == 1;
@@ -152,7 +155,7 @@ fn record_single_access(word: u32, operation: &mut Operation, offset: Option<i64
 /// Notes the index register, which is added to the base address.
 fn note_index(operation: &mut Operation, index: u8) {
     if let Some(access) = &mut operation.access {
-        access.address = access.address.with(unless_zero(index));
+        access.address = access.address.with(register_unless_zero(index));
     }
 }
 
@@ -164,18 +167,18 @@ fn stack_slot_and_bits(word: u32, base: u8, offset: Option<i64>) -> Option<(Plac
         0b11 => 64,
         _ => return None,
     };
-    let is_on_stack = matches!(base, SP_OR_ZERO | FRAME);
+    let is_on_stack = matches!(base, SP_OR_ZERO | FRAME_POINTER);
     let offset = offset.filter(|_| is_on_stack)?;
     Some((Place::Slot { base, offset }, bits))
 }
 
-/// A register's move to or from a slot.
+/// The step of a register's move to or from a stack slot.
 fn move_step(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
     let (to, from) = if loads {
         let to = (number != SP_OR_ZERO).then_some(Place::Register(number));
         (to, Operand::At(slot))
     } else {
-        (Some(slot), value(number))
+        (Some(slot), operand_unless_zero(number))
     };
     Step {
         to,
@@ -186,13 +189,13 @@ fn move_step(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
     }
 }
 
-/// LSE: LDADD, SWP and similar; LDAPR only loads.
+/// Decodes LSE atomics: LDADD, SWP and similar; LDAPR only loads.
 fn decode_atomic(word: u32, operation: &mut Operation) {
     let is_plain_load = field(word, 12, 4) == 0b1100;
     operation.is_locked = !is_plain_load;
     note_access(operation, register(word, 5), true, !is_plain_load);
-    operation.written = unless_zero(register(word, 0));
+    operation.written = register_unless_zero(register(word, 0));
     if !is_plain_load {
-        operation.read = unless_zero(register(word, 16));
+        operation.read = register_unless_zero(register(word, 16));
     }
 }

@@ -1,13 +1,13 @@
-//! The frame pointer where it is not known, from the beginning of a function that sets it.
+//! Finds the frame pointer from the stack pointer, by the beginning of the function's code.
 //!
-//! The kernel shows a blocked thread's stack pointer alone. A function that keeps a frame pointer
+//! The kernel shows only the stack pointer of a blocked thread. A function that keeps a frame pointer
 //! takes a fixed part of the stack at its beginning, by pushing registers and moving the stack
-//! pointer: that is how far apart both are at each of its calls.
+//! pointer. That is the distance of both pointers at each of its calls.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
 
-/// Bytes from the stack pointer up to the frame pointer in an x86-64 function whose code begins like
-/// this, once it has begun; `None` if that varies or is unknown.
+/// Bytes from the stack pointer up to the frame pointer after the beginning of an x86-64 function with
+/// this code; `None` if the distance varies or is unknown.
 #[must_use]
 pub fn frame_bytes(code: &[u8]) -> Option<u64> {
     let mut bytes = None;
@@ -15,7 +15,7 @@ pub fn frame_bytes(code: &[u8]) -> Option<u64> {
         let (first, second) = (instruction.op0_register(), instruction.op1_register());
         let moves_stack = first == Register::RSP && instruction.op0_kind() == OpKind::Register;
         match instruction.mnemonic() {
-            // The copy ends within it.
+            // The code ends within this instruction.
             _ if instruction.is_invalid() => return bytes,
             Mnemonic::Mov if (first, second) == (Register::RBP, Register::RSP) => bytes = Some(0),
             Mnemonic::Sub if moves_stack => {
@@ -25,7 +25,6 @@ pub fn frame_bytes(code: &[u8]) -> Option<u64> {
                 };
                 bytes = bytes.map(|bytes: u64| bytes.saturating_add(room));
             }
-            // A push makes the stack pointer smaller.
             Mnemonic::Push => {
                 let pushed = u64::from(instruction.stack_pointer_increment().unsigned_abs());
                 bytes = bytes.map(|bytes| bytes + pushed);
@@ -44,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_what_is_pushed_and_made_room_for() {
+    fn a_frame_has_the_pushed_bytes_and_the_reserved_ones() {
         // push rbp; mov rbp, rsp; push r15, r14, r12, rbx; sub rsp, 0x20; mov rbx, rdi; jne.
         let rust =
             b"\x55\x48\x89\xe5\x41\x57\x41\x56\x41\x54\x53\x48\x83\xec\x20\x48\x89\xfb\x75\x10";

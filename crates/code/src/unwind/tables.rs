@@ -1,5 +1,5 @@
-//! Call-frame information of one file: finds it by program or section headers, looks up an address,
-//! and executes its entry up to the row of that instruction.
+//! The call-frame information of a file. It is found by program or section headers; the entry of an
+//! address is executed up to the row of that instruction.
 //!
 //! No length in a file is trusted: each read part is limited, and parsing entries uses up a
 //! [`ParseBudget`] that all files share.
@@ -18,26 +18,26 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use super::Bytes;
 use crate::Arch;
 
-/// Most bytes read of a call-frame table.
+/// Limits the bytes read of a call-frame table.
 const MAX_PART_BYTES: u64 = 64 << 20;
-/// Most bytes read of the names of sections.
+/// Limits the bytes read of the names of sections.
 const MAX_NAMES_BYTES: u64 = 1 << 16;
-/// Most program or section headers.
+/// Limits the program or section headers.
 const MAX_HEADERS: usize = 4096;
-/// Most entries of an index that is built here.
+/// Limits the entries of an index that is built here.
 const MAX_ENTRIES: usize = 4_000_000;
-/// Most functions inspected for frame pointers.
+/// Limits the functions that are inspected for frame pointers.
 const MAX_SAMPLED: usize = 500;
-/// Longest entry that is used, bytes: real ones have a few hundred.
+/// Limits the bytes of an entry: real ones have a few hundred.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
 /// Reads this many bytes of a file at an offset; `None` if they do not exist.
 pub type Read<'a> = &'a mut dyn FnMut(u64, usize) -> Option<Vec<u8>>;
 
-/// Bytes of entries that may still be parsed. A malicious file's tables could take for ever.
+/// Limits the bytes of entries that are parsed: the tables of a malicious file could take for ever.
 #[derive(Debug)]
 pub struct ParseBudget {
-    left: usize,
+    bytes_left: usize,
     context: Box<UnwindContext<usize>>,
 }
 
@@ -46,15 +46,15 @@ impl ParseBudget {
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         Self {
-            left: bytes,
+            bytes_left: bytes,
             context: Box::default(),
         }
     }
 
-    /// Uses up some; `None` if nothing is left.
+    /// Uses up some bytes; `None` if nothing is left.
     fn spend(&mut self, bytes: usize) -> Option<()> {
-        self.left = self.left.saturating_sub(bytes.max(1));
-        (self.left > 0).then_some(())
+        self.bytes_left = self.bytes_left.saturating_sub(bytes.max(1));
+        (self.bytes_left > 0).then_some(())
     }
 }
 
@@ -99,7 +99,7 @@ impl Rule {
     }
 }
 
-/// Where the entry of a function is, by the function's address.
+/// Finds the entry of a function by the function's address.
 #[derive(Debug)]
 enum Index {
     /// The file's own index (`.eh_frame_hdr`): pairs of numbers relative to its address.
@@ -127,7 +127,7 @@ impl Segment {
         }
     }
 
-    /// How far an offset or address is behind the segment's `start`; `None` if it is outside.
+    /// The distance of an offset or address from the segment's `start`; `None` if it is outside.
     fn distance(&self, start: u64, place: u64) -> Option<u64> {
         let distance = place.checked_sub(start)?;
         (distance < self.length).then_some(distance)
@@ -181,9 +181,9 @@ impl CallFrames {
 
     /// The rule for an address as the tables have it.
     #[must_use]
-    pub fn rule(&self, address: u64, budget: &mut ParseBudget) -> Option<Rule> {
+    pub fn find_rule(&self, address: u64, budget: &mut ParseBudget) -> Option<Rule> {
         let section = self.section();
-        let offset = self.entry_of(address)?;
+        let offset = self.find_entry(address)?;
         budget.spend(1)?;
         let fde = section.fde_from_offset(
             &self.bases,
@@ -207,8 +207,8 @@ impl CallFrames {
         })
     }
 
-    /// The share of functions that keep a frame pointer, from a sample of `MAX_SAMPLED`; `None` if
-    /// there are none.
+    /// The share of functions that keep a frame pointer, in a sample of at most `MAX_SAMPLED`; `None`
+    /// if there are no functions.
     #[must_use]
     pub fn share_with_frame_pointer(&self, budget: &mut ParseBudget) -> Option<f64> {
         let entries = match &self.index {
@@ -218,7 +218,7 @@ impl CallFrames {
         let (mut all, mut with) = (0u32, 0u32);
         for at in (0..entries).step_by(entries.div_ceil(MAX_SAMPLED).max(1)) {
             let keeps = self
-                .rule_within(at, budget)
+                .find_rule_within(at, budget)
                 .and_then(|rule| self.keeps_frame_pointer(&rule));
             all += u32::from(keeps.is_some());
             with += u32::from(keeps == Some(true));
@@ -226,25 +226,25 @@ impl CallFrames {
         (all > 0).then(|| f64::from(with) / f64::from(all))
     }
 
-    /// The rule at three quarters of a function, where its frame has been set up.
-    fn rule_within(&self, at: usize, budget: &mut ParseBudget) -> Option<Rule> {
+    /// The rule at three quarters of a function's code, where its frame has been set up.
+    fn find_rule_within(&self, at: usize, budget: &mut ParseBudget) -> Option<Rule> {
         let start = match &self.index {
             Index::Built(rows) => rows.get(at)?.0,
             Index::File { address, rows } => {
                 let (rows, _) = rows.as_chunks::<8>();
-                from_table(*address, rows.get(at)?, 0)
+                read_row_number(*address, rows.get(at)?, 0)
             }
         };
-        let offset = self.entry_of(start)?;
+        let offset = self.find_entry(start)?;
         let section = self.section();
         let offset = gimli::EhFrameOffset(offset);
         let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset);
         let length = fde.ok()?.len();
-        self.rule(start.checked_add(length - length / 4)?, budget)
+        self.find_rule(start.checked_add(length - length / 4)?, budget)
     }
 
-    /// Does the frame pointer lead from here to the caller? `None` if the rule does not say: in the
-    /// linker's code, the program's entry function, and functions that use no stack.
+    /// Does the frame pointer lead to the caller? `None` if the rule does not show it: in the linker's
+    /// code, the program's entry function, and functions that use no stack.
     #[must_use]
     pub fn keeps_frame_pointer(&self, rule: &Rule) -> Option<bool> {
         let saved = |number| {
@@ -281,7 +281,7 @@ impl CallFrames {
     }
 
     /// The offset in `.eh_frame` of the entry for an address.
-    fn entry_of(&self, address: u64) -> Option<usize> {
+    fn find_entry(&self, address: u64) -> Option<usize> {
         match &self.index {
             Index::Built(rows) => {
                 let after = rows.partition_point(|(start, _)| *start <= address);
@@ -292,9 +292,9 @@ impl CallFrames {
                 rows,
             } => {
                 let (rows, _) = rows.as_chunks::<8>();
-                let after = rows.partition_point(|row| from_table(*table, row, 0) <= address);
+                let after = rows.partition_point(|row| read_row_number(*table, row, 0) <= address);
                 let row = rows.get(after.checked_sub(1)?)?;
-                let entry = from_table(*table, row, 4);
+                let entry = read_row_number(*table, row, 4);
                 usize::try_from(entry.checked_sub(self.eh_frame_address)?).ok()
             }
         }
@@ -326,7 +326,7 @@ impl CallFrames {
 }
 
 /// Reads a number of a row, which is relative to the table.
-fn from_table(table: u64, row: &[u8; 8], at: usize) -> u64 {
+fn read_row_number(table: u64, row: &[u8; 8], at: usize) -> u64 {
     let mut number = [0; 4];
     number.copy_from_slice(&row[at..at + 4]);
     table.wrapping_add_signed(i32::from_le_bytes(number).into())
@@ -336,7 +336,7 @@ type Program = ProgramHeader64<Endianness>;
 type Section = SectionHeader64<Endianness>;
 const ENDIAN: Endianness = Endianness::Little;
 
-/// Where the tables are.
+/// The headers of a file, which lead to its tables.
 struct Headers {
     arch: Arch,
     segments: Vec<Segment>,
@@ -397,7 +397,8 @@ impl Headers {
         } else {
             Index::Built(Vec::new())
         };
-        // The size is not recorded: read to the end of the segment. An entry of length 0 ends it.
+        // The size is not recorded: the rest of the segment is read. An entry of length 0 ends the
+        // table.
         let (segment, within) = self.segments.iter().find_map(|segment| {
             let within = segment.distance(segment.address, eh_frame)?;
             Some((segment, within))

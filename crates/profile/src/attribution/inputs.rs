@@ -1,15 +1,14 @@
 //! Inputs of an attribution: figures of both sides with their errors, and which of them are known.
-//! Nothing is attributed here.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{
-    ASSUMED_SPREAD, Basis, CONTROL_SHARE, Facts, Figure, MIN_CONTROL, MIN_REPEATS, NORMAL, Repeat,
-    Repeats, mean,
+    ASSUMED_SPREAD, Basis, Facts, Figure, MIN_CONTROL_SAMPLES, MIN_CONTROL_SHARE, MIN_REPEATS,
+    Repeat, Repeats, Z_95, mean,
 };
 
-/// A figure of a repeat.
-type Of<'a> = &'a dyn Fn(&Repeat) -> f64;
+/// Reads a figure of a repeat.
+type ReadFigure<'a> = &'a dyn Fn(&Repeat) -> f64;
 
 /// Indices of [`Inputs`].
 pub(super) const CPU: usize = 0;
@@ -19,52 +18,60 @@ pub(super) const ACCESSES: usize = 3;
 pub(super) const UNREAD: usize = 4;
 pub(super) const PAUSE: usize = 5;
 pub(super) const CYCLE: usize = 6;
-pub(super) const MANY: usize = 7;
+pub(super) const INPUT_COUNT: usize = 7;
 
 /// The inputs of one side: independent of each other, since each share is relative to what the
 /// shares before it leave.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Inputs {
-    pub(super) values: [f64; MANY],
-    pub(super) errors: [f64; MANY],
+    pub(super) values: [f64; INPUT_COUNT],
+    pub(super) errors: [f64; INPUT_COUNT],
     samples: f64,
 }
 
 impl Inputs {
     pub(super) fn from_repeats(side: &Repeats, basis: Basis, lanes: f64) -> Option<Self> {
         let mut inputs = Self {
-            values: [0.0; MANY],
-            errors: [0.0; MANY],
+            values: [0.0; INPUT_COUNT],
+            errors: [0.0; INPUT_COUNT],
             samples: side.repeats.iter().map(|r| r.samples as f64).sum(),
         };
         let cpu = mean(side, |r| Some(r.cpu_s)).filter(|cpu_s| *cpu_s > 0.0)?;
-        let spread = |of: &dyn Fn(&Repeat) -> f64| spread(side, of);
-        let usual = ASSUMED_SPREAD / (side.repeats.len() as f64).sqrt();
-        inputs.set(CPU, cpu, spread(&|r| r.cpu_s).unwrap_or(usual * cpu));
+        let error_by_spread = |figure: ReadFigure<'_>| error_by_spread(side, figure);
+        let assumed = ASSUMED_SPREAD / (side.repeats.len() as f64).sqrt();
+        inputs.set(
+            CPU,
+            cpu,
+            error_by_spread(&|r| r.cpu_s).unwrap_or(assumed * cpu),
+        );
         if basis == Basis::Wall {
             let idle = lanes * mean(side, |r| r.wall_s)? - cpu;
             let idle_of_repeat = |r: &Repeat| lanes * r.wall_s.unwrap_or(f64::NAN) - r.cpu_s;
             inputs.set(
                 IDLE,
                 idle,
-                spread(&idle_of_repeat).unwrap_or(usual * idle.abs()),
+                error_by_spread(&idle_of_repeat).unwrap_or(assumed * idle.abs()),
             );
         }
         let hints = |r: &Repeat| r.hints;
-        let accesses = |r: &Repeat| rest_of(r.accesses.unwrap_or(0.0), 1.0 - r.hints);
+        let accesses = |r: &Repeat| share_of(r.accesses.unwrap_or(0.0), 1.0 - r.hints);
         let unread = |r: &Repeat| {
             let rest = 1.0 - r.hints - r.accesses.unwrap_or(0.0);
-            rest_of(r.unread, rest)
+            share_of(r.unread, rest)
         };
         let mut left = inputs.samples;
-        let shares: [(usize, Of<'_>); 3] =
+        let shares: [(usize, ReadFigure<'_>); 3] =
             [(HINTS, &hints), (ACCESSES, &accesses), (UNREAD, &unread)];
-        for (at, of) in shares {
-            let share = mean(side, |r| Some(of(r)))?.clamp(0.0, 1.0);
+        for (at, figure) in shares {
+            let share = mean(side, |r| Some(figure(r)))?.clamp(0.0, 1.0);
             // Even none or all samples carry information.
             let near = (left * share + 0.5) / (left + 1.0);
             let counting = (near * (1.0 - near) / left.max(1.0)).sqrt();
-            inputs.set(at, share, counting.max(spread(of).unwrap_or(0.0)));
+            inputs.set(
+                at,
+                share,
+                counting.max(error_by_spread(figure).unwrap_or(0.0)),
+            );
             left *= 1.0 - share;
         }
         let facts = side.facts;
@@ -85,7 +92,7 @@ impl Inputs {
     }
 }
 
-fn rest_of(part: f64, whole: f64) -> f64 {
+fn share_of(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
@@ -95,30 +102,30 @@ pub(super) fn is_known(figure: &Figure) -> bool {
 
 /// Standard error of the mean from the variation between repeats, widened for their small number;
 /// `None` for too few.
-pub(super) fn spread(side: &Repeats, of: &dyn Fn(&Repeat) -> f64) -> Option<f64> {
-    let many = side.repeats.len();
-    if many < MIN_REPEATS {
+pub(super) fn error_by_spread(side: &Repeats, figure: ReadFigure<'_>) -> Option<f64> {
+    let count = side.repeats.len();
+    if count < MIN_REPEATS {
         return None;
     }
-    let values: Vec<f64> = side.repeats.iter().map(of).collect();
-    let mean = values.iter().sum::<f64>() / many as f64;
+    let values: Vec<f64> = side.repeats.iter().map(figure).collect();
+    let mean = values.iter().sum::<f64>() / count as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let freedom = many as f64 - 1.0;
+    let freedom = count as f64 - 1.0;
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let error = (squares / freedom / many as f64).sqrt();
-    Some(error * student.inverse_cdf(0.975) / NORMAL)
+    let error = (squares / freedom / count as f64).sqrt();
+    Some(error * student.inverse_cdf(0.975) / Z_95)
 }
 
-/// What both sides know.
+/// Which figures are known on both sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) waiting: bool,
     pub(super) pause: bool,
     pub(super) cycle: bool,
     pub(super) accesses: bool,
-    /// Time away from memory shows the common slowdown.
+    /// Does time away from memory show how much slower other code became?
     pub(super) control: bool,
-    /// Neither side waits in hints.
+    /// Does neither side wait in hints?
     pub(super) no_hints: bool,
 }
 
@@ -138,7 +145,8 @@ impl Known {
         let control = |inputs: &Inputs| {
             let times = Times::from_values(&inputs.values);
             let samples = inputs.samples * times.other / inputs.values[CPU];
-            samples >= MIN_CONTROL && times.other >= CONTROL_SHARE * (times.other + times.accesses)
+            samples >= MIN_CONTROL_SAMPLES
+                && times.other >= MIN_CONTROL_SHARE * (times.other + times.accesses)
         };
         Self {
             waiting: basis == Basis::Wall,
@@ -150,7 +158,8 @@ impl Known {
         }
     }
 
-    /// If the cause that slowed other code is unknown, memory cannot be blamed separately.
+    /// Can time be attributed to memory? If the slowdown of other code is unknown, it cannot be
+    /// separated from that.
     pub(super) const fn memory(&self) -> bool {
         self.accesses && (self.control || self.cycle)
     }
@@ -166,7 +175,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn from_values(values: &[f64; MANY]) -> Self {
+    pub(super) fn from_values(values: &[f64; INPUT_COUNT]) -> Self {
         let share = |at: usize| values[at].clamp(0.0, 1.0);
         let hints = values[CPU] * share(HINTS);
         let accesses = (values[CPU] - hints) * share(ACCESSES);

@@ -23,8 +23,8 @@ const A: Truth = Truth {
     cycle_ns: 0.4,
 };
 
-/// Exact runs of it, a sample a millisecond.
-fn repeats(truth: Truth, runs: usize) -> Repeats {
+/// Runs that take exactly these times, with a sample for each millisecond.
+fn repeat_runs(truth: Truth, runs: usize) -> Repeats {
     let cpu_s = truth.hints_s + truth.accesses_s + truth.other_s + truth.kernel_s;
     #[expect(
         clippy::cast_possible_truncation,
@@ -58,23 +58,23 @@ fn repeats(truth: Truth, runs: usize) -> Repeats {
 }
 
 fn attribute_difference(a: Truth, b: Truth, basis: Basis) -> Attribution {
-    attribute(&repeats(a, 3), &repeats(b, 3), basis).unwrap()
+    attribute(&repeat_runs(a, 3), &repeat_runs(b, 3), basis).unwrap()
 }
 
-fn part(found: &Attribution, kind: PartKind) -> &Part {
+fn find_part(found: &Attribution, kind: PartKind) -> &Part {
     let mut parts = found.parts.iter();
     parts.find(|part| part.kind == kind).unwrap()
 }
 
 #[track_caller]
-fn check(found: &Attribution, kind: PartKind, expected_s: f64) {
-    let time = part(found, kind).time_s.unwrap();
+fn check_part(found: &Attribution, kind: PartKind, expected_s: f64) {
+    let time = find_part(found, kind).time_s.unwrap();
     assert!((time.value - expected_s).abs() < 1e-9, "{kind:?} {time:?}");
     assert!(time.low <= time.value && time.value <= time.high);
 }
 
 #[test]
-fn a_longer_pause_has_its_part() {
+fn a_longer_pause_is_a_part_of_its_own() {
     let b = Truth {
         hints_s: A.hints_s * 43.0 / 3.6,
         idle_s: 1.4,
@@ -83,11 +83,11 @@ fn a_longer_pause_has_its_part() {
     };
     let found = attribute_difference(A, b, Basis::Wall);
     let longer = 0.9 * (43.0 / 3.6 - 1.0);
-    check(&found, PartKind::HintLength, longer);
-    check(&found, PartKind::HintCount, 0.0);
-    check(&found, PartKind::Waiting, 0.4);
-    check(&found, PartKind::Memory, 0.0);
-    check(&found, PartKind::Unexplained, 0.0);
+    check_part(&found, PartKind::HintLength, longer);
+    check_part(&found, PartKind::HintCount, 0.0);
+    check_part(&found, PartKind::Waiting, 0.4);
+    check_part(&found, PartKind::Memory, 0.0);
+    check_part(&found, PartKind::Unexplained, 0.0);
     let sentence = found.sentence("run");
     let expected = "B takes 2.22 times as long per run: 96 % (95 to 97) of the difference is longer \
                     spin-waits (PAUSE 43.0 ns against 3.6 ns), 4 % (4 to 4) waiting, 0 % (";
@@ -104,8 +104,8 @@ fn clock_memory_and_work_are_attributed_separately() {
         ..A
     };
     let clock = attribute_difference(A, slower, Basis::Cpu);
-    check(&clock, PartKind::Frequency, 1.625);
-    check(&clock, PartKind::Unexplained, 0.0);
+    check_part(&clock, PartKind::Frequency, 1.625);
+    check_part(&clock, PartKind::Unexplained, 0.0);
     let memory = attribute_difference(
         A,
         Truth {
@@ -114,9 +114,9 @@ fn clock_memory_and_work_are_attributed_separately() {
         },
         Basis::Cpu,
     );
-    check(&memory, PartKind::Memory, 3.0);
-    check(&memory, PartKind::Frequency, 0.0);
-    // Twice the instructions: none of that is in memory or the clock.
+    check_part(&memory, PartKind::Memory, 3.0);
+    check_part(&memory, PartKind::Frequency, 0.0);
+    // Twice the instructions: neither memory nor the clock explains that.
     let work = attribute_difference(
         A,
         Truth {
@@ -126,10 +126,10 @@ fn clock_memory_and_work_are_attributed_separately() {
         },
         Basis::Cpu,
     );
-    check(&work, PartKind::Memory, 0.0);
-    check(&work, PartKind::Unexplained, 6.0);
-    // The other extreme that the same figures allow: all of it.
-    let time = part(&work, PartKind::Memory).time_s.unwrap();
+    check_part(&work, PartKind::Memory, 0.0);
+    check_part(&work, PartKind::Unexplained, 6.0);
+    // The same figures also allow the other extreme: memory explains all of its time.
+    let time = find_part(&work, PartKind::Memory).time_s.unwrap();
     assert!(time.high > 1.99 && time.low > -0.5, "{time:?}");
 }
 
@@ -144,13 +144,13 @@ fn equal_sides_have_nothing_to_explain() {
     }
     // With one run each, some per cent are chance.
     let b = Truth { other_s: 4.2, ..A };
-    let alone = attribute(&repeats(A, 1), &repeats(b, 1), Basis::Cpu).unwrap();
+    let alone = attribute(&repeat_runs(A, 1), &repeat_runs(b, 1), Basis::Cpu).unwrap();
     assert!(!alone.is_difference, "{alone:?}");
     assert!(attribute_difference(A, b, Basis::Cpu).is_difference);
 }
 
 #[test]
-fn unknown_parts_are_left_to_the_rest() {
+fn unknown_parts_count_as_unexplained() {
     let b = Truth {
         hints_s: 5.0,
         accesses_s: 3.0,
@@ -159,29 +159,29 @@ fn unknown_parts_are_left_to_the_rest() {
         cycle_ns: 0.5,
         ..A
     };
-    let mut after = repeats(b, 3);
+    let mut after = repeat_runs(b, 3);
     after.facts = Facts::default();
     for repeat in &mut after.repeats {
         repeat.accesses = None;
     }
-    let found = attribute(&repeats(A, 3), &after, Basis::Cpu).unwrap();
-    check(&found, PartKind::Hints, 4.1);
-    check(&found, PartKind::Unexplained, 2.0);
+    let found = attribute(&repeat_runs(A, 3), &after, Basis::Cpu).unwrap();
+    check_part(&found, PartKind::Hints, 4.1);
+    check_part(&found, PartKind::Unexplained, 2.0);
     for kind in [PartKind::Memory, PartKind::Frequency] {
-        let part = part(&found, kind);
+        let part = find_part(&found, kind);
         assert!(part.time_s.is_none() && part.share.is_none());
         assert!(part.detail.as_ref().unwrap().contains("not"));
     }
     // A record without elapsed times.
     after.repeats[0].wall_s = None;
-    assert_eq!(attribute(&repeats(A, 3), &after, Basis::Wall), None);
+    assert_eq!(attribute(&repeat_runs(A, 3), &after, Basis::Wall), None);
     after.repeats.clear();
-    assert_eq!(attribute(&repeats(A, 3), &after, Basis::Cpu), None);
+    assert_eq!(attribute(&repeat_runs(A, 3), &after, Basis::Cpu), None);
 }
 
 #[test]
 fn threads_side_by_side_count_as_lanes() {
-    let mut sides = [repeats(A, 3), repeats(A, 3)];
+    let mut sides = [repeat_runs(A, 3), repeat_runs(A, 3)];
     for (side, wall_s) in sides.iter_mut().zip([1.85, 3.7]) {
         side.repeats
             .iter_mut()
@@ -190,10 +190,10 @@ fn threads_side_by_side_count_as_lanes() {
     let found = attribute(&sides[0], &sides[1], Basis::Wall).unwrap();
     assert!((found.lanes - 4.0).abs() < 1e-9, "{}", found.lanes);
     assert!((found.after_s - 3.7).abs() < 1e-9);
-    check(&found, PartKind::Waiting, 1.85);
+    check_part(&found, PartKind::Waiting, 1.85);
 }
 
-fn truths() -> impl Strategy<Value = Truth> {
+fn any_truth() -> impl Strategy<Value = Truth> {
     let time = || prop_oneof![Just(0.0), 1e-3f64..100.0];
     (
         time(),
@@ -217,10 +217,10 @@ fn truths() -> impl Strategy<Value = Truth> {
 
 proptest! {
     #[test]
-    fn the_parts_make_the_whole_and_are_the_same_backwards(
-        a in truths(), b in truths(), has_facts in any::<bool>(), has_accesses in any::<bool>(),
+    fn parts_add_up_and_change_sign_when_sides_are_swapped(
+        a in any_truth(), b in any_truth(), has_facts in any::<bool>(), has_accesses in any::<bool>(),
     ) {
-        let mut sides = [repeats(a, 2), repeats(b, 4)];
+        let mut sides = [repeat_runs(a, 2), repeat_runs(b, 4)];
         for side in &mut sides {
             if !has_facts {
                 side.facts = Facts::default();
@@ -259,15 +259,15 @@ proptest! {
     /// Varying samples, clocks and elapsed times: at least nine of ten 95 % intervals contain the
     /// truth.
     #[test]
-    fn intervals_hold_the_truth(seed in any::<u64>()) {
+    fn nine_of_ten_intervals_contain_the_truth(seed in any::<u64>()) {
         use rand::{RngExt, SeedableRng};
         let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let b = Truth { hints_s: 9.0, accesses_s: 3.0, idle_s: 1.5, pause_ns: 30.0, ..A };
         let exact = attribute_difference(A, b, Basis::Cpu);
-        let (mut held, mut all) = (0, 0);
+        let (mut covered, mut all) = (0, 0);
         for _ in 0..60 {
             let mut draw = |truth: Truth| {
-                let mut side = repeats(truth, 1);
+                let mut side = repeat_runs(truth, 1);
                 let repeat = &mut side.repeats[0];
                 let (mut hints, mut accesses, mut unread) = (0.0, 0.0, 0.0);
                 for _ in 0..repeat.samples {
@@ -290,10 +290,10 @@ proptest! {
             let found = attribute(&draw(A), &draw(b), Basis::Cpu).unwrap();
             for (found, exact) in found.parts.iter().zip(&exact.parts) {
                 let (time, truth) = (found.time_s.unwrap(), exact.time_s.unwrap().value);
-                held += usize::from((time.low - 1e-9..=time.high + 1e-9).contains(&truth));
+                covered += usize::from((time.low - 1e-9..=time.high + 1e-9).contains(&truth));
                 all += 1;
             }
         }
-        prop_assert!(held * 10 >= all * 9, "{held} of {all}");
+        prop_assert!(covered * 10 >= all * 9, "{covered} of {all}");
     }
 }

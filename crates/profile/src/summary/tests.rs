@@ -1,11 +1,11 @@
 use super::*;
 use crate::examples::{AFTER_PAUSE, Scene};
 
-fn profile(scene: Scene) -> Profile {
+fn make_profile(scene: Scene) -> Profile {
     Profile::from_samples(&[scene.samples], &Bounds::default())
 }
 
-fn time<'a>(profile: &'a Profile, name: &str) -> &'a FunctionTime {
+fn find_time<'a>(profile: &'a Profile, name: &str) -> &'a FunctionTime {
     let mut functions = profile.functions.iter();
     functions.find(|time| time.function.name == name).unwrap()
 }
@@ -16,11 +16,11 @@ fn recursion_is_counted_once() {
         .stack(&["main", "walk", "walk", "walk"], 30)
         .stack(&["main", "walk", "visit"], 10)
         .stack(&["main"], 2);
-    let profile = profile(scene);
+    let profile = make_profile(scene);
     assert_eq!(profile.total.samples, 42);
-    let walk = time(&profile, "walk");
+    let walk = find_time(&profile, "walk");
     assert_eq!((walk.own.samples, walk.total.samples), (30, 40));
-    let main = time(&profile, "main");
+    let main = find_time(&profile, "main");
     assert_eq!((main.own.samples, main.total.samples), (2, 42));
     assert_eq!(profile.functions[0].function.name, "walk");
     assert!((walk.total.cpu_s() - 0.04).abs() < 1e-12);
@@ -31,10 +31,10 @@ fn kernel_time_is_separate() {
     let scene = Scene::new("/bin/prog")
         .stack(&["main", "k:do_read"], 5)
         .stack(&["main"], 5);
-    let profile = profile(scene);
+    let profile = make_profile(scene);
     assert_eq!(profile.kernel.unwrap().samples, 5);
-    assert_eq!(time(&profile, "do_read").function.kind, Kind::Kernel);
-    assert_eq!(time(&profile, "main").total.samples, 10);
+    assert_eq!(find_time(&profile, "do_read").function.kind, Kind::Kernel);
+    assert_eq!(find_time(&profile, "main").total.samples, 10);
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn code_without_symbols_is_named_by_its_place() {
         .stack(&["main", "0x1104"], 3)
         .stack(&["main", "0x113c"], 4)
         .stack(&["main", "0x1140"], 1);
-    let profile = profile(scene);
-    assert_eq!(time(&profile, "0x1100+").own.samples, 7);
-    assert_eq!(time(&profile, "0x1140+").own.samples, 1);
-    assert_eq!(time(&profile, "0x1100+").function.file_name(), "prog");
+    let profile = make_profile(scene);
+    assert_eq!(find_time(&profile, "0x1100+").own.samples, 7);
+    assert_eq!(find_time(&profile, "0x1140+").own.samples, 1);
+    assert_eq!(find_time(&profile, "0x1100+").function.file_name(), "prog");
 }
 
 #[test]
@@ -54,11 +54,11 @@ fn time_after_a_pause_belongs_to_it() {
     let scene = Scene::new("/bin/prog")
         .waiting(&["main", "spin"], 90)
         .stack(&["main", "work"], 10);
-    let profile = profile(scene);
+    let profile = make_profile(scene);
     assert_eq!(profile.waits.samples, 90);
     assert!((profile.waiting_share().unwrap() - 0.9).abs() < 1e-12);
-    assert_eq!(time(&profile, "spin").waits.samples, 90);
-    assert_eq!(time(&profile, "work").waits.samples, 0);
+    assert_eq!(find_time(&profile, "spin").waits.samples, 90);
+    assert_eq!(find_time(&profile, "work").waits.samples, 0);
     let leaf = profile.tree.nodes().iter().find(|n| n.own.samples == 90);
     assert_eq!(leaf.unwrap().function, Function::pause());
     let spot = &profile.spots[0];
@@ -83,7 +83,7 @@ fn threads_are_reported_one_by_one_in_one_run_and_by_name_in_several() {
 }
 
 #[test]
-fn nothing_but_cpu_time_is_known_of_proc() {
+fn samples_from_proc_have_only_cpu_time() {
     let mut samples = Scene::new("/bin/prog").samples;
     samples.event = Event::Proc;
     let profile = Profile::from_samples(&[samples], &Bounds::default());

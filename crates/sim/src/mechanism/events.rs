@@ -18,7 +18,7 @@ const MAX_EVENTS: u32 = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
-    /// Until then it waits.
+    /// It waits for this long.
     Waiting { left_s: f64 },
     /// No CPU is free for it.
     Queued,
@@ -33,20 +33,22 @@ struct Thread {
     burst_s: f64,
     /// Time until it is placed again.
     slice_s: f64,
-    /// Caches to fill before it progresses.
+    /// Time to fill caches before it progresses.
     refill_s: f64,
+    /// Position of the CPU that it ran on last.
     last: Option<usize>,
 }
 
+/// The state of a run at an event.
 struct Play<'a> {
     setup: &'a RunSetup<'a>,
     chance: &'a mut ChaCha8Rng,
     threads: Vec<Thread>,
-    /// Thread on each CPU.
-    on: Vec<Option<usize>>,
+    /// The thread on each CPU, by position.
+    running: Vec<Option<usize>>,
     busy_in_core: Vec<u32>,
     queue: VecDeque<usize>,
-    left_s: f64,
+    work_left_s: f64,
     played: PlayedRun,
     witness: &'a mut dyn Witness,
 }
@@ -56,7 +58,7 @@ pub(super) fn play(
     chance: &mut ChaCha8Rng,
     witness: &mut dyn Witness,
 ) -> PlayedRun {
-    let unborn = Thread {
+    let new_thread = Thread {
         state: State::Queued,
         burst_s: 0.0,
         slice_s: f64::INFINITY,
@@ -64,11 +66,11 @@ pub(super) fn play(
         last: None,
     };
     let mut play = Play {
-        threads: vec![unborn; setup.threads.len()],
-        on: vec![None; setup.cpus.len()],
+        threads: vec![new_thread; setup.threads.len()],
+        running: vec![None; setup.cpus.len()],
         busy_in_core: vec![0; setup.core_slots],
         queue: VecDeque::new(),
-        left_s: setup.workload.base_s,
+        work_left_s: setup.workload.base_s,
         played: PlayedRun {
             wall_s: 0.0,
             busy_s: 0.0,
@@ -82,12 +84,12 @@ pub(super) fn play(
     };
     play.begin();
     let mut events = 0;
-    let may_go_on = |play: &Play<'_>| play.left_s > 0.0 && !play.witness.is_done();
-    while may_go_on(&play) && events < MAX_EVENTS && play.step() {
+    let must_continue = |play: &Play<'_>| play.work_left_s > 0.0 && !play.witness.is_done();
+    while must_continue(&play) && events < MAX_EVENTS && play.advance() {
         events += 1;
     }
     play.end();
-    play.add_rest();
+    play.extrapolate();
     play.played
 }
 
@@ -96,20 +98,20 @@ impl Play<'_> {
     fn begin(&mut self) {
         let own = self.setup.own_threads();
         for number in own..self.threads.len() {
-            self.see(Step::Begins { thread: number });
+            self.report(Step::Begins { thread: number });
             // Exponential times have no memory: a neighbour that has run for long is waiting with
             // the stationary probability.
             let group = self.setup.group(number);
             let (burst, wait) = (group.burst_s.unwrap_or(0.0), group.wait_s.unwrap_or(0.0));
             if self.chance.random::<f64>() * (burst + wait) < wait {
-                let left_s = self.exponential(wait);
+                let left_s = self.draw_exponential(wait);
                 self.threads[number].state = State::Waiting { left_s };
             } else {
                 self.wake(number);
             }
         }
         for number in 0..own {
-            self.see(Step::Begins { thread: number });
+            self.report(Step::Begins { thread: number });
             self.wake(number);
         }
     }
@@ -117,25 +119,25 @@ impl Play<'_> {
     /// Ends the threads of finished work, the first one last.
     fn end(&mut self) {
         self.played.followed_s = self.played.wall_s;
-        if self.left_s > 0.0 {
+        if self.work_left_s > 0.0 {
             return;
         }
         for thread in (0..self.setup.own_threads()).rev() {
-            self.see(Step::Ends { thread });
+            self.report(Step::Ends { thread });
             if let State::Running { at } = self.threads[thread].state {
                 self.leave(thread, at, LeaveReason::Ended);
             }
         }
     }
 
-    fn see(&mut self, step: Step) {
-        self.witness.see(self.played.wall_s, step);
+    fn report(&mut self, step: Step) {
+        self.witness.observe(self.played.wall_s, step);
     }
 
-    /// Advances to the next event; `false` if there will be none.
-    fn step(&mut self) -> bool {
+    /// Advances to the next event and handles it; `false` if there will be none.
+    fn advance(&mut self) -> bool {
         let (mut next, mut after) = (None, f64::INFINITY);
-        let mut speed_of_all = 0.0;
+        let mut total_speed = 0.0;
         for (number, thread) in self.threads.iter().enumerate() {
             let until = match thread.state {
                 State::Queued => continue,
@@ -143,7 +145,7 @@ impl Play<'_> {
                 State::Running { at } => {
                     let speed = self.speed(at);
                     if thread.refill_s <= 0.0 && self.setup.is_own(number) {
-                        speed_of_all += speed;
+                        total_speed += speed;
                     }
                     let fill = thread.refill_s / speed;
                     let burst = fill + thread.burst_s / speed;
@@ -155,28 +157,28 @@ impl Play<'_> {
                 (next, after) = (Some(number), until);
             }
         }
-        let end = if speed_of_all > 0.0 {
-            self.left_s / speed_of_all
+        let end = if total_speed > 0.0 {
+            self.work_left_s / total_speed
         } else {
             f64::INFINITY
         };
         if end <= after {
-            self.pass(end);
-            self.left_s = 0.0;
+            self.pass_time(end);
+            self.work_left_s = 0.0;
             return true;
         }
         let Some(next) = next.filter(|_| after.is_finite()) else {
             return false;
         };
-        self.pass(after);
-        self.happen(next);
+        self.pass_time(after);
+        self.handle_event(next);
         true
     }
 
-    /// Adds the part of the run beyond the last event.
-    fn add_rest(&mut self) {
-        let done = self.setup.workload.base_s - self.left_s;
-        if self.left_s > 0.0 && done > 0.0 {
+    /// Adds the part of the run beyond the last event, at the mean speed so far.
+    fn extrapolate(&mut self) {
+        let done = self.setup.workload.base_s - self.work_left_s;
+        if self.work_left_s > 0.0 && done > 0.0 {
             let scale = self.setup.workload.base_s / done;
             self.played.wall_s *= scale;
             self.played.busy_s *= scale;
@@ -192,7 +194,8 @@ impl Play<'_> {
         }
     }
 
-    fn pass(&mut self, time: f64) {
+    /// Lets this many seconds pass without an event.
+    fn pass_time(&mut self, time: f64) {
         self.played.wall_s += time;
         for number in 0..self.threads.len() {
             match self.threads[number].state {
@@ -222,7 +225,7 @@ impl Play<'_> {
                     }
                     thread.burst_s -= work;
                     if is_own {
-                        self.left_s -= work;
+                        self.work_left_s -= work;
                     }
                 }
             }
@@ -230,16 +233,17 @@ impl Play<'_> {
     }
 
     /// Handles a thread's due event.
-    fn happen(&mut self, number: usize) {
-        const NOW: f64 = 1e-12;
+    fn handle_event(&mut self, number: usize) {
+        /// What remains of a burst or slice that is over: rounding errors, s.
+        const NOTHING_S: f64 = 1e-12;
         let thread = self.threads[number];
         match thread.state {
             State::Waiting { .. } => self.wake(number),
-            State::Running { at } if thread.burst_s <= NOW => {
+            State::Running { at } if thread.burst_s <= NOTHING_S => {
                 match self.setup.group(number).wait_s {
                     Some(mean) => {
                         self.leave(number, at, LeaveReason::Blocked);
-                        let left_s = self.exponential(mean);
+                        let left_s = self.draw_exponential(mean);
                         self.threads[number].state = State::Waiting { left_s };
                     }
                     None => {
@@ -248,12 +252,12 @@ impl Play<'_> {
                         self.place(number, false);
                     }
                 }
-                self.serve();
+                self.serve_queue();
             }
-            State::Running { at } if thread.slice_s <= NOW => {
+            State::Running { at } if thread.slice_s <= NOTHING_S => {
                 self.leave(number, at, LeaveReason::Preempted);
                 // The longest waiting thread comes first.
-                self.serve();
+                self.serve_queue();
                 self.place(number, false);
             }
             State::Running { .. } | State::Queued => {}
@@ -265,29 +269,28 @@ impl Play<'_> {
         self.place(number, true);
     }
 
-    /// Draws the thread's next burst.
     fn draw_burst(&mut self, number: usize) {
         self.threads[number].burst_s = match self.setup.group(number).burst_s {
-            Some(mean) => self.exponential(mean),
+            Some(mean) => self.draw_exponential(mean),
             None => f64::INFINITY,
         };
     }
 
-    fn leave(&mut self, number: usize, at: usize, left: LeaveReason) {
+    fn leave(&mut self, number: usize, at: usize, reason: LeaveReason) {
         let cpu = self.setup.cpus[at];
-        self.see(Step::Leaves {
+        self.report(Step::Leaves {
             thread: number,
             cpu,
-            left,
+            reason,
         });
-        self.on[at] = None;
+        self.running[at] = None;
         self.busy_in_core[self.setup.core_of[at]] -= 1;
         self.threads[number].last = Some(at);
         self.threads[number].state = State::Queued;
     }
 
-    /// Gives a free CPU to the first queued thread that can use one.
-    fn serve(&mut self) {
+    /// Gives free CPUs to queued threads, the longest waiting first.
+    fn serve_queue(&mut self) {
         for _ in 0..self.queue.len() {
             if let Some(number) = self.queue.pop_front() {
                 self.place(number, false);
@@ -297,19 +300,19 @@ impl Play<'_> {
 
     /// Puts a runnable thread on a free CPU, or else in the queue.
     fn place(&mut self, number: usize, has_woken: bool) {
-        let found = self.choose(number);
-        let at = found.unwrap_or_else(|| self.waits_at(number));
+        let free = self.choose_cpu(number);
+        let at = free.unwrap_or_else(|| self.waiting_position(number));
         let (thread, cpu) = (number, self.setup.cpus[at]);
         if has_woken {
-            self.see(Step::Wakes { thread, cpu });
+            self.report(Step::Wakes { thread, cpu });
         }
-        if found.is_none() {
+        if free.is_none() {
             self.threads[number].state = State::Queued;
             self.queue.push_back(number);
             return;
         }
-        self.see(Step::Comes { thread, cpu });
-        self.on[at] = Some(number);
+        self.report(Step::Arrives { thread, cpu });
+        self.running[at] = Some(number);
         self.busy_in_core[self.setup.core_of[at]] += 1;
         let setup = self.setup;
         let working_set_bytes = setup.group(number).working_set_bytes;
@@ -328,54 +331,56 @@ impl Play<'_> {
         }
     }
 
-    /// The CPU at which a waiting thread is reported: all CPUs share one queue, so it is the
-    /// thread's last one.
-    fn waits_at(&self, number: usize) -> usize {
-        let role = &self.setup.threads[number];
+    /// Position of the CPU at which a waiting thread is reported: all CPUs share one queue, so it is
+    /// the thread's last one.
+    fn waiting_position(&self, number: usize) -> usize {
+        let thread_setup = &self.setup.threads[number];
         let allowed = &self.setup.group(number).allowed;
-        let own = || allowed[role.rank % allowed.len()];
-        self.threads[number].last.unwrap_or_else(own)
+        let first = || allowed[thread_setup.rank % allowed.len()];
+        self.threads[number].last.unwrap_or_else(first)
     }
 
-    /// Position of the CPU for a thread, if one is free.
-    fn choose(&mut self, number: usize) -> Option<usize> {
+    /// Position of a free CPU for a thread, if there is one.
+    fn choose_cpu(&mut self, number: usize) -> Option<usize> {
         let setup = self.setup;
-        let (role, group) = (&setup.threads[number], setup.group(number));
+        let (thread_setup, group) = (&setup.threads[number], setup.group(number));
         if group.policy == Policy::Pinned {
-            let own = group.allowed[role.rank % group.allowed.len()];
-            return self.on[own].is_none().then_some(own);
+            let own = group.allowed[thread_setup.rank % group.allowed.len()];
+            return self.running[own].is_none().then_some(own);
         }
-        if let Some(ideal) = role.ideal
+        if let Some(ideal) = thread_setup.ideal
             && setup.scheduler.ideal_share > 0.0
             && self.chance.random::<f64>() < setup.scheduler.ideal_share
-            && self.on[ideal].is_none()
+            && self.running[ideal].is_none()
         {
             return Some(ideal);
         }
-        let is_idle = |at: &usize| self.on[*at].is_none();
+        let is_idle = |at: &usize| self.running[*at].is_none();
         let is_alone = |at: &usize| self.busy_in_core[setup.core_of[*at]] == 0;
         let idle = group.allowed.iter().copied().filter(is_idle);
-        let near = match group.policy {
-            Policy::LlcFirst => Some(self.fullest(role.group, idle.clone())),
+        let fullest = match group.policy {
+            Policy::LlcFirst => Some(self.find_fullest_llcs(thread_setup.group, idle.clone())),
             _ => None,
         };
-        let idle = idle.filter(|&at| near.as_ref().is_none_or(|near| near[setup.llc_of[at]]));
+        let is_near = |at: usize| fullest.as_ref().is_none_or(|llcs| llcs[setup.llc_of[at]]);
+        let idle = idle.filter(|&at| is_near(at));
         let alone = match group.policy {
             Policy::CoreFirst | Policy::LlcFirst => {
-                pick(idle.clone().filter(is_alone), self.chance)
+                pick_random(idle.clone().filter(is_alone), self.chance)
             }
             Policy::RandomIdle | Policy::Pinned => None,
         };
-        alone.or_else(|| pick(idle, self.chance))
+        alone.or_else(|| pick_random(idle, self.chance))
     }
 
-    /// Last-level caches with the most running threads of a group, among those with an idle CPU.
-    fn fullest(&self, group: usize, idle: impl Iterator<Item = usize>) -> Vec<bool> {
+    /// For each last-level cache: is it among those with the most running threads of a group, of the
+    /// caches with an idle CPU?
+    fn find_fullest_llcs(&self, group: usize, idle: impl Iterator<Item = usize>) -> Vec<bool> {
         let setup = self.setup;
         let mut running = vec![0u32; setup.llc_slots];
-        for (thread, role) in self.threads.iter().zip(&setup.threads) {
+        for (thread, thread_setup) in self.threads.iter().zip(&setup.threads) {
             if let State::Running { at } = thread.state
-                && role.group == group
+                && thread_setup.group == group
             {
                 running[setup.llc_of[at]] += 1;
             }
@@ -392,17 +397,20 @@ impl Play<'_> {
             .collect()
     }
 
-    fn exponential(&mut self, mean: f64) -> f64 {
+    fn draw_exponential(&mut self, mean: f64) -> f64 {
         let uniform: f64 = self.chance.random();
         -mean * (1.0 - uniform).ln()
     }
 }
 
-/// A random one.
-fn pick(places: impl Iterator<Item = usize> + Clone, chance: &mut ChaCha8Rng) -> Option<usize> {
-    let count = places.clone().count();
+/// Picks a random position, if there is any.
+fn pick_random(
+    positions: impl Iterator<Item = usize> + Clone,
+    chance: &mut ChaCha8Rng,
+) -> Option<usize> {
+    let count = positions.clone().count();
     if count == 0 {
         return None;
     }
-    places.clone().nth(chance.random_range(0..count))
+    positions.clone().nth(chance.random_range(0..count))
 }

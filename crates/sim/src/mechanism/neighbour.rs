@@ -1,5 +1,5 @@
-//! Programs that run during the command: threads that compute and wait on CPUs of their own choice,
-//! so that their use is known.
+//! Programs that run during the command. Their threads are simulated too, so that their CPU time is
+//! known.
 
 use serde::Deserialize;
 
@@ -38,12 +38,9 @@ impl Neighbour {
 
     /// The CPUs of this machine that it may use.
     pub(crate) fn cpus_on(&self, topology: &Topology) -> CpuSet {
-        let wanted = self
-            .cpus
-            .as_deref()
-            .and_then(|list| CpuSet::parse_list(list).ok());
-        match wanted {
-            Some(list) => list.intersection(&topology.allowed),
+        let list = self.cpus.as_deref();
+        match list.and_then(|list| CpuSet::parse_list(list).ok()) {
+            Some(cpus) => cpus.intersection(&topology.allowed),
             None => topology.allowed.clone(),
         }
     }
@@ -58,14 +55,15 @@ impl Neighbour {
         checker.check_positive(&format!("{key}.wait_s"), self.wait_s)?;
         if !(1..=MAX_THREADS).contains(&self.threads) {
             let reason = format!("must be from 1 to {MAX_THREADS}");
-            return Err(checker.bad(&format!("{key}.threads"), &reason));
+            return Err(checker.value_error(&format!("{key}.threads"), &reason));
         }
         let key = format!("{key}.cpus");
         if let Some(list) = &self.cpus {
-            CpuSet::parse_list(list).map_err(|error| checker.bad(&key, &error.to_string()))?;
+            CpuSet::parse_list(list)
+                .map_err(|error| checker.value_error(&key, &error.to_string()))?;
         }
         if self.cpus_on(topology).is_empty() {
-            return Err(checker.bad(&key, "the machine has none of these CPUs"));
+            return Err(checker.value_error(&key, "the machine has none of these CPUs"));
         }
         Ok(())
     }

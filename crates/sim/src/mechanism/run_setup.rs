@@ -54,17 +54,18 @@ impl<'a> RunSetup<'a> {
         cpus: &CpuSet,
         preferred: Option<&CpuSet>,
     ) -> Self {
-        let theirs = |neighbour: &super::Neighbour| neighbour.cpus_on(topology);
-        let used = cpus.union(&CpuSet::union_of(scheduler.neighbours.iter().map(theirs)));
-        let list: Vec<usize> = used.iter().collect();
+        let neighbour_cpus = |neighbour: &super::Neighbour| neighbour.cpus_on(topology);
+        let all_neighbour_cpus = scheduler.neighbours.iter().map(neighbour_cpus);
+        let used = cpus.union(&CpuSet::union_of(all_neighbour_cpus));
+        let cpu_list: Vec<usize> = used.iter().collect();
         let positions = |set: &CpuSet| -> Vec<usize> {
-            (0..list.len())
-                .filter(|&at| set.contains(list[at]))
+            (0..cpu_list.len())
+                .filter(|&at| set.contains(cpu_list[at]))
                 .collect()
         };
         let core = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu);
-        let none = topology.llcs.len();
-        let llc = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.llc).unwrap_or(none);
+        let no_llc = topology.llcs.len();
+        let llc = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.llc).unwrap_or(no_llc);
         let mut groups = vec![ThreadGroup {
             policy: if workload.places_itself {
                 Policy::Pinned
@@ -80,7 +81,7 @@ impl<'a> RunSetup<'a> {
             .allowed
             .iter()
             .copied()
-            .filter(|&at| preferred.is_none_or(|set| set.contains(list[at])))
+            .filter(|&at| preferred.is_none_or(|set| set.contains(cpu_list[at])))
             .collect();
         let count = usize::try_from(workload.threads).unwrap_or(1);
         let mut threads: Vec<ThreadSetup> = (0..count)
@@ -101,7 +102,7 @@ impl<'a> RunSetup<'a> {
                 burst_s: Some(neighbour.burst_s),
                 wait_s: Some(neighbour.wait_s),
                 working_set_bytes: None,
-                allowed: positions(&theirs(neighbour)),
+                allowed: positions(&neighbour_cpus(neighbour)),
             });
         }
         Self {
@@ -109,17 +110,17 @@ impl<'a> RunSetup<'a> {
             scheduler,
             workload,
             smt_throughput: workload.smt_throughput.unwrap_or(scheduler.smt_throughput),
-            core_of: list.iter().map(|&cpu| core(cpu)).collect(),
-            llc_of: list.iter().map(|&cpu| llc(cpu)).collect(),
+            core_of: cpu_list.iter().map(|&cpu| core(cpu)).collect(),
+            llc_of: cpu_list.iter().map(|&cpu| llc(cpu)).collect(),
             llc_slots: topology.llcs.len() + 1,
             core_slots: topology.cores.len().max(topology.cpus.len()),
-            cpus: list,
+            cpus: cpu_list,
             groups,
             threads,
         }
     }
 
-    /// Threads of the run itself.
+    /// Number of the run's own threads.
     pub(super) fn own_threads(&self) -> usize {
         self.threads
             .iter()

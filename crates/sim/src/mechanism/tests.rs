@@ -3,13 +3,13 @@ use crate::description::Description;
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-fn describe(text: &str) -> Description {
+fn parse_description(text: &str) -> Description {
     Description::from_text("test", text, None).unwrap()
 }
 
 /// Mean time of many runs of the workload `w`.
 fn mean_s(text: &str, cpus: &str, environment: &[(String, String)]) -> f64 {
-    let description = describe(text);
+    let description = parse_description(text);
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     let cpus = CpuSet::parse_list(cpus).unwrap();
     let runs = 200;
@@ -22,7 +22,7 @@ fn mean_s(text: &str, cpus: &str, environment: &[(String, String)]) -> f64 {
                 &cpus,
                 environment,
                 &mut chance,
-                &mut Nobody,
+                &mut NoWitness,
             );
             played.wall_s
         })
@@ -31,7 +31,7 @@ fn mean_s(text: &str, cpus: &str, environment: &[(String, String)]) -> f64 {
 }
 
 #[track_caller]
-fn check(text: &str, cpus: &str, expected: f64) {
+fn check_mean_time(text: &str, cpus: &str, expected: f64) {
     let found = mean_s(text, cpus, &[]);
     assert!(
         (found / expected - 1.0).abs() < 0.01,
@@ -46,10 +46,10 @@ fn siblings_share_a_core_and_cores_are_their_own() {
     let text = format!(
         "{TWO_BY_TWO}[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.w]\nbase_s = 12\nthreads = 2"
     );
-    check(&text, "0", 12.0);
-    check(&text, "0-1", 10.0);
-    check(&text, "0,2", 6.0);
-    check(&text, "0-3", 6.0);
+    check_mean_time(&text, "0", 12.0);
+    check_mean_time(&text, "0-1", 10.0);
+    check_mean_time(&text, "0,2", 6.0);
+    check_mean_time(&text, "0-3", 6.0);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_scheduler_blind_to_cores_shares_a_core_in_one_case_of_three() {
     let found = mean_s(&text, "0-3", &[]);
     assert!((found - 7.33).abs() < 0.4, "{found}");
     // Placed again all the time: 12 / (2/3 · 2 + 1/3 · 1.2).
-    check(
+    check_mean_time(
         &text.replace("smt_throughput", "slice_s = 0.01\nsmt_throughput"),
         "0-3",
         12.0 / (4.0 / 3.0 + 0.4),
@@ -77,7 +77,7 @@ fn waiting_threads_are_a_closed_network() {
             "{TWO_BY_TWO}[scheduler]\npolicy = \"core-first\"\n[workload.w]\nbase_s = 40\nthreads = {threads}\nburst_s = 0.01\nwait_s = 0.02"
         );
         let servers = if cpus == "0" { 1 } else { 2 };
-        check(&text, cpus, 40.0 / throughput(threads, servers, 0.5));
+        check_mean_time(&text, cpus, 40.0 / throughput(threads, servers, 0.5));
     }
 }
 
@@ -122,9 +122,9 @@ fn a_preference_attracts_threads_and_is_not_a_limit() {
 fn a_moved_thread_fills_the_caches_it_left() {
     let text = "topology = \"l2:2(size=4MB) core:2 pu:1\"\n[scheduler]\npolicy = \"random-idle\"\nslice_s = 0.01\nmemory_gb_per_s = 4.194304\n[workload.w]\nbase_s = 10\nworking_set_bytes = 4194304";
     // Half of the slices begin under the other cache and take 1 ms more.
-    check(text, "0-3", 10.0 / (1.0 - 0.5 * 0.1));
-    check(text, "0-1", 10.0);
-    check(text, "3", 10.0);
+    check_mean_time(text, "0-3", 10.0 / (1.0 - 0.5 * 0.1));
+    check_mean_time(text, "0-1", 10.0);
+    check_mean_time(text, "3", 10.0);
 }
 
 /// Two caches of two cores of two CPUs: 0 to 3 and 4 to 7.
@@ -137,12 +137,12 @@ fn one_cache_is_filled_before_the_next() {
     };
     // Two threads have a core each; of four, two run beside a sibling although other caches' cores
     // are idle; a fifth gets the other cache.
-    check(&text(2, "llc-first"), "0-7", 6.0);
-    check(&text(4, "llc-first"), "0-7", 5.0);
-    check(&text(5, "llc-first"), "0-7", 12.0 / 3.4);
-    check(&text(4, "core-first"), "0-7", 3.0);
+    check_mean_time(&text(2, "llc-first"), "0-7", 6.0);
+    check_mean_time(&text(4, "llc-first"), "0-7", 5.0);
+    check_mean_time(&text(5, "llc-first"), "0-7", 12.0 / 3.4);
+    check_mean_time(&text(4, "core-first"), "0-7", 3.0);
     // Within a cache, cores come first; a mask across caches is one of each.
-    check(&text(2, "llc-first"), "0,2,4", 6.0);
+    check_mean_time(&text(2, "llc-first"), "0,2,4", 6.0);
     // The first thread gets CPU 4 in one case of three, and then there is no other CPU for the
     // second.
     let found = mean_s(&text(2, "llc-first"), "0-1,4", &[]);
@@ -152,7 +152,7 @@ fn one_cache_is_filled_before_the_next() {
 
 #[test]
 fn kernels_are_known_by_their_command_line() {
-    let line = |text: &str| kernel(&shell_words::split(text).unwrap());
+    let line = |text: &str| parse_kernel(&shell_words::split(text).unwrap());
     let found =
         line("/usr/bin/pinwise bench kernel fft --threads 4 --work 50 --format json").unwrap();
     assert_eq!(
@@ -201,9 +201,9 @@ proptest! {
         if let Some(slice) = slice { text += &format!("slice_s = {slice}\n"); }
         text += &format!("[workload.w]\nbase_s = 5\nthreads = {threads}\n");
         if let Some(burst) = burst { text += &format!("burst_s = {burst}\nwait_s = {wait}\n"); }
-        let description = describe(&text);
+        let description = parse_description(&text);
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), &description.topology.allowed, &[], &mut chance, &mut Nobody);
+        let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), &description.topology.allowed, &[], &mut chance, &mut NoWitness);
         let most = 1.3 * cores as f64;
         prop_assert!(played.wall_s >= 5.0 / most - 1e-6, "{played:?}");
         prop_assert!(played.wall_s.is_finite() && played.busy_s >= 5.0 - 1e-6);

@@ -17,8 +17,8 @@ pub(crate) enum Step {
         /// Its CPU.
         cpu: usize,
     },
-    /// It arrived on a CPU.
-    Comes {
+    /// It started to run on a CPU.
+    Arrives {
         /// The thread.
         thread: usize,
         /// Its CPU.
@@ -31,7 +31,7 @@ pub(crate) enum Step {
         /// The CPU it leaves.
         cpu: usize,
         /// Why it leaves.
-        left: LeaveReason,
+        reason: LeaveReason,
     },
     /// It ended.
     Ends {
@@ -42,8 +42,8 @@ pub(crate) enum Step {
 
 /// Receives the steps of a run.
 pub(crate) trait Witness {
-    /// Reports a step, this many seconds after the run began.
-    fn see(&mut self, at_s: f64, step: Step);
+    /// Observes a step, `at_s` seconds after the run began.
+    fn observe(&mut self, at_s: f64, step: Step);
 
     /// Can the rest of the run be skipped?
     fn is_done(&self) -> bool {
@@ -53,8 +53,8 @@ pub(crate) trait Witness {
 
 /// Ignores all steps.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Nobody;
+pub(crate) struct NoWitness;
 
-impl Witness for Nobody {
-    fn see(&mut self, _at_s: f64, _step: Step) {}
+impl Witness for NoWitness {
+    fn observe(&mut self, _at_s: f64, _step: Step) {}
 }

@@ -21,7 +21,7 @@ pub(crate) struct RawNoise {
     bursts: Option<Bursts>,
     /// The level moves between states, as floating vCPUs do.
     level_shifts: Option<LevelShifts>,
-    /// A first-order autoregressive wander of `ln(time)`.
+    /// A first-order autoregressive part of `ln(time)`.
     wander: Option<Wander>,
     /// Every n-th run is slower.
     period: Option<Period>,
@@ -93,9 +93,9 @@ pub(crate) struct Wander {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Period {
-    /// Every N runs …
+    /// One run in this many is slower.
     pub(super) runs: u64,
-    /// … one takes this many times as long.
+    /// It takes this many times as long.
     pub(super) factor: f64,
 }
 
@@ -103,9 +103,9 @@ pub(crate) struct Period {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Load {
-    /// Mean time that it stays, s.
+    /// Mean time that the number stays, s.
     pub(super) dwell_s: f64,
-    /// The most CPUs.
+    /// The largest number of CPUs.
     pub(super) most_cpus: f64,
 }
 
@@ -138,7 +138,9 @@ impl RawNoise {
         if let Some(shifts) = &self.level_shifts {
             checker.check_positive("noise.level_shifts.dwell_s", shifts.dwell_s)?;
             if shifts.levels.is_empty() {
-                return Err(checker.bad("noise.level_shifts.levels", "needs at least one level"));
+                return Err(
+                    checker.value_error("noise.level_shifts.levels", "needs at least one level")
+                );
             }
             for &level in &shifts.levels {
                 checker.check_positive("noise.level_shifts.levels", level)?;
@@ -148,12 +150,12 @@ impl RawNoise {
             && !(wander.correlation.abs() < 1.0 && (0.0..10.0).contains(&wander.sd))
         {
             let reason = "needs |correlation| < 1 and sd from 0 to 10";
-            return Err(checker.bad("noise.wander", reason));
+            return Err(checker.value_error("noise.wander", reason));
         }
         if let Some(period) = &self.period {
             checker.check_positive("noise.period.factor", period.factor)?;
             if period.runs == 0 {
-                return Err(checker.bad("noise.period.runs", "must be at least 1"));
+                return Err(checker.value_error("noise.period.runs", "must be at least 1"));
             }
         }
         if let Some(load) = &self.load {
@@ -165,17 +167,17 @@ impl RawNoise {
         }
         let sd = self.sd.unwrap_or(0.0);
         if !(0.0..10.0).contains(&sd) {
-            return Err(checker.bad("noise.sd", "must be from 0 to 10"));
+            return Err(checker.value_error("noise.sd", "must be from 0 to 10"));
         }
         let drift = self.drift.unwrap_or(0.0);
         if !drift.is_finite() {
-            return Err(checker.bad("noise.drift", "must be a finite number"));
+            return Err(checker.value_error("noise.drift", "must be a finite number"));
         }
         let series = match &self.series {
             None => None,
             Some(file) => {
                 let path = folder.unwrap_or(Path::new(".")).join(file);
-                Some(series::load(&path, self.arm)?)
+                Some(series::load_series(&path, self.arm)?)
             }
         };
         Ok(NoiseParts {
@@ -196,15 +198,19 @@ impl RawNoise {
         match self.kind.as_deref() {
             None => Ok(()),
             Some("none") if self.has_parts() => {
-                Err(checker.bad(key, "'none' leaves no room for the other keys of [noise]"))
+                Err(checker.value_error(key, "'none' excludes the other keys of [noise]"))
             }
             Some("none") => Ok(()),
-            Some("lognormal") if self.sd.is_none() => Err(checker.bad(key, "lognormal needs sd")),
-            Some("series") if self.series.is_none() => Err(checker.bad(key, "series needs series")),
+            Some("lognormal") if self.sd.is_none() => {
+                Err(checker.value_error(key, "lognormal needs sd"))
+            }
+            Some("series") if self.series.is_none() => {
+                Err(checker.value_error(key, "series needs series"))
+            }
             Some("lognormal" | "series") => Ok(()),
-            Some(other) => Err(checker.bad(
+            Some(other) => Err(checker.value_error(
                 key,
-                &format!("'{other}' is not known (none, lognormal, series)"),
+                &format!("unknown kind '{other}' (known: none, lognormal, series)"),
             )),
         }
     }

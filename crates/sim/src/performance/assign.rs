@@ -8,14 +8,14 @@ use super::cpu_table::CpuTable;
 use super::keys::Spread;
 use super::layout::Layout;
 
-/// Is anything random? If threads fill the CPUs evenly, each CPU has its share of them, and no move
-/// would help.
-pub(super) const fn is_free(policy: Spread, threads: usize, cpus: usize) -> bool {
+/// Are some threads assigned at random? If threads fill the CPUs evenly, each CPU has its share of
+/// them, and no move would help.
+pub(super) const fn has_random_rest(policy: Spread, threads: usize, cpus: usize) -> bool {
     !matches!(policy, Spread::Pinned) && !threads.is_multiple_of(cpus)
 }
 
-/// A position for each thread: full rounds over all CPUs, and the rest by policy.
-pub(super) fn assign(
+/// Assigns a position to each thread: full rounds over all CPUs, and the rest by policy.
+pub(super) fn assign_threads(
     table: &CpuTable,
     layout: &Layout,
     policy: Spread,
@@ -24,12 +24,12 @@ pub(super) fn assign(
 ) -> Vec<usize> {
     let cpus = layout.order.len();
     let rest = threads % cpus;
-    let mut at = Vec::with_capacity(threads);
+    let mut assigned = Vec::with_capacity(threads);
     for _ in 0..threads / cpus {
-        at.extend(&layout.order);
+        assigned.extend(&layout.order);
     }
     if rest == 0 {
-        return at;
+        return assigned;
     }
     let mut order = layout.order.clone();
     match policy {
@@ -37,17 +37,16 @@ pub(super) fn assign(
         Spread::RandomIdle => order.shuffle(chance),
         Spread::CoreFirst => {
             order.shuffle(chance);
-            order = cores_first(table, &order);
+            order = sort_cores_first(table, &order);
         }
-        Spread::LlcFirst => order = llcs_first(table, &order, chance),
+        Spread::LlcFirst => order = sort_llcs_first(table, &order, chance),
     }
-    at.extend(&order[..rest]);
-    at
+    assigned.extend(&order[..rest]);
+    assigned
 }
 
-/// The first CPU of every core before the second of any, otherwise in the same
-/// order.
-fn cores_first(table: &CpuTable, order: &[usize]) -> Vec<usize> {
+/// Sorts the first CPU of every core before the second of any, and keeps the order otherwise.
+fn sort_cores_first(table: &CpuTable, order: &[usize]) -> Vec<usize> {
     let mut used = vec![0usize; table.cores];
     let mut ranked: Vec<(usize, usize)> = order
         .iter()
@@ -61,8 +60,8 @@ fn cores_first(table: &CpuTable, order: &[usize]) -> Vec<usize> {
     ranked.into_iter().map(|(_, at)| at).collect()
 }
 
-/// Last-level cache by last-level cache, starting with a random one; within each, cores first.
-fn llcs_first(table: &CpuTable, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<usize> {
+/// Sorts by last-level cache, starting with a random one; within each, cores come first.
+fn sort_llcs_first(table: &CpuTable, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<usize> {
     let llc = |at: &usize| table.cpus[*at].nested[2];
     let mut caches: Vec<Vec<usize>> = order
         .chunk_by(|a, b| llc(a) == llc(b))
@@ -73,7 +72,7 @@ fn llcs_first(table: &CpuTable, order: &[usize], chance: &mut ChaCha8Rng) -> Vec
     caches.rotate_left(first);
     for inside in &mut caches {
         inside.shuffle(chance);
-        *inside = cores_first(table, inside);
+        *inside = sort_cores_first(table, inside);
     }
     caches.concat()
 }

@@ -27,8 +27,8 @@ pub(super) struct CpuUnits {
 #[derive(Debug)]
 pub(super) struct CpuTable {
     pub(super) cpus: Vec<CpuUnits>,
-    /// Position by CPU number.
-    at: Vec<Option<usize>>,
+    /// Index into `cpus` by CPU number.
+    position_of: Vec<Option<usize>>,
     pub(super) cores: usize,
     pub(super) nodes: usize,
     pub(super) packages: usize,
@@ -37,12 +37,12 @@ pub(super) struct CpuTable {
     pub(super) package_of_node: Vec<usize>,
     pub(super) llc_bytes: Vec<f64>,
     pub(super) l2_bytes: Vec<f64>,
-    /// Numbers of nodes as the operating system has them.
+    /// Numbering of nodes as the operating system has them.
     pub(super) node_numbers: Vec<usize>,
 }
 
-const USUAL_L2: u64 = 1 << 20;
-const USUAL_LLC: u64 = 32 << 20;
+const DEFAULT_L2_BYTES: u64 = 1 << 20;
+const DEFAULT_LLC_BYTES: u64 = 32 << 20;
 
 impl CpuTable {
     /// The CPUs online in `reported`, wired as in `truth`; `speeds` are those of kinds, in the
@@ -50,7 +50,7 @@ impl CpuTable {
     pub(super) fn new(truth: &Topology, reported: &Topology, speeds: &[f64], keys: &Keys) -> Self {
         let fastest = speeds.iter().copied().fold(0.0, f64::max);
         let kind_of = |cpu: usize| reported.cpu(cpu).and_then(|cpu| cpu.kind);
-        let mut llcs = Numbers::default();
+        let mut llcs = Numbering::default();
         let mut cpus: Vec<CpuUnits> = truth
             .cpus
             .iter()
@@ -60,7 +60,7 @@ impl CpuTable {
                 let node = cpu.numa_node.unwrap_or(0);
                 // Without caches, nothing divides a node of a package.
                 let llc = cpu.llc.map_or([0, package, node], |llc| [llc + 1, 0, 0]);
-                let llc = llcs.number(llc);
+                let llc = llcs.number_of(llc);
                 let kind = kind_of(cpu.id);
                 CpuUnits {
                     cpu: cpu.id,
@@ -76,29 +76,29 @@ impl CpuTable {
                 }
             })
             .collect();
-        nest(&mut cpus);
+        number_nested_units(&mut cpus);
         cpus.sort_by_key(|cpu| (cpu.nested, cpu.cpu));
-        Self::tables(cpus, truth, llcs.known.len(), keys)
+        Self::from_sorted_cpus(cpus, truth, llcs.known.len(), keys)
     }
 
-    fn tables(cpus: Vec<CpuUnits>, truth: &Topology, llcs: usize, keys: &Keys) -> Self {
-        let most = |unit: fn(&CpuUnits) -> usize| cpus.iter().map(unit).max().map_or(1, |m| m + 1);
-        let (cores, packages) = (most(|s| s.core), most(|s| s.package));
-        let nodes = most(|s| s.node).max(truth.numa_nodes.len());
+    fn from_sorted_cpus(cpus: Vec<CpuUnits>, truth: &Topology, llcs: usize, keys: &Keys) -> Self {
+        let count = |unit: fn(&CpuUnits) -> usize| cpus.iter().map(unit).max().map_or(1, |m| m + 1);
+        let (cores, packages) = (count(|cpu| cpu.core), count(|cpu| cpu.package));
+        let nodes = count(|cpu| cpu.node).max(truth.numa_nodes.len());
         let mut package_of = vec![None; cores];
         let mut package_of_node = vec![0; nodes];
         let mut llc_bytes = vec![0.0; llcs.max(1)];
         let mut l2_bytes = vec![0.0; cores];
         let caches = Caches::from_topology(truth);
-        let mut at = vec![None; caches.len()];
+        let mut position_of = vec![None; caches.len()];
         for (position, cpu) in cpus.iter().enumerate() {
-            at[cpu.cpu] = Some(position);
+            position_of[cpu.cpu] = Some(position);
             package_of[cpu.core] = Some(cpu.package);
             package_of_node[cpu.node] = cpu.package;
-            let outer = keys.llc_bytes.or(caches[cpu.cpu].outermost);
-            llc_bytes[cpu.llc] = outer.unwrap_or(USUAL_LLC) as f64;
-            let inner = keys.l2_bytes.or(caches[cpu.cpu].inner());
-            l2_bytes[cpu.core] = inner.unwrap_or(USUAL_L2) as f64;
+            let outer = keys.llc_bytes.or(caches[cpu.cpu].outermost_bytes);
+            llc_bytes[cpu.llc] = outer.unwrap_or(DEFAULT_LLC_BYTES) as f64;
+            let inner = keys.l2_bytes.or(caches[cpu.cpu].inner_bytes());
+            l2_bytes[cpu.core] = inner.unwrap_or(DEFAULT_L2_BYTES) as f64;
         }
         let mut cores_of = vec![0.0; packages];
         for package in package_of.into_iter().flatten() {
@@ -107,7 +107,7 @@ impl CpuTable {
         let node_numbers = truth.numa_nodes.iter().map(|node| node.node).collect();
         Self {
             cpus,
-            at,
+            position_of,
             cores,
             nodes,
             packages,
@@ -122,9 +122,9 @@ impl CpuTable {
     /// Multiplies the speed of some CPUs, which become a kind of their own.
     pub(super) fn slow_down(&mut self, cpus: &CpuSet, factor: f64) {
         let kinds = self.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0) + 1;
-        for cpu in self.cpus.iter_mut().filter(|s| cpus.contains(s.cpu)) {
-            cpu.speed *= factor;
-            cpu.kind += kinds;
+        for slow in self.cpus.iter_mut().filter(|cpu| cpus.contains(cpu.cpu)) {
+            slow.speed *= factor;
+            slow.kind += kinds;
         }
     }
 
@@ -132,43 +132,46 @@ impl CpuTable {
     pub(super) fn positions(&self, cpus: &CpuSet) -> Vec<usize> {
         let mut found: Vec<usize> = cpus
             .iter()
-            .filter_map(|cpu| self.at.get(cpu).copied().flatten())
+            .filter_map(|cpu| self.position_of.get(cpu).copied().flatten())
             .collect();
         found.sort_unstable();
         found
     }
 
-    pub(super) fn largest_llc(&self) -> f64 {
+    pub(super) fn largest_llc_bytes(&self) -> f64 {
         self.llc_bytes.iter().copied().fold(1.0, f64::max)
     }
 
-    pub(super) fn largest_l2(&self) -> f64 {
+    pub(super) fn largest_l2_bytes(&self) -> f64 {
         self.l2_bytes.iter().copied().fold(1.0, f64::max)
     }
 }
 
-/// Numbers combinations in order of appearance.
+/// Numbering combinations in order of appearance.
 #[derive(Debug, Default)]
-struct Numbers {
+struct Numbering {
     known: BTreeMap<[usize; 3], usize>,
 }
 
-impl Numbers {
-    fn number(&mut self, key: [usize; 3]) -> usize {
+impl Numbering {
+    fn number_of(&mut self, key: [usize; 3]) -> usize {
         let next = self.known.len();
         *self.known.entry(key).or_insert(next)
     }
 }
 
-/// A cache may span nodes, or a node packages: numbers that combine a unit with all its parents do
-/// nest.
-fn nest(cpus: &mut [CpuUnits]) {
-    let (mut nodes, mut llcs, mut cores) =
-        (Numbers::default(), Numbers::default(), Numbers::default());
+/// Sets the numbers that nest. A cache may span nodes, or a node packages, so each number stands for
+/// a unit together with all its parents.
+fn number_nested_units(cpus: &mut [CpuUnits]) {
+    let (mut nodes, mut llcs, mut cores) = (
+        Numbering::default(),
+        Numbering::default(),
+        Numbering::default(),
+    );
     for cpu in cpus {
-        let node = nodes.number([cpu.package, cpu.node, 0]);
-        let llc = llcs.number([node, cpu.llc, 0]);
-        let core = cores.number([llc, cpu.core, 0]);
+        let node = nodes.number_of([cpu.package, cpu.node, 0]);
+        let llc = llcs.number_of([node, cpu.llc, 0]);
+        let core = cores.number_of([llc, cpu.core, 0]);
         cpu.nested = [cpu.package, node, llc, core];
     }
 }
@@ -178,8 +181,8 @@ fn nest(cpus: &mut [CpuUnits]) {
 struct Caches {
     /// Level of the outermost.
     level: u8,
-    outermost: Option<u64>,
-    second: Option<u64>,
+    outermost_bytes: Option<u64>,
+    l2_bytes: Option<u64>,
 }
 
 impl Caches {
@@ -193,18 +196,18 @@ impl Caches {
                     continue;
                 };
                 if cache.level >= caches.level {
-                    (caches.level, caches.outermost) = (cache.level, cache.size_bytes);
+                    (caches.level, caches.outermost_bytes) = (cache.level, cache.size_bytes);
                 }
                 if cache.level == 2 {
-                    caches.second = cache.size_bytes;
+                    caches.l2_bytes = cache.size_bytes;
                 }
             }
         }
         all
     }
 
-    /// The second cache if that is not the outermost.
-    fn inner(&self) -> Option<u64> {
-        self.second.filter(|_| self.level > 2)
+    /// Size of the L2 if that is not the outermost.
+    fn inner_bytes(&self) -> Option<u64> {
+        self.l2_bytes.filter(|_| self.level > 2)
     }
 }

@@ -9,14 +9,14 @@ pub(super) struct Crowd {
     pub(super) on_cpu: Vec<f64>,
     pub(super) on_core: Vec<f64>,
     /// CPUs of each core with a thread.
-    pub(super) busy: Vec<f64>,
+    pub(super) busy_cpus: Vec<f64>,
     pub(super) on_llc: Vec<f64>,
     /// Groups of threads with one in this cache.
     pub(super) groups: Vec<f64>,
     pub(super) on_node: Vec<f64>,
     pub(super) on_package: Vec<f64>,
     /// Cores of each package with a thread.
-    pub(super) active: Vec<f64>,
+    pub(super) active_cores: Vec<f64>,
 }
 
 impl Crowd {
@@ -25,21 +25,21 @@ impl Crowd {
         let mut crowd = Self {
             on_cpu: vec![0.0; table.cpus.len()],
             on_core: vec![0.0; table.cores],
-            busy: vec![0.0; table.cores],
+            busy_cpus: vec![0.0; table.cores],
             on_llc: vec![0.0; llcs],
             groups: vec![0.0; llcs],
             on_node: vec![0.0; table.nodes],
             on_package: vec![0.0; table.packages],
-            active: vec![0.0; table.packages],
+            active_cores: vec![0.0; table.packages],
         };
         let mut last_group = vec![usize::MAX; llcs];
         for (thread, &at) in at.iter().enumerate() {
             let cpu = &table.cpus[at];
             if crowd.on_core[cpu.core] < 0.5 {
-                crowd.active[cpu.package] += 1.0;
+                crowd.active_cores[cpu.package] += 1.0;
             }
             if crowd.on_cpu[at] < 0.5 {
-                crowd.busy[cpu.core] += 1.0;
+                crowd.busy_cpus[cpu.core] += 1.0;
             }
             if last_group[cpu.llc] != thread / group {
                 last_group[cpu.llc] = thread / group;
@@ -55,15 +55,15 @@ impl Crowd {
     }
 }
 
-/// Counts of some threads per unit.
-pub(super) struct Near {
+/// Counts of a group's threads per unit.
+pub(super) struct UnitCounts {
     pub(super) cores: Vec<f64>,
     pub(super) llcs: Vec<f64>,
     pub(super) nodes: Vec<f64>,
     pub(super) packages: Vec<f64>,
 }
 
-impl Near {
+impl UnitCounts {
     pub(super) fn new(table: &CpuTable) -> Self {
         Self {
             cores: vec![0.0; table.cores],
@@ -73,8 +73,8 @@ impl Near {
         }
     }
 
-    /// Adds or removes threads.
-    pub(super) fn count(&mut self, table: &CpuTable, members: &[usize], weight: f64) {
+    /// Adds threads at these positions; with weight −1 it removes them.
+    pub(super) fn add(&mut self, table: &CpuTable, members: &[usize], weight: f64) {
         for &at in members {
             let cpu = &table.cpus[at];
             self.cores[cpu.core] += weight;

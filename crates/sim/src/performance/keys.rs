@@ -29,11 +29,12 @@ with_defaults! {
         /// Seconds after which the scheduler places threads again; `None`: never.
         pub(super) rebalance_s: Option<f64> = None,
 
-        /// CPUs that are secretly slower than others of their kind, and the factor on their speed.
+        /// CPUs that are slower than others of their kind without reporting it, and the factor on
+        /// their speed.
         pub(super) slow_cpus: Option<String> = None,
         pub(super) slow_speed: f64 = 0.7,
 
-        /// Share of computing time lost because siblings divide buffers and inner caches.
+        /// Share of computing time that siblings lose because they divide buffers and inner caches.
         pub(super) smt_partition: f64 = 0.05,
         /// Share of the clock that is lost with all cores of a package active.
         pub(super) turbo_drop: f64 = 0.1,
@@ -87,11 +88,11 @@ pub(super) struct Figures {
 /// Limits of figures, so that products of several stay finite.
 const MIN_FIGURE: f64 = 1e-6;
 const MAX_FIGURE: f64 = 1e6;
-const SHARPEST: f64 = 16.0;
+const MAX_SHARPNESS: f64 = 16.0;
 
 impl Keys {
     pub(super) fn check(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
-        let checker = &checker.of_section("performance");
+        let checker = &checker.with_section("performance");
         let positive = [
             ("rebalance_s", self.rebalance_s),
             ("slow_speed", Some(self.slow_speed)),
@@ -133,35 +134,36 @@ impl Keys {
             checker.check_range(key, value, low, high)?;
         }
         let sharpness = f64::from(self.cache_sharpness);
-        checker.check_range("cache_sharpness", sharpness, 1.0, SHARPEST)?;
+        checker.check_range("cache_sharpness", sharpness, 1.0, MAX_SHARPNESS)?;
         self.check_sizes(checker)
     }
 
     fn check_sizes(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         for (key, value) in [("l2_bytes", self.l2_bytes), ("llc_bytes", self.llc_bytes)] {
             if value == Some(0) {
-                return Err(checker.bad(key, "must be above 0"));
+                return Err(checker.value_error(key, "must be above 0"));
             }
         }
         Ok(())
     }
 
+    /// The figures of this section, with those of `[wiring]` as defaults.
     pub(super) fn figures(&self, wiring: &Wiring) -> Figures {
-        let found = &wiring.figures;
-        let package_ns = self.package_ns.unwrap_or(found.package_ns);
+        let defaults = &wiring.figures;
+        let package_ns = self.package_ns.unwrap_or(defaults.package_ns);
         Figures {
-            core_gb_per_s: self.core_gb_per_s.unwrap_or(found.core_gb_per_s),
-            node_gb_per_s: self.node_gb_per_s.unwrap_or(found.node_gb_per_s),
-            cache_gb_per_s: self.cache_gb_per_s.unwrap_or(found.cache_gb_per_s),
-            memory_ns: self.memory_ns.unwrap_or(found.memory_ns),
-            remote_memory_ns: self.remote_memory_ns.unwrap_or(found.remote_memory_ns),
-            loaded_factor: self.loaded_factor.unwrap_or(found.loaded_factor),
+            core_gb_per_s: self.core_gb_per_s.unwrap_or(defaults.core_gb_per_s),
+            node_gb_per_s: self.node_gb_per_s.unwrap_or(defaults.node_gb_per_s),
+            cache_gb_per_s: self.cache_gb_per_s.unwrap_or(defaults.cache_gb_per_s),
+            memory_ns: self.memory_ns.unwrap_or(defaults.memory_ns),
+            remote_memory_ns: self.remote_memory_ns.unwrap_or(defaults.remote_memory_ns),
+            loaded_factor: self.loaded_factor.unwrap_or(defaults.loaded_factor),
             transfer_ns: [
-                self.smt_ns.unwrap_or(found.smt_ns),
-                self.llc_ns.unwrap_or(found.llc_ns),
-                self.numa_ns.or(found.numa_ns).unwrap_or(package_ns),
+                self.smt_ns.unwrap_or(defaults.smt_ns),
+                self.llc_ns.unwrap_or(defaults.llc_ns),
+                self.numa_ns.or(defaults.numa_ns).unwrap_or(package_ns),
                 package_ns,
-                self.remote_ns.unwrap_or(found.remote_ns),
+                self.remote_ns.unwrap_or(defaults.remote_ns),
             ],
         }
     }

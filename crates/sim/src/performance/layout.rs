@@ -22,14 +22,19 @@ impl Layout {
             return None;
         }
         let mut order = Vec::with_capacity(positions.len());
-        let signature = arrange(table, &positions, 0, &mut order);
+        let signature = arrange_units(table, &positions, 0, &mut order);
         Some(Self { order, signature })
     }
 }
 
-/// Appends these positions, units of the level and below in the order of their signatures; returns
-/// the signature of all.
-fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<usize>) -> u64 {
+/// Appends these positions to `order`, with the units of this level and below in the order of their
+/// signatures; returns the signature of all of them.
+fn arrange_units(
+    table: &CpuTable,
+    positions: &[usize],
+    level: usize,
+    order: &mut Vec<usize>,
+) -> u64 {
     let unit = |at: &usize| table.cpus[*at].nested.get(level).copied();
     if level == 4 {
         let mut kinds: Vec<(u64, usize)> = positions
@@ -43,16 +48,17 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
     let mut units: Vec<(u64, Vec<usize>)> = positions
         .chunk_by(|a, b| unit(a) == unit(b))
         .map(|inside| {
-            let mut own = Vec::with_capacity(inside.len());
-            let signature = arrange(table, inside, level + 1, &mut own);
+            let mut arranged = Vec::with_capacity(inside.len());
+            let signature = arrange_units(table, inside, level + 1, &mut arranged);
             let first = table.cpus[inside[0]];
-            (mix(signature, property(table, &first, level)), own)
+            let signature = mix(signature, unit_property(table, &first, level));
+            (signature, arranged)
         })
         .collect();
     // The fullest first, so that thread 0 starts where most threads fit.
-    units.sort_by_key(|(signature, own)| (std::cmp::Reverse(own.len()), *signature));
-    for (_, own) in &units {
-        order.extend(own);
+    units.sort_by_key(|(signature, arranged)| (std::cmp::Reverse(arranged.len()), *signature));
+    for (_, arranged) in &units {
+        order.extend(arranged);
     }
     let level = level as u64 + 2;
     units
@@ -60,8 +66,8 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
         .fold(level, |sum, (signature, _)| mix(sum, *signature))
 }
 
-/// Distinguishes a unit from others, apart from its used CPUs.
-fn property(table: &CpuTable, first: &CpuUnits, level: usize) -> u64 {
+/// A number that distinguishes a unit from others with the same used CPUs: its size.
+fn unit_property(table: &CpuTable, first: &CpuUnits, level: usize) -> u64 {
     match level {
         0 => table.cores_of[first.package].to_bits(),
         2 => table.llc_bytes[first.llc].to_bits(),

@@ -5,7 +5,7 @@
 //! synchronisation and load imbalance are added.
 
 use super::cpu_table::{CpuTable, CpuUnits};
-use super::crowd::{Crowd, Near};
+use super::crowd::{Crowd, UnitCounts};
 use super::keys::{Figures, Keys};
 use crate::demand::{Demand, Pages};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
@@ -13,13 +13,13 @@ use pinwise_placement::{MemoryBinding, MemoryPolicy};
 /// Additional latency of memory of another node of the package.
 const NEAR_MEMORY_NS: f64 = 15.0;
 
-/// The traffic of pages and their nodes.
+/// The nodes of a program's pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Homes {
     /// The node of each thread's pages.
     Own(Vec<usize>),
-    /// Page by page over these nodes.
-    Over(Vec<usize>),
+    /// All pages are interleaved over these nodes.
+    Interleaved(Vec<usize>),
 }
 
 impl Homes {
@@ -41,7 +41,7 @@ impl Homes {
         // All nodes have the same bandwidth here, and thus the same weight.
         let is_spread = has([MemoryPolicy::Interleave, MemoryPolicy::Weighted]);
         if is_spread && !nodes.is_empty() {
-            return Self::Over(nodes);
+            return Self::Interleaved(nodes);
         }
         // Nodes here are never full.
         let is_bound = has([MemoryPolicy::Bind, MemoryPolicy::Preferred]);
@@ -59,15 +59,15 @@ impl Homes {
         }
     }
 
-    /// Calls back with each node of a thread's pages and its share of them.
-    fn each(&self, thread: usize, mut call: impl FnMut(usize, f64)) {
+    /// Calls `call` with each node of a thread's pages and its share of them.
+    fn for_each_node(&self, thread: usize, mut call: impl FnMut(usize, f64)) {
         match self {
             Self::Own(nodes) => {
                 if let Some(&node) = nodes.get(thread).or(nodes.first()) {
                     call(node, 1.0);
                 }
             }
-            Self::Over(nodes) => {
+            Self::Interleaved(nodes) => {
                 let share = 1.0 / nodes.len() as f64;
                 for &node in nodes {
                     call(node, share);
@@ -86,7 +86,7 @@ pub(super) struct SpeedModel<'a> {
     pub(super) demand: &'a Demand,
 }
 
-/// Shares of reused data that must be fetched from farther away.
+/// Shares of reused data that must be fetched from a cache or memory farther away.
 struct Misses {
     /// Misses of each core's own cache.
     inner: Vec<f64>,
@@ -117,38 +117,39 @@ pub(super) struct Speeds {
 }
 
 impl SpeedModel<'_> {
-    /// Threads that are partners: all, if there are no groups.
-    fn group(&self, threads: usize) -> usize {
-        let wanted = self
+    /// Number of threads that are partners: all, if there are no groups.
+    fn group_size(&self, threads: usize) -> usize {
+        let described = self
             .demand
             .group
             .and_then(|group| usize::try_from(group).ok());
-        wanted.unwrap_or(threads).clamp(1, threads.max(1))
+        described.unwrap_or(threads).clamp(1, threads.max(1))
     }
 
     /// The speed of each thread at its position.
-    pub(super) fn speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
-        let group = self.group(at.len());
+    pub(super) fn compute_speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
+        let group = self.group_size(at.len());
         let crowd = Crowd::new(self.table, group, at);
         let distance_ns = self.distances_ns(group, at);
-        let misses = self.misses(&crowd);
-        let mut paces: Vec<UnitCosts> = at
+        let misses = self.compute_misses(&crowd);
+        let mut costs: Vec<UnitCosts> = at
             .iter()
             .enumerate()
             .map(|(thread, &at)| {
-                let away = self.latency_ratio(&self.table.cpus[at], thread, homes);
-                self.pace(&crowd, &misses, at, away, distance_ns[thread])
+                let latency_ratio = self.latency_ratio(&self.table.cpus[at], thread, homes);
+                self.unit_costs(&crowd, &misses, at, latency_ratio, distance_ns[thread])
             })
             .collect();
-        self.share_slots(&crowd, at, &mut paces);
-        let load = self.load(&crowd, at, &paces, homes);
-        let alone = self.alone();
-        let stretch = paces
+        self.share_slots(&crowd, at, &mut costs);
+        let load = self.compute_load(&crowd, at, &costs, homes);
+        let alone = self.time_alone();
+        let stretch = costs
             .iter()
             .enumerate()
-            .map(|(thread, pace)| {
+            .map(|(thread, cost)| {
                 let cpu = &self.table.cpus[at[thread]];
-                let time = self.saturated_time(pace, &load.load_thread(self, cpu, thread, homes));
+                let time =
+                    self.saturated_time(cost, &load.utilisation_of(self, cpu, thread, homes));
                 let turns = crowd.on_cpu[at[thread]];
                 let switching = if turns > 1.5 {
                     self.keys.switch_loss
@@ -165,33 +166,33 @@ impl SpeedModel<'_> {
     }
 
     /// Seconds per second of work of a single thread on this CPU.
-    pub(super) fn alone_at(&self, at: usize) -> f64 {
+    pub(super) fn stretch_alone(&self, at: usize) -> f64 {
         let speed = self.table.cpus[at].speed;
-        let computing = self.demand.computing() / speed;
+        let computing = self.demand.computing_share() / speed;
         let (demand, traffic) = (self.demand, self.demand.gb_per_s);
         let waiting = demand.memory_share + demand.cache_share;
-        let pace = UnitCosts {
+        let cost = UnitCosts {
             slots: 0.0,
             memory: demand.memory_share,
             time: computing + waiting,
             traffic,
         };
-        self.saturated_time(&pace, &self.own_load(&pace)) / self.alone()
+        self.saturated_time(&cost, &self.utilisation_alone(&cost)) / self.time_alone()
     }
 
     /// Time of a unit of work alone on the fastest CPU, before normalisation.
-    fn alone(&self) -> f64 {
-        let pace = UnitCosts {
+    fn time_alone(&self) -> f64 {
+        let cost = UnitCosts {
             slots: 0.0,
             memory: self.demand.memory_share,
             time: 1.0,
             traffic: self.demand.gb_per_s,
         };
-        self.saturated_time(&pace, &self.own_load(&pace))
+        self.saturated_time(&cost, &self.utilisation_alone(&cost))
     }
 
-    fn own_load(&self, pace: &UnitCosts) -> Utilisation {
-        let rate = pace.traffic / pace.time;
+    fn utilisation_alone(&self, cost: &UnitCosts) -> Utilisation {
+        let rate = cost.traffic / cost.time;
         Utilisation {
             core: rate / self.figures.core_gb_per_s,
             node: rate / self.figures.node_gb_per_s,
@@ -200,43 +201,43 @@ impl SpeedModel<'_> {
     }
 
     /// A unit of work at this position, without saturation.
-    fn pace(
+    fn unit_costs(
         &self,
         crowd: &Crowd,
         misses: &Misses,
         at: usize,
-        away: f64,
+        latency_ratio: f64,
         distance_ns: f64,
     ) -> UnitCosts {
         let (keys, demand, cpu) = (self.keys, self.demand, &self.table.cpus[at]);
         let package = cpu.package;
         let idle_cores = (self.table.cores_of[package] - 1.0).max(1.0);
-        let clock = 1.0 - keys.turbo_drop * (crowd.active[package] - 1.0) / idle_cores;
-        let shares = crowd.busy[cpu.core] > 1.5;
-        let partition = if shares {
+        let clock = 1.0 - keys.turbo_drop * (crowd.active_cores[package] - 1.0) / idle_cores;
+        let has_busy_sibling = crowd.busy_cpus[cpu.core] > 1.5;
+        let partition = if has_busy_sibling {
             1.0 + keys.smt_partition
         } else {
             1.0
         };
-        let computing = demand.computing() / (cpu.speed * clock);
+        let computing = demand.computing_share() / (cpu.speed * clock);
         let (inner, outer) = (misses.inner[cpu.core], misses.outer[cpu.llc]);
         let (llc, memory) = (keys.llc_load_ns, self.figures.memory_ns);
         let fetching = demand.cache_share
             * (1.0
                 + inner * (llc / keys.l2_load_ns - 1.0).max(0.0)
-                + outer * ((memory * away - llc) / keys.l2_load_ns).max(0.0));
-        let waiting = demand.memory_share * away;
-        let talking = demand.exchanges_per_s * 2.0 * distance_ns * 1e-9;
+                + outer * ((memory * latency_ratio - llc) / keys.l2_load_ns).max(0.0));
+        let waiting = demand.memory_share * latency_ratio;
+        let exchanging = demand.exchanges_per_s * 2.0 * distance_ns * 1e-9;
         UnitCosts {
             slots: demand.issue_share * computing * partition,
-            memory: waiting + demand.cache_share * outer * memory * away / keys.l2_load_ns,
-            time: computing * partition + fetching + waiting + talking,
+            memory: waiting + demand.cache_share * outer * memory * latency_ratio / keys.l2_load_ns,
+            time: computing * partition + fetching + waiting + exchanging,
             traffic: demand.gb_per_s + demand.reuse_gb_per_s * outer,
         }
     }
 
     /// Misses in cores' own caches and in last-level caches, beyond those of a single thread.
-    fn misses(&self, crowd: &Crowd) -> Misses {
+    fn compute_misses(&self, crowd: &Crowd) -> Misses {
         let table = self.table;
         if self.demand.cache_share <= 0.0 && self.demand.reuse_gb_per_s <= 0.0 {
             return Misses {
@@ -254,9 +255,9 @@ impl SpeedModel<'_> {
                 1.0
             }
         };
-        let alone = hill(own, table.largest_l2());
+        let alone = hill(own, table.largest_l2_bytes());
         let inner = crowd.on_core.iter().zip(&table.l2_bytes);
-        let alone_outside = hill(own + shared, table.largest_llc());
+        let alone_outer = hill(own + shared, table.largest_llc_bytes());
         let held = crowd.on_llc.iter().zip(&crowd.groups);
         let outer = held.zip(&table.llc_bytes);
         Misses {
@@ -265,7 +266,7 @@ impl SpeedModel<'_> {
                 .collect(),
             outer: outer
                 .map(|((threads, groups), &size)| {
-                    (hill(own * threads + shared * groups, size) - alone_outside).max(0.0)
+                    (hill(own * threads + shared * groups, size) - alone_outer).max(0.0)
                 })
                 .collect(),
         }
@@ -274,7 +275,7 @@ impl SpeedModel<'_> {
     /// Latency of this thread's memory relative to that of its own node.
     fn latency_ratio(&self, cpu: &CpuUnits, thread: usize, homes: &Homes) -> f64 {
         let mut extra_ns = 0.0;
-        homes.each(thread, |node, share| {
+        homes.for_each_node(thread, |node, share| {
             extra_ns += share
                 * if node == cpu.node {
                     0.0
@@ -288,15 +289,14 @@ impl SpeedModel<'_> {
     }
 
     /// Siblings share issue slots; waiting threads free theirs.
-    fn share_slots(&self, crowd: &Crowd, at: &[usize], paces: &mut [UnitCosts]) {
-        let mut wanted = vec![0.0; self.table.cores];
-        for (pace, &at) in paces.iter().zip(at) {
+    fn share_slots(&self, crowd: &Crowd, at: &[usize], costs: &mut [UnitCosts]) {
+        let mut demanded = vec![0.0; self.table.cores];
+        for (cost, &at) in costs.iter().zip(at) {
             // Threads of one CPU take turns.
-            wanted[self.table.cpus[at].core] += pace.slots / pace.time / crowd.on_cpu[at];
+            demanded[self.table.cpus[at].core] += cost.slots / cost.time / crowd.on_cpu[at];
         }
-        for (pace, &at) in paces.iter_mut().zip(at) {
-            let wanted = wanted[self.table.cpus[at].core];
-            pace.time *= wanted.max(1.0);
+        for (cost, &at) in costs.iter_mut().zip(at) {
+            cost.time *= demanded[self.table.cpus[at].core].max(1.0);
         }
     }
 
@@ -307,15 +307,15 @@ impl SpeedModel<'_> {
             distances.resize(at.len(), 0.0);
             return distances;
         }
-        let mut near = Near::new(self.table);
+        let mut unit_counts = UnitCounts::new(self.table);
         for members in at.chunks(group) {
-            near.count(self.table, members, 1.0);
+            unit_counts.add(self.table, members, 1.0);
             let partners = (members.len() as f64 - 1.0).max(1.0);
             for &at in members {
-                let sum = near.sum_ns(&self.table.cpus[at], members.len(), self.figures);
+                let sum = unit_counts.sum_ns(&self.table.cpus[at], members.len(), self.figures);
                 distances.push(sum / partners);
             }
-            near.count(self.table, members, -1.0);
+            unit_counts.add(self.table, members, -1.0);
         }
         distances
     }
@@ -323,13 +323,13 @@ impl SpeedModel<'_> {
     /// The longest one-way time between two of the threads, ns.
     fn farthest_ns(&self, crowd: &Crowd, threads: usize) -> f64 {
         let [smt, llc, node, package, remote] = self.figures.transfer_ns;
-        let used = |counts: &[f64]| counts.iter().filter(|&&count| count > 0.5).count() > 1;
+        let are_several = |counts: &[f64]| counts.iter().filter(|&&count| count > 0.5).count() > 1;
         let mut farthest: f64 = if threads > 1 { smt } else { 0.0 };
         for (is_crossed, ns) in [
-            (used(&crowd.on_core), llc),
-            (used(&crowd.on_llc), node),
-            (used(&crowd.on_node), package),
-            (used(&crowd.on_package), remote),
+            (are_several(&crowd.on_core), llc),
+            (are_several(&crowd.on_llc), node),
+            (are_several(&crowd.on_node), package),
+            (are_several(&crowd.on_package), remote),
         ] {
             if is_crossed {
                 farthest = farthest.max(ns);
@@ -338,19 +338,25 @@ impl SpeedModel<'_> {
         farthest
     }
 
-    /// The load of threads at this pace on cores, nodes and links.
-    fn load(&self, crowd: &Crowd, at: &[usize], paces: &[UnitCosts], homes: &Homes) -> Load {
+    /// The load of threads with these costs on cores, nodes and links.
+    fn compute_load(
+        &self,
+        crowd: &Crowd,
+        at: &[usize],
+        costs: &[UnitCosts],
+        homes: &Homes,
+    ) -> Load {
         let packages = self.table.packages;
         let mut load = Load {
             cores: vec![0.0; self.table.cores],
             nodes: vec![0.0; self.table.nodes],
             links: vec![0.0; packages * packages],
         };
-        for (thread, (pace, &at)) in paces.iter().zip(at).enumerate() {
+        for (thread, (cost, &at)) in costs.iter().zip(at).enumerate() {
             let cpu = &self.table.cpus[at];
-            let rate = pace.traffic / pace.time / crowd.on_cpu[at];
+            let rate = cost.traffic / cost.time / crowd.on_cpu[at];
             load.cores[cpu.core] += rate / self.figures.core_gb_per_s;
-            homes.each(thread, |node, share| {
+            homes.for_each_node(thread, |node, share| {
                 load.nodes[node] += rate * share / self.figures.node_gb_per_s;
                 let home = self.table.package_of_node[node];
                 if home != cpu.package {
@@ -364,18 +370,18 @@ impl SpeedModel<'_> {
 
     /// Time of a unit of work under this load: latency grows with the use of memory, and bandwidth
     /// is capped.
-    fn saturated_time(&self, pace: &UnitCosts, loaded: &Utilisation) -> f64 {
-        if pace.traffic <= 0.0 {
-            return pace.time;
+    fn saturated_time(&self, cost: &UnitCosts, loaded: &Utilisation) -> f64 {
+        if cost.traffic <= 0.0 {
+            return cost.time;
         }
         let power = |load: f64| load.powi(4).min(f64::MAX / 8.0);
         let root = |sum: f64| sum.sqrt().sqrt();
         let on_node = power(loaded.node);
         let use_of_memory = loaded.node / root(1.0 + on_node);
         let queueing = (self.figures.loaded_factor - 1.0) * use_of_memory.powi(4);
-        let latency_bound = pace.time + pace.memory * queueing;
+        let latency_bound = cost.time + cost.memory * queueing;
         let bound = power(loaded.core) + on_node + power(loaded.link);
-        let bandwidth_bound = pace.time * root(bound);
+        let bandwidth_bound = cost.time * root(bound);
         // A smooth maximum, scaled so that no power overflows.
         let longest = latency_bound.max(bandwidth_bound);
         let sum = power(latency_bound / longest) + power(bandwidth_bound / longest);
@@ -400,9 +406,9 @@ struct Utilisation {
 }
 
 impl Load {
-    fn load_thread(
+    fn utilisation_of(
         &self,
-        law: &SpeedModel<'_>,
+        model: &SpeedModel<'_>,
         cpu: &CpuUnits,
         thread: usize,
         homes: &Homes,
@@ -412,10 +418,10 @@ impl Load {
             node: 0.0,
             link: 0.0,
         };
-        homes.each(thread, |node, _| {
+        homes.for_each_node(thread, |node, _| {
             loaded.node = loaded.node.max(self.nodes[node]);
-            let home = law.table.package_of_node[node];
-            let link = self.links[cpu.package * law.table.packages + home];
+            let home = model.table.package_of_node[node];
+            let link = self.links[cpu.package * model.table.packages + home];
             loaded.link = loaded.link.max(link);
         });
         loaded

@@ -13,7 +13,7 @@ const PLAIN: &str =
     "turbo_drop = 0.0\nsmt_partition = 0.0\nswitch_loss = 0.0\nloaded_factor = 1.0\n";
 
 /// A description without noise.
-fn text(machine: &str, demand: &str) -> String {
+fn describe(machine: &str, demand: &str) -> String {
     format!(
         "topology = \"{TREE}\"\n[performance]\n{PLAIN}{machine}\n[workload.default]\nbase_s = 12.0\n[workload.default.demand]\n{demand}\n"
     )
@@ -23,7 +23,7 @@ fn open(text: &str) -> SimulatedMachine {
     SimulatedMachine::from_text("m", text, 1).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn command(line: &str, threads: usize) -> Workload {
+fn new_workload(line: &str, threads: usize) -> Workload {
     let mut workload = Workload::new(Command::from_line(line).unwrap());
     let threads = ("OMP_NUM_THREADS".to_owned(), threads.to_string());
     workload.environment.push(threads);
@@ -39,16 +39,16 @@ fn set(list: &str) -> CpuSet {
 }
 
 /// The true time of this many threads on these CPUs.
-fn truth(text: &str, cpus: &str, threads: usize) -> f64 {
-    let workload = command("prog", threads);
+fn true_time(text: &str, cpus: &str, threads: usize) -> f64 {
+    let workload = new_workload("prog", threads);
     open(text)
         .true_cost(&request(&workload, &set(cpus)))
         .unwrap()
 }
 
 #[track_caller]
-fn check(text: &str, cpus: &str, threads: usize, expected: f64) {
-    let found = truth(text, cpus, threads);
+fn check_true_time(text: &str, cpus: &str, threads: usize, expected: f64) {
+    let found = true_time(text, cpus, threads);
     assert!(
         (found / expected - 1.0).abs() < 1e-9,
         "{found} for {expected}: {threads} on {cpus}: {text}"
@@ -58,71 +58,71 @@ fn check(text: &str, cpus: &str, threads: usize, expected: f64) {
 /// Amdahl 1967, exactly, if nothing else matters.
 #[test]
 fn a_serial_share_is_amdahls() {
-    let text = text("", "serial = 0.2");
+    let text = describe("", "serial = 0.2");
     for (threads, cpus) in [
         (1, "0"),
         (2, "0,2"),
         (4, "0,2,4,6"),
         (8, "0,2,4,6,8,10,12,14"),
     ] {
-        check(&text, cpus, threads, 12.0 * (0.2 + 0.8 / threads as f64));
+        check_true_time(&text, cpus, threads, 12.0 * (0.2 + 0.8 / threads as f64));
     }
 }
 
 #[test]
 fn siblings_share_issue_slots_and_waiting_is_free() {
-    let computing = text("", "issue_share = 1.0");
-    check(&computing, "0,2", 2, 6.0);
-    check(&computing, "0-1", 2, 12.0);
-    let half = text("", "issue_share = 0.6");
-    check(&half, "0-1", 2, 6.0 * 1.2);
-    let waiting = text(
+    let computing = describe("", "issue_share = 1.0");
+    check_true_time(&computing, "0,2", 2, 6.0);
+    check_true_time(&computing, "0-1", 2, 12.0);
+    let half = describe("", "issue_share = 0.6");
+    check_true_time(&half, "0-1", 2, 6.0 * 1.2);
+    let waiting = describe(
         "smt_partition = 0.1",
         "issue_share = 1.0\nmemory_share = 1.0",
     )
     .replace("smt_partition = 0.0\n", "");
-    check(&waiting, "0,2", 2, 6.0);
-    check(&waiting, "0-1", 2, 6.0);
+    check_true_time(&waiting, "0,2", 2, 6.0);
+    check_true_time(&waiting, "0-1", 2, 6.0);
     let divided =
-        text("smt_partition = 0.1", "issue_share = 0.4").replace("smt_partition = 0.0\n", "");
-    check(&divided, "0-1", 2, 6.0 * 1.1);
+        describe("smt_partition = 0.1", "issue_share = 0.4").replace("smt_partition = 0.0\n", "");
+    check_true_time(&divided, "0-1", 2, 6.0 * 1.1);
 }
 
 #[test]
 fn the_clock_falls_with_active_cores() {
-    let text = text("turbo_drop = 0.2", "").replace("turbo_drop = 0.0\n", "");
-    check(&text, "0", 1, 12.0);
-    check(&text, "0,2,4,6,8,10,12,14", 8, 12.0 / 8.0 / 0.8);
+    let text = describe("turbo_drop = 0.2", "").replace("turbo_drop = 0.0\n", "");
+    check_true_time(&text, "0", 1, 12.0);
+    check_true_time(&text, "0,2,4,6,8,10,12,14", 8, 12.0 / 8.0 / 0.8);
     // Four cores of eight in each package: three sevenths of the fall.
     let spread = 12.0 / 8.0 / (1.0 - 0.2 * 3.0 / 7.0);
-    check(&text, "0,2,4,6,16,18,20,22", 8, spread);
+    check_true_time(&text, "0,2,4,6,16,18,20,22", 8, spread);
 }
 
 #[test]
 fn bandwidth_saturates_and_another_package_has_its_own() {
-    let text = text("", "memory_share = 0.3\ngb_per_s = 8.0\nissue_share = 0.1");
+    let text = describe("", "memory_share = 0.3\ngb_per_s = 8.0\nissue_share = 0.1");
     let cores = ["0", "0,2", "0,2,4,6", "0,2,4,6,8,10,12,14"];
     let times: Vec<f64> = cores
         .iter()
-        .map(|cpus| truth(&text, cpus, set(cpus).len()))
+        .map(|cpus| true_time(&text, cpus, set(cpus).len()))
         .collect();
     assert!(times.windows(2).all(|pair| pair[1] < pair[0]), "{times:?}");
     // 96 GB are read; a node has 40 GB/s, and a single core is already slowed slightly, which
     // base_s includes.
     let rate = 12.0 * 8.0 / times[3];
     assert!((35.0..48.0).contains(&rate), "{rate}");
-    let both = truth(&text, "0,2,4,6,16,18,20,22", 8);
+    let both = true_time(&text, "0,2,4,6,16,18,20,22", 8);
     assert!(both < 0.75 * times[3], "{both} {times:?}");
     let homed = text.replace("gb_per_s", "pages = \"first\"\ngb_per_s");
-    let far = truth(&homed, "0,2,4,6,16,18,20,22", 8);
+    let far = true_time(&homed, "0,2,4,6,16,18,20,22", 8);
     assert!(far > times[3] && far > 1.5 * both, "{far} {both}");
 }
 
 #[test]
 fn interleaved_pages_use_all_nodes() {
-    let text = text("", "memory_share = 0.3\ngb_per_s = 8.0\npages = \"first\"");
+    let text = describe("", "memory_share = 0.3\ngb_per_s = 8.0\npages = \"first\"");
     let machine = open(&text);
-    let (workload, cpus) = (command("prog", 8), set("0,2,4,6,16,18,20,22"));
+    let (workload, cpus) = (new_workload("prog", 8), set("0,2,4,6,16,18,20,22"));
     let bound = |policy| MemoryBinding {
         policy,
         nodes: vec![0, 1],
@@ -140,18 +140,21 @@ fn interleaved_pages_use_all_nodes() {
 
 #[test]
 fn caches_that_overflow_cost_more_together() {
-    let text = text(
+    let text = describe(
         "",
         "cache_share = 0.5\nreuse_gb_per_s = 2.0\nprivate_bytes = 16777216\nissue_share = 0.1",
     );
-    let (together, apart) = (truth(&text, "0,2,4,6", 4), truth(&text, "0,2,8,10", 4));
+    let (together, apart) = (
+        true_time(&text, "0,2,4,6", 4),
+        true_time(&text, "0,2,8,10", 4),
+    );
     assert!(together > 1.1 * apart, "{together} {apart}");
     let small = text.replace("16777216", "65536");
-    let ratio = truth(&small, "0,2,4,6", 4) / truth(&small, "0,2,8,10", 4);
+    let ratio = true_time(&small, "0,2,4,6", 4) / true_time(&small, "0,2,8,10", 4);
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
     // Siblings halve the core's own cache, too.
     let inner = text.replace("16777216", "786432");
-    let (siblings, cores) = (truth(&inner, "0-1", 2), truth(&inner, "0,2", 2));
+    let (siblings, cores) = (true_time(&inner, "0-1", 2), true_time(&inner, "0,2", 2));
     assert!(siblings > 1.05 * cores, "{siblings} {cores}");
 }
 
@@ -159,7 +162,7 @@ fn caches_that_overflow_cost_more_together() {
 #[test]
 fn exchanges_cost_by_distance() {
     for exchanges in [1e4, 1e5, 1e6] {
-        let text = text(
+        let text = describe(
             "",
             &format!("exchanges_per_s = {exchanges:?}\nissue_share = 0.0"),
         );
@@ -169,85 +172,85 @@ fn exchanges_cost_by_distance() {
             ("0,8", 110.0),
             ("0,16", 200.0),
         ] {
-            check(&text, cpus, 2, 6.0 * (1.0 + exchanges * 2.0 * ns * 1e-9));
+            check_true_time(&text, cpus, 2, 6.0 * (1.0 + exchanges * 2.0 * ns * 1e-9));
         }
     }
-    let barriers = text("", "barriers_per_s = 1000.0");
-    check(&barriers, "0,16", 2, 6.0 + 12.0 * 1000.0 * 2.0 * 200e-9);
-    check(&barriers, "0", 1, 12.0);
+    let barriers = describe("", "barriers_per_s = 1000.0");
+    check_true_time(&barriers, "0,16", 2, 6.0 + 12.0 * 1000.0 * 2.0 * 200e-9);
+    check_true_time(&barriers, "0", 1, 12.0);
 }
 
 #[test]
 fn groups_talk_among_themselves() {
-    let text = text("", "exchanges_per_s = 1e6\ngroup = 2\nissue_share = 0.0");
+    let text = describe("", "exchanges_per_s = 1e6\ngroup = 2\nissue_share = 0.0");
     // Threads 0 and 1, 2 and 3 are next to each other.
-    check(&text, "0,2,16,18", 4, 3.0 * (1.0 + 2.0 * 0.036));
+    check_true_time(&text, "0,2,16,18", 4, 3.0 * (1.0 + 2.0 * 0.036));
     let all = text.replace("group = 2\n", "");
     let mean_ns = (36.0 + 200.0 + 200.0) / 3.0;
-    check(&all, "0,2,16,18", 4, 3.0 * (1.0 + 2e-3 * mean_ns));
+    check_true_time(&all, "0,2,16,18", 4, 3.0 * (1.0 + 2e-3 * mean_ns));
 }
 
 const KINDS: &str = "[[kind]]\nname = \"P\"\ncpus = \"0-15\"\nspeed = 2.0\n[[kind]]\nname = \"E\"\ncpus = \"16-31\"\nspeed = 1.0\n";
 
 #[test]
 fn work_dealt_beforehand_waits_for_the_slowest() {
-    let text = format!("{}{KINDS}", text("", ""));
-    check(&text, "0,2,4,6", 4, 3.0);
-    check(&text, "16,18,20,22", 4, 6.0);
-    check(&text, "0,2,16,18", 4, 12.0 / 3.0);
+    let text = format!("{}{KINDS}", describe("", ""));
+    check_true_time(&text, "0,2,4,6", 4, 3.0);
+    check_true_time(&text, "16,18,20,22", 4, 6.0);
+    check_true_time(&text, "0,2,16,18", 4, 12.0 / 3.0);
     let fixed = text.replace("demand]\n", "demand]\nsplit = \"static\"\n");
-    check(&fixed, "0,2,16,18", 4, 6.0);
+    check_true_time(&fixed, "0,2,16,18", 4, 6.0);
     let uneven = fixed.replace("split", "imbalance = 0.25\nsplit");
-    check(&uneven, "0,2,4,6", 4, 3.0 * 1.25);
-    check(&uneven, "0", 1, 12.0);
+    check_true_time(&uneven, "0,2,4,6", 4, 3.0 * 1.25);
+    check_true_time(&uneven, "0", 1, 12.0);
 }
 
 #[test]
 fn more_threads_than_cpus_take_turns() {
-    let text = text("", "");
-    check(&text, "0", 4, 12.0);
-    check(&text, "0,2", 4, 6.0);
+    let text = describe("", "");
+    check_true_time(&text, "0", 4, 12.0);
+    check_true_time(&text, "0,2", 4, 6.0);
     let losing = text.replace("switch_loss = 0.0", "switch_loss = 0.1");
-    check(&losing, "0,2", 4, 6.6);
+    check_true_time(&losing, "0,2", 4, 6.6);
     // One of two has two threads: with static work distribution all wait for these.
     let fixed = text.replace("demand]\n", "demand]\nsplit = \"static\"\n");
-    check(&fixed, "0,2", 3, 8.0);
+    check_true_time(&fixed, "0,2", 3, 8.0);
 }
 
 #[test]
 fn policies_place_threads_as_they_say() {
-    let policy = |name: &str| text(&format!("policy = \"{name}\""), "issue_share = 1.0");
-    check(&policy("core-first"), "0-3", 2, 6.0);
-    check(&policy("pinned"), "0-3", 2, 12.0);
-    check(&policy("pinned"), "0-7,16", 2, 12.0);
-    check(&policy("llc-first"), "0-31", 4, 3.0);
-    check(&policy("llc-first"), "0-31", 8, 3.0);
-    check(&policy("core-first"), "0-31", 8, 1.5);
+    let policy = |name: &str| describe(&format!("policy = \"{name}\""), "issue_share = 1.0");
+    check_true_time(&policy("core-first"), "0-3", 2, 6.0);
+    check_true_time(&policy("pinned"), "0-3", 2, 12.0);
+    check_true_time(&policy("pinned"), "0-7,16", 2, 12.0);
+    check_true_time(&policy("llc-first"), "0-31", 4, 3.0);
+    check_true_time(&policy("llc-first"), "0-31", 8, 3.0);
+    check_true_time(&policy("core-first"), "0-31", 8, 1.5);
     // Siblings in one case of three.
-    let found = truth(&policy("random-idle"), "0-3", 2);
+    let found = true_time(&policy("random-idle"), "0-3", 2);
     assert!((found - 8.0).abs() < 1.2, "{found}");
     let machine = open(&policy("random-idle"));
-    let (workload, cpus) = (command("prog", 2), set("0-3"));
+    let (workload, cpus) = (new_workload("prog", 2), set("0-3"));
     let truth = machine.true_cost(&request(&workload, &cpus)).unwrap();
     assert!((truth - found).abs() < 1e-12);
 }
 
 #[test]
 fn moved_threads_refill_caches() {
-    let text = text(
+    let text = describe(
         "policy = \"random-idle\"\nrebalance_s = 0.01",
         "private_bytes = 33554432\nissue_share = 0.1",
     );
     let still = text.replace("rebalance_s = 0.01", "");
-    let (moving, staying) = (truth(&text, "0-31", 8), truth(&still, "0-31", 8));
+    let (moving, staying) = (true_time(&text, "0-31", 8), true_time(&still, "0-31", 8));
     assert!(moving > 1.05 * staying, "{moving} {staying}");
     let calm = text.replace("private_bytes", "migration = 0.0\nprivate_bytes");
-    let calm = truth(&calm, "0-31", 8);
+    let calm = true_time(&calm, "0-31", 8);
     assert!((calm / staying - 1.0).abs() < 1e-9, "{calm} {staying}");
     // With a thread for each CPU nothing moves.
-    let full = truth(&text, "0,2,4,6", 4);
-    assert!((full - truth(&still, "0,2,4,6", 4)).abs() < 1e-12);
-    let (workload, cpus) = (command("prog", 8), set("0-31"));
+    let full = true_time(&text, "0,2,4,6", 4);
+    assert!((full - true_time(&still, "0,2,4,6", 4)).abs() < 1e-12);
+    let (workload, cpus) = (new_workload("prog", 8), set("0-31"));
     let mut machine = open(&text);
     let run = machine.run(&request(&workload, &cpus)).unwrap();
     assert!(run.counts.migrations.unwrap() > 100, "{run:?}");
@@ -258,7 +261,7 @@ fn moved_threads_refill_caches() {
 
 #[test]
 fn the_number_of_threads_is_the_runs_own() {
-    let text = text("", "").replace("base_s", "threads = 2\nbase_s");
+    let text = describe("", "").replace("base_s", "threads = 2\nbase_s");
     let mut machine = open(&text);
     let cpus = set("0,2,4,6");
     let mut threads = |line: &str, variable: Option<&str>| {
@@ -283,7 +286,7 @@ fn the_number_of_threads_is_the_runs_own() {
 
 #[test]
 fn kernels_run_here_too() {
-    let machine = open(&text("", ""));
+    let machine = open(&describe("", ""));
     let workload = Workload::new(
         Command::from_line("pinwise bench kernel pi --threads 4 --work 200 --format json").unwrap(),
     );
@@ -296,10 +299,11 @@ fn kernels_run_here_too() {
 #[test]
 fn the_truth_is_the_mean_of_noisy_runs() {
     let demand = "issue_share = 1.0\nexchanges_per_s = 1e6\nunexplained_sd = 0.1";
-    let text = text("policy = \"random-idle\"\nrebalance_s = 1.0", demand) + "[noise]\nsd = 0.05\n";
+    let text =
+        describe("policy = \"random-idle\"\nrebalance_s = 1.0", demand) + "[noise]\nsd = 0.05\n";
     let mut machine = open(&text);
     for (cpus, threads) in [("0-31", 8), ("0-7", 3), ("0-3", 4)] {
-        let (workload, cpus) = (command("prog", threads), set(cpus));
+        let (workload, cpus) = (new_workload("prog", threads), set(cpus));
         let request = request(&workload, &cpus);
         let truth = machine.true_cost(&request).unwrap();
         let times: Vec<f64> = (0..1000)
@@ -313,8 +317,8 @@ fn the_truth_is_the_mean_of_noisy_runs() {
 
 #[test]
 fn asking_for_the_truth_changes_nothing() {
-    let text = text("policy = \"random-idle\"", "issue_share = 1.0") + "[noise]\nsd = 0.05\n";
-    let (workload, cpus) = (command("prog", 5), set("0-31"));
+    let text = describe("policy = \"random-idle\"", "issue_share = 1.0") + "[noise]\nsd = 0.05\n";
+    let (workload, cpus) = (new_workload("prog", 5), set("0-31"));
     let request = request(&workload, &cpus);
     let (mut asked, mut unasked) = (open(&text), open(&text));
     for _ in 0..5 {
@@ -330,18 +334,18 @@ fn asking_for_the_truth_changes_nothing() {
 
 #[test]
 fn the_unexplained_part_belongs_to_a_placement() {
-    let text = text("", "unexplained_sd = 0.1\nissue_share = 0.0");
+    let text = describe("", "unexplained_sd = 0.1\nissue_share = 0.0");
     // Equal placements on other CPUs are equal.
-    assert!((truth(&text, "0,2", 2) - truth(&text, "17,21", 2)).abs() < 1e-12);
+    assert!((true_time(&text, "0,2", 2) - true_time(&text, "17,21", 2)).abs() < 1e-12);
     let costs: Vec<f64> = ["0,2", "0,8", "0,16", "0-1"]
         .iter()
-        .map(|cpus| (truth(&text, cpus, 2) / 6.0).ln())
+        .map(|cpus| (true_time(&text, cpus, 2) / 6.0).ln())
         .collect();
     for (at, cost) in costs.iter().enumerate() {
         assert!(cost.abs() < 0.5 && !costs[..at].contains(cost), "{costs:?}");
     }
     let other = text.replace("unexplained_sd", "unexplained_seed = 7\nunexplained_sd");
-    assert!((truth(&other, "0,2", 2) - truth(&text, "0,2", 2)).abs() > 1e-6);
+    assert!((true_time(&other, "0,2", 2) - true_time(&text, "0,2", 2)).abs() > 1e-6);
 }
 
 #[test]
@@ -356,19 +360,19 @@ fn wrong_figures_are_refused_with_their_key() {
         (
             "",
             "memory_share = 0.7\ncache_share = 0.7",
-            "demand.cache_share: with memory_share",
+            "demand.cache_share: must be at most 1",
         ),
         ("", "gb_per_s = nan", "workload.default.demand.gb_per_s"),
         ("", "bandwith = 1", "unknown field `bandwith`"),
     ] {
-        let error = refusal(&text(machine, demand));
+        let error = refuse(&describe(machine, demand));
         assert!(error.contains(part), "{error}");
     }
     let lost = "topology = \"pu:2\"\n[workload.x]\nbase_s = 1.0\n[workload.x.demand]\nserial = 0.1";
-    assert!(refusal(lost).contains("workload.x.demand: needs a section [performance]"));
+    assert!(refuse(lost).contains("workload.x.demand: needs a section [performance]"));
 }
 
-fn refusal(text: &str) -> String {
+fn refuse(text: &str) -> String {
     let refused: Result<_, DescriptionError> = SimulatedMachine::from_text("m.toml", text, 1);
     refused.unwrap_err().to_string()
 }
@@ -416,7 +420,7 @@ const DEMAND_KEYS: [&str; 11] = [
     "unexplained_sd",
 ];
 
-fn keys(known: &'static [&'static str]) -> impl Strategy<Value = String> {
+fn any_keys(known: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::collection::btree_map(prop::sample::select(known), any_number(), 0..6).prop_map(|keys| {
         keys.iter()
             .map(|(key, value)| format!("{key} = {value}\n"))
@@ -427,7 +431,7 @@ fn keys(known: &'static [&'static str]) -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_figures_make_a_time_or_are_refused(
-        machine in keys(&MACHINE_KEYS), demand in keys(&DEMAND_KEYS), base in any_number(),
+        machine in any_keys(&MACHINE_KEYS), demand in any_keys(&DEMAND_KEYS), base in any_number(),
         policy in prop::sample::select(vec!["random-idle", "core-first", "llc-first", "pinned"]),
         split in prop::sample::select(vec!["static", "dynamic"]),
         bytes in 0u64..1 << 40, group in 1u32..40, sharpness in 1..17,
@@ -435,7 +439,7 @@ proptest! {
     ) {
         let text = format!("topology = \"{TREE}\"\n[performance]\npolicy = \"{policy}\"\ncache_sharpness = {sharpness}\n{machine}[workload.default]\nbase_s = {base}\n[workload.default.demand]\nsplit = \"{split}\"\nprivate_bytes = {bytes}\nshared_bytes = {bytes}\ngroup = {group}\n{demand}");
         if let Ok(mut machine) = SimulatedMachine::from_text("m", &text, 1) {
-            let (workload, cpus) = (command("prog", threads), cpus.into_iter().collect());
+            let (workload, cpus) = (new_workload("prog", threads), cpus.into_iter().collect());
             let request = request(&workload, &cpus);
             let truth = machine.true_cost(&request).unwrap();
             prop_assert!(truth.is_finite() && truth > 0.0, "{truth}");
@@ -455,7 +459,7 @@ proptest! {
         let renumbered = format!("{TREE}(indexes={})", numbers.join(","));
         let text = describe_on(World::Misfits, seed, TREE, 8);
         let other = text.replace(TREE, &renumbered);
-        let workload = command("prog", threads);
+        let workload = new_workload("prog", threads);
         let cost = |text: &str, cpus: &CpuSet| open(text).true_cost(&request(&workload, cpus)).unwrap();
         let here = used.iter().copied().collect();
         let there = used.iter().map(|&at| order[at]).collect();

@@ -1,5 +1,3 @@
-//! The events of a simulated run are those of the run.
-
 use std::collections::BTreeMap;
 
 use super::*;
@@ -13,7 +11,7 @@ use proptest::prelude::*;
 struct Recorder {
     events: Vec<Event>,
     rounds: Vec<u64>,
-    most_rounds: Option<usize>,
+    max_rounds: Option<usize>,
 }
 
 impl Listener for Recorder {
@@ -23,11 +21,11 @@ impl Listener for Recorder {
 
     fn round(&mut self, now_ns: u64) -> bool {
         self.rounds.push(now_ns);
-        self.most_rounds.is_none_or(|most| self.rounds.len() < most)
+        self.max_rounds.is_none_or(|max| self.rounds.len() < max)
     }
 }
 
-fn machine(text: &str, seed: u64) -> SimulatedMachine {
+fn open_machine(text: &str, seed: u64) -> SimulatedMachine {
     SimulatedMachine::from_text("test", text, seed).unwrap()
 }
 
@@ -36,7 +34,7 @@ fn with_parsed_request<T>(line: &str, cpus: &str, use_it: impl FnOnce(&Request<'
     use_it(&Request::new(&workload, &CpuSet::parse_list(cpus).unwrap()))
 }
 
-fn order(subject: Subject<'_>) -> TraceOrder<'_> {
+fn trace_order(subject: Subject<'_>) -> TraceOrder<'_> {
     TraceOrder {
         subject,
         tier: None,
@@ -47,10 +45,9 @@ fn order(subject: Subject<'_>) -> TraceOrder<'_> {
     }
 }
 
-/// Sums of events: CPU time and moves of followed threads, CPU time of others; any contradiction
-/// fails.
+/// Sums of events: CPU time and moves of followed threads, CPU time of others.
 #[derive(Debug, Default, PartialEq)]
-struct Summed {
+struct Totals {
     own_ns: u64,
     foreign_ns: u64,
     migrations: u64,
@@ -62,11 +59,11 @@ struct Replay {
     on: BTreeMap<u32, (Tid, u64)>,
     last: BTreeMap<Tid, u32>,
     own: Vec<Tid>,
-    summed: Summed,
+    totals: Totals,
 }
 
 impl Replay {
-    fn out(&mut self, event: &Event, thread: Tid) {
+    fn leave(&mut self, event: &Event, thread: Tid) {
         if thread == IDLE {
             assert!(!self.on.contains_key(&event.cpu), "{event:?}");
             return;
@@ -75,13 +72,13 @@ impl Replay {
         assert_eq!(was, thread, "{event:?}");
         let time = event.time_ns - since;
         if self.own.contains(&thread) {
-            self.summed.own_ns += time;
+            self.totals.own_ns += time;
         } else {
-            self.summed.foreign_ns += time;
+            self.totals.foreign_ns += time;
         }
     }
 
-    fn come(&mut self, event: &Event, thread: Tid) {
+    fn arrive(&mut self, event: &Event, thread: Tid) {
         if thread == IDLE {
             return;
         }
@@ -90,12 +87,13 @@ impl Replay {
         self.on.insert(event.cpu, (thread, event.time_ns));
         let last = self.last.insert(thread, event.cpu);
         let has_moved = last.is_some_and(|last| last != event.cpu);
-        self.summed.migrations += u64::from(has_moved && self.own.contains(&thread));
+        self.totals.migrations += u64::from(has_moved && self.own.contains(&thread));
     }
 }
 
+/// Sums events, and fails if they contradict each other.
 #[track_caller]
-fn replay(events: &[Event], end_ns: u64) -> Summed {
+fn sum_events(events: &[Event], end_ns: u64) -> Totals {
     let mut replay = Replay::default();
     let mut time_ns = 0;
     for event in events {
@@ -103,11 +101,11 @@ fn replay(events: &[Event], end_ns: u64) -> Summed {
         time_ns = event.time_ns;
         match &event.what {
             EventKind::Switch { prev, next, .. } => {
-                replay.out(event, *prev);
-                replay.come(event, *next);
+                replay.leave(event, *prev);
+                replay.arrive(event, *next);
             }
-            EventKind::In { thread } => replay.come(event, *thread),
-            EventKind::Out { thread, .. } => replay.out(event, *thread),
+            EventKind::In { thread } => replay.arrive(event, *thread),
+            EventKind::Out { thread, .. } => replay.leave(event, *thread),
             EventKind::Follow { thread } => replay.own.push(*thread),
             EventKind::Fork { parent, child, .. } if replay.own.contains(parent) => {
                 replay.own.push(*child);
@@ -121,24 +119,24 @@ fn replay(events: &[Event], end_ns: u64) -> Summed {
             cpu,
             what: EventKind::Exit { thread },
         };
-        replay.out(&event, thread);
+        replay.leave(&event, thread);
     }
-    replay.summed.threads = replay.own.len();
-    replay.summed
+    replay.totals.threads = replay.own.len();
+    replay.totals
 }
 
 /// Traces a run and compares the sums of its events with its figures.
 #[track_caller]
-fn check(text: &str, cpus: &str, tier: Tier, seed: u64) -> (Recorder, TraceResult) {
-    let (mut recorder, mut machine) = (Recorder::default(), machine(text, seed));
+fn check_trace(text: &str, cpus: &str, tier: Tier, seed: u64) -> (Recorder, TraceResult) {
+    let (mut recorder, mut machine) = (Recorder::default(), open_machine(text, seed));
     let traced = with_parsed_request("prog", cpus, |request| {
         let order = TraceOrder {
             tier: Some(tier),
-            ..order(Subject::Command(request))
+            ..trace_order(Subject::Command(request))
         };
         machine.trace(&order, &mut recorder).unwrap()
     });
-    let found = replay(&recorder.events, traced.to_ns);
+    let found = sum_events(&recorder.events, traced.to_ns);
     let run = traced.run.clone().unwrap();
     let used = run.user.unwrap() + run.system.unwrap();
     // Every time is rounded to a nanosecond.
@@ -181,7 +179,7 @@ burst_s = 0.005
 wait_s = 0.005
 ";
 
-fn world_with_neighbour() -> String {
+fn machine_with_neighbour() -> String {
     MACHINE.replace("[workload", &format!("{NEIGHBOUR}[workload"))
 }
 
@@ -189,16 +187,16 @@ fn world_with_neighbour() -> String {
 fn events_sum_to_the_runs_figures() {
     for tier in [Tier::Switch, Tier::CpuWide, Tier::Tracepoint, Tier::Bpf] {
         for cpus in ["0-3", "0", "1,2"] {
-            check(MACHINE, cpus, tier, 7);
-            check(&world_with_neighbour(), cpus, tier, 7);
+            check_trace(MACHINE, cpus, tier, 7);
+            check_trace(&machine_with_neighbour(), cpus, tier, 7);
         }
     }
 }
 
 #[test]
-fn poorer_tiers_leave_out_what_they_cannot_see() {
-    let emit = |tier: Tier, is: fn(&EventKind) -> bool| {
-        let (recorder, traced) = check(&world_with_neighbour(), "0-3", tier, 3);
+fn tiers_leave_out_what_they_do_not_show() {
+    let count_events = |tier: Tier, is: fn(&EventKind) -> bool| {
+        let (recorder, traced) = check_trace(&machine_with_neighbour(), "0-3", tier, 3);
         assert_eq!(traced.scope, tier.scope());
         recorder
             .events
@@ -211,20 +209,26 @@ fn poorer_tiers_leave_out_what_they_cannot_see() {
     let half = |what: &EventKind| matches!(what, EventKind::In { .. } | EventKind::Out { .. });
     let noise =
         |what: &EventKind| matches!(what, EventKind::Name { name, .. } if &**name == "noise");
-    assert!(emit(Tier::Bpf, wake) > 10 && emit(Tier::CpuWide, wake) == 0);
-    assert!(emit(Tier::CpuWide, switch) > 10 && emit(Tier::Switch, switch) == 0);
-    assert!(emit(Tier::Switch, half) > 10 && emit(Tier::Bpf, half) == 0);
-    assert_eq!((emit(Tier::Bpf, noise), emit(Tier::Switch, noise)), (1, 0));
+    assert!(count_events(Tier::Bpf, wake) > 10 && count_events(Tier::CpuWide, wake) == 0);
+    assert!(count_events(Tier::CpuWide, switch) > 10 && count_events(Tier::Switch, switch) == 0);
+    assert!(count_events(Tier::Switch, half) > 10 && count_events(Tier::Bpf, half) == 0);
+    assert_eq!(
+        (
+            count_events(Tier::Bpf, noise),
+            count_events(Tier::Switch, noise)
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
-fn a_traced_run_is_the_run() {
-    for text in [MACHINE.to_owned(), world_with_neighbour()] {
-        let (mut plain, mut watched) = (machine(&text, 5), machine(&text, 5));
+fn tracing_does_not_change_a_run() {
+    for text in [MACHINE.to_owned(), machine_with_neighbour()] {
+        let (mut plain, mut watched) = (open_machine(&text, 5), open_machine(&text, 5));
         with_parsed_request("prog", "0-3", |request| {
             for _ in 0..3 {
                 let run = plain.run(request).unwrap();
-                let order = order(Subject::Command(request));
+                let order = trace_order(Subject::Command(request));
                 let traced = watched.trace(&order, &mut Recorder::default()).unwrap();
                 assert_eq!(traced.run, Some(run));
             }
@@ -236,7 +240,7 @@ fn a_traced_run_is_the_run() {
 fn names_masks_and_waits_are_reported() {
     let text = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\n\
                 [workload.default]\nbase_s = 0.1\nthreads = 2\nplaces_itself = true";
-    let (recorder, _) = check(text, "0,1", Tier::Bpf, 1);
+    let (recorder, _) = check_trace(text, "0,1", Tier::Bpf, 1);
     let masks: Vec<String> = recorder
         .events
         .iter()
@@ -248,7 +252,7 @@ fn names_masks_and_waits_are_reported() {
     assert_eq!(masks, ["0", "1"]);
     // Two threads on one CPU: the second waits while the first runs.
     let text = text.replace("places_itself = true", "");
-    let (recorder, _) = check(&text, "3", Tier::Bpf, 1);
+    let (recorder, _) = check_trace(&text, "3", Tier::Bpf, 1);
     let woken: Vec<u32> = recorder
         .events
         .iter()
@@ -261,13 +265,13 @@ fn names_masks_and_waits_are_reported() {
 }
 
 #[test]
-fn a_limit_or_a_listener_ends_it() {
-    let mut machine = machine(MACHINE, 2);
+fn a_limit_or_a_listener_ends_a_trace() {
+    let mut machine = open_machine(MACHINE, 2);
     with_parsed_request("prog", "0", |request| {
         let order = TraceOrder {
             limit: Some(Duration::from_millis(50)),
             round: Duration::from_millis(20),
-            ..order(Subject::Command(request))
+            ..trace_order(Subject::Command(request))
         };
         let mut recorder = Recorder::default();
         let traced = machine.trace(&order, &mut recorder).unwrap();
@@ -287,7 +291,7 @@ fn a_limit_or_a_listener_ends_it() {
                 .all(|event| event.time_ns <= traced.to_ns)
         );
         let mut recorder = Recorder {
-            most_rounds: Some(1),
+            max_rounds: Some(1),
             ..Recorder::default()
         };
         let traced = machine.trace(&order, &mut recorder).unwrap();
@@ -297,10 +301,10 @@ fn a_limit_or_a_listener_ends_it() {
 
 #[test]
 fn everything_is_the_default_workload_and_its_neighbours() {
-    let mut machine = machine(&world_with_neighbour(), 2);
+    let mut machine = open_machine(&machine_with_neighbour(), 2);
     let order = TraceOrder {
         limit: Some(Duration::from_secs(1)),
-        ..order(Subject::Everything)
+        ..trace_order(Subject::Everything)
     };
     let mut recorder = Recorder::default();
     let traced = machine.trace(&order, &mut recorder).unwrap();
@@ -308,13 +312,13 @@ fn everything_is_the_default_workload_and_its_neighbours() {
         (traced.run, traced.to_ns - traced.from_ns),
         (None, 1_000_000_000)
     );
-    let found = replay(&recorder.events, traced.to_ns);
+    let found = sum_events(&recorder.events, traced.to_ns);
     assert_eq!((found.threads, found.foreign_ns), (4, 0));
     assert!(found.own_ns > 1_000_000_000, "{found:?}");
     assert_eq!(machine.now(), Duration::from_secs(1));
     // Without a limit only the listener ends it.
     let mut recorder = Recorder {
-        most_rounds: Some(30),
+        max_rounds: Some(30),
         ..Recorder::default()
     };
     let order = TraceOrder {
@@ -326,22 +330,22 @@ fn everything_is_the_default_workload_and_its_neighbours() {
 }
 
 #[test]
-fn a_time_without_events_is_not_reported_round_by_round() {
+fn endless_time_without_events_is_reported_in_about_100_rounds() {
     let text =
         "topology = \"pu:1\"\n[scheduler]\npolicy = \"pinned\"\n[workload.default]\nbase_s = 1e6";
-    let (recorder, _) = check(text, "0", Tier::Bpf, 1);
+    let (recorder, _) = check_trace(text, "0", Tier::Bpf, 1);
     assert!((90..110).contains(&recorder.rounds.len()));
 }
 
 #[test]
 fn only_mechanisms_and_kernels_can_be_traced() {
-    let mut plain = machine("topology = \"core:2 pu:2\"", 1);
+    let mut plain = open_machine("topology = \"core:2 pu:2\"", 1);
     assert!(plain.tiers().iter().all(|tier| tier.refusal.is_some()));
     let mut refused = |line: &str, tier: Option<Tier>| {
         with_parsed_request(line, "0-3", |request| {
             let order = TraceOrder {
                 tier,
-                ..order(Subject::Command(request))
+                ..trace_order(Subject::Command(request))
             };
             let traced = plain.trace(&order, &mut Recorder::default());
             traced
@@ -358,9 +362,9 @@ fn only_mechanisms_and_kernels_can_be_traced() {
         refusal.starts_with("tier 'proc' is not available here"),
         "{refusal}"
     );
-    let process = plain.trace(&order(Subject::Process(1)), &mut Recorder::default());
+    let process = plain.trace(&trace_order(Subject::Process(1)), &mut Recorder::default());
     assert!(process.is_err_and(|error| error.to_string().starts_with("process 1: ")));
-    let available = machine(MACHINE, 1).tiers();
+    let available = open_machine(MACHINE, 1).tiers();
     let refused: Vec<Tier> = available
         .iter()
         .filter(|a| a.refusal.is_some())
@@ -370,12 +374,15 @@ fn only_mechanisms_and_kernels_can_be_traced() {
 }
 
 #[test]
-fn a_long_run_is_followed_for_a_while_and_says_so() {
+fn only_the_beginning_of_a_long_run_is_traced_and_a_note_says_so() {
     let text = MACHINE.replace("base_s = 0.2", "base_s = 3000.0");
-    let mut machine = machine(&text, 1);
+    let mut machine = open_machine(&text, 1);
     let traced = with_parsed_request("prog", "0-3", |request| {
         machine
-            .trace(&order(Subject::Command(request)), &mut Recorder::default())
+            .trace(
+                &trace_order(Subject::Command(request)),
+                &mut Recorder::default(),
+            )
             .unwrap()
     });
     assert!(
@@ -412,7 +419,7 @@ fn a_neighbour_uses_its_described_share() {
     let text = "topology = \"core:2 pu:1\"\n[scheduler]\npolicy = \"core-first\"\n\
                 [[scheduler.neighbour]]\nname = \"n\"\ncpus = \"1\"\nburst_s = 0.01\nwait_s = 0.03\n\
                 [workload.default]\nbase_s = 100";
-    let (_, traced) = check(text, "0", Tier::Bpf, 4);
+    let (_, traced) = check_trace(text, "0", Tier::Bpf, 4);
     let run = traced.run.unwrap();
     let share = run.foreign_cpu.unwrap().as_secs_f64() / run.wall.as_secs_f64();
     assert!((share - 0.25).abs() < 0.03, "{share}");
@@ -421,8 +428,8 @@ fn a_neighbour_uses_its_described_share() {
 
 /// The analysis of a run.
 fn analyse_run(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
-    let (recorder, traced) = check(text, cpus, tier, 11);
-    let (topology, _) = machine(text, 1).topology().unwrap();
+    let (recorder, traced) = check_trace(text, cpus, tier, 11);
+    let (topology, _) = open_machine(text, 1).topology().unwrap();
     let mut analysis = Analysis::new(&topology, traced.scope);
     for event in &recorder.events {
         analysis.take(event);
@@ -431,9 +438,8 @@ fn analyse_run(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
     (summary, traced.run.unwrap())
 }
 
-/// Threads that never wait on two packages of two cores with two CPUs, or one
-/// package of that.
-fn spinners(threads: u32, policy: &str, more: &str) -> String {
+/// A machine of two packages of two cores with two CPUs, with threads that never wait.
+fn computing_threads(threads: u32, policy: &str, more: &str) -> String {
     format!(
         "topology = \"package:2 core:2 pu:2\"\n[scheduler]\npolicy = \"{policy}\"\n{more}\n\
          [workload.default]\nbase_s = 2\nthreads = {threads}"
@@ -463,23 +469,24 @@ fn check_sharing(text: &str, cpus: &str, expected: [f64; 4]) {
 
 #[test]
 fn the_analysis_finds_sharing_and_its_cause() {
-    let free = |threads| spinners(threads, "core-first", "");
+    let free = |threads| computing_threads(threads, "core-first", "");
     check_sharing(&free(3), "0-7", [0.0, 0.0, 0.0, 0.0]);
     check_sharing(&free(2), "0,1", [100.0, 0.0, 100.0, 0.0]);
     check_sharing(&free(4), "0-3", [100.0, 0.0, 100.0, 0.0]);
     check_sharing(&free(8), "0-7", [100.0, 0.0, 0.0, 0.0]);
     check_sharing(&free(2), "0,2", [0.0, 0.0, 0.0, 0.0]);
-    // Two threads that are placed again all the time, blind to cores, share one
-    // in one case of seven.
-    let blind = spinners(2, "random-idle", "slice_s = 0.001");
+    // A scheduler that places two threads often, blind to cores, puts them on one core in one case of
+    // seven.
+    let blind = computing_threads(2, "random-idle", "slice_s = 0.001");
     check_sharing(&blind, "0-7", [100.0 / 7.0, 100.0 / 7.0, 0.0, 0.0]);
-    // A program on the sibling: its work of 2 ms takes 3.2 ms beside ours, between waits of 2 ms.
+    // A program on the sibling: its work of 2 ms takes 3.2 ms beside that of the run, between waits
+    // of 2 ms.
     let beside =
         "[[scheduler.neighbour]]\nname = \"n\"\ncpus = \"1\"\nburst_s = 0.002\nwait_s = 0.002";
-    let crowded = spinners(1, "core-first", beside);
+    let crowded = computing_threads(1, "core-first", beside);
     check_sharing(&crowded, "0", [61.5, 0.0, 61.5, 0.0]);
     check_sharing(
-        &spinners(1, "pinned", beside),
+        &computing_threads(1, "pinned", beside),
         "0-7",
         [61.5, 0.0, 0.0, 61.5],
     );
@@ -488,7 +495,7 @@ fn the_analysis_finds_sharing_and_its_cause() {
 #[test]
 fn the_analysis_agrees_with_the_runs_figures() {
     for tier in [Tier::Switch, Tier::CpuWide, Tier::Bpf] {
-        let (summary, run) = analyse_run(&world_with_neighbour(), "0-2", tier);
+        let (summary, run) = analyse_run(&machine_with_neighbour(), "0-2", tier);
         assert_eq!(
             summary.unknown.contradictions + summary.unknown.backwards,
             0
@@ -509,7 +516,7 @@ fn the_analysis_agrees_with_the_runs_figures() {
 fn the_analysis_finds_waits_and_their_causes() {
     // Two threads on one CPU in turns: one of them always waits behind the other while the rest of
     // the machine is forbidden.
-    let text = spinners(2, "core-first", "slice_s = 0.002");
+    let text = computing_threads(2, "core-first", "slice_s = 0.002");
     let (summary, run) = analyse_run(&text, "0", Tier::Bpf);
     let waited = summary.waits.total_ns.unwrap() as f64 / run.wall.as_nanos() as f64;
     assert!((waited - 1.0).abs() < 0.01, "{waited}");
@@ -519,7 +526,7 @@ fn the_analysis_finds_waits_and_their_causes() {
         "{causes:?}"
     );
     // The same with a scheduler that keeps them there needlessly.
-    let text = spinners(9, "pinned", "slice_s = 0.002");
+    let text = computing_threads(9, "pinned", "slice_s = 0.002");
     let (summary, _) = analyse_run(&text, "0-7", Tier::Bpf);
     let causes = summary.waits.causes.unwrap();
     assert_eq!((causes.mask, causes.scheduler), (0, 0), "{causes:?}");
@@ -543,6 +550,6 @@ proptest! {
         text += &format!("[workload.default]\nbase_s = 0.5\nthreads = {threads}\nplaces_itself = {itself}\n");
         if let Some(wait) = wait { text += &format!("burst_s = 0.02\nwait_s = {wait}\n"); }
         let last = cores * smt - 1;
-        check(&text, &format!("0-{last}"), Tier::ALL[tier], seed);
+        check_trace(&text, &format!("0-{last}"), Tier::ALL[tier], seed);
     }
 }

@@ -1,6 +1,6 @@
 //! The threads that a trace of a simulated machine shows.
 
-use super::Scene;
+use super::TracedRun;
 use crate::{PreparedRun, SimulatedMachine};
 use pinwise_sched::Tid;
 use pinwise_topology::CpuSet;
@@ -26,19 +26,19 @@ impl Threads {
     pub(super) fn new(
         machine: &mut SimulatedMachine,
         prepared: &PreparedRun,
-        scene: &Scene<'_>,
+        traced_run: &TracedRun<'_>,
     ) -> Self {
         let workload = &prepared.workload;
         let own = usize::try_from(workload.threads).unwrap_or(1);
-        let places: Vec<usize> = scene.cpus.iter().collect();
+        let places: Vec<usize> = traced_run.cpus.iter().collect();
         let mut all = Vec::new();
         let process = machine.new_threads(workload.threads);
         for tid in (process..).take(own) {
             let mask = match places.get(all.len() % places.len().max(1)) {
                 Some(&cpu) if workload.places_itself => CpuSet::single(cpu),
-                _ => scene.cpus.clone(),
+                _ => traced_run.cpus.clone(),
             };
-            let name = short(&prepared.name);
+            let name = cut_name(&prepared.name);
             all.push(Thread {
                 tid,
                 process,
@@ -54,7 +54,7 @@ impl Threads {
             all.extend((process..).take(neighbour.threads()).map(|tid| Thread {
                 tid,
                 process,
-                name: short(&neighbour.name),
+                name: cut_name(&neighbour.name),
                 mask: mask.clone(),
             }));
         }
@@ -62,8 +62,8 @@ impl Threads {
     }
 }
 
-/// A name cut to the kernel's limit.
-fn short(name: &str) -> Box<str> {
+/// Cuts a name to the kernel's limit.
+fn cut_name(name: &str) -> Box<str> {
     let mut end = name.len().min(NAME_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::truth::Truth;
 use crate::checker::{Checker, DescriptionError};
-use crate::shape::parse_without;
+use crate::shape::parse_topology_without;
 use pinwise_topology::{CpuSet, Topology};
 
 /// Limits of a simulated machine's figures, whatever the unit: products and quotients of several
@@ -19,7 +19,7 @@ const MAX_STATES: usize = 16;
 const MAX_CPUS: usize = 1 << 14;
 
 /// Limit on the share of discarded batches, or a probe would never end.
-const LARGEST_LOST_SHARE: f64 = 0.99;
+const MAX_LOST_SHARE: f64 = 0.99;
 
 /// The probes, named as in `lacks`.
 pub(super) const PROBES: [&str; 14] = [
@@ -51,8 +51,8 @@ with_defaults! {
         /// CPUs that share one hardware thread, as lists.
         stacked: Vec<String> = Vec::new(),
 
-        /// One-way times of a cache line, by the innermost unit that both CPUs are
-        /// in. Medians of published matrices of Zen 2 and 3 machines.
+        /// One-way times of a cache line, by the innermost unit that both CPUs share. The defaults
+        /// are medians of published matrices of Zen 2 and 3 machines.
         pub(crate) smt_ns: f64 = 14.0,
         /// Sharing an L2 below the last level; `None`: as `llc_ns`.
         pub(crate) l2_ns: Option<f64> = None,
@@ -61,7 +61,7 @@ with_defaults! {
         pub(crate) numa_ns: Option<f64> = None,
         pub(crate) package_ns: f64 = 110.0,
         pub(crate) remote_ns: f64 = 200.0,
-        /// CPUs on one hardware thread take turns by the hypervisor's time slice.
+        /// Of CPUs on one hardware thread, which take turns by the hypervisor's time slice.
         pub(crate) stacked_ns: f64 = 1e6,
         /// Extra cost of a line homed on neither CPU's node, if these share no last-level cache
         /// (otherwise its home is not involved).
@@ -73,7 +73,7 @@ with_defaults! {
 
         /// Lasting differences between pairs, as the deviation of `ln(ns)`.
         pub(crate) pair_sd: f64 = 0.02,
-        /// From batch to batch.
+        /// Deviation of `ln(ns)` from batch to batch.
         pub(crate) noise_sd: f64 = 0.03,
         pub(crate) wander: Option<Wander> = None,
         pub(crate) outliers: Option<Outliers> = None,
@@ -141,7 +141,7 @@ const fn one() -> f64 {
 pub(crate) struct Wander {
     /// Standard deviation of `ln(ns)`.
     pub(crate) sd: f64,
-    /// Time after which a third of a deviation remains.
+    /// Time constant: a deviation falls to 1/e in it.
     pub(crate) time_s: f64,
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct Outliers {
     pub(crate) factor: f64,
 }
 
-/// A second cost of PAUSE and the share of batches that have it.
+/// A second duration of PAUSE, and the share of batches that have it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PauseMode {
@@ -167,7 +167,7 @@ pub(crate) struct CacheFigure {
     pub(crate) ns: f64,
 }
 
-/// From this many bytes on, the extra cost of a load.
+/// The extra cost of a load from a working set above this many bytes.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TlbFigure {
@@ -201,13 +201,13 @@ impl Figures {
         reported: &Topology,
         checker: &Checker<'_>,
     ) -> Result<Wiring, DescriptionError> {
-        let checker = &checker.of_section("wiring");
+        let checker = &checker.with_section("wiring");
         self.check_times(checker)?;
         self.check_noise(checker)?;
         self.check_memory(checker)?;
         self.check_lacks(checker)?;
         Ok(Wiring {
-            states: self.states(reported, checker)?,
+            states: self.resolve_states(reported, checker)?,
             nodes: reported.numa_nodes.iter().map(|node| node.node).collect(),
             figures: self,
         })
@@ -253,15 +253,15 @@ impl Figures {
             checker.check_range("outliers.share", outliers.share, 0.0, 1.0)?;
             check_figure(checker, "outliers.factor", outliers.factor)?;
         }
-        checker.check_range("switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
-        let left = LARGEST_LOST_SHARE - self.switched;
-        checker.check_range("stolen", self.stolen, 0.0, left)
+        checker.check_range("switched", self.switched, 0.0, MAX_LOST_SHARE)?;
+        let max_stolen = MAX_LOST_SHARE - self.switched;
+        checker.check_range("stolen", self.stolen, 0.0, max_stolen)
     }
 
     fn check_memory(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         let ascends = |pair: &[CacheFigure]| pair[0].bytes < pair[1].bytes;
         if !self.caches.windows(2).all(ascends) || self.caches.iter().any(|c| c.bytes == 0) {
-            return Err(checker.bad("caches", "must grow in bytes, from above 0"));
+            return Err(checker.value_error("caches", "must grow in bytes, from above 0"));
         }
         for cache in &self.caches {
             check_figure(checker, "caches.ns", cache.ns)?;
@@ -288,12 +288,12 @@ impl Figures {
             Some(name) => {
                 let known = PROBES.join(", ");
                 let reason = format!("'{name}' is not a probe (known: {known})");
-                Err(checker.bad("lacks", &reason))
+                Err(checker.value_error("lacks", &reason))
             }
         }
     }
 
-    fn states(
+    fn resolve_states(
         &self,
         reported: &Topology,
         checker: &Checker<'_>,
@@ -301,7 +301,7 @@ impl Figures {
         if self.states.is_empty() {
             let topology = match &self.topology {
                 None => reported.clone(),
-                Some(text) => truth(checker, "topology", text, reported)?,
+                Some(text) => parse_truth(checker, "topology", text, reported)?,
             };
             let stacked = parse_stacked(checker, "stacked", &self.stacked, reported)?;
             return Ok(vec![State {
@@ -311,20 +311,20 @@ impl Figures {
             }]);
         }
         if self.topology.is_some() || !self.stacked.is_empty() {
-            let reason = "each has its own topology and stacked; omit those of [wiring]";
-            return Err(checker.bad("states", reason));
+            let reason = "each state has its own 'topology' and 'stacked'; omit those of [wiring]";
+            return Err(checker.value_error("states", reason));
         }
         if self.states.len() > MAX_STATES || self.states.len() * reported.cpus.len() > MAX_CPUS {
             let reason =
                 format!("more than {MAX_STATES} states, or {MAX_CPUS} CPUs in all of them");
-            return Err(checker.bad("states", &reason));
+            return Err(checker.value_error("states", &reason));
         }
         self.states
             .iter()
             .map(|state| {
                 check_figure(checker, "states.dwell_s", state.dwell_s)?;
                 check_figure(checker, "states.weight", state.weight)?;
-                let topology = truth(checker, "states.topology", &state.topology, reported)?;
+                let topology = parse_truth(checker, "states.topology", &state.topology, reported)?;
                 let stacked = parse_stacked(checker, "states.stacked", &state.stacked, reported)?;
                 Ok(State {
                     truth: Truth::new(topology, &stacked),
@@ -336,7 +336,8 @@ impl Figures {
     }
 }
 
-fn truth(
+/// Parses a true topology, which must have the CPUs of the reported one.
+fn parse_truth(
     checker: &Checker<'_>,
     key: &str,
     text: &str,
@@ -344,8 +345,8 @@ fn truth(
 ) -> Result<Topology, DescriptionError> {
     let present: CpuSet = reported.cpus.iter().map(|cpu| cpu.id).collect();
     let offline = present.difference(&reported.online);
-    let topology =
-        parse_without(text, &offline).map_err(|error| checker.bad(key, &error.to_string()))?;
+    let topology = parse_topology_without(text, &offline)
+        .map_err(|error| checker.value_error(key, &error.to_string()))?;
     if topology.cpus.iter().map(|cpu| cpu.id).eq(present.iter()) {
         return Ok(topology);
     }
@@ -353,7 +354,7 @@ fn truth(
         "has CPUs {}, the reported topology {}; they must be the same",
         topology.online, reported.online
     );
-    Err(checker.bad(key, &reason))
+    Err(checker.value_error(key, &reason))
 }
 
 fn parse_stacked(
@@ -366,10 +367,11 @@ fn parse_stacked(
     let mut sets = Vec::new();
     for list in lists {
         let set = CpuSet::parse_list(list)
-            .map_err(|error| checker.bad(key, &format!("'{list}': {error}")))?;
+            .map_err(|error| checker.value_error(key, &format!("'{list}': {error}")))?;
         if !set.is_subset(&reported.online) || set.intersects(&seen) {
-            let reason = format!("'{list}' names a CPU that does not exist, or one twice");
-            return Err(checker.bad(key, &reason));
+            let reason =
+                format!("'{list}' names a CPU that is not online, or that another list has");
+            return Err(checker.value_error(key, &reason));
         }
         seen = seen.union(&set);
         sets.push(set);
@@ -382,5 +384,5 @@ fn check_figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), Desc
         return Ok(());
     }
     let reason = format!("{value} must be from {MIN_FIGURE:e} to {MAX_FIGURE:e}");
-    Err(checker.bad(key, &reason))
+    Err(checker.value_error(key, &reason))
 }

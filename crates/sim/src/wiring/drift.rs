@@ -9,10 +9,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::description::State;
-use crate::noise::exponential;
+use crate::noise::draw_exponential;
 
-/// Limits the moves made at once. If there are more, the rest is left out: a mean of a nanosecond
-/// must not take years.
+/// Limits the moves simulated at once: with a mean dwell time of a nanosecond they would take years.
+/// The others are left out.
 const MAX_MOVES: usize = 10_000;
 
 /// The states that may still be needed.
@@ -30,42 +30,42 @@ impl Drift {
         let dwell = states.first().map_or(f64::INFINITY, |state| state.dwell_s);
         Self {
             began: VecDeque::from([(0.0, 0)]),
-            until_s: exponential(dwell, &mut chance),
+            until_s: draw_exponential(dwell, &mut chance),
             chance,
         }
     }
 
-    /// The index of the state at this time, which must not have been dropped.
-    pub(super) fn at(&mut self, now_s: f64, states: &[State]) -> usize {
+    /// The index of the state at this time, which must not have been forgotten.
+    pub(super) fn state_at(&mut self, now_s: f64, states: &[State]) -> usize {
         for _ in 0..MAX_MOVES {
             if now_s < self.until_s {
                 break;
             }
-            let next = self.next_state(states);
+            let next = self.draw_next_state(states);
             self.began.push_back((self.until_s, next));
-            self.until_s += exponential(states[next].dwell_s, &mut self.chance);
+            self.until_s += draw_exponential(states[next].dwell_s, &mut self.chance);
         }
         self.until_s = self.until_s.max(now_s);
         let begun = self.began.iter().rev().find(|(start, _)| *start <= now_s);
         begun.map_or(0, |(_, state)| *state)
     }
 
-    /// Drops everything before this time.
+    /// Forgets the states that ended before this time.
     pub(super) fn forget_before(&mut self, now_s: f64) {
         while self.began.get(1).is_some_and(|(start, _)| *start <= now_s) {
             self.began.pop_front();
         }
     }
 
-    /// Another state, by weight; the same one if there is no other.
-    fn next_state(&mut self, states: &[State]) -> usize {
+    /// Draws another state by weight; the same one if there is no other.
+    fn draw_next_state(&mut self, states: &[State]) -> usize {
         let now = self.began.back().map_or(0, |(_, state)| *state);
         let others = || (0..states.len()).filter(|&index| index != now);
         let total: f64 = others().map(|index| states[index].weight).sum();
-        let mut left = total * self.chance.random::<f64>();
+        let mut remaining = total * self.chance.random::<f64>();
         for index in others() {
-            left -= states[index].weight;
-            if left < 0.0 {
+            remaining -= states[index].weight;
+            if remaining < 0.0 {
                 return index;
             }
         }

@@ -20,12 +20,13 @@ const LEVEL_NS: [f64; 5] = [1.3, 4.0, 15.0, 40.0, 60.0];
 /// Default sizes by level.
 const LEVEL_BYTES: [u64; 5] = [32 << 10, 1 << 20, 32 << 20, 128 << 20, 256 << 20];
 
-/// A cache serves all loads of a working set of this share of its size, and half of them at
-/// [`HALF_SERVED`] more. Replacement is not ideal and pages collide: real caches degrade gradually.
+/// A cache serves all loads of a working set up to this share of its size, and half of the loads if
+/// the working set is larger by [`HALF_SERVED`] of its size. Real caches degrade gradually:
+/// replacement is not ideal, and pages collide.
 const ALL_SERVED: f64 = 0.8;
 const HALF_SERVED: f64 = 0.35;
 
-/// Latency rises late and steeply with load: `1 + (factor − 1) × u⁴`.
+/// Factor on latency under load: it rises late and steeply, `1 + (factor − 1) × u⁴`.
 fn load_factor(utilisation: f64, factor: f64) -> f64 {
     1.0 + (factor - 1.0) * utilisation.min(1.0).powi(4)
 }
@@ -40,11 +41,12 @@ pub(super) fn preparation_s(probe: &Probe) -> f64 {
     bytes as f64 / WRITTEN_PER_S
 }
 
-pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
+/// The batch of a probe of memory, without noise.
+pub(super) fn memory_batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
     match probe {
         Probe::Chase { cpu, bytes, node } => {
             let ns = chase_ns(*cpu, *bytes, *node, 1.0, truth, figures);
-            latency(ns)
+            latency_batch(ns)
         }
         Probe::LoadedLatency {
             cpu,
@@ -57,7 +59,7 @@ pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
             let ns = chase_ns(*cpu, *bytes, None, factor, truth, figures);
             Batch {
                 background: Some(load.gb_per_s()),
-                ..latency(ns)
+                ..latency_batch(ns)
             }
         }
         Probe::Bandwidth {
@@ -75,7 +77,7 @@ pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
     }
 }
 
-fn latency(ns: f64) -> Batch {
+fn latency_batch(ns: f64) -> Batch {
     Batch {
         is_latency: true,
         ..Batch::timed(ns, LOADS)
@@ -98,7 +100,7 @@ fn chase_ns(
     };
     let mut ns = 0.0;
     let mut served = 0.0f64;
-    for cache in caches(cpu, truth, figures) {
+    for cache in effective_caches(cpu, truth, figures) {
         let share = served_share(bytes as f64 / cache.bytes as f64).max(served);
         ns += (share - served) * cache.ns;
         served = share;
@@ -116,17 +118,17 @@ fn served_share(ratio: f64) -> f64 {
 }
 
 /// The caches of a CPU, inner ones first, with their effective sizes.
-fn caches(cpu: usize, truth: &Truth, figures: &Figures) -> Vec<CacheFigure> {
+fn effective_caches(cpu: usize, truth: &Truth, figures: &Figures) -> Vec<CacheFigure> {
     if figures.caches.is_empty() {
-        of_topology(cpu, truth)
+        caches_of_topology(cpu, truth)
     } else {
         figures.caches.clone()
     }
 }
 
-/// The caches of the true topology, or usual ones if it has none.
-fn of_topology(cpu: usize, truth: &Truth) -> Vec<CacheFigure> {
-    let usual = |level: u8, bytes: Option<u64>| {
+/// The caches of the true topology, with default ones for levels that it does not name.
+fn caches_of_topology(cpu: usize, truth: &Truth) -> Vec<CacheFigure> {
+    let cache_figure = |level: u8, bytes: Option<u64>| {
         let index = usize::from(level).clamp(1, LEVEL_NS.len()) - 1;
         CacheFigure {
             bytes: bytes.unwrap_or(LEVEL_BYTES[index]).max(1),
@@ -138,19 +140,25 @@ fn of_topology(cpu: usize, truth: &Truth) -> Vec<CacheFigure> {
         .caches
         .iter()
         .filter(|cache| cache.kind != CacheType::Instruction && cache.cpus.contains(cpu))
-        .map(|cache| (cache.level, usual(cache.level, cache.size_bytes)))
+        .map(|cache| (cache.level, cache_figure(cache.level, cache.size_bytes)))
         .collect();
     // A description often names only the level that divides the CPUs.
     let innermost = levels.iter().map(|(level, _)| *level).min().unwrap_or(4);
-    levels.extend((1..innermost.min(4)).map(|level| (level, usual(level, None))));
+    levels.extend((1..innermost.min(4)).map(|level| (level, cache_figure(level, None))));
     levels.sort_by_key(|(level, _)| *level);
     levels.into_iter().map(|(_, cache)| cache).collect()
 }
 
 /// The bandwidth of streams, node by node.
 struct Streaming {
-    /// Node, the bandwidth of its threads, and its capacity.
-    nodes: Vec<(usize, f64, f64)>,
+    nodes: Vec<NodeBandwidth>,
+}
+
+struct NodeBandwidth {
+    node: usize,
+    /// What its streams would read without a limit.
+    demanded_gb_per_s: f64,
+    max_gb_per_s: f64,
 }
 
 impl Streaming {
@@ -162,7 +170,8 @@ impl Streaming {
         truth: &Truth,
         figures: &Figures,
     ) -> Self {
-        let kind = match stream {
+        // Share of the read bandwidth.
+        let stream_share = match stream {
             Stream::Read => 1.0,
             // A written line is read first, and both are transferred.
             Stream::Write => 0.5,
@@ -172,39 +181,46 @@ impl Streaming {
         let mut cores: Vec<usize> = cpus.iter().map(|cpu| truth.core_of(cpu)).collect();
         cores.sort_unstable();
         cores.dedup();
-        let mut nodes: Vec<(usize, f64, f64)> = Vec::new();
+        let mut nodes: Vec<NodeBandwidth> = Vec::new();
         for core in cores {
             let Some(cpu) = cpus.iter().find(|&cpu| truth.core_of(cpu) == core) else {
                 continue;
             };
             let needed = bytes.saturating_mul(stream.arrays()) as f64;
-            let largest = caches(cpu, truth, figures).last().map_or(0, |c| c.bytes);
+            let largest = effective_caches(cpu, truth, figures)
+                .last()
+                .map_or(0, |c| c.bytes);
             let fits = needed * cpus.len() as f64 <= largest as f64;
             let remote = if truth.is_remote(cpu, node) {
                 figures.memory_ns / (figures.memory_ns + figures.remote_memory_ns)
             } else {
                 1.0
             };
-            let (wanted, most) = if fits {
+            let (demanded, max) = if fits {
                 (figures.cache_gb_per_s, f64::MAX)
             } else {
                 (figures.core_gb_per_s * remote, figures.node_gb_per_s)
             };
-            let from = node.unwrap_or_else(|| truth.node_of(cpu));
-            match nodes.iter_mut().find(|(known, _, _)| *known == from) {
-                Some((_, sum, _)) => *sum += wanted * kind,
-                None => nodes.push((from, wanted * kind, most * kind)),
+            let node = node.unwrap_or_else(|| truth.node_of(cpu));
+            match nodes.iter_mut().find(|known| known.node == node) {
+                Some(known) => known.demanded_gb_per_s += demanded * stream_share,
+                None => nodes.push(NodeBandwidth {
+                    node,
+                    demanded_gb_per_s: demanded * stream_share,
+                    max_gb_per_s: max * stream_share,
+                }),
             }
         }
         Self { nodes }
     }
 
     fn gb_per_s(&self) -> f64 {
-        self.nodes.iter().map(|(_, sum, most)| sum.min(*most)).sum()
+        let achieved = |node: &NodeBandwidth| node.demanded_gb_per_s.min(node.max_gb_per_s);
+        self.nodes.iter().map(achieved).sum()
     }
 
     fn utilisation(&self, node: usize) -> f64 {
-        let here = self.nodes.iter().find(|(known, _, _)| *known == node);
-        here.map_or(0.0, |(_, sum, most)| sum / most)
+        let known = self.nodes.iter().find(|known| known.node == node);
+        known.map_or(0.0, |node| node.demanded_gb_per_s / node.max_gb_per_s)
     }
 }

@@ -12,7 +12,7 @@ impl Truth {
         home: Option<usize>,
         figures: &Figures,
     ) -> f64 {
-        let shared = self.shared(a, b);
+        let shared = self.innermost_shared(a, b);
         let base = match shared {
             Shared::Thread => return figures.stacked_ns,
             Shared::Core => return figures.smt_ns,

@@ -11,7 +11,7 @@ pub(super) struct CpuUnits {
     llc: usize,
     pub(super) node: usize,
     package: usize,
-    /// Place of its core on the package's mesh.
+    /// Coordinates of its core on the package's mesh.
     pub(super) x: f64,
     pub(super) y: f64,
 }
@@ -40,17 +40,17 @@ pub(super) struct Truth {
 
 impl Truth {
     pub(super) fn new(topology: Topology, stacked: &[CpuSet]) -> Self {
-        let most = topology.online.last().map_or(0, |cpu| cpu + 1);
+        let cpu_slots = topology.online.last().map_or(0, |cpu| cpu + 1);
         let mut truth = Self {
-            units: vec![None; most],
+            units: vec![None; cpu_slots],
             span: 1.0,
             topology,
         };
-        let threads = numbers(most, stacked);
-        let l2s = numbers(most, &shared_l2s(&truth.topology));
+        let threads = index_sets(cpu_slots, stacked);
+        let l2s = index_sets(cpu_slots, &l2_cpu_sets(&truth.topology));
         let mesh = Mesh::from_topology(&truth.topology);
         for cpu in truth.topology.cpus.iter().filter(|cpu| cpu.online) {
-            let own = most + cpu.id;
+            let own = cpu_slots + cpu.id;
             let node = cpu.numa_node.unwrap_or(own);
             let package = cpu.package.unwrap_or(own);
             truth.units[cpu.id] = Some(CpuUnits {
@@ -58,7 +58,7 @@ impl Truth {
                 core: cpu.core.unwrap_or(own),
                 l2: l2s[cpu.id].unwrap_or(own),
                 // Without caches, nothing divides a node of a package.
-                llc: cpu.llc.unwrap_or(2 * most * (1 + package) + node),
+                llc: cpu.llc.unwrap_or(2 * cpu_slots * (1 + package) + node),
                 node,
                 package,
                 x: mesh.x(cpu.core),
@@ -77,8 +77,8 @@ impl Truth {
         self.units(cpu).is_some()
     }
 
-    /// What the two share; missing CPUs share nothing.
-    pub(super) fn shared(&self, a: usize, b: usize) -> Shared {
+    /// The innermost unit that two CPUs share; missing CPUs share nothing.
+    pub(super) fn innermost_shared(&self, a: usize, b: usize) -> Shared {
         let (Some(a), Some(b)) = (self.units(a), self.units(b)) else {
             return Shared::Nothing;
         };
@@ -105,37 +105,37 @@ impl Truth {
         nodes.position(|node| node.node == number)
     }
 
-    /// Is this memory node another one than the CPU's?
+    /// Is this memory node, if given, another one than the CPU's?
     pub(super) fn is_remote(&self, cpu: usize, node: Option<usize>) -> bool {
         let index = node.and_then(|number| self.node_index(number));
         let own = self.units(cpu).map(|units| units.node);
         index.is_some() && index != own
     }
 
-    /// The node of a CPU, as an index; CPUs without one have their own.
+    /// The index of the CPU's node; a CPU without one has a number of its own.
     pub(super) fn node_of(&self, cpu: usize) -> usize {
         self.units(cpu).map_or(usize::MAX, |units| units.node)
     }
 
-    /// The core of a CPU, as an index.
+    /// The index of the CPU's core.
     pub(super) fn core_of(&self, cpu: usize) -> usize {
         self.units(cpu).map_or(usize::MAX, |units| units.core)
     }
 }
 
-/// The set of each CPU.
-fn numbers(most: usize, sets: &[CpuSet]) -> Vec<Option<usize>> {
-    let mut numbers = vec![None; most];
-    for (number, set) in sets.iter().enumerate() {
-        for cpu in set.iter().filter(|&cpu| cpu < most) {
-            numbers[cpu] = Some(number);
+/// For each CPU, the index of the set that contains it.
+fn index_sets(cpu_slots: usize, sets: &[CpuSet]) -> Vec<Option<usize>> {
+    let mut indices = vec![None; cpu_slots];
+    for (index, set) in sets.iter().enumerate() {
+        for cpu in set.iter().filter(|&cpu| cpu < cpu_slots) {
+            indices[cpu] = Some(index);
         }
     }
-    numbers
+    indices
 }
 
-/// Caches of level 2 shared by several cores, as in clusters of small cores.
-fn shared_l2s(topology: &Topology) -> Vec<CpuSet> {
+/// The CPUs of each level-2 cache; clusters of small cores share one.
+fn l2_cpu_sets(topology: &Topology) -> Vec<CpuSet> {
     let caches = topology.caches.iter();
     caches
         .filter(|cache| cache.level == 2 && cache.kind != CacheType::Instruction)

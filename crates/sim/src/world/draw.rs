@@ -35,7 +35,7 @@ impl Family {
         }
     }
 
-    /// The importance of issue slots, memory, caches and distances to it.
+    /// How much issue slots, memory, caches and distances matter to it.
     const fn weights(self) -> [f64; 4] {
         match self {
             Self::Compute => [1.0, 0.05, 0.05, 0.02],
@@ -89,7 +89,7 @@ impl RandomFigures {
         chance: &mut ChaCha8Rng,
     ) -> Self {
         let [issue, memory, cache, talk] = family.weights();
-        let is_rough = world == World::Misfits;
+
         let mut log_uniform = |low: f64, high: f64| low * (high / low).powf(chance.random::<f64>());
         let cores = hardware.cores_of_node.max(1) as f64;
         // 2 to 6 GB/s for each core of a node: from servers with many cores to desktops.
@@ -135,8 +135,8 @@ impl RandomFigures {
         drawn.unexplained_seed = chance.random();
         drawn.policy = ["random-idle", "core-first", "llc-first"][chance.random_range(0..3)];
         drawn.split = ["dynamic", "static"][chance.random_range(0..2)];
-        if is_rough {
-            drawn.roughen(threads, chance);
+        if world == World::Misfits {
+            drawn.add_complications(threads, chance);
         }
         drawn.unexplained_sd = match world {
             World::Misfits => 0.03,
@@ -152,7 +152,7 @@ impl RandomFigures {
     }
 
     /// Adds effects that a small model lacks.
-    fn roughen(&mut self, threads: usize, chance: &mut ChaCha8Rng) {
+    fn add_complications(&mut self, threads: usize, chance: &mut ChaCha8Rng) {
         self.turbo_drop = chance.random_range(0.05..0.3);
         self.smt_partition = chance.random_range(0.0..0.2);
         // The demand exceeds the bandwidth.
@@ -170,7 +170,7 @@ impl RandomFigures {
         }
     }
 
-    /// The same without the unexplained part.
+    /// These figures without the unexplained part.
     pub(super) fn without_unexplained(&self) -> Self {
         Self {
             unexplained_sd: 0.0,
@@ -178,35 +178,36 @@ impl RandomFigures {
         }
     }
 
-    /// The distance of a spread from the wanted one, as |ln| beyond a factor; 0 if close enough.
-    pub(super) fn miss(&self, world: World, spread: f64, wanted: f64) -> f64 {
-        const FLATTEST: f64 = 0.001;
-        const WEAKEST: f64 = 0.05;
-        let above = |most: f64| (spread / most).max(1e-9).ln().max(0.0);
+    /// The distance of a spread from the target, as |ln| beyond a tolerated factor; 0 if it is close
+    /// enough.
+    pub(super) fn distance(&self, world: World, spread: f64, target: f64) -> f64 {
+        // Half of the 0.2 % of a flat world is left for schedulers.
+        const MAX_FLAT_SPREAD: f64 = 0.001;
+        const MAX_USELESS_SPREAD: f64 = 0.05;
+        let above = |limit: f64| (spread / limit).max(1e-9).ln().max(0.0);
         match world {
-            // Half of the limit is left for schedulers.
-            World::Flat => above(FLATTEST),
-            World::Useless => above(WEAKEST),
+            World::Flat => above(MAX_FLAT_SPREAD),
+            World::Useless => above(MAX_USELESS_SPREAD),
             World::Fits | World::Misfits => {
                 let slack = 1.3f64.ln();
-                ((spread / wanted).max(1e-9).ln().abs() - slack).max(0.0)
+                ((spread / target).max(1e-9).ln().abs() - slack).max(0.0)
             }
         }
     }
 
     /// Scales the differences between placements.
-    pub(super) fn scale(&mut self, world: World, spread: f64, wanted: f64) {
-        let wanted = match world {
+    pub(super) fn scale(&mut self, world: World, spread: f64, target: f64) {
+        let target = match world {
             World::Flat => 0.0005,
             World::Useless => 0.03,
-            World::Fits | World::Misfits => wanted,
+            World::Fits | World::Misfits => target,
         };
-        let factor = (wanted / spread.max(1e-6)).clamp(0.2, 5.0).powf(0.7);
+        let factor = (target / spread.max(1e-6)).clamp(0.2, 5.0).powf(0.7);
         self.strength = (self.strength * factor).clamp(1e-6, 100.0);
     }
 
     /// Section `[performance]`.
-    pub(super) fn machine(&self) -> String {
+    pub(super) fn performance_section(&self) -> String {
         let [smt, llc, package, remote] = self.transfer_ns;
         format!(
             "[performance]\npolicy = \"{}\"\nrebalance_s = {:?}\nturbo_drop = {:?}\n\
@@ -214,25 +215,27 @@ impl RandomFigures {
              remote_memory_ns = {:?}\nsmt_ns = {:?}\nllc_ns = {:?}\npackage_ns = {:?}\n\
              remote_ns = {:?}",
             self.policy,
-            short(self.rebalance_s),
-            short(self.turbo_drop * self.strength.min(1.0)),
-            short(self.smt_partition * self.strength.min(1.0)),
-            short(self.node_gb_per_s),
-            short(self.link_gb_per_s),
-            short(self.remote_memory_ns),
-            short(smt),
-            short(llc),
-            short(package),
-            short(remote),
+            round_to_4_digits(self.rebalance_s),
+            round_to_4_digits(self.turbo_drop * self.strength.min(1.0)),
+            round_to_4_digits(self.smt_partition * self.strength.min(1.0)),
+            round_to_4_digits(self.node_gb_per_s),
+            round_to_4_digits(self.link_gb_per_s),
+            round_to_4_digits(self.remote_memory_ns),
+            round_to_4_digits(smt),
+            round_to_4_digits(llc),
+            round_to_4_digits(package),
+            round_to_4_digits(remote),
         )
     }
 
     /// Section `[workload.default.demand]`.
-    pub(super) fn demand(&self) -> String {
-        let by = self.strength;
+    pub(super) fn demand_section(&self) -> String {
+        let strength = self.strength;
         let shares = self.memory_share + self.cache_share;
         // Time alone stays the same: shares are scaled below 1.
-        let share = |of: f64| of * by / (1.0 + shares * (by - 1.0).max(0.0)).max(shares * by / 0.9);
+        let share = |of: f64| {
+            of * strength / (1.0 + shares * (strength - 1.0).max(0.0)).max(shares * strength / 0.9)
+        };
         let group = self
             .group
             .map_or(String::new(), |group| format!("group = {group}\n"));
@@ -242,34 +245,34 @@ impl RandomFigures {
              shared_bytes = {:.0}\npages = \"{}\"\nexchanges_per_s = {:?}\n{group}\
              barriers_per_s = {:?}\nsplit = \"{}\"\nimbalance = {:?}\nunexplained_sd = {:?}\n\
              unexplained_seed = {}",
-            short(self.serial),
-            short(self.issue_share_at(by)),
-            short(share(self.memory_share)),
-            short(share(self.cache_share)),
-            short((self.gb_per_s * by).min(1e5)),
-            short((self.reuse_gb_per_s * by).min(1e5)),
+            round_to_4_digits(self.serial),
+            round_to_4_digits(self.issue_share_at(strength)),
+            round_to_4_digits(share(self.memory_share)),
+            round_to_4_digits(share(self.cache_share)),
+            round_to_4_digits((self.gb_per_s * strength).min(1e5)),
+            round_to_4_digits((self.reuse_gb_per_s * strength).min(1e5)),
             self.private_bytes,
             self.shared_bytes,
             self.pages,
-            short(self.exchanges_per_s * by),
-            short(self.barriers_per_s * by),
+            round_to_4_digits(self.exchanges_per_s * strength),
+            round_to_4_digits(self.barriers_per_s * strength),
             self.split,
-            short(self.imbalance),
-            short(self.unexplained_sd),
+            round_to_4_digits(self.imbalance),
+            round_to_4_digits(self.unexplained_sd),
             self.unexplained_seed,
         )
     }
 
-    /// Below a half, two siblings have enough.
-    fn issue_share_at(&self, by: f64) -> f64 {
-        if by >= 1.0 {
+    /// The issue share for this strength; at a half, two siblings do not slow each other down.
+    fn issue_share_at(&self, strength: f64) -> f64 {
+        if strength >= 1.0 {
             return self.issue_share.min(1.0);
         }
-        0.5 + (self.issue_share - 0.5) * by
+        0.5 + (self.issue_share - 0.5) * strength
     }
 }
 
-/// Four digits are enough for random figures.
-fn short(value: f64) -> f64 {
+/// Rounds a random figure, so that descriptions stay readable.
+fn round_to_4_digits(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

@@ -1,10 +1,10 @@
-//! Even placements of a machine, to see how much they differ.
+//! Even placements on a machine, and the spread of their true times.
 
 use pinwise_machine::{Request, Simulation};
 use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::{Command, Workload};
 
-/// The places for a program.
+/// A machine's hardware as far as random figures depend on it.
 #[derive(Debug, Default)]
 pub(super) struct Hardware {
     /// Even placements of as many CPUs as there are threads.
@@ -25,7 +25,7 @@ impl Hardware {
             .iter()
             .map(|cache| cache.size_bytes.unwrap_or(0));
         Self {
-            masks: masks(topology, threads),
+            masks: list_even_masks(topology, threads),
             cores_of_node: per(Level::Numa).max(1),
             cores_of_llc: per(Level::Llc).max(1),
             llc_bytes: llc_bytes
@@ -55,9 +55,9 @@ impl Hardware {
     }
 }
 
-/// All combinations of packages, last-level caches, cores and CPUs with this number of CPUs; caches
-/// both adjacent and spread.
-fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
+/// Lists the masks with this number of CPUs that use equal numbers of last-level caches in each
+/// package, of cores in each cache, and of CPUs in each core; caches both adjacent and spread.
+fn list_even_masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
     let inside = |units: &[CpuSet], outer: &CpuSet| -> Vec<CpuSet> {
         let are_in = |unit: &&CpuSet| unit.is_subset(outer);
         units.iter().filter(are_in).cloned().collect()
@@ -76,37 +76,37 @@ fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
             caches.iter().map(|llc| inside(&cores, llc)).collect()
         })
         .collect();
-    let least = |counts: &mut dyn Iterator<Item = usize>| counts.min().unwrap_or(0);
-    let most_llcs = least(&mut tree.iter().map(Vec::len));
-    let most_cores = least(&mut tree.iter().flatten().map(Vec::len));
-    let most_smt = least(&mut cores.iter().map(CpuSet::len));
-    let mut found = Vec::new();
+    let max_llcs = tree.iter().map(Vec::len).min().unwrap_or(0);
+    let max_cores = tree.iter().flatten().map(Vec::len).min().unwrap_or(0);
+    let max_smt = cores.iter().map(CpuSet::len).min().unwrap_or(0);
+    let mut masks = Vec::new();
     for used in 1..=tree.len() {
-        for caches in divisors(threads, used, most_llcs) {
-            for width in divisors(threads, used * caches, most_cores) {
-                // Each of them divides the remainder of the ones before.
+        for caches in divisors(threads, used, max_llcs) {
+            for width in divisors(threads, used * caches, max_cores) {
                 let smt = threads / (used * caches * width);
-                if smt > most_smt {
+                if smt > max_smt {
                     continue;
                 }
                 for is_spread in [false, true] {
-                    let mask = mask(&tree[..used], [caches, width, smt], is_spread);
-                    if !found.contains(&mask) {
-                        found.push(mask);
+                    let mask = build_mask(&tree[..used], [caches, width, smt], is_spread);
+                    if !masks.contains(&mask) {
+                        masks.push(mask);
                     }
                 }
             }
         }
     }
-    found
+    masks
 }
 
-/// Numbers up to `most` that divide the remaining threads per unit.
-fn divisors(threads: usize, units: usize, most: usize) -> impl Iterator<Item = usize> {
-    (1..=most).filter(move |number| threads.is_multiple_of(units * number))
+/// Numbers up to `max` by which the threads of each of these units can be divided.
+fn divisors(threads: usize, units: usize, max: usize) -> impl Iterator<Item = usize> {
+    (1..=max).filter(move |number| threads.is_multiple_of(units * number))
 }
 
-fn mask(
+/// A mask of the first CPUs of the first cores of some caches of each package: `[caches per package,
+/// cores per cache, CPUs per core]`.
+fn build_mask(
     packages: &[Vec<Vec<CpuSet>>],
     [caches, width, smt]: [usize; 3],
     is_spread: bool,

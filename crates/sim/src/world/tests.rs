@@ -4,31 +4,30 @@ use pinwise_stats::describe::{quantile, sd};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 
-/// A world with what its program can be run on.
 fn open_world(world: World, seed: u64) -> (String, SimulatedMachine, Hardware) {
     let text = describe(world, seed);
     let mut machine = SimulatedMachine::from_text("w", &text, 1)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (topology, _) = machine.topology().unwrap();
-    let hardware = Hardware::new(&topology, threads(&text));
+    let hardware = Hardware::new(&topology, parse_threads(&text));
     (text, machine, hardware)
 }
 
-fn threads(text: &str) -> usize {
+fn parse_threads(text: &str) -> usize {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("threads = "));
     line.unwrap().parse().unwrap()
 }
 
-fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
+fn true_cost_s(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
     let workload = Workload::new(Command::from_line("sim-workload").unwrap());
     let request = Request::new(&workload, cpus);
     machine.true_cost(&request).unwrap()
 }
 
-/// Spreads over even placements, if there are several.
-fn spreads(world: World) -> Vec<f64> {
+/// The spreads of 80 worlds, apart from those with a single even placement.
+fn measure_spreads(world: World) -> Vec<f64> {
     (0..80)
         .filter_map(|seed| {
             let (text, _, hardware) = open_world(world, seed);
@@ -40,7 +39,7 @@ fn spreads(world: World) -> Vec<f64> {
 #[test]
 fn placements_differ_by_5_to_100_percent() {
     for world in [World::Fits, World::Misfits] {
-        let spreads = spreads(world);
+        let spreads = measure_spreads(world);
         assert!(spreads.len() > 50);
         let within = spreads
             .iter()
@@ -59,10 +58,10 @@ fn flat_worlds_are_flat() {
         let spread = hardware.spread(&text);
         assert!(spread < 0.002, "seed {seed}: {spread}");
         // The scheduler's own choice is no worse.
-        let all = CpuSet::parse_list(&format!("0-{}", threads(&text) - 1)).unwrap();
+        let all = CpuSet::parse_list(&format!("0-{}", parse_threads(&text) - 1)).unwrap();
         let (default, first) = (
-            cost(&machine, &machine.description.topology.allowed),
-            cost(&machine, &all),
+            true_cost_s(&machine, &machine.description.topology.allowed),
+            true_cost_s(&machine, &all),
         );
         assert!(
             (default / first).ln().abs() < 0.004,
@@ -72,7 +71,7 @@ fn flat_worlds_are_flat() {
 }
 
 #[test]
-fn useless_worlds_have_reasons_for_nothing() {
+fn placements_of_useless_worlds_differ_without_a_reason() {
     let mut unexplained = Vec::new();
     for seed in 0..80 {
         let (text, machine, hardware) = open_world(World::Useless, seed);
@@ -83,7 +82,7 @@ fn useless_worlds_have_reasons_for_nothing() {
             hardware.spread(&plain)
         );
         let plain = open(&plain).unwrap();
-        let difference = |mask| (cost(&machine, mask) / cost(&plain, mask)).ln();
+        let difference = |mask| (true_cost_s(&machine, mask) / true_cost_s(&plain, mask)).ln();
         unexplained.extend(hardware.masks.iter().map(difference));
     }
     let found = sd(&unexplained);
@@ -104,10 +103,10 @@ fn a_seed_gives_the_same_world_for_ever() {
 }
 
 #[test]
-fn every_shape_is_a_machine() {
+fn every_shape_is_a_valid_topology() {
     for shape in SHAPES {
         for is_split in [false, true] {
-            let topology = Topology::from_synthetic(&synthetic(shape, is_split)).unwrap();
+            let topology = Topology::from_synthetic(&synthetic_topology(shape, is_split)).unwrap();
             let counts = topology.counts();
             let cpus: usize = shape.iter().product();
             assert!((8..=384).contains(&cpus));
@@ -119,7 +118,7 @@ fn every_shape_is_a_machine() {
 }
 
 #[test]
-fn noise_is_as_asked() {
+fn noise_can_be_replaced() {
     let text = describe(World::Fits, 1);
     let sd = with_noise(&text, &WorldNoise::LogNormal(0.1));
     assert!(
@@ -143,9 +142,9 @@ fn noise_is_as_asked() {
 }
 
 #[test]
-fn other_machines_and_other_topologies_do() {
+fn worlds_can_be_described_on_any_topology() {
     let text = describe_on(World::Fits, 3, "core:4 pu:1", 2);
-    assert_eq!(threads(&text), 2);
+    assert_eq!(parse_threads(&text), 2);
     SimulatedMachine::from_text("w", &text, 1).unwrap();
     let text = describe_on(World::Fits, 3, "kore:4", 2);
     assert!(SimulatedMachine::from_text("w", &text, 1).is_err());

@@ -56,7 +56,7 @@ fn the_net_framework_s_factor_gives_the_rounds_that_fit() {
             cpus,
             hint_ns: pause_ns,
         };
-        let wait = changed.wait(&setting, Case::Typical).unwrap();
+        let wait = changed.compute_wait(&setting, Case::Typical).unwrap();
         assert_eq!(wait.total_hints(), Some(expected_pauses), "{pause_ns}");
         let described = row.suggested_ns.unwrap();
         assert!(
@@ -83,7 +83,7 @@ fn every_row_says_why() {
         assert!(row.reasoning.len() > 40, "{}", row.setting);
         assert_eq!(row.suggested.is_some(), row.suggested_ns.is_some());
         if let Some(id) = row.algorithm {
-            assert!(algorithm(id).is_ok(), "{id}");
+            assert!(find_algorithm(id).is_ok(), "{id}");
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[track_caller]
-fn check(vendor: &str, identity: (u32, u32, Option<u32>), expected: &[&str]) {
+fn check_identity(vendor: &str, identity: (u32, u32, Option<u32>), expected: &[&str]) {
     let (family, model, stepping) = identity;
     let found = find_chips(vendor, family, model, stepping);
     let ids: Vec<&str> = found.iter().map(|chip| chip.id).collect();
@@ -10,29 +10,29 @@ fn check(vendor: &str, identity: (u32, u32, Option<u32>), expected: &[&str]) {
 
 #[test]
 fn chips_of_one_model_differ_by_stepping() {
-    check("GenuineIntel", (6, 0x55, Some(4)), &["skylake-sp"]);
-    check("GenuineIntel", (6, 0x55, Some(7)), &["cascade-lake-sp"]);
+    check_identity("GenuineIntel", (6, 0x55, Some(4)), &["skylake-sp"]);
+    check_identity("GenuineIntel", (6, 0x55, Some(7)), &["cascade-lake-sp"]);
     // Cooper Lake: not measured.
-    check("GenuineIntel", (6, 0x55, Some(11)), &[]);
-    check(
+    check_identity("GenuineIntel", (6, 0x55, Some(11)), &[]);
+    check_identity(
         "GenuineIntel",
         (6, 0x55, None),
         &["skylake-sp", "cascade-lake-sp"],
     );
-    check("GenuineIntel", (6, 0x9e, Some(9)), &["kaby-lake"]);
-    check("GenuineIntel", (6, 0x9e, Some(10)), &["coffee-lake"]);
+    check_identity("GenuineIntel", (6, 0x9e, Some(9)), &["kaby-lake"]);
+    check_identity("GenuineIntel", (6, 0x9e, Some(10)), &["coffee-lake"]);
 }
 
 #[test]
 fn hybrids_have_two_kinds_of_core() {
-    check(
+    check_identity(
         "GenuineIntel",
         (6, 0x97, Some(2)),
         &["alder-lake-p", "gracemont"],
     );
-    check("AuthenticAMD", (25, 1, Some(1)), &["zen-3-server"]);
-    check("AuthenticAMD", (16, 77, Some(1)), &["k10"]);
-    check("SomebodyElse", (6, 0x55, Some(4)), &[]);
+    check_identity("AuthenticAMD", (25, 1, Some(1)), &["zen-3-server"]);
+    check_identity("AuthenticAMD", (16, 77, Some(1)), &["k10"]);
+    check_identity("SomebodyElse", (6, 0x55, Some(4)), &[]);
 }
 
 #[test]
@@ -49,18 +49,18 @@ fn names_are_forgiving_and_unknown_ones_get_a_hint() {
 }
 
 #[test]
-fn rows_are_sane() {
+fn rows_have_plausible_figures_and_unique_names() {
     let lines = include_str!("rows.txt").lines();
     let rows = lines.filter(|line| !line.starts_with('#'));
-    assert_eq!(rows.count(), chips().count(), "a row is not understood");
+    assert_eq!(rows.count(), chips().count(), "a row was not parsed");
     let mut names: Vec<String> = chips()
         .flat_map(|chip| std::iter::once(&chip.id).chain(&chip.also))
-        .map(|name| plain(name))
+        .map(|name| normalise_name(name))
         .collect();
     names.sort_unstable();
     let all = names.len();
     names.dedup();
-    assert_eq!(names.len(), all, "a name stands twice");
+    assert_eq!(names.len(), all, "two chips have the same name");
     for chip in chips() {
         let (low, high) = chip.pause_cycles;
         assert!(0.0 < low && low <= high && high < 300.0, "{}", chip.id);
@@ -68,13 +68,13 @@ fn rows_are_sane() {
         assert!(chip.signature.steppings.0 <= chip.signature.steppings.1);
         assert!(chip.source.len() > 20 && chip.ghz_from.len() > 10);
     }
-    assert_eq!(rank(0.1).0, 0);
-    assert_eq!(rank(300.0).0, rank(300.0).1);
+    assert_eq!(count_cheaper_chips(0.1), 0);
+    assert_eq!(count_cheaper_chips(300.0), chips().count());
 }
 
 #[test]
 fn rows_are_those_of_the_corpus() {
-    let Some(corpus) = crate::table::tests::corpus("pause_latencies.csv") else {
+    let Some(corpus) = crate::table::tests::read_corpus("pause_latencies.csv") else {
         return;
     };
     let mut compared = 0;

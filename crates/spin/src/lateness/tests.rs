@@ -1,5 +1,3 @@
-//! Lateness and cliffs.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -12,15 +10,17 @@ const COSTS: Costs = Costs {
     yield_ns: Some(400.0),
 };
 
-fn netfx() -> Wait {
+fn netfx_wait() -> Wait {
     let setting = Setting {
         cpus: 24,
         hint_ns: 43.0,
     };
-    NETFX_AWARELOCK.wait(&setting, Case::Typical).unwrap()
+    NETFX_AWARELOCK
+        .compute_wait(&setting, Case::Typical)
+        .unwrap()
 }
 
-fn run(delay_ms: u64) -> ProducerConsumer {
+fn experiment_with_delay(delay_ms: u64) -> ProducerConsumer {
     ProducerConsumer {
         items: 100,
         hold: Duration::from_millis(10),
@@ -30,10 +30,12 @@ fn run(delay_ms: u64) -> ProducerConsumer {
 
 #[test]
 fn items_wait_for_the_first_look_after_the_release() {
-    let wait = netfx();
+    let wait = netfx_wait();
     let expected = [2.22, 2.32, 1.01, 1.11, 1.21, 1.31, 1.41, 1.03, 1.13];
     for (delay, expected) in (1..=9).zip(expected) {
-        let taking = run(delay).spinning(&wait, 43.0).as_secs_f64();
+        let taking = experiment_with_delay(delay)
+            .total_when_spinning(&wait, 43.0)
+            .as_secs_f64();
         assert!((taking - expected).abs() < 0.006, "{delay}: {taking}");
     }
 }
@@ -44,16 +46,18 @@ fn a_waiter_that_parks_is_late_by_a_wake_up() {
         cpus: 24,
         hint_ns: 37.0,
     };
-    let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
+    let wait = CORECLR_MONITOR
+        .compute_wait(&setting, Case::Typical)
+        .unwrap();
     let spin = wait.total(37.0).unwrap();
-    let time = run(4).parking(spin, Duration::from_micros(50));
+    let time = experiment_with_delay(4).total_when_parking(spin, Duration::from_micros(50));
     assert_eq!(time, Duration::from_micros(100 * 10_050));
 }
 
 #[track_caller]
-fn check(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
+fn check_lateness(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
     let free_after_ns = 1e6 * f64::from(10 - delay_ms);
-    let found = netfx().lateness(Ending::Parks, &COSTS, free_after_ns);
+    let found = netfx_wait().compute_lateness(Ending::Parks, &COSTS, free_after_ns);
     let late = found.late_ns.unwrap() * 1e-6;
     assert_eq!(found.seen, ReleaseNotice::Spinning);
     assert!((late - late_ms).abs() < 0.005, "{delay_ms}: {late}");
@@ -64,25 +68,25 @@ fn check(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
 #[test]
 fn the_curve_of_the_field_report_has_its_cliffs() {
     // Looks at 2.35, 7.05 and 21.16 ms.
-    check(1, 12.157, 27.6);
-    check(2, 13.157, 13.4);
-    check(3, 0.052, 0.7);
-    check(4, 1.052, 14.9);
-    check(5, 2.052, 29.1);
-    check(7, 4.052, 27.6);
-    check(8, 0.350, 14.9);
+    check_lateness(1, 12.157, 27.6);
+    check_lateness(2, 13.157, 13.4);
+    check_lateness(3, 0.052, 0.7);
+    check_lateness(4, 1.052, 14.9);
+    check_lateness(5, 2.052, 29.1);
+    check_lateness(7, 4.052, 27.6);
+    check_lateness(8, 0.350, 14.9);
 }
 
 #[test]
 fn a_change_of_the_latency_beyond_the_cliff_flips_the_result() {
-    let wait = netfx();
+    let wait = netfx_wait();
     let free_after_ns = 7e6;
     let late = |hint_ns: f64| {
         let costs = Costs { hint_ns, ..COSTS };
-        let found = wait.lateness(Ending::Parks, &costs, free_after_ns);
+        let found = wait.compute_lateness(Ending::Parks, &costs, free_after_ns);
         found.late_ns.unwrap()
     };
-    let found = wait.lateness(Ending::Parks, &COSTS, free_after_ns);
+    let found = wait.compute_lateness(Ending::Parks, &COSTS, free_after_ns);
     let cliff = found.cliff_share.unwrap();
     assert!(late(43.0 * (1.0 - 0.9 * cliff)) < 1e5);
     assert!(late(43.0 * (1.0 - 1.1 * cliff)) > 1e7);
@@ -94,8 +98,10 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
         cpus: 24,
         hint_ns: 43.0,
     };
-    let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
-    let parked = wait.lateness(Ending::Parks, &COSTS, 5e6);
+    let wait = CORECLR_MONITOR
+        .compute_wait(&setting, Case::Typical)
+        .unwrap();
+    let parked = wait.compute_lateness(Ending::Parks, &COSTS, 5e6);
     assert_eq!(
         (parked.seen, parked.late_ns),
         (ReleaseNotice::Parked, Some(50_000.0))
@@ -103,7 +109,7 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
     assert_eq!(parked.hints, wait.total_hints().unwrap());
     // The lock is free long after it has parked.
     assert_eq!(parked.cliff_share, None);
-    let yielding = wait.lateness(Ending::Yields, &COSTS, 5e6);
+    let yielding = wait.compute_lateness(Ending::Yields, &COSTS, 5e6);
     assert_eq!(
         (yielding.seen, yielding.late_ns),
         (ReleaseNotice::Yielding, Some(200.0))
@@ -112,7 +118,10 @@ fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
         wake_ns: None,
         ..COSTS
     };
-    assert_eq!(wait.lateness(Ending::Parks, &unknown, 5e6).late_ns, None);
+    assert_eq!(
+        wait.compute_lateness(Ending::Parks, &unknown, 5e6).late_ns,
+        None
+    );
 }
 
 #[test]
@@ -121,18 +130,18 @@ fn dense_looks_have_no_cliffs_and_an_endless_wait_no_end() {
         runs: vec![Runs { times: 1, hints: 1 }],
         is_endless: true,
     };
-    let found = wait.lateness(Ending::Parks, &COSTS, 9e6);
+    let found = wait.compute_lateness(Ending::Parks, &COSTS, 9e6);
     assert_eq!(
         (found.seen, found.cliff_share),
         (ReleaseNotice::Spinning, None)
     );
     assert!(found.late_ns.unwrap() < 43.0);
-    let free = wait.lateness(Ending::Parks, &COSTS, 0.0);
+    let free = wait.compute_lateness(Ending::Parks, &COSTS, 0.0);
     assert_eq!((free.hints, free.late_ns), (0, Some(0.0)));
 }
 
 #[test]
-fn an_algorithm_s_own_words_say_how_it_ends() {
+fn the_ending_is_parsed_from_an_algorithms_description() {
     for (then, ending) in [
         ("futex_wait (and spins again after wake)", Ending::Parks),
         (
@@ -146,7 +155,7 @@ fn an_algorithm_s_own_words_say_how_it_ends() {
     }
 }
 
-fn waits() -> impl Strategy<Value = Wait> {
+fn any_wait() -> impl Strategy<Value = Wait> {
     let runs = proptest::collection::vec((1u64..50, 1u64..2000), 1..6);
     (runs, any::<bool>()).prop_map(|(runs, is_endless)| Wait {
         runs: runs
@@ -161,11 +170,11 @@ proptest! {
     /// For any runs, the found look is the first one at or after the release, by exhaustive search.
     #[test]
     fn the_look_is_the_first_at_or_after_the_release(
-        wait in waits(),
+        wait in any_wait(),
         free_after in 1u64..400_000,
     ) {
         let costs = Costs { hint_ns: 1.0, wake_ns: None, yield_ns: None };
-        let found = wait.lateness(Ending::Parks, &costs, free_after as f64);
+        let found = wait.compute_lateness(Ending::Parks, &costs, free_after as f64);
         let expected = wait.looks().find(|&look| look >= free_after);
         match expected {
             Some(look) => {

@@ -1,8 +1,9 @@
-//! Classifies a loop's instructions: a wait, a delay, or work.
+//! Analyses a loop's instructions, to tell a wait from work.
 //!
-//! A wait's turns are all alike: nothing that it reads depends on the number of turns. A search
-//! moves its address, a reduction its sum, a walk its pointer; a counter that only ends the loop is
-//! allowed. Instructions are processed once, in the order of their addresses.
+//! All turns of a wait are alike: nothing that it reads depends on the number of turns. Work differs
+//! from turn to turn: a search moves its address, a reduction its sum, a walk its pointer. A counter
+//! that only ends the loop is allowed. Instructions are processed once, in the order of their
+//! addresses.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,15 +11,14 @@ use pinwise_code::{
     Access, Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb,
 };
 
-/// Instructions of the largest loop that only looks.
-const TIGHT: usize = 48;
+/// Limits the instructions of a loop that only looks.
+const MAX_BARE_LOAD_INSTRUCTIONS: usize = 48;
 
-/// Vector registers are numbered from here on.
-const VECTORS: u8 = 32;
+/// Number of the first vector register; those before are general.
+const FIRST_VECTOR_REGISTER: u8 = 32;
 
-/// The number of `sched_yield`, and the register that system calls' numbers are
-/// in.
-const fn sched_yield(arch: Arch) -> (u64, u8) {
+/// The system call number of `sched_yield`, and the register of system call numbers.
+const fn sched_yield_number_and_register(arch: Arch) -> (u64, u8) {
     match arch {
         Arch::X86_64 => (24, 0),
         Arch::Aarch64 => (124, 8),
@@ -45,7 +45,7 @@ impl Origin {
     }
 
     /// Combines two operands.
-    const fn with(self, other: Self) -> Self {
+    const fn combine(self, other: Self) -> Self {
         match (self, other) {
             (Self::Fixed, one) | (one, Self::Fixed) => one,
             (Self::Counted, Self::Counted) => Self::Counted,
@@ -67,26 +67,27 @@ pub(super) struct Turn {
     /// Is one of them `sched_yield`?
     pub(super) yields: bool,
     /// Does it read the clock?
-    pub(super) times: bool,
+    pub(super) reads_clock: bool,
     /// Addresses of the looks.
     pub(super) looking: HashSet<u64>,
     /// Does it do more than a wait?
     works: bool,
     /// Does it use values that earlier turns computed?
     pub(super) carries: bool,
-    /// Addresses of such instructions without a general register that shows their progress.
+    /// Addresses of instructions that use such values, if no general register shows the progress.
     pub(super) hiding: BTreeSet<u64>,
     /// Does it read at a moving address?
     walks: bool,
     /// Does it test what it read?
-    asks: bool,
+    tests_read: bool,
 }
 
 impl Turn {
     /// Only reads memory or the clock, over and over.
     pub(super) fn is_bare_load(&self, instructions: usize) -> bool {
-        let is_tight = instructions <= TIGHT;
-        let looks = (self.looks > 0 || self.times) && self.asks && self.system_calls == 0;
+        let is_tight = instructions <= MAX_BARE_LOAD_INSTRUCTIONS;
+        let looks =
+            (self.looks > 0 || self.reads_clock) && self.tests_read && self.system_calls == 0;
         is_tight && looks && !self.works
     }
 
@@ -97,8 +98,11 @@ impl Turn {
 }
 
 /// Processes a loop's instructions.
-pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
-    let changed = operations.iter().flat_map(|one| changes(one)).collect();
+pub(super) fn analyse_turn(arch: Arch, operations: &[&Operation]) -> Turn {
+    let changed = operations
+        .iter()
+        .flat_map(|one| changed_places(one))
+        .collect();
     let mut reader = Reader {
         arch,
         changed,
@@ -106,7 +110,7 @@ pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
         updated: HashSet::new(),
         changing: HashMap::new(),
         carried: HashSet::new(),
-        number: None,
+        call_number: None,
         turn: Turn::default(),
     };
     for operation in operations {
@@ -115,14 +119,14 @@ pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
     reader.finish()
 }
 
-/// Places that an instruction changes.
-fn changes(operation: &Operation) -> impl Iterator<Item = Place> {
+/// The registers and stack slots that an instruction changes.
+fn changed_places(operation: &Operation) -> impl Iterator<Item = Place> {
     let slot = operation.step.and_then(|step| step.to);
     let registers = operation.written.numbers().map(Place::Register);
     registers.chain(slot)
 }
 
-/// Does it change a local variable by arithmetic that is not followed?
+/// Does an instruction change a local variable by arithmetic that is not followed here?
 fn changes_local(operation: &Operation) -> bool {
     let changes = operation
         .access
@@ -131,10 +135,10 @@ fn changes_local(operation: &Operation) -> bool {
 }
 
 /// Does a general register show the step's result?
-fn shows(step: &Step) -> bool {
+fn is_shown(step: &Step) -> bool {
     let is_general = match step.right {
         Operand::Constant(_) => true,
-        Operand::At(Place::Register(number)) => number < VECTORS,
+        Operand::At(Place::Register(number)) => number < FIRST_VECTOR_REGISTER,
         Operand::At(Place::Slot { .. }) | Operand::Unknown => false,
     };
     step.verb == Verb::Move && is_general
@@ -153,12 +157,12 @@ struct Reader {
     /// Places read before this turn changed them.
     carried: HashSet<Place>,
     /// The value of the system call number's register.
-    number: Option<u64>,
+    call_number: Option<u64>,
     turn: Turn,
 }
 
 impl Reader {
-    fn origin(&mut self, place: Place) -> Origin {
+    fn place_origin(&mut self, place: Place) -> Origin {
         if let Some(&origin) = self.origins.get(&place) {
             return origin;
         }
@@ -177,10 +181,10 @@ impl Reader {
         if let Some(access) = shared {
             self.note_access(operation, access);
         }
-        self.turn.times |= operation.reads_clock;
+        self.turn.reads_clock |= operation.reads_clock;
         let looks = shared.is_some_and(|access| access.reads) || operation.reads_clock;
         let origin = self.find_origin(operation, looks);
-        self.note_question(operation, origin);
+        self.note_condition(operation, origin);
         self.turn.locked += u32::from(operation.is_locked);
         self.turn.works |= matches!(operation.flow, Flow::Call(_));
         let updates = operation.adds_to_memory || changes_local(operation);
@@ -188,10 +192,10 @@ impl Reader {
             self.turn.carries = true;
             self.turn.hiding.insert(operation.address);
         }
-        if let Some(step) = operation.step.filter(|step| !shows(step)) {
+        if let Some(step) = operation.step.filter(|step| !is_shown(step)) {
             self.updated.extend(step.to);
         }
-        for place in changes(operation) {
+        for place in changed_places(operation) {
             self.origins.insert(place, origin);
             let changing = self.changing.entry(place).or_default();
             changing.push(operation.address);
@@ -199,13 +203,13 @@ impl Reader {
     }
 
     fn note_system_call(&mut self, operation: &Operation) {
-        let (number, register) = sched_yield(self.arch);
+        let (number, register) = sched_yield_number_and_register(self.arch);
         if operation.flow == Flow::System {
             self.turn.system_calls += 1;
-            self.turn.yields |= self.number == Some(number);
+            self.turn.yields |= self.call_number == Some(number);
         }
         if operation.written.holds(register) {
-            self.number = match operation.step {
+            self.call_number = match operation.step {
                 Some(Step {
                     verb: Verb::Move,
                     right: Operand::Constant(value),
@@ -220,7 +224,7 @@ impl Reader {
         let address: Vec<Origin> = access
             .address
             .numbers()
-            .map(|register| self.origin(Place::Register(register)))
+            .map(|register| self.place_origin(Place::Register(register)))
             .collect();
         let walks = address.into_iter().any(Origin::moves);
         self.turn.carries |= walks;
@@ -244,7 +248,7 @@ impl Reader {
         };
         let registers = operation.read.numbers().filter(|&r| Some(r) != accumulator);
         let values: Vec<Origin> = registers
-            .map(|register| self.origin(Place::Register(register)))
+            .map(|register| self.place_origin(Place::Register(register)))
             .collect();
         self.turn.works |= values.iter().any(|&origin| origin != Origin::Fixed);
     }
@@ -255,10 +259,10 @@ impl Reader {
             return self.combine_origins(operation, looks);
         };
         let (left, right) = match step.verb {
-            Verb::Move => (Origin::Fixed, self.operand(step.right, looks)),
+            Verb::Move => (Origin::Fixed, self.operand_origin(step.right, looks)),
             _ => (
-                self.operand(step.left, looks),
-                self.operand(step.right, looks),
+                self.operand_origin(step.left, looks),
+                self.operand_origin(step.right, looks),
             ),
         };
         let is_bound = step.to.is_none()
@@ -272,16 +276,16 @@ impl Reader {
             return Origin::Counted;
         }
         let is_linear = matches!(step.verb, Verb::Move | Verb::Add | Verb::Subtract);
-        match left.with(right) {
+        match left.combine(right) {
             Origin::Counted if !is_linear && step.to.is_some() => Origin::Carried,
             origin => origin,
         }
     }
 
-    fn operand(&mut self, operand: Operand, looks: bool) -> Origin {
+    fn operand_origin(&mut self, operand: Operand, looks: bool) -> Origin {
         match operand {
             Operand::Constant(_) => Origin::Fixed,
-            Operand::At(place) => self.origin(place),
+            Operand::At(place) => self.place_origin(place),
             Operand::Unknown if looks => Origin::Looked,
             Operand::Unknown => Origin::Fixed,
         }
@@ -291,10 +295,10 @@ impl Reader {
     fn combine_origins(&mut self, operation: &Operation, looks: bool) -> Origin {
         let mut origin = if looks { Origin::Looked } else { Origin::Fixed };
         for register in operation.read.numbers() {
-            origin = origin.with(self.origin(Place::Register(register)));
+            origin = origin.combine(self.place_origin(Place::Register(register)));
         }
         if let Some(local) = operation.local {
-            origin = origin.with(self.origin(local));
+            origin = origin.combine(self.place_origin(local));
         }
         match origin {
             // CMPXCHG compares the memory with the accumulator.
@@ -304,16 +308,16 @@ impl Reader {
         }
     }
 
-    fn note_question(&mut self, operation: &Operation, origin: Origin) {
-        self.turn.asks |= operation.sets_flags && origin == Origin::Looked;
+    fn note_condition(&mut self, operation: &Operation, origin: Origin) {
+        self.turn.tests_read |= operation.sets_flags && origin == Origin::Looked;
         let compares = operation.step.is_some_and(|step| step.to.is_none());
         self.turn.works |= compares && origin == Origin::Carried;
         let question = operation
             .condition
             .map(|Condition { question, .. }| question);
         if let Some(Question::Zero(register, _) | Question::BitClear(register, _)) = question {
-            let origin = self.origin(Place::Register(register));
-            self.turn.asks |= origin == Origin::Looked;
+            let origin = self.place_origin(Place::Register(register));
+            self.turn.tests_read |= origin == Origin::Looked;
         }
     }
 
@@ -323,7 +327,7 @@ impl Reader {
             .filter_map(|place| Some((place, *self.origins.get(place)?)))
             .collect();
         let is_hidden = |place: &Place| match place {
-            Place::Register(number) => *number >= VECTORS,
+            Place::Register(number) => *number >= FIRST_VECTOR_REGISTER,
             slot @ Place::Slot { .. } => self.updated.contains(slot),
         };
         let goes_on = |&(_, origin): &(&Place, Origin)| origin == Origin::Carried;

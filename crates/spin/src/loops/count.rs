@@ -1,5 +1,5 @@
-//! Counts how often a loop repeats by executing its arithmetic with the values that the preceding
-//! code sets.
+//! Counts the hints of a loop by executing its arithmetic with the values that the preceding code
+//! sets.
 //!
 //! Unknown values stay unknown, and a branch on one ends the attempt: the count is known only if it
 //! depends on nothing but the code.
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::graph::{Graph, Members};
 use pinwise_code::{Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb};
 
-/// Most instructions that are executed for a count.
+/// Limits the instructions that are executed for a count.
 const MAX_STEPS: u32 = 300_000;
 
 /// Registers that a called function may change.
@@ -46,7 +46,7 @@ const fn keep_low_bits(value: u64, bits: u32) -> u64 {
 }
 
 /// Sign-extends a number of this many bits.
-const fn signed(value: u64, bits: u32) -> i64 {
+const fn sign_extend(value: u64, bits: u32) -> i64 {
     let unused = 64 - bits;
     (value << unused).cast_signed() >> unused
 }
@@ -127,8 +127,8 @@ impl KnownState {
         }
     }
 
-    fn answer(&self, condition: Condition) -> Option<bool> {
-        let answer = match condition.question {
+    fn evaluate(&self, condition: Condition) -> Option<bool> {
+        let is_true = match condition.question {
             Question::Zero(register, bits) => {
                 let value = self.value(Operand::At(Place::Register(register)), bits)?;
                 value == 0
@@ -137,16 +137,19 @@ impl KnownState {
                 let value = self.value(Operand::At(Place::Register(register)), 64)?;
                 value >> bit & 1 == 0
             }
-            question => self.flags?.answer(question)?,
+            question => self.flags?.evaluate(question)?,
         };
-        Some(answer != condition.is_negated)
+        Some(is_true != condition.is_negated)
     }
 }
 
 impl FlagSource {
-    fn answer(self, question: Question) -> Option<bool> {
-        let (left, right) = (signed(self.left, self.bits), signed(self.right, self.bits));
-        let result = signed(self.result, self.bits);
+    fn evaluate(self, question: Question) -> Option<bool> {
+        let (left, right) = (
+            sign_extend(self.left, self.bits),
+            sign_extend(self.right, self.bits),
+        );
+        let result = sign_extend(self.result, self.bits);
         let below = match self.verb {
             Verb::Subtract => Some(self.left < self.right),
             Verb::And => Some(false),
@@ -189,7 +192,7 @@ pub(super) fn count_hints(
         let operation = &graph.operations[index];
         counted += hints(operation);
         at = match operation.flow {
-            Flow::Branch(to) if known.answer(operation.condition?)? => to,
+            Flow::Branch(to) if known.evaluate(operation.condition?)? => to,
             Flow::Jump(to) => to?,
             _ => operation.end(),
         };
@@ -210,7 +213,7 @@ fn find_entry(
     let mut known = KnownState::default();
     let mut entry = first;
     for operation in front {
-        if has_other_ways_in(graph, operation, front) {
+        if has_other_entries(graph, operation, front) {
             known = KnownState::default();
         }
         match operation.flow {
@@ -225,10 +228,10 @@ fn find_entry(
             _ => known.apply(operation, arch),
         }
     }
-    let ways_in = members
+    let entries = members
         .iter()
         .flat_map(|&member| graph.predecessors(member));
-    let is_only_way = ways_in
+    let is_only_way = entries
         .filter(|from| members.binary_search(from).is_err())
         .all(|&from| is_last(front, graph.operations[from].address));
     is_only_way.then_some((known, entry))
@@ -244,7 +247,7 @@ fn is_member(graph: &Graph, members: &Members, address: u64) -> bool {
 }
 
 /// Can other known code jump to this operation of the preceding code?
-fn has_other_ways_in(graph: &Graph, operation: &Operation, front: &[Operation]) -> bool {
+fn has_other_entries(graph: &Graph, operation: &Operation, front: &[Operation]) -> bool {
     let Some(index) = graph.index(operation.address) else {
         return false;
     };

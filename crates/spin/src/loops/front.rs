@@ -1,9 +1,9 @@
-//! The code before an address: the first values of counters, and whether an instruction begins
-//! there.
+//! Decodes the code before an address. It sets the first values of counters, and shows whether an
+//! instruction begins at the address.
 //!
-//! x86 code cannot be read backwards, but decoding from several earlier starts soon falls in step
-//! with the true instructions; those that most starts agree on are taken. It reads back only a few
-//! dozen bytes.
+//! x86 code cannot be decoded backwards. Decoding from a wrong earlier start soon resynchronises with
+//! the true instructions, so several starts are tried, and the instructions that most of them agree
+//! on are taken. Only a few dozen bytes are examined.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ pub(super) fn decode_before(code: &Code, address: u64) -> Vec<Operation> {
     all.filter_map(|start| operation_at(code, start)).collect()
 }
 
-/// Does an instruction begin at an address of the code, according to most earlier starts? True if
-/// nothing precedes it.
+/// Does an instruction begin at an address of the code, according to most earlier starts? True also
+/// if nothing precedes it.
 pub(super) fn begins_at(code: &Code, address: u64) -> bool {
     if code.arch == Arch::Aarch64 {
         return address.is_multiple_of(4) && code.holds(address);
@@ -50,10 +50,10 @@ pub(super) fn begins_at(code: &Code, address: u64) -> bool {
     code.holds(address) && lands >= passes
 }
 
-/// Walks back along the instructions that most starts reached, and the longer one in a tie, since
-/// its tail is easily taken for another.
+/// Walks back along the instructions that most starts reached. In a tie the longer one is taken,
+/// since its tail is easily taken for another instruction.
 fn follow_most_starts(code: &Code, address: u64) -> Vec<u64> {
-    let votes = votes(code, address);
+    let votes = collect_votes(code, address);
     let mut found: Vec<u64> = Vec::new();
     let mut end = address;
     while found.len() < MAX_INSTRUCTIONS {
@@ -76,8 +76,8 @@ struct Vote {
     count: u32,
 }
 
-/// Instructions of all runs that reach the address, by their start.
-fn votes(code: &Code, address: u64) -> BTreeMap<u64, Vote> {
+/// Collects the instructions of all attempts that reach the address, by their start.
+fn collect_votes(code: &Code, address: u64) -> BTreeMap<u64, Vote> {
     let mut votes: BTreeMap<u64, Vote> = BTreeMap::new();
     let mut run: Vec<(u64, u64)> = Vec::new();
     for back in 1..=REACH {

@@ -1,8 +1,8 @@
-//! The instructions that an address leads to, and the loops that lead back.
+//! The control flow around an address, and the loops in it.
 //!
-//! Everything in a loop around an address can be reached from it, so code is decoded along its flow
-//! from there: no start has to be guessed, and loops with distant cold parts are complete. Calls
-//! and computed jumps are not followed.
+//! Everything in a loop around an address can be reached from that address, so code is decoded along
+//! its flow from there. No start has to be guessed, and loops with distant cold parts are complete.
+//! Calls and computed jumps are not followed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -31,7 +31,7 @@ pub(super) type Members = Vec<usize>;
 
 impl Graph {
     /// Decodes the code reachable from an address.
-    pub(super) fn from(code: &Code, address: u64) -> Option<Self> {
+    pub(super) fn decode_from(code: &Code, address: u64) -> Option<Self> {
         let near = address.saturating_sub(REACH)..address.saturating_add(REACH);
         let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
         let mut next = VecDeque::from([address]);
@@ -42,7 +42,7 @@ impl Graph {
             let Some(operation) = operation_at(code, at) else {
                 continue;
             };
-            next.extend(followers(&operation));
+            next.extend(successors(&operation));
             found.insert(at, operation);
         }
         found
@@ -56,9 +56,9 @@ impl Graph {
         let mut after = vec![Vec::new(); found.len()];
         for (index, operation) in found.values().enumerate() {
             let repeats = repeats_exclusive(&found, operation);
-            let ahead = followers(operation).filter(|&to| !repeats || to == operation.end());
-            for follower in ahead {
-                if let Some(&to) = indices.get(&follower) {
+            let ahead = successors(operation).filter(|&to| !repeats || to == operation.end());
+            for successor in ahead {
+                if let Some(&to) = indices.get(&successor) {
                     before[to].push(index);
                     after[index].push(to);
                 }
@@ -83,9 +83,9 @@ impl Graph {
         &self.before[index]
     }
 
-    /// First and last of the instructions around one that always run in sequence; one that is
-    /// entered from elsewhere starts a new sequence.
-    pub(super) fn run(&self, index: usize, entries: &[u64]) -> (usize, usize) {
+    /// The first and the last of the instructions around one that always run in sequence. An
+    /// instruction in `entries` starts a new sequence.
+    pub(super) fn straight_run(&self, index: usize, entries: &[u64]) -> (usize, usize) {
         let follows = |from: usize, to: usize| {
             let is_only = |edges: &[Vec<usize>], of: usize, other: usize| {
                 edges.get(of).is_some_and(|one| one.as_slice() == [other])
@@ -106,13 +106,13 @@ impl Graph {
 
     /// Loops within the largest one around an instruction that contain it or a hint, smallest
     /// first; the largest one comes last.
-    pub(super) fn loops(&self, around: usize) -> Vec<Members> {
+    pub(super) fn find_loops(&self, around: usize) -> Vec<Members> {
         let all: Members = (0..self.operations.len()).collect();
-        let Some(whole) = self.cycle(around, &all, None) else {
+        let Some(whole) = self.find_cycle(around, &all, None) else {
             return Vec::new();
         };
-        let mut found = self.natural(&whole);
-        self.divide(around, whole, &mut found);
+        let mut found = self.find_natural_loops(&whole);
+        self.divide_cycle(around, whole, &mut found);
         found.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
         found.dedup();
         found
@@ -121,7 +121,7 @@ impl Graph {
     /// Finds the loop and the loops within it, by removing the edges back to its first instruction,
     /// and so on within the rest (Steensgaard 1993; loops that are entered in their middle are
     /// fine).
-    fn divide(&self, around: usize, whole: Members, found: &mut Vec<Members>) {
+    fn divide_cycle(&self, around: usize, whole: Members, found: &mut Vec<Members>) {
         let mut next = vec![whole];
         while let Some(members) = next.pop() {
             let header = members[0];
@@ -132,7 +132,7 @@ impl Graph {
                 if parts.iter().any(|part| holds(part, of)) {
                     continue;
                 }
-                parts.extend(self.cycle(of, &members, Some(header)));
+                parts.extend(self.find_cycle(of, &members, Some(header)));
             }
             next.extend(parts);
             found.push(members);
@@ -141,7 +141,7 @@ impl Graph {
 
     /// Instructions that both lead to one and come from it, within `within` and avoiding a header;
     /// `None` if it does not lead back to itself.
-    fn cycle(&self, of: usize, within: &Members, header: Option<usize>) -> Option<Members> {
+    fn find_cycle(&self, of: usize, within: &Members, header: Option<usize>) -> Option<Members> {
         if Some(of) == header {
             return None;
         }
@@ -155,7 +155,7 @@ impl Graph {
 
     /// Loops closed by one backward edge and entered only at its target; those with one target are
     /// joined, one after the other.
-    fn natural(&self, whole: &Members) -> Vec<Members> {
+    fn find_natural_loops(&self, whole: &Members) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
         let mut edges = 0;
         for &header in whole {
@@ -163,7 +163,7 @@ impl Graph {
             let mut loops: Vec<Members> = back
                 .filter(|&from| from >= header && holds(whole, from))
                 .take(MAX_EDGES - edges)
-                .filter_map(|from| self.leading_to(from, header))
+                .filter_map(|from| self.find_leading_to(from, header))
                 .filter(|members| self.is_entered_at(header, members, whole))
                 .collect();
             edges = (edges + loops.len()).min(MAX_EDGES);
@@ -206,7 +206,7 @@ impl Graph {
 
     /// The instructions between the ends of each backward edge in a loop, except edges to its first
     /// instruction.
-    pub(super) fn within(&self, members: &Members) -> Vec<Members> {
+    pub(super) fn loops_within(&self, members: &Members) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
         for &header in members.iter().skip(1) {
             let back = self.before[header].iter();
@@ -218,7 +218,7 @@ impl Graph {
         found
     }
 
-    /// The hint right before an instruction.
+    /// The hint right before an instruction, if there is one.
     pub(super) fn hint_before(&self, index: usize) -> Option<usize> {
         let before = index.checked_sub(1)?;
         let hint = &self.operations[before];
@@ -229,13 +229,13 @@ impl Graph {
     /// Do all paths from the rest of a larger loop lead to the header first?
     fn is_entered_at(&self, header: usize, members: &Members, whole: &Members) -> bool {
         let others = members.iter().filter(|&&member| member != header);
-        let mut ways_in = others.flat_map(|&member| &self.before[member]);
-        ways_in.all(|from| holds(members, *from) || !holds(whole, *from))
+        let mut entries = others.flat_map(|&member| &self.before[member]);
+        entries.all(|from| holds(members, *from) || !holds(whole, *from))
     }
 
     /// Instructions that lead to one without passing the header, both included; `None` if they are
     /// too many for a wait.
-    fn leading_to(&self, to: usize, header: usize) -> Option<Members> {
+    fn find_leading_to(&self, to: usize, header: usize) -> Option<Members> {
         let mut is_in = vec![false; self.operations.len()];
         is_in[header] = true;
         let mut members: Members = vec![header];
@@ -294,7 +294,7 @@ fn repeats_exclusive(found: &BTreeMap<u64, Operation>, branch: &Operation) -> bo
 }
 
 /// The successors of an instruction; calls are assumed to return.
-fn followers(operation: &Operation) -> impl Iterator<Item = u64> {
+fn successors(operation: &Operation) -> impl Iterator<Item = u64> {
     let end = operation.end();
     let (first, second) = match operation.flow {
         Flow::Next | Flow::Call(_) | Flow::System => (Some(end), None),

@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{NORMALISED, USUAL, doubling, looking, tunable};
+use super::{DEFAULT_ROW, NORMALISED, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 /// Monitor of the .NET Framework and of `CoreCLR` before 2.1: rounds of 50 PAUSEs that triple while
@@ -41,7 +41,7 @@ pub const NETFX_AWARELOCK: Algorithm = Algorithm {
     source: "dotnet/coreclr src/vm/crst.cpp, syncblk.inl, eeconfig.cpp, src/inc/clrconfigvalues.h",
     evidence: Evidence::Excerpt,
     note: "It looks at the lock only between rounds; a step function of the number of logical processors.",
-    ..USUAL
+    ..DEFAULT_ROW
 };
 
 /// Monitor of `CoreCLR` since 2.1, the repaired one.
@@ -67,7 +67,7 @@ pub const CORECLR_MONITOR: Algorithm = Algorithm {
     source: "dotnet/runtime src/coreclr/inc/yieldprocessornormalized.h @165bbb9d7c58e3cae4ec279e16821349788dea43; yieldprocessornormalized.cpp @00845426b0a1a325a1b414d0bf63cc9b3c85af43; clrconfigvalues.h",
     evidence: Evidence::Read,
     note: "The length of a unit is measured at start (for 10 ms; from .NET 6 or 7 on now and then).",
-    ..USUAL
+    ..DEFAULT_ROW
 };
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -82,7 +82,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/dotnet/coreclr/pull/9548 (benaadams: 4,8,...,2048 then yields)",
         evidence: Evidence::Excerpt,
         note: "ManualResetEventSlim and Task multiplied it by the number of processors until dotnet/coreclr#13556.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "coreclr_gc_join",
@@ -94,7 +94,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/dotnet/coreclr/issues/13388",
         evidence: Evidence::Excerpt,
         note: "Later versions normalise it.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     CORECLR_MONITOR,
     Algorithm {
@@ -103,12 +103,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: ".NET Core 2.1+",
         unit: NORMALISED,
         backoff: doubling(10, 1, u64::MAX),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "Thread.Yield, Sleep(0) every 5 yields, Sleep(1) after 20",
         source: "dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/SpinWait.cs @04da5a173f6331f6bb4ce24a28ccf32e136c427e",
         evidence: Evidence::Read,
         note: "35 iterations are suggested before waiting; on one CPU it always yields.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "dotnet_lock",
@@ -120,7 +120,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/Lock.cs @047a59c5d265f94a9197fca7cab2ea9af67b7beb",
         evidence: Evidence::Read,
         note: "1 to 22 iterations by how well they went before; it begins with 22.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "dotnet_threadpool",
@@ -137,7 +137,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/dotnet/runtime/issues/100348 ; https://github.com/dotnet/coreclr/pull/13921",
         evidence: Evidence::Excerpt,
         note: "280 on arm64, where an idle program was seen to use 46 % CPU against 3 % with 0. How often it looks the source does not say: after each unit is assumed.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "windows_cs",
@@ -145,7 +145,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "documented",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4000), 1),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "semaphore wait",
         tunables: &[tunable(
             "InitializeCriticalSectionAndSpinCount",
@@ -155,6 +155,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://learn.microsoft.com/en-us/windows/win32/api/synchapi/nf-synchapi-initializecriticalsectionandspincount",
         evidence: Evidence::Excerpt,
         note: "4000 is the heap manager's; the default of plain critical sections is not verified.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
 ];

@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{USUAL, doubling, looking, tunable};
+use super::{DEFAULT_ROW, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -16,7 +16,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "openjdk/jdk src/hotspot/share/runtime/objectMonitor.cpp @009970c984d82c1a5750df28118adc9fa151de07",
         evidence: Evidence::Read,
         note: "11 hints and up to 5000 loads of the owner with a hint every 256th: the cost of a hint matters little. It adapts by success, not by time; -XX:PreBlockSpin is gone.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "java_onspinwait",
@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/openjdk/jdk/pull/16994 ; https://github.com/openjdk/jdk/pull/17430",
         evidence: Evidence::Excerpt,
         note: "One hint a call: PAUSE on x86.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "openj9_spin",
@@ -45,7 +45,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/eclipse-openj9/openj9/issues/10773 ; https://github.com/eclipse-openj9/openj9/pull/553",
         evidence: Evidence::Excerpt,
         note: "Options set it: hints, looks and yields multiply. A slower PAUSE is an open question there.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "go_mutex",
@@ -53,12 +53,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.26.8",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4), 30),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "semacquire",
         source: "go1.26.8 src/runtime/lock_spinbit.go:54-55, proc.go:7944, internal/sync/mutex.go, asm_amd64.s:863, asm_arm64.s:1103",
         evidence: Evidence::Read,
         note: "PAUSEs on amd64; on arm64 since 1.26 the 30 are nanoseconds. Only with another P running and an empty local queue.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "go_runtime_mutex",
@@ -66,7 +66,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.24+",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4), 30),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "osyield, then futex sleep",
         tunables: &[tunable(
             "GOEXPERIMENT=nospinbitmutex",
@@ -76,7 +76,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "go1.26.8 src/runtime/lock_spinbit.go",
         evidence: Evidence::Read,
         note: "Only one spinning thread is allowed.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "rust_std_mutex",
@@ -88,7 +88,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "rust-lang/rust library/std/src/sys/sync/mutex/futex.rs (rust-src 1.95.0)",
         evidence: Evidence::Read,
         note: "It stops at once where others wait already, and spins again after a wake-up.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "rust_std_rwlock_futex",
@@ -99,7 +99,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         then: "futex_wait",
         source: "library/std/src/sys/sync/rwlock/futex.rs",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "rust_std_rwlock_queue",
@@ -110,7 +110,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         then: "thread park",
         source: "library/std/src/sys/sync/rwlock/queue.rs SPIN_COUNT 7",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "rust_std_mpmc",
@@ -126,7 +126,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         then: "yield_now",
         source: "library/std/src/sync/mpmc/utils.rs SPIN_LIMIT 6",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "parking_lot_09",
@@ -138,7 +138,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "parking_lot_core 0.9 src/spinwait.rs",
         evidence: Evidence::Read,
         note: "It starts at 2 by accident: Amanieu/parking_lot#484.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "parking_lot_10",
@@ -150,7 +150,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "parking_lot_core 0.10.0 src/spinwait.rs",
         evidence: Evidence::Read,
         note: "The version of 2017 ran 8184 PAUSEs: Amanieu/parking_lot#43.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "crossbeam_backoff",
@@ -161,7 +161,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         then: "4 yields, then the caller parks",
         source: "crossbeam-utils 0.8.23 src/backoff.rs SPIN_LIMIT 6 YIELD_LIMIT 10",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "swift_mutex",
@@ -173,6 +173,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/swiftlang/swift/pull/88523",
         evidence: Evidence::Excerpt,
         note: "Adaptive; it parks at once where four or more are parked already.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
 ];

@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{USUAL, doubling, looking, tunable};
+use super::{DEFAULT_ROW, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -26,7 +26,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "glibc-2.36 nptl/pthread_mutex_lock.c, sysdeps/x86_64/nptl/pthread_mutex_backoff.h, sysdeps/generic/adaptive_spin_count.h",
         evidence: Evidence::Read,
         note: "It begins with 10 and adapts up to 100. The growing runs are x86 only; the default type of mutex does not spin.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "glibc_spinlock",
@@ -37,7 +37,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         then: "never parks",
         source: "glibc-2.36 nptl/pthread_spin_lock.c",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "musl_mutex",
@@ -49,7 +49,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "musl-1.2.3 src/thread/pthread_mutex_timedlock.c, __wait.c",
         evidence: Evidence::Read,
         note: "It stops where waiters exist; a barrier spins 200.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "jemalloc",
@@ -57,7 +57,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "5.3.0",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(601), 1),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "pthread mutex",
         tunables: &[tunable(
             "mutex_max_spin",
@@ -66,7 +66,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         )],
         source: "jemalloc-5.3.0 src/mutex.c",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "folly_waitoptions",
@@ -79,7 +79,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "facebook/folly folly/synchronization/WaitOptions.h @0deef031cb8aab76dc7e736f8b7c22d701d5f36b, detail/Spin.h @323b297ad9d31375ae310b340c61bd12ac924082",
         evidence: Evidence::Read,
         note: "A comment of 2013 assumes 7 ns a hint.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "folly_sleeper",
@@ -91,7 +91,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "facebook/folly folly/synchronization/detail/Sleeper.h @32711cc53888eec2083c72321b992365aa48daf1",
         evidence: Evidence::Read,
         note: "MicroLock.h not in the index",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "abseil_mutex",
@@ -99,12 +99,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "20220623",
         unit: Unit::Load,
         backoff: looking(Bound::Fixed(1500), 1),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "250 or 5000 spins, a yield, sleep 10 us, then futex",
         source: "abseil-20220623.1 absl/synchronization/mutex.cc",
         evidence: Evidence::Read,
         note: "Immune to PAUSE latency.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "abseil_spinlock",
@@ -112,11 +112,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "20220623",
         unit: Unit::Load,
         backoff: looking(Bound::Fixed(1000), 1),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "futex or sleep of 128 us to 4 ms",
         source: "abseil-20220623.1 absl/base/internal/spinlock.cc, spinlock_wait.cc",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "onetbb_backoff",
@@ -128,7 +128,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "oneTBB-2021.8.0 include/oneapi/tbb/detail/_utils.h LOOPS_BEFORE_YIELD 16",
         evidence: Evidence::Read,
         note: "Arm: YIELD.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "libgomp",
@@ -148,7 +148,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "gcc-mirror/gcc libgomp/config/linux/wait.h @167637297f0dcd5bc22153f88b6273fb32487b0e; env.c",
         evidence: Evidence::Read,
         note: "100 where threads outnumber CPUs (1000 if active). A comment assumes 100,000 hints a millisecond.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "libomp",
@@ -164,7 +164,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://reviews.llvm.org/D157646 ; https://reviews.llvm.org/D113012",
         evidence: Evidence::Excerpt,
         note: "0 on hybrid CPUs.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "dpdk",
@@ -176,7 +176,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "dpdk-22.11.11 lib/eal/include/generic/rte_spinlock.h, rte_pause.h",
         evidence: Evidence::Read,
         note: "rte_power_pause and rte_power_monitor use TPAUSE and UMWAIT.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "webkit_lock",
@@ -187,7 +187,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         then: "ParkingLot",
         source: "WebKit/WebKit Source/WTF/wtf/LockAlgorithmInlines.h @0be502df2ad637b34a61af28b692ad9ab3cbf045",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "onnxruntime_pool",
@@ -204,6 +204,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/microsoft/onnxruntime/pull/27916",
         evidence: Evidence::Excerpt,
         note: "By time since 2026-03; the same constant was 3 ms, 47 ms and 500 ms.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
 ];

@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{USUAL, doubling, looking, tunable};
+use super::{DEFAULT_ROW, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -30,7 +30,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://dev.mysql.com/doc/refman/9.1/en/innodb-performance-spin_lock_polling.html ; ha_innodb.cc",
         evidence: Evidence::Excerpt,
         note: "Each run is drawn from 0 to 5 times 50. The multiplier was fixed at 50 before 8.0.16.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "mariadb_srw",
@@ -50,7 +50,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "mariadb-10.11.18 mysys/my_cpu.c, storage/innobase/sync/srw_lock.cc, handler/ha_innodb.cc:19597-19605",
         evidence: Evidence::Read,
         note: "A PAUSE of more than 30 ticks halves it; taken as 7.5 ns, a counter of 4 GHz: no listed chip is near. 40 and 229 cycles fall into one class.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "postgres_spin",
@@ -63,7 +63,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "postgresql-15.18 src/backend/storage/lmgr/s_lock.c, src/include/storage/s_lock.h:347",
         evidence: Evidence::Read,
         note: "Adapts from 10 to 1000: 100 more where it did not sleep, 1 less where it did.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "redis_io",
@@ -75,7 +75,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         tunables: &[tunable("io-threads", "1", "redis.conf")],
         source: "redis-7.0.15 src/networking.c:4083",
         evidence: Evidence::Read,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "nginx_spinlock",
@@ -83,11 +83,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.x",
         unit: Unit::Hint,
         backoff: doubling(11, 1, 1024),
-        least_cpus: 2,
+        min_cpus: 2,
         then: "sched_yield, then again",
         source: "nginx src/core/ngx_spinlock.c",
         evidence: Evidence::Excerpt,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "rocksdb_await",
@@ -104,7 +104,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/facebook/rocksdb/issues/4086",
         evidence: Evidence::Excerpt,
         note: "A comment assumes 7 ns each; the issue measured 43 ns on Skylake-X.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "linux_qspinlock",
@@ -117,7 +117,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "torvalds/linux arch/x86/include/asm/qspinlock.h @0b77b97066628deef03a6eac7b29e5c3756f4ab0; kernel/locking/qspinlock.c @0200fbdd431519d730b5d399a12840ec832b27cc",
         evidence: Evidence::Read,
         note: "The wait for the pending bit is bounded to 512 hints.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "linux_pvqspinlock",
@@ -129,7 +129,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         tunables: &[tunable("nopvspin", "", "kernel command line")],
         source: "torvalds/linux arch/x86/include/asm/spinlock.h",
         evidence: Evidence::Excerpt,
-        ..USUAL
+        ..DEFAULT_ROW
     },
     Algorithm {
         id: "linux_rwsem",
@@ -141,6 +141,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "torvalds/linux kernel/locking/rwsem.c rwsem_rspin_threshold",
         evidence: Evidence::Excerpt,
         note: "10 us and half a microsecond per reader, 25 us at most; the clock is read every 16 loops. A mutex spins while its owner is on a CPU.",
-        ..USUAL
+        ..DEFAULT_ROW
     },
 ];

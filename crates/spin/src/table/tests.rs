@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::algorithm::{Case, Evidence, Setting, Wait};
 
-/// A table of the corpus, if present; otherwise reports why not.
-pub(crate) fn corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
+/// Reads a table of the corpus; prints why it is skipped if there is none.
+pub(crate) fn read_corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
     #[expect(clippy::disallowed_methods, reason = "tests read their surroundings")]
     let Some(folder) = std::env::var_os("PINWISE_CORPUS") else {
         println!("SKIPPED: PINWISE_CORPUS names no folder with {file}");
@@ -19,10 +19,13 @@ pub(crate) fn corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
     Some(rows.collect())
 }
 
-fn wait(id: &str, setting: (u64, f64), case: Case) -> Wait {
+fn wait_of(id: &str, setting: (u64, f64), case: Case) -> Wait {
     let (cpus, hint_ns) = setting;
     let setting = Setting { cpus, hint_ns };
-    algorithm(id).unwrap().wait(&setting, case).unwrap()
+    find_algorithm(id)
+        .unwrap()
+        .compute_wait(&setting, case)
+        .unwrap()
 }
 
 /// Totals at 37 ns on 8 CPUs: typical, longest, and the longest blind gap, as
@@ -67,42 +70,42 @@ fn totals_are_those_of_the_sources() {
     ];
     for (id, typical, longest, gap) in expected {
         let setting = (8, 37.0);
-        let total = wait(id, setting, Case::Typical).total_hints();
+        let total = wait_of(id, setting, Case::Typical).total_hints();
         assert_eq!(total, Some(typical), "{id}");
-        let most = wait(id, setting, Case::Longest);
-        assert_eq!(most.total_hints(), Some(longest), "{id}");
-        assert_eq!(most.blind_gap_hints(), gap, "{id}");
+        let longest_wait = wait_of(id, setting, Case::Longest);
+        assert_eq!(longest_wait.total_hints(), Some(longest), "{id}");
+        assert_eq!(longest_wait.blind_gap_hints(), gap, "{id}");
     }
     assert_eq!(
-        wait("mariadb_srw", (8, 3.0), Case::Typical).total_hints(),
+        wait_of("mariadb_srw", (8, 3.0), Case::Typical).total_hints(),
         Some(6_000)
     );
 }
 
 #[test]
-fn some_never_end_and_some_need_company() {
+fn some_waits_never_end_and_some_need_two_cpus() {
     for id in ["glibc_spinlock", "dpdk", "linux_qspinlock"] {
-        assert_eq!(wait(id, (8, 37.0), Case::Typical).total_hints(), None);
+        assert_eq!(wait_of(id, (8, 37.0), Case::Typical).total_hints(), None);
     }
-    let alone = wait("go_mutex", (1, 37.0), Case::Typical);
+    let alone = wait_of("go_mutex", (1, 37.0), Case::Typical);
     assert_eq!(alone.total_hints(), Some(0));
     for id in ["openj9_spin", "swift_mutex"] {
         let setting = Setting {
             cpus: 8,
             hint_ns: 37.0,
         };
-        let unknown = algorithm(id).unwrap();
-        assert_eq!(unknown.wait(&setting, Case::Typical), None);
+        let unknown = find_algorithm(id).unwrap();
+        assert_eq!(unknown.compute_wait(&setting, Case::Typical), None);
     }
 }
 
 #[test]
 fn ids_are_found_and_unknown_ones_get_a_hint() {
     assert_eq!(
-        algorithm("NetFx-AwareLock").map(|a| a.id),
+        find_algorithm("NetFx-AwareLock").map(|a| a.id),
         Ok("netfx_awarelock")
     );
-    let error = algorithm("netfx_awarelok").unwrap_err();
+    let error = find_algorithm("netfx_awarelok").unwrap_err();
     assert_eq!(
         error.to_string(),
         "no algorithm is called 'netfx_awarelok'; did you mean netfx_awarelock?"
@@ -116,12 +119,12 @@ fn ids_are_found_and_unknown_ones_get_a_hint() {
 
 #[test]
 fn rows_are_those_of_the_corpus() {
-    let Some(rows) = corpus("spin_algorithms.csv") else {
+    let Some(rows) = read_corpus("spin_algorithms.csv") else {
         return;
     };
     assert_eq!(rows.len(), algorithms().count());
     for row in &rows {
-        let known = algorithm(&row["id"]).unwrap();
+        let known = find_algorithm(&row["id"]).unwrap();
         assert_eq!(known.name, row["name"], "{}", known.id);
         assert_eq!(known.versions, row["version"], "{}", known.id);
         let evidence = match known.evidence {
@@ -136,7 +139,7 @@ fn rows_are_those_of_the_corpus() {
         };
         let (Ok(total), Some(wait)) = (
             row["total_units"].parse::<u64>(),
-            known.wait(&setting, Case::Typical),
+            known.compute_wait(&setting, Case::Typical),
         ) else {
             continue;
         };

@@ -5,7 +5,7 @@ use crate::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
 fn wait_on(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
     let setting = Setting { cpus, hint_ns };
-    algorithm.wait(&setting, Case::Typical).unwrap()
+    algorithm.compute_wait(&setting, Case::Typical).unwrap()
 }
 
 #[track_caller]
@@ -97,7 +97,7 @@ proptest! {
         let runs = runs.into_iter().map(|(times, hints)| Runs { times, hints }).collect();
         let wait = Wait { runs, is_endless: false };
         let free_after = Duration::from_nanos(free_ns);
-        let expected = wait.looks().map(|hints| time(hints, hint_ns)).find(|&t| t >= free_after);
+        let expected = wait.looks().map(|hints| hints_to_time(hints, hint_ns)).find(|&t| t >= free_after);
         prop_assert_eq!(wait.notices_release_after(hint_ns, free_after), expected);
     }
 }

@@ -15,7 +15,7 @@ use pinwise_format::duration;
 use pinwise_machine::{MachineError, Port, Probe};
 use pinwise_record::{DriftPair, DriftRecord, DriftState, LevelName};
 use pinwise_stats::describe::{median, quantile};
-use pinwise_wiring::{Relation, relation};
+use pinwise_wiring::{Relation, classify_relation};
 
 /// One repetition of a pair's latency, about 3 ms.
 const LATENCY: Effort = Effort {
@@ -153,7 +153,7 @@ fn describe(a: usize, b: usize, seen: &[Repetition]) -> DriftPair {
             let latency_ns = quantile(&latency, 0.5);
             let ratio = median(&contention);
             DriftState {
-                kind: kind(relation(latency_ns, ratio)),
+                kind: kind(classify_relation(latency_ns, ratio)),
                 latency_ns,
                 contention: ratio,
                 share: latency.len() as f64 / samples.len() as f64,
@@ -286,8 +286,8 @@ pub(super) fn recheck(
             let (before, now) = (before.median, now.median);
             changed.push(format!(
                 "CPUs {cpu_a} and {cpu_b} were at {before:.1} ns at the start ({}) and at {now:.1} ns at the end ({}).",
-                relation(before, ratio).words(),
-                relation(now, None).words()
+                classify_relation(before, ratio).words(),
+                classify_relation(now, None).words()
             ));
         }
     }

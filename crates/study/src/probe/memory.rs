@@ -95,7 +95,7 @@ pub(super) fn measure_ladder(
         }
     }
     points.sort_by_key(|point| point.bytes);
-    let ladder_read = ladder::read(
+    let ladder_read = ladder::find_plateaus(
         &ladder_points(&points),
         &reported_caches(&session.topology, cpu),
     );

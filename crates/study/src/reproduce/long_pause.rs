@@ -151,7 +151,7 @@ fn experiment_of(delay_ms: u64) -> ProducerConsumer {
 /// An algorithm's wait; all named here are known.
 fn wait(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
     let setting = Setting { cpus, hint_ns };
-    let wait = algorithm.wait(&setting, Case::Typical);
+    let wait = algorithm.compute_wait(&setting, Case::Typical);
     wait.unwrap_or(Wait {
         runs: Vec::new(),
         is_endless: false,
@@ -168,7 +168,7 @@ fn old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
     let wait = wait(&NETFX_AWARELOCK, 24, pause_ns);
     DELAYS
         .map(|delay| {
-            let time = experiment_of(delay).spinning(&wait, pause_ns);
+            let time = experiment_of(delay).total_when_spinning(&wait, pause_ns);
             let found = ClaimResult::exactly(time.as_secs_f64());
             let claim = format!("a sender every {delay} ms");
             if delay <= 2 {
@@ -187,7 +187,7 @@ fn new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
     let spin = spin.unwrap_or_default();
     DELAYS
         .map(|delay| {
-            let time = experiment_of(delay).parking(spin, WAKE);
+            let time = experiment_of(delay).total_when_parking(spin, WAKE);
             Claim::new(
                 format!("repaired, a sender every {delay} ms"),
                 "about 1.2 s",

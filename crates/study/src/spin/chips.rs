@@ -3,7 +3,7 @@
 //! It never corrects a measurement by the table.
 
 use pinwise_record::{ChipRecord, CpuPauseRecord};
-use pinwise_spin::chips::{Chip, find_chips, rank};
+use pinwise_spin::chips::{Chip, chips, count_cheaper_chips, find_chips};
 use pinwise_stats::describe::median;
 use pinwise_topology::{CpuSet, Identity, Topology};
 
@@ -65,8 +65,6 @@ fn record(
     measured: Option<f64>,
     identity: &Identity,
 ) -> ChipRecord {
-    let ranked = measured.map(rank);
-    let known_chips = rank(0.0).1;
     let away = chip
         .zip(measured)
         .map(|(chip, cycles)| deviation(chip, cycles));
@@ -81,8 +79,8 @@ fn record(
         published_high: chip.map(|chip| chip.pause_cycles.1),
         measured_cycles: measured,
         agrees,
-        cheaper_chips: ranked.map(|(cheaper, _)| cheaper),
-        known_chips,
+        cheaper_chips: measured.map(count_cheaper_chips),
+        known_chips: chips().count(),
         source: chip.map(|chip| chip.source.to_owned()),
         sentence,
     }

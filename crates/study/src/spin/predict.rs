@@ -8,7 +8,7 @@ use pinwise_record::{
     CliffsRecord, Header, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
 };
 use pinwise_spin::algorithm::Algorithm;
-use pinwise_spin::prediction::{Hints, PauseCost, Prediction, cliffs};
+use pinwise_spin::prediction::{Hints, PauseCost, Prediction, find_cliffs};
 
 /// What to predict.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
         algorithm: algorithm.id.to_owned(),
         from_cpus: first,
         to_cpus: last,
-        changes_at: cliffs(algorithm, hint_ns, range.clone()),
+        changes_at: find_cliffs(algorithm, hint_ns, range.clone()),
     };
     plan.algorithms.iter().map(of).collect()
 }
@@ -99,7 +99,7 @@ fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
 mod tests {
     use super::*;
     use pinwise_spin::chips::chip;
-    use pinwise_spin::table::{NETFX_AWARELOCK, algorithm, algorithms};
+    use pinwise_spin::table::{NETFX_AWARELOCK, algorithms, find_algorithm};
 
     fn record_of(name: &str) -> ProcessorRecord {
         let chip = chip(name).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn curves_have_their_cliffs() {
         let plan = PredictionPlan {
-            algorithms: vec![&NETFX_AWARELOCK, algorithm("rust_std_mutex").unwrap()],
+            algorithms: vec![&NETFX_AWARELOCK, find_algorithm("rust_std_mutex").unwrap()],
             processor: record_of("skylake-sp"),
             from: None,
             cpus: (1..=128).collect(),

@@ -350,7 +350,7 @@ fn limit(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize)
     const REST: Duration = Duration::from_millis(20);
     const START: Duration = Duration::from_millis(500);
     let free_after = hold.saturating_sub(delay).as_nanos() as f64;
-    let found = arm.wait.lateness(arm.ending, &costs, free_after);
+    let found = arm.wait.compute_lateness(arm.ending, &costs, free_after);
     let late = Duration::from_nanos(whole(found.late_ns.unwrap_or(0.0)));
     let items = u32::try_from(items).unwrap_or(u32::MAX);
     let each = hold.saturating_add(late).saturating_add(REST);

@@ -8,7 +8,7 @@ use pinwise_record::{
 use pinwise_spin::algorithm::{Algorithm, Case, Setting};
 use pinwise_spin::identify::Strength;
 use pinwise_spin::scan::{Scan, Site, scan};
-use pinwise_spin::table::algorithm;
+use pinwise_spin::table::find_algorithm;
 
 /// What to look for in binaries.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -151,12 +151,14 @@ fn describe_loop(
 fn known_algorithm(site: &Site) -> Option<&'static Algorithm> {
     let first = site.candidates.first()?;
     let is_sure = first.strength >= Strength::Likely;
-    is_sure.then(|| algorithm(first.algorithm).ok()).flatten()
+    is_sure
+        .then(|| find_algorithm(first.algorithm).ok())
+        .flatten()
 }
 
 /// Maximum number of hints between two looks of an algorithm.
 fn gap_of(row: &Algorithm, cpus: u64, hint_ns: f64) -> Option<u64> {
-    let wait = row.wait(&Setting { cpus, hint_ns }, Case::Longest)?;
+    let wait = row.compute_wait(&Setting { cpus, hint_ns }, Case::Longest)?;
     Some(wait.blind_gap_hints())
 }
 

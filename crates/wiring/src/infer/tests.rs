@@ -21,7 +21,7 @@ fn infer_wiring(latency_ns: PairMatrix, contention: Option<PairMatrix>) -> Wirin
     })
 }
 
-fn siblings(wiring: &Wiring) -> usize {
+fn count_sibling_groups(wiring: &Wiring) -> usize {
     let level = wiring.level(LevelKind::Smt);
     level.map_or(0, |level| level.groups.len())
 }
@@ -29,7 +29,7 @@ fn siblings(wiring: &Wiring) -> usize {
 /// 7R13 with one pair in a hundred disturbed: siblings at 31 ns, mates of their
 /// cache at 21.
 #[test]
-fn siblings_that_were_disturbed_beyond_their_mates_are_found() {
+fn siblings_slower_than_mates_of_their_cache_are_found() {
     let caches = |a: usize, b: usize| match (a / 2 == b / 2, a / 16 == b / 16) {
         (true, _) if a == 6 || a == 40 => 31.0,
         (true, _) => 9.0,
@@ -37,12 +37,12 @@ fn siblings_that_were_disturbed_beyond_their_mates_are_found() {
         _ => 105.0,
     };
     let wiring = infer_wiring(make_matrix(64, caches), None);
-    assert_eq!(siblings(&wiring), 32, "{:?}", wiring.levels);
+    assert_eq!(count_sibling_groups(&wiring), 32, "{:?}", wiring.levels);
 }
 
 /// A guest with two of the small cores of a hybrid chip.
 #[test]
-fn leftover_small_cores_are_not_siblings_if_contention_denies_it() {
+fn two_small_cores_are_not_siblings_if_contention_denies_it() {
     let ns = |a: usize, b: usize| match (a < 14, b < 14) {
         (true, true) if a / 2 == b / 2 => 4.5,
         (true, true) => 33.0,
@@ -51,7 +51,7 @@ fn leftover_small_cores_are_not_siblings_if_contention_denies_it() {
     };
     let ratio = |a: usize, b: usize| if a / 2 == b / 2 && b < 14 { 1.6 } else { 1.02 };
     let wiring = infer_wiring(make_matrix(16, ns), Some(make_matrix(16, ratio)));
-    assert_eq!(siblings(&wiring), 7, "{:?}", wiring.levels);
+    assert_eq!(count_sibling_groups(&wiring), 7, "{:?}", wiring.levels);
 }
 
 /// Eight CPUs of a machine with two packages, whose line is homed in the first: those of the other

@@ -17,7 +17,7 @@ pub(super) struct PlateauAndKnee {
     pub(super) knee_bytes: Option<f64>,
 }
 
-/// Most points that are fitted: the work grows with their cube.
+/// Limits the points that are fitted: the work grows with their cube.
 const MAX_POINTS: usize = 200;
 
 /// Two plateaus whose latencies differ by less are one. An outgrown TLB adds
@@ -25,15 +25,15 @@ const MAX_POINTS: usize = 200;
 /// (factors of 1.5 to 1.6); the next cache takes 2.5 times or more.
 const MIN_STEP: f64 = 1.65;
 
-/// What a labelling costs for each plateau. The unit is the cost of a quarter octave of climb, so a
-/// plateau pays if it replaces three quarters of an octave.
+/// Cost of a plateau in a labelling. The unit is the cost of a quarter octave of climb, so a plateau
+/// pays off if it replaces three quarters of an octave.
 const PLATEAU_COST: f64 = 3.0;
 /// Cost of a quarter octave of plateau that is one deviation off its level.
 const OFF_COST: f64 = 0.3;
 /// Highest cost of a quarter octave of plateau, so that outliers do not end one.
 const MAX_OFF_COST: f64 = 3.0;
 
-/// Noise estimates are clamped: below, sloping plateaus would be climbs (the last cache of a shared
+/// Limits of noise estimates. Below them, sloping plateaus would be climbs (the last cache of a shared
 /// Zen 4 was seen to go from 12.7 to 16.3 ns in two octaves); above, climbs would be plateaus.
 const MIN_NOISE: f64 = 0.05;
 const MAX_NOISE: f64 = 0.08;
@@ -49,7 +49,7 @@ struct Sample {
     deviation: f64,
 }
 
-/// Plateaus in order of latency, each but the last with its knee.
+/// Fits plateaus to points: in order of latency, each but the last with its knee.
 pub(super) fn fit(points: &[Point]) -> Vec<PlateauAndKnee> {
     let mut samples = thin_out(usable_samples(points));
     let noise = estimate_noise(&samples);
@@ -67,7 +67,7 @@ pub(super) fn fit(points: &[Point]) -> Vec<PlateauAndKnee> {
     steps
 }
 
-/// The points that have figures, by size; the median of several of one size.
+/// The points with usable figures, by size; of several of one size the median.
 fn usable_samples(points: &[Point]) -> Vec<Sample> {
     let mut samples: Vec<Sample> = points
         .iter()
@@ -82,7 +82,7 @@ fn usable_samples(points: &[Point]) -> Vec<Sample> {
     collect_bins(&samples, 1e-9)
 }
 
-/// The standard deviation of `ln` for a 95 % interval.
+/// The standard deviation of `ln(ns)` from a 95 % interval.
 fn deviation((low, high): (f64, f64)) -> f64 {
     let width = (high / low).ln() / 3.92;
     if low > 0.0 && width.is_finite() {
@@ -260,12 +260,12 @@ impl SortedLadder {
     }
 
     /// Merges plateaus until each is clearly higher than the one before.
-    fn merge_ranges(&self, ranges: &[PlateauRange]) -> Vec<Group> {
-        let mut groups: Vec<Group> = ranges
+    fn merge_ranges(&self, ranges: &[PlateauRange]) -> Vec<MergedPlateau> {
+        let mut groups: Vec<MergedPlateau> = ranges
             .iter()
             .map(|&range| {
                 let level = self.level(range.start, range.end);
-                Group {
+                MergedPlateau {
                     level,
                     first: level,
                     last: level,
@@ -287,10 +287,10 @@ impl SortedLadder {
         }
     }
 
-    /// log2 of the size at which half of the loads miss: latency is their mean, so there it is
-    /// half-way between both levels. The geometric middle would be too early if the next level is
-    /// far slower.
-    fn knee(&self, from: &Group, to: &Group) -> f64 {
+    /// log2 of the size at which half of the loads miss. Latency is the mean of all loads, so it is
+    /// half-way between both levels there. The geometric middle would be too early if the next level
+    /// is far slower.
+    fn knee(&self, from: &MergedPlateau, to: &MergedPlateau) -> f64 {
         let middle = f64::midpoint(from.last.exp(), to.first.exp());
         let climb = &self.points[from.range.end - 1..=to.range.start];
         let after = climb.iter().position(|s| s.y.exp() >= middle);
@@ -339,7 +339,7 @@ fn point_widths(samples: &[Sample]) -> Vec<f64> {
 
 /// Plateaus with only small rises between them.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct MergedPlateau {
     /// Level of all its points, `ln(ns)`.
     level: f64,
     /// Levels of the first and of the last of its parts.

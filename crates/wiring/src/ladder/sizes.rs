@@ -3,16 +3,16 @@
 use super::Point;
 use pinwise_format::whole_usize;
 
-/// Closer neighbours are not refined further, in octaves: a knee is known to a factor of 1.1.
-const NEAREST: f64 = 0.2;
+/// Sizes nearer to each other are not refined further, in octaves: a knee is then known to a factor
+/// of 1.1.
+const MIN_SPACING: f64 = 0.2;
 
 /// Spacing of the first sizes, in octaves: every cache is at least twice as large as the one
 /// before.
-const FIRST: f64 = 0.5;
+const FIRST_SPACING: f64 = 0.5;
 
-/// Up to `most` sizes from `smallest` to `largest` bytes, in ascending order:
-/// a coarse grid at first, then the middles of the steepest climbs. Empty once
-/// all knees are narrow.
+/// Chooses up to `most` sizes from `smallest` to `largest` bytes, in ascending order: a coarse grid at
+/// first, then the middles of the steepest climbs. Empty once all knees are narrow.
 #[must_use]
 pub fn next_sizes(points: &[Point], smallest: usize, largest: usize, most: usize) -> Vec<usize> {
     let mut known: Vec<(f64, f64)> = points
@@ -22,9 +22,9 @@ pub fn next_sizes(points: &[Point], smallest: usize, largest: usize, most: usize
         .collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut sizes = if known.len() < 2 {
-        grid(smallest, largest, most)
+        make_grid(smallest, largest, most)
     } else {
-        middles(&known, most)
+        choose_middles(&known, most)
     };
     sizes.retain(|size| {
         (smallest..=largest).contains(size) && points.iter().all(|p| p.bytes != *size)
@@ -34,7 +34,7 @@ pub fn next_sizes(points: &[Point], smallest: usize, largest: usize, most: usize
     sizes
 }
 
-fn grid(smallest: usize, largest: usize, most: usize) -> Vec<usize> {
+fn make_grid(smallest: usize, largest: usize, most: usize) -> Vec<usize> {
     if most == 0 || smallest > largest {
         return Vec::new();
     }
@@ -42,17 +42,17 @@ fn grid(smallest: usize, largest: usize, most: usize) -> Vec<usize> {
         (smallest.max(1) as f64).log2(),
         (largest.max(1) as f64).log2(),
     );
-    let wanted = steps((high - low) / FIRST)
+    let steps = whole_usize(((high - low) / FIRST_SPACING).ceil())
         .min(most.saturating_sub(1))
         .max(1);
-    let step = (high - low) / wanted as f64;
-    let inside = (1..wanted).map(|index| round_to_page(low + step * index as f64));
+    let step = (high - low) / steps as f64;
+    let inside = (1..steps).map(|index| round_to_page(low + step * index as f64));
     let ends = [smallest, largest].into_iter().take(most);
     inside.chain(ends).take(most.max(1)).collect()
 }
 
-/// The widest and highest climbs first.
-fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
+/// Chooses the middles of climbs, the widest and highest ones first.
+fn choose_middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
     let mut climbs: Vec<(f64, f64)> = known
         .windows(2)
         .map(|pair| {
@@ -61,7 +61,7 @@ fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
             (rise * width, f64::midpoint(pair[0].0, pair[1].0), width)
         })
         // Noise is not followed: 15 % at half an octave.
-        .filter(|(rise, _, width)| *width > NEAREST && *rise > 0.08)
+        .filter(|(rise, _, width)| *width > MIN_SPACING && *rise > 0.08)
         .map(|(rise, middle, _)| (rise, middle))
         .collect();
     climbs.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -69,11 +69,7 @@ fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
     middles.map(|(_, middle)| round_to_page(middle)).collect()
 }
 
-fn steps(count: f64) -> usize {
-    whole_usize(count.ceil())
-}
-
-/// Whole pages, except for sizes of few pages, which are whole lines.
+/// Rounds to whole pages, or to whole lines if there are only a few pages.
 fn round_to_page(log2_bytes: f64) -> usize {
     let unit = if log2_bytes < 16.0 { 256.0 } else { 4096.0 };
     let bytes = (log2_bytes.exp2() / unit).round().max(1.0) * unit;

@@ -1,4 +1,4 @@
-//! Ladders of known caches are recognised.
+//! Ladders of machines with known caches.
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -23,7 +23,7 @@ enum Shape {
 
 const SHAPES: [Shape; 3] = [Shape::Sudden, Shape::Gradual, Shape::Early];
 
-fn misfit(shape: Shape, ratio: f64) -> f64 {
+fn miss_share(shape: Shape, ratio: f64) -> f64 {
     match shape {
         Shape::Sudden => ((ratio - 0.97) / 0.12).clamp(0.0, 1.0),
         Shape::Gradual => {
@@ -58,7 +58,7 @@ impl MachineWithCaches {
         let mut ns = 0.0;
         let mut left = 1.0f64;
         for &(size, latency) in &self.caches {
-            let missing = misfit(shape, bytes / size as f64).min(left);
+            let missing = miss_share(shape, bytes / size as f64).min(left);
             ns += (left - missing) * latency;
             left = missing;
         }
@@ -82,12 +82,12 @@ impl MachineWithCaches {
         let sizes =
             (0..=18 * per_octave).map(|i| 4096.0 * (f64::from(i) / f64::from(per_octave)).exp2());
         sizes
-            .map(|bytes| point(bytes, self.ns(shape, bytes) * noise(sd, chance)))
+            .map(|bytes| new_point(bytes, self.ns(shape, bytes) * draw_noise(sd, chance)))
             .collect()
     }
 }
 
-fn noise(sd: f64, chance: &mut ChaCha8Rng) -> f64 {
+fn draw_noise(sd: f64, chance: &mut ChaCha8Rng) -> f64 {
     let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
     (sd * upper_quantile(uniform)).exp()
 }
@@ -97,7 +97,7 @@ fn noise(sd: f64, chance: &mut ChaCha8Rng) -> f64 {
     clippy::cast_sign_loss,
     reason = "sizes of tests"
 )]
-fn point(bytes: f64, ns: f64) -> Point {
+fn new_point(bytes: f64, ns: f64) -> Point {
     Point {
         bytes: bytes as usize,
         ns,
@@ -161,8 +161,8 @@ fn list_published_caches() -> Vec<MachineWithCaches> {
     ]
 }
 
-/// What is wrong with a ladder, if anything.
-fn fault(known: &MachineWithCaches, ladder: &Ladder, factor: f64) -> Option<String> {
+/// The first difference of a ladder from the known caches, whose sizes may be off by a factor.
+fn find_fault(known: &MachineWithCaches, ladder: &Ladder, factor: f64) -> Option<String> {
     let caches: Vec<&Plateau> = ladder
         .plateaus
         .iter()
@@ -194,9 +194,9 @@ fn fault(known: &MachineWithCaches, ladder: &Ladder, factor: f64) -> Option<Stri
         .then(|| format!("memory at {memory} ns instead of {}", known.memory_ns))
 }
 
-/// Every published ladder in every shape, on this grid and with this noise: this many of a hundred
-/// may be wrong.
-fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
+/// Reads every published ladder in every shape, on a grid of this many sizes per octave and with
+/// this noise; a share of them may be wrong.
+fn check_published_ladders(per_octave: u32, sd: f64, allowed_per_cent: usize) {
     let mut chance = ChaCha8Rng::seed_from_u64(7);
     let mut faults = Vec::new();
     let mut tried = 0;
@@ -204,9 +204,9 @@ fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
         for shape in SHAPES {
             for _ in 0..20 {
                 let points = known.points(shape, per_octave, sd, &mut chance);
-                let ladder = read(&points, &known.reported());
+                let ladder = find_plateaus(&points, &known.reported());
                 tried += 1;
-                if let Some(fault) = fault(&known, &ladder, 1.3) {
+                if let Some(fault) = find_fault(&known, &ladder, 1.3) {
                     faults.push(format!("{} {shape:?}: {fault}", known.name));
                 }
             }
@@ -222,16 +222,16 @@ fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
 
 #[test]
 fn published_ladders_are_read() {
-    check(4, 0.0, 0);
-    check(4, 0.03, 0);
-    check(8, 0.03, 0);
-    check(8, 0.1, 1);
-    check(4, 0.1, 2);
+    check_published_ladders(4, 0.0, 0);
+    check_published_ladders(4, 0.03, 0);
+    check_published_ladders(8, 0.03, 0);
+    check_published_ladders(8, 0.1, 1);
+    check_published_ladders(4, 0.1, 2);
 }
 
 #[test]
-fn coarse_grids_do() {
-    check(2, 0.03, 2);
+fn coarse_grids_suffice() {
+    check_published_ladders(2, 0.03, 2);
 }
 
 fn seeded_generator() -> ChaCha8Rng {
@@ -242,7 +242,7 @@ fn zen3() -> MachineWithCaches {
     list_published_caches().swap_remove(0)
 }
 
-/// Levels and effective sizes, in KiB to one digit.
+/// Levels and effective sizes in KiB.
 fn list_found_levels(ladder: &Ladder) -> Vec<(Option<u8>, u64)> {
     let plateaus = ladder.plateaus.iter();
     plateaus
@@ -250,11 +250,11 @@ fn list_found_levels(ladder: &Ladder) -> Vec<(Option<u8>, u64)> {
         .collect()
 }
 
-fn levels(ladder: &Ladder) -> Vec<Option<u8>> {
+fn plateau_levels(ladder: &Ladder) -> Vec<Option<u8>> {
     ladder.plateaus.iter().map(|p| p.level).collect()
 }
 
-const THREE: [Option<u8>; 4] = [Some(1), Some(2), Some(3), None];
+const THREE_LEVELS: [Option<u8>; 4] = [Some(1), Some(2), Some(3), None];
 
 #[test]
 fn a_small_tlb_is_not_a_cache() {
@@ -267,13 +267,13 @@ fn a_small_tlb_is_not_a_cache() {
                 let bytes = point.bytes as f64;
                 // Two steps, as with 4 KiB pages: the first TLB ends at 64 pages, the second at
                 // 2048, then page walks begin.
-                point.ns += 2.0 * misfit(Shape::Gradual, bytes / (256 * KIB) as f64);
-                point.ns += 6.5 * misfit(Shape::Gradual, bytes / (8 * MIB) as f64);
+                point.ns += 2.0 * miss_share(Shape::Gradual, bytes / (256 * KIB) as f64);
+                point.ns += 6.5 * miss_share(Shape::Gradual, bytes / (8 * MIB) as f64);
             }
-            let ladder = read(&points, &known.reported());
+            let ladder = find_plateaus(&points, &known.reported());
             assert_eq!(
-                levels(&ladder),
-                THREE,
+                plateau_levels(&ladder),
+                THREE_LEVELS,
                 "{sd} {:?}",
                 list_found_levels(&ladder)
             );
@@ -285,17 +285,21 @@ fn a_small_tlb_is_not_a_cache() {
 fn memory_may_become_slower_still() {
     let known = zen3();
     let mut points = known.points(Shape::Sudden, 4, 0.02, &mut seeded_generator());
-    let tables = |bytes: usize| 90.0 * misfit(Shape::Gradual, bytes as f64 / (256 * MIB) as f64);
+    let tables =
+        |bytes: usize| 90.0 * miss_share(Shape::Gradual, bytes as f64 / (256 * MIB) as f64);
     points
         .iter_mut()
         .for_each(|point| point.ns += tables(point.bytes));
-    assert_eq!(levels(&read(&points, &known.reported())), THREE);
-    assert_eq!(levels(&read(&points, &[])), THREE);
+    assert_eq!(
+        plateau_levels(&find_plateaus(&points, &known.reported())),
+        THREE_LEVELS
+    );
+    assert_eq!(plateau_levels(&find_plateaus(&points, &[])), THREE_LEVELS);
 }
 
 #[test]
 fn nothing_beyond_the_largest_reported_cache_is_numbered() {
-    // An L3 of 260 MiB that ends nowhere, and knees of tables within what it would hold.
+    // Beyond the reported caches, page tables make a knee at 200 MiB.
     let known = MachineWithCaches {
         name: "a guest",
         caches: vec![
@@ -308,18 +312,18 @@ fn nothing_beyond_the_largest_reported_cache_is_numbered() {
     };
     let reported = [(1, 48 * KIB), (2, 2 * MIB), (3, 24 * MIB)]
         .map(|(level, bytes)| ReportedCache { level, bytes });
-    let ladder = read(
+    let ladder = find_plateaus(
         &known.points(Shape::Sudden, 6, 0.01, &mut seeded_generator()),
         &reported,
     );
     assert_eq!(
-        levels(&ladder).iter().flatten().max(),
+        plateau_levels(&ladder).iter().flatten().max(),
         Some(&3),
         "{:?}",
         list_found_levels(&ladder)
     );
     assert_eq!(ladder.plateaus.last().unwrap().level, None);
-    // One that is reported is found.
+    // A reported one is found.
     let all = [
         &reported[..],
         &[ReportedCache {
@@ -328,12 +332,12 @@ fn nothing_beyond_the_largest_reported_cache_is_numbered() {
         }],
     ]
     .concat();
-    let ladder = read(
+    let ladder = find_plateaus(
         &known.points(Shape::Sudden, 6, 0.01, &mut seeded_generator()),
         &all,
     );
     assert!(
-        levels(&ladder).contains(&Some(4)),
+        plateau_levels(&ladder).contains(&Some(4)),
         "{:?}",
         list_found_levels(&ladder)
     );
@@ -351,8 +355,8 @@ fn outliers_do_not_make_caches() {
                 point.ns *= 3.0;
             }
         }
-        let ladder = read(&points, &known.reported());
-        wrong += usize::from(fault(&known, &ladder, 1.3).is_some());
+        let ladder = find_plateaus(&points, &known.reported());
+        wrong += usize::from(find_fault(&known, &ladder, 1.3).is_some());
     }
     assert!(wrong <= 3, "{wrong} of 100");
 }
@@ -363,8 +367,8 @@ fn virtual_machines_report_more_than_a_program_gets() {
     known.caches[2].0 = 8 * MIB;
     let points = known.points(Shape::Gradual, 6, 0.03, &mut seeded_generator());
     let reported = zen3().reported();
-    let ladder = read(&points, &reported);
-    assert_eq!(levels(&ladder), THREE);
+    let ladder = find_plateaus(&points, &reported);
+    assert_eq!(plateau_levels(&ladder), THREE_LEVELS);
     let outer = ladder.plateaus[2];
     assert_eq!(outer.reported_bytes, Some(32 * MIB));
     assert!(outer.effective_bytes.unwrap() < 12 * MIB);
@@ -376,8 +380,8 @@ fn unreported_caches_are_numbered() {
     let points = zen3().points(Shape::Sudden, 6, 0.03, &mut seeded_generator());
     let all = zen3().reported();
     for reported in [&[][..], &all[..1], &all[2..], &all[..2], &[all[0], all[2]]] {
-        let ladder = read(&points, reported);
-        assert_eq!(levels(&ladder), THREE, "{reported:?}");
+        let ladder = find_plateaus(&points, reported);
+        assert_eq!(plateau_levels(&ladder), THREE_LEVELS, "{reported:?}");
         let claimed = ladder
             .plateaus
             .iter()
@@ -386,8 +390,8 @@ fn unreported_caches_are_numbered() {
     }
     // A knee between consecutive levels has no number.
     let reported = [all[0], ReportedCache { level: 2, ..all[2] }];
-    let ladder = read(&points, &reported);
-    assert_eq!(levels(&ladder), [Some(1), Some(2), None]);
+    let ladder = find_plateaus(&points, &reported);
+    assert_eq!(plateau_levels(&ladder), [Some(1), Some(2), None]);
     assert!(
         ladder.notes[0].contains("where no cache is reported to end"),
         "{:?}",
@@ -399,8 +403,8 @@ fn unreported_caches_are_numbered() {
 fn a_range_that_ends_early_is_not_called_memory() {
     let mut points = zen3().points(Shape::Sudden, 6, 0.02, &mut seeded_generator());
     points.retain(|point| point.bytes <= 8 << 20);
-    let ladder = read(&points, &zen3().reported());
-    assert_eq!(levels(&ladder), [Some(1), Some(2), Some(3)]);
+    let ladder = find_plateaus(&points, &zen3().reported());
+    assert_eq!(plateau_levels(&ladder), [Some(1), Some(2), Some(3)]);
     assert_eq!(ladder.plateaus[2].effective_bytes, None);
     assert_eq!(ladder.plateaus[2].reported_bytes, Some(32 * MIB));
     assert!(ladder.notes[0].contains("large enough"));
@@ -422,11 +426,11 @@ fn capacities_hint_at_exclusion() {
             memory_ns: 110.0,
         };
         let points = known.points(Shape::Sudden, 8, 0.01, &mut seeded_generator());
-        assert_eq!(read(&points, &reported).hint, hint, "{outer}");
+        assert_eq!(find_plateaus(&points, &reported).hint, hint, "{outer}");
     }
     // 512 KiB more of 32 MiB is less than a knee's error.
     let points = zen3().points(Shape::Sudden, 8, 0.01, &mut seeded_generator());
-    assert_eq!(read(&points, &zen3().reported()).hint, None);
+    assert_eq!(find_plateaus(&points, &zen3().reported()).hint, None);
 }
 
 #[test]
@@ -443,13 +447,13 @@ fn a_few_chosen_points_are_enough() {
                     break;
                 }
                 for bytes in sizes {
-                    let ns = known.ns(shape, bytes as f64) * noise(0.03, &mut chance);
-                    points.push(point(bytes as f64, ns));
+                    let ns = known.ns(shape, bytes as f64) * draw_noise(0.03, &mut chance);
+                    points.push(new_point(bytes as f64, ns));
                 }
             }
             most = most.max(points.len());
-            let ladder = read(&points, &known.reported());
-            if let Some(fault) = fault(&known, &ladder, 1.2) {
+            let ladder = find_plateaus(&points, &known.reported());
+            if let Some(fault) = find_fault(&known, &ladder, 1.2) {
                 wrong.push(format!("{} {shape:?}: {fault}", known.name));
             }
         }
@@ -462,7 +466,7 @@ fn a_few_chosen_points_are_enough() {
 }
 
 #[test]
-fn sizes_come_to_an_end() {
+fn no_sizes_are_suggested_for_an_empty_range_or_a_flat_ladder() {
     assert!(next_sizes(&[], 4096, 1 << 20, 0).is_empty());
     assert!(next_sizes(&[], 1 << 20, 4096, 9).is_empty());
     assert_eq!(next_sizes(&[], 4096, 1 << 20, 2), [4096, 1 << 20]);
@@ -470,29 +474,37 @@ fn sizes_come_to_an_end() {
         next_sizes(&[], 4096, 16384, 9),
         [4096, 5888, 8192, 11520, 16384]
     );
-    let flat: Vec<Point> = (12..30).map(|i| point(f64::from(i).exp2(), 3.0)).collect();
+    let flat: Vec<Point> = (12..30)
+        .map(|i| new_point(f64::from(i).exp2(), 3.0))
+        .collect();
     assert!(next_sizes(&flat, 4096, 1 << 30, 10).is_empty());
 }
 
 #[test]
 fn zero_or_one_point_make_no_ladder() {
-    assert_eq!(read(&[], &zen3().reported()), Ladder::default());
+    assert_eq!(find_plateaus(&[], &zen3().reported()), Ladder::default());
     let nonsense = [
-        point(4096.0, f64::NAN),
-        point(0.0, 3.0),
-        point(8192.0, -1.0),
+        new_point(4096.0, f64::NAN),
+        new_point(0.0, 3.0),
+        new_point(8192.0, -1.0),
     ];
-    assert_eq!(read(&nonsense, &[]), Ladder::default());
-    assert_eq!(levels(&read(&[point(4096.0, 1.0)], &[])), [Some(1)]);
-    assert_eq!(levels(&read(&[point(4096.0, 100.0)], &[])), [None]);
+    assert_eq!(find_plateaus(&nonsense, &[]), Ladder::default());
+    assert_eq!(
+        plateau_levels(&find_plateaus(&[new_point(4096.0, 1.0)], &[])),
+        [Some(1)]
+    );
+    assert_eq!(
+        plateau_levels(&find_plateaus(&[new_point(4096.0, 100.0)], &[])),
+        [None]
+    );
 }
 
 #[test]
 fn many_points_are_thinned() {
     let known = zen3();
     let points = known.points(Shape::Gradual, 1000, 0.05, &mut seeded_generator());
-    let ladder = read(&points, &known.reported());
-    assert_eq!(fault(&known, &ladder, 1.3), None);
+    let ladder = find_plateaus(&points, &known.reported());
+    assert_eq!(find_fault(&known, &ladder, 1.3), None);
 }
 
 /// Measured medians, with huge pages and without: a virtual machine on a shared Zen 4 that reports
@@ -505,7 +517,7 @@ const WITH_HUGE_PAGES: [f64; 65] = [
     99.14, 121.76, 137.44, 124.91, 125.54, 135.55, 132.92, 137.27, 140.71, 140.37, 143.91, 151.57,
     150.73, 150.46, 150.91, 156.11, 155.24, 155.55, 163.85,
 ];
-const WITHOUT: [f64; 65] = [
+const WITHOUT_HUGE_PAGES: [f64; 65] = [
     1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.09, 3.82, 3.82, 3.79,
     3.80, 3.80, 3.80, 3.80, 3.80, 3.80, 3.80, 3.84, 3.80, 3.93, 4.26, 5.28, 4.98, 5.19, 6.41, 8.99,
     9.05, 13.06, 13.71, 12.73, 13.39, 14.05, 14.50, 14.73, 15.36, 15.61, 16.20, 16.35, 17.40,
@@ -517,14 +529,19 @@ const WITHOUT: [f64; 65] = [
 fn a_measured_ladder_is_read() {
     let reported = [(1, 32 * KIB), (2, MIB), (3, 32 * MIB)]
         .map(|(level, bytes)| ReportedCache { level, bytes });
-    for measured in [WITH_HUGE_PAGES, WITHOUT] {
+    for measured in [WITH_HUGE_PAGES, WITHOUT_HUGE_PAGES] {
         let sizes = (0..).map(|index| 4096.0 * (f64::from(index) / 4.0).exp2());
         let points: Vec<Point> = sizes
             .zip(measured)
-            .map(|(bytes, ns)| point(bytes, ns))
+            .map(|(bytes, ns)| new_point(bytes, ns))
             .collect();
-        let ladder = read(&points, &reported);
-        assert_eq!(levels(&ladder), THREE, "{:?}", list_found_levels(&ladder));
+        let ladder = find_plateaus(&points, &reported);
+        assert_eq!(
+            plateau_levels(&ladder),
+            THREE_LEVELS,
+            "{:?}",
+            list_found_levels(&ladder)
+        );
         for (plateau, wanted) in ladder.plateaus.iter().zip([32 * KIB, MIB, 11 * MIB]) {
             let ratio = plateau.effective_bytes.unwrap() as f64 / wanted as f64;
             assert!(
@@ -537,7 +554,7 @@ fn a_measured_ladder_is_read() {
     }
 }
 
-/// Numbers that no clock should give.
+/// Latencies, some of which no clock should return.
 fn any_ns() -> impl Strategy<Value = f64> {
     let odd = [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300];
     prop_oneof![9 => 0.1f64..500.0, 1 => prop::sample::select(odd.to_vec())]
@@ -557,9 +574,9 @@ fn any_points() -> impl Strategy<Value = Vec<Point>> {
 
 proptest! {
     #[test]
-    fn whatever_is_measured_ascends(points in any_points(), caches in prop::collection::vec((any::<u8>(), any::<u64>()), 0..6)) {
+    fn plateaus_ascend_for_any_points(points in any_points(), caches in prop::collection::vec((any::<u8>(), any::<u64>()), 0..6)) {
         let reported: Vec<ReportedCache> = caches.into_iter().map(|(level, bytes)| ReportedCache { level, bytes }).collect();
-        let ladder = read(&points, &reported);
+        let ladder = find_plateaus(&points, &reported);
         for pair in ladder.plateaus.windows(2) {
             prop_assert!(pair[0].latency_ns < pair[1].latency_ns);
             prop_assert!(pair[0].effective_bytes.is_some());
@@ -574,9 +591,9 @@ proptest! {
     fn the_order_of_points_makes_no_difference(seed in any::<u64>()) {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         let mut points = zen3().points(Shape::Gradual, 3, 0.05, &mut chance);
-        let before = read(&points, &[]);
+        let before = find_plateaus(&points, &[]);
         points.reverse();
-        prop_assert_eq!(read(&points, &[]), before);
+        prop_assert_eq!(find_plateaus(&points, &[]), before);
     }
 
     #[test]

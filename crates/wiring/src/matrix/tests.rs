@@ -1,4 +1,4 @@
-//! Matrices as tools write them, and which are refused.
+//! Matrices in the forms that tools write, and texts that are refused.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn cpu_numbers_around_a_matrix_are_not_figures() {
 }
 
 #[test]
-fn numbers_that_pandas_writes_otherwise_are_no_cpu_either() {
+fn cpu_numbers_as_pandas_writes_them_are_recognised() {
     let read = |numbers: [&str; 4], corner: &str| {
         let figures = [
             "0,26,9.5,26.5",
@@ -54,7 +54,7 @@ fn numbers_that_pandas_writes_otherwise_are_no_cpu_either() {
         assert_eq!(read(["0", "1", "2", "3"], corner), [0, 1, 2, 3]);
     }
     assert_eq!(read(["0.0", "1.0", "2.0", "3.0"], ""), [0, 1, 2, 3]);
-    // The CPUs of a node have its numbers.
+    // The CPUs of a NUMA node are not numbered from 0.
     assert_eq!(read(["0", "2", "4", "6"], ""), [0, 2, 4, 6]);
     assert_eq!(read(["8", "9", "24", "25"], "0"), [8, 9, 24, 25]);
     // Figures that grow along the first row are figures.
@@ -94,7 +94,7 @@ fn squares_and_triangles_are_read() {
 }
 
 #[test]
-fn everything_else_is_refused_by_its_place() {
+fn other_text_is_refused_with_its_place() {
     check("", Err("no figure"));
     check("\n,,\n", Err("no figure"));
     check("0\n", Err("line 1: a matrix of one CPU"));

@@ -46,7 +46,7 @@ const KERNEL: BenchKernel = {
   smt_yield: { value: 0.2, low: 0.1, high: null },
 };
 
-test('series are by placement and threads, the baseline is 1, invalid cells are none', () => {
+test('series have speeds by placement and threads, relative to the baseline, without invalid cells', () => {
   expect(speedSeries(KERNEL)).toEqual([
     {
       family: 'a',
@@ -71,7 +71,7 @@ test('series are by placement and threads, the baseline is 1, invalid cells are 
   );
 });
 
-test('half an interval is none', () => {
+test('an interval with one end is left out', () => {
   expect(smtYields({ kernels: [KERNEL] })).toEqual([
     { kernel: 'pi', value: 0.2, low: null, high: null },
   ]);
@@ -82,7 +82,7 @@ test('half an interval is none', () => {
   ).toBe('pi, all cores');
 });
 
-test('what is unknown stays empty', () => {
+test('unknown figures stay empty', () => {
   expect(cellRows(KERNEL)[1]).toEqual([
     '1 @ a (baseline)',
     null,

@@ -1,8 +1,8 @@
-// What a bench's drawings show.
+// The data of a bench's drawings.
 
 import { bytes, count, fixed, percent, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { finite, given, ends } from '../../numbers';
+import { finite, mapNumber, knownEnds } from '../../numbers';
 import type { Bench, BenchKernel, Estimate, Maybe } from '../../records';
 
 export interface Speed {
@@ -31,7 +31,7 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
       {
         threads: cell.threads,
         value,
-        ...ends(cell.speed_up?.low, cell.speed_up?.high, finite),
+        ...knownEnds(cell.speed_up?.low, cell.speed_up?.high, finite),
         cell: cell.name,
       },
     ]);
@@ -59,7 +59,7 @@ export function scalingSummary(kernel: BenchKernel): string {
   return `${count(threads, 'thread')} at ${best.family} do ${times} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
 }
 
-/** What SMT adds, for each kernel where it was measured. */
+/** The throughput that SMT adds, for each kernel for which it was measured. */
 export function smtYields(record: Bench): {
   kernel: string;
   value: number;
@@ -77,7 +77,7 @@ export function smtYields(record: Bench): {
             ? `${k.kernel}, one core`
             : (k.kernel ?? ''),
       value: y.value,
-      ...ends(y.low, y.high, finite),
+      ...knownEnds(y.low, y.high, finite),
     };
   });
 }
@@ -101,7 +101,7 @@ export function cellRows(kernel: BenchKernel): (string | number | null)[][] {
     ),
     estimateText(cell.bytes_per_s, (v) => `${bytes(v)}/s`),
     estimateText(cell.speed_up, (v) => `×${fixed(v, 3)}`),
-    given(cell.efficiency, (efficiency) => percent(efficiency, 0)),
+    mapNumber(cell.efficiency, (efficiency) => percent(efficiency, 0)),
   ]);
 }
 

@@ -5,7 +5,7 @@ import './style.css';
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { count, fixed, percent, seconds, span } from '../../format';
-import { type Look, COLOURS, diagonal, look } from '../../plot';
+import { type Look, COLOURS, diagonal, seriesLook } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
 import { findingsPart, runFacts } from '../../method';
@@ -21,7 +21,7 @@ import {
   speedSeries,
   hasScalingChart,
 } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** Draws a `pinwise.bench/1`. */
 export function benchView(record: AnyRecord, page: Page): View {
@@ -55,7 +55,7 @@ export function benchView(record: AnyRecord, page: Page): View {
         h('strong', 'SMT: '),
         `${bench.smt.sentence} ${bench.smt.advice ?? ''}`,
       ),
-    scores(bench),
+    scoreTable(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
     findingsPart(bench.findings),
     section(
@@ -63,12 +63,12 @@ export function benchView(record: AnyRecord, page: Page): View {
       facts({
         Suite: bench.suite ?? 'kernels by name',
         Comparisons: `${kernels.length} of ${bench.planned ?? kernels.length} planned, each in random blocks`,
-        'Time allowed': given(bench.budget_s, seconds),
-        'Same within': given(
+        'Time allowed': mapNumber(bench.budget_s, seconds),
+        'Same within': mapNumber(
           bench.min_effect,
           (minEffect) => `±${percent(minEffect)}`,
         ),
-        Intervals: given(
+        Intervals: mapNumber(
           kernels[0]?.confidence,
           (confidence) =>
             `${percent(confidence, 0)} for all cells of a comparison together`,
@@ -93,7 +93,7 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
         { name: 'ideal', ...diagonal(0, most) },
         ...all.map((c, at) => ({
           name: c.family,
-          ...look(at),
+          ...seriesLook(at),
           line: 'straight' as const,
           interval: 'y' as const,
           thickness: 1.5,
@@ -179,7 +179,7 @@ function yieldTable(
   };
 }
 
-function scores(record: Bench): HTMLElement | null {
+function scoreTable(record: Bench): HTMLElement | null {
   const rows = (record.scores ?? []).filter((s) => typeof s.score === 'number');
   if (rows.length === 0) return null;
   return section(

@@ -1,5 +1,5 @@
-// The first screen of a comparison beside its drawing: what to use and what to avoid, and the
-// winner's CPUs.
+// The first screen of a comparison beside its drawing: which arms to use and to avoid, and the CPUs
+// of the chosen arm.
 
 import './answer.css';
 
@@ -11,19 +11,19 @@ import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import type { Page } from '../../view';
-import { topologyOf } from '../machine/at-hand';
+import { findTopology } from '../machine/stored-topology';
 import { type Machine, readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
-import { wordsOf } from './disagreement';
+import { describeEffect } from './disagreement';
 import { type ArmLine, adviceGroups } from './shape';
 import { filterMap } from '../../lists';
 
-/** Arms named in a line; the drawing below has all. */
+/** Maximum number of arms in a line; the drawing below has all. */
 const MAX_NAMED = 8;
 /** Width of the small machine, pixels. */
 const WIDTH = 288;
 
-/** Arms by what to do with them; choosing one shows its CPUs. */
+/** Arms grouped by advice; a click shows an arm's CPUs. */
 export function adviceList(
   record: Comparison,
   lines: readonly ArmLine[],
@@ -54,7 +54,8 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
       onclick: () => choose(name),
     },
     h('span.arm-name', name),
-    contrast && h('span.muted.number', ` ${wordsOf(contrast.effect).change}`),
+    contrast &&
+      h('span.muted.number', ` ${describeEffect(contrast.effect).change}`),
   );
 }
 
@@ -63,13 +64,13 @@ interface Shown {
   lines: readonly ArmLine[];
 }
 
-/** An arm's CPUs, drawn on the machine if its topology is at hand, else by number. */
-export function placePart(
+/** The chosen arm's CPUs, drawn on the machine if its topology is available, else by number. */
+export function armPlacePart(
   page: Page,
 ): Growing<Shown> & { choose(name: string): void } {
   const element = h('div.where');
   let machine: Machine | null = null;
-  let asked = false;
+  let isTopologyRequested = false;
   let shown: Shown | null = null;
   let chosen = page.place?.params.get('arm') ?? null;
   const draw = (): void => {
@@ -95,9 +96,9 @@ export function placePart(
     show(now) {
       shown = now;
       draw();
-      if (asked) return;
-      asked = true;
-      void topologyOf(now.record.host, page.source).then(
+      if (isTopologyRequested) return;
+      isTopologyRequested = true;
+      void findTopology(now.record.host, page.source).then(
         (found) => {
           if (!found) return;
           machine = readMachine(found as unknown as AnyRecord);
@@ -116,7 +117,7 @@ export function placePart(
   };
 }
 
-/** The shown arm is kept in the address. */
+/** Keeps the chosen arm in the address. */
 function keepArmInAddress({ place }: Page, arm: string): void {
   const params = new URLSearchParams(place?.params);
   params.set('arm', arm);

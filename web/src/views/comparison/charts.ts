@@ -22,10 +22,8 @@ import {
   spreadDots,
 } from './shape';
 
-/**
- * Series that arms take their colours from, the same one in all charts. Vermilion
- * comes last: elsewhere it says worse. The baseline is grey.
- */
+/** Series numbers whose colours the arms have in all charts. Vermilion, which means "worse" elsewhere,
+ * comes last. The baseline is grey. */
 const ARM_SERIES = [0, 2, 3, 4, 5, 7, 1] as const;
 
 export const armColour = ({ colour }: Pick<ArmLine, 'colour'>): string =>
@@ -33,7 +31,7 @@ export const armColour = ({ colour }: Pick<ArmLine, 'colour'>): string =>
     ? seriesColour(ARM_SERIES[colour]!)
     : COLOURS.neutral;
 
-/** How a point looks by standing: position, shape and word say the same. */
+/** The look of a point by standing; position and word show the same. */
 const LOOKS: Readonly<Record<Standing, Look>> = {
   baseline: { shape: 'diamond' },
   faster: { shape: 'triangle', turn: -90 },
@@ -45,7 +43,7 @@ const LOOKS: Readonly<Record<Standing, Look>> = {
   unknown: { isHollow: true },
 };
 
-/** What is measured, in the record's words. */
+/** The name of the metric, as the record has it. */
 export const metricName = (record: Comparison): string =>
   record.metric?.label || record.metric?.name || 'the metric';
 
@@ -80,7 +78,7 @@ export function ratioPlan(
       ),
       y: {
         title: 'Arm',
-        names: rows.map((r) => starred(r)),
+        names: rows.map((r) => nameWithStar(r)),
         words: rows.map((r) => [`${r.change}  ${r.word}`, r.word]),
       },
       series: [ratioSeries(rows, isUp)],
@@ -95,7 +93,7 @@ export function ratioPlan(
   };
 }
 
-/** All that contrasts say, beyond what the ratio plot shows. */
+/** The table of contrasts, with figures that the ratio plot does not show. */
 export const contrastTable = (
   lines: readonly ArmLine[],
 ): NonNullable<ChartPlan['table']> =>
@@ -121,7 +119,7 @@ export const contrastTable = (
     rows: contrastRows(lines),
   });
 
-const starred = (line: { name: string; isBest: boolean }): string =>
+const nameWithStar = (line: { name: string; isBest: boolean }): string =>
   line.isBest ? `${line.name} ★` : line.name;
 
 function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
@@ -145,7 +143,7 @@ function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
 }
 
 /** The scale of values along x: linear, or logarithmic if they span more than a factor of 5. */
-export function along(
+export function valueAxis(
   values: readonly number[],
   title: string,
   unit: string,
@@ -176,9 +174,10 @@ export function dotsPlan(
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
   const lane = lines.length <= 4 ? 64 : lines.length <= 12 ? 48 : 26;
-  // Arms that were left out may lie so far off that the differences of the others vanish.
+  // The axis fits the arms that were not left out: those may be so far off that the others' differences
+  // vanish.
   const kept = lines.filter((line) => !isLeftOut(line.standing));
-  const x = along(
+  const x = valueAxis(
     (kept.length > 0 ? kept : lines).flatMap((line) => [
       ...line.dots.map((d) => d.value),
       ...[line.low, line.high].filter(finite),
@@ -218,8 +217,10 @@ export function dotsPlan(
           }),
         },
         series: [
-          ...onScale.map((line, row) => cloud(line, row, x, lane, width, unit)),
-          middles(onScale),
+          ...onScale.map((line, row) =>
+            runSeries(line, row, x, lane, width, unit),
+          ),
+          medianSeries(onScale),
         ],
       },
     ],
@@ -234,18 +235,18 @@ export function dotsPlan(
 function laneName(line: ArmLine): string {
   return isLeftOut(line.standing)
     ? `${line.name} (${line.word})`
-    : starred(line);
+    : nameWithStar(line);
 }
 
-/** The share of a row below its runs, for the median, and half of what is left above. */
-const BELOW = 0.26;
-const ABOVE = (1 - BELOW) / 2 - 0.05;
+/** Share of a row below its runs, for the median; and half of the height of its runs. */
+const MEDIAN_SHARE = 0.26;
+const RUNS_HALF_HEIGHT = (1 - MEDIAN_SHARE) / 2 - 0.05;
 
-/** The share of a chart's width that its rows' names leave, about. */
-const ROOM = 0.8;
+/** Approximate share of a chart's width beside the names of its rows. */
+const PLOT_SHARE = 0.8;
 
 /** The runs of an arm, spread vertically if they would cover each other. */
-function cloud(
+function runSeries(
   line: ArmLine,
   row: number,
   x: Axis,
@@ -254,12 +255,12 @@ function cloud(
   unit: string,
 ): Series {
   const size = lane >= 48 ? 6 : 4.5;
-  const half = ABOVE;
+  const half = RUNS_HALF_HEIGHT;
   const to = x.type === 'log' ? Math.log : Number;
   const [low, high] = x.ends!.map(to) as [number, number];
   const across = spreadDots(
     line.dots.map((d) => (to(d.value) - low) / (high - low || 1)),
-    (size + 1) / (width * ROOM),
+    (size + 1) / (width * PLOT_SHARE),
     Math.floor((lane * 2 * half) / (size + 1)),
   );
   return {
@@ -268,7 +269,7 @@ function cloud(
     colour: armColour(line),
     points: line.dots.map((d, at) => ({
       x: d.value,
-      y: row - BELOW / 2 + across[at]! * half,
+      y: row - MEDIAN_SHARE / 2 + across[at]! * half,
       isHollow: d.isScreening,
       tooltip: `${line.name}\n${quantity(d.value, unit)}${d.block === null ? '' : `, block ${d.block}`}`,
     })),
@@ -277,7 +278,7 @@ function cloud(
 
 /** Medians with their intervals, below the runs: around them readers would mistake an interval
  * for quartiles. */
-const middles = (lines: readonly ArmLine[]): Series => ({
+const medianSeries = (lines: readonly ArmLine[]): Series => ({
   interval: 'x',
   size: 5,
   shape: 'diamond',
@@ -287,7 +288,7 @@ const middles = (lines: readonly ArmLine[]): Series => ({
       ? null
       : {
           x: line.median,
-          y: row + 0.5 - BELOW / 2,
+          y: row + 0.5 - MEDIAN_SHARE / 2,
           low: line.low,
           high: line.high,
         },

@@ -7,7 +7,7 @@ import { finite } from '../../numbers';
 import type { ContrastRecord, EffectRecord, Maybe } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 
-/** What is drawn of an arm, as far as it is changed here. */
+/** The fields of an arm's row that are changed here. */
 interface Row {
   name: string;
   standing: string;
@@ -20,34 +20,34 @@ interface Row {
   interval: string;
 }
 
-/** The words for judges after "by". */
+/** Names of judges, to follow "by". */
 const JUDGES: Readonly<Record<string, string>> = {
   mean: 'the mean',
   p90: 'the 90th percentile',
   typical: 'the typical run',
 };
 
-/** An effect as ratios; nulls if it lacks an end, or has none above 0. */
-export function ratiosOf(
+/** Converts an effect in per cent to ratios; null without a positive ratio, ends null if one is missing. */
+export function toRatios(
   effect: Maybe<EffectRecord>,
 ): { ratio: number; low: number | null; high: number | null } | null {
-  const of = (percent: number): number => 1 + percent / 100;
+  const toRatio = (percent: number): number => 1 + percent / 100;
   if (!finite(effect?.value) || effect.value <= -100) return null;
   const isKnown =
     finite(effect.low) && finite(effect.high) && effect.low > -100;
   return {
-    ratio: of(effect.value),
-    low: isKnown ? of(effect.low!) : null,
-    high: isKnown ? of(effect.high!) : null,
+    ratio: toRatio(effect.value),
+    low: isKnown ? toRatio(effect.low!) : null,
+    high: isKnown ? toRatio(effect.high!) : null,
   };
 }
 
-/** The words of an effect, factors instead of hundreds of per cent. */
-export function wordsOf(effect: Maybe<EffectRecord>): {
+/** An effect in words; as a factor instead of hundreds of per cent. */
+export function describeEffect(effect: Maybe<EffectRecord>): {
   change: string;
   interval: string;
 } {
-  const ratios = ratiosOf(effect);
+  const ratios = toRatios(effect);
   if (!ratios || !isFactor(ratios.ratio))
     return { change: effect?.text ?? '', interval: effect?.interval ?? '' };
   return {
@@ -56,8 +56,8 @@ export function wordsOf(effect: Maybe<EffectRecord>): {
   };
 }
 
-/** Rows to draw below an undecided arm, whose verdict they withhold; none of others. */
-export function disagreeing<Line extends Row>(
+/** Rows below an undecided arm with the figures that withhold its verdict; none for other arms. */
+export function buildDisagreeingRows<Line extends Row>(
   line: Line,
   contrast: Maybe<ContrastRecord>,
   isRate: boolean,
@@ -72,22 +72,22 @@ export function disagreeing<Line extends Row>(
     high: null,
     interval: '',
   });
-  // Costs over the baseline's; of a rate the figure is the inverse.
-  const halves = filterMap(splitOf(contrast), ([what, cost]) => {
+  // The parts are costs relative to the baseline; for a rate the figure is the inverse.
+  const halves = filterMap(listSplitCosts(contrast), ([what, cost]) => {
     if (!finite(cost) || cost <= 0) return null;
     const ratio = isRate ? 1 / cost : cost;
     return { ...row(what), ratio, change: change(ratio) };
   });
   if (halves.length > 0 || !contrast.depends_on_tail) return halves;
   return filterMap(list(contrast.others), ({ judge, effect }) => {
-    const ratios = ratiosOf(effect);
+    const ratios = toRatios(effect);
     if (!ratios) return null;
-    const of = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
-    return { ...of, ...ratios, ...wordsOf(effect) };
+    const labelled = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
+    return { ...labelled, ...ratios, ...describeEffect(effect) };
   });
 }
 
-function splitOf(contrast: ContrastRecord): [string, Maybe<number>][] {
+function listSplitCosts(contrast: ContrastRecord): [string, Maybe<number>][] {
   const { by_order, by_time, load_levels } = contrast;
   if (contrast.depends_on_order)
     return [

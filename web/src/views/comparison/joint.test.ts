@@ -1,15 +1,15 @@
-// The programs of a joint plan, as the page words them.
+// Texts on the programs of a joint plan.
 
 import { expect, test } from 'vitest';
 
-import { limitOf } from './joint';
+import { limitText } from './joint';
 
 test('a limit has its direction, unit and state', () => {
   const metric = { unit: 'ms', better: 'lower' };
-  expect(limitOf({ limit: 20, metric, placed_limit: 'held' })).toBe(
+  expect(limitText({ limit: 20, metric, placed_limit: 'held' })).toBe(
     '≤ 20.0 ms: held',
   );
   const rate = { unit: '', better: 'higher' };
-  expect(limitOf({ limit: 5000, metric: rate })).toMatch(/^≥ 5/);
-  expect(limitOf({ metric })).toBe('');
+  expect(limitText({ limit: 5000, metric: rate })).toMatch(/^≥ 5/);
+  expect(limitText({ metric })).toBe('');
 });

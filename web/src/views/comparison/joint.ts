@@ -5,7 +5,7 @@ import type { Comparison, JointProgramRecord } from '../../records';
 import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import { section } from '../../words';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 export function jointPart(record: Comparison): HTMLElement | null {
   const programs = record.joint?.programs ?? [];
@@ -26,25 +26,27 @@ export function jointPart(record: Comparison): HTMLElement | null {
         program.name,
         program.placement,
         program.cpus ? cpuStrip(program.cpus, allowed || program.cpus) : null,
-        valueOf(program, program.default_value),
-        valueOf(program, program.placed_value),
+        valueText(program, program.default_value),
+        valueText(program, program.placed_value),
         program.change,
-        limitOf(program),
+        limitText(program),
       ]),
     }),
   );
 }
 
-function valueOf(
+function valueText(
   program: JointProgramRecord,
   value: number | null | undefined,
 ): string | null {
-  return given(value, (value) => quantity(value, program.metric?.unit ?? ''));
+  return mapNumber(value, (value) =>
+    quantity(value, program.metric?.unit ?? ''),
+  );
 }
 
 /** `≤ 20 ms: held`. */
-export function limitOf(program: JointProgramRecord): string {
-  const limit = valueOf(program, program.limit);
+export function limitText(program: JointProgramRecord): string {
+  const limit = valueText(program, program.limit);
   if (limit === null) return '';
   const sign = program.metric?.better === 'higher' ? '≥' : '≤';
   return `${sign} ${limit}${program.placed_limit ? `: ${program.placed_limit}` : ''}`;

@@ -3,10 +3,10 @@
 import type { ChartPlan } from '../../chart';
 import { change, fixed, percent, quantity } from '../../format';
 import type { Axis, Look, Panel, Series } from '../../plot';
-import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
+import { COLOURS, seriesLook, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
-import { along, armColour, metricName } from './charts';
+import { valueAxis, armColour, metricName } from './charts';
 import type { ArmLine, Moment } from './shape';
 import {
   cumulativeSteps,
@@ -17,10 +17,11 @@ import {
 } from './shape';
 import { filterMap } from '../../lists';
 
-/** Curves of the distribution shown at first; others are a click away. */
+/** Maximum number of curves that are shown at first. */
 const MAX_CURVES = 6;
 
-/** Every run over its arm's median, in time order, one arm before the others if wanted; null without times. */
+/** Every run relative to its arm's median, in time order; one arm may be highlighted. Null without
+ * times. */
 export function timePlan(
   lines: readonly ArmLine[],
   highlighted: string | null = null,
@@ -63,8 +64,8 @@ export function timePlan(
   };
 }
 
-/** Seconds since an experiment began. */
-export const START: Axis = {
+/** The axis of the time since an experiment began, s. */
+export const TIME_AXIS: Axis = {
   title: 'time since the start',
   hasZero: true,
   label: (s) => quantity(s, 's'),
@@ -81,13 +82,13 @@ function timePanels(
     Math.max(0.02, ...all.map((m) => Math.abs(Math.log(m.ratio)))) * 1.05;
   const level: Panel = {
     height: 200,
-    x: START,
+    x: TIME_AXIS,
     y: ratioAxis('change against the median of the arm', [
       Math.exp(-far),
       Math.exp(far),
     ]),
     series: [
-      ...lines.map((line, arm) => cloud(line, arm, all, highlighted)),
+      ...lines.map((line, arm) => runSeries(line, arm, all, highlighted)),
       {
         name: 'running median',
         line: 'straight',
@@ -102,11 +103,17 @@ function timePanels(
     level,
     {
       height: 60,
-      x: START,
+      x: TIME_AXIS,
       y: { title: 'CPUs taken meanwhile', hasZero: true },
       series: [
-        load('taken by others', seriesColour(1), '', all, (m) => m.foreign),
-        load(
+        loadSeries(
+          'taken by others',
+          seriesColour(1),
+          '',
+          all,
+          (m) => m.foreign,
+        ),
+        loadSeries(
           'taken by the hypervisor',
           seriesColour(3),
           '6 4',
@@ -118,21 +125,21 @@ function timePanels(
   ];
 }
 
-/** How the runs of an arm look: in front if highlighted. */
-function cloudLook(
+/** The look of an arm's runs, which may be highlighted. */
+function runLook(
   line: ArmLine,
   arm: number,
   highlighted: string | null,
 ): Look & { size: number; opacity: number } {
   const plain = { size: 3, opacity: 0.75, colour: COLOURS.neutral };
   if (highlighted === null)
-    return { ...plain, ...look(arm), colour: armColour(line) };
+    return { ...plain, ...seriesLook(arm), colour: armColour(line) };
   return line.name === highlighted
     ? { size: 5, opacity: 1, shape: 'diamond', colour: armColour(line) }
     : { ...plain, opacity: 0.25 };
 }
 
-function cloud(
+function runSeries(
   line: ArmLine,
   arm: number,
   all: readonly Moment[],
@@ -140,7 +147,7 @@ function cloud(
 ): Series {
   return {
     ...(isLeftOut(line.standing) ? {} : { name: line.name }),
-    ...cloudLook(line, arm, highlighted),
+    ...runLook(line, arm, highlighted),
     points: filterMap(all, (m) =>
       m.arm === arm
         ? { x: m.at, y: m.ratio, tooltip: momentTooltip(m, line.name) }
@@ -149,7 +156,7 @@ function cloud(
   };
 }
 
-const load = (
+const loadSeries = (
   name: string,
   colour: string,
   dash: string,
@@ -184,7 +191,7 @@ export function spreadPlan(
   const lines = all.filter((line) => line.dots.length > 1);
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
-  const { ends: _, ...x } = along(
+  const { ends: _, ...x } = valueAxis(
     lines.flatMap((line) => line.dots.map((d) => d.value)),
     metricName(record),
     unit,
@@ -193,7 +200,7 @@ export function spreadPlan(
     name: 'The distribution',
     summary:
       `The share of runs up to a value: every run is a step, so that tails show as they are. ${lines.length > MAX_CURVES ? `${MAX_CURVES} arms are shown, the legend shows others.` : ''}`.trim(),
-    hidden: hidden(lines),
+    hidden: hiddenArms(lines),
     // The axis fits the arms that are shown.
     panel: {
       height: 240,
@@ -205,7 +212,7 @@ export function spreadPlan(
       },
       series: lines.map((line, at) => ({
         name: line.name,
-        ...look(at),
+        ...seriesLook(at),
         colour: armColour(line),
         line: 'step',
         size: line.dots.length <= 40 ? 2 : 0,
@@ -222,7 +229,7 @@ export function spreadPlan(
 }
 
 /** All but the baseline, the best and the next ones by cost. */
-const hidden = (lines: readonly ArmLine[]): string[] =>
+const hiddenArms = (lines: readonly ArmLine[]): string[] =>
   [...lines]
     .sort((a, b) => rank(a) - rank(b))
     .slice(MAX_CURVES)

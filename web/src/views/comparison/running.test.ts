@@ -3,7 +3,12 @@
 import { expect, test } from 'vitest';
 
 import type { Comparison, PlanRecord, RunRecord } from '../../records';
-import { narrowing, narrowingPlan, runningOf, runningWords } from './running';
+import {
+  intervalSteps,
+  intervalPlan,
+  readProgress,
+  progressWords,
+} from './running';
 import { panelsOf } from '../../plot';
 
 const run = (value: number, block: number, at: number): RunRecord => ({
@@ -27,44 +32,44 @@ const record = (plan: PlanRecord, blocks = 8): Comparison => ({
   })),
 });
 
-test('elapsed and left are said as the terminal says them', () => {
+test('elapsed and remaining time are worded as in the terminal', () => {
   expect(
-    runningWords(runningOf(record({ budget_s: 60, max_runs: null }))),
+    progressWords(readProgress(record({ budget_s: 60, max_runs: null }))),
   ).toBe('block 9 · 16.0 s of 60.0 s · 16 runs · at most 44 s left');
   const cut = record({ max_runs: 10 });
   cut.arms![0]!.other_runs = [{ ...run(10, 8, 19), phase: 'dropped' }];
-  expect(runningWords(runningOf(cut))).toBe(
+  expect(progressWords(readProgress(cut))).toBe(
     'block 9 · 20.0 s · 16 runs · at most 5.0 s left',
   );
-  // The nearer limit holds: two more blocks of 2 s.
-  expect(runningOf(record({ budget_s: 60, max_runs: 10 })).left).toBe(4);
-  expect(runningWords(runningOf(record({})))).toBe(
+  // The nearer limit counts: two more blocks of 2 s.
+  expect(readProgress(record({ budget_s: 60, max_runs: 10 })).left).toBe(4);
+  expect(progressWords(readProgress(record({})))).toBe(
     'block 9 · 16.0 s · 16 runs',
   );
-  expect(runningWords(runningOf({ schema: 'pinwise.comparison/1' }))).toBe(
+  expect(progressWords(readProgress({ schema: 'pinwise.comparison/1' }))).toBe(
     'block 1 · 0 s · 0 runs',
   );
 });
 
-test('the interval of a median comes with the sixth block, and narrows', () => {
+test('a median has an interval from the sixth block on, which narrows', () => {
   const ratios = Array.from(
     { length: 30 },
     (_, at) => 1 + ((at * 7) % 30) / 100,
   );
-  const steps = narrowing(ratios);
+  const steps = intervalSteps(ratios);
   expect(steps.slice(0, 5).every(({ low }) => low === null)).toBe(true);
-  // Six values: from the least to the greatest.
+  // With six values, it is from the least to the greatest.
   const six = [...ratios.slice(0, 6)].sort((a, b) => a - b);
   expect([steps[5]!.low, steps[5]!.high]).toEqual([six[0], six[5]]);
-  // Thirty: ranks 10 and 21 (Conover 1999, table of the sign test).
+  // With thirty, from rank 10 to rank 21 (Conover 1999, table of the sign test).
   expect([steps[29]!.low, steps[29]!.high]).toEqual([1.09, 1.2]);
-  expect(narrowing(Array.from({ length: 2000 }, () => 1)).length).toBe(40);
+  expect(intervalSteps(Array.from({ length: 2000 }, () => 1)).length).toBe(40);
 });
 
 test('the plan has a line for each arm but the baseline', () => {
-  const plan = narrowingPlan(record({}))!;
+  const plan = intervalPlan(record({}))!;
   const [panel] = panelsOf(plan, 600);
   expect(panel!.series.map((one) => one.name)).toEqual(['b']);
   expect(plan.table!.rows).toEqual([['b', 8, '−10.0 % (−10.0 % to −10.0 %)']]);
-  expect(narrowingPlan(record({}, 0))).toBe(null);
+  expect(intervalPlan(record({}, 0))).toBe(null);
 });

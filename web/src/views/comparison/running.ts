@@ -5,28 +5,28 @@ import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
 import { change, count, seconds, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { ascending, finite, median, given } from '../../numbers';
-import { COLOURS, look, ratioAxis } from '../../plot';
+import { ascending, finite, median, mapNumber } from '../../numbers';
+import { COLOURS, seriesLook, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns } from '../../table';
 import { armColour, metricName } from './charts';
 import { armLines } from './shape';
 
-export interface Running {
+export interface Progress {
   /** "confirmation" and the like; empty before the first run. */
   phase: string;
-  /** Blocks of it that are done. */
+  /** Number of complete blocks of this phase. */
   blocks: number;
   runs: number;
   elapsed: number;
   budget: number | null;
-  /** Seconds left at most; null if nothing limits it. */
+  /** Maximum number of seconds left; null without a limit. */
   left: number | null;
 }
 
-/** Progress of a comparison, by its runs and limits. */
-export function runningOf(record: Comparison): Running {
+/** Reads the progress of a comparison from its runs and limits. */
+export function readProgress(record: Comparison): Progress {
   const arms = record.arms ?? [];
   const all = arms.flatMap((arm) => [
     ...(arm.other_runs ?? []),
@@ -36,7 +36,7 @@ export function runningOf(record: Comparison): Running {
   for (const run of all) {
     const end = (run.at_s ?? 0) + (run.wall_s ?? 0);
     elapsed = Math.max(elapsed, end);
-    // Runs of a block that is not complete yet are called that as well.
+    // Runs of a block that is not yet complete have the phase 'dropped' as well.
     if (run.phase === 'dropped' || end <= last) continue;
     [last, phase] = [end, run.phase ?? ''];
   }
@@ -50,7 +50,7 @@ export function runningOf(record: Comparison): Running {
   ).size;
   const { budget_s: budget, max_runs: most } = record.plan ?? {};
   const limits = [
-    given(budget, (budget) => budget - elapsed),
+    mapNumber(budget, (budget) => budget - elapsed),
     finite(most) && blocks > 0 ? ((most - blocks) * elapsed) / blocks : null,
   ].filter(finite);
   return {
@@ -64,7 +64,7 @@ export function runningOf(record: Comparison): Running {
 }
 
 /** The line that the terminal shows: "block 12 · 34 s of 60 s · at most 26 s left". */
-export function runningWords(now: Running): string {
+export function progressWords(now: Progress): string {
   const block = `block ${now.blocks + 1}`;
   const words = [
     now.phase === '' || now.phase === 'confirmation'
@@ -79,11 +79,11 @@ export function runningWords(now: Running): string {
   return words.join(' · ');
 }
 
-/** The words with a bar of the share that is done. */
-export function runningBar(record: Comparison): HTMLElement {
-  const now = runningOf(record);
+/** The progress in words, with a bar. */
+export function progressBar(record: Comparison): HTMLElement {
+  const now = readProgress(record);
   const { elapsed, left } = now;
-  const words = runningWords(now);
+  const words = progressWords(now);
   return h(
     'p.running',
     left === null
@@ -97,14 +97,14 @@ export function runningBar(record: Comparison): HTMLElement {
   );
 }
 
-/** Blocks at which the interval is drawn at most. */
+/** Maximum number of blocks at which the interval is drawn. */
 const MAX_STEPS = 40;
 /** Fewer blocks have no 95 % interval of their median. */
 const MIN_BLOCKS = 6;
-/** Arms that are drawn at first. */
+/** Maximum number of arms that are shown at first. */
 const MAX_ARMS = 6;
 
-export interface Narrowing {
+export interface IntervalStep {
   block: number;
   ratio: number;
   low: number | null;
@@ -112,7 +112,7 @@ export interface Narrowing {
 }
 
 /** Ratios of an arm to the baseline in the same block, in the order of the blocks. */
-function ratiosOf(arm: Arm, baseline: Arm): number[] {
+function blockRatios(arm: Arm, baseline: Arm): number[] {
   const of = (one: Arm): Map<number, number> =>
     new Map(
       filterMap(one.runs ?? [], ({ phase, block, metric }) =>
@@ -132,9 +132,9 @@ function ratiosOf(arm: Arm, baseline: Arm): number[] {
 }
 
 /** The median of the first ratios and its interval, at some of the blocks. */
-export function narrowing(ratios: readonly number[]): Narrowing[] {
+export function intervalSteps(ratios: readonly number[]): IntervalStep[] {
   const step = Math.max(1, Math.ceil(ratios.length / MAX_STEPS));
-  const steps: Narrowing[] = [];
+  const steps: IntervalStep[] = [];
   for (let many = ratios.length; many > 0; many -= step) {
     const sorted = ascending(ratios.slice(0, many));
     const rank = medianRank(many);
@@ -163,23 +163,24 @@ function medianRank(many: number): number | null {
 }
 
 /** The intervals over the blocks so far; null without any. */
-export function narrowingPlan(record: Comparison): ChartPlan | null {
+export function intervalPlan(record: Comparison): ChartPlan | null {
   const arms = record.arms ?? [];
   const baseline = arms.find((arm) => arm.name === record.baseline);
   if (!baseline) return null;
   const lines = filterMap(arms, (arm) => {
-    const steps = arm === baseline ? [] : narrowing(ratiosOf(arm, baseline));
+    const steps =
+      arm === baseline ? [] : intervalSteps(blockRatios(arm, baseline));
     return steps.length > 0 ? { name: arm.name ?? '', steps } : null;
   });
   if (lines.length === 0) return null;
-  const said = ({ ratio, low, high }: Narrowing): string =>
+  const said = ({ ratio, low, high }: IntervalStep): string =>
     withSpan(ratio, low, high, change)!;
-  const last = (steps: readonly Narrowing[]): string => said(steps.at(-1)!);
+  const last = (steps: readonly IntervalStep[]): string => said(steps.at(-1)!);
   const colours = new Map(armLines(record).map((l) => [l.name, armColour(l)]));
   const axis = `change against ${record.baseline}`;
   const ends = ratioRange(
     lines.flatMap(({ steps }) =>
-      // The first blocks' intervals are too wide to see the last ones: they end at the edge.
+      // The axis fits the later blocks: the intervals of the first ones are far wider.
       steps
         .slice(Math.floor(steps.length / 4))
         .flatMap((s) => [s.ratio, s.low ?? s.ratio, s.high ?? s.ratio]),
@@ -202,7 +203,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
       rules: [{ y: 1 }],
       series: lines.map(({ name, steps }, at) => ({
         name,
-        ...look(at),
+        ...seriesLook(at),
         colour: colours.get(name) ?? COLOURS.neutral,
         line: 'straight' as const,
         width: 1.5,
@@ -212,8 +213,8 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
         points: steps.map((step) => ({
           x: step.block,
           y: inside(step.ratio),
-          low: given(step.low, inside),
-          high: given(step.high, inside),
+          low: mapNumber(step.low, inside),
+          high: mapNumber(step.high, inside),
           tooltip: `${name}, ${count(step.block, 'block')}
 ${said(step)}`,
         })),

@@ -8,7 +8,7 @@ import {
   armRows,
   contrastRows,
   cumulativeSteps,
-  head,
+  readHead,
   ratioLines,
   runningMedian,
   runsInTime,
@@ -16,7 +16,7 @@ import {
   spreadDots,
 } from './shape';
 import { quantile } from '../../numbers';
-import { wordsOf } from './disagreement';
+import { describeEffect } from './disagreement';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
 const run = (
@@ -66,7 +66,7 @@ function comparison(more: Partial<Comparison> = {}): Comparison {
   };
 }
 
-test('arms stand in order of cost, those without runs last', () => {
+test('arms are in order of cost, those without runs last', () => {
   const lines = armLines(comparison());
   expect(
     lines.map((l) => [l.name, l.standing, l.dots.length, l.median]),
@@ -78,14 +78,14 @@ test('arms stand in order of cost, those without runs last', () => {
   ]);
 });
 
-test('an arm that never ended is slower, also where it is the baseline', () => {
+test('an arm that never ended is slower, even as the baseline', () => {
   const late = { limit_s: 5, at_least: 25, change: '≥ 25×', sentence: '' };
   const arms = ['a', 'b'].map((name) => ({ name, timed_out: late }));
   const lines = armLines(comparison({ arms, contrasts: [] }));
   expect(lines.map((l) => l.standing)).toEqual(['slower', 'slower']);
 });
 
-test('where higher is better the highest value stands first', () => {
+test('if higher is better, the highest value is first', () => {
   const inverse = (value: number): RunRecord => ({
     metric: { value, cost: 1 / value },
   });
@@ -102,13 +102,13 @@ test('where higher is better the highest value stands first', () => {
 
 test("the record's headline comes first", () => {
   const figure = { change: '−20.0 %', interval: '−30.0 to −10.0 %' };
-  expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(
+  expect(readHead(comparison({ verdict: { headline: figure } })).figure).toBe(
     figure,
   );
-  expect(head(comparison()).figure).toBeNull();
+  expect(readHead(comparison()).figure).toBeNull();
 });
 
-test('for a rate the highest arm comes first', () => {
+test('for a rate, the arm with the highest value is first', () => {
   const arms = ['a', 'b', 'c'].map((name) => ({
     name,
     runs: [],
@@ -128,8 +128,8 @@ test('for a rate the highest arm comes first', () => {
   ]);
 });
 
-test('an experiment that runs has no headline figure', () => {
-  const shown = head(comparison({ stopped: null }));
+test('a running experiment has no headline figure', () => {
+  const shown = readHead(comparison({ stopped: null }));
   expect(shown.isEnded).toBe(false);
   expect(shown.figure).toBeNull();
 });
@@ -148,7 +148,7 @@ test('an interval with one end missing is not drawn', () => {
   });
 });
 
-test('below a verdict that is withheld stand the figures that disagree', () => {
+test('below a withheld verdict are the figures that disagree', () => {
   const effect = { value: -10, low: -12, high: -8, text: '−10 %' };
   const rows = (more: Partial<ContrastRecord>, isRate = false) =>
     ratioLines(
@@ -184,7 +184,7 @@ test('below a verdict that is withheld stand the figures that disagree', () => {
   expect(rows({ ...split, verdict: 'faster' })).toEqual([own]);
 });
 
-test('dots of a place spread across, dots apart do not', () => {
+test('overlapping dots spread across, others do not', () => {
   expect(spreadDots([0.1, 0.5, 0.9], 0.05, 2)).toEqual([0, 0, 0]);
   const crowd = spreadDots([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2);
   expect(new Set(crowd).size).toBe(5);
@@ -192,7 +192,7 @@ test('dots of a place spread across, dots apart do not', () => {
   expect(spreadDots([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2)).toEqual(crowd);
 });
 
-test('runs stand in time order over their own arm', () => {
+test('runs are in time order, each relative to its arm', () => {
   const all = runsInTime(armLines(comparison()));
   expect(all.map((m) => m.at)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(all[0]!.ratio).toBeCloseTo(10 / 11);
@@ -208,7 +208,7 @@ test('a drift shows in the running median', () => {
   expect(runningMedian([])).toEqual([]);
 });
 
-test('steps rise from 0 to 1, and quantiles lie between runs', () => {
+test('cumulative steps rise from 0 to 1, and quantiles lie between runs', () => {
   expect(cumulativeSteps([3, 1])).toEqual([
     [1, 0],
     [1, 0.5],
@@ -218,7 +218,7 @@ test('steps rise from 0 to 1, and quantiles lie between runs', () => {
   expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
 });
 
-test('what is unavailable is left out, never 0', () => {
+test('unavailable figures are left out, not 0', () => {
   expect(
     contrastRows(armLines(comparison({ contrasts: [{ arm: 'b' }] })))[0]!.slice(
       1,
@@ -261,7 +261,7 @@ test('what is unavailable is left out, never 0', () => {
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
 });
 
-test('what a ratio depends on is named', () => {
+test('factors that a ratio depends on are named', () => {
   const contrast = {
     arm: 'b',
     depends_on_tail: true,
@@ -317,7 +317,7 @@ test('every arm is advised once, the one to use first', () => {
   expect(said(comparison({ stopped: null }))).toEqual([]);
 });
 
-test('what an arm had beside its placement is said in words', () => {
+test('settings of an arm besides its placement are described', () => {
   expect(settingText(undefined)).toBe('');
   const limit = { cpus: 0.5, period_s: 0.02 };
   expect(settingText({ limit, is_exclusive: false })).toBe(
@@ -329,14 +329,14 @@ test('what an arm had beside its placement is said in words', () => {
   );
 });
 
-test('threefold and more is a factor in words', () => {
+test('changes of threefold and more are factors', () => {
   const effect = { value: 1612, low: 1537, high: 1699, text: '+1612 %' };
-  expect(wordsOf(effect)).toEqual({
+  expect(describeEffect(effect)).toEqual({
     change: '×17.1',
     interval: '×16.4 to ×18',
   });
   const small = { value: 120, text: '+120 %', interval: '+110 to +130 %' };
-  expect(wordsOf(small)).toEqual({
+  expect(describeEffect(small)).toEqual({
     change: '+120 %',
     interval: '+110 to +130 %',
   });

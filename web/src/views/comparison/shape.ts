@@ -10,7 +10,7 @@ import {
   withSpan,
 } from '../../format';
 import { filterMap, groupBy } from '../../lists';
-import { ascending, finite, median, quantile, given } from '../../numbers';
+import { ascending, finite, median, quantile, mapNumber } from '../../numbers';
 import type {
   Arm,
   Comparison,
@@ -22,9 +22,9 @@ import type {
 } from '../../records';
 import { factorLabel, isFactor } from '../../scales';
 import { numberColumns } from '../../table';
-import { disagreeing, ratiosOf, wordsOf } from './disagreement';
+import { buildDisagreeingRows, toRatios, describeEffect } from './disagreement';
 
-/** An arm's standing, for its place and colour; the record has the word for it. */
+/** An arm's standing, which decides its position and colour; the record has a word for it. */
 export type Standing =
   | 'baseline'
   | 'faster'
@@ -65,7 +65,7 @@ export interface ArmLine {
 const orNull = (value: unknown): number | null =>
   finite(value) ? value : null;
 
-function dotsOf(arm: Arm): Dot[] {
+function readDots(arm: Arm): Dot[] {
   return filterMap(arm.runs ?? [], (run) => {
     const value = run.metric?.value;
     if (!finite(value)) return null;
@@ -85,7 +85,7 @@ function dotsOf(arm: Arm): Dot[] {
   });
 }
 
-function standingOf(
+function readStanding(
   arm: Arm,
   record: Comparison,
   contrast: ContrastRecord | undefined,
@@ -98,7 +98,7 @@ function standingOf(
   return verdicts.find((known) => known === contrast?.verdict) ?? 'unknown';
 }
 
-/** Was it left out before the end? */
+/** Was the arm left out before the end? */
 export const isLeftOut = (standing: Standing): boolean =>
   standing === 'eliminated' || standing === 'invalid';
 
@@ -109,9 +109,9 @@ export function armLines(record: Comparison): ArmLine[] {
   const lines = filterMap(record.arms ?? [], (arm): ArmLine | null => {
     const { name } = arm;
     if (typeof name !== 'string') return null;
-    const dots = dotsOf(arm);
+    const dots = readDots(arm);
     const contrast = contrasts.get(name);
-    const standing = standingOf(arm, record, contrast);
+    const standing = readStanding(arm, record, contrast);
     // In the record's order, which a growing record keeps.
     const colour =
       standing === 'baseline' || isLeftOut(standing) ? null : places++;
@@ -145,8 +145,8 @@ export interface Head {
   figure: HeadlineRecord | null;
 }
 
-/** What a reader sees first. */
-export function head(record: Comparison): Head {
+/** Reads what a reader sees first: the verdict and its headline figure. */
+export function readHead(record: Comparison): Head {
   const isEnded = record.stopped !== null && record.stopped !== undefined;
   return {
     isEnded,
@@ -162,12 +162,12 @@ export interface AdviceGroup {
   arms: ArmLine[];
 }
 
-/** What to do with the arms, each named once, as their standings in the record have it. */
+/** Groups the arms by advice, each once, according to their standings in the record. */
 export function adviceGroups(
   record: Comparison,
   lines: readonly ArmLine[],
 ): AdviceGroup[] {
-  if (!head(record).isEnded) return [];
+  if (!readHead(record).isEnded) return [];
   const better = record.metric?.better_word ?? 'better';
   const used = usedArm(record);
   const groupOf = (line: ArmLine): [string, AdviceGroup['standing']] => {
@@ -212,7 +212,7 @@ export function adviceGroups(
   return groups.sort((a, b) => place(a.word) - place(b.word));
 }
 
-/** The arm that the verdict is for: the best, or the baseline if nothing beats it. */
+/** The arm that the verdict recommends: the best, or the baseline if nothing is better. */
 const usedArm = (record: Comparison): string | null =>
   record.best ??
   (record.verdict?.kind === 'leave_alone' ? (record.baseline ?? null) : null);
@@ -261,10 +261,10 @@ export function ratioLines(
   return filterMap(
     lines,
     ({ name, standing, word, isBest, colour, contrast }) => {
-      const ratios = ratiosOf(contrast?.effect);
+      const ratios = toRatios(contrast?.effect);
       if (!ratios) return null;
       const of = { name, standing, word, isBest, colour };
-      const line = { ...of, ...ratios, ...wordsOf(contrast?.effect) };
+      const line = { ...of, ...ratios, ...describeEffect(contrast?.effect) };
       return { line, contrast };
     },
   )
@@ -273,18 +273,18 @@ export function ratioLines(
     )
     .flatMap(({ line, contrast }) => [
       line,
-      ...disagreeing(line, contrast, isRate),
+      ...buildDisagreeingRows(line, contrast, isRate),
     ]);
 }
 
 /** The ratio plot in a sentence. */
 export function ratioSummary(rows: readonly RatioLine[], what: string): string {
   const arms = rows.filter((row) => row.word !== '');
-  const words = arms
+  const effectText = arms
     .slice(0, 3)
     .map((r) => `${r.name} ${r.change} (${r.word})`);
   const more = arms.length > 3 ? ` and ${arms.length - 3} more` : '';
-  return `${what}: ${words.join(', ')}${more}.`;
+  return `${what}: ${effectText.join(', ')}${more}.`;
 }
 
 /**
@@ -334,7 +334,8 @@ export interface Moment {
   steal: number | null;
 }
 
-/** All runs in time order, each over its arm's median, so that drift shows whatever the arms differ by. */
+/** All runs in time order, each relative to its arm's median, so that drift shows despite differences
+ * of arms. */
 export function runsInTime(lines: readonly ArmLine[]): Moment[] {
   const all = lines.flatMap((line, arm) => {
     const middle = median(line.dots.map((d) => d.cost));
@@ -356,7 +357,7 @@ export function runsInTime(lines: readonly ArmLine[]): Moment[] {
   return all.sort((a, b) => a.at - b.at);
 }
 
-/** The running median over neighbours in time, which shows drift; empty for too few runs. */
+/** The running median over neighbours in time, which shows drift; empty if there are too few runs. */
 export function runningMedian(all: readonly Moment[]): [number, number][] {
   const reach = Math.max(3, Math.round(all.length / 40));
   if (all.length < 4 * reach) return [];
@@ -416,17 +417,17 @@ export function quantileRows(
     });
 }
 
-function words(effect: EffectRecord | null | undefined): string | null {
-  const { change, interval } = wordsOf(effect);
+function effectText(effect: EffectRecord | null | undefined): string | null {
+  const { change, interval } = describeEffect(effect);
   if (!change) return null;
   return change + (interval ? ` (${interval})` : '');
 }
 
-/** A contrast by another judge; null if that was not asked for. */
+/** A contrast by another judge; null if it was not requested. */
 const judgedWords = (contrast: ContrastRecord, judge: string): string | null =>
-  words(contrast.others?.find((other) => other.judge === judge)?.effect);
+  effectText(contrast.others?.find((other) => other.judge === judge)?.effect);
 
-/** What the ratio depends on: it may not hold elsewhere. */
+/** The conditions that the ratio depends on. */
 function dependences(contrast: ContrastRecord): string {
   const all: [unknown, string][] = [
     [contrast.depends_on_load, 'load'],
@@ -439,7 +440,7 @@ function dependences(contrast: ContrastRecord): string {
 }
 
 /** The change under light, medium and heavy load; null if load was constant or is unknown. */
-function byLoad({ load_levels: levels }: ContrastRecord): string | null {
+function changeByLoad({ load_levels: levels }: ContrastRecord): string | null {
   if (!levels) return null;
   const all = [levels.light, levels.medium, levels.heavy];
   return all
@@ -457,27 +458,27 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
     c
       ? [
           name,
-          words(c.effect),
+          effectText(c.effect),
           word,
-          given(c.p_adjusted, pText),
-          words(c.cpu_time?.effect),
-          words(c.ready_per_cpu_time?.effect),
-          words(c.wall_per_ready_time?.effect),
+          mapNumber(c.p_adjusted, pText),
+          effectText(c.cpu_time?.effect),
+          effectText(c.ready_per_cpu_time?.effect),
+          effectText(c.wall_per_ready_time?.effect),
           judgedWords(c, 'mean') ?? (c.totals?.mean || null),
           judgedWords(c, 'p90') ?? (c.totals?.p90 || null),
-          withSpan(c.spread_ratio, c.spread_low, c.spread_high, times),
-          byLoad(c),
+          withSpan(c.spread_ratio, c.spread_low, c.spread_high, timesText),
+          changeByLoad(c),
           dependences(c),
         ]
       : null,
   );
 }
 
-const times = (ratio: number): string => `×${fixed(ratio, 2)}`;
+const timesText = (ratio: number): string => `×${fixed(ratio, 2)}`;
 const pText = (value: number): string =>
   value < 0.0001 ? '< 0.0001' : value.toPrecision(2);
 
-/** For how much of the time in which its threads could run an arm's own limit held them back. */
+/** Share of the runnable time of an arm's threads in which its own CPU limit throttled them. */
 function throttledText(arm: Arm): string | null {
   if (!arm.setting?.limit) return null;
   const sum = (part: (run: RunRecord) => unknown): number =>
@@ -500,10 +501,10 @@ export function armRows(
     line.dots.length,
     line.median === null ? null : quantity(line.median, unit),
     span(line.low, line.high, (end) => quantity(end, unit)),
-    given(line.arm.spread?.cv, percent),
-    given(line.arm.threads?.running, (running) => fixed(running, 2)),
-    given(line.arm.threads?.queued, (queued) => fixed(queued, 2)),
-    given(line.arm.threads?.blocked, percent),
+    mapNumber(line.arm.spread?.cv, percent),
+    mapNumber(line.arm.threads?.running, (running) => fixed(running, 2)),
+    mapNumber(line.arm.threads?.queued, (queued) => fixed(queued, 2)),
+    mapNumber(line.arm.threads?.blocked, percent),
     throttledText(line.arm),
     line.word +
       (line.isBest ? ', best' : '') +
@@ -511,7 +512,7 @@ export function armRows(
   ]);
 }
 
-/** Rows of what the scheduler did in one traced run of each arm. */
+/** Rows of scheduler figures from one traced run of each arm. */
 export function traceRows(
   lines: readonly ArmLine[],
 ): (string | number | null)[][] {
@@ -520,11 +521,11 @@ export function traceRows(
     const moves = Object.values(trace.totals?.migrations ?? {}).filter(finite);
     return [
       name,
-      given(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
+      mapNumber(trace.totals?.cpu_s, (cpuS) => quantity(cpuS, 's')),
       orNull(trace.totals?.switches),
       moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
-      given(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
-      given(trace.avoidable_smt_sharing?.percent, (value) =>
+      mapNumber(trace.waits?.total_s, (totalS) => quantity(totalS, 's')),
+      mapNumber(trace.avoidable_smt_sharing?.percent, (value) =>
         percent(value / 100),
       ),
       trace.sentence ?? null,

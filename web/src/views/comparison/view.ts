@@ -2,7 +2,13 @@
 
 import { h } from '../../dom';
 import { count, percent } from '../../format';
-import { type Growing, group, growing, keyed, plotted } from '../../keep';
+import {
+  type Growing,
+  joinParts,
+  growingView,
+  rebuiltOnChange,
+  chartPart,
+} from '../../keep';
 import { copyBlock, headline, recordCommands } from '../../headline';
 import {
   adviceLine,
@@ -17,24 +23,24 @@ import { cpuStrip } from '../../strip';
 import { numberColumns, tableElement } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
-import { adviceList, placePart } from './answer';
+import { adviceList, armPlacePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { jointPart } from './joint';
 import { spreadPlan, timePlan } from './over-time';
-import { narrowingPlan, runningBar } from './running';
+import { intervalPlan, progressBar } from './running';
 import type { ArmLine } from './shape';
 import {
   armLines,
   armRows,
-  head,
+  readHead,
   isRate,
   settingText,
   traceRows,
 } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
-/** A comparison as it is now. */
-interface Now {
+/** A comparison and what was computed from it. */
+interface ShownComparison {
   record: Comparison;
   lines: ArmLine[];
   isRunning: boolean;
@@ -44,50 +50,50 @@ interface Now {
 export function comparisonView(record: AnyRecord, page: Page): View {
   let isGrowing = false;
   let last = record;
-  const read = (next: AnyRecord): Now => {
+  const read = (next: AnyRecord): ShownComparison => {
     last = next;
     const now = next as Comparison;
-    const isRunning = isGrowing && !head(now).isEnded;
+    const isRunning = isGrowing && !readHead(now).isEnded;
     return { record: now, lines: armLines(now), isRunning };
   };
-  const where = placePart(page);
-  const time = plotted<Now>('Over time', ({ lines }) =>
+  const where = armPlacePart(page);
+  const time = chartPart<ShownComparison>('Over time', ({ lines }) =>
     timePlan(lines, highlight.chosen()),
   );
   const highlight = armChoice(() => time.show(read(last)));
-  const all = group<Now>('article.comparison', [
-    group('div.answer', [
-      group('div', [
-        keyed((now) => topPart(now.record, now.lines, where.choose)),
-        keyed((now) => [now.isRunning && runningBar(now.record)]),
-        plotted('Narrowing', (now) =>
-          now.isRunning ? narrowingPlan(now.record) : null,
+  const all = joinParts<ShownComparison>('article.comparison', [
+    joinParts('div.answer', [
+      joinParts('div', [
+        rebuiltOnChange((now) => topPart(now.record, now.lines, where.choose)),
+        rebuiltOnChange((now) => [now.isRunning && progressBar(now.record)]),
+        chartPart('Narrowing', (now) =>
+          now.isRunning ? intervalPlan(now.record) : null,
         ),
-        plotted('Against the baseline', (now) =>
+        chartPart('Against the baseline', (now) =>
           ratioPlan(now.record, now.lines),
         ),
       ]),
       where,
     ]),
-    keyed((now) => [jointPart(now.record)]),
-    keyed(
+    rebuiltOnChange((now) => [jointPart(now.record)]),
+    rebuiltOnChange(
       (now) => copyPart(now.record),
       ({ record: { stopped, verdict, again } }) => [stopped, verdict, again],
     ),
-    plotted('Every run', (now) => dotsPlan(now.record, now.lines)),
-    keyed((now) => [tables(now.record, now.lines)]),
+    chartPart('Every run', (now) => dotsPlan(now.record, now.lines)),
+    rebuiltOnChange((now) => [armTables(now.record, now.lines)]),
     highlight,
     time,
-    plotted('Spread', (now) => spreadPlan(now.record, now.lines)),
-    keyed(({ record }) => [findingsPart(record.findings)]),
-    keyed((now) => [schedulerPart(now.lines)]),
-    keyed((now) => [methodPart(now.record, now.lines)]),
+    chartPart('Spread', (now) => spreadPlan(now.record, now.lines)),
+    rebuiltOnChange(({ record }) => [findingsPart(record.findings)]),
+    rebuiltOnChange((now) => [schedulerPart(now.lines)]),
+    rebuiltOnChange((now) => [methodPart(now.record, now.lines)]),
   ]);
-  const ended = ({ record: now }: Now): string | null => {
-    const { isEnded, sentence } = head(now);
+  const ended = ({ record: now }: ShownComparison): string | null => {
+    const { isEnded, sentence } = readHead(now);
     return isEnded ? sentence : null;
   };
-  const view = growing(record, all, read, ended, page);
+  const view = growingView(record, all, read, ended, page);
   return {
     ...view,
     grows(now) {
@@ -101,7 +107,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
 /** A choice of the arm whose runs are highlighted over time. */
 function armChoice(
   changed: () => void,
-): Growing<Now> & { chosen(): string | null } {
+): Growing<ShownComparison> & { chosen(): string | null } {
   const select = h('select', { id: 'highlighted', name: 'highlight' });
   const element = h(
     'p.highlight',
@@ -134,7 +140,7 @@ function topPart(
   lines: readonly ArmLine[],
   choose: (arm: string) => void,
 ): (Node | null)[] {
-  const said = head(record);
+  const said = readHead(record);
   const verdict = record.verdict;
   return [
     h('p.verdict', said.sentence),
@@ -144,23 +150,23 @@ function topPart(
   ];
 }
 
-/** The commands, and what else the verdict says. */
+/** The commands, and further sentences of the verdict. */
 function copyPart(record: Comparison): (Node | null)[] {
   const { verdict } = record;
   const commands = verdict?.commands ?? [];
-  // The command that decides it replaces the one that did not.
+  // A command that would decide replaces the one of this undecided comparison.
   const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
   return [
     copyBlock(recordCommands(commands, isReplaced ? null : record.again)),
     verdict?.steadiness ? h('p', verdict.steadiness) : null,
     verdict?.beside ? h('p', verdict.beside) : null,
-    head(record).isEnded && verdict?.condition
+    readHead(record).isEnded && verdict?.condition
       ? h('p.muted', verdict.condition)
       : null,
   ];
 }
 
-function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
+function armTables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   const unit = record.metric?.unit ?? '';
   const contrasts = contrastTable(lines);
   return section(
@@ -221,7 +227,7 @@ function methodPart(
 ): HTMLElement {
   const { plan } = record;
   const share = (value: number | null | undefined): string | null =>
-    given(value, (value) => percent(value, value < 0.001 ? 2 : 1));
+    mapNumber(value, (value) => percent(value, value < 0.001 ? 2 : 1));
   const allowed = record.host?.allowed ?? '';
   return section(
     'How it was measured',
@@ -233,7 +239,7 @@ function methodPart(
         ]),
       ].join(', '),
       Design: `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
-      'Warm-up': given(
+      'Warm-up': mapNumber(
         plan?.warmup_blocks,
         (warmupBlocks) => `${count(warmupBlocks, 'block')}, not counted`,
       ),
@@ -268,11 +274,11 @@ function methodPart(
       ...endFact(record),
       ...runFacts(record),
     }),
-    placements(lines, allowed, Boolean(record.joint)),
+    placementTable(lines, allowed, Boolean(record.joint)),
   );
 }
 
-function placements(
+function placementTable(
   lines: readonly ArmLine[],
   allowed: string,
   isJoint: boolean,

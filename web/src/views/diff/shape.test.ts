@@ -44,7 +44,7 @@ const DIFF: DiffRecord = {
   ],
 };
 
-test('only ratios that stand on a logarithmic axis are drawn, only whole intervals', () => {
+test('only positive ratios and complete intervals are drawn', () => {
   expect(ratioRows(DIFF)).toEqual([
     { name: 'x', ratio: 0.5, low: 0.4, high: 0.6, verdict: 'lower' },
     { name: 'y', ratio: 1.1, low: null, high: null, verdict: 'cannot_tell' },
@@ -54,7 +54,7 @@ test('only ratios that stand on a logarithmic axis are drawn, only whole interva
   );
 });
 
-test('every figure stands in the table, unknown ones as nothing', () => {
+test('the table has every figure, unknown ones empty', () => {
   const rows = figureRows(DIFF);
   expect(rows[0]).toEqual([
     'x',

@@ -2,7 +2,7 @@
 
 import { change, quantity, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { positive, ends } from '../../numbers';
+import { positive, knownEnds } from '../../numbers';
 import type { DiffRecord, FigureChange } from '../../records';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
@@ -13,7 +13,7 @@ export const VERDICTS: Readonly<Record<string, string>> = {
 };
 
 /** "cpu:0 over os-default". */
-const title = ({ name, over }: FigureChange): string =>
+const figureTitle = ({ name, over }: FigureChange): string =>
   over ? `${name} over ${over}` : (name ?? '–');
 
 export interface RatioRow {
@@ -29,9 +29,9 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
   return filterMap(record.figures ?? [], (figure) =>
     positive(figure.ratio)
       ? {
-          name: title(figure),
+          name: figureTitle(figure),
           ratio: figure.ratio,
-          ...ends(figure.low, figure.high),
+          ...knownEnds(figure.low, figure.high),
           verdict: figure.verdict ?? 'cannot_tell',
         }
       : null,
@@ -49,7 +49,7 @@ export function changeText(
 /** The rows of the table of figures. */
 export function figureRows(record: DiffRecord): (string | null)[][] {
   return (record.figures ?? []).map((f) => [
-    title(f),
+    figureTitle(f),
     withSpan(f.a, f.a_low, f.a_high, (v) => quantity(v, f.unit)),
     withSpan(f.b, f.b_low, f.b_high, (v) => quantity(v, f.unit)),
     changeText(f),

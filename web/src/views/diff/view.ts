@@ -23,19 +23,19 @@ import {
 export function diffView(record: AnyRecord, _page: Page): View {
   const diff = record as DiffRecord;
   const rows = ratioRows(diff);
-  const plot: Part | null = rows.length > 0 ? chart(plan(rows)) : null;
+  const plot: Part | null = rows.length > 0 ? chart(ratioPlan(rows)) : null;
   const caveats = diff.caveats ?? [];
   return stack('article', '', [
     h('p.verdict', diff.sentence ?? ''),
     plot,
     caveats.length > 0 && h('ul.caveats', ...caveats.map((c) => h('li', c))),
-    sides(diff),
+    sideTable(diff),
     machineChanges(diff),
     section('Figures', figureTable(diff)),
   ]);
 }
 
-function sides(diff: DiffRecord): HTMLElement {
+function sideTable(diff: DiffRecord): HTMLElement {
   const link = (side: DiffRecord['a']): TableCell =>
     side?.id ? recordLink(side.id, side.id) : null;
   const both = (
@@ -86,7 +86,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   same: { shape: 'square' },
 };
 
-function plan(rows: readonly RatioRow[]): ChartPlan {
+function ratioPlan(rows: readonly RatioRow[]): ChartPlan {
   const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     0.02,

@@ -1,4 +1,4 @@
-// What doctor found on a machine: what distorts measurements first, what is fine folded.
+// Doctor's checks of a machine: what distorts measurements comes first, passed checks are folded.
 
 import { h, visible } from '../../dom';
 import { count } from '../../format';
@@ -8,7 +8,8 @@ import type { AnyRecord } from '../../source';
 import { type View, stack } from '../../view';
 import { facts } from '../../words';
 
-const words = (check: string): string => visible(check.replaceAll('_', ' '));
+const checkWords = (check: string): string =>
+  visible(check.replaceAll('_', ' '));
 
 /** Draws a `pinwise.doctor/1`. */
 export function doctorView(record: AnyRecord): View {
@@ -23,7 +24,7 @@ export function doctorView(record: AnyRecord): View {
       ? h(
           'details',
           h('summary', `${count(passed.length, 'check')} passed`),
-          h('p', passed.map(words).join(', ')),
+          h('p', passed.map(checkWords).join(', ')),
         )
       : null,
     unchecked.length > 0 &&
@@ -32,7 +33,7 @@ export function doctorView(record: AnyRecord): View {
         h('summary', `${count(unchecked.length, 'check')} not possible here`),
         facts(
           Object.fromEntries(
-            unchecked.map(([check, reason]) => [words(check), reason]),
+            unchecked.map(([check, reason]) => [checkWords(check), reason]),
           ),
         ),
       ),

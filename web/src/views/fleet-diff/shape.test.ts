@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 
 import { attributionTable } from '../profile/attribution';
 import type { FleetAttribution, FleetFigureChange } from '../../records';
-import { labelled } from '../fleet-report/record';
+import { withLabels } from '../fleet-report/record';
 import { differs, largestFirst } from './shape';
 
-const figures = labelled<FleetFigureChange>(
+const figures = withLabels<FleetFigureChange>(
   [
     [1.2, 1.1, 1.3],
     [0.4, 0.3, 0.5],
@@ -23,7 +23,7 @@ const figures = labelled<FleetFigureChange>(
   })),
 );
 
-test('the largest ratio is first, up or down; what is unknown is last', () => {
+test('the largest ratio is first, up or down; unknown ones are last', () => {
   expect(largestFirst(figures).map((figure) => figure.label)).toEqual([
     '1',
     '4',
@@ -33,11 +33,11 @@ test('the largest ratio is first, up or down; what is unknown is last', () => {
   ]);
 });
 
-test('a figure differs where its interval leaves 1 out', () => {
+test('a figure differs if its interval excludes 1', () => {
   expect(figures.map(differs)).toEqual([true, true, null, false, null]);
 });
 
-test('a difference is taken apart part by part', () => {
+test('a difference is attributed to its parts', () => {
   const found: FleetAttribution = {
     step: 'service',
     of: 'wall',

@@ -7,10 +7,10 @@ import type { Maybe, FleetFigureChange as FigureChange } from '../../records';
 export function largestFirst<T extends FigureChange>(
   figures: readonly T[],
 ): T[] {
-  return [...figures].sort((a, b) => size(b.ratio) - size(a.ratio));
+  return [...figures].sort((a, b) => changeSize(b.ratio) - changeSize(a.ratio));
 }
 
-const size = (ratio: Maybe<number>): number =>
+const changeSize = (ratio: Maybe<number>): number =>
   positive(ratio) ? Math.abs(Math.log(ratio)) : -1;
 
 /** Does the interval exclude 1? `null` if there is none. */

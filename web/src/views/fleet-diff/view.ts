@@ -5,7 +5,7 @@ import '../fleet-report/fleet.css';
 import { h, svg } from '../../dom';
 import { count, quantity } from '../../format';
 import { items, texts } from '../../fields';
-import { finite, given, positive } from '../../numbers';
+import { finite, mapNumber, positive } from '../../numbers';
 import type {
   FleetDiff,
   FleetFigureChange,
@@ -17,11 +17,11 @@ import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { section } from '../../words';
-import { type Range, place, rangeOf } from '../fleet-report/shape';
+import { type Range, place, ratioRange } from '../fleet-report/shape';
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
-import { attributions } from '../profile/attribution';
-import { labelled } from '../fleet-report/record';
+import { attributionSections } from '../profile/attribution';
+import { withLabels } from '../fleet-report/record';
 import { differs, largestFirst } from './shape';
 
 type Figure = FleetFigureChange & { label: string };
@@ -32,7 +32,7 @@ const MAX_DRAWN_FIGURES = 30;
 /** Draws a `pinwise.fleet-diff/1`. */
 export function fleetDiffView(record: AnyRecord, _page: Page): View {
   const diff = record as FleetDiff;
-  const figures = largestFirst(labelled(diff.figures));
+  const figures = largestFirst(withLabels(diff.figures));
   const onlyOne = texts(diff.only_one);
   const element = h(
     'article',
@@ -41,14 +41,14 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
       'p',
       `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
     ),
-    ...attributions(diff.attributions),
+    ...attributionSections(diff.attributions),
     figures.length > 0 &&
       section(
         'Figures, largest change first',
-        drawing(figures.slice(0, MAX_DRAWN_FIGURES)),
-        table(figures),
+        ratioStrips(figures.slice(0, MAX_DRAWN_FIGURES)),
+        figureTable(figures),
       ),
-    settings(diff),
+    settingsPart(diff),
     onlyOne.length > 0 &&
       section(
         'Figures that only one of them has',
@@ -61,8 +61,8 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
 const sideWords = (side: Maybe<FleetSide>): string =>
   `${[side?.fleet, side?.group].filter(Boolean).join(' / ') || 'one'} (${count(side?.nodes, 'node')})`;
 
-function drawing(figures: readonly Figure[]): HTMLElement {
-  const range = rangeOf(
+function ratioStrips(figures: readonly Figure[]): HTMLElement {
+  const range = ratioRange(
     figures.flatMap(({ ratio, low, high }) => [ratio, low, high]),
   );
   return h(
@@ -128,7 +128,7 @@ const STATES = new Map([
   [null, 'too few nodes'],
 ]);
 
-const table = (figures: readonly Figure[]): HTMLElement =>
+const figureTable = (figures: readonly Figure[]): HTMLElement =>
   sortableTable({
     caption: 'Medians of both, and their ratio',
     columns: [
@@ -141,7 +141,7 @@ const table = (figures: readonly Figure[]): HTMLElement =>
       { text: quantity(figure.a, figure.unit), sort: figure.a ?? null },
       { text: quantity(figure.b, figure.unit), sort: figure.b ?? null },
       {
-        text: given(figure.ratio, timesMark) ?? '–',
+        text: mapNumber(figure.ratio, timesMark) ?? '–',
         sort: figure.ratio ?? null,
       },
       { text: intervalWords(figure) ?? '–', sort: figure.low ?? null },
@@ -149,7 +149,7 @@ const table = (figures: readonly Figure[]): HTMLElement =>
     ]),
   }).element;
 
-function settings(diff: FleetDiff): HTMLElement {
+function settingsPart(diff: FleetDiff): HTMLElement {
   const rows = items(diff.settings).map(({ name, a, b }) => [name, a, b]);
   return section(
     'Settings that differ',

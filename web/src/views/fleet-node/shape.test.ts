@@ -5,11 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
 import {
-  clockWords,
-  outliersOf,
+  describeClock,
+  nodeOutliers,
   figureRows,
   groupOfNode,
-  stepWords,
+  describeSteps,
 } from './shape';
 
 const node = (more: Partial<FleetNode> = {}): FleetNode => ({
@@ -62,7 +62,7 @@ const report = (outliers: unknown[] = []) =>
   });
 
 describe('a node', () => {
-  test('is of the group that it is like in most, or that the report says', () => {
+  test('is in the most similar group, or the one in the report', () => {
     expect(groupOfNode(node(), report())!.name).toBe('new');
     expect(
       groupOfNode(node(), report([{ node: 'n1', group: 0, figure: 'x' }]))!
@@ -74,7 +74,7 @@ describe('a node', () => {
   });
 
   test('has its figures beside the median of its group', () => {
-    const outliers = outliersOf(
+    const outliers = nodeOutliers(
       node(),
       report([
         { node: 'n1', group: 1, figure: 'a · latency' },
@@ -97,10 +97,12 @@ describe('a node', () => {
     expect(rows).toHaveLength(2);
   });
 
-  test('says what was done, and how its clock goes', () => {
-    expect(stepWords(node())).toBe('1 of 3 steps done; failed: b; missing: c.');
-    expect(clockWords(4.2)).toBe('4.20 s ahead');
-    expect(clockWords(-120)).toBe('120 s behind');
-    expect([clockWords(0.3), clockWords(null)]).toEqual(['', '']);
+  test('tells which steps were done, and the offset of its clock', () => {
+    expect(describeSteps(node())).toBe(
+      '1 of 3 steps done; failed: b; missing: c.',
+    );
+    expect(describeClock(4.2)).toBe('4.20 s ahead');
+    expect(describeClock(-120)).toBe('120 s behind');
+    expect([describeClock(0.3), describeClock(null)]).toEqual(['', '']);
   });
 });

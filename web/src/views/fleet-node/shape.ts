@@ -1,17 +1,16 @@
-// A node beside its peers: which group of a report it is of, and its figures
-// and settings beside what is typical there.
+// A node beside its peers: its group in a report, and its figures beside the typical ones of the group.
 
 import { quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
 import type { Group, Outlier, Report } from '../fleet-report/record';
-import { labelled, pairs } from '../fleet-report/record';
+import { withLabels, sortedEntries } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
 import { items } from '../../fields';
 import { filterMap } from '../../lists';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { FleetNode, Maybe } from '../../records';
 
-/** Names in reports for fields of the host that they group by. */
+/** The fields of a host by which reports group, with their names in reports. */
 const HOST_TRAITS = [
   ['architecture', 'arch'],
   ['vendor', 'vendor'],
@@ -23,47 +22,47 @@ const HOST_TRAITS = [
 ] as const;
 
 /** Properties and settings of a node, by the names in reports. */
-function traits(node: FleetNode): Map<string, string> {
+function nodeTraits(node: FleetNode): Map<string, string> {
   const own = filterMap(
     HOST_TRAITS,
     ([name, field]): [string, string] | null =>
       typeof node.host?.[field] === 'string' ? [name, node.host[field]] : null,
   );
-  return new Map([...own, ...pairs(node.settings)]);
+  return new Map([...own, ...sortedEntries(node.settings)]);
 }
 
-/** The node's group: the report names it with its anomalies, else the one that it agrees with
- * most. */
+/** The node's group: the report names it with the node's anomalies; otherwise the group that has the
+ * most properties of the node. */
 export function groupOfNode(node: FleetNode, report: Report): Group | null {
   const named = report.outliers.find(
     (outlier) => outlier.node === node.node,
   )?.group;
   if (named !== undefined && named !== null)
     return report.groups[named] ?? null;
-  const known = traits(node);
+  const known = nodeTraits(node);
   const shares = report.groups.map((group) => {
     const own = group.identity;
     const same = own.filter(([name, value]) => known.get(name) === value);
     return same.length / Math.max(1, own.length);
   });
   const best = Math.max(0, ...shares);
-  // Two groups that fit alike decide nothing.
+  // If two groups fit equally well, the group is unknown.
   return best > 0 && shares.filter((share) => share === best).length === 1
     ? report.groups[shares.indexOf(best)]!
     : null;
 }
 
 /** "3 of 4 steps done; failed: wiring; missing: kernels." */
-export function stepWords(node: FleetNode): string {
+export function describeSteps(node: FleetNode): string {
   const steps = items(node.steps);
-  const of = (state: string): string[] =>
+  const namesOf = (state: string): string[] =>
     filterMap(steps, (step) =>
       step.state === state ? (step.name ?? '') : null,
     );
-  const failed = of('failed');
-  const missing = of('missing');
+  const failed = namesOf('failed');
+  const missing = namesOf('missing');
   return [
-    `${of('done').length} of ${steps.length} steps done`,
+    `${namesOf('done').length} of ${steps.length} steps done`,
     failed.length > 0 ? `failed: ${failed.join(', ')}` : '',
     missing.length > 0 ? `missing: ${missing.join(', ')}` : '',
   ]
@@ -73,7 +72,7 @@ export function stepWords(node: FleetNode): string {
 }
 
 /** The report's findings on this node. */
-export const outliersOf = (node: FleetNode, report: Report): Outlier[] =>
+export const nodeOutliers = (node: FleetNode, report: Report): Outlier[] =>
   report.outliers.filter((outlier) => outlier.node === node.node);
 
 /** Figures beside the group's median; outliers are marked. */
@@ -87,7 +86,7 @@ export function figureRows(
   );
   const outlying = new Set(outliers.map((outlier) => outlier.figure));
   return filterMap(
-    labelled(node.figures),
+    withLabels(node.figures),
     ({ label, unit, value, low, high }) => {
       if (!finite(value)) return null;
       const middle = typical.get(label) ?? null;
@@ -97,7 +96,7 @@ export function figureRows(
         { text: quantity(value, unit), sort: value },
         { text: span(low, high, (end) => quantity(end, unit)) ?? '–' },
         { text: quantity(middle, unit), sort: middle },
-        { text: given(ratio, timesMark) ?? '–', sort: ratio },
+        { text: mapNumber(ratio, timesMark) ?? '–', sort: ratio },
         { text: outlying.has(label) ? 'outlier' : '' },
       ];
       return row;
@@ -106,7 +105,7 @@ export function figureRows(
 }
 
 /** "3.2 s ahead"; empty if clocks agree, or are unknown. */
-export function clockWords(ahead: Maybe<number>): string {
+export function describeClock(ahead: Maybe<number>): string {
   if (!finite(ahead) || Math.abs(ahead) < 1) return '';
   return `${quantity(Math.abs(ahead), 's')} ${ahead > 0 ? 'ahead' : 'behind'}`;
 }

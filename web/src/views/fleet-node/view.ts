@@ -1,24 +1,24 @@
-// A node of a fleet: what ran on it and how that ended, its settings, and its figures beside those
-// of its peers if a report is at hand.
+// A node of a fleet: its steps and how they ended, its settings, and its figures beside those of its
+// peers if there is a report.
 
 import { fill, h } from '../../dom';
 import { minute, seconds } from '../../format';
 import { items, text, texts } from '../../fields';
 import type { Group, Outlier, Report } from '../fleet-report/record';
-import { pairs, readReport } from '../fleet-report/record';
+import { sortedEntries, readReport } from '../fleet-report/record';
 import type { FleetNode } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, hostFacts, section, recordLink } from '../../words';
-import { missingReport, reportOf } from '../fleet-report/at-hand';
+import { missingReport, loadReport } from '../fleet-report/at-hand';
 import {
-  clockWords,
-  outliersOf,
+  describeClock,
+  nodeOutliers,
   figureRows,
   groupOfNode,
-  stepWords,
+  describeSteps,
 } from './shape';
 
 /** Draws a `pinwise.fleet-node/1`; a report's findings on it are added once it has loaded. */
@@ -27,7 +27,7 @@ export function fleetNodeView(record: AnyRecord, page: Page): View {
   const element = h('article');
   let isGone = false;
   draw(element, node, page, null);
-  void reportOf(text(node.fleet), page.source).then((found) => {
+  void loadReport(text(node.fleet), page.source).then((found) => {
     if (!isGone && found) draw(element, node, page, readReport(found));
   });
   return {
@@ -45,16 +45,16 @@ function draw(
   report: Report | null,
 ): void {
   const group = report && groupOfNode(node, report);
-  const outliers = report ? outliersOf(node, report) : [];
+  const outliers = report ? nodeOutliers(node, report) : [];
   fill(
     element,
-    h('p.verdict', `${node.node || 'A node'}: ${stepWords(node)}`),
+    h('p.verdict', `${node.node || 'A node'}: ${describeSteps(node)}`),
     outlierList(outliers, report, group),
-    links(node, page, report),
+    reportLink(node, page, report),
     section('What ran', stepTable(node, page)),
-    figures(node, group, outliers),
-    pairs(node.settings).length > 0 && settings(node, group),
-    machine(node),
+    figuresPart(node, group, outliers),
+    sortedEntries(node.settings).length > 0 && settingsPart(node, group),
+    machinePart(node),
   );
 }
 
@@ -79,7 +79,7 @@ function outlierList(
   );
 }
 
-function links(
+function reportLink(
   node: FleetNode,
   page: Page,
   report: Report | null,
@@ -115,7 +115,7 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
   });
 }
 
-function figures(
+function figuresPart(
   node: FleetNode,
   group: Group | null,
   outliers: readonly Outlier[],
@@ -139,7 +139,7 @@ function figures(
   );
 }
 
-function settings(node: FleetNode, group: Group | null): HTMLElement {
+function settingsPart(node: FleetNode, group: Group | null): HTMLElement {
   const typical = new Map(group?.identity);
   return section(
     'Settings',
@@ -148,7 +148,7 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
         ? `Settings, and what most of ${group.name} have`
         : 'Settings of the node',
       columns: ['Setting', 'Here', ...(group ? ['Most of its group'] : [])],
-      rows: pairs(node.settings).map(([name, value]) => {
+      rows: sortedEntries(node.settings).map(([name, value]) => {
         const most = typical.get(name);
         const here =
           most !== undefined && most !== value ? h('strong', value) : value;
@@ -158,7 +158,7 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
   );
 }
 
-const machine = (node: FleetNode): HTMLElement =>
+const machinePart = (node: FleetNode): HTMLElement =>
   section(
     'Machine',
     facts({
@@ -167,7 +167,7 @@ const machine = (node: FleetNode): HTMLElement =>
       Began: node.started && `${minute(node.started)} UTC, by its own clock`,
       Ended: node.ended ? `${minute(node.ended)} UTC` : 'steps are missing',
       Attempts: node.attempts,
-      'Its clock': clockWords(node.clock_ahead_s),
+      'Its clock': describeClock(node.clock_ahead_s),
       Tags: texts(node.tags).join(', '),
     }),
   );

@@ -4,7 +4,7 @@
 import { fill, h } from '../../dom';
 import { count, minute, seconds } from '../../format';
 import { items, list, text, texts } from '../../fields';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 import type { FleetRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
@@ -17,12 +17,12 @@ import {
   recordLink,
   recordHref,
 } from '../../words';
-import { missingReport, reportOf, tagOf } from '../fleet-report/at-hand';
+import { missingReport, loadReport, fleetTag } from '../fleet-report/at-hand';
 import { nodeLists } from '../fleet-report/lists';
 import { readReport } from '../fleet-report/record';
-import { addressOf } from '../history/shape';
+import { formatAddress } from '../history/shape';
 
-/** Names that a sentence lists; the rest are only counted. */
+/** Maximum number of names in a sentence; the rest are only counted. */
 const MAX_NAMED = 40;
 
 /** Draws a `pinwise.fleet/1`. */
@@ -34,8 +34,8 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
   const report = h('div');
   const planted = h('div');
   let isGone = false;
-  fill(planted, plantedPart(plan, null, page));
-  void reportOf(id, page.source).then((found) => {
+  fill(planted, faultsPart(plan, null, page));
+  void loadReport(id, page.source).then((found) => {
     if (isGone) return;
     if (!found) {
       fill(report, isOnSite && missingReport(id));
@@ -53,7 +53,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     );
     fill(
       planted,
-      plantedPart(
+      faultsPart(
         plan,
         new Set(read.outliers.map((outlier) => outlier.node)),
         page,
@@ -72,11 +72,11 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
         'p',
         h(
           'a',
-          { href: addressOf({ tag: tagOf(id) }) },
+          { href: formatAddress({ tag: fleetTag(id) }) },
           'All records of this fleet',
         ),
       ),
-    section('What every node runs', steps(plan)),
+    section('What every node runs', stepTable(plan)),
     planted,
     nodes.length > 0 &&
       section(
@@ -89,7 +89,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
         'Nodes that were not asked',
         h('ul', ...leftOut.map((why) => h('li', why))),
       ),
-    list(plan.jobs).length > 0 && section('Jobs', jobs(plan)),
+    list(plan.jobs).length > 0 && section('Jobs', jobTable(plan)),
     section(
       'How it was submitted',
       facts({
@@ -116,7 +116,7 @@ const joinNames = (names: readonly string[]): string =>
     ? ` and ${(names.length - MAX_NAMED).toLocaleString('en-US')} more`
     : '');
 
-function steps(plan: FleetRecord): HTMLElement {
+function stepTable(plan: FleetRecord): HTMLElement {
   if (list(plan.steps).length === 0) return h('p.muted', 'No steps recorded.');
   return tableElement({
     caption: 'Steps, in this order',
@@ -124,12 +124,12 @@ function steps(plan: FleetRecord): HTMLElement {
     rows: items(plan.steps).map((step) => [
       step.name,
       h('code', `pinwise ${shellWords(texts(step.arguments))}`),
-      given(step.timeout_s, seconds),
+      mapNumber(step.timeout_s, seconds),
     ]),
   });
 }
 
-const jobs = (plan: FleetRecord): HTMLElement =>
+const jobTable = (plan: FleetRecord): HTMLElement =>
   sortableTable({
     caption: 'Jobs, as the scheduler calls them',
     columns: ['Job', 'Node', 'Submitted, UTC'],
@@ -140,8 +140,8 @@ const jobs = (plan: FleetRecord): HTMLElement =>
     ]),
   }).element;
 
-/** Faults of a simulated fleet, and whether the nodes that have them are named. */
-function plantedPart(
+/** Faults of a simulated fleet, and whether the report names their nodes. */
+function faultsPart(
   plan: FleetRecord,
   outlying: ReadonlySet<string> | null,
   page: Page,

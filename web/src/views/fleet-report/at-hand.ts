@@ -1,11 +1,11 @@
-// The report of a fleet, if there is one.
+// Loads the report of a fleet, if there is one.
 
 import { h } from '../../dom';
 import type { AnyRecord, Entry, Source } from '../../source';
 import { commandLine, shellWords } from '../../words';
 
 export const REPORT_SCHEMA = 'pinwise.fleet-report/1';
-export const tagOf = (fleet: string): string => `fleet:${fleet}`;
+export const fleetTag = (fleet: string): string => `fleet:${fleet}`;
 
 /** The line of a fleet's newest report. */
 async function reportLine(
@@ -14,14 +14,14 @@ async function reportLine(
 ): Promise<Entry | null> {
   const found = await source.list({
     schema: REPORT_SCHEMA,
-    tag: tagOf(fleet),
+    tag: fleetTag(fleet),
     limit: 1,
   });
   return found.records[0] ?? null;
 }
 
-/** A fleet's newest report; null if there is none, or it cannot be read. */
-export async function reportOf(
+/** Loads a fleet's newest report; null if there is none, or if it cannot be read. */
+export async function loadReport(
   fleet: string,
   source: Source,
 ): Promise<AnyRecord | null> {

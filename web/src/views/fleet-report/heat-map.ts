@@ -3,14 +3,20 @@
 import { h } from '../../dom';
 import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
-import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
-import { given } from '../../numbers';
+import {
+  FULL_COLOUR_Z,
+  outlierGlyph,
+  toHeat,
+  quietFigures,
+  colourStrength,
+} from './heat';
+import { mapNumber } from '../../numbers';
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
-const AT_A_TIME = 30;
+const ROWS_AT_A_TIME = 30;
 
-/** What a click does. */
+/** Actions of clicks. */
 export interface Picks {
   nodes(names: readonly string[]): void;
   figure(name: string): void;
@@ -34,10 +40,10 @@ export function heatMap(
   const status = h('p.status-line');
   const more = h('button.more');
   const quiet = h('details.figures');
-  let most = AT_A_TIME;
+  let most = ROWS_AT_A_TIME;
   let shown: Parameters<ReturnType<typeof heatMap>['show']> | null = null;
   more.addEventListener('click', () => {
-    most += AT_A_TIME;
+    most += ROWS_AT_A_TIME;
     if (shown) draw(...shown);
   });
   const draw = (
@@ -45,24 +51,24 @@ export function heatMap(
     chosen: { nodes: ReadonlySet<string>; figure: string | null },
   ): void => {
     shown = [outliers, chosen];
-    const heat = heatOf(report, outliers);
+    const heat = toHeat(report, outliers);
     const total = heat.parts.reduce((sum, part) => sum + part.rows.length, 0);
     let left = most;
     const bodies = heat.parts.map((part) => {
       const rows = part.rows.slice(0, Math.max(0, left));
       left -= rows.length;
       return rows.length > 0
-        ? bodyOf(part, rows, heat.columns.length, report, chosen.nodes, picks)
+        ? bodyRows(part, rows, heat.columns.length, report, chosen.nodes, picks)
         : null;
     });
     table.replaceChildren(
-      headOf(heat.columns, chosen.figure, picks),
+      headRow(heat.columns, chosen.figure, picks),
       ...bodies.filter((body) => body !== null),
     );
-    note.textContent = `Blue is below the group, vermilion above it, full at ${FULL} robust standard deviations; ▲ ▼ ≠ mark anomalies.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a figure, a cause or a node for its nodes.`;
+    note.textContent = `Blue is below the group, vermilion above it, full at ${FULL_COLOUR_Z} robust standard deviations; ▲ ▼ ≠ mark anomalies.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a figure, a cause or a node for its nodes.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
-    more.textContent = `Show ${Math.min(AT_A_TIME, total - most)} more`;
+    more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, total - most)} more`;
     const names = quietFigures(report, outliers);
     quiet.hidden = names.length === 0;
     quiet.replaceChildren(
@@ -96,7 +102,7 @@ export function heatMap(
   return { element, show: draw };
 }
 
-function headOf(
+function headRow(
   columns: readonly string[],
   chosen: string | null,
   picks: Picks,
@@ -125,7 +131,7 @@ function headOf(
   );
 }
 
-function bodyOf(
+function bodyRows(
   { cause, rows: all }: HeatPart,
   rows: readonly HeatRow[],
   columns: number,
@@ -172,26 +178,26 @@ function bodyOf(
             row.node,
           ),
         ),
-        ...row.cells.map(cellOf),
+        ...row.cells.map(cellElement),
       ),
     ),
   );
 }
 
-function cellOf(outlier: Outlier | null): HTMLElement {
+function cellElement(outlier: Outlier | null): HTMLElement {
   if (!outlier) return h('td');
-  const strength = strengthOf(outlier);
+  const strength = colourStrength(outlier);
   const cell = h(
     'td',
     {
       class: `named ${strength === null ? 'setting' : strength < 0 ? 'lower' : 'higher'}`,
       tabIndex: -1,
     },
-    h('span', { aria: { hidden: 'true' } }, glyphOf(outlier)),
+    h('span', { aria: { hidden: 'true' } }, outlierGlyph(outlier)),
     h(
       'span.words',
       (outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
-        (given(outlier.z, (z) => ` Robust z ${fixed(z, 1)}.`) ?? ''),
+        (mapNumber(outlier.z, (z) => ` Robust z ${fixed(z, 1)}.`) ?? ''),
     ),
   );
   if (strength !== null)
@@ -202,7 +208,7 @@ function cellOf(outlier: Outlier | null): HTMLElement {
   return cell;
 }
 
-/** Arrow keys go from named cell to named cell. */
+/** Moves the focus between cells with an outlier by arrow keys. */
 function onKey(event: KeyboardEvent, table: HTMLElement): void {
   const from = (event.target as Element).closest<HTMLElement>('td.named');
   if (!from) return;

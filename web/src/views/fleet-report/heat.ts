@@ -1,24 +1,24 @@
-// Which nodes differ in which figures, and how far, ordered by what the nodes
-// have in common.
+// The map of outliers: which nodes differ in which figures, and how far, grouped by the settings that
+// the nodes have in common.
 
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 import type { Maybe } from '../../records';
 import { type Common, type Outlier, type Report, isSetting } from './record';
-import { figuresOf, outlierNodes } from './shape';
+import { countFigures, outlierNodes } from './shape';
 
-/** Columns drawn; the tables below have all figures. */
+/** Maximum number of columns; the tables below have all figures. */
 const MAX_COLUMNS = 30;
-/** Robust standard deviations at which colours end. */
-export const FULL = 12;
+/** Robust z-score with the full colour. */
+export const FULL_COLOUR_Z = 12;
 
 export interface HeatRow {
   node: string;
   group: Maybe<number>;
-  /** By column; null if the node is not named for it. */
+  /** By column; null if the node is no outlier there. */
   cells: (Outlier | null)[];
 }
 
-/** Nodes with one cause, or without any that is known. */
+/** Nodes with a common cause, or without a known one. */
 export interface HeatPart {
   cause: Common | null;
   rows: HeatRow[];
@@ -26,18 +26,18 @@ export interface HeatPart {
 
 export interface Heat {
   columns: string[];
-  /** Figures that differ and are not drawn. */
+  /** Number of figures that differ and are not drawn. */
   more: number;
   parts: HeatPart[];
 }
 
 /** The map of outliers: causes first, their figures at the left. */
-export function heatOf(
+export function toHeat(
   report: Pick<Report, 'common'>,
   outliers: readonly Outlier[],
 ): Heat {
   const causes = report.common.filter((common) => common.nodes.length > 0);
-  const named = figuresOf(outliers).map(([figure]) => figure);
+  const named = countFigures(outliers).map(([figure]) => figure);
   const first = causes
     .flatMap(({ figures, setting }) => [...figures, setting])
     .filter((figure) => named.includes(figure));
@@ -70,16 +70,16 @@ export function heatOf(
   };
 }
 
-/** Nodes that differ in the same come together. */
+/** The first column with an outlier, to sort nodes that differ in the same figures together. */
 const firstCell = (row: HeatRow): number =>
   row.cells.findIndex((cell) => cell !== null);
 
 /** How strong a cell's colour is, −1 to 1; null if no distance is known. */
-export const strengthOf = ({ z }: Outlier): number | null =>
-  given(z, (far) => Math.max(-1, Math.min(1, far / FULL)));
+export const colourStrength = ({ z }: Outlier): number | null =>
+  mapNumber(z, (far) => Math.max(-1, Math.min(1, far / FULL_COLOUR_Z)));
 
 /** ▲ above its group, ▼ below it, ≠ for a setting. */
-export const glyphOf = (outlier: Outlier): string =>
+export const outlierGlyph = (outlier: Outlier): string =>
   isSetting(outlier)
     ? '≠'
     : (outlier.ratio ?? (outlier.z ?? 0) + 1) >= 1

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { commaList, plainNames, slurmList } from './hostlist';
+import { commaList, hostNames, slurmList } from './hostlist';
 
-/** The names of a list, as Slurm takes them: "n[1-2,04],a". */
+/** Expands a list as Slurm does: "n[1-2,04],a". */
 function expanded(list: string): string[] {
   const pieces = list.match(/[^,[]*(\[[^\]]*\])?/g)!.filter(Boolean);
   return pieces.flatMap((piece) => {
@@ -40,7 +40,7 @@ describe('a list of nodes', () => {
     expect(expanded(list).sort()).toEqual([...new Set(names)].sort());
   });
 
-  test('any names come back', () => {
+  test('any names are unchanged after expansion', () => {
     let seed = 3;
     const below = (most: number): number => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -59,7 +59,7 @@ describe('a list of nodes', () => {
     }
   });
 
-  test('what a shell would take for more than a name is left out', () => {
+  test('names with shell syntax are left out', () => {
     const names = [
       'n1',
       '$(reboot)',
@@ -72,7 +72,7 @@ describe('a list of nodes', () => {
       '</script>',
       'n\u202e5',
     ];
-    expect(plainNames(names)).toEqual(['n1']);
+    expect(hostNames(names)).toEqual(['n1']);
     expect(commaList(names)).toBe('n1');
     expect(slurmList(names)).toBe('n1');
   });

@@ -1,24 +1,24 @@
-// Names of nodes as schedulers take them. A name comes from a node and is pasted into a user's
-// shell: only plain ones are passed on.
+// Lists of node names in the syntax of schedulers. A name comes from a node and is pasted into a
+// user's shell, so only names that a host can have are passed on.
 
-const PLAIN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const HOST_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /** Names that are letters, digits, ".", "_" and "-", each once. */
-export const plainNames = (names: readonly string[]): string[] =>
-  [...new Set(names)].filter((name) => PLAIN.test(name));
+export const hostNames = (names: readonly string[]): string[] =>
+  [...new Set(names)].filter((name) => HOST_NAME.test(name));
 
 /** "a,n1,n2" */
 export const commaList = (names: readonly string[]): string =>
-  plainNames(names).join(',');
+  hostNames(names).join(',');
 
-interface Numbered {
+interface NumberedName {
   prefix: string;
   digits: string;
   number: number;
 }
 
-/** A name that ends in digits that a number can hold, taken apart. */
-function takenApart(name: string): Numbered {
+/** Splits a name that ends in at most 15 digits. */
+function splitNumber(name: string): NumberedName {
   const match = /^(.*?)(\d{1,15})$/.exec(name);
   return match
     ? { prefix: match[1]!, digits: match[2]!, number: Number(match[2]) }
@@ -27,10 +27,10 @@ function takenApart(name: string): Numbered {
 
 /** "a,n[01-03,7]", as Slurm writes and reads it. */
 export function slurmList(names: readonly string[]): string {
-  const byPrefix = new Map<string, Numbered[]>();
+  const byPrefix = new Map<string, NumberedName[]>();
   const alone: string[] = [];
-  for (const name of plainNames(names)) {
-    const parts = takenApart(name);
+  for (const name of hostNames(names)) {
+    const parts = splitNumber(name);
     if (parts.digits === '') alone.push(name);
     else
       byPrefix.set(parts.prefix, [
@@ -39,7 +39,7 @@ export function slurmList(names: readonly string[]): string {
       ]);
   }
   const bracketed = [...byPrefix].map(([prefix, members]) => {
-    const runs = runsOf(members);
+    const runs = numberRanges(members);
     return runs.length === 1 && !runs[0]!.includes('-')
       ? `${prefix}${runs[0]}`
       : `${prefix}[${runs.join(',')}]`;
@@ -49,12 +49,12 @@ export function slurmList(names: readonly string[]): string {
     .join(',');
 }
 
-/** "01-03", "7": numbers that follow each other, written as wide as the first. */
-function runsOf(members: readonly Numbered[]): string[] {
+/** Ranges of consecutive numbers with the same width: "01-03", "7". */
+function numberRanges(members: readonly NumberedName[]): string[] {
   const sorted = [...members].sort(
     (a, b) => a.number - b.number || a.digits.length - b.digits.length,
   );
-  const runs: { first: Numbered; last: Numbered }[] = [];
+  const runs: { first: NumberedName; last: NumberedName }[] = [];
   for (const member of sorted) {
     const run = runs.at(-1);
     const follows =

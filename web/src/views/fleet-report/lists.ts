@@ -1,9 +1,9 @@
-// Names of nodes to be copied, for a scheduler or a shell.
+// Buttons that copy names of nodes, for a scheduler or a shell.
 
 import { h } from '../../dom';
 import { count } from '../../format';
 import { copyButton } from '../../words';
-import { commaList, plainNames, slurmList } from './hostlist';
+import { commaList, hostNames, slurmList } from './hostlist';
 
 /** Buttons that copy the result of `names()` at the time of the click. */
 export function nodeLists(
@@ -15,7 +15,7 @@ export function nodeLists(
   const refresh = (): void => {
     list.textContent = slurmList(names());
     const all = new Set(names());
-    const left = all.size - plainNames([...all]).length;
+    const left = all.size - hostNames([...all]).length;
     status.textContent =
       count(all.size, 'node') +
       (left > 0

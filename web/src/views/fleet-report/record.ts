@@ -1,4 +1,4 @@
-// The parts of "pinwise.fleet-report/1" that are drawn: those that say what they are of.
+// Reads a "pinwise.fleet-report/1"; entries without a name are left out.
 
 import { items, list, text } from '../../fields';
 import type {
@@ -36,8 +36,8 @@ export interface Report extends Omit<
 export const isSetting = ({ setting }: Outlier): boolean =>
   typeof setting === 'string';
 
-/** Names and words, in the names' order. */
-export const pairs = (
+/** The entries of an object, sorted by name. */
+export const sortedEntries = (
   value: Maybe<Record<string, string>>,
 ): [string, string][] =>
   Object.entries(value ?? {}).sort(([a], [b]) => a.localeCompare(b));
@@ -47,7 +47,7 @@ const labelOf = ({ step, name }: Pick<FleetFigure, 'step' | 'name'>): string =>
   [step, name].filter(Boolean).join(' · ');
 
 /** Figures with their labels. */
-export const labelled = <T extends Pick<FleetFigure, 'step' | 'name'>>(
+export const withLabels = <T extends Pick<FleetFigure, 'step' | 'name'>>(
   figures: Maybe<readonly T[]>,
 ): (T & { label: string })[] =>
   items(figures).map((figure) => ({ ...figure, label: labelOf(figure) }));
@@ -59,8 +59,8 @@ export function readReport(any: AnyRecord): Report {
     ...record,
     groups: items(record.groups).map((group) => ({
       ...group,
-      identity: pairs(group.identity),
-      figures: labelled(group.figures),
+      identity: sortedEntries(group.identity),
+      figures: withLabels(group.figures),
     })),
     outliers: items(record.outliers).filter((one): one is Outlier =>
       Boolean(text(one.node) && text(one.figure)),

@@ -1,26 +1,26 @@
-// What is shown of a fleet's report.
+// The data of a fleet report's drawings and tables.
 
 import { describe, expect, test } from 'vitest';
 
-import { glyphOf, heatOf, quietFigures, strengthOf } from './heat';
+import { outlierGlyph, toHeat, quietFigures, colourStrength } from './heat';
 import { readReport, type Outlier } from './record';
 import {
-  chance,
+  pText,
   outlierNodes,
-  figuresOf,
+  countFigures,
   groupName,
   groupRange,
   missingWords,
   nodeRow,
   openGroups,
   outlierRow,
-  passing,
+  filterOutliers,
   place,
-  rangeOf,
-  stripOf,
-  stripsOf,
+  ratioRange,
+  stripEnds,
+  groupStrips,
   stripWords,
-  ticks,
+  chooseTicks,
 } from './shape';
 
 const outlier = (
@@ -145,20 +145,22 @@ describe('a report of a fleet', () => {
     const nodes = (found: readonly Outlier[]): string[] =>
       found.map((one) => one.node);
     const { outliers } = report();
-    expect(nodes(passing(outliers, { group: 1, figure: null }))).toEqual([
-      'n2',
-    ]);
-    expect(nodes(passing(outliers, { group: null, figure: 'smt' }))).toEqual([
-      'n1',
-    ]);
-    expect(passing(outliers, { group: null, figure: null })).toHaveLength(3);
-    expect(figuresOf(outliers)).toEqual([
+    expect(nodes(filterOutliers(outliers, { group: 1, figure: null }))).toEqual(
+      ['n2'],
+    );
+    expect(
+      nodes(filterOutliers(outliers, { group: null, figure: 'smt' })),
+    ).toEqual(['n1']);
+    expect(
+      filterOutliers(outliers, { group: null, figure: null }),
+    ).toHaveLength(3);
+    expect(countFigures(outliers)).toEqual([
       ['wiring · latency', 2],
       ['smt', 1],
     ]);
   });
 
-  test('leaves out what does not say what it is of', () => {
+  test('leaves out anomalies without a node or figure', () => {
     const read = report({
       groups: [{ figures: [null, {}] }],
       outliers: [7, {}, { node: 'n1', figure: 'smt' }],
@@ -173,20 +175,20 @@ describe('a report of a fleet', () => {
 describe('a strip', () => {
   const figure = report().groups[0]!.figures[0]!;
 
-  test('places equal ratios equally far from 1, and marks what lies beyond', () => {
-    const range = rangeOf([0.5, 2]);
+  test('places equal ratios equally far from 1, and marks those beyond its ends', () => {
+    const range = ratioRange([0.5, 2]);
     const [half, one, double] = [0.5, 1, 2].map(
       (ratio) => place(ratio, range).at,
     ) as [number, number, number];
     expect(one - half).toBeCloseTo(double - one);
     expect(place(0.5, range).beyond).toBe(0);
-    expect(place(30, rangeOf([30])).beyond).toBe(1);
-    expect(place(0.01, rangeOf([0.01])).beyond).toBe(-1);
-    expect(place(30, rangeOf([30])).at).toBeLessThanOrEqual(99);
+    expect(place(30, ratioRange([30])).beyond).toBe(1);
+    expect(place(0.01, ratioRange([0.01])).beyond).toBe(-1);
+    expect(place(30, ratioRange([30])).at).toBeLessThanOrEqual(99);
   });
 
-  test('never is a mere point, and takes no ratio that is none', () => {
-    const [low, high] = rangeOf([null, 1, 0, -3, NaN]);
+  test('has a width, and ignores invalid ratios', () => {
+    const [low, high] = ratioRange([null, 1, 0, -3, NaN]);
     expect(low).toBeLessThan(1 / 1.05);
     expect(high).toBeGreaterThan(1.05);
     expect(
@@ -196,12 +198,12 @@ describe('a strip', () => {
 
   test('has an axis of round ratios with room between', () => {
     for (const range of [
-      rangeOf([]),
-      rangeOf([0.5, 2]),
-      rangeOf([0.1, 9]),
-      rangeOf([1.9]),
+      ratioRange([]),
+      ratioRange([0.5, 2]),
+      ratioRange([0.1, 9]),
+      ratioRange([1.9]),
     ]) {
-      const all = ticks(range);
+      const all = chooseTicks(range);
       expect(all).toContain(1);
       const places = all.map((tick) => place(tick, range).at);
       for (let at = 1; at < places.length; at += 1)
@@ -209,26 +211,29 @@ describe('a strip', () => {
     }
   });
 
-  test('is described in words, and not drawn where its median is no measure', () => {
+  test('is described in words, and not drawn without a positive median', () => {
     expect(stripWords(figure, 3)).toBe(
       'median 90.0 ns, ordinary nodes within about 3.0 % of it, 5th to 95th percentile 85.5 ns to 94.5 ns, least 80.0 ns, greatest 180 ns; 3 outliers',
     );
-    expect(stripOf(figure)!.box![1]).toBeCloseTo(1.05);
-    expect(stripOf({ ...figure, median: 0 })).toBeNull();
-    expect(stripOf({ ...figure, least: -1 })!.reach).toBeNull();
-    expect(stripOf({ ...figure, p5: null })!.box).toBeNull();
+    expect(stripEnds(figure)!.box![1]).toBeCloseTo(1.05);
+    expect(stripEnds({ ...figure, median: 0 })).toBeNull();
+    expect(stripEnds({ ...figure, least: -1 })!.reach).toBeNull();
+    expect(stripEnds({ ...figure, p5: null })!.box).toBeNull();
     expect(
       stripWords({ ...figure, spread: null, p5: null, least: null }, 1),
     ).toBe('median 90.0 ns; 1 outlier');
   });
 
-  test('is there for outliers beside the figures, too, and not for settings', () => {
+  test('exists for outliers outside the figures as well, not for settings', () => {
     const outliers = [
       outlier('n1', 'wiring · latency'),
       outlier('n1', 'wiring · width of intervals', { unit: '', typical: 0.1 }),
       outlier('n1', 'smt', { setting: 'off' }),
     ];
-    const strips = stripsOf(report().groups[0]!, report({ outliers }).outliers);
+    const strips = groupStrips(
+      report().groups[0]!,
+      report({ outliers }).outliers,
+    );
     expect(
       strips.map((strip) => [
         strip.figure.label,
@@ -242,7 +247,7 @@ describe('a strip', () => {
   });
 
   test('has chances in words', () => {
-    expect([chance(null), chance(0), chance(0.00009), chance(0.0123)]).toEqual([
+    expect([pText(null), pText(0), pText(0.00009), pText(0.0123)]).toEqual([
       '–',
       '< 0.0001',
       '< 0.0001',
@@ -265,23 +270,23 @@ describe('the map of a report', () => {
     outlier('n2', 'smt', { ratio: null, z: null, setting: 'off' }),
   ];
 
-  test('has causes first, a column for each figure, and what is not named empty', () => {
+  test('has causes first, a column for each figure, and empty cells without outlier', () => {
     const made = report({ outliers, common: [common] });
-    const heat = heatOf(made, made.outliers);
+    const heat = toHeat(made, made.outliers);
     expect(heat.columns).toEqual(['wiring · latency', 'smt', 'other']);
     expect(
       heat.parts.map(({ cause, rows }) => [
         cause?.setting,
         rows.map((row) => [
           row.node,
-          row.cells.map((cell) => cell && glyphOf(cell)).join(' '),
+          row.cells.map((cell) => cell && outlierGlyph(cell)).join(' '),
         ]),
       ]),
     ).toEqual([
       ['smt', [['n2', ' ≠ ']]],
       [undefined, [['n1', '▲  ▼']]],
     ]);
-    expect(made.outliers.map(strengthOf)).toEqual([1, -1, null]);
+    expect(made.outliers.map(colourStrength)).toEqual([1, -1, null]);
     expect(quietFigures(made, made.outliers)).toEqual([]);
     expect(quietFigures(made, made.outliers.slice(1))).toEqual([
       'wiring · latency',
@@ -293,7 +298,7 @@ describe('the map of a report', () => {
       outlier('n1', `figure ${at}`),
     );
     const made = report({ outliers: many, common: [] });
-    const heat = heatOf(made, made.outliers);
+    const heat = toHeat(made, made.outliers);
     expect([heat.columns.length, heat.more]).toEqual([30, 10]);
     expect(heat.parts).toHaveLength(1);
   });

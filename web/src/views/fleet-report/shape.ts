@@ -1,5 +1,5 @@
-// What is shown of a fleet's report: what is missing, nodes with their anomalies, rows of tables,
-// and positions of figures on a strip.
+// The data that a fleet's report shows: missing nodes, nodes with their anomalies, rows of tables, and
+// positions on strips.
 
 import { digits, percent, quantity, span } from '../../format';
 import type { Cell } from '../../sortable';
@@ -16,28 +16,28 @@ export function missingWords(report: Report): string {
   const parts: string[] = [];
   if (finite(asked) && finite(nodes) && asked > nodes)
     parts.push(
-      `${many(asked - nodes)} of the ${many(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`,
+      `${formatNumber(asked - nodes)} of the ${formatNumber(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`,
     );
   if (finite(nodes) && finite(complete) && nodes > complete)
     parts.push(
-      `${many(nodes - complete)} of ${many(nodes)} nodes ${nodes - complete === 1 ? 'lacks' : 'lack'} steps`,
+      `${formatNumber(nodes - complete)} of ${formatNumber(nodes)} nodes ${nodes - complete === 1 ? 'lacks' : 'lack'} steps`,
     );
   return parts.length > 0 ? `${parts.join('; ')}.` : '';
 }
 
-const many = (number: number): string => number.toLocaleString('en-US');
+const formatNumber = (number: number): string => number.toLocaleString('en-US');
 
-/** What the table of outliers is narrowed to; `null`: everything. */
-export interface Narrowing {
+/** Filters of the outliers; `null` lets everything through. */
+export interface OutlierFilter {
   group: number | null;
   figure: string | null;
   /** Nodes; empty means all. */
   nodes?: ReadonlySet<string>;
 }
 
-export const passing = (
+export const filterOutliers = (
   outliers: readonly Outlier[],
-  narrowing: Narrowing,
+  narrowing: OutlierFilter,
 ): Outlier[] =>
   outliers.filter(
     (o) =>
@@ -46,8 +46,8 @@ export const passing = (
       (!narrowing.nodes?.size || narrowing.nodes.has(o.node)),
   );
 
-/** Figures and settings that differ, those of most nodes first. */
-export function figuresOf(
+/** Counts the outliers of each figure and setting, the most frequent first. */
+export function countFigures(
   outliers: readonly Outlier[],
 ): [figure: string, times: number][] {
   return tally(outliers.map(({ figure }) => figure)).sort(
@@ -71,18 +71,18 @@ export function outlierNodes(outliers: readonly Outlier[]): OutlierNode[] {
 }
 
 /** "0.012", "< 0.0001". */
-export function chance(p: Maybe<number>): string {
+export function pText(p: Maybe<number>): string {
   if (!finite(p)) return '–';
   return p < 1e-4 ? '< 0.0001' : digits(p, 2);
 }
 
-/** "×0.55 (−45 %)" is too wide for a table: the ratio alone. */
+/** A ratio without the change in per cent, which is too wide for a table. */
 const ratioCell = (ratio: Maybe<number>): Cell => ({
   text: finite(ratio) ? timesMark(ratio) : '–',
   sort: ratio ?? null,
 });
 
-/** "Group 2: EPYC"; commands take the number, too. */
+/** "Group 2: EPYC"; commands accept the number. */
 export const groupName = (
   groups: readonly Group[],
   group: Maybe<number>,
@@ -117,7 +117,7 @@ export function outlierRow(
     shown(outlier.value, outlier.setting),
     shown(outlier.typical, outlier.typical_setting),
     ratioCell(outlier.ratio),
-    { text: chance(outlier.adjusted_p), sort: outlier.adjusted_p ?? null },
+    { text: pText(outlier.adjusted_p), sort: outlier.adjusted_p ?? null },
     { text: outlier.sentence ?? '' },
   ];
 }
@@ -147,9 +147,9 @@ export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
 export const nodeId = (report: Pick<Report, 'fleet'>, node: string): string =>
   `${report.fleet}.${node}`;
 
-/** The largest ratio to the median on a strip: beyond it, an arrow at the edge. */
-const FARTHEST = 4;
-const NEAREST = 1.1;
+/** Largest and smallest end of a strip, as a ratio to the median; beyond the end, dots are arrows. */
+const MAX_RATIO = 4;
+const MIN_MAX_RATIO = 1.1;
 
 /** From the least to the greatest ratio that a group's strips show. */
 export type Range = readonly [low: number, high: number];
@@ -158,8 +158,8 @@ const ratioTo = (median: Maybe<number>, value: Maybe<number>): number | null =>
   positive(median) && positive(value) ? value / median : null;
 
 /** A range of ratios that holds the figures, equal ratios equally far apart. */
-export function rangeOf(ratios: readonly Maybe<number>[]): Range {
-  let [low, high] = [1 / NEAREST, NEAREST];
+export function ratioRange(ratios: readonly Maybe<number>[]): Range {
+  let [low, high] = [1 / MIN_MAX_RATIO, MIN_MAX_RATIO];
   for (const ratio of ratios) {
     if (!positive(ratio)) continue;
     low = Math.min(low, ratio);
@@ -167,8 +167,8 @@ export function rangeOf(ratios: readonly Maybe<number>[]): Range {
   }
   const margin = 1.03;
   return [
-    Math.max(1 / FARTHEST, low / margin),
-    Math.min(FARTHEST, high * margin),
+    Math.max(1 / MAX_RATIO, low / margin),
+    Math.min(MAX_RATIO, high * margin),
   ];
 }
 
@@ -178,7 +178,7 @@ export function groupRange(group: Group, outliers: readonly Outlier[]): Range {
     ratioTo(figure.median, figure.least),
     ratioTo(figure.median, figure.greatest),
   ]);
-  return rangeOf([...ends, ...outliers.map((outlier) => outlier.ratio)]);
+  return ratioRange([...ends, ...outliers.map((outlier) => outlier.ratio)]);
 }
 
 /** Position of a ratio, per cent of the strip's width, and whether it lies beyond it. */
@@ -187,7 +187,7 @@ export function place(
   [low, high]: Range,
 ): { at: number; beyond: -1 | 0 | 1 } {
   const share = Math.log(ratio / low) / Math.log(high / low);
-  // Dots at the very edge would be cut in half.
+  // The margin of 1 % keeps dots at the edge whole.
   const at = 1 + 98 * Math.min(1, Math.max(0, share));
   return {
     at: Math.round(at * 100) / 100,
@@ -198,11 +198,11 @@ export function place(
 const TICKS = [
   1, 2, 0.5, 4, 0.25, 1.5, 0.67, 3, 0.33, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95,
 ];
-/** Per cent of the width that a tick's label takes, also on a small screen. */
+/** Width of a tick's label on a small screen, per cent of the strip. */
 const TICK_ROOM = 13;
 
-/** Ratios that the axis names: round ones, 1 first, as many as have room. */
-export function ticks(range: Range): number[] {
+/** Chooses the labels of the axis: round ratios, 1 first, as many as fit. */
+export function chooseTicks(range: Range): number[] {
   const taken: number[] = [];
   for (const tick of TICKS) {
     const { at, beyond } = place(tick, range);
@@ -221,7 +221,7 @@ export interface StripEnds {
 }
 
 /** A figure's strip; `null` if ratios to its median mean nothing. */
-export function stripOf(figure: GroupFigure): StripEnds | null {
+export function stripEnds(figure: GroupFigure): StripEnds | null {
   if (!positive(figure.median)) return null;
   const both = (
     low: Maybe<number>,
@@ -239,7 +239,7 @@ export function stripOf(figure: GroupFigure): StripEnds | null {
   };
 }
 
-/** Groups whose strips are shown at once: the first with outliers, else the first. */
+/** Groups that are open at first: the first ones with outliers, else the first. */
 export function openGroups(report: Report, most: number): Set<number> {
   const withOutliers = report.groups
     .map((_, at) => at)
@@ -251,8 +251,8 @@ export function openGroups(report: Report, most: number): Set<number> {
   return new Set((withOutliers.length > 0 ? withOutliers : [0]).slice(0, most));
 }
 
-/** Figures of a group, and behind them what else nodes differ in, such as the widths of their intervals. */
-export function stripsOf(
+/** The figures of a group, then other figures with outliers, such as widths of intervals. */
+export function groupStrips(
   group: Group,
   outliers: readonly Outlier[],
 ): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
@@ -290,6 +290,6 @@ export function stripWords(figure: GroupFigure, outliers: number): string {
       ? 'no outlier'
       : outliers === 1
         ? '1 outlier'
-        : `${many(outliers)} outliers`;
+        : `${formatNumber(outliers)} outliers`;
   return `median ${of(figure.median)}${spread}${box}${reach}; ${who}`;
 }

@@ -7,7 +7,7 @@ import { filterMap } from '../../lists';
 import { positive } from '../../numbers';
 import type { GroupFigure, Outlier } from './record';
 import type { Range, StripEnds } from './shape';
-import { place, stripOf, stripWords, ticks } from './shape';
+import { place, stripEnds, stripWords, chooseTicks } from './shape';
 
 const HEIGHT = 22;
 const MIDDLE = HEIGHT / 2;
@@ -25,7 +25,7 @@ interface Dot {
   at: number;
 }
 
-/** Called if a dot is chosen; absent if it leads nowhere. */
+/** Called if a dot is chosen. */
 type Choose = (outlier: Outlier) => void;
 
 /** Strips below one axis; the dots are one stop for the keyboard, and arrows go from one to the next. */
@@ -34,7 +34,7 @@ export function stripChart(
   range: Range,
   choose: Choose | null,
 ): HTMLElement {
-  // Names of dots say the same to screen readers.
+  // Screen readers read the names of the dots instead.
   const tip = h('div.strip-tip', { aria: { hidden: 'true' } });
   const dots: Dot[] = [];
   const rows = strips.map((strip, row) =>
@@ -76,7 +76,7 @@ export function stripChart(
   drawing.addEventListener('keydown', (event) => {
     const dot = dotOf(event);
     if (!dot) return;
-    const goal = GOALS[event.key];
+    const goal = KEY_TARGETS[event.key];
     if (event.key === 'Escape') announce(undefined);
     else if (goal) focus(goal(dots, dot));
     else if (event.key === 'Enter' || event.key === ' ') choose?.(dot.outlier);
@@ -87,18 +87,18 @@ export function stripChart(
 }
 
 /** Targets of keys; dots are ordered row by row, from the left. */
-const GOALS: Readonly<
+const KEY_TARGETS: Readonly<
   Record<string, (dots: readonly Dot[], from: Dot) => Dot | undefined>
 > = {
   ArrowRight: (dots, from) => dots[dots.indexOf(from) + 1],
   ArrowLeft: (dots, from) => dots[dots.indexOf(from) - 1],
   ArrowDown: (dots, from) =>
-    nearest(
+    nearestInRow(
       dots.filter((dot) => dot.row > from.row),
       from,
     ),
   ArrowUp: (dots, from) =>
-    nearest(
+    nearestInRow(
       dots.filter((dot) => dot.row < from.row),
       from,
     ),
@@ -106,8 +106,8 @@ const GOALS: Readonly<
   End: (dots) => dots.at(-1),
 };
 
-/** The dot least far to the side in the row that is next. */
-function nearest(dots: readonly Dot[], from: Dot): Dot | undefined {
+/** The horizontally nearest dot in the nearest row. */
+function nearestInRow(dots: readonly Dot[], from: Dot): Dot | undefined {
   const distance = (dot: Dot): number =>
     Math.abs(dot.row - from.row) * 1000 + Math.abs(dot.at - from.at);
   return dots.reduce<Dot | undefined>(
@@ -119,7 +119,7 @@ function nearest(dots: readonly Dot[], from: Dot): Dot | undefined {
 
 /** The scale above strips; `last` heads the column of figures. */
 export function stripAxis(range: Range, last: string): HTMLElement {
-  const labels = ticks(range).map((tick) =>
+  const labels = chooseTicks(range).map((tick) =>
     svg(
       'text',
       {
@@ -135,7 +135,7 @@ export function stripAxis(range: Range, last: string): HTMLElement {
     'div.strip.axis',
     { aria: { hidden: 'true' } },
     h('span'),
-    box({ class: 'strip-axis' }, ...labels),
+    stripSvg({ class: 'strip-axis' }, ...labels),
     h('span.number', last),
   );
 }
@@ -148,15 +148,15 @@ function stripRow(
   isLink: boolean,
 ): HTMLElement {
   const words = stripWords(figure, outliers.length);
-  const ends = stripOf(figure);
+  const ends = stripEnds(figure);
   const name = visible(figure.label);
   const drawn =
     ends === null
       ? h('span.muted', 'No ratio to its median can be drawn.')
-      : box(
+      : stripSvg(
           { role: 'group', 'aria-label': `${name}: ${words}` },
-          ...frame(ends, range),
-          ...dotsOf(outliers, row, range, dots, isLink),
+          ...rangeMarks(ends, range),
+          ...outlierDots(outliers, row, range, dots, isLink),
         );
   const median = h(
     'span.number',
@@ -166,14 +166,14 @@ function stripRow(
   return h('div.strip', h('span.strip-name', name), drawn, median);
 }
 
-const box = (
+const stripSvg = (
   attributes: Record<string, string>,
   ...children: Child[]
 ): SVGElement =>
   svg('svg', { width: '100%', height: HEIGHT, ...attributes }, ...children);
 
-/** The median, ordinary nodes, and how far any reaches. */
-function frame(
+/** Marks of the median, of the range of ordinary nodes, and of the whole range. */
+function rangeMarks(
   { box: ordinary, reach }: StripEnds,
   range: Range,
 ): (SVGElement | null)[] {
@@ -207,8 +207,8 @@ function frame(
   ];
 }
 
-/** One for each node; an arrow if it lies beyond the strip. */
-function dotsOf(
+/** A dot for each outlier; an arrow if it is beyond the strip. */
+function outlierDots(
   outliers: readonly Outlier[],
   row: number,
   range: Range,

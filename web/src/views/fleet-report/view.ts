@@ -2,28 +2,28 @@
 
 import './fleet.css';
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { h } from '../../dom';
 import { count, minute, percent, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import { texts } from '../../fields';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import { findingsPart } from '../../method';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords, recordHref } from '../../words';
 import { numberColumns } from '../../table';
-import { addressOf } from '../history/shape';
+import { formatAddress } from '../history/shape';
 import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
-import type { Link, Narrowing } from './shape';
+import type { Link, OutlierFilter } from './shape';
 import {
-  chance,
+  pText,
   outlierNodes,
-  figuresOf,
+  countFigures,
   groupName,
   groupRange,
   missingWords,
@@ -31,15 +31,15 @@ import {
   nodeRow,
   openGroups,
   outlierRow,
-  passing,
-  stripsOf,
+  filterOutliers,
+  groupStrips,
 } from './shape';
 import { stripChart } from './strips';
 
-/** Groups whose strips are drawn at once; others when they are opened. */
+/** Maximum number of groups that are open at first. */
 const MAX_OPEN_GROUPS = 2;
 
-/** Nodes that differ whose tables are open at first. */
+/** Maximum number of outliers with which tables are open at first. */
 const MAX_OPEN_TABLES = 10;
 
 /** Draws a `pinwise.fleet-report/1`. */
@@ -50,8 +50,8 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     'article',
     h('p.verdict', report.sentence || 'This report has no conclusion.'),
     missingWords(report) && h('p.state.missing', missingWords(report)),
-    report.outliers.length > 0 && outliers(report, link),
-    missing(report),
+    report.outliers.length > 0 && outlierSection(report, link),
+    missingCommands(report),
     relatedParts(report, page, link),
     report.common.length > 0 &&
       section(
@@ -60,13 +60,13 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
       ),
     section('Groups of similar nodes', ...groupParts(report, page)),
     findingsPart(report.findings),
-    method(report),
+    methodPart(report),
   );
   return { element, dispose: () => undefined };
 }
 
 /** Commands that fetch the missing nodes. */
-function missing(report: Report): HTMLElement | null {
+function missingCommands(report: Report): HTMLElement | null {
   if (!missingWords(report) || !report.fleet) return null;
   return commandList([
     [
@@ -91,7 +91,7 @@ function relatedParts(
     page.source.kind === 'site' && report.fleet
       ? h(
           'a',
-          { href: addressOf({ tag: `fleet:${report.fleet}` }) },
+          { href: formatAddress({ tag: `fleet:${report.fleet}` }) },
           'All records of this fleet',
         )
       : null,
@@ -112,14 +112,14 @@ const COLUMNS = [
   'In words',
 ];
 
-/** A map of nodes and figures, the list of nodes, and both tables; one choice narrows all. */
-function outliers(report: Report, link: Link): HTMLElement {
-  const narrowing: Narrowing & { nodes: Set<string> } = {
+/** A map of nodes and figures, the list of nodes, and both tables; one filter applies to all. */
+function outlierSection(report: Report, link: Link): HTMLElement {
+  const narrowing: OutlierFilter & { nodes: Set<string> } = {
     group: null,
     figure: null,
     nodes: new Set(),
   };
-  const shown = (): Outlier[] => passing(report.outliers, narrowing);
+  const shown = (): Outlier[] => filterOutliers(report.outliers, narrowing);
   const nodeTable = () => ({
     caption: 'Outliers, most distant first',
     columns: NODE_COLUMNS,
@@ -148,11 +148,11 @@ function outliers(report: Report, link: Link): HTMLElement {
       show();
     },
   });
-  const controls = choices(report, narrowing, () => show());
+  const controls = filterControls(report, narrowing, () => show());
   const show = (): void => {
     controls.sync();
     const { group, figure } = narrowing;
-    map.show(passing(report.outliers, { group, figure: null }), {
+    map.show(filterOutliers(report.outliers, { group, figure: null }), {
       nodes: narrowing.nodes,
       figure,
     });
@@ -171,7 +171,7 @@ function outliers(report: Report, link: Link): HTMLElement {
   );
 }
 
-/** A table that the map replaces, if that is large. */
+/** A table that can be folded. */
 const foldTable = (
   name: string,
   isOpen: boolean,
@@ -188,16 +188,16 @@ function toggle(set: Set<string>, names: readonly string[]): void {
   }
 }
 
-/** What can be narrowed to, if there is more than one. */
-function choices(
+/** Controls of the filter. */
+function filterControls(
   report: Report,
-  narrowing: Narrowing & { nodes: Set<string> },
+  narrowing: OutlierFilter & { nodes: Set<string> },
   show: () => void,
 ): { element: HTMLElement; sync(): void } {
   const groups = [...new Set(report.outliers.map((outlier) => outlier.group))]
     .filter(finite)
     .sort((a, b) => a - b);
-  const group = choice(
+  const group = selectElement(
     [
       ['', 'all'],
       ...groups.map((at) => option(at, groupName(report.groups, at))),
@@ -207,8 +207,8 @@ function choices(
       show();
     },
   );
-  const figures = figuresOf(report.outliers);
-  const figure = choice(
+  const figures = countFigures(report.outliers);
+  const figure = selectElement(
     [
       ['', 'all'],
       ...figures.map(([name, times], at) => option(at, `${name} (${times})`)),
@@ -266,8 +266,10 @@ function commonPart(common: Common, report: Report): HTMLElement {
       Setting: common.setting && `${common.setting} = ${common.value}`,
       'Found on': share,
       'Differ in': common.figures.join(', '),
-      Group: given(common.group, (group) => groupName(report.groups, group)),
-      'Adjusted p': given(common.adjusted_p, chance),
+      Group: mapNumber(common.group, (group) =>
+        groupName(report.groups, group),
+      ),
+      'Adjusted p': mapNumber(common.adjusted_p, pText),
     }),
     nodeLists(() => common.nodes, `the nodes with ${what}`).element,
   );
@@ -302,14 +304,14 @@ function groupPart(
   );
   const draw = (): void => {
     if (!details.open || body.hasChildNodes()) return;
-    body.append(strips(group, own, report, page), identity(group));
+    body.append(groupStripChart(group, own, report, page), identityPart(group));
   };
   details.addEventListener('toggle', draw);
   draw();
   return details;
 }
 
-const identity = (group: Group): HTMLElement =>
+const identityPart = (group: Group): HTMLElement =>
   h(
     'details.figures',
     h(
@@ -322,13 +324,13 @@ const identity = (group: Group): HTMLElement =>
     facts(Object.fromEntries(group.identity)),
   );
 
-function strips(
+function groupStripChart(
   group: Group,
   own: readonly Outlier[],
   report: Report,
   page: Page,
 ): HTMLElement {
-  const all = stripsOf(group, own);
+  const all = groupStrips(group, own);
   if (all.length === 0) return h('p.muted', 'This group has no figures.');
   const choose = own.some((outlier) =>
     page.source.has(nodeId(report, outlier.node)),
@@ -346,7 +348,7 @@ function strips(
   );
 }
 
-function method(report: Report): HTMLElement {
+function methodPart(report: Report): HTMLElement {
   const rate = report.false_discovery_rate;
   return section(
     'How it was judged',
@@ -360,7 +362,7 @@ function method(report: Report): HTMLElement {
       Judged: report.started && `${minute(report.started)} UTC`,
       On: report.host,
       Nodes: `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
-      'Figures judged': given(report.judged, wholeNumber),
+      'Figures judged': mapNumber(report.judged, wholeNumber),
       Named: `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
       Tags: texts(report.tags).join(', '),
     }),

@@ -2,16 +2,16 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { madeEntry } from '../../made-entry';
+import { fakeEntry } from '../../fake-entry';
 import type { Entry, Filter, Source } from '../../source';
-import { fleetsOf, together } from './fleets';
+import { listFleets, joinPlansAndReports } from './fleets';
 
 const entry = (id: string, kind: string, time: string): Entry =>
-  madeEntry(id, { schema: `pinwise.${kind}/1`, time });
+  fakeEntry(id, { schema: `pinwise.${kind}/1`, time });
 
 describe('fleets', () => {
   test('are plans with their reports, newest first', () => {
-    const fleets = together(
+    const fleets = joinPlansAndReports(
       [entry('a', 'fleet', '2026-01-01'), entry('b', 'fleet', '2026-01-03')],
       [
         entry('a.report', 'fleet-report', '2026-01-04'),
@@ -27,13 +27,13 @@ describe('fleets', () => {
     ]);
   });
 
-  test('are found by two questions, and no node is asked for', async () => {
+  test('are found by two requests, without nodes', async () => {
     const asked: Filter[] = [];
     const list = async (filter: Filter) => {
       asked.push(filter);
       return { records: [], total: 25, hosts: [], schemas: [], tags: [] };
     };
-    expect((await fleetsOf({ list } as unknown as Source)).more).toBe(5);
+    expect((await listFleets({ list } as unknown as Source)).more).toBe(5);
     expect(asked.map((filter) => filter.schema)).toEqual([
       'pinwise.fleet/1',
       'pinwise.fleet-report/1',

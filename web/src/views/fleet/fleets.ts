@@ -1,4 +1,4 @@
-// Fleets in the store: the newest answer first, and how to get one that is missing.
+// The fleets of a store, the newest first.
 
 import { h } from '../../dom';
 import { count, minute } from '../../format';
@@ -6,10 +6,10 @@ import type { Entry, Source } from '../../source';
 import { tableElement } from '../../table';
 import { recordLink, section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
-import { addressOf } from '../history/shape';
+import { formatAddress } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
-/** Fleets that are listed; the history has the others. */
+/** Maximum number of listed fleets; the history has the others. */
 const MAX_FLEETS = 20;
 
 /** A fleet's lines of the history: the plan and the result. */
@@ -22,12 +22,12 @@ export interface KnownFleet {
 export interface Fleets {
   /** Newest first. */
   known: KnownFleet[];
-  /** Fleets beyond those. */
+  /** Number of other fleets. */
   more: number;
 }
 
-/** Plans and reports of the same fleet together, by the report's id, newest first. */
-export function together(
+/** Joins plans and reports of the same fleet, newest first. */
+export function joinPlansAndReports(
   plans: readonly Entry[],
   reports: readonly Entry[],
 ): KnownFleet[] {
@@ -43,19 +43,19 @@ export function together(
   return [...fleets.values()].sort((a, b) => time(b).localeCompare(time(a)));
 }
 
-/** The fleets of a store: two short lists, whatever number of nodes they have. */
-export async function fleetsOf(source: Source): Promise<Fleets> {
+/** Lists the fleets of a store by two requests, whatever number of nodes they have. */
+export async function listFleets(source: Source): Promise<Fleets> {
   const [plans, reports] = await Promise.all([
     source.list({ schema: PLAN_SCHEMA, limit: MAX_FLEETS }),
     source.list({ schema: REPORT_SCHEMA, limit: MAX_FLEETS }),
   ]);
   return {
-    known: together(plans.records, reports.records),
+    known: joinPlansAndReports(plans.records, reports.records),
     more: Math.max(plans.total, reports.total) - MAX_FLEETS,
   };
 }
 
-/** The newest fleet's answer, and all fleets as a list; nothing if there are none. */
+/** The newest fleet's result, and a list of all fleets; null if there are none. */
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const newest = fleets.known[0];
   if (!newest) return null;
@@ -75,13 +75,13 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
     answer,
     section(
       'Fleets',
-      list(fleets.known, source),
+      fleetTable(fleets.known, source),
       fleets.more > 0 &&
         h(
           'p.muted',
           h(
             'a',
-            { href: addressOf({ schema: PLAN_SCHEMA }) },
+            { href: formatAddress({ schema: PLAN_SCHEMA }) },
             `${count(fleets.more, 'more fleet')}`,
           ),
         ),
@@ -89,7 +89,10 @@ export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   );
 }
 
-const list = (known: readonly KnownFleet[], source: Source): HTMLElement =>
+const fleetTable = (
+  known: readonly KnownFleet[],
+  source: Source,
+): HTMLElement =>
   tableElement({
     caption: 'Newest first',
     columns: ['Fleet', 'Submitted, UTC', 'Asked', 'Report', 'History'],
@@ -104,7 +107,7 @@ const list = (known: readonly KnownFleet[], source: Source): HTMLElement =>
         ? h(
             'a',
             {
-              href: addressOf({ tag: `fleet:${id}` }),
+              href: formatAddress({ tag: `fleet:${id}` }),
               aria: { label: `Records of ${id}` },
             },
             'Records',

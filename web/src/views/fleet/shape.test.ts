@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { madeEntry } from '../../made-entry';
+import { fakeEntry } from '../../fake-entry';
 import type { Entry } from '../../source';
-import { fleetOf, groupOf, newest, verdictOf } from './shape';
+import { toFleet, groupName, newestEntries, verdictText } from './shape';
 
 const node = (host: string, value: number, more: Partial<Entry> = {}): Entry =>
-  madeEntry(`${host}-${value}`, {
+  fakeEntry(`${host}-${value}`, {
     schema: 'pinwise.topology/1',
     host,
     subject: 'topology',
@@ -22,36 +22,38 @@ const steady = [88, 89, 90, 91, 92].map((value, at) => node(`n${at}`, value));
 
 describe('a fleet', () => {
   test('names the node that stands out, with its ratio', () => {
-    const fleet = fleetOf([...steady, node('n7', 162)]);
+    const fleet = toFleet([...steady, node('n7', 162)]);
     expect(fleet.nodes[0]!.host).toBe('n7');
-    expect(verdictOf(fleet)).toBe(
+    expect(verdictText(fleet)).toBe(
       '6 hosts in 1 group of similar machines. Furthest from its peers is n7: memory latency ×1.79 their median.',
     );
   });
 
-  test('nodes of another shape are no equals', () => {
-    const fleet = fleetOf([
+  test('nodes of another shape are not compared', () => {
+    const fleet = toFleet([
       ...steady,
       node('n7', 162, { machine: 'EPYC, shape cd, kernel 6.1' }),
     ]);
     const alone = fleet.nodes.find(({ host }) => host === 'n7')!;
     expect([...alone.cells.values()][0]!.ratio).toBeNull();
     expect(fleet.groups.map((group) => group.nodes)).toEqual([5, 1]);
-    expect(groupOf('EPYC, shape ab, kernel 6.1')).toBe(
-      groupOf('EPYC, shape ab, kernel 6.9, microcode 0x1'),
+    expect(groupName('EPYC, shape ab, kernel 6.1')).toBe(
+      groupName('EPYC, shape ab, kernel 6.9, microcode 0x1'),
     );
-    expect(groupOf(null)).toBe('machine unknown');
+    expect(groupName(null)).toBe('machine unknown');
   });
 
   test('only the newest complete record of a host and question counts', () => {
     const old = node('a', 1, { time: '2025-01-01T00:00:00Z' });
     const cut = node('a', 2, { time: '2027-01-01T00:00:00Z', complete: false });
     expect(
-      newest([old, cut, node('a', 3)]).map((entry) => entry.figures[0]!.value),
+      newestEntries([old, cut, node('a', 3)]).map(
+        (entry) => entry.figures[0]!.value,
+      ),
     ).toEqual([3]);
   });
 
-  test('figures of one node alone are no column, and figures of the same name are kept apart', () => {
+  test('figures of only one node have no column, and figures of the same name are kept apart', () => {
     const same = {
       name: 'read',
       unit: 'GB/s',
@@ -60,7 +62,7 @@ describe('a fleet', () => {
       high: null,
     };
     const pair = { figures: [same, { ...same, value: 2 }] };
-    const fleet = fleetOf([
+    const fleet = toFleet([
       node('a', 1, pair),
       node('b', 1, pair),
       node('c', 5),

@@ -1,11 +1,11 @@
-// Hosts beside their peers: each figure divided by the median of the machines of the same CPU model
-// and shape. Which of them differ beyond chance is for a fleet's report to say.
+// Hosts beside their peers: each figure divided by the median of the machines with the same CPU model
+// and shape. A fleet's report tells which of them differ beyond chance.
 
 import { count, ratio } from '../../format';
 import { groupBy, tally } from '../../lists';
 import { median } from '../../numbers';
 import type { Entry } from '../../source';
-import { kindWords, machineParts } from '../history/shape';
+import { nameKind, parseMachine } from '../history/shape';
 
 /** A column: one figure of one question. */
 export interface Column {
@@ -18,7 +18,7 @@ export interface Column {
 
 export interface Cell {
   value: number;
-  /** Over the median of the group; null without equals. */
+  /** Value over the median of the group; null if it is alone there. */
   ratio: number | null;
   record: string;
 }
@@ -39,9 +39,9 @@ export interface Fleet {
 const UNKNOWN = 'machine unknown';
 
 /** CPU model and shape: machines that should be alike. */
-export function groupOf(machine: string | null): string {
+export function groupName(machine: string | null): string {
   if (machine === null) return UNKNOWN;
-  const parts = machineParts(machine);
+  const parts = parseMachine(machine);
   const shown = [
     parts.get('CPU'),
     parts.has('shape') ? `shape ${parts.get('shape')}` : undefined,
@@ -50,7 +50,7 @@ export function groupOf(machine: string | null): string {
 }
 
 /** The newest complete record of each host and question. */
-export function newest(entries: readonly Entry[]): Entry[] {
+export function newestEntries(entries: readonly Entry[]): Entry[] {
   const found = new Map<string, Entry>();
   for (const entry of entries) {
     if (!entry.complete || entry.figures.length === 0) continue;
@@ -67,8 +67,8 @@ interface Reading {
   value: number;
 }
 
-function readings(entries: readonly Entry[]): Reading[] {
-  return newest(entries).flatMap((entry) => {
+function listReadings(entries: readonly Entry[]): Reading[] {
+  return newestEntries(entries).flatMap((entry) => {
     const seen = new Map<string, number>();
     return entry.figures
       .filter((figure) => Number.isFinite(figure.value))
@@ -76,12 +76,12 @@ function readings(entries: readonly Entry[]): Reading[] {
         const times = (seen.get(figure.name) ?? 0) + 1;
         seen.set(figure.name, times);
         const name = times > 1 ? `${figure.name} (${times})` : figure.name;
-        const question = entry.subject ?? kindWords(entry.schema);
+        const question = entry.subject ?? nameKind(entry.schema);
         const key = JSON.stringify([entry.schema, question, name, figure.unit]);
         return {
           column: {
             key,
-            kind: kindWords(entry.schema),
+            kind: nameKind(entry.schema),
             question,
             name,
             unit: figure.unit,
@@ -94,8 +94,8 @@ function readings(entries: readonly Entry[]): Reading[] {
 }
 
 /** Nodes, figures and outliers. Figures that only one node has are left out. */
-export function fleetOf(entries: readonly Entry[]): Fleet {
-  const all = readings(entries);
+export function toFleet(entries: readonly Entry[]): Fleet {
+  const all = listReadings(entries);
   const columns = new Map<string, Column>();
   const hosts = new Map<string, Set<string>>();
   for (const { column, entry } of all) {
@@ -110,7 +110,7 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
     const last = own.reduce((a, b) => (b.entry.time > a.entry.time ? b : a));
     nodes.set(host, {
       host,
-      group: groupOf(last.entry.machine),
+      group: groupName(last.entry.machine),
       cells: new Map(),
     });
   }
@@ -120,9 +120,10 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
   return {
     columns: shared,
     nodes: [...nodes.values()].sort(
-      (a, b) => distance(b) - distance(a) || a.host.localeCompare(b.host),
+      (a, b) =>
+        nodeDistance(b) - nodeDistance(a) || a.host.localeCompare(b.host),
     ),
-    groups: groupsOf(nodes),
+    groups: countGroups(nodes),
   };
 }
 
@@ -145,24 +146,24 @@ function fillColumn(
   }
 }
 
-function groupsOf(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
+function countGroups(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
   return tally([...nodes.values()].map((node) => node.group))
     .map(([name, number]) => ({ name, nodes: number }))
     .sort((a, b) => b.nodes - a.nodes || a.name.localeCompare(b.name));
 }
 
-/** How far a figure is from those of its peers, as the logarithm of its ratio. */
-const farOff = ({ ratio }: Cell): number =>
+/** The distance of a figure from those of its peers, as the logarithm of its ratio. */
+const cellDistance = ({ ratio }: Cell): number =>
   ratio !== null && ratio > 0 ? Math.abs(Math.log(ratio)) : 0;
 
-const distance = (node: Node): number =>
-  Math.max(0, ...[...node.cells.values()].map(farOff));
+const nodeDistance = (node: Node): number =>
+  Math.max(0, ...[...node.cells.values()].map(cellDistance));
 
 /** "×1.81". */
 export const timesMark = (value: number): string => `×${ratio(value)}`;
 
-/** How many hosts there are, and which is furthest from its peers in what. */
-export function verdictOf({ columns, groups, nodes }: Fleet): string {
+/** The number of hosts, and the one that is furthest from its peers. */
+export function verdictText({ columns, groups, nodes }: Fleet): string {
   const size = `${count(nodes.length, 'host')} in ${count(groups.length, 'group')} of similar machines`;
   const [first] = nodes;
   const far = columns
@@ -170,8 +171,8 @@ export function verdictOf({ columns, groups, nodes }: Fleet): string {
       const cell = first?.cells.get(column.key);
       return cell ? [{ column, cell }] : [];
     })
-    .sort((a, b) => farOff(b.cell) - farOff(a.cell))[0];
-  return far && farOff(far.cell) > 0
+    .sort((a, b) => cellDistance(b.cell) - cellDistance(a.cell))[0];
+  return far && cellDistance(far.cell) > 0
     ? `${size}. Furthest from its peers is ${first!.host}: ${far.column.name} ${timesMark(far.cell.ratio!)} their median.`
     : `${size}.`;
 }

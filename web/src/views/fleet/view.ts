@@ -5,17 +5,18 @@ import { h, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import type { Entry, Source } from '../../source';
 import type { Page, Part } from '../../view';
-import { scrolling } from '../../table';
+import { scrollBox } from '../../table';
 import { commandLine, recordHref, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
-import { fleetOf, timesMark, verdictOf } from './shape';
-import { fleetsOf, fleetsPart } from './fleets';
+import { toFleet, timesMark, verdictText } from './shape';
+import { listFleets, fleetsPart } from './fleets';
 
-/** Newest records of each kind that are looked through; hosts beyond are requested one by one. */
+/** Maximum number of newest records of each kind; hosts without one among them are requested one by
+ * one. */
 const MAX_RECORDS_PER_KIND = 1000;
 const MAX_RECORDS_PER_HOST = 50;
 const MAX_HOSTS = 200;
-/** Columns that fit a page, and paper. */
+/** Number of columns that fit a page and paper. */
 const MAX_COLUMNS = 9;
 const ROWS_AT_A_TIME = 100;
 
@@ -23,10 +24,10 @@ const ROWS_AT_A_TIME = 100;
 export async function fleetView(page: Page): Promise<Part> {
   document.title = 'Fleet · pinwise';
   const [fleets, looked] = await Promise.all([
-    fleetsOf(page.source),
-    newestOfAll(page.source),
+    listFleets(page.source),
+    loadNewest(page.source),
   ]);
-  const fleet = fleetOf(looked.entries);
+  const fleet = toFleet(looked.entries);
   const part = fleetsPart(fleets, page.source);
   const element = h(
     'div',
@@ -37,15 +38,15 @@ export async function fleetView(page: Page): Promise<Part> {
   return { element, dispose: () => undefined };
 }
 
-/** Hosts beside their peers, whether or not they are of a fleet. */
+/** Hosts beside their peers, in fleets or not. */
 function hostParts(
   fleet: Fleet,
-  looked: Looked,
+  looked: LoadedEntries,
   hasFleets: boolean,
 ): (HTMLElement | null)[] {
   if (fleet.nodes.length < 2 || fleet.columns.length === 0)
-    return hasFleets ? [] : [tooFew(fleet)];
-  const verdict = visible(verdictOf(fleet));
+    return hasFleets ? [] : [tooFewPart(fleet)];
+  const verdict = visible(verdictText(fleet));
   return [
     hasFleets
       ? h('section', h('h2', "Each host's newest figures"), h('p', verdict))
@@ -76,18 +77,18 @@ function hostParts(
   ];
 }
 
-interface Looked {
+interface LoadedEntries {
   entries: Entry[];
-  /** Records that were not looked through. */
+  /** Number of records that were not loaded. */
   left: number;
 }
 
-/** Kinds of records that have no figures of a host: ten thousand nodes of a fleet are not fetched. */
-const OF_FLEETS = /^pinwise\.fleet/;
+/** Schemas of fleets, which are not fetched: a fleet may have ten thousand nodes. */
+const FLEET_SCHEMA = /^pinwise\.fleet/;
 
-async function newestOfAll(source: Source): Promise<Looked> {
+async function loadNewest(source: Source): Promise<LoadedEntries> {
   const { schemas, hosts } = await source.list({ limit: 1 });
-  const kinds = schemas.filter((schema) => !OF_FLEETS.test(schema));
+  const kinds = schemas.filter((schema) => !FLEET_SCHEMA.test(schema));
   const listings = await Promise.all(
     kinds.map((schema) => source.list({ schema, limit: MAX_RECORDS_PER_KIND })),
   );
@@ -107,7 +108,7 @@ async function newestOfAll(source: Source): Promise<Looked> {
   return { entries, left };
 }
 
-const tooFew = (fleet: Fleet): HTMLElement =>
+const tooFewPart = (fleet: Fleet): HTMLElement =>
   h(
     'div',
     h(
@@ -204,7 +205,7 @@ function figureTable(
   );
   return h(
     'div.fleet',
-    scrolling(caption, [h('th', { scope: 'col' }, 'Host'), ...heads], body),
+    scrollBox(caption, [h('th', { scope: 'col' }, 'Host'), ...heads], body),
     more,
   );
 }

@@ -5,13 +5,13 @@ import { expect, test } from 'vitest';
 import type { GateBenchmark, GateRecord } from '../../records';
 import {
   benchmarkRows,
-  buildName,
-  buildWords,
-  gateLines,
-  head,
-  pairDots,
+  nameBuild,
+  describeBuild,
+  toGateLines,
+  toHeadline,
+  toPairDots,
   splitPassed,
-  summary,
+  summariseOutcomes,
 } from './shape';
 
 const METRIC = {
@@ -51,8 +51,8 @@ const RECORD: GateRecord = {
   ],
 };
 
-test('what needs attention stands first, the rest in the order of the suite', () => {
-  expect(gateLines(RECORD).map(({ name, word }) => [name, word])).toEqual([
+test('benchmarks that need attention are first, the rest in the order of the suite', () => {
+  expect(toGateLines(RECORD).map(({ name, word }) => [name, word])).toEqual([
     ['parse', 'slower'],
     ['gone', 'missing'],
     ['wrong', 'failed'],
@@ -60,12 +60,12 @@ test('what needs attention stands first, the rest in the order of the suite', ()
     ['quick', 'passed (faster)'],
     ['same', 'passed'],
   ]);
-  expect(summary(gateLines(RECORD))).toBe(
+  expect(summariseOutcomes(toGateLines(RECORD))).toBe(
     '6 benchmarks: 1 slower, 1 missing, 1 failed, 1 undecided, 1 passed (faster), 1 passed.',
   );
 });
 
-test('where CPU time decides, its change and its medians are shown', () => {
+test('if CPU time decides, its change and its medians are shown', () => {
   const cpu = {
     ratio: 1.021,
     low: 1.01,
@@ -73,7 +73,7 @@ test('where CPU time decides, its change and its medians are shown', () => {
     effect: { text: '+2.1 %', interval: '+1.0 to +3.0 %' },
     decides: true,
   };
-  const [line] = gateLines({
+  const [line] = toGateLines({
     ...RECORD,
     benchmarks: [
       benchmark('parse', 'slower', {
@@ -99,21 +99,21 @@ test('where CPU time decides, its change and its medians are shown', () => {
   });
 });
 
-test('the verdict is a word, and whatever is unknown is undecided', () => {
-  expect(head(RECORD)).toEqual({
+test('the verdict is a word, and an unknown decision is undecided', () => {
+  expect(toHeadline(RECORD)).toEqual({
     word: 'FAIL',
     decision: 'fail',
     sentence: 'One is slower.',
     advice: 'Look.',
   });
   const later = { ...RECORD, verdict: { decision: 'perhaps' } };
-  expect(head(later).word).toBe('UNDECIDED');
+  expect(toHeadline(later).word).toBe('UNDECIDED');
 });
 
-test('a gate that runs has no verdict', () => {
+test('a running gate has no verdict', () => {
   const sentence = 'No verdict yet: the gate is running.';
   const verdict = { ...RECORD.verdict, sentence };
-  expect(head({ ...RECORD, verdict, stopped: null })).toEqual({
+  expect(toHeadline({ ...RECORD, verdict, stopped: null })).toEqual({
     word: '',
     decision: '',
     sentence,
@@ -121,17 +121,17 @@ test('a gate that runs has no verdict', () => {
   });
 });
 
-test('a commit is shortened, and left out where it is the name', () => {
+test('a commit is shortened, and left out if it is the name', () => {
   const commit = '0123456789abcdef0123456789abcdef01234567';
-  expect(buildWords({ name: 'main', commit })).toBe('main (0123456789ab)');
-  expect(buildWords({ name: commit, commit })).toBe('0123456789ab');
-  expect(buildWords({ name: 'build', commit: null })).toBe('build');
-  expect(buildName({ name: 'main', commit }, 'base')).toBe('main');
-  expect(buildName(null, 'base')).toBe('base');
+  expect(describeBuild({ name: 'main', commit })).toBe('main (0123456789ab)');
+  expect(describeBuild({ name: commit, commit })).toBe('0123456789ab');
+  expect(describeBuild({ name: 'build', commit: null })).toBe('build');
+  expect(nameBuild({ name: 'main', commit }, 'base')).toBe('main');
+  expect(nameBuild(null, 'base')).toBe('base');
 });
 
-test('rows of the table have units, and dashes where nothing is known', () => {
-  const [first, second] = benchmarkRows(gateLines(RECORD)).map((row) =>
+test('rows of the table have units, and dashes for unknown figures', () => {
+  const [first, second] = benchmarkRows(toGateLines(RECORD)).map((row) =>
     row.map(({ text }) => text),
   );
   expect(first).toEqual([
@@ -155,8 +155,8 @@ test('a pair of rates is drawn as its cost: up is worse', () => {
       { at_s: null, base: 1, head: 1 },
     ],
   });
-  const [line] = gateLines({ benchmarks: [rate] });
-  expect(pairDots(line!)).toEqual([
+  const [line] = toGateLines({ benchmarks: [rate] });
+  expect(toPairDots(line!)).toEqual([
     { at: 1, ratio: 1.25, base: 100, head: 80, isHeadFirst: false },
   ]);
 });
@@ -170,13 +170,13 @@ test('a passed benchmark is drawn up to the limit that passed it', () => {
     min_effect: 0.01,
     interval: '≤ +0.8 %',
   });
-  const [line] = gateLines({ benchmarks: [passed] });
+  const [line] = toGateLines({ benchmarks: [passed] });
   expect(line).toMatchObject({ low: 0.998, high: 1.008, interval: '≤ +0.8 %' });
   expect(line!.high).toBeLessThan(line!.limit!);
 });
 
-test('passed ones fold beside others, and better ones are not merely passed', () => {
-  const [shown, folded] = splitPassed(gateLines(RECORD));
+test('passed benchmarks are folded beside others, better ones are not', () => {
+  const [shown, folded] = splitPassed(toGateLines(RECORD));
   expect(shown.map(({ name, mark }) => [name, mark])).toEqual([
     ['parse', 'worse'],
     ['gone', 'open'],
@@ -185,13 +185,13 @@ test('passed ones fold beside others, and better ones are not merely passed', ()
     ['quick', 'better'],
   ]);
   expect(folded.map(({ name }) => name)).toEqual(['same']);
-  const alone = gateLines({ benchmarks: [benchmark('same', 'passed')] });
+  const alone = toGateLines({ benchmarks: [benchmark('same', 'passed')] });
   expect(splitPassed(alone)).toEqual([alone, []]);
 });
 
-test('a record without its fields has lines all the same', () => {
-  expect(gateLines({})).toEqual([]);
-  expect(gateLines({ benchmarks: [{}] })).toMatchObject([
+test('a record with missing fields has lines as well', () => {
+  expect(toGateLines({})).toEqual([]);
+  expect(toGateLines({ benchmarks: [{}] })).toMatchObject([
     { name: '', word: '', ratio: null, limit: null, change: '' },
   ]);
 });

@@ -13,12 +13,12 @@ import type {
 } from '../../records';
 import type { Cell } from '../../sortable';
 
-/** Letters of a commit that are shown. */
-const COMMIT = 12;
+/** Shown characters of a commit hash. */
+const SHORT_HASH_LENGTH = 12;
 
 const DECISIONS = ['pass', 'fail', 'broken', 'undecided'] as const;
 
-export interface Head {
+export interface Headline {
   /** The gate's verdict, in a word; empty while it runs. */
   word: string;
   /** The class of that word, of which there are four. */
@@ -28,7 +28,7 @@ export interface Head {
 }
 
 /** What a reader sees first. */
-export function head(record: GateRecord): Head {
+export function toHeadline(record: GateRecord): Headline {
   if (!record.stopped)
     return {
       word: '',
@@ -36,7 +36,7 @@ export function head(record: GateRecord): Head {
       sentence: text(record.verdict?.sentence),
       advice: '',
     };
-  // As in the text, whatever a later version decides is not a pass.
+  // As in the text output, a decision of a later version, unknown here, is not a pass.
   const decision =
     DECISIONS.find((known) => known === record.verdict?.decision) ??
     'undecided';
@@ -48,22 +48,24 @@ export function head(record: GateRecord): Head {
   };
 }
 
-/** Pairs of all benchmarks. */
-export const pairsIn = (record: GateRecord): number =>
+/** The number of pairs, over all benchmarks. */
+export const countPairs = (record: GateRecord): number =>
   items(record.benchmarks).reduce((sum, b) => sum + list(b.pairs).length, 0);
 
-/** A build's name, as on the command line; of a commit its first letters. */
-export function buildName(build: Maybe<BuildRecord>, role: string): string {
+/** A build's name as on the command line; a commit is shortened. */
+export function nameBuild(build: Maybe<BuildRecord>, role: string): string {
   const name = text(build?.name);
   return (
-    (name && name === build?.commit ? name.slice(0, COMMIT) : name) || role
+    (name && name === build?.commit
+      ? name.slice(0, SHORT_HASH_LENGTH)
+      : name) || role
   );
 }
 
 /** A build's name, with its commit if that says more. */
-export function buildWords(build: Maybe<BuildRecord>): string {
-  const name = buildName(build, '');
-  const commit = text(build?.commit).slice(0, COMMIT);
+export function describeBuild(build: Maybe<BuildRecord>): string {
+  const name = nameBuild(build, '');
+  const commit = text(build?.commit).slice(0, SHORT_HASH_LENGTH);
   return commit && commit !== name ? `${name} (${commit})` : name;
 }
 
@@ -77,7 +79,7 @@ export interface GateLine {
   mark: 'worse' | 'better' | 'passed' | 'open';
   /** Cost of the head over that of the base; null without an estimate. */
   ratio: number | null;
-  /** Ends of what is drawn; of a limit, from the estimate to it. */
+  /** Ends of the drawn interval; where there is only a limit, from the estimate to the limit. */
   low: number | null;
   high: number | null;
   /** The cost ratio from which a benchmark is slower; null if unknown. */
@@ -86,7 +88,7 @@ export interface GateLine {
   interval: string;
 }
 
-const RANKS: Readonly<Record<string, number>> = {
+const OUTCOME_RANKS: Readonly<Record<string, number>> = {
   slower: 0,
   failed: 1,
   missing: 1,
@@ -94,16 +96,16 @@ const RANKS: Readonly<Record<string, number>> = {
 };
 
 /** The benchmarks, those that need attention first, then better ones, the others in the order of the suite. */
-export function gateLines(record: GateRecord): GateLine[] {
+export function toGateLines(record: GateRecord): GateLine[] {
   const rank = ({ outcome, mark }: GateLine): number =>
-    RANKS[outcome] ?? (mark === 'better' ? 3 : 4);
+    OUTCOME_RANKS[outcome] ?? (mark === 'better' ? 3 : 4);
   return items(record.benchmarks)
-    .map(lineOf)
+    .map(toGateLine)
     .sort((a, b) => rank(a) - rank(b));
 }
 
-function lineOf(benchmark: GateBenchmark): GateLine {
-  // The basis of its outcome.
+function toGateLine(benchmark: GateBenchmark): GateLine {
+  // CPU time may have decided instead of the benchmark's own metric.
   const isByCpu = benchmark.cpu?.decides === true;
   const decisive = (isByCpu ? benchmark.cpu : benchmark) ?? benchmark;
   const ratio = positive(decisive.ratio) ? decisive.ratio : null;
@@ -111,7 +113,7 @@ function lineOf(benchmark: GateBenchmark): GateLine {
   const isKnown = ratio !== null && positive(low) && positive(high);
   const outcome = text(benchmark.outcome);
   const word = text(benchmark.standing) || outcome;
-  // It passes by one end of its own interval; the suite's is wider.
+  // A benchmark passes by one end of its own interval; that of the whole suite is wider.
   const limit = number(benchmark.high_alone);
   const isLimit = ratio !== null && limit !== null && limit > 0;
   const [from, to] =
@@ -126,7 +128,7 @@ function lineOf(benchmark: GateBenchmark): GateLine {
     name: text(benchmark.name),
     outcome,
     word,
-    mark: markOf(benchmark, outcome, word),
+    mark: chooseMark(benchmark, outcome, word),
     ratio,
     low: from,
     high: to,
@@ -136,7 +138,7 @@ function lineOf(benchmark: GateBenchmark): GateLine {
   };
 }
 
-function markOf(
+function chooseMark(
   { metric }: GateBenchmark,
   outcome: string,
   word: string,
@@ -147,7 +149,7 @@ function markOf(
   return outcome === 'passed' ? 'passed' : 'open';
 }
 
-/** The lines to show at once, and those that merely passed, to be folded if others are shown. */
+/** Lines to show at once, and lines that merely passed, which are folded. If all passed, all are shown. */
 export function splitPassed(
   lines: readonly GateLine[],
 ): [shown: GateLine[], folded: GateLine[]] {
@@ -158,7 +160,7 @@ export function splitPassed(
     : [shown, lines.filter(isPassed)];
 }
 
-/** Is more of the figure better? Its cost is then the inverse. */
+/** Is a higher figure better? Its cost is then the inverse. */
 export const isRate = ({ benchmark }: GateLine): boolean =>
   benchmark.metric?.better === 'higher';
 
@@ -166,14 +168,16 @@ export const isRate = ({ benchmark }: GateLine): boolean =>
 export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
   return lines.map((line, at) => {
     const { benchmark: b, name, change, interval, word } = line;
-    // A change of CPU time stands beside medians of CPU time.
+    // Where CPU time decided, the medians are of CPU time too.
     const isByCpu = b.cpu?.decides === true;
     const unit = isByCpu ? 's' : text(b.metric?.unit);
-    const figure = (value: Maybe<number>): Cell => ({
+    const quantityCell = (value: Maybe<number>): Cell => ({
       text: quantity(value, unit),
       sort: number(value),
     });
-    const cpu = (of: (pair: GatePair) => Maybe<number>): number | null =>
+    const medianCpuTime = (
+      of: (pair: GatePair) => Maybe<number>,
+    ): number | null =>
       median(list(b.pairs).flatMap((pair) => number(of(pair)) ?? []));
     const pairs = list(b.pairs).length;
     return [
@@ -182,14 +186,15 @@ export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
       // The lines are in the order of their verdicts.
       { text: word, sort: at },
       { text: interval || '–', sort: line.high },
-      figure(isByCpu ? cpu((pair) => pair.base_cpu_s) : b.base),
-      figure(isByCpu ? cpu((pair) => pair.head_cpu_s) : b.head),
+      quantityCell(isByCpu ? medianCpuTime((pair) => pair.base_cpu_s) : b.base),
+      quantityCell(isByCpu ? medianCpuTime((pair) => pair.head_cpu_s) : b.head),
       { text: wholeNumber(pairs), sort: pairs },
     ];
   });
 }
 
 export interface PairDot {
+  /** Seconds since the start. */
   at: number;
   /** Cost of the head over that of the base. */
   ratio: number;
@@ -199,7 +204,7 @@ export interface PairDot {
 }
 
 /** The pairs of a benchmark that have a ratio. */
-export function pairDots(line: GateLine): PairDot[] {
+export function toPairDots(line: GateLine): PairDot[] {
   return filterMap(items(line.benchmark.pairs), (pair) => {
     const { at_s, base, head: figure } = pair;
     if (number(at_s) === null || !positive(base) || !positive(figure))
@@ -215,7 +220,7 @@ export function pairDots(line: GateLine): PairDot[] {
 }
 
 /** The chart of benchmarks in a sentence. */
-export function summary(lines: readonly GateLine[]): string {
+export function summariseOutcomes(lines: readonly GateLine[]): string {
   const words = groupBy(lines, ({ word }) => word);
   return `${count(lines.length, 'benchmark')}: ${[...words].map(([word, all]) => `${all.length} ${word}`).join(', ')}.`;
 }

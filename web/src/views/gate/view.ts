@@ -7,7 +7,13 @@ import { h, visible } from '../../dom';
 import { list, texts } from '../../fields';
 import { change, count, percent, quantity, seconds } from '../../format';
 import type { Growing } from '../../keep';
-import { chartSlot, group, growing, keyed, plotted } from '../../keep';
+import {
+  chartSlot,
+  joinParts,
+  growingView,
+  rebuiltOnChange,
+  chartPart,
+} from '../../keep';
 import {
   adviceLine,
   endFact,
@@ -23,62 +29,64 @@ import { type SortableTable, sortableTable } from '../../sortable';
 import { numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { commandLine, facts, section, shellWords } from '../../words';
-import { START } from '../comparison/over-time';
+import { TIME_AXIS } from '../comparison/over-time';
 import type { GateLine } from './shape';
 import {
   benchmarkRows,
-  buildName,
-  buildWords,
-  gateLines,
-  head,
+  nameBuild,
+  describeBuild,
+  toGateLines,
+  toHeadline,
   isRate,
-  pairDots,
-  pairsIn,
+  toPairDots,
+  countPairs,
   splitPassed,
-  summary,
+  summariseOutcomes,
 } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
-/** From this many rows on, they get lower. */
-const MANY = 30;
+/** With more rows than this, rows are drawn less high. */
+const MANY_ROWS = 30;
 /** Pairs in the table of a chart. */
-const MAX_PAIRS = 500;
+const MAX_TABLE_PAIRS = 500;
 
 /** A gate as it is now, and its benchmarks. */
-interface Now {
+interface GateState {
   record: GateRecord;
   lines: readonly GateLine[];
   shown: readonly GateLine[];
   folded: readonly GateLine[];
 }
 
-function read(any: AnyRecord): Now {
+function toGateState(any: AnyRecord): GateState {
   const record = any as GateRecord;
-  const lines = gateLines(record);
+  const lines = toGateLines(record);
   const [shown, folded] = splitPassed(lines);
   return { record, lines, shown, folded };
 }
 
 /** Draws a `pinwise.gate/1`; a record that grew is drawn in place. */
 export function gateView(record: AnyRecord, page: Page): View {
-  const each = benchmarkList();
-  const all = group<Now>('article.gate', [
-    keyed((now) => topPart(now.record)),
-    plotted('Changes', (now) => changePlan(now.record, now.shown, each.open)),
-    foldedChart('Changes of those that passed', each.open),
+  const details = benchmarkList();
+  const parts = joinParts<GateState>('article.gate', [
+    rebuiltOnChange((now) => topPart(now.record)),
+    chartPart('Changes', (now) =>
+      changePlan(now.record, now.shown, details.open),
+    ),
+    foldedChart('Changes of those that passed', details.open),
     benchmarkTable(record as GateRecord),
-    each,
-    keyed(({ record }) => [findingsPart(record.findings)]),
-    keyed((now) => [methodPart(now.record)]),
+    details,
+    rebuiltOnChange(({ record }) => [findingsPart(record.findings)]),
+    rebuiltOnChange((now) => [methodPart(now.record)]),
   ]);
-  const ended = ({ record: now }: Now): string | null =>
-    now.stopped ? head(now).sentence : null;
-  return growing(record, all, read, ended, page);
+  const endSentence = ({ record: now }: GateState): string | null =>
+    now.stopped ? toHeadline(now).sentence : null;
+  return growingView(record, parts, toGateState, endSentence, page);
 }
 
 function topPart(record: GateRecord): (Node | null)[] {
-  const { word, decision, sentence, advice } = head(record);
+  const { word, decision, sentence, advice } = toHeadline(record);
   return [
     h(
       'p.verdict',
@@ -90,8 +98,8 @@ function topPart(record: GateRecord): (Node | null)[] {
   ];
 }
 
-/** How a point looks: position, shape and word say the same. */
-const LOOKS: Readonly<Record<GateLine['mark'], Look>> = {
+/** How a point looks: its shape repeats what its position and word say. */
+const MARK_LOOKS: Readonly<Record<GateLine['mark'], Look>> = {
   worse: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
   better: { shape: 'triangle', turn: -90, colour: COLOURS.better },
   passed: { shape: 'square' },
@@ -105,7 +113,7 @@ function changePlan(
   pick: (name: string) => void,
 ): ChartPlan | null {
   if (lines.length === 0) return null;
-  const base = buildName(record.base, 'base');
+  const base = nameBuild(record.base, 'base');
   const ends = ratioRange(
     lines.flatMap((l) =>
       [l.ratio, l.low, l.high, l.limit].filter((r) => r !== null),
@@ -115,10 +123,10 @@ function changePlan(
   const caption = `The dashed line in a row is its smallest effect.${lines.some(isRate) ? ' Rates are drawn as their inverse, so that right is always worse.' : ''}`;
   return {
     name: `Change against ${base}`,
-    summary: `${summary(lines)} ${caption}`,
+    summary: `${summariseOutcomes(lines)} ${caption}`,
     caption,
     panel: {
-      height: (lines.length > MANY ? 22 : 30) * lines.length,
+      height: (lines.length > MANY_ROWS ? 22 : 30) * lines.length,
       x: ratioAxis('← better      change      worse →', ends),
       y: {
         title: 'Benchmark',
@@ -147,7 +155,7 @@ function changePlan(
           points: filterMap(lines, (l, y) =>
             (l.ratio !== null) === isDrawn
               ? {
-                  ...LOOKS[l.mark],
+                  ...MARK_LOOKS[l.mark],
                   x: l.ratio ?? 1,
                   y,
                   low: l.low,
@@ -174,9 +182,9 @@ function tooltip(line: GateLine): string {
     .join('\n');
 }
 
-/** The table of all benchmarks, by which columns a reader likes. */
-function benchmarkTable(record: GateRecord): Growing<Now> {
-  const own = (lines: readonly GateLine[]): SortableTable => ({
+/** The table of all benchmarks, sortable by any column. */
+function benchmarkTable(record: GateRecord): Growing<GateState> {
+  const toTable = (lines: readonly GateLine[]): SortableTable => ({
     caption:
       'Medians of both builds. Intervals hold for all benchmarks and looks together; the limit (≤ or ≥) of one that passed holds for it alone',
     columns: [
@@ -184,16 +192,16 @@ function benchmarkTable(record: GateRecord): Growing<Now> {
       ...numberColumns('Change'),
       'Verdict',
       ...numberColumns('Interval'),
-      { name: buildName(record.base, 'Base'), isNumber: true },
-      { name: buildName(record.head, 'Head'), isNumber: true },
+      { name: nameBuild(record.base, 'Base'), isNumber: true },
+      { name: nameBuild(record.head, 'Head'), isNumber: true },
       ...numberColumns('Pairs'),
     ],
     rows: benchmarkRows(lines),
   });
-  const table = sortableTable(own([]));
+  const table = sortableTable(toTable([]));
   return {
     element: section('Benchmarks', table.element),
-    show: ({ lines }) => table.show(own(lines)),
+    show: ({ lines }) => table.show(toTable(lines)),
   };
 }
 
@@ -201,9 +209,9 @@ function benchmarkTable(record: GateRecord): Growing<Now> {
 function foldedChart(
   title: string,
   pick: (name: string) => void,
-): Growing<Now> {
+): Growing<GateState> {
   const name = h('summary');
-  const chart = plotted<Now>(title, ({ record, folded }) =>
+  const chart = chartPart<GateState>(title, ({ record, folded }) =>
     changePlan(record, folded, pick),
   );
   const element = h('details', name, chart.element);
@@ -212,7 +220,7 @@ function foldedChart(
     element,
     show(now) {
       element.hidden = now.folded.length === 0;
-      name.textContent = passedWords(now.folded);
+      name.textContent = countPassed(now.folded);
       chart.show(now);
     },
   };
@@ -220,21 +228,21 @@ function foldedChart(
 
 const nameOf = ({ name }: GateLine): string => name;
 
-const passedWords = (lines: readonly GateLine[]): string =>
+const countPassed = (lines: readonly GateLine[]): string =>
   `${count(lines.length, 'benchmark')} passed`;
 
 /** The folded part of a benchmark. */
-interface Folded extends Part {
+interface FoldedBenchmark extends Part {
   show(record: GateRecord, line: GateLine): void;
 }
 
 /** Each benchmark folded: its sentence, its command, its pairs. */
-function benchmarkList(): Growing<Now> & { open(name: string): void } {
+function benchmarkList(): Growing<GateState> & { open(name: string): void } {
   const [open, passed] = [h('div'), h('div')];
   const title = h('summary');
   const fold = h('details', title, passed);
   const element = section('Each benchmark', open, fold);
-  const parts = new Map<string, Folded>();
+  const parts = new Map<string, FoldedBenchmark>();
   let order = '';
   return {
     element,
@@ -256,7 +264,7 @@ function benchmarkList(): Growing<Now> & { open(name: string): void } {
       }
       order = next;
       fold.hidden = folded.length === 0;
-      title.textContent = passedWords(folded);
+      title.textContent = countPassed(folded);
     },
     open(name) {
       const details = parts.get(name)?.element as HTMLDetailsElement;
@@ -268,22 +276,24 @@ function benchmarkList(): Growing<Now> & { open(name: string): void } {
   };
 }
 
-function foldedBenchmark(name: string): Folded {
-  const summaryOf = h('summary');
-  const words = keyed<GateLine>(({ benchmark: { sentence, command } }) => [
-    h('p', sentence),
-    Boolean(command?.length) &&
-      commandLine(shellWords(texts(command)), `the command of ${name}`),
-  ]);
+function foldedBenchmark(name: string): FoldedBenchmark {
+  const heading = h('summary');
+  const words = rebuiltOnChange<GateLine>(
+    ({ benchmark: { sentence, command } }) => [
+      h('p', sentence),
+      Boolean(command?.length) &&
+        commandLine(shellWords(texts(command)), `the command of ${name}`),
+    ],
+  );
   const pairs = chartSlot(`Pairs of ${name}`);
-  const element = h('details', summaryOf, words.element, pairs.element);
+  const element = h('details', heading, words.element, pairs.element);
   let draw = (): void => undefined;
   // A suite may have hundreds: only what is opened is drawn.
   element.addEventListener('toggle', () => draw());
   return {
     element,
     show(record, line) {
-      summaryOf.textContent = visible(`${name}: ${line.word}`);
+      heading.textContent = visible(`${name}: ${line.word}`);
       draw = () => {
         if (!element.open) return;
         words.show(line);
@@ -297,9 +307,9 @@ function foldedBenchmark(name: string): Folded {
 
 /** Every pair over time; null without any. */
 function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
-  const dots = pairDots(line);
+  const dots = toPairDots(line);
   if (dots.length === 0) return null;
-  const base = buildName(record.base, 'base');
+  const base = nameBuild(record.base, 'base');
   const metric = line.benchmark.metric;
   const figure = (value: number): string => quantity(value, metric?.unit ?? '');
   return {
@@ -307,7 +317,7 @@ function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
     summary: `${count(dots.length, 'pair')} in time order, the head against ${base} in each; up is worse.`,
     panel: {
       height: 160,
-      x: START,
+      x: TIME_AXIS,
       y: ratioAxis(
         'change in a pair',
         ratioRange(
@@ -334,10 +344,10 @@ function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
       })),
     },
     table: {
-      caption: `Pairs of ${line.name}, the first ${MAX_PAIRS}`,
+      caption: `Pairs of ${line.name}, the first ${MAX_TABLE_PAIRS}`,
       columns: numberColumns('At', 'Base', 'Head', 'Change'),
       rows: dots
-        .slice(0, MAX_PAIRS)
+        .slice(0, MAX_TABLE_PAIRS)
         .map((d) => [
           seconds(d.at),
           figure(d.base),
@@ -353,13 +363,13 @@ function methodPart(record: GateRecord): HTMLElement {
   return section(
     'How it was measured',
     facts({
-      Head: buildWords(record.head),
-      Base: buildWords(record.base),
+      Head: describeBuild(record.head),
+      Base: describeBuild(record.base),
       Suite:
         record.suite &&
         `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
-      Design: `${count(pairsIn(record), 'pair')}: a run of each build, one right after the other, in random order`,
-      'Error rate': given(
+      Design: `${count(countPairs(record), 'pair')}: a run of each build, one right after the other, in random order`,
+      'Error rate': mapNumber(
         plan?.alpha,
         (alpha) => `at most ${percent(alpha)} over the suite (α)`,
       ),

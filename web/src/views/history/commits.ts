@@ -1,5 +1,5 @@
 // A benchmark from commit to commit: what gates between them measured, chained,
-// with the changes that are sure.
+// with the changes that the data establish.
 
 import { type ChartPlan, chart } from '../../chart';
 import { h, visible } from '../../dom';
@@ -8,21 +8,22 @@ import { COLOURS } from '../../plot';
 import { wholeTicks } from '../../scales';
 import type { CommitRange, GateHistory, GateStep } from '../../source';
 import { type Part, stack } from '../../view';
-import { changesOfSteps } from './shape';
+import { findChangesOfSteps } from './shape';
 import { recordLink } from '../../words';
 import { filterMap } from '../../lists';
 
-/** Digits of a commit that are shown. */
-const DIGITS = 10;
-/** Maximum number of changes written beside their lines; the list has all. */
+/** Shown characters of a commit hash. */
+const SHORT_HASH_LENGTH = 10;
+/** With more changes than this, their lines have no labels; the list has all. */
 const MAX_LABELS = 6;
 
 const CAPTION =
   'A diamond with ▲ is a commit of a change for the worse, with ▼ of one for the better.';
 
-const short = (commit: string): string => commit.slice(0, DIGITS);
-const rangeOf = ({ base, head }: CommitRange): string =>
-  `${short(base)}..${short(head)}`;
+const shortHash = (commit: string): string =>
+  commit.slice(0, SHORT_HASH_LENGTH);
+const formatRange = ({ base, head }: CommitRange): string =>
+  `${shortHash(base)}..${shortHash(head)}`;
 
 /** The history as a chart, with its changes listed. */
 export function commitsPart(history: GateHistory): Part {
@@ -33,21 +34,21 @@ export function commitsPart(history: GateHistory): Part {
     h(
       'ul.changes',
       ...changes.map((change) =>
-        h('li', `${rangeOf(change)}: ${change.sentence}`),
+        h('li', `${formatRange(change)}: ${change.sentence}`),
       ),
     ),
-    chart(planOf(history)),
+    chart(commitsPlan(history)),
     h('p.muted', method),
   ]);
 }
 
-function planOf(history: GateHistory): ChartPlan {
+function commitsPlan(history: GateHistory): ChartPlan {
   const { benchmark, steps, changes, sentence } = history;
-  const partOf = changesOfSteps(history);
+  const changeOfStep = findChangesOfSteps(history);
   const first = steps[0]?.base ?? '';
   const commits = [first, ...steps.map(({ head }) => head)];
-  const look = (at: number) => {
-    const change = changes[partOf[at] ?? -1];
+  const changeLook = (at: number) => {
+    const change = changes[changeOfStep[at] ?? -1];
     return change
       ? {
           colour: change.is_worse ? COLOURS.worse : COLOURS.better,
@@ -57,7 +58,7 @@ function planOf(history: GateHistory): ChartPlan {
       : {};
   };
   return {
-    name: `${benchmark} since ${short(first)}`,
+    name: `${benchmark} since ${shortHash(first)}`,
     summary: `${sentence} ${CAPTION}`,
     caption: CAPTION,
     panel: {
@@ -65,14 +66,14 @@ function planOf(history: GateHistory): ChartPlan {
       x: {
         title: 'commit',
         ticks: wholeTicks,
-        label: (at) => short(commits[at] ?? ''),
+        label: (at) => shortHash(commits[at] ?? ''),
       },
       y: {
-        title: `change since ${short(first)}`,
+        title: `change since ${shortHash(first)}`,
         label: (percent) => `${percent} %`,
       },
       rules: filterMap(changes, (change, at) => {
-        const x = partOf.lastIndexOf(at) + 1;
+        const x = changeOfStep.lastIndexOf(at) + 1;
         const label = changes.length <= MAX_LABELS ? change.effect.text : '';
         return x > 0 ? { x, dash: '4 3', label: label ?? '' } : null;
       }),
@@ -89,8 +90,11 @@ function planOf(history: GateHistory): ChartPlan {
               y: step.since_first.value ?? null,
               low: step.since_first.low ?? null,
               high: step.since_first.high ?? null,
-              tooltip: stepWords(step, changes[partOf[at] ?? -1]?.sentence),
-              ...look(at),
+              tooltip: describeStep(
+                step,
+                changes[changeOfStep[at] ?? -1]?.sentence,
+              ),
+              ...changeLook(at),
             })),
           ],
         },
@@ -108,19 +112,19 @@ function planOf(history: GateHistory): ChartPlan {
         'Gates',
       ],
       rows: steps.map((step, at) => [
-        rangeOf(step),
+        formatRange(step),
         minute(step.started),
         step.effect.text,
         step.effect.interval,
         step.since_first.text,
-        changes[partOf[at] ?? -1]?.sentence,
+        changes[changeOfStep[at] ?? -1]?.sentence,
         h('span', ...step.records.flatMap((id) => [recordLink(id, id), ' '])),
       ]),
     },
   };
 }
 
-const stepWords = (step: GateStep, change: string | undefined): string =>
+const describeStep = (step: GateStep, change: string | undefined): string =>
   visible(
-    `${rangeOf(step)}\n${step.effect.text} (${step.effect.interval})${change ? `\npart of a change: ${change}` : ''}`,
+    `${formatRange(step)}\n${step.effect.text} (${step.effect.interval})${change ? `\npart of a change: ${change}` : ''}`,
   );

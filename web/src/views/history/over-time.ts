@@ -2,25 +2,30 @@
 // a link to its record.
 
 import { type ChartPlan, chart } from '../../chart';
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { fill, h, visible } from '../../dom';
 import { count, minute, quantity, withSpan } from '../../format';
-import { look } from '../../plot';
+import { seriesLook } from '../../plot';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
 import { commitsPart } from './commits';
-import type { Change, OverTime, Point, Stretch } from './shape';
-import { overTime, signOf, verdictWords, within } from './shape';
+import type { Change, OverTime, Point, TimeRange } from './shape';
+import {
+  collectOverTime,
+  signOf,
+  formatVerdict,
+  selectTimeRange,
+} from './shape';
 import { recordLink, recordHref } from '../../words';
 
 /** Records asked for at most: the newest of them. */
 export const MAX_POINTS = 2000;
-/** Maximum number of changes written beside their lines; the list has all. */
+/** With more changes than this, their lines have no labels; the list has all. */
 const MAX_LABELS = 6;
-/** Points that have room for the signs of their verdicts. */
+/** With more points than this, there is no room for the signs of their verdicts. */
 const MAX_VERDICT_SIGNS = 60;
-/** Points whose intervals are bars; those of more are a band. */
+/** With more points of a host than this, their intervals are a band instead of bars. */
 const MAX_BARS = 40;
 
 /** The plot of a subject's records with a select of its figures. */
@@ -28,11 +33,11 @@ export function overTimePart(
   subject: string,
   listing: Listing,
   page: Page,
-  shown: { stretch: Stretch | null; keep(stretch: Stretch | null): void },
+  shown: { range: TimeRange | null; keep(range: TimeRange | null): void },
 ): Part {
   let wanted: string | null = null;
-  let { stretch } = shown;
-  const first = overTime(listing.records, null);
+  let { range } = shown;
+  const first = collectOverTime(listing.records, null);
   const points = first.hosts.flatMap((host) => host.points).length;
   if (points === 0)
     return {
@@ -41,8 +46,8 @@ export function overTimePart(
     };
   const changes = h('ul.changes');
   const plan = (): ChartPlan => {
-    const whole = overTime(listing.records, wanted);
-    const data = within(whole, stretch);
+    const whole = collectOverTime(listing.records, wanted);
+    const data = selectTimeRange(whole, range);
     changes.replaceChildren(
       ...data.changes.map((change) =>
         h(
@@ -51,23 +56,23 @@ export function overTimePart(
         ),
       ),
     );
-    return planOf(
+    return overTimePlan(
       subject,
       wanted ?? data.figures[0]!,
       data,
       listing.total,
       page,
-      { stretch, zoom },
+      { range, zoom },
     );
   };
-  const zoom = (next: Stretch | null): void => {
-    stretch = next;
-    zooms.show(next, spanOf(first));
+  const zoom = (next: TimeRange | null): void => {
+    range = next;
+    zoomRow.show(next, wholeRange(first));
     shown.keep(next);
     drawn.redraw(plan());
   };
-  const zooms = zoomControls(zoom);
-  const select = choice(
+  const zoomRow = zoomControls(zoom);
+  const select = selectElement(
     first.figures.map((name) => [name, name]),
     (value) => {
       wanted = value;
@@ -78,7 +83,7 @@ export function overTimePart(
   const drawn = chart(plan());
   const commits = commitsSlot(subject, page);
   commits.show(first.figures[0]!);
-  zooms.show(stretch, spanOf(first));
+  zoomRow.show(range, wholeRange(first));
   const heading =
     changes.childElementCount > 0
       ? h('p', 'The machine or the program changed:')
@@ -88,7 +93,7 @@ export function overTimePart(
     h(
       'div.controls',
       first.figures.length > 1 && h('label', 'Figure ', select),
-      zooms.element,
+      zoomRow.element,
     ),
     drawn.element,
     heading,
@@ -146,8 +151,8 @@ function commitsSlot(
   };
 }
 
-/** Hosts of a site are often changed together: then their lines are side by side. */
-const SAME_DAY = 86_400_000;
+/** Hosts of a site are often changed together: of the same change within this time, only the first has a label. */
+const MAX_REPEAT_GAP_MS = 86_400_000;
 
 const isRepeated = (change: Change, { changes }: OverTime): boolean =>
   changes
@@ -155,19 +160,19 @@ const isRepeated = (change: Change, { changes }: OverTime): boolean =>
     .some(
       (before) =>
         before.words === change.words &&
-        Math.abs(before.time - change.time) < SAME_DAY,
+        Math.abs(before.time - change.time) < MAX_REPEAT_GAP_MS,
     );
 
 /** From the first record to the last. */
-function spanOf(data: OverTime): Stretch {
+function wholeRange(data: OverTime): TimeRange {
   const times = data.hosts.flatMap(({ points }) => points.map((p) => p.time));
   return [Math.min(...times), Math.max(...times)];
 }
 
-/** The effect of dragging over the plot, for users of a keyboard or a finger. */
-function zoomControls(zoom: (stretch: Stretch | null) => void): {
+/** Fields that zoom like dragging over the plot, for keyboards and touch screens. */
+function zoomControls(zoom: (range: TimeRange | null) => void): {
   element: HTMLElement;
-  show(stretch: Stretch | null, span: Stretch): void;
+  show(range: TimeRange | null, span: TimeRange): void;
 } {
   const day = (name: string): HTMLInputElement =>
     h('input', { type: 'date', aria: { label: `${name} (UTC)` } });
@@ -189,16 +194,16 @@ function zoomControls(zoom: (stretch: Stretch | null) => void): {
       h('label', 'to ', to),
       whole,
     ),
-    show(stretch, span) {
-      const [start, end] = stretch ?? span;
+    show(range, span) {
+      const [start, end] = range ?? span;
       from.value = isoDay(start);
       to.value = isoDay(end);
-      whole.hidden = stretch === null;
+      whole.hidden = range === null;
     },
   };
 }
 
-function summaryOf(data: OverTime, total: number): string {
+function summarise(data: OverTime, total: number): string {
   const points = data.hosts.flatMap((host) => host.points);
   if (points.length === 0) return 'No record in this time.';
   const values = points.map((point) => point.figure.value);
@@ -209,25 +214,25 @@ function summaryOf(data: OverTime, total: number): string {
   return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, from ${quantity(low, unit)} to ${quantity(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
 }
 
-function planOf(
+function overTimePlan(
   subject: string,
   figure: string,
   data: OverTime,
   total: number,
   page: Page,
-  { stretch, zoom }: { stretch: Stretch | null; zoom(stretch: Stretch): void },
+  { range, zoom }: { range: TimeRange | null; zoom(range: TimeRange): void },
 ): ChartPlan {
   const all = data.hosts.flatMap((host) => host.points);
   const unit = all[0]?.figure.unit ?? '';
   return {
     name: `${figure} over time`,
-    summary: `${summaryOf(data, total)} Question: ${subject}.`,
+    summary: `${summarise(data, total)} Question: ${subject}.`,
     panel: {
       height: 240,
       x: {
         title: 'time (UTC); drag to zoom',
         type: 'utc',
-        ...(stretch ? { ends: stretch } : {}),
+        ...(range ? { ends: range } : {}),
       },
       y: { title: figure, label: (value) => quantity(value, unit) },
       rules: data.changes.map((change) => ({
@@ -239,7 +244,7 @@ function planOf(
       })),
       series: data.hosts.map((host, at) => ({
         name: host.host,
-        ...look(at),
+        ...seriesLook(at),
         line: 'straight' as const,
         width: 1,
         interval: 'y' as const,
@@ -252,7 +257,7 @@ function planOf(
           low: point.figure.low,
           high: point.figure.high,
           sign: all.length <= MAX_VERDICT_SIGNS ? signOf(point.entry) : '',
-          tooltip: pointWords(point),
+          tooltip: describePoint(point),
           pick: () => page.go(recordHref(point.entry.id)),
         })),
       })),
@@ -275,7 +280,7 @@ function planOf(
           quantity(point.figure.value, unit),
           quantity(point.figure.low, unit),
           quantity(point.figure.high, unit),
-          verdictWords(point.entry),
+          formatVerdict(point.entry),
         ]),
     },
   };
@@ -284,8 +289,8 @@ function planOf(
 const link = (entry: Entry): HTMLElement =>
   recordLink(entry.id, minute(entry.time));
 
-function pointWords({ entry, figure }: Point): string {
+function describePoint({ entry, figure }: Point): string {
   const { value, low, high, unit } = figure;
   const said = withSpan(value, low, high, (v) => quantity(v, unit));
-  return `${entry.host}, ${minute(entry.time)}\n${said}\n${verdictWords(entry)}`.trim();
+  return `${entry.host}, ${minute(entry.time)}\n${said}\n${formatVerdict(entry)}`.trim();
 }

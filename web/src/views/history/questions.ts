@@ -4,59 +4,68 @@ import './history.css';
 
 import { h, svg } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
-import { addressOf, questionsOf, verdictWords, type Question } from './shape';
+import {
+  formatAddress,
+  findQuestions,
+  formatVerdict,
+  type Question,
+} from './shape';
 import type { Entry } from '../../source';
-import { scrolling } from '../../table';
+import { scrollBox } from '../../table';
 import { recordHref } from '../../words';
 
 const WIDTH = 180;
 const HEIGHT = 32;
 const MARGIN = 4;
 /** Rows shown at first. */
-const FEW = 8;
+const ROWS_AT_FIRST = 8;
 
 /** The questions of these records as a table; null if none was asked twice. */
 export function questionTable(entries: readonly Entry[]): HTMLElement | null {
-  const all = questionsOf(entries);
+  const all = findQuestions(entries);
   if (all.length === 0) return null;
-  const body = h('tbody.questions', ...all.slice(0, FEW).map(rowOf));
+  const body = h(
+    'tbody.questions',
+    ...all.slice(0, ROWS_AT_FIRST).map(questionRow),
+  );
   const button = h(
     'button',
     {
       onclick: () => {
-        body.append(...all.slice(FEW).map(rowOf));
+        body.append(...all.slice(ROWS_AT_FIRST).map(questionRow));
         button.remove();
       },
     },
-    `Show ${all.length - FEW} more`,
+    `Show ${all.length - ROWS_AT_FIRST} more`,
   );
-  const head = (name: string): HTMLElement => h('th', { scope: 'col' }, name);
-  const number = (name: string): HTMLElement =>
+  const textHead = (name: string): HTMLElement =>
+    h('th', { scope: 'col' }, name);
+  const numberHead = (name: string): HTMLElement =>
     h('th.number', { scope: 'col' }, name);
   return h(
     'section',
     { aria: { label: 'Questions over time' } },
     h('h2', 'Questions over time'),
-    scrolling(
+    scrollBox(
       `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
       [
-        ...['Question', 'Host', 'Figure', 'Over time'].map(head),
-        ...['Newest', 'Before', 'Records'].map(number),
+        ...['Question', 'Host', 'Figure', 'Over time'].map(textHead),
+        ...['Newest', 'Before', 'Records'].map(numberHead),
       ],
       body,
     ),
-    all.length > FEW && button,
+    all.length > ROWS_AT_FIRST && button,
   );
 }
 
-function rowOf(question: Question): HTMLElement {
+function questionRow(question: Question): HTMLElement {
   const { subject, host, figure, points } = question;
   const [before, newest] = points.slice(-2) as [
     (typeof points)[0],
     (typeof points)[0],
   ];
   const { unit, value } = newest.figure;
-  // For a change, the ratio to the previous change means nothing.
+  // A ratio of two changes in percent means nothing.
   const isChange = unit === '%';
   const shown = (figure: number): string =>
     isChange ? change(1 + figure / 100) : quantity(figure, unit);
@@ -66,7 +75,7 @@ function rowOf(question: Question): HTMLElement {
     h(
       'th',
       { scope: 'row' },
-      h('a', { href: addressOf({ subject, host }) }, subject),
+      h('a', { href: formatAddress({ subject, host }) }, subject),
     ),
     h('td', host),
     h('td', figure),
@@ -77,7 +86,7 @@ function rowOf(question: Question): HTMLElement {
         'a',
         {
           href: recordHref(newest.entry.id),
-          title: `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
+          title: `${minute(newest.entry.time)} ${formatVerdict(newest.entry)}`,
         },
         shown(value),
       ),
@@ -99,19 +108,19 @@ function sparkline({ points, changes }: Question): SVGElement {
     low: figure.low ?? figure.value,
     high: figure.high ?? figure.value,
   }));
-  const span = (values: number[], from: number, to: number) => {
+  const makeScale = (values: number[], from: number, to: number) => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
     return (value: number): number =>
       high > low
         ? from + ((value - low) / (high - low)) * (to - from)
         : (from + to) / 2;
   };
-  const x = span(
+  const x = makeScale(
     all.map((p) => p.time),
     MARGIN,
     WIDTH - MARGIN,
   );
-  const y = span(
+  const y = makeScale(
     all.flatMap((p) => [p.low, p.high]),
     HEIGHT - MARGIN - 4,
     MARGIN,

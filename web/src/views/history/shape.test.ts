@@ -2,28 +2,28 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { madeEntry } from '../../made-entry';
+import { fakeEntry } from '../../fake-entry';
 import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
-  addressOf,
-  changeWords,
-  changesOf,
-  changesOfSteps,
-  filterOf,
+  formatAddress,
+  describeChange,
+  findChanges,
+  findChangesOfSteps,
+  parseFilter,
   foldParts,
-  kindWords,
-  oldestFirst,
-  overTime,
-  questionsOf,
-  stretchOf,
-  subjectsOf,
-  verdictWords,
-  whyNot,
-  within,
+  nameKind,
+  sortByTime,
+  collectOverTime,
+  findQuestions,
+  parseTimeRange,
+  findRepeatedSubjects,
+  formatVerdict,
+  explainIncomparable,
+  selectTimeRange,
 } from './shape';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry =>
-  madeEntry(id, {
+  fakeEntry(id, {
     time: `2026-01-${id.padStart(2, '0')}T00:00:00Z`,
     title: 'xz',
     subject: 'comparison · xz',
@@ -41,31 +41,31 @@ const entry = (id: string, more: Partial<Entry> = {}): Entry =>
   });
 
 describe('filters', () => {
-  test('an address holds them, and gives them back', () => {
+  test('are restored from an address', () => {
     const filter = {
       host: 'node 7 & co',
       schema: 'pinwise.trace/1',
       text: '</script> ünïcode',
     };
     expect(
-      filterOf(new URLSearchParams(addressOf(filter).split('?')[1])),
+      parseFilter(new URLSearchParams(formatAddress(filter).split('?')[1])),
     ).toEqual(filter);
-    expect(addressOf({})).toBe('#/history');
-    expect(filterOf(new URLSearchParams('limit=5&offset=2&else=1'))).toEqual(
+    expect(formatAddress({})).toBe('#/history');
+    expect(parseFilter(new URLSearchParams('limit=5&offset=2&else=1'))).toEqual(
       {},
     );
   });
 
-  test('kinds are words', () => {
-    expect(kindWords('pinwise.topology/1')).toBe('machine');
-    expect(kindWords('pinwise.spin-pause/12')).toBe('spin pause');
-    expect(kindWords('nonsense')).toBe('nonsense');
+  test('kinds have plain names', () => {
+    expect(nameKind('pinwise.topology/1')).toBe('machine');
+    expect(nameKind('pinwise.spin-pause/12')).toBe('spin pause');
+    expect(nameKind('nonsense')).toBe('nonsense');
   });
 });
 
-test('verdicts stand behind their signs', () => {
+test('verdicts follow their signs', () => {
   const shown = (more: Partial<Entry>): string =>
-    verdictWords(entry('1', { verdict: 'Slower.', ...more }));
+    formatVerdict(entry('1', { verdict: 'Slower.', ...more }));
   expect(shown({ outcome: 'fail' })).toBe('✗ Slower.');
   expect(shown({ outcome: 'later word' })).toBe('Slower.');
   expect(shown({ outcome: 'pass', complete: false })).toBe(
@@ -74,12 +74,12 @@ test('verdicts stand behind their signs', () => {
 });
 
 describe('over time', () => {
-  test('each host has its points, oldest first, of the figure that is asked for', () => {
+  test('each host has the points of the requested figure, oldest first', () => {
     const other = entry('3', {
       host: 'b',
       figures: [{ name: 'one-llc', unit: 's', value: 9, low: 8, high: 10 }],
     });
-    const data = overTime(
+    const data = collectOverTime(
       [entry('5'), entry('2'), other, entry('4', { time: 'never' })],
       null,
     );
@@ -91,13 +91,17 @@ describe('over time', () => {
       ]),
     ).toEqual([['a', [2, 5]]]);
     expect(
-      overTime([entry('5'), other], 'one-llc').hosts.map((host) => host.host),
+      collectOverTime([entry('5'), other], 'one-llc').hosts.map(
+        (host) => host.host,
+      ),
     ).toEqual(['b']);
-    expect(overTime([entry('5')], 'gone').hosts[0]!.points).toHaveLength(1);
+    expect(collectOverTime([entry('5')], 'gone').hosts[0]!.points).toHaveLength(
+      1,
+    );
   });
 
-  test('a machine change is shown once, in words, and for its host alone', () => {
-    const changes = changesOf([
+  test('a machine change is shown once, in words, and only for its host', () => {
+    const changes = findChanges([
       entry('1'),
       entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }),
       entry('3', { machine: null }),
@@ -113,10 +117,10 @@ describe('over time', () => {
     ]);
   });
 
-  test('a program that was built anew is a change of its question alone', () => {
+  test('a rebuilt program is a change only of its question', () => {
     const built = (id: string, program: string | null, subject = 'a'): Entry =>
       entry(id, { program, subject });
-    const changes = changesOf([
+    const changes = findChanges([
       built('1', '0123456789abcdef'),
       built('2', 'fedcba9876543210', 'b'),
       built('3', null),
@@ -128,20 +132,20 @@ describe('over time', () => {
     ]);
   });
 
-  test('a model with commas stays whole', () => {
+  test('a CPU model may contain commas', () => {
     expect(
-      changeWords(
+      describeChange(
         "sim 'pu:2(indexes=0, 1)', shape a",
         "sim 'pu:2(indexes=0, 2)', shape a",
       ),
     ).toBe("CPU sim 'pu:2(indexes=0, 1)' → sim 'pu:2(indexes=0, 2)'");
   });
 
-  test('only questions that are asked again can be followed', () => {
+  test('only repeated questions can be shown over time', () => {
     const once = entry('3', { subject: 'once' });
     const none = entry('4', { subject: 'bare', figures: [] });
     expect(
-      subjectsOf([
+      findRepeatedSubjects([
         entry('1'),
         entry('2'),
         once,
@@ -152,7 +156,7 @@ describe('over time', () => {
     ).toEqual(['comparison · xz']);
   });
 
-  test('each host has the questions that it was asked again', () => {
+  test('each host has its repeated questions', () => {
     const changed = { machine: 'EPYC, shape ab, kernel 6.2' };
     const all = [
       entry('1'),
@@ -163,7 +167,7 @@ describe('over time', () => {
       entry('6', { subject: 'once' }),
     ];
     expect(
-      questionsOf(all).map((q) => [
+      findQuestions(all).map((q) => [
         q.host,
         q.figure,
         q.points.length,
@@ -175,31 +179,36 @@ describe('over time', () => {
     ]);
   });
 
-  test('a stretch of time narrows points and changes, and stands in the address', () => {
+  test('a range of time selects points and changes, and is restored from an address', () => {
     const query = new URLSearchParams('from=2026-01-02&to=2026-01-03T12:00Z');
-    const stretch = stretchOf(query);
-    const data = overTime([entry('1'), entry('2'), entry('3')], null);
+    const range = parseTimeRange(query);
+    const data = collectOverTime([entry('1'), entry('2'), entry('3')], null);
     expect(
-      within(data, stretch).hosts[0]!.points.map((p) => p.figure.value),
+      selectTimeRange(data, range).hosts[0]!.points.map((p) => p.figure.value),
     ).toEqual([2, 3]);
-    expect(within(data, null)).toBe(data);
+    expect(selectTimeRange(data, null)).toBe(data);
     const back = new URLSearchParams(
-      addressOf({ subject: 'x' }, stretch).split('?')[1],
+      formatAddress({ subject: 'x' }, range).split('?')[1],
     );
-    expect(stretchOf(back)).toEqual(stretch);
+    expect(parseTimeRange(back)).toEqual(range);
     for (const odd of ['', 'from=x&to=2026', 'from=2027&to=2026'])
-      expect(stretchOf(new URLSearchParams(odd))).toBe(null);
+      expect(parseTimeRange(new URLSearchParams(odd))).toBe(null);
   });
 
   test('only records of one kind with a figure in common are compared', () => {
     const figure = { unit: 's', value: 1, low: null, high: null };
-    expect(whyNot(entry('1'), entry('2'))).toBe('');
-    expect(whyNot(entry('1'), entry('2', { figures: [] }))).toBe('');
-    expect(whyNot(entry('1'), entry('2', { schema: 'pinwise.trace/1' }))).toBe(
-      'is a trace, the chosen one a comparison',
+    expect(explainIncomparable(entry('1'), entry('2'))).toBe('');
+    expect(explainIncomparable(entry('1'), entry('2', { figures: [] }))).toBe(
+      '',
     );
     expect(
-      whyNot(
+      explainIncomparable(
+        entry('1'),
+        entry('2', { schema: 'pinwise.trace/1' }),
+      ),
+    ).toBe('is a trace, the chosen one a comparison');
+    expect(
+      explainIncomparable(
         entry('1'),
         entry('2', { figures: [{ ...figure, name: 'other' }] }),
       ),
@@ -208,8 +217,8 @@ describe('over time', () => {
 
   test('the older of two records comes first', () => {
     const [a, b] = [entry('1'), entry('2')];
-    expect(oldestFirst(b, a)).toEqual([a, b]);
-    expect(oldestFirst(a, b)).toEqual([a, b]);
+    expect(sortByTime(b, a)).toEqual([a, b]);
+    expect(sortByTime(a, b)).toEqual([a, b]);
   });
 });
 
@@ -231,7 +240,7 @@ const change = (base: string, head: string, steps: number): GateChange => ({
   sentence: '',
 });
 
-test('a change takes the steps up to its head', () => {
+test('a change includes the steps up to its head', () => {
   const steps = [
     step('a', 'b'),
     step('b', 'c'),
@@ -239,10 +248,10 @@ test('a change takes the steps up to its head', () => {
     step('d', 'e'),
   ];
   const changes = [change('b', 'd', 2), change('gone', 'lost', 1)];
-  expect(changesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
+  expect(findChangesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
 });
 
-test('parts of a bench or a fleet share a line, unless their tag is asked for', () => {
+test('parts of a bench or a fleet share a line, unless their tag is requested', () => {
   const part = (id: string): Entry => entry(id, { tags: ['bench:9'] });
   const bench = entry('9', { schema: 'pinwise.bench/1', tags: ['bench:9'] });
   const all = [part('4'), entry('3'), part('2'), part('1'), bench];

@@ -1,36 +1,36 @@
-// The history's filters in the address, the kinds of records in words, and a
+// The history's filters in the address, names of kinds and verdicts, and a
 // question's figures over time with the machine's changes.
 
 import type { Entry, Figure, Filter, GateHistory } from '../../source';
 import { filterMap, groupBy, tally } from '../../lists';
 
 /** Records asked for at a time. */
-export const AT_A_TIME = 100;
+export const PAGE_SIZE = 100;
 
-const WORDS = ['host', 'schema', 'tag', 'subject', 'text'] as const;
+const FILTER_KEYS = ['host', 'schema', 'tag', 'subject', 'text'] as const;
 
 /** The filter that an address holds. */
-export function filterOf(query: URLSearchParams): Filter {
+export function parseFilter(query: URLSearchParams): Filter {
   const filter: Filter = {};
-  for (const word of WORDS) {
-    const value = query.get(word);
-    if (value) filter[word] = value;
+  for (const key of FILTER_KEYS) {
+    const value = query.get(key);
+    if (value) filter[key] = value;
   }
   return filter;
 }
 
 /** The address that holds a filter. */
-export function addressOf(
+export function formatAddress(
   filter: Filter,
-  stretch: Stretch | null = null,
+  range: TimeRange | null = null,
 ): string {
   const query = new URLSearchParams();
-  for (const word of WORDS) {
-    const value = filter[word];
-    if (value) query.set(word, value);
+  for (const key of FILTER_KEYS) {
+    const value = filter[key];
+    if (value) query.set(key, value);
   }
-  if (stretch) {
-    const [from, to] = stretch.map((time) => new Date(time).toISOString());
+  if (range) {
+    const [from, to] = range.map((time) => new Date(time).toISOString());
     query.set('from', from!);
     query.set('to', to!);
   }
@@ -38,19 +38,19 @@ export function addressOf(
   return text ? `#/history?${text}` : '#/history';
 }
 
-const KINDS: Readonly<Record<string, string>> = {
+const KIND_NAMES: Readonly<Record<string, string>> = {
   topology: 'machine',
   'profile-diff': 'difference of profiles',
 };
 
 /** "pinwise.trace/1" in words: "trace". */
-export function kindWords(schema: string): string {
+export function nameKind(schema: string): string {
   const name = schema.replace(/^pinwise\./, '').replace(/\/\d+$/, '');
-  return KINDS[name] ?? name.replaceAll('-', ' ');
+  return KIND_NAMES[name] ?? name.replaceAll('-', ' ');
 }
 
 /** Signs of verdicts, beside their words. */
-const SIGNS: Readonly<Record<string, string>> = {
+const VERDICT_SIGNS: Readonly<Record<string, string>> = {
   best: '★',
   same: '=',
   does_not_matter: '=',
@@ -64,13 +64,13 @@ const SIGNS: Readonly<Record<string, string>> = {
 
 /** The sign of a record's verdict; empty of records without one. */
 export const signOf = ({ complete, outcome }: Entry): string =>
-  complete ? (SIGNS[outcome ?? ''] ?? '') : '◌';
+  complete ? (VERDICT_SIGNS[outcome ?? ''] ?? '') : '◌';
 
 /** A record's verdict behind its sign. */
-export const verdictWords = (entry: Entry): string =>
+export const formatVerdict = (entry: Entry): string =>
   `${signOf(entry)} ${entry.complete ? entry.verdict : 'unfinished: running, or cut off'}`.trim();
 
-/** Fewer parts than this are listed one by one. */
+/** From this many parts of a bench or fleet on, they are folded. */
 const MIN_FOLDED_PARTS = 3;
 
 /** The tag of the bench or fleet that a record is a part of. */
@@ -85,25 +85,25 @@ function tagOfWhole({ schema, tags }: Entry): string | undefined {
     : tags.find((tag) => tag.startsWith(prefix));
 }
 
-/** An entry of a list; of many parts of one bench or fleet the newest, and how many others are not listed. */
-export interface Folded {
+/** An entry of a list. If it stands for the parts of a bench or fleet, it is the newest, with the number of the others. */
+export interface FoldedEntry {
   entry: Entry;
   others: number;
   tag: string | undefined;
 }
 
-/** A list without the parts of benches and fleets; with them if their tag was requested. */
+/** Folds the parts of each bench and fleet into one entry, except those of the requested tag. */
 export function foldParts(
   entries: readonly Entry[],
   asked: string | undefined,
-): Folded[] {
+): FoldedEntry[] {
   const foldedTag = (entry: Entry): string | undefined => {
     const tag = tagOfWhole(entry);
     return tag === asked ? undefined : tag;
   };
   const parts = new Map(tally(entries.map(foldedTag)));
   const seen = new Set<string>();
-  return filterMap(entries, (entry): Folded | null => {
+  return filterMap(entries, (entry): FoldedEntry | null => {
     const tag = foldedTag(entry);
     const all = tag === undefined ? 0 : (parts.get(tag) ?? 0);
     if (tag === undefined || all < MIN_FOLDED_PARTS)
@@ -121,7 +121,7 @@ export interface Point {
   figure: Figure;
 }
 
-/** A machine or program that was not what it had been. */
+/** A change of a host's machine or of a program. */
 export interface Change {
   host: string;
   time: number;
@@ -138,7 +138,7 @@ export interface OverTime {
 const timeOf = (entry: Entry): number => Date.parse(entry.time);
 
 /** A figure's values per host, oldest first, and the times when the machine changed. */
-export function overTime(
+export function collectOverTime(
   entries: readonly Entry[],
   wanted: string | null,
 ): OverTime {
@@ -159,31 +159,31 @@ export function overTime(
   return {
     figures,
     hosts: [...hosts].map(([host, points]) => ({ host, points })),
-    changes: changesOf(dated),
+    changes: findChanges(dated),
   };
 }
 
 /** The times when a host's machine, or the program of a question, differs from the record
  * before; unknown values are not changes. */
-export function changesOf(oldestFirst: readonly Entry[]): Change[] {
+export function findChanges(oldestFirst: readonly Entry[]): Change[] {
   const last = new Map<string, string>();
   const changes: Change[] = [];
   for (const entry of oldestFirst) {
     const { host, machine, program, subject } = entry;
-    /** What was known before, which this replaces. */
-    const before = (what: string, now: string | null): string | null => {
+    /** Stores the value; returns the known one if it differed. */
+    const replace = (what: string, now: string | null): string | null => {
       const known = last.get(`${what}\n${host}`) ?? now;
       if (now !== null) last.set(`${what}\n${host}`, now);
       return known === now ? null : known;
     };
-    const other = before('machine', machine);
-    const built = before(`program of ${subject}`, program);
+    const oldMachine = replace('machine', machine);
+    const oldProgram = replace(`program of ${subject}`, program);
     const words = [
-      ...(other !== null && machine !== null
-        ? [changeWords(other, machine)]
+      ...(oldMachine !== null && machine !== null
+        ? [describeChange(oldMachine, machine)]
         : []),
-      ...(built !== null && program !== null
-        ? [`program ${shorten(built)} → ${shorten(program)}`]
+      ...(oldProgram !== null && program !== null
+        ? [`program ${shortenHashes(oldProgram)} → ${shortenHashes(program)}`]
         : []),
     ];
     if (words.length > 0)
@@ -192,33 +192,36 @@ export function changesOf(oldestFirst: readonly Entry[]): Change[] {
   return changes;
 }
 
-/** Hashes with enough digits to differ. */
-const shorten = (program: string): string =>
+/** Shortens hashes to eight digits, enough to differ. */
+const shortenHashes = (program: string): string =>
   program.replace(/\w{8}\w+/g, (hash) => hash.slice(0, 8));
 
-const PARTS = [
+const MACHINE_PARTS = [
   ['shape ', 'shape'],
   ['kernel ', 'kernel'],
   ['microcode ', 'microcode'],
   ['on ', 'hypervisor'],
 ] as const;
 
-/** Milliseconds since 1970 from which on and up to which something is shown. */
-export type Stretch = readonly [from: number, to: number];
+/** Ends of a range of times, inclusive, in milliseconds since 1970. */
+export type TimeRange = readonly [from: number, to: number];
 
-/** The stretch of time that an address holds. */
-export function stretchOf(query: URLSearchParams): Stretch | null {
+/** The time range in an address; null without a valid one. */
+export function parseTimeRange(query: URLSearchParams): TimeRange | null {
   const [from, to] = [query.get('from'), query.get('to')].map((text) =>
     Date.parse(text ?? ''),
   ) as [number, number];
   return from < to ? [from, to] : null;
 }
 
-/** The part of a plot over time within a stretch; each host's figures and changes. */
-export function within(data: OverTime, stretch: Stretch | null): OverTime {
-  if (stretch === null) return data;
+/** The part of a plot over time that lies in a range. */
+export function selectTimeRange(
+  data: OverTime,
+  range: TimeRange | null,
+): OverTime {
+  if (range === null) return data;
   const isIn = ({ time }: { time: number }): boolean =>
-    time >= stretch[0] && time <= stretch[1];
+    time >= range[0] && time <= range[1];
   return {
     figures: data.figures,
     hosts: data.hosts
@@ -228,7 +231,7 @@ export function within(data: OverTime, stretch: Stretch | null): OverTime {
   };
 }
 
-/** A question that a host was asked several times: its first figure over time. */
+/** A question that was measured on a host several times: its first figure over time. */
 export interface Question {
   subject: string;
   host: string;
@@ -237,11 +240,11 @@ export interface Question {
   changes: Change[];
 }
 
-/** Questions that hosts were asked more than once, those asked most often first. */
-export function questionsOf(entries: readonly Entry[]): Question[] {
-  return subjectsOf(entries)
+/** Questions measured on a host more than once, most frequent first. */
+export function findQuestions(entries: readonly Entry[]): Question[] {
+  return findRepeatedSubjects(entries)
     .flatMap((subject) => {
-      const data = overTime(
+      const data = collectOverTime(
         entries.filter((entry) => entry.subject === subject),
         null,
       );
@@ -258,8 +261,8 @@ export function questionsOf(entries: readonly Entry[]): Question[] {
 }
 
 /** Why two records cannot be compared; empty if they can. */
-export function whyNot(a: Entry, b: Entry): string {
-  const [kind, other] = [kindWords(a.schema), kindWords(b.schema)];
+export function explainIncomparable(a: Entry, b: Entry): string {
+  const [kind, other] = [nameKind(a.schema), nameKind(b.schema)];
   if (kind !== other) return `is a ${other}, the chosen one a ${kind}`;
   if (a.figures.length === 0 || b.figures.length === 0) return '';
   const names = new Set(a.figures.map((figure) => figure.name));
@@ -268,12 +271,12 @@ export function whyNot(a: Entry, b: Entry): string {
     : 'has no figure in common with the chosen one';
 }
 
-/** "EPYC, shape ab, kernel 6.1" taken apart; what has no prefix is the CPU's model. */
-export function machineParts(machine: string): Map<string, string> {
+/** Splits "EPYC, shape ab, kernel 6.1" into its parts; what has no known prefix is the CPU's model. */
+export function parseMachine(machine: string): Map<string, string> {
   const parts = new Map<string, string>();
   const model: string[] = [];
   for (const piece of machine.split(', ')) {
-    const known = PARTS.find(([prefix]) => piece.startsWith(prefix));
+    const known = MACHINE_PARTS.find(([prefix]) => piece.startsWith(prefix));
     if (known) parts.set(known[1], piece.slice(known[0].length));
     else model.push(piece);
   }
@@ -282,9 +285,9 @@ export function machineParts(machine: string): Map<string, string> {
 }
 
 /** What changed from one machine to another: "kernel 6.1 → 6.2". */
-export function changeWords(before: string, after: string): string {
-  const [a, b] = [machineParts(before), machineParts(after)];
-  const names = ['CPU', ...PARTS.map(([, name]) => name)];
+export function describeChange(before: string, after: string): string {
+  const [a, b] = [parseMachine(before), parseMachine(after)];
+  const names = ['CPU', ...MACHINE_PARTS.map(([, name]) => name)];
   return names
     .filter((name) => a.get(name) !== b.get(name))
     .map(
@@ -294,8 +297,8 @@ export function changeWords(before: string, after: string): string {
     .join(', ');
 }
 
-/** Questions that several of the records ask, most frequent first. */
-export function subjectsOf(entries: readonly Entry[]): string[] {
+/** Questions that several of the records answer, most frequent first. */
+export function findRepeatedSubjects(entries: readonly Entry[]): string[] {
   const asked = entries.filter(({ figures }) => figures.length > 0);
   return tally(filterMap(asked, ({ subject }) => subject))
     .filter(([, times]) => times > 1)
@@ -304,12 +307,12 @@ export function subjectsOf(entries: readonly Entry[]): string[] {
 }
 
 /** Two chosen records, the older first. */
-export function oldestFirst(a: Entry, b: Entry): [Entry, Entry] {
+export function sortByTime(a: Entry, b: Entry): [Entry, Entry] {
   return a.time <= b.time ? [a, b] : [b, a];
 }
 
-/** For each step the change that it is part of, by its place. */
-export function changesOfSteps({
+/** For each step, the index of the change that it is part of. */
+export function findChangesOfSteps({
   steps,
   changes,
 }: Pick<GateHistory, 'steps' | 'changes'>): (number | null)[] {

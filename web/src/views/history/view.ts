@@ -8,27 +8,27 @@ import type { Page, Part } from '../../view';
 import { commandLine, recordHref } from '../../words';
 import { MAX_POINTS, overTimePart } from './over-time';
 import { questionTable } from './questions';
-import type { Stretch } from './shape';
+import type { TimeRange } from './shape';
 import {
-  AT_A_TIME,
-  addressOf,
-  filterOf,
+  PAGE_SIZE,
+  formatAddress,
+  parseFilter,
   foldParts,
-  kindWords,
-  oldestFirst,
-  stretchOf,
-  subjectsOf,
-  verdictWords,
-  whyNot,
+  nameKind,
+  sortByTime,
+  parseTimeRange,
+  findRepeatedSubjects,
+  formatVerdict,
+  explainIncomparable,
 } from './shape';
 
-/** Milliseconds without a key before a search. */
-const PAUSE = 200;
+/** The search starts after this many milliseconds without a key. */
+const SEARCH_DELAY_MS = 200;
 
-/** Values that a filter offers: a fleet has thousands of hosts. */
-const MAX_OFFERED = 500;
+/** Options of a filter: a fleet has thousands of hosts. */
+const MAX_OPTIONS = 500;
 
-interface Held {
+interface HistoryState {
   page: Page;
   filter: Filter;
   listing: Listing;
@@ -38,10 +38,10 @@ interface Held {
   compare: HTMLElement;
   plot: HTMLElement;
   questions: HTMLElement;
-  stretch: Stretch | null;
+  range: TimeRange | null;
   plotted: Part | null;
   controls: Controls;
-  turn: number;
+  lastRequest: number;
 }
 
 /** The history, or the records of a report. */
@@ -49,31 +49,31 @@ export async function historyView(
   query: URLSearchParams,
   page: Page,
 ): Promise<Part> {
-  const filter = filterOf(query);
-  const listing = await page.source.list({ ...filter, limit: AT_A_TIME });
+  const filter = parseFilter(query);
+  const listing = await page.source.list({ ...filter, limit: PAGE_SIZE });
   const title = page.source.kind === 'file' ? 'Records' : 'History';
   document.title = `${title} · pinwise`;
-  const held: Held = {
+  const held: HistoryState = {
     page,
     filter,
     listing,
     chosen: new Map(),
-    turn: 0,
+    lastRequest: 0,
     plotted: null,
     body: h('div'),
     summary: h('p.muted', { role: 'status' }),
     compare: h('div.compare-bar'),
     plot: h('div'),
     questions: h('div'),
-    stretch: stretchOf(query),
+    range: parseTimeRange(query),
     controls: filterControls(filter),
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   held.controls.element.addEventListener('input', (event) => {
     clearTimeout(timer);
     timer = setTimeout(
-      () => void narrow(held),
-      event.target instanceof HTMLSelectElement ? 0 : PAUSE,
+      () => void applyFilter(held),
+      event.target instanceof HTMLSelectElement ? 0 : SEARCH_DELAY_MS,
     );
   });
   held.controls.element.addEventListener('submit', (event) =>
@@ -85,14 +85,14 @@ export async function historyView(
       clearTimeout(timer);
       timer = setTimeout(
         () =>
-          void reload(held, Math.max(AT_A_TIME, held.listing.records.length)),
-        PAUSE,
+          void reload(held, Math.max(PAGE_SIZE, held.listing.records.length)),
+        SEARCH_DELAY_MS,
       );
     },
     (words) => (state.textContent = words),
   );
-  show(held);
-  await plot(held);
+  redrawList(held);
+  await redrawPlot(held);
   const element = h(
     'div',
     h('h1', title),
@@ -108,7 +108,7 @@ export async function historyView(
     element,
     dispose: () => {
       clearTimeout(timer);
-      held.turn += 1;
+      held.lastRequest += 1;
       stop();
       held.plotted?.dispose();
     },
@@ -160,16 +160,16 @@ function filterControls(filter: Filter): Controls {
         host: listing.hosts,
         schema: listing.schemas,
         tag: listing.tags,
-        subject: subjectsOf(listing.records),
+        subject: findRepeatedSubjects(listing.records),
       };
       for (const { key, select } of selects) {
         const chosen = now[key] ?? '';
         // Some records have no host; the empty value means all.
-        const offered = values[key].filter(Boolean).slice(0, MAX_OFFERED);
+        const offered = values[key].filter(Boolean).slice(0, MAX_OPTIONS);
         const all =
           chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
-        const word = (value: string): string =>
-          visible(key === 'schema' ? kindWords(value) : value);
+        const optionText = (value: string): string =>
+          visible(key === 'schema' ? nameKind(value) : value);
         fill(
           select,
           h(
@@ -180,16 +180,20 @@ function filterControls(filter: Filter): Controls {
               : `all ${key === 'schema' ? 'kind' : key}s`,
           ),
           ...all.map((value) =>
-            h('option', { value, selected: value === chosen }, word(value)),
+            h(
+              'option',
+              { value, selected: value === chosen },
+              optionText(value),
+            ),
           ),
         );
-        const more = values[key].length - MAX_OFFERED;
-        if (more > 0)
+        const hidden = values[key].length - MAX_OPTIONS;
+        if (hidden > 0)
           select.append(
             h(
               'option',
               { disabled: true },
-              `and ${more.toLocaleString('en-US')} more: narrow by words`,
+              `and ${hidden.toLocaleString('en-US')} more: narrow by words`,
             ),
           );
         select.parentElement!.hidden = all.length === 0;
@@ -198,67 +202,67 @@ function filterControls(filter: Filter): Controls {
   };
 }
 
-async function narrow(held: Held): Promise<void> {
+async function applyFilter(held: HistoryState): Promise<void> {
   const before = held.filter.subject;
   held.filter = held.controls.read();
-  if (held.filter.subject !== before) held.stretch = null;
+  if (held.filter.subject !== before) held.range = null;
   // The address is changed without a new view, so that the field keeps its focus.
-  keepAddress(held);
-  const done = await reload(held, AT_A_TIME);
-  if (done && (held.filter.subject || before)) await plot(held);
+  updateAddress(held);
+  const done = await reload(held, PAGE_SIZE);
+  if (done && (held.filter.subject || before)) await redrawPlot(held);
 }
 
-const keepAddress = (held: Held): void =>
-  history.replaceState(null, '', addressOf(held.filter, held.stretch));
+const updateAddress = (held: HistoryState): void =>
+  history.replaceState(null, '', formatAddress(held.filter, held.range));
 
-/** Asks again; false if a later question has overtaken this one. */
-async function reload(held: Held, limit: number): Promise<boolean> {
-  const own = (held.turn += 1);
+/** Loads the list again; false if it failed or a later request overtook this one. */
+async function reload(held: HistoryState, limit: number): Promise<boolean> {
+  const request = (held.lastRequest += 1);
   try {
     const listing = await held.page.source.list({ ...held.filter, limit });
-    if (own !== held.turn) return false;
+    if (request !== held.lastRequest) return false;
     held.listing = listing;
-    show(held);
+    redrawList(held);
     return true;
   } catch (error) {
-    if (own === held.turn)
+    if (request === held.lastRequest)
       held.summary.textContent = `The list is not up to date: ${error instanceof Error ? visible(error.message) : ''}`;
     return false;
   }
 }
 
-async function more(held: Held): Promise<void> {
+async function showMore(held: HistoryState): Promise<void> {
   const at = held.listing.records.length;
-  if (!(await reload(held, at + AT_A_TIME))) return;
+  if (!(await reload(held, at + PAGE_SIZE))) return;
   held.body.querySelectorAll<HTMLElement>('tbody a.title')[at]?.focus();
 }
 
-async function plot(held: Held): Promise<void> {
+async function redrawPlot(held: HistoryState): Promise<void> {
   held.plotted?.dispose();
   held.plotted = null;
   held.plot.replaceChildren();
   const subject = held.filter.subject;
   if (!subject) return;
-  const own = held.turn;
+  const request = held.lastRequest;
   const listing = await held.page.source.list({
     ...held.filter,
     limit: MAX_POINTS,
   });
-  if (own !== held.turn) return;
+  if (request !== held.lastRequest) return;
   held.plotted = overTimePart(subject, listing, held.page, {
-    stretch: held.stretch,
-    keep: (stretch) => {
-      held.stretch = stretch;
-      keepAddress(held);
+    range: held.range,
+    keep: (range) => {
+      held.range = range;
+      updateAddress(held);
     },
   });
   held.plot.replaceChildren(held.plotted.element);
 }
 
-function show(held: Held): void {
+function redrawList(held: HistoryState): void {
   const { listing, filter } = held;
   held.controls.offer(listing, filter);
-  const isFiltered = addressOf(filter) !== addressOf({});
+  const isFiltered = formatAddress(filter) !== formatAddress({});
   held.controls.element.hidden = listing.total === 0 && !isFiltered;
   if (listing.total === 0) {
     held.questions.replaceChildren();
@@ -278,10 +282,10 @@ function show(held: Held): void {
       : count(listing.total, 'record');
   const button = h(
     'button',
-    { onclick: () => void more(held) },
-    `Show ${Math.min(AT_A_TIME, listing.total - shown)} more`,
+    { onclick: () => void showMore(held) },
+    `Show ${Math.min(PAGE_SIZE, listing.total - shown)} more`,
   );
-  fill(held.body, tableOf(held), shown < listing.total && button);
+  fill(held.body, recordTable(held), shown < listing.total && button);
   fill(
     held.questions,
     held.filter.subject ? null : questionTable(listing.records),
@@ -311,7 +315,7 @@ const firstSteps = (page: Page): HTMLElement =>
 
 const COLUMNS = ['Time', 'Kind', 'Host', 'Record'] as const;
 
-function tableOf(held: Held): HTMLElement {
+function recordTable(held: HistoryState): HTMLElement {
   const canCompare =
     held.page.source.kind === 'site' ||
     held.listing.records.some((a) =>
@@ -325,7 +329,7 @@ function tableOf(held: Held): HTMLElement {
   ];
   const folded = foldParts(held.listing.records, held.filter.tag);
   const rows = folded.flatMap(({ entry, others, tag }) => [
-    rowOf(held, entry, canCompare, hasTags),
+    recordRow(held, entry, canCompare, hasTags),
     ...(tag === undefined ? [] : [othersRow(others, tag, heads.length)]),
   ]);
   return h(
@@ -356,14 +360,14 @@ const othersRow = (others: number, tag: string, columns: number): HTMLElement =>
       { role: 'cell', colSpan: columns },
       h(
         'a',
-        { href: addressOf({ tag }) },
+        { href: formatAddress({ tag }) },
         `and ${count(others, 'other part')} of ${tag}`,
       ),
     ),
   );
 
-function rowOf(
-  held: Held,
+function recordRow(
+  held: HistoryState,
   entry: Entry,
   canCompare: boolean,
   hasTags: boolean,
@@ -387,27 +391,27 @@ function rowOf(
     showCompare(held);
   });
   const tags = entry.tags.map((tag) =>
-    h('a', { href: addressOf({ tag }), class: 'tag' }, tag),
+    h('a', { href: formatAddress({ tag }), class: 'tag' }, tag),
   );
   return h(
     'tr',
     { role: 'row', class: entry.complete ? '' : 'unfinished' },
     canCompare && h('td', { role: 'cell', class: 'pick' }, box),
     h('td', { role: 'cell', class: 'when' }, minute(entry.time)),
-    cell(visible(kindWords(entry.schema))),
-    cell(h('a', { href: addressOf({ host: entry.host }) }, entry.host)),
+    cell(visible(nameKind(entry.schema))),
+    cell(h('a', { href: formatAddress({ host: entry.host }) }, entry.host)),
     h(
       'th',
       { scope: 'row', role: 'rowheader' },
       h('a.title', { href: recordHref(entry.id) }, entry.title || entry.id),
-      h('div.muted', verdictWords(entry)),
+      h('div.muted', formatVerdict(entry)),
     ),
     hasTags && cell(...tags),
   );
 }
 
 /** Records that cannot be compared with the chosen one are disabled. */
-function limitChoice(held: Held): void {
+function disableIncomparable(held: HistoryState): void {
   const [first, second] = [...held.chosen.values()];
   for (const box of held.body.querySelectorAll<HTMLInputElement>(
     '.pick input',
@@ -422,9 +426,9 @@ function limitChoice(held: Held): void {
         ? ''
         : second
           ? 'two are chosen already'
-          : whyNot(first, entry) ||
+          : explainIncomparable(first, entry) ||
             (held.page.source.canDiff(
-              ...(oldestFirst(first, entry).map((one) => one.id) as [
+              ...(sortByTime(first, entry).map((one) => one.id) as [
                 string,
                 string,
               ]),
@@ -436,8 +440,8 @@ function limitChoice(held: Held): void {
   }
 }
 
-function showCompare(held: Held): void {
-  limitChoice(held);
+function showCompare(held: HistoryState): void {
+  disableIncomparable(held);
   const chosen = [...held.chosen.values()];
   if (chosen.length === 0) {
     held.compare.replaceChildren();
@@ -456,7 +460,7 @@ function showCompare(held: Held): void {
     );
     return;
   }
-  const [a, b] = oldestFirst(chosen[0]!, chosen[1]!);
+  const [a, b] = sortByTime(chosen[0]!, chosen[1]!);
   const link = h(
     'a',
     { href: `#/diff/${encodeURIComponent(a.id)}/${encodeURIComponent(b.id)}` },

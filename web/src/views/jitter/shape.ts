@@ -4,24 +4,25 @@ import type { ChartPlan } from '../../chart';
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type { JitterRecord, Maybe } from '../../records';
 import { type Table, numberColumns } from '../../table';
-import { look } from '../../plot';
+import { seriesLook } from '../../plot';
 import { causeName } from '../../words';
 
-const us = (value: Maybe<number>): string =>
+const formatMicroseconds = (value: Maybe<number>): string =>
   typeof value === 'number' ? seconds(value * 1e-6) : '–';
 
-const ms = (value: Maybe<number>): string => us((value ?? 0) * 1e3);
+const formatMilliseconds = (value: Maybe<number>): string =>
+  formatMicroseconds((value ?? 0) * 1e3);
 
-/** The result, as one sentence: the gravest finding, else how much was lost. */
-export function verdict(record: JitterRecord): string {
+/** The result in one sentence: the most serious finding, else how much time was lost. */
+export function verdictSentence(record: JitterRecord): string {
   const [first] = record.findings ?? [];
   if (first?.sentence) return first.sentence;
-  const gaps = `${count(record.gaps ?? 0, 'gap')} above ${us(record.threshold_us)} on ${count(record.cpus?.length ?? 0, 'CPU')}`;
+  const gaps = `${count(record.gaps ?? 0, 'gap')} above ${formatMicroseconds(record.threshold_us)} on ${count(record.cpus?.length ?? 0, 'CPU')}`;
   const [worst] = [...(record.cpus ?? [])].sort(
     (a, b) => (b.lost_share ?? 0) - (a.lost_share ?? 0),
   );
   return worst?.gaps
-    ? `${gaps}; CPU ${worst.cpu} lost most, ${percent(worst.lost_share)} of its time, at most ${us(worst.longest_us)} at once.`
+    ? `${gaps}; CPU ${worst.cpu} lost most, ${percent(worst.lost_share)} of its time, at most ${formatMicroseconds(worst.longest_us)} at once.`
     : `${gaps}.`;
 }
 
@@ -35,9 +36,9 @@ export const cpuTable = (record: JitterRecord): Table => ({
   rows: (record.cpus ?? []).map((cpu) => [
     `CPU ${cpu.cpu}`,
     wholeNumber(cpu.gaps),
-    us(cpu.median_us),
-    us(cpu.p99_us),
-    us(cpu.longest_us),
+    formatMicroseconds(cpu.median_us),
+    formatMicroseconds(cpu.p99_us),
+    formatMicroseconds(cpu.longest_us),
     percent(cpu.lost_share),
     (cpu.causes ?? []).slice(0, 2).map(causeName).join(', '),
   ]),
@@ -54,8 +55,8 @@ export const causeTable = (record: JitterRecord): Table => ({
   rows: (record.causes ?? []).map((cause) => [
     causeName(cause),
     wholeNumber(cause.gaps),
-    ms(cause.lost_ms),
-    us(cause.longest_us),
+    formatMilliseconds(cause.lost_ms),
+    formatMicroseconds(cause.longest_us),
     cause.cpus,
     cause.device,
   ]),
@@ -71,7 +72,7 @@ export function longestChart(record: JitterRecord): ChartPlan {
       cpu: `CPU ${gap.cpu}`,
       kind: parts[0]?.kind ?? 'unknown',
       words: parts
-        .map((part) => `${causeName(part)} ${us(part.us)}`)
+        .map((part) => `${causeName(part)} ${formatMicroseconds(part.us)}`)
         .join(', '),
     };
   });
@@ -82,16 +83,20 @@ export function longestChart(record: JitterRecord): ChartPlan {
     panel: {
       height: 200,
       x: { title: 'time since the start', label: (s) => seconds(s) },
-      y: { title: 'length of the gap', hasZero: true, label: us },
+      y: {
+        title: 'length of the gap',
+        hasZero: true,
+        label: formatMicroseconds,
+      },
       series: kinds.map((name, at) => ({
         name,
-        ...look(at),
+        ...seriesLook(at),
         points: gaps
           .filter(({ kind }) => kind === name)
           .map((gap) => ({
             x: gap.at,
             y: gap.length,
-            tooltip: `${gap.cpu}, ${us(gap.length)}\n${gap.words}`,
+            tooltip: `${gap.cpu}, ${formatMicroseconds(gap.length)}\n${gap.words}`,
           })),
       })),
     },
@@ -101,7 +106,7 @@ export function longestChart(record: JitterRecord): ChartPlan {
       rows: gaps.map((gap) => [
         gap.cpu,
         seconds(gap.at),
-        us(gap.length),
+        formatMicroseconds(gap.length),
         gap.words,
       ]),
     },

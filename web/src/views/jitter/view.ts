@@ -1,4 +1,4 @@
-// Jitter: what took CPUs from a thread that only reads the clock.
+// Jitter: what interrupted threads that only read the clock.
 
 import { chart } from '../../chart';
 import { h } from '../../dom';
@@ -8,32 +8,32 @@ import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { causeTable, cpuTable, longestChart, verdict } from './shape';
+import { causeTable, cpuTable, longestChart, verdictSentence } from './shape';
 
 /** Draws a `pinwise.jitter/1`. */
 export function jitterView(any: AnyRecord, _page: Page): View {
   const record = any as JitterRecord;
-  const set = record.isolation ?? {};
-  const unknown = record.causes_unavailable;
+  const isolation = record.isolation ?? {};
+  const whyNoCauses = record.causes_unavailable;
   return stack('article', '', [
-    h('p.verdict', verdict(record)),
+    h('p.verdict', verdictSentence(record)),
     adviceLine(record.findings?.[0]?.advice),
     record.longest?.length ? chart(longestChart(record)) : null,
     section('CPUs', tableElement(cpuTable(record))),
     furtherFindings(record.findings),
     section(
       'Causes',
-      unknown
-        ? h('p', `Unknown: ${unknown}.`)
+      whyNoCauses
+        ? h('p', `Unknown: ${whyNoCauses}.`)
         : tableElement(causeTable(record)),
     ),
     section(
       'How it was measured',
       facts({
         ...hostFacts(record.host),
-        isolcpus: set.isolated,
-        nohz_full: set.nohz_full,
-        rcu_nocbs: set.rcu_nocbs,
+        isolcpus: isolation.isolated,
+        nohz_full: isolation.nohz_full,
+        rcu_nocbs: isolation.rcu_nocbs,
       }),
       h('ul', ...(record.notes ?? []).map((note) => h('li', note))),
     ),

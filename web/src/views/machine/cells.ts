@@ -1,11 +1,11 @@
-// What the cells of the latency matrix are drawn from, by Plot or on a canvas.
+// The data from which the cells of the latency matrix are drawn, by Plot or on a canvas.
 
-import { shareIn } from '../../colour-scale';
+import { scalePosition } from '../../colour-scale';
 import type { Machine, Measured } from './record';
-import { type Order, reportedGroups, runsOf } from './shape';
+import { type Order, reportedGroups, findRuns } from './shape';
 
-/** What the matrix shows now. */
-export interface Shown {
+/** What the reader chose to see of the matrix, and points at. */
+export interface MatrixState {
   order: Order;
   places: number[];
   level: string;
@@ -16,35 +16,35 @@ export interface Shown {
   isLog: boolean;
 }
 
-/** What cells are drawn from. */
+/** The cells of the matrix. */
 export interface Cells {
   /** CPUs in the order of rows and columns. */
   cpus: readonly number[];
-  /** Nanoseconds between those of a row and a column; null is unknown. */
+  /** Nanoseconds between the CPUs of a row and a column; null if unknown. */
   time(row: number, column: number): number | null;
   /** Position of a time on the scale, 0 to 1. */
   share(ns: number): number;
   groups: readonly Group[];
-  /** Side of the picture and of a cell, pixels. */
+  /** Side lengths of the picture and of a cell, pixels. */
   side: number;
   cell: number;
 }
 
-/** Neighbours that are a group, as measured or as reported. */
+/** A run of neighbouring CPUs that form a group, as measured or as reported. */
 export interface Group {
   from: number;
   to: number;
   isReported: boolean;
 }
 
-/** Room for the CPUs' numbers, left and above. */
+/** Room for the CPUs' numbers, left and above, pixels. */
 export const MARGIN = 32;
 /** The cells of a matrix that is at most `room` pixels wide. */
-export function cellsOf(
+export function layOutCells(
   room: number,
   machine: Machine,
   measured: Measured,
-  shown: Shown,
+  shown: MatrixState,
   ends: { low: number; high: number },
 ): Cells {
   const { places } = shown;
@@ -59,14 +59,14 @@ export function cellsOf(
       const ns = measured.latency[places[row]!]?.[places[column]!];
       return typeof ns === 'number' && ns > 0 ? ns : null;
     },
-    share: (ns) => shareIn(ns, ends, shown.isLog),
-    groups: groupsOf(machine, measured, shown.level, cpus),
+    share: (ns) => scalePosition(ns, ends, shown.isLog),
+    groups: outlinedGroups(machine, measured, shown.level, cpus),
     side,
     cell: (side - MARGIN - 1) / Math.max(1, places.length),
   };
 }
 
-function groupsOf(
+function outlinedGroups(
   machine: Machine,
   measured: Measured,
   level: string,
@@ -74,7 +74,7 @@ function groupsOf(
 ): Group[] {
   if (level === '') return [];
   const runs = (groups: number[][], isReported: boolean): Group[] =>
-    runsOf(groups, cpus).map(([from, to]) => ({ from, to, isReported }));
+    findRuns(groups, cpus).map(([from, to]) => ({ from, to, isReported }));
   const found = measured.levels.find((one) => one.kind === level)?.groups ?? [];
   const reported = reportedGroups(machine, level).filter(
     (group) => group.length > 1,
@@ -82,8 +82,8 @@ function groupsOf(
   return [...runs(found, false), ...runs(reported, true)];
 }
 
-/** Places of CPUs whose number has room, beside others and before the edge. */
-export function numbered({ cpus, cell }: Cells): number[] {
+/** Places of CPUs whose number has room: those of neighbours and the edge do not overlap it. */
+export function numberedPlaces({ cpus, cell }: Cells): number[] {
   const wide = Math.max(...cpus) < 100 ? 22 : 30;
   const step = Math.max(1, Math.ceil(wide / cell));
   return cpus

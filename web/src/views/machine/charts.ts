@@ -12,13 +12,13 @@ import {
   withSpan,
 } from '../../format';
 import type { Axis, Panel, Point, Series } from '../../plot';
-import { look, seriesColour } from '../../plot';
+import { seriesLook, seriesColour } from '../../plot';
 import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
-import { sizeWords } from './shape';
+import { formatSize } from './shape';
 import { filterMap } from '../../lists';
 
-export const intervalWords = (
+export const formatMeasure = (
   { value, low, high }: Measure,
   unit: string,
 ): string => withSpan(value, low, high, (v) => quantity(v, unit))!;
@@ -26,7 +26,7 @@ export const intervalWords = (
 const levelName = (level: number | null): string =>
   level === null ? 'memory' : `L${level}`;
 
-/** Load latency over the working set, with what the caches are reported to hold. */
+/** Load latency over the working set, with the reported sizes of the caches. */
 export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
   const steps = ladder.plateaus.map(
     (p) =>
@@ -86,7 +86,7 @@ function ladderPanel(ladder: NonNullable<Measured['ladder']>): Panel {
       type: 'log',
       ends: [first, last],
       ticks: sizeTicks,
-      label: sizeWords,
+      label: formatSize,
     },
     y: { ...nsAxis('time of a load'), type: 'log' },
     rules: filterMap(ladder.plateaus, (p) =>
@@ -95,7 +95,7 @@ function ladderPanel(ladder: NonNullable<Measured['ladder']>): Panel {
         : {
             x: p.reported,
             dash: '2 3',
-            label: `${levelName(p.level)} reported ${sizeWords(p.reported)}`,
+            label: `${levelName(p.level)} reported ${formatSize(p.reported)}`,
           },
     ),
     series: [
@@ -119,23 +119,26 @@ function ladderPanel(ladder: NonNullable<Measured['ladder']>): Panel {
           y: p.ns.value,
           low: p.ns.low,
           high: p.ns.high,
-          tooltip: `${bytes(p.bytes)}: ${intervalWords(p.ns, 'ns')}`,
+          tooltip: `${bytes(p.bytes)}: ${formatMeasure(p.ns, 'ns')}`,
         })),
       },
     ],
   };
 }
 
-const whereOf = (row: Measured['bandwidth'][number], most = 18): string => {
+const describeCpus = (
+  row: Measured['bandwidth'][number],
+  most = 18,
+): string => {
   const cpus =
     row.cpus.length > most ? `${row.cpus.slice(0, most - 1)}…` : row.cpus;
   return `CPUs ${visible(cpus)}${row.node === null ? '' : `, node ${row.node}`}`;
 };
 
-/** Bandwidth of memory by the CPUs that ask for it. */
+/** Bandwidth of memory by the CPUs that use it. */
 export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
   const best = rows.reduce((a, b) => (b.gbPerS.value > a.gbPerS.value ? b : a));
-  const places = [...new Set(rows.map((row) => whereOf(row)))];
+  const places = [...new Set(rows.map((row) => describeCpus(row)))];
   const streams = [...new Set(rows.map((row) => row.stream))];
   return {
     name: 'Bandwidth of memory',
@@ -143,20 +146,20 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
     panel: {
       height: 28 * places.length,
       x: { title: 'GB/s', hasZero: true },
-      y: { title: 'CPUs that ask', names: places },
+      y: { title: 'CPUs that use it', names: places },
       series: streams.map((stream, at): Series => ({
         name: stream,
-        ...look(at),
+        ...seriesLook(at),
         interval: 'x',
         size: 5,
         points: rows
           .filter((row) => row.stream === stream)
           .map((row) => ({
             x: row.gbPerS.value,
-            y: places.indexOf(whereOf(row)),
+            y: places.indexOf(describeCpus(row)),
             low: row.gbPerS.low,
             high: row.gbPerS.high,
-            tooltip: `${stream}, ${whereOf(row)}: ${digits(row.gbPerS.value)} GB/s`,
+            tooltip: `${stream}, ${describeCpus(row)}: ${digits(row.gbPerS.value)} GB/s`,
           })),
       })),
     },
@@ -201,7 +204,7 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
             y: row.ns.value,
             low: row.ns.low,
             high: row.ns.high,
-            tooltip: loadedWords(row),
+            tooltip: describeLoaded(row),
           })),
         },
       ],
@@ -217,14 +220,14 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
         row.cpu,
         row.loaders || 'none',
         digits(row.background),
-        intervalWords(row.ns, 'ns'),
+        formatMeasure(row.ns, 'ns'),
       ]),
     },
   };
 }
 
-const loadedWords = (row: Measured['loaded'][number]): string =>
-  `CPU ${row.cpu ?? '–'} beside ${visible(row.loaders || 'none')}: ${intervalWords(row.ns, 'ns')}`;
+const describeLoaded = (row: Measured['loaded'][number]): string =>
+  `CPU ${row.cpu ?? '–'} beside ${visible(row.loaders || 'none')}: ${formatMeasure(row.ns, 'ns')}`;
 
 const STATE_WORDS: Readonly<Record<string, string>> = {
   smt: 'share a core',
@@ -235,13 +238,14 @@ const STATE_WORDS: Readonly<Record<string, string>> = {
   remote: 'apart',
 };
 
-const stateWords = (kind: string): string => STATE_WORDS[kind] ?? visible(kind);
+const describeState = (kind: string): string =>
+  STATE_WORDS[kind] ?? visible(kind);
 
 /** A pair's latency over the time that it was watched. */
 export function driftPlan(pair: DriftPair): ChartPlan {
   const states = pair.states.map(
     (s) =>
-      `${stateWords(s.kind ?? '')} ${percent(s.share, 0)} of the time (${quantity(s.latency_ns, 'ns')})`,
+      `${describeState(s.kind ?? '')} ${percent(s.share, 0)} of the time (${quantity(s.latency_ns, 'ns')})`,
   );
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
@@ -251,15 +255,15 @@ export function driftPlan(pair: DriftPair): ChartPlan {
       x: { title: 'time', label: (s) => seconds(s) },
       y: { ...nsAxis('latency'), type: 'log' },
       series: pair.states.map((state, at): Series => ({
-        name: stateWords(state.kind ?? ''),
-        ...look(at),
+        name: describeState(state.kind ?? ''),
+        ...seriesLook(at),
         size: 3,
         points: pair.samples
-          .filter((sample) => sample[2] === at && sample[1] > 0)
-          .map(([x, y]) => ({
-            x,
-            y,
-            tooltip: `${digits(x)} s: ${quantity(y, 'ns')}`,
+          .filter(({ state, ns }) => state === at && ns > 0)
+          .map(({ second, ns }) => ({
+            x: second,
+            y: ns,
+            tooltip: `${digits(second)} s: ${quantity(ns, 'ns')}`,
           })),
       })),
     },
@@ -270,7 +274,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
         ...numberColumns('Latency', 'Share', 'Visits', 'Median stay'),
       ],
       rows: pair.states.map((s) => [
-        stateWords(s.kind ?? ''),
+        describeState(s.kind ?? ''),
         quantity(s.latency_ns, 'ns'),
         percent(s.share, 0),
         s.visits,

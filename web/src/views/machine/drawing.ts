@@ -2,7 +2,7 @@
 // if report and measurement differ. One CPU takes the keyboard's focus, arrow keys go to its
 // neighbours.
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { fill, h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import { onPrint } from '../../print';
@@ -11,34 +11,40 @@ import { type Table, tableElement, numberColumns } from '../../table';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import type { Colouring } from './figures';
-import { choices, colouring, cpuWords, firstChoice, stateOf } from './figures';
-import { layout, sizesFor } from './layout';
-import { legendOf } from './legend';
+import {
+  listChoices,
+  buildColouring,
+  describeCpu,
+  chooseFirst,
+  stateOf,
+} from './figures';
+import { layOut, chooseSizes } from './layout';
+import { colouringLegend } from './legend';
 import { type Spot, drawBox, hatchPattern, paintCpu } from './picture';
 import type { Cpu, Machine } from './record';
-import { cacheWords } from './shape';
+import { describeCaches } from './shape';
 import type { Side } from './sides';
 import {
   contradictedLevels,
-  differenceWords,
+  describeDifference,
   differsOn,
-  unitsOfSide,
+  buildUnitsOfSide,
 } from './sides';
 
-/** The drawing, which marks CPUs that are pointed at elsewhere. */
+/** The drawing, which can mark CPUs that are pointed at elsewhere. */
 export interface Drawing extends Part {
   mark(cpus: readonly number[]): void;
 }
 
-/** The drawing with its selects, legend and the line that describes a CPU; `onPoint` hears which CPU is pointed at or has the focus. */
-export function drawing(
+/** The drawing with its selects, legend and the line that describes a CPU; `onPoint` receives the CPU that is pointed at or has the focus. */
+export function machineDrawing(
   machine: Machine,
   onPoint: (cpu: number | null) => void,
 ): Drawing {
   const first = machine.measured?.cpus[0] ?? machine.cpus[0]?.cpu ?? 0;
   const hasSides = contradictedLevels(machine).length > 0;
   const state: State = {
-    key: firstChoice(machine),
+    key: chooseFirst(machine),
     chosen: first,
     sides: hasSides ? ['reported', 'measured'] : ['reported'],
     focus: 0,
@@ -49,7 +55,7 @@ export function drawing(
   const status = h('p.status-line');
   const figures = h('details.figures', h('summary', 'The figures'));
   let spots: Spot[] = [];
-  let now = colouring(machine, state.key, state.chosen);
+  let current = buildColouring(machine, state.key, state.chosen);
 
   const mark = (cpus: readonly number[]): void => {
     for (const spot of spots)
@@ -57,7 +63,7 @@ export function drawing(
   };
   const announce = (cpu: Cpu): void => {
     status.textContent = visible(
-      `${cpuWords(machine, cpu)}: ${now.words(cpu)}`,
+      `${describeCpu(machine, cpu)}: ${current.words(cpu)}`,
     );
     mark([cpu.cpu]);
     onPoint(cpu.cpu);
@@ -67,21 +73,21 @@ export function drawing(
     onPoint(null);
   };
   const paint = (): void => {
-    now = colouring(machine, state.key, state.chosen);
+    current = buildColouring(machine, state.key, state.chosen);
     for (const spot of spots)
       paintCpu(
         spot,
-        now,
+        current,
         state.chosen,
-        `${cpuWords(machine, spot.cpu)}: ${now.words(spot.cpu)}`,
+        `${describeCpu(machine, spot.cpu)}: ${current.words(spot.cpu)}`,
       );
-    fill(legend, legendOf(now, theme()));
+    fill(legend, colouringLegend(current, theme()));
     if (figures.open) fillFigures();
   };
   const fillFigures = (): void =>
     figures.replaceChildren(
       figures.firstElementChild!,
-      tableElement(cpuTable(machine, now)),
+      tableElement(cpuTable(machine, current)),
     );
   const focus = (spot: Spot | undefined): void => {
     if (!spot) return;
@@ -93,7 +99,7 @@ export function drawing(
   const draw = (): void => {
     spots = [];
     stage.replaceChildren(
-      ...state.sides.map((side) => picture(machine, side, stage, spots)),
+      ...state.sides.map((side) => sideDrawing(machine, side, stage, spots)),
     );
     state.focus = Math.min(state.focus, Math.max(0, spots.length - 1));
     spots.forEach((spot, at) => {
@@ -111,7 +117,7 @@ export function drawing(
   };
   const controls = colourControls(machine, state, paint);
   stage.addEventListener('keydown', (event) =>
-    onKey(event, spots, state.focus, focus, (cpu) => {
+    handleKey(event, spots, state.focus, focus, (cpu) => {
       controls.choose(cpu.cpu);
       announce(cpu);
     }),
@@ -121,7 +127,7 @@ export function drawing(
   figures.addEventListener('toggle', () => {
     if (figures.open) fillFigures();
   });
-  const stops = [onWidth(stage, draw), onTheme(paint), onPrint(draw)];
+  const stops = [watchWidth(stage, draw), onTheme(paint), onPrint(draw)];
   if (hasSides) controls.element.append(sideControl(state, draw));
   const element = h(
     'div',
@@ -133,7 +139,7 @@ export function drawing(
     figures,
     picturesMenu('The machine', () => [
       ...[...legend.querySelectorAll<SVGElement>('svg.ramp')].map(
-        (ramp): Captioned => [rangeWords(now), ramp],
+        (ramp): Captioned => [describeScale(current), ramp],
       ),
       ...[...stage.querySelectorAll<SVGElement>('.side > svg')].map(
         (side): Captioned => [
@@ -150,17 +156,17 @@ export function drawing(
   };
 }
 
-/** The ends of a scale. */
-const rangeWords = (now: Colouring): string =>
-  now.kind === 'scale'
-    ? `From ${quantity(now.low, now.unit)} to ${quantity(now.high, now.unit)}:`
+/** The ends of a scale in words; empty for classes. */
+const describeScale = (colouring: Colouring): string =>
+  colouring.kind === 'scale'
+    ? `From ${quantity(colouring.low, colouring.unit)} to ${quantity(colouring.high, colouring.unit)}:`
     : '';
 
 /** What the drawing's marks mean, and what it leaves out. */
 function explanations(machine: Machine): HTMLElement[] {
-  const caches = cacheWords(machine);
+  const caches = describeCaches(machine);
   return [
-    differenceWords(machine),
+    describeDifference(machine),
     'Dotted boxes are CPUs that this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
     caches.length > 0 ? `Caches: ${visible(caches.join(', '))}.` : '',
   ]
@@ -168,8 +174,8 @@ function explanations(machine: Machine): HTMLElement[] {
     .map((words) => h('p.muted', words));
 }
 
-/** Calls back when an element's width is another one, until the returned function is called. */
-function onWidth(element: HTMLElement, act: () => void): () => void {
+/** Calls back when an element's width changes, until the returned function is called. */
+function watchWidth(element: HTMLElement, act: () => void): () => void {
   let width = -1;
   const size = new ResizeObserver(() => {
     if (element.clientWidth === width) return;
@@ -186,16 +192,16 @@ const SIDE_WORDS: Readonly<Record<Side, string>> = {
 };
 
 /** One side of the machine; its CPUs are added to `spots`. */
-function picture(
+function sideDrawing(
   machine: Machine,
   side: Side,
   stage: HTMLElement,
   spots: Spot[],
 ): HTMLElement {
   const hasSides = contradictedLevels(machine).length > 0;
-  const sizes = sizesFor(machine.cpus.length);
+  const sizes = chooseSizes(machine.cpus.length);
   const room = Math.max(180, stage.clientWidth || 900);
-  const plan = layout(unitsOfSide(machine, side), room, sizes);
+  const plan = layOut(buildUnitsOfSide(machine, side), room, sizes);
   const words = hasSides ? ` ${SIDE_WORDS[side]}` : '';
   const drawn = svg('svg', {
     width: plan.width + 2,
@@ -217,7 +223,7 @@ function picture(
 
 /** Which sides are drawn. */
 function sideControl(state: State, draw: () => void): HTMLElement {
-  const select = choice(
+  const select = selectElement(
     [
       ['reported measured', 'as reported and as measured'],
       ['reported', SIDE_WORDS.reported],
@@ -246,9 +252,9 @@ function colourControls(
   state: State,
   paint: () => void,
 ): { element: HTMLElement; choose(cpu: number): void } {
-  const all = choices(machine);
-  const figure = choice(
-    all.map(({ key, name }) => [key, name]),
+  const choices = listChoices(machine);
+  const figure = selectElement(
+    choices.map(({ key, name }) => [key, name]),
     (key) => {
       state.key = key;
       show();
@@ -256,7 +262,7 @@ function colourControls(
     { name: 'colour', value: state.key },
   );
   const cpus = machine.measured?.cpus ?? [];
-  const cpu = choice(
+  const cpu = selectElement(
     cpus.map((number) => [`${number}`, `CPU ${number}`]),
     (value) => {
       state.chosen = Number(value);
@@ -266,11 +272,11 @@ function colourControls(
   );
   const label = h('label', 'Chosen CPU ', cpu);
   const show = (): void => {
-    label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
+    label.hidden = !choices.find((choice) => choice.key === state.key)?.relates;
     cpu.value = `${state.chosen}`;
     paint();
   };
-  label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
+  label.hidden = !choices.find((choice) => choice.key === state.key)?.relates;
   return {
     element: h('div.controls', h('label', 'Colour by ', figure), label),
     choose: (number) => {
@@ -281,7 +287,7 @@ function colourControls(
   };
 }
 
-function onKey(
+function handleKey(
   event: KeyboardEvent,
   spots: readonly Spot[],
   focused: number,
@@ -294,8 +300,8 @@ function onKey(
   const goals: Readonly<Record<string, () => Spot | undefined>> = {
     ArrowRight: () => spots[at + 1],
     ArrowLeft: () => spots[at - 1],
-    ArrowDown: () => nearest(spots, here, 1),
-    ArrowUp: () => nearest(spots, here, -1),
+    ArrowDown: () => findNearest(spots, here, 1),
+    ArrowUp: () => findNearest(spots, here, -1),
     Home: () => spots[0],
     End: () => spots[spots.length - 1],
   };
@@ -306,8 +312,8 @@ function onKey(
   event.preventDefault();
 }
 
-/** The CPU in the next row below (1) or above (−1) that is least far to the side. */
-function nearest(
+/** The nearest CPU below (1) or above (−1); distance to the side counts double. */
+function findNearest(
   spots: readonly Spot[],
   from: Spot,
   direction: 1 | -1,
@@ -324,7 +330,7 @@ function nearest(
 }
 
 /** Every CPU in words. */
-function cpuTable(machine: Machine, now: Colouring): Table {
+function cpuTable(machine: Machine, colouring: Colouring): Table {
   return {
     caption: 'CPUs, their units and the figure that they are coloured by',
     columns: [
@@ -339,7 +345,7 @@ function cpuTable(machine: Machine, now: Colouring): Table {
       cpu.node,
       cpu.package,
       stateOf(cpu),
-      now.words(cpu),
+      colouring.words(cpu),
     ]),
   };
 }

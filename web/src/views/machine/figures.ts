@@ -5,7 +5,7 @@ import { digits, quantity } from '../../format';
 import type { Cpu, Machine } from './record';
 
 /** A figure to colour by. */
-export interface Choice {
+export interface FigureChoice {
   key: string;
   name: string;
   /** Does it show how a CPU relates to a chosen one? */
@@ -27,7 +27,7 @@ export interface ScaleColouring {
 export interface ClassColouring {
   kind: 'classes';
   names: readonly string[];
-  of: ReadonlyMap<number, number>;
+  classOf: ReadonlyMap<number, number>;
   words: (cpu: Cpu) => string;
 }
 
@@ -41,8 +41,8 @@ const LEVEL_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** What the drawing of a machine can be coloured by. */
-export function choices(machine: Machine): Choice[] {
-  const found: Choice[] = [
+export function listChoices(machine: Machine): FigureChoice[] {
+  const found: FigureChoice[] = [
     { key: 'state', name: 'allowed, not allowed, offline', relates: false },
   ];
   if (machine.kinds.length > 1)
@@ -78,9 +78,9 @@ export function choices(machine: Machine): Choice[] {
   return found;
 }
 
-/** What shows most at first sight: measured groups that contradict the report, else latency. */
-export function firstChoice(machine: Machine): string {
-  const keys = choices(machine).map((choice) => choice.key);
+/** The colouring shown at first: measured groups that contradict the report, else latency. */
+export function chooseFirst(machine: Machine): string {
+  const keys = listChoices(machine).map((choice) => choice.key);
   const contradicted = machine.contradictions.map((c) => c.level);
   const levels = machine.measured?.levels ?? [];
   for (const kind of ['llc', 'package', 'smt']) {
@@ -92,22 +92,22 @@ export function firstChoice(machine: Machine): string {
   return ['latency', 'kind'].find((key) => keys.includes(key)) ?? 'state';
 }
 
-/** The colouring of a choice; `chosen` is the CPU that others are related to. */
-export function colouring(
+/** The colouring of a figure; `chosen` is the CPU to which others are related. */
+export function buildColouring(
   machine: Machine,
   key: string,
   chosen: number,
 ): Colouring {
   if (key === 'latency')
-    return scale(
-      latencies(machine, chosen),
+    return scaleColouring(
+      latenciesTo(machine, chosen),
       'ns',
       (ns) => `latency to CPU ${chosen}: ${ns}`,
       chosen,
     );
   if (key === 'contention')
-    return scale(
-      contentions(machine, chosen),
+    return scaleColouring(
+      contentionsWith(machine, chosen),
       '×',
       (times) => `time beside CPU ${chosen} over time alone: ${times}`,
       chosen,
@@ -116,17 +116,18 @@ export function colouring(
     const values = new Map(
       (machine.measured?.pause ?? []).map((p) => [p.cpu, p.ns.value]),
     );
-    return scale(values, 'ns', (ns) => `spin-wait hint: ${ns}`, null);
+    return scaleColouring(values, 'ns', (ns) => `spin-wait hint: ${ns}`, null);
   }
-  if (key.startsWith('level:')) return groups(machine, Number(key.slice(6)));
-  return key === 'kind' ? kinds(machine) : states(machine);
+  if (key.startsWith('level:'))
+    return groupColouring(machine, Number(key.slice(6)));
+  return key === 'kind' ? kindColouring(machine) : stateColouring(machine);
 }
 
-/** A figure within a CPU's box. */
-export const short = (value: number): string =>
+/** Formats a figure so that it fits a CPU's box. */
+export const shortFigure = (value: number): string =>
   digits(value, value >= 100 ? 3 : 2);
 
-function scale(
+function scaleColouring(
   values: ReadonlyMap<number, number>,
   unit: string,
   words: (figure: string) => string,
@@ -149,7 +150,7 @@ function scale(
   };
 }
 
-function latencies(machine: Machine, chosen: number): Map<number, number> {
+function latenciesTo(machine: Machine, chosen: number): Map<number, number> {
   const measured = machine.measured;
   const row = measured?.latency[measured.cpus.indexOf(chosen)] ?? [];
   const found = new Map<number, number>();
@@ -160,7 +161,10 @@ function latencies(machine: Machine, chosen: number): Map<number, number> {
   return found;
 }
 
-function contentions(machine: Machine, chosen: number): Map<number, number> {
+function contentionsWith(
+  machine: Machine,
+  chosen: number,
+): Map<number, number> {
   const found = new Map<number, number>();
   for (const pair of machine.measured?.pairs ?? []) {
     if (!pair.contention || (pair.a !== chosen && pair.b !== chosen)) continue;
@@ -169,42 +173,42 @@ function contentions(machine: Machine, chosen: number): Map<number, number> {
   return found;
 }
 
-function groups(machine: Machine, at: number): ClassColouring {
+function groupColouring(machine: Machine, at: number): ClassColouring {
   const level = machine.measured?.levels[at];
-  const of = new Map<number, number>();
+  const classOf = new Map<number, number>();
   level?.groups.forEach((group, number) =>
-    group.forEach((cpu) => of.set(cpu, number)),
+    group.forEach((cpu) => classOf.set(cpu, number)),
   );
   const what = LEVEL_NAMES[level?.kind ?? ''] ?? 'groups';
   return {
     kind: 'classes',
-    names: (level?.groups ?? []).map((_, number) => letters(number)),
-    of,
+    names: (level?.groups ?? []).map((_, number) => toLetters(number)),
+    classOf,
     words: (cpu) =>
-      of.has(cpu.cpu)
-        ? `group ${letters(of.get(cpu.cpu)!)} of the measured ${what}`
+      classOf.has(cpu.cpu)
+        ? `group ${toLetters(classOf.get(cpu.cpu)!)} of the measured ${what}`
         : `in no group of the measured ${what}`,
   };
 }
 
-/** A, B, … Z, AA, AB, …: groups are lettered, so that they are not mistaken for units' numbers. */
-export function letters(number: number): string {
+/** A, B, … Z, AA, AB, …: groups have letters, so that readers do not take them for unit numbers. */
+export function toLetters(number: number): string {
   const last = String.fromCharCode(65 + (number % 26));
-  return number < 26 ? last : letters(Math.floor(number / 26) - 1) + last;
+  return number < 26 ? last : toLetters(Math.floor(number / 26) - 1) + last;
 }
 
-function kinds(machine: Machine): ClassColouring {
-  const of = new Map<number, number>();
+function kindColouring(machine: Machine): ClassColouring {
+  const classOf = new Map<number, number>();
   machine.kinds.forEach((kind, at) =>
-    kind.cpus.forEach((cpu) => of.set(cpu, at)),
+    kind.cpus.forEach((cpu) => classOf.set(cpu, at)),
   );
   return {
     kind: 'classes',
     names: machine.kinds.map((kind) => kind.name),
-    of,
+    classOf,
     words: (cpu) =>
-      of.has(cpu.cpu)
-        ? `kind ${machine.kinds[of.get(cpu.cpu)!]!.name}`
+      classOf.has(cpu.cpu)
+        ? `kind ${machine.kinds[classOf.get(cpu.cpu)!]!.name}`
         : 'kind unknown',
   };
 }
@@ -215,14 +219,14 @@ const STATES = ['allowed', 'not allowed', 'offline'] as const;
 export const stateOf = (cpu: Cpu): (typeof STATES)[number] =>
   !cpu.online ? 'offline' : cpu.allowed ? 'allowed' : 'not allowed';
 
-function states(machine: Machine): ClassColouring {
+function stateColouring(machine: Machine): ClassColouring {
   const names = STATES.filter((state) =>
     machine.cpus.some((cpu) => stateOf(cpu) === state),
   );
   return {
     kind: 'classes',
     names,
-    of: new Map(
+    classOf: new Map(
       machine.cpus.map((cpu) => [cpu.cpu, names.indexOf(stateOf(cpu))]),
     ),
     words: stateOf,
@@ -230,7 +234,7 @@ function states(machine: Machine): ClassColouring {
 }
 
 /** A CPU as a sentence for screen readers and the line below the drawing. */
-export function cpuWords(machine: Machine, cpu: Cpu): string {
+export function describeCpu(machine: Machine, cpu: Cpu): string {
   const kind = machine.kinds.find((k) => k.cpus.includes(cpu.cpu))?.name;
   const units: [string, number | null][] = [
     ['core', cpu.core],

@@ -2,7 +2,7 @@
 // reported outlined with dashes, as measured with full lines. A cursor that
 // the keyboard moves describes each pair in words.
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { fill, h } from '../../dom';
 import { fixed, quantity } from '../../format';
 import { type Table, tableElement } from '../../table';
@@ -11,41 +11,40 @@ import { onTheme, theme } from '../../theme';
 import { picturesMenu } from '../../save';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
-import { type Cells, type Shown, cellsOf, MARGIN } from './cells';
-import { overlay, picture } from './matrix';
+import { type Cells, type MatrixState, layOutCells, MARGIN } from './cells';
+import { drawOverlay, drawCells } from './matrix';
 import type { Machine, Measured } from './record';
-import { type Order, orderOf, reportedGroups } from './shape';
-import { given } from '../../numbers';
+import { type Order, orderPlaces, reportedGroups } from './shape';
+import { mapNumber } from '../../numbers';
 
 const MAX_TABLE_CPUS = 24;
 
-/** The least latency, between CPUs a and b, and the greatest, between c and d. */
-interface Range {
+/** The least and the greatest latency, each with the CPUs between which it was measured. */
+interface LatencyRange {
   low: number;
+  lowPair: string;
   high: number;
-  a: number;
-  b: number;
-  c: number;
-  d: number;
+  highPair: string;
 }
 
-/** Least and greatest latency of the matrix. */
-function range(measured: Measured): Range | null {
-  let found: Range | null = null;
+/** The range of the matrix; null if nothing is known. */
+function findRange(measured: Measured): LatencyRange | null {
+  let found: LatencyRange | null = null;
   measured.latency.forEach((row, i) =>
     row.forEach((ns, j) => {
       const a = measured.cpus[i];
       const b = measured.cpus[j];
       if (ns === null || ns <= 0 || a === undefined || b === undefined) return;
-      found ??= { low: ns, high: ns, a, b, c: a, d: b };
-      if (ns < found.low) Object.assign(found, { low: ns, a, b });
-      if (ns > found.high) Object.assign(found, { high: ns, c: a, d: b });
+      const pair = `CPUs ${a} and ${b}`;
+      found ??= { low: ns, lowPair: pair, high: ns, highPair: pair };
+      if (ns < found.low) Object.assign(found, { low: ns, lowPair: pair });
+      if (ns > found.high) Object.assign(found, { high: ns, highPair: pair });
     }),
   );
   return found;
 }
 
-/** The heat map, which marks the row and column of a CPU that is pointed at elsewhere. */
+/** The heat map, which can mark the row and column of a CPU that is pointed at elsewhere. */
 export interface Heatmap extends Part {
   mark(cpu: number | null): void;
 }
@@ -56,12 +55,12 @@ export function heatmap(
   onPoint: (cpus: readonly number[]) => void,
 ): Heatmap | null {
   const measured = machine.measured;
-  const ends = measured && range(measured);
+  const ends = measured && findRange(measured);
   if (!measured || !ends) return null;
-  const shown: Shown = {
+  const shown: MatrixState = {
     order: 'measured',
-    places: orderOf(machine, 'measured'),
-    level: firstLevel(machine),
+    places: orderPlaces(machine, 'measured'),
+    level: chooseLevel(machine),
     row: 0,
     column: Math.min(1, measured.cpus.length - 1),
     linked: null,
@@ -71,43 +70,43 @@ export function heatmap(
   const frame = h('div.matrix-frame', matrix);
   const legend = h('div');
   const status = h('p.status-line', { aria: { live: 'polite' } });
-  const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns')} (CPUs ${ends.c} and ${ends.d}).`;
+  const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (${ends.lowPair}) to ${quantity(ends.high, 'ns')} (${ends.highPair}).`;
   matrix.setAttribute(
     'aria-label',
     `Latency between CPUs. ${summary} Arrow keys go from pair to pair.`,
   );
   let cells: Cells | null = null;
-  const pointed = (): void => {
+  const redrawOverlay = (): void => {
     matrix.querySelector('.overlay')?.remove();
-    if (cells) matrix.append(overlay(cells, shown));
+    if (cells) matrix.append(drawOverlay(cells, shown));
   };
   const draw = (): void => {
     const room = frame.clientWidth;
     if (room === 0) return;
     const colours = theme();
-    cells = cellsOf(room, machine, measured, shown, ends);
+    cells = layOutCells(room, machine, measured, shown, ends);
     matrix.style.width = `${cells.side}px`;
-    matrix.replaceChildren(picture(cells, colours));
-    pointed();
+    matrix.replaceChildren(drawCells(cells, colours));
+    redrawOverlay();
     fill(
       legend,
       scaleLegend(colours, quantity(ends.low, 'ns'), quantity(ends.high, 'ns')),
     );
   };
-  const point = (row: number, column: number): void => {
+  const pointAt = (row: number, column: number): void => {
     const last = shown.places.length - 1;
     shown.row = Math.min(last, Math.max(0, row));
     shown.column = Math.min(last, Math.max(0, column));
     shown.linked = null;
-    status.textContent = pairWords(measured, shown);
+    status.textContent = describePair(measured, shown);
     onPoint(
       [shown.row, shown.column].map((at) => measured.cpus[shown.places[at]!]!),
     );
-    pointed();
+    redrawOverlay();
   };
   matrix.addEventListener('pointerleave', () => onPoint([]));
   matrix.addEventListener('blur', () => onPoint([]));
-  listen(matrix, shown, point);
+  listenForPointing(matrix, shown, pointAt);
   const size = new ResizeObserver(draw);
   size.observe(frame);
   const stops = [onTheme(draw), onPrint(draw)];
@@ -120,7 +119,7 @@ export function heatmap(
       ' ',
       h('span.muted', summary),
     ),
-    controls(machine, shown, draw),
+    matrixControls(machine, shown, draw),
     legend,
     frame,
     status,
@@ -139,7 +138,7 @@ export function heatmap(
     mark: (cpu) => {
       if (shown.linked === cpu) return;
       shown.linked = cpu;
-      pointed();
+      redrawOverlay();
     },
     dispose: () => {
       stops.forEach((stop) => stop());
@@ -154,7 +153,7 @@ const outlineWords = (): HTMLElement =>
     'Full lines: groups as measured. Dashed lines: groups as reported.',
   );
 
-function firstLevel(machine: Machine): string {
+function chooseLevel(machine: Machine): string {
   const groups = (level: string): number =>
     reportedGroups(machine, level).length;
   const contradicted = machine.contradictions.find((c) =>
@@ -166,12 +165,12 @@ function firstLevel(machine: Machine): string {
   );
 }
 
-function controls(
+function matrixControls(
   machine: Machine,
-  shown: Shown,
+  shown: MatrixState,
   draw: () => void,
 ): HTMLElement {
-  const order = choice(
+  const order = selectElement(
     [
       ['measured', 'as measured'],
       ['reported', 'as reported'],
@@ -179,12 +178,12 @@ function controls(
     ],
     (value) => {
       shown.order = value as Order;
-      shown.places = orderOf(machine, shown.order);
+      shown.places = orderPlaces(machine, shown.order);
       draw();
     },
     { name: 'order', value: shown.order },
   );
-  const level = choice(
+  const level = selectElement(
     [
       ['smt', 'cores'],
       ['llc', 'last-level caches'],
@@ -197,7 +196,7 @@ function controls(
     },
     { name: 'outline', value: shown.level },
   );
-  const scale = choice(
+  const scale = selectElement(
     [
       ['log', 'logarithmic'],
       ['linear', 'linear'],
@@ -216,10 +215,10 @@ function controls(
   );
 }
 
-function listen(
+function listenForPointing(
   matrix: HTMLElement,
-  shown: Shown,
-  point: (row: number, column: number) => void,
+  shown: MatrixState,
+  pointAt: (row: number, column: number) => void,
 ): void {
   const steps: Readonly<Record<string, readonly [number, number]>> = {
     ArrowRight: [0, 1],
@@ -231,7 +230,7 @@ function listen(
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
-    point(shown.row + step[0], shown.column + step[1]);
+    pointAt(shown.row + step[0], shown.column + step[1]);
   });
   matrix.addEventListener('pointermove', (event) => {
     const place = matrix.getBoundingClientRect();
@@ -247,11 +246,11 @@ function listen(
       column >= 0 &&
       (row !== shown.row || column !== shown.column)
     )
-      point(row, column);
+      pointAt(row, column);
   });
 }
 
-function pairWords(measured: Measured, shown: Shown): string {
+function describePair(measured: Measured, shown: MatrixState): string {
   const [i, j] = [shown.places[shown.row]!, shown.places[shown.column]!];
   const [a, b] = [measured.cpus[i], measured.cpus[j]];
   if (i === j) return `CPU ${a}: itself`;
@@ -272,7 +271,7 @@ function matrixTable(measured: Measured): HTMLElement | null {
       `${cpu}`,
       ...measured.cpus.map((_, j) => {
         const ns = measured.latency[i]?.[j];
-        return given(ns, (ns) => fixed(ns, 1));
+        return mapNumber(ns, (ns) => fixed(ns, 1));
       }),
     ]),
   };

@@ -1,5 +1,5 @@
-// The layout of the drawing's boxes: units within each other, in as many columns as fit the page
-// and make boxes of a pleasing shape.
+// The layout of the drawing's boxes: units within each other, in columns that fit the page and give
+// boxes a wanted aspect ratio.
 
 import type { Unit } from './shape';
 
@@ -22,11 +22,11 @@ export interface Sizes {
   hasFigure: boolean;
 }
 
-/** Letters of the drawing, pixels: smaller ones cannot be read. */
-export const FONT = 12;
+/** The drawing's font size: smaller letters cannot be read. */
+export const FONT_PX = 12;
 
-/** Boxes grow smaller as CPUs become more. */
-export function sizesFor(cpus: number): Sizes {
+/** The more CPUs, the smaller their boxes. */
+export function chooseSizes(cpus: number): Sizes {
   if (cpus <= 64) return { width: 44, height: 36, hasFigure: true };
   if (cpus <= 256) return { width: 36, height: 32, hasFigure: true };
   if (cpus <= 1000) return { width: 28, height: 17, hasFigure: false };
@@ -34,9 +34,9 @@ export function sizesFor(cpus: number): Sizes {
 }
 
 const GAP = 4;
-const LABEL = 16;
-/** Width over height that a unit's children should come near to. */
-const SHAPE: Readonly<Record<Unit['kind'], number>> = {
+const LABEL_HEIGHT = 16;
+/** The wanted ratio of width to height of a unit's children. */
+const ASPECTS: Readonly<Record<Unit['kind'], number>> = {
   package: 2.2,
   node: 2,
   llc: 1.8,
@@ -45,18 +45,18 @@ const SHAPE: Readonly<Record<Unit['kind'], number>> = {
   cpu: 1,
 };
 
-/** The boxes of units beside and below each other in at most `width`. */
-export function layout(
+/** Lays out units beside and below each other in at most `width`. */
+export function layOut(
   units: readonly Unit[],
   width: number,
   sizes: Sizes,
 ): { boxes: Box[]; width: number; height: number } {
-  const boxes = units.map((unit) => box(unit, width, sizes));
+  const boxes = units.map((unit) => layOutBox(unit, width, sizes));
   const size = arrange(boxes, 0, 0, width, 3, 8);
   return { boxes, ...size };
 }
 
-function box(unit: Unit, most: number, sizes: Sizes): Box {
+function layOutBox(unit: Unit, most: number, sizes: Sizes): Box {
   if (unit.kind === 'cpu')
     return {
       unit,
@@ -69,23 +69,23 @@ function box(unit: Unit, most: number, sizes: Sizes): Box {
     };
   const isCore = unit.kind === 'core';
   const padding = isCore ? 3 : 6;
-  const head = isCore && !sizes.hasFigure ? 0 : LABEL;
+  const head = isCore && !sizes.hasFigure ? 0 : LABEL_HEIGHT;
   const children = unit.children.map((child) =>
-    box(child, most - 2 * padding, sizes),
+    layOutBox(child, most - 2 * padding, sizes),
   );
   const inner = arrange(
     children,
     padding,
     padding + head,
     most - 2 * padding,
-    SHAPE[unit.kind],
+    ASPECTS[unit.kind],
     GAP,
   );
   const width = inner.width + 2 * padding;
   const label =
     head === 0
       ? ''
-      : (unit.names.find((name) => textWidth(name) <= width - 6) ?? '');
+      : (unit.names.find((name) => estimateWidth(name) <= width - 6) ?? '');
   return {
     unit,
     x: 0,
@@ -97,10 +97,10 @@ function box(unit: Unit, most: number, sizes: Sizes): Box {
   };
 }
 
-/** A label's width. */
-const textWidth = (text: string): number => text.length * 6.7;
+/** The width of a label, pixels. */
+const estimateWidth = (text: string): number => text.length * 6.7;
 
-/** Puts boxes into columns, from a corner on; returns what they take. */
+/** Puts boxes into columns below and right of a corner; returns the size of all. */
 function arrange(
   boxes: Box[],
   left: number,
@@ -111,7 +111,7 @@ function arrange(
 ): { width: number; height: number } {
   const wide = Math.max(0, ...boxes.map((b) => b.width));
   const high = Math.max(1, ...boxes.map((b) => b.height));
-  const columns = columnsFor(
+  const columns = chooseColumns(
     boxes.length,
     wide + gap,
     high + gap,
@@ -132,8 +132,8 @@ function arrange(
   return { width: right - left, height: Math.max(0, y - gap - top) };
 }
 
-/** The number of columns whose shape is nearest to the wanted one; full last rows are preferred. */
-export function columnsFor(
+/** The number of columns whose aspect ratio is nearest to the wanted one; full last rows are preferred. */
+export function chooseColumns(
   number: number,
   width: number,
   height: number,

@@ -1,4 +1,4 @@
-// Legends of colours: a scale with its ends in words, or classes by name.
+// Legends of colours: a scale with labelled ends, or classes by name.
 
 import { h, svg } from '../../dom';
 import { quantity } from '../../format';
@@ -7,7 +7,7 @@ import type { Theme } from '../../theme';
 import type { Colouring } from './figures';
 
 const STEPS = 32;
-/** Classes named at most; CPUs carry their class's name anyway. */
+/** Maximum of named classes; CPUs show their class's name anyway. */
 const MAX_CLASSES = 16;
 
 /** A scale's colours from its low to its high end. */
@@ -36,12 +36,15 @@ export function scaleLegend(
   return h('p.legend', h('span', low), strip, h('span', high));
 }
 
-/** The colour of a class; more classes than colours take them in turn, distinguished by their names. */
+/** The colour of a class. If there are more classes than colours, colours repeat, and names distinguish them. */
 export const classColour = (colours: Theme, at: number): string =>
   colours.series[at % colours.series.length]!;
 
 /** The legend of a drawing's colouring. */
-export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
+export function colouringLegend(
+  colouring: Colouring,
+  colours: Theme,
+): HTMLElement {
   if (colouring.kind === 'scale') {
     if (colouring.values.size === 0)
       return h(

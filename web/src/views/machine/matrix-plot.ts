@@ -4,15 +4,15 @@ import type { PlotOptions } from '@observablehq/plot';
 import { axisX, axisY, plot, rect, text } from '@observablehq/plot';
 
 import { colourAt } from '../../colour-scale';
-import { bare } from '../../draw';
+import { finishSvg } from '../../draw';
 import { fixed } from '../../format';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
-import { type Cells, type Group, MARGIN, numbered } from './cells';
+import { type Cells, type Group, MARGIN, numberedPlaces } from './cells';
 import { filterMap } from '../../lists';
 
-/** Narrower cells have no figures, pixels. */
-const ROOM_FOR_FIGURE = 26;
+/** Cells narrower than this show no figures, pixels. */
+const MIN_CELL_WITH_FIGURE = 26;
 
 interface Cell {
   row: number;
@@ -29,7 +29,7 @@ export function plotCells(cells: Cells): SVGElement {
     }),
   );
   const axis = {
-    ticks: numbered(cells),
+    ticks: numberedPlaces(cells),
     text: (at: number) => String(cpus[at]),
     tickSize: 0,
     tickPadding: 4,
@@ -38,7 +38,7 @@ export function plotCells(cells: Cells): SVGElement {
   };
   // Each number is in the middle of its row or column.
   const half = cells.cell / 2;
-  return bare(
+  return finishSvg(
     plot({
       width: side,
       height: side,
@@ -58,30 +58,30 @@ export function plotCells(cells: Cells): SVGElement {
           fill: (c: Cell) => colourAt(LIGHT.scale, cells.share(c.ns)),
           shapeRendering: 'crispEdges',
         }),
-        cells.cell >= ROOM_FOR_FIGURE
+        cells.cell >= MIN_CELL_WITH_FIGURE
           ? text(known, {
               x: (c: Cell) => c.column + 0.5,
               y: (c: Cell) => c.row + 0.5,
-              text: (c: Cell) => figure(c.ns),
+              text: (c: Cell) => formatCellFigure(c.ns),
               // The scale's upper half is light, its lower half dark.
               fill: (c: Cell) =>
                 cells.share(c.ns) > 0.45 ? '#000000' : '#ffffff',
             })
           : null,
-        ...outlines(cells.groups),
+        ...outlineMarks(cells.groups),
       ],
     } as PlotOptions),
   );
 }
 
 /** Three digits at most. */
-function figure(ns: number): string {
+function formatCellFigure(ns: number): string {
   if (ns >= 10_000) return `${Math.round(ns / 1000)}k`;
   return fixed(ns, ns >= 10 ? 0 : 1);
 }
 
-/** A light line below a dark one is seen on every colour of the scale. */
-const outlines = (groups: readonly Group[]): ReturnType<typeof rect>[] =>
+/** A dark line on a wider light one is visible on every colour of the scale. */
+const outlineMarks = (groups: readonly Group[]): ReturnType<typeof rect>[] =>
   [[3.5, '#ffffff'] as const, [1.75, '#000000'] as const].flatMap(
     ([strokeWidth, stroke]) =>
       [false, true].map((isReported) =>

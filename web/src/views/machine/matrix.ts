@@ -1,28 +1,28 @@
-// The latency matrix: cells by Plot, on a canvas if there are too many, and above either what is
-// pointed at.
+// The latency matrix: cells by Plot, or on a canvas if there are too many, with marks of what is
+// pointed at on top.
 
 import { svg } from '../../dom';
 import type { Theme } from '../../theme';
-import { type Cells, type Shown, MARGIN } from './cells';
-import { canvasCells } from './matrix-canvas';
+import { type Cells, type MatrixState, MARGIN } from './cells';
+import { paintCells } from './matrix-canvas';
 import { plotCells } from './matrix-plot';
 
-/** More CPUs have too many pairs for an element each. */
+/** With more CPUs, there are too many pairs for an element each. */
 const MAX_PLOT_CPUS = 64;
 
 /** Draws the cells. */
-export const picture = (cells: Cells, colours: Theme): Element =>
+export const drawCells = (cells: Cells, colours: Theme): Element =>
   cells.cpus.length <= MAX_PLOT_CPUS
     ? plotCells(cells)
-    : canvasCells(cells, colours);
+    : paintCells(cells, colours);
 
-/** The pair that is pointed at, and the row and column of a CPU that is pointed at elsewhere. */
-export function overlay(cells: Cells, shown: Shown): SVGElement {
+/** Marks the pair that is pointed at, and the row and column of a CPU that is pointed at elsewhere. */
+export function drawOverlay(cells: Cells, shown: MatrixState): SVGElement {
   const { cpus, cell, side } = cells;
   const thick = Math.max(cell, 3);
   const at = (index: number): number => MARGIN + index * cell;
-  // A line of the text's colour within one of the page's is seen on every colour.
-  const ringed = (x: number, y: number, width: number, height: number) =>
+  // A line in the text colour on a wider one in the page colour is visible on every colour.
+  const drawRings = (x: number, y: number, width: number, height: number) =>
     ['under', 'over'].map((name) =>
       svg('rect', { x, y, width, height, class: `ring ${name}` }),
     );
@@ -40,8 +40,8 @@ export function overlay(cells: Cells, shown: Shown): SVGElement {
     ...(pointed < 0
       ? []
       : [
-          ...ringed(MARGIN, at(pointed), long, thick),
-          ...ringed(at(pointed), MARGIN, thick, long),
+          ...drawRings(MARGIN, at(pointed), long, thick),
+          ...drawRings(at(pointed), MARGIN, thick, long),
           svg(
             'text',
             { x: MARGIN - 4, y: at(pointed + 0.5), 'text-anchor': 'end' },
@@ -53,6 +53,6 @@ export function overlay(cells: Cells, shown: Shown): SVGElement {
             shown.linked,
           ),
         ]),
-    ...ringed(at(shown.column), at(shown.row), thick, thick),
+    ...drawRings(at(shown.column), at(shown.row), thick, thick),
   );
 }

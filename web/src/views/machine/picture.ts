@@ -1,10 +1,10 @@
 // Boxes of the drawing as SVG, and their colours.
 
-import { colourAt, inkOn, shareOf } from '../../colour-scale';
+import { colourAt, inkOn, ratioPosition } from '../../colour-scale';
 import { svg, visible } from '../../dom';
 import { theme } from '../../theme';
-import { type Colouring, short, stateOf } from './figures';
-import { type Box, type Sizes, FONT } from './layout';
+import { type Colouring, shortFigure, stateOf } from './figures';
+import { type Box, type Sizes, FONT_PX } from './layout';
 import { classColour } from './legend';
 import type { Cpu } from './record';
 import type { Unit } from './shape';
@@ -15,13 +15,13 @@ export interface Spot {
   x: number;
   y: number;
   element: SVGElement;
-  /** The CPU's number and its figure; beside the element, whose name says more than they. */
+  /** Texts of the CPU's number and figure, hidden from screen readers: the element's name says more. */
   number: SVGElement;
   figure: SVGElement | null;
 }
 
-/** The pattern of units that only one side has. */
-const HATCH = 'differing-units';
+/** The id of the pattern that marks units that only one side has. */
+const HATCH_ID = 'differing-units';
 
 export const hatchPattern = (): SVGElement =>
   svg(
@@ -30,7 +30,7 @@ export const hatchPattern = (): SVGElement =>
     svg(
       'pattern',
       {
-        id: HATCH,
+        id: HATCH_ID,
         width: 7,
         height: 7,
         patternUnits: 'userSpaceOnUse',
@@ -40,7 +40,7 @@ export const hatchPattern = (): SVGElement =>
     ),
   );
 
-/** Draws a box with what is in it; CPUs become spots. */
+/** Draws a box with its contents; adds its CPUs to `spots`. */
 export function drawBox(
   parent: SVGElement,
   box: Box,
@@ -54,7 +54,7 @@ export function drawBox(
   const y = top + box.y;
   const cpu = box.unit.cpu;
   if (cpu) {
-    const names = cpu.online
+    const classNames = cpu.online
       ? cpu.allowed
         ? 'cpu'
         : 'cpu disallowed'
@@ -67,7 +67,7 @@ export function drawBox(
           x: middle,
           y: y + offset,
           'text-anchor': 'middle',
-          'font-size': FONT,
+          'font-size': FONT_PX,
           class: 'cpu-text',
           'aria-hidden': 'true',
         },
@@ -75,7 +75,7 @@ export function drawBox(
       );
     const element = svg(
       'g',
-      { class: names, role: 'button', 'data-cpu': cpu.cpu },
+      { class: classNames, role: 'button', 'data-cpu': cpu.cpu },
       svg('rect', { x, y, width: box.width, height: box.height, rx: 3 }),
     );
     const number = line(
@@ -112,7 +112,7 @@ export function drawBox(
         width: box.width,
         height: box.height,
         rx: 4,
-        fill: `url(#${HATCH})`,
+        fill: `url(#${HATCH_ID})`,
         class: 'differs',
       }),
     );
@@ -120,7 +120,7 @@ export function drawBox(
     parent.append(
       svg(
         'text',
-        { x: x + 5, y: y + 13, 'font-size': FONT, class: 'unit-name' },
+        { x: x + 5, y: y + 13, 'font-size': FONT_PX, class: 'unit-name' },
         box.label,
       ),
     );
@@ -128,7 +128,7 @@ export function drawBox(
     drawBox(parent, child, x, y, sizes, spots, differs);
 }
 
-/** Colours a CPU and says what it is. */
+/** Colours a CPU and sets its accessible name. */
 export function paintCpu(
   { cpu, element, number, figure }: Spot,
   now: Colouring,
@@ -137,12 +137,12 @@ export function paintCpu(
 ): void {
   const colours = theme();
   const value = now.kind === 'scale' ? now.values.get(cpu.cpu) : undefined;
-  const group = now.kind === 'classes' ? now.of.get(cpu.cpu) : undefined;
+  const group = now.kind === 'classes' ? now.classOf.get(cpu.cpu) : undefined;
   let colour: string | null = null;
   let shown = '';
   if (now.kind === 'scale' && value !== undefined) {
-    colour = colourAt(colours.scale, shareOf(value, now.low, now.high));
-    shown = short(value);
+    colour = colourAt(colours.scale, ratioPosition(value, now.low, now.high));
+    shown = shortFigure(value);
   }
   if (
     now.kind === 'classes' &&

@@ -1,9 +1,9 @@
-// The fields of "pinwise.topology/1" that are drawn, read with care: what a record lacks, or has in
-// another form, is null or empty here.
+// Reads the fields of "pinwise.topology/1" that are drawn: what a record lacks, or has in another
+// form, is null or empty here.
 
 import { parseCpus } from '../../cpus';
 import {
-  each,
+  mapItems,
   fields,
   items,
   list,
@@ -35,14 +35,14 @@ import { filterMap } from '../../lists';
 export type Machine = ReturnType<typeof readMachine>;
 export type Measured = ReturnType<typeof readMeasured>;
 /** A median of batches with its interval. */
-export type Measure = NonNullable<ReturnType<typeof measure>>;
+export type Measure = NonNullable<ReturnType<typeof readMeasure>>;
 export type Cpu = NonNullable<ReturnType<typeof readCpu>>;
 export type Cache = NonNullable<ReturnType<typeof readCache>>;
 export type Level = ReturnType<typeof readLevel>;
 export type Verdict = Contradiction & { level: string };
 export type DriftPair = NonNullable<ReturnType<typeof readDriftPair>>;
 
-function measure(value: Median | null | undefined) {
+function readMeasure(value: Median | null | undefined) {
   const raw = fields(value);
   const middle = number(raw.value);
   return middle === null
@@ -64,16 +64,16 @@ export function readMachine(any: AnyRecord) {
       quotaCpus === null
         ? null
         : { cpus: quotaCpus, source: text(quota.source) },
-    cpus: each(record.cpus, readCpu),
-    caches: each(record.caches, readCache),
-    nodes: each(record.numa_nodes, readNode),
-    kinds: each(record.kinds, (k) => ({
+    cpus: mapItems(record.cpus, readCpu),
+    caches: mapItems(record.caches, readCache),
+    nodes: mapItems(record.numa_nodes, readNode),
+    kinds: mapItems(record.kinds, (k) => ({
       name: text(k.name),
       cpus: parseCpus(text(k.cpus)),
     })),
     devices: items(record.devices),
     shapeHash: text(record.shape_hash),
-    contradictions: each(record.contradictions, readVerdict),
+    contradictions: mapItems(record.contradictions, readVerdict),
     warnings: texts(record.warnings),
     started: text(record.started),
     measured: record.measured ? readMeasured(fields(record.measured)) : null,
@@ -141,9 +141,9 @@ function readPair(raw: PairRecord) {
   const b = number(raw.b);
   if (a === null || b === null) return null;
   const contention =
-    measure(raw.contention_integer) ??
-    measure(raw.contention_float) ??
-    measure(raw.contention_spin);
+    readMeasure(raw.contention_integer) ??
+    readMeasure(raw.contention_float) ??
+    readMeasure(raw.contention_spin);
   return { a, b, contention };
 }
 
@@ -154,10 +154,10 @@ function readDriftPair(pair: DriftPairRecord) {
   const states = items(pair.states);
   const samples = filterMap(
     list(pair.samples),
-    (sample): [second: number, ns: number, state: number] | null => {
+    (sample): { second: number; ns: number; state: number } | null => {
       const [second, ns, , state] = list(sample).map(number);
       return typeof second === 'number' && typeof ns === 'number'
-        ? [second, ns, state ?? 0]
+        ? { second, ns, state: state ?? 0 }
         : null;
     },
   );
@@ -166,18 +166,18 @@ function readDriftPair(pair: DriftPairRecord) {
 
 const readDrift = (raw: Partial<DriftRecord>) => ({
   sentence: text(raw.sentence),
-  pairs: each(raw.pairs, readDriftPair),
+  pairs: mapItems(raw.pairs, readDriftPair),
 });
 
 function readLadder(value: LadderRecord | null | undefined) {
   const raw = fields(value);
-  const points = each(raw.points, (point) => {
+  const points = mapItems(raw.points, (point) => {
     const bytes = number(point.bytes);
-    const ns = measure(point.latency_ns);
+    const ns = readMeasure(point.latency_ns);
     return bytes !== null && bytes > 0 && ns ? { bytes, ns } : null;
   });
   if (points.length === 0) return null;
-  const plateaus = each(raw.plateaus, (p) => {
+  const plateaus = mapItems(raw.plateaus, (p) => {
     const ns = number(p.latency_ns);
     return ns === null
       ? null
@@ -214,27 +214,27 @@ function readMeasured(raw: MeasuredRecord) {
     isMeasured: list(raw.is_measured).map((row) =>
       list(row).map((cell) => cell === true),
     ),
-    pairs: each(raw.pairs, readPair),
+    pairs: mapItems(raw.pairs, readPair),
     levels: items(raw.levels).map(readLevel),
     answer: text(raw.answer),
     cannotTell: text(raw.cannot_tell),
     notes: texts(raw.notes),
     verdicts: items(raw.verdicts).map(readVerdict),
-    pause: each(raw.pause, (p) => {
+    pause: mapItems(raw.pause, (p) => {
       const cpu = number(p.cpu);
-      const ns = measure(p.pause_ns);
+      const ns = readMeasure(p.pause_ns);
       return cpu === null || !ns
         ? null
         : {
             cpu,
             ns,
-            cycles: measure(p.pause_cycles),
+            cycles: readMeasure(p.pause_cycles),
             modes: readModes(p.modes),
           };
     }),
     ladder: readLadder(raw.ladder),
-    bandwidth: each(raw.bandwidth, (b) => {
-      const gbPerS = measure(b.gb_per_s);
+    bandwidth: mapItems(raw.bandwidth, (b) => {
+      const gbPerS = readMeasure(b.gb_per_s);
       return (
         gbPerS && {
           stream: text(b.stream),
@@ -244,8 +244,8 @@ function readMeasured(raw: MeasuredRecord) {
         }
       );
     }),
-    loaded: each(raw.loaded_latency, (l) => {
-      const ns = measure(l.latency_ns);
+    loaded: mapItems(raw.loaded_latency, (l) => {
+      const ns = readMeasure(l.latency_ns);
       const background = number(l.background_gb_per_s);
       return ns && background !== null
         ? { cpu: number(l.cpu), loaders: text(l.loaders), background, ns }
@@ -253,8 +253,8 @@ function readMeasured(raw: MeasuredRecord) {
     }),
     clock: fields(raw.clock),
     scheduling: {
-      contextSwitch: measure(scheduling.context_switch_ns),
-      futexWake: measure(scheduling.futex_wake_ns),
+      contextSwitch: readMeasure(scheduling.context_switch_ns),
+      futexWake: readMeasure(scheduling.futex_wake_ns),
     },
     drift: raw.drift ? readDrift(fields(raw.drift)) : null,
     effort,

@@ -2,27 +2,27 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { shareIn } from '../../colour-scale';
-import { choices, colouring, firstChoice, letters } from './figures';
-import { columnsFor, layout, sizesFor } from './layout';
+import { scalePosition } from '../../colour-scale';
+import { listChoices, buildColouring, chooseFirst, toLetters } from './figures';
+import { chooseColumns, layOut, chooseSizes } from './layout';
 import { readMachine } from './record';
 import {
   type Unit,
-  cacheWords,
+  describeCaches,
   comparedLevels,
-  groupWords,
+  describeGroups,
   memoryRows,
-  orderOf,
+  orderPlaces,
   reportedGroups,
-  runsOf,
-  unitsOf,
-  verdictOf,
+  findRuns,
+  buildUnits,
+  verdictSentence,
 } from './shape';
 import {
   contradictedLevels,
-  differenceWords,
+  describeDifference,
   differsOn,
-  unitsOfSide,
+  buildUnitsOfSide,
 } from './sides';
 
 const cpu = (
@@ -52,7 +52,7 @@ const figure = (value: number): Record<string, unknown> => ({
   stolen: 0,
 });
 
-/** Four CPUs that are reported as two caches {0,1} {2,3}, and measured as {0,2} {1,3}. */
+/** Four CPUs with caches reported as {0,1} {2,3}, and measured as {0,2} {1,3}. */
 const crossed = (): ReturnType<typeof readMachine> =>
   readMachine({
     schema: 'pinwise.topology/1',
@@ -131,11 +131,11 @@ describe('memory', () => {
       readMachine({ schema: 'pinwise.topology/1', numa_nodes: nodes }),
     );
 
-  test('of one kind beside CPUs has no table', () => {
+  test('of one kind, all with CPUs, has no table', () => {
     expect(rows([node(0, '0-1'), node(1, '2-3')])).toEqual([]);
   });
 
-  test('of several kinds is listed with what the firmware says of it', () => {
+  test('of several kinds is listed with figures of the firmware', () => {
     const hbm = {
       near_cpus: '0-3',
       memory_kind: 'HBM',
@@ -151,7 +151,7 @@ describe('memory', () => {
 });
 
 describe('units', () => {
-  test('stand within each other, and those of which nothing is known come last', () => {
+  test('are nested, unknown ones last', () => {
     const machine = readMachine({
       schema: 'pinwise.topology/1',
       cpus: [
@@ -161,7 +161,7 @@ describe('units', () => {
         cpu(3, null, null, { package: null, numa_node: null, online: false }),
       ],
     });
-    const units = unitsOf(machine);
+    const units = buildUnits(machine);
     expect(units.map((unit) => unit.names[0])).toEqual([
       'Package 0',
       'Offline',
@@ -174,22 +174,22 @@ describe('units', () => {
     ]);
   });
 
-  test('nodes enclose packages where there are fewer of them, and lie within caches where there are more', () => {
+  test('nodes contain packages if there are fewer nodes, and lie within caches if there are more', () => {
     const wide = readMachine({
       schema: '',
       cpus: [cpu(0, 0, 0), cpu(1, 1, 1, { package: 1 })],
     });
-    expect(unitsOf(wide)[0]!.kind).toBe('node');
+    expect(buildUnits(wide)[0]!.kind).toBe('node');
     const divided = readMachine({
       schema: '',
       cpus: [cpu(0, 0, 0), cpu(1, 1, 0, { numa_node: 1 })],
     });
     expect(
-      flat(unitsOf(divided), 'llc')[0]!.children.map((child) => child.kind),
+      flat(buildUnits(divided), 'llc')[0]!.children.map((child) => child.kind),
     ).toEqual(['node', 'node']);
   });
 
-  test('a cache of several cores below the last level makes a cluster', () => {
+  test('cores that share a cache below the last level form a cluster', () => {
     const machine = readMachine({
       schema: '',
       cpus: [0, 1, 2, 3].map((n) => cpu(n, n, 0)),
@@ -200,9 +200,9 @@ describe('units', () => {
       ],
     });
     expect(
-      flat(unitsOf(machine), 'cluster').map((unit) => unit.names[0]),
+      flat(buildUnits(machine), 'cluster').map((unit) => unit.names[0]),
     ).toEqual(['L2 · 2 MiB', 'L2 · 2 MiB']);
-    expect(cacheWords(machine)).toEqual([
+    expect(describeCaches(machine)).toEqual([
       '2 × L2 2 MiB for 2 CPUs',
       'L3 for 4 CPUs',
     ]);
@@ -210,23 +210,23 @@ describe('units', () => {
 });
 
 describe('groups', () => {
-  test('reported and measured ones are shown side by side, contradictions first', () => {
+  test('are compared as reported and measured, contradictions first', () => {
     const levels = comparedLevels(crossed());
     expect(levels.map((row) => [row.level, row.verdict])).toEqual([
       ['llc', 'contradicted'],
       ['smt', 'agrees'],
     ]);
-    expect(groupWords(levels[0]!.reported)).toBe('{0-1} {2-3}');
-    expect(groupWords(levels[0]!.measured!.groups)).toBe('{0,2} {1,3}');
-    expect(groupWords(levels[1]!.reported)).toBe('4 CPUs, each by itself');
+    expect(describeGroups(levels[0]!.reported)).toBe('{0-1} {2-3}');
+    expect(describeGroups(levels[0]!.measured!.groups)).toBe('{0,2} {1,3}');
+    expect(describeGroups(levels[1]!.reported)).toBe('4 CPUs, each by itself');
   });
 
   test('orders put the CPUs of a group side by side', () => {
     const machine = crossed();
-    expect(orderOf(machine, 'reported')).toEqual([0, 1, 2, 3]);
-    expect(orderOf(machine, 'measured')).toEqual([0, 2, 1, 3]);
+    expect(orderPlaces(machine, 'reported')).toEqual([0, 1, 2, 3]);
+    expect(orderPlaces(machine, 'measured')).toEqual([0, 2, 1, 3]);
     expect(
-      runsOf(
+      findRuns(
         [
           [0, 2],
           [1, 3],
@@ -237,7 +237,7 @@ describe('groups', () => {
       [0, 1],
       [2, 3],
     ]);
-    expect(runsOf(reportedGroups(machine, 'llc'), [0, 2, 1, 3])).toEqual([
+    expect(findRuns(reportedGroups(machine, 'llc'), [0, 2, 1, 3])).toEqual([
       [0, 0],
       [1, 1],
       [2, 2],
@@ -245,19 +245,19 @@ describe('groups', () => {
     ]);
   });
 
-  test('the answer is that of the record, where it has one', () => {
+  test('the answer is taken from the record, if it has one', () => {
     const machine = crossed();
     machine.measured!.answer = 'The kernel is right.';
-    expect(verdictOf(machine)).toBe('The kernel is right.');
+    expect(verdictSentence(machine)).toBe('The kernel is right.');
   });
 
-  test('what is contradicted is what the drawing shows first, and the verdict says it', () => {
+  test('a contradicted level is coloured at first, and named in the verdict', () => {
     const machine = crossed();
-    expect(firstChoice(machine)).toBe('level:0');
-    expect(verdictOf(machine)).toContain(
+    expect(chooseFirst(machine)).toBe('level:0');
+    expect(verdictSentence(machine)).toContain(
       'The system misreports last-level caches: ',
     );
-    const groups = colouring(machine, 'level:0', 0);
+    const groups = buildColouring(machine, 'level:0', 0);
     expect(machine.cpus.map((c) => groups.words(c).slice(0, 7))).toEqual([
       'group A',
       'group B',
@@ -265,34 +265,34 @@ describe('groups', () => {
       'group B',
     ]);
     expect([
-      letters(0),
-      letters(25),
-      letters(26),
-      letters(701),
-      letters(702),
+      toLetters(0),
+      toLetters(25),
+      toLetters(26),
+      toLetters(701),
+      toLetters(702),
     ]).toEqual(['A', 'Z', 'AA', 'ZZ', 'AAA']);
   });
 
-  test('figures relate CPUs to the chosen one; unmeasured ones are said to be so', () => {
+  test('figures relate CPUs to the chosen one; unmeasured ones are described as such', () => {
     const machine = crossed();
-    expect(choices(machine).map((c) => c.key)).toEqual([
+    expect(listChoices(machine).map((c) => c.key)).toEqual([
       'state',
       'latency',
       'contention',
       'pause',
       'level:0',
     ]);
-    const latency = colouring(machine, 'latency', 1);
+    const latency = buildColouring(machine, 'latency', 1);
     expect(latency.words(machine.cpus[3]!)).toBe('latency to CPU 1: 30.0 ns');
     expect(latency.words(machine.cpus[1]!)).toBe('the chosen CPU');
-    const contention = colouring(machine, 'contention', 2);
+    const contention = buildColouring(machine, 'contention', 2);
     expect(contention.words(machine.cpus[0]!)).toContain('1.02');
     expect(contention.words(machine.cpus[1]!)).toBe('not measured');
   });
 });
 
-describe('what is damaged', () => {
-  test('is left out, never an error', () => {
+describe('damaged fields', () => {
+  test('are left out without an error', () => {
     const machine = readMachine({
       schema: 'pinwise.topology/1',
       cpus: [null, 3, { cpu: 'x' }, { cpu: 4 }] as unknown[],
@@ -311,10 +311,10 @@ describe('what is damaged', () => {
     expect(machine.measured!.ladder).toBeNull();
     expect(machine.measured!.levels[0]!.groups).toEqual([]);
     expect(() => [
-      unitsOf(machine),
+      buildUnits(machine),
       comparedLevels(machine),
-      verdictOf(machine),
-      colouring(machine, firstChoice(machine), 0),
+      verdictSentence(machine),
+      buildColouring(machine, chooseFirst(machine), 0),
     ]).not.toThrow();
   });
 });
@@ -324,18 +324,18 @@ describe('the layout', () => {
     const cpus = Array.from({ length: 1024 }, (_, n) =>
       cpu(n, n >> 1, n >> 4, { numa_node: n >> 7, package: n >> 8 }),
     );
-    const units = unitsOf(readMachine({ schema: '', cpus }));
+    const units = buildUnits(readMachine({ schema: '', cpus }));
     for (const width of [328, 700, 1068]) {
-      const plan = layout(units, width, sizesFor(1024));
+      const plan = layOut(units, width, chooseSizes(1024));
       expect(plan.width).toBeLessThanOrEqual(width);
       expect(plan.boxes).toHaveLength(4);
     }
   });
 
-  test('prefers rows that are full', () => {
-    expect(columnsFor(8, 50, 30, 1000, 2)).toBe(4);
-    expect(columnsFor(6, 50, 50, 1000, 1.5)).toBe(3);
-    expect(columnsFor(5, 400, 50, 360, 3)).toBe(1);
+  test('prefers full rows', () => {
+    expect(chooseColumns(8, 50, 30, 1000, 2)).toBe(4);
+    expect(chooseColumns(6, 50, 50, 1000, 1.5)).toBe(3);
+    expect(chooseColumns(5, 400, 50, 360, 3)).toBe(1);
   });
 });
 
@@ -351,8 +351,8 @@ describe('the two sides of a machine', () => {
     const machine = crossed();
     expect(contradictedLevels(machine)).toEqual(['llc']);
     const [reported, measured] = [
-      unitsOfSide(machine, 'reported'),
-      unitsOfSide(machine, 'measured'),
+      buildUnitsOfSide(machine, 'reported'),
+      buildUnitsOfSide(machine, 'measured'),
     ];
     expect(groups(reported, 'llc')).toEqual([
       [0, 1],
@@ -371,51 +371,53 @@ describe('the two sides of a machine', () => {
     ]);
   });
 
-  test('differ in units of contradicted levels, and only there', () => {
+  test('differ only in units of contradicted levels', () => {
     const machine = crossed();
     for (const side of ['reported', 'measured'] as const) {
-      const units = unitsOfSide(machine, side);
+      const units = buildUnitsOfSide(machine, side);
       const differs = differsOn(machine, side);
       expect(flat(units, 'llc').map(differs)).toEqual([true, true]);
       expect(flat(units, 'core').some(differs)).toBe(false);
       expect(flat(units, 'package').some(differs)).toBe(false);
     }
-    expect(differenceWords(machine)).toMatch(/^The last-level caches differ\./);
+    expect(describeDifference(machine)).toMatch(
+      /^The last-level caches differ\./,
+    );
   });
 
-  test('share units where only some of a level are wrong', () => {
+  test('share the units of a level that are right', () => {
     const machine = crossed();
     machine.measured!.levels[0]!.groups = [[0, 1]];
-    expect(groups(unitsOfSide(machine, 'measured'), 'llc')).toEqual([
+    expect(groups(buildUnitsOfSide(machine, 'measured'), 'llc')).toEqual([
       [0, 1],
       [2],
       [3],
     ]);
-    const units = unitsOfSide(machine, 'reported');
+    const units = buildUnitsOfSide(machine, 'reported');
     expect(flat(units, 'llc').map(differsOn(machine, 'reported'))).toEqual([
       false,
       true,
     ]);
   });
 
-  test('have no unit where nothing was found to be shared', () => {
+  test('have no measured unit if no group was found', () => {
     const machine = crossed();
     machine.measured!.levels = [];
-    expect(groups(unitsOfSide(machine, 'measured'), 'llc')).toEqual([]);
+    expect(groups(buildUnitsOfSide(machine, 'measured'), 'llc')).toEqual([]);
   });
 
-  test('are one where nothing is contradicted', () => {
+  test('are equal if nothing is contradicted', () => {
     const machine = { ...crossed(), contradictions: [] };
-    expect(unitsOfSide(machine, 'measured')).toEqual(unitsOf(machine));
-    expect(differenceWords(machine)).toBe('');
+    expect(buildUnitsOfSide(machine, 'measured')).toEqual(buildUnits(machine));
+    expect(describeDifference(machine)).toBe('');
   });
 });
 
 describe('the scale of the matrix', () => {
-  test('is one of equal ratios, or of equal steps', () => {
+  test('is logarithmic or linear', () => {
     const ends = { low: 10, high: 1000 };
-    expect(shareIn(100, ends, true)).toBeCloseTo(0.5, 9);
-    expect(shareIn(505, ends, false)).toBeCloseTo(0.5, 9);
-    expect(shareIn(10, { low: 10, high: 10 }, false)).toBe(0.5);
+    expect(scalePosition(100, ends, true)).toBeCloseTo(0.5, 9);
+    expect(scalePosition(505, ends, false)).toBeCloseTo(0.5, 9);
+    expect(scalePosition(10, { low: 10, high: 10 }, false)).toBe(0.5);
   });
 });

@@ -1,5 +1,5 @@
 // The machine's units within each other, groups as reported and as measured,
-// and the order of CPUs that puts near ones side by side.
+// and orders of CPUs that put near ones side by side.
 
 import { formatCpus } from '../../cpus';
 import { bytes, count, quantity } from '../../format';
@@ -9,7 +9,7 @@ import { filterMap, groupBy } from '../../lists';
 /** A unit of the drawing; a CPU is one without children. */
 export interface Unit {
   kind: 'package' | 'node' | 'llc' | 'cluster' | 'core' | 'cpu';
-  /** What it is called, the longest first; the drawing takes the first that fits. */
+  /** Names, the longest first; the drawing takes the first that fits. */
   names: string[];
   /** Its number in the report. */
   number?: number;
@@ -19,9 +19,9 @@ export interface Unit {
 
 type Group = Exclude<Unit['kind'], 'cpu'>;
 
-interface Ring {
+interface UnitLevel {
   kind: Group;
-  of: (cpu: Cpu) => number | null;
+  unitOf: (cpu: Cpu) => number | null;
   names: (number: number, cpus: readonly Cpu[]) => string[];
 }
 
@@ -30,16 +30,19 @@ const CACHE_TYPE: Readonly<Record<string, string>> = {
   instruction: 'i',
 };
 
-/** A size without decimals that say nothing: "32 MiB". */
-export const sizeWords = (size: number | null): string =>
+/** Formats a size without decimals that are zero: "32 MiB". */
+export const formatSize = (size: number | null): string =>
   bytes(size).replace(/\.0+ /, ' ');
 
-/** "L1d", "L2": a cache in the field's short form. */
+/** The usual short name of a cache: "L1d", "L2". */
 const cacheName = (cache: Pick<Cache, 'level' | 'type'>): string =>
   `L${cache.level}${CACHE_TYPE[cache.type] ?? ''}`;
 
-/** The cache of these CPUs and no others, at the outermost level. */
-function cacheOf(machine: Machine, cpus: readonly Cpu[]): Cache | undefined {
+/** The outermost cache that any of these CPUs use. */
+function findOutermostCache(
+  machine: Machine,
+  cpus: readonly Cpu[],
+): Cache | undefined {
   const wanted = new Set(cpus.map((cpu) => cpu.cpu));
   return machine.caches
     .filter(
@@ -50,8 +53,8 @@ function cacheOf(machine: Machine, cpus: readonly Cpu[]): Cache | undefined {
     .sort((a, b) => b.level - a.level)[0];
 }
 
-/** Caches that several cores share, but fewer than their last-level cache: clusters of cores. */
-function clusterOf(machine: Machine): Map<number, number> {
+/** Clusters by CPU: several cores that share a cache, but fewer than share their last-level cache. */
+function clustersByCpu(machine: Machine): Map<number, number> {
   const clusters = new Map<number, number>();
   const known = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
   const inner = machine.caches
@@ -68,106 +71,115 @@ function clusterOf(machine: Machine): Map<number, number> {
   return clusters;
 }
 
-function rings(machine: Machine): Ring[] {
-  const clusters = clusterOf(machine);
+function unitLevels(machine: Machine): UnitLevel[] {
+  const clusters = clustersByCpu(machine);
   const memory = new Map(machine.nodes.map((node) => [node.node, node.bytes]));
-  const sized = (name: string, size: number | null | undefined): string[] =>
-    size ? [`${name} · ${sizeWords(size)}`, name] : [name];
-  const outer: Ring[] = [
+  const withSize = (name: string, size: number | null | undefined): string[] =>
+    size ? [`${name} · ${formatSize(size)}`, name] : [name];
+  const outer: UnitLevel[] = [
     {
       kind: 'package',
-      of: (cpu) => cpu.package,
+      unitOf: (cpu) => cpu.package,
       names: (n) => [`Package ${n}`, `P${n}`],
     },
     {
       kind: 'node',
-      of: (cpu) => cpu.node,
-      names: (n) => [...sized(`NUMA node ${n}`, memory.get(n)), `N${n}`],
+      unitOf: (cpu) => cpu.node,
+      names: (n) => [...withSize(`NUMA node ${n}`, memory.get(n)), `N${n}`],
     },
     {
       kind: 'llc',
-      of: (cpu) => cpu.llc,
+      unitOf: (cpu) => cpu.llc,
       names: (n, cpus) => {
-        const cache = cacheOf(machine, cpus);
+        const cache = findOutermostCache(machine, cpus);
         return cache
-          ? [...sized(`${cacheName(cache)} ${n}`, cache.bytes), `${n}`]
+          ? [...withSize(`${cacheName(cache)} ${n}`, cache.bytes), `${n}`]
           : [`LLC ${n}`, `${n}`];
       },
     },
   ];
-  // Nodes may hold packages or caches or lie within them: the fewer units enclose the more.
-  const units = (ring: Ring): number => new Set(machine.cpus.map(ring.of)).size;
+  // Nodes may contain packages or caches or lie within them: the level with fewer units is outside.
+  const units = (level: UnitLevel): number =>
+    new Set(machine.cpus.map(level.unitOf)).size;
   const nested = outer
-    .filter((ring) => machine.cpus.some((cpu) => ring.of(cpu) !== null))
+    .filter((level) => machine.cpus.some((cpu) => level.unitOf(cpu) !== null))
     .sort((a, b) => units(a) - units(b));
-  const inner: Ring[] = [
+  const inner: UnitLevel[] = [
     {
       kind: 'cluster',
-      of: (cpu) => clusters.get(cpu.cpu) ?? null,
+      unitOf: (cpu) => clusters.get(cpu.cpu) ?? null,
       names: (n) => {
         const cache = machine.caches
           .filter((c) => c.type !== 'instruction')
           .sort((a, b) => a.level - b.level)[n];
-        return cache ? [...sized(cacheName(cache), cache.bytes), ''] : [''];
+        return cache ? [...withSize(cacheName(cache), cache.bytes), ''] : [''];
       },
     },
     {
       kind: 'core',
-      of: (cpu) => cpu.core,
+      unitOf: (cpu) => cpu.core,
       names: (n) => [`core ${n}`, `${n}`, ''],
     },
   ];
   return [...nested, ...inner];
 }
 
-/** The machine as units within each other; what is unknown comes last. */
-export function unitsOf(machine: Machine): Unit[] {
-  const all = rings(machine);
+/** The machine as units within each other; CPUs whose units are unknown are last. */
+export function buildUnits(machine: Machine): Unit[] {
+  const all = unitLevels(machine);
   const isKnown = (cpu: Cpu): boolean =>
-    all.some((ring) => ring.of(cpu) !== null);
+    all.some((level) => level.unitOf(cpu) !== null);
   const rest = machine.cpus.filter((cpu) => !isKnown(cpu));
-  const units = divide(machine.cpus.filter(isKnown), all);
+  const units = divideIntoUnits(machine.cpus.filter(isKnown), all);
   if (rest.length === 0) return units;
   const names = rest.every((cpu) => !cpu.online)
     ? ['Offline']
     : ['Units unknown', 'unknown'];
-  return [...units, { kind: 'package', names, children: divide(rest, []) }];
+  return [
+    ...units,
+    { kind: 'package', names, children: divideIntoUnits(rest, []) },
+  ];
 }
 
-function divide(cpus: readonly Cpu[], levels: readonly Ring[]): Unit[] {
-  const [ring, ...inner] = levels;
-  if (!ring)
+function divideIntoUnits(
+  cpus: readonly Cpu[],
+  levels: readonly UnitLevel[],
+): Unit[] {
+  const [level, ...inner] = levels;
+  if (!level)
     return cpus.map((cpu) => ({
       kind: 'cpu',
       names: [`${cpu.cpu}`],
       children: [],
       cpu,
     }));
-  const groups = groupBy(cpus, ring.of);
-  const listed = [...groups.entries()].filter(
+  const groups = groupBy(cpus, level.unitOf);
+  const known = [...groups.entries()].filter(
     (entry): entry is [number, [Cpu, ...Cpu[]]] => entry[0] !== null,
   );
-  const units: Unit[] = listed
+  const units: Unit[] = known
     .sort((a, b) => a[0] - b[0])
     .map(([number, members]) => ({
-      kind: ring.kind,
-      names: ring.names(number, members),
+      kind: level.kind,
+      names: level.names(number, members),
       number,
-      children: divide(members, inner),
+      children: divideIntoUnits(members, inner),
     }));
   return [...units, ...divideRest(groups.get(null), inner)];
 }
 
-const divideRest = (cpus: Cpu[] | undefined, inner: readonly Ring[]): Unit[] =>
-  cpus ? divide(cpus, inner) : [];
+const divideRest = (
+  cpus: Cpu[] | undefined,
+  inner: readonly UnitLevel[],
+): Unit[] => (cpus ? divideIntoUnits(cpus, inner) : []);
 
-/** What each core and cache of the machine is, in words: "L2 512 KiB for each 2 CPUs". */
-export function cacheWords(machine: Machine): string[] {
+/** The machine's caches in words, equal ones together: "4 × L3 32 MiB for 8 CPUs". */
+export function describeCaches(machine: Machine): string[] {
   const sorted = [...machine.caches].sort(
     (a, b) => a.level - b.level || a.type.localeCompare(b.type),
   );
   const words = sorted.map((cache) => {
-    const size = cache.bytes === null ? '' : ` ${sizeWords(cache.bytes)}`;
+    const size = cache.bytes === null ? '' : ` ${formatSize(cache.bytes)}`;
     return `${cacheName(cache)}${size} for ${cache.cpus.length === 1 ? 'each CPU' : `${cache.cpus.length} CPUs`}`;
   });
   return [...groupBy(words, (one) => one)].map(([one, all]) =>
@@ -188,39 +200,39 @@ export function memoryRows(machine: Machine): (string | number | null)[][] {
     node.node,
     formatCpus(node.cpus) ||
       (node.near ? `none, nearest ${node.near}` : 'none'),
-    node.bytes === null ? null : sizeWords(node.bytes),
+    node.bytes === null ? null : formatSize(node.bytes),
     node.memory || null,
     node.bandwidth === null ? null : quantity(node.bandwidth / 1e3, 'GB/s'),
     node.latency === null ? null : quantity(node.latency, 'ns'),
   ]);
 }
 
-/** Levels whose groups both the report and a measurement can have. */
+/** Levels whose groups can be both reported and measured. */
 export const LEVELS: readonly {
   level: string;
   unit: string;
-  of: (cpu: Cpu) => number | null;
+  unitOf: (cpu: Cpu) => number | null;
 }[] = [
-  { level: 'smt', unit: 'core', of: (cpu) => cpu.core },
-  { level: 'llc', unit: 'last-level cache', of: (cpu) => cpu.llc },
-  { level: 'numa', unit: 'NUMA node', of: (cpu) => cpu.node },
-  { level: 'package', unit: 'package', of: (cpu) => cpu.package },
+  { level: 'smt', unit: 'core', unitOf: (cpu) => cpu.core },
+  { level: 'llc', unit: 'last-level cache', unitOf: (cpu) => cpu.llc },
+  { level: 'numa', unit: 'NUMA node', unitOf: (cpu) => cpu.node },
+  { level: 'package', unit: 'package', unitOf: (cpu) => cpu.package },
 ];
 
 /** The groups of a level as the system reports them. */
 export function reportedGroups(machine: Machine, level: string): number[][] {
-  const of = LEVELS.find((known) => known.level === level)?.of;
-  if (!of) return [];
+  const unitOf = LEVELS.find((known) => known.level === level)?.unitOf;
+  if (!unitOf) return [];
   const used = machine.cpus.filter(
-    (cpu) => of(cpu) !== null && cpu.online && cpu.allowed,
+    (cpu) => unitOf(cpu) !== null && cpu.online && cpu.allowed,
   );
-  return [...groupBy(used, (cpu) => of(cpu)!)]
+  return [...groupBy(used, (cpu) => unitOf(cpu)!)]
     .sort((a, b) => a[0] - b[0])
     .map(([, cpus]) => cpus.map(({ cpu }) => cpu));
 }
 
-/** Groups in words, the first of them: "{0-3} {4-7} … (8 in all)"; groups of one CPU are named as such. */
-export function groupWords(
+/** The first groups in words: "{0-3} {4-7} … (8 in all)"; if each has one CPU, their number. */
+export function describeGroups(
   groups: readonly (readonly number[])[],
   most = 8,
 ): string {
@@ -234,8 +246,8 @@ export function groupWords(
   return groups.length > most ? `${shown} … (${groups.length} in all)` : shown;
 }
 
-/** A level as reported beside the same as measured. */
-export interface Compared {
+/** The groups of a level as reported and as measured. */
+export interface ComparedLevel {
   level: string;
   unit: string;
   reported: number[][];
@@ -245,7 +257,7 @@ export interface Compared {
 }
 
 /** All levels, the contradicted ones first. */
-export function comparedLevels(machine: Machine): Compared[] {
+export function comparedLevels(machine: Machine): ComparedLevel[] {
   const measured = machine.measured;
   if (!measured) return [];
   const rank = (verdict: string): number =>
@@ -267,8 +279,8 @@ export function comparedLevels(machine: Machine): Compared[] {
 
 export type Order = 'number' | 'reported' | 'measured';
 
-/** The CPUs of the matrix in an order: each is a place in `measured.cpus`. */
-export function orderOf(machine: Machine, order: Order): number[] {
+/** The CPUs of the matrix in an order, as indices of `measured.cpus`. */
+export function orderPlaces(machine: Machine, order: Order): number[] {
   const measured = machine.measured;
   if (!measured) return [];
   const places = measured.cpus.map((_, at) => at);
@@ -278,10 +290,10 @@ export function orderOf(machine: Machine, order: Order): number[] {
       ? reportedKeys(machine)
       : measuredKeys(measured.levels);
   const key = (at: number): number[] => keys(measured.cpus[at]!);
-  return places.sort((a, b) => compare(key(a), key(b)) || a - b);
+  return places.sort((a, b) => compareKeys(key(a), key(b)) || a - b);
 }
 
-function compare(a: readonly number[], b: readonly number[]): number {
+function compareKeys(a: readonly number[], b: readonly number[]): number {
   for (const [at, value] of a.entries()) {
     const difference = value - (b[at] ?? 0);
     if (difference !== 0) return difference;
@@ -290,16 +302,16 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 function reportedKeys(machine: Machine): (cpu: number) => number[] {
-  const listed = new Map(
+  const keyByCpu = new Map(
     machine.cpus.map((cpu) => [
       cpu.cpu,
       [cpu.package, cpu.node, cpu.llc, cpu.core].map((n) => n ?? 1e9),
     ]),
   );
-  return (cpu) => listed.get(cpu) ?? [1e9, 1e9, 1e9, 1e9];
+  return (cpu) => keyByCpu.get(cpu) ?? [1e9, 1e9, 1e9, 1e9];
 }
 
-/** Outermost level first; a CPU without a group is placed by its number. */
+/** Sort keys, the outermost level first; a CPU without a group is placed by its number. */
 function measuredKeys(levels: readonly Level[]): (cpu: number) => number[] {
   const outward = [...levels].reverse().map((level) => {
     const first = new Map<number, number>();
@@ -310,8 +322,8 @@ function measuredKeys(levels: readonly Level[]): (cpu: number) => number[] {
   return (cpu) => outward.map((first) => first.get(cpu) ?? cpu);
 }
 
-/** Groups as runs of neighbours in an order: from, to (both included). Groups that are torn apart have several. */
-export function runsOf(
+/** Runs of neighbours of one group in an order of CPUs: first and last index. A group whose CPUs are apart has several. */
+export function findRuns(
   groups: readonly (readonly number[])[],
   cpus: readonly number[],
 ): [number, number][] {
@@ -334,7 +346,7 @@ export function runsOf(
   return runs;
 }
 
-const shapeWords = (machine: Machine): string =>
+const describeShape = (machine: Machine): string =>
   filterMap(
     ['packages', 'numa_nodes', 'llcs', 'cores', 'cpus'] as const,
     (name) => {
@@ -350,22 +362,22 @@ const shapeWords = (machine: Machine): string =>
     },
   ).join(', ');
 
-const REPORTED: Readonly<Record<string, string>> = {
+const LEVEL_NAMES: Readonly<Record<string, string>> = {
   smt: 'SMT siblings',
   llc: 'last-level caches',
   numa: 'NUMA nodes',
   package: 'packages',
 };
 
-/** What the record says, as one sentence; older records have none of their own. */
-export function verdictOf(machine: Machine): string {
-  const shape = shapeWords(machine) || count(machine.cpus.length, 'CPU');
+/** The record's result in one sentence, composed here if an older record has none. */
+export function verdictSentence(machine: Machine): string {
+  const shape = describeShape(machine) || count(machine.cpus.length, 'CPU');
   const measured = machine.measured;
   if (!measured)
     return `The system reports ${shape}. Nothing was measured: check with pinwise topology --measure.`;
   if (measured.answer) return measured.answer;
   const levels = machine.contradictions.map(
-    (c) => REPORTED[c.level] ?? c.level,
+    (c) => LEVEL_NAMES[c.level] ?? c.level,
   );
   if (levels.length > 0)
     return `The system misreports ${levels.join(', ')}: measurement contradicts its ${shape}.`;

@@ -1,14 +1,14 @@
-// The machine from two sides: as the system reports it, and as it was
-// measured. They differ at levels that the measurement contradicts.
+// The machine as the system reports it, and as it was measured. These sides
+// differ at levels where the measurement contradicts the report.
 
 import { formatCpus } from '../../cpus';
-import { letters } from './figures';
+import { toLetters } from './figures';
 import type { Cpu, Machine } from './record';
-import { type Unit, LEVELS, reportedGroups, unitsOf } from './shape';
+import { type Unit, LEVELS, reportedGroups, buildUnits } from './shape';
 
 export type Side = 'reported' | 'measured';
 
-/** Which level a unit of the drawing belongs to. */
+/** The level to which a unit of the drawing belongs. */
 const LEVEL_OF: Readonly<Partial<Record<Unit['kind'], string>>> = {
   core: 'smt',
   llc: 'llc',
@@ -22,7 +22,7 @@ export function contradictedLevels(machine: Machine): string[] {
   return LEVELS.map(({ level }) => level).filter((level) => shown.has(level));
 }
 
-/** Groups of a contradicted level as measured; a record names those of two and more CPUs, the others are alone. None: nothing was found to be shared. */
+/** Groups of a contradicted level as measured: those of the record, which have two or more CPUs, and each other CPU alone. Empty if no group was found. */
 function measuredGroups(machine: Machine, level: string): number[][] {
   const { measured } = machine;
   const found = measured?.levels.find(({ kind }) => kind === level)?.groups;
@@ -32,16 +32,21 @@ function measuredGroups(machine: Machine, level: string): number[][] {
   return [...found, ...alone.map((cpu) => [cpu])];
 }
 
-/** The units of a side. Of a contradicted level, measured units are lettered: they have no numbers of the system. */
-export function unitsOfSide(machine: Machine, side: Side): Unit[] {
+/** The units of a side. Measured units of a contradicted level have letters: the system gives them no numbers. */
+export function buildUnitsOfSide(machine: Machine, side: Side): Unit[] {
   const levels = side === 'measured' ? contradictedLevels(machine) : [];
-  if (levels.length === 0) return unitsOf(machine);
-  const of = new Map(
-    levels.map((level) => [level, groupOf(measuredGroups(machine, level))]),
+  if (levels.length === 0) return buildUnits(machine);
+  const groupsByLevel = new Map(
+    levels.map((level) => [
+      level,
+      groupIndexByCpu(measuredGroups(machine, level)),
+    ]),
   );
   const cpus = machine.cpus.map((cpu): Cpu => {
     const unit = (level: string, reported: number | null): number | null =>
-      of.has(level) ? (of.get(level)!.get(cpu.cpu) ?? null) : reported;
+      groupsByLevel.has(level)
+        ? (groupsByLevel.get(level)!.get(cpu.cpu) ?? null)
+        : reported;
     return {
       ...cpu,
       core: unit('smt', cpu.core),
@@ -50,22 +55,24 @@ export function unitsOfSide(machine: Machine, side: Side): Unit[] {
       package: unit('package', cpu.package),
     };
   });
-  // Sizes of caches are the report's: of measured groups they are not known.
+  // The report has sizes only of its own caches, not of measured groups.
   const caches = levels.includes('llc') ? [] : machine.caches;
   const shown = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
-  return withLetters(
-    unitsOf({ ...machine, cpus, caches }),
+  return letterUnits(
+    buildUnits({ ...machine, cpus, caches }),
     new Set(levels),
     shown,
   );
 }
 
-function groupOf(groups: readonly (readonly number[])[]): Map<number, number> {
+function groupIndexByCpu(
+  groups: readonly (readonly number[])[],
+): Map<number, number> {
   return new Map(groups.flatMap((cpus, at) => cpus.map((cpu) => [cpu, at])));
 }
 
-/** Letters for measured units; CPUs are again what the report says of them. */
-function withLetters(
+/** Names measured units by letters and puts back the reported CPUs. */
+function letterUnits(
   units: Unit[],
   levels: ReadonlySet<string>,
   shown: ReadonlyMap<number, Cpu>,
@@ -73,20 +80,20 @@ function withLetters(
   return units.map((unit) => {
     const cpu = unit.cpu && shown.get(unit.cpu.cpu);
     if (cpu) return { ...unit, cpu };
-    const children = withLetters(unit.children, levels, shown);
+    const children = letterUnits(unit.children, levels, shown);
     const isMeasured = levels.has(LEVEL_OF[unit.kind] ?? '');
     if (!isMeasured || unit.number === undefined) return { ...unit, children };
-    const letter = letters(unit.number);
+    const letter = toLetters(unit.number);
     const words = unit.kind === 'llc' ? 'LLC' : unit.kind;
     return { ...unit, children, names: [`${words} ${letter}`, letter] };
   });
 }
 
-/** The CPUs of a unit that can be compared, as a list. */
-const keyOf = (level: string, cpus: readonly number[]): string =>
+/** A key by which units of both sides are compared. */
+const unitKey = (level: string, cpus: readonly number[]): string =>
   `${level} ${formatCpus(cpus)}`;
 
-/** Is this unit one that the other side does not have? */
+/** Returns a test: does the other side lack this unit? */
 export function differsOn(
   machine: Machine,
   side: Side,
@@ -101,7 +108,7 @@ export function differsOn(
         : reportedGroups(machine, level);
     for (const cpus of groups)
       other.add(
-        keyOf(
+        unitKey(
           level,
           cpus.filter((cpu) => measured.has(cpu)),
         ),
@@ -111,15 +118,15 @@ export function differsOn(
     const level = LEVEL_OF[unit.kind];
     if (level === undefined || !levels.has(level)) return false;
     const cpus = cpusOf(unit).filter((cpu) => measured.has(cpu));
-    return cpus.length > 0 && !other.has(keyOf(level, cpus));
+    return cpus.length > 0 && !other.has(unitKey(level, cpus));
   };
 }
 
 const cpusOf = (unit: Unit): number[] =>
   unit.cpu ? [unit.cpu.cpu] : unit.children.flatMap(cpusOf);
 
-/** What differs, as a sentence; "" if nothing does. */
-export function differenceWords(machine: Machine): string {
+/** The levels that differ, in a sentence; empty if none does. */
+export function describeDifference(machine: Machine): string {
   const levels = contradictedLevels(machine);
   const units = LEVELS.filter(({ level }) => levels.includes(level)).map(
     ({ unit }) => `${unit}s`,

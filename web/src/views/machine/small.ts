@@ -2,11 +2,11 @@
 
 import { formatCpus } from '../../cpus';
 import { svg } from '../../dom';
-import { type Box, type Sizes, layout } from './layout';
+import { type Box, type Sizes, layOut } from './layout';
 import type { Machine } from './record';
-import { unitsOf } from './shape';
+import { buildUnits } from './shape';
 
-/** Beyond this only the list is shown. */
+/** Machines with more CPUs are not drawn. */
 const MAX_CPUS = 1024;
 
 const sizesOf = (cpus: number): Sizes => {
@@ -21,7 +21,7 @@ const sizesOf = (cpus: number): Sizes => {
   return { width, height, hasFigure: false };
 };
 
-/** The CPUs of `used` in the machine, up to this width; null if there are too many to draw. */
+/** A drawing of the machine with the CPUs of `used` filled, up to this width; null if it has too many CPUs. */
 export function smallMachine(
   machine: Machine,
   used: readonly number[],
@@ -29,7 +29,7 @@ export function smallMachine(
 ): SVGElement | null {
   const { cpus } = machine;
   if (cpus.length === 0 || cpus.length > MAX_CPUS) return null;
-  const plan = layout(unitsOf(machine), width - 2, sizesOf(cpus.length));
+  const plan = layOut(buildUnits(machine), width - 2, sizesOf(cpus.length));
   const filled = new Set(used);
   const size = [plan.width + 2, plan.height + 2] as const;
   return svg(
@@ -42,11 +42,11 @@ export function smallMachine(
       role: 'img',
       'aria-label': `CPUs ${formatCpus(used)} of ${formatCpus(cpus.map((one) => one.cpu))}`,
     },
-    ...plan.boxes.flatMap((one) => boxes(one, 0, 0, filled)),
+    ...plan.boxes.flatMap((one) => drawBoxes(one, 0, 0, filled)),
   );
 }
 
-function boxes(
+function drawBoxes(
   box: Box,
   left: number,
   top: number,
@@ -63,6 +63,6 @@ function boxes(
     !cpu && label
       ? svg('text', { x: x + 5, y: y + 12, class: 'unit-name' }, label)
       : null,
-    ...box.children.flatMap((child) => boxes(child, x, y, used)),
+    ...box.children.flatMap((child) => drawBoxes(child, x, y, used)),
   ].filter((one) => one !== null);
 }

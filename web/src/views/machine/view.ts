@@ -3,7 +3,7 @@
 import './machine.css';
 
 import { chart } from '../../chart';
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { type Absent, h } from '../../dom';
 import {
   count,
@@ -24,24 +24,29 @@ import {
   driftPlan,
   ladderPlan,
   loadedPlan,
-  intervalWords,
+  formatMeasure,
 } from './charts';
-import { drawing } from './drawing';
+import { machineDrawing } from './drawing';
 import { heatmap } from './heatmap';
 import type { Machine, Measure, Measured, Verdict } from './record';
 import { readMachine } from './record';
-import { comparedLevels, groupWords, memoryRows, verdictOf } from './shape';
-import { given } from '../../numbers';
+import {
+  comparedLevels,
+  describeGroups,
+  memoryRows,
+  verdictSentence,
+} from './shape';
+import { mapNumber } from '../../numbers';
 
 /** The view of a "pinwise.topology" record. */
 export function machineView(record: AnyRecord): View {
   const machine = readMachine(record);
   const measured = machine.measured;
   return stack('article', '', [
-    h('p.verdict', verdictOf(machine)),
+    h('p.verdict', verdictSentence(machine)),
     adviceLine(machine.contradictions[0]?.advice),
     sectionOf('The machine', ...linkedViews(machine)),
-    contradictions(machine),
+    contradictionSection(machine),
     measured && groupsTable(machine),
     measured &&
       sectionOf(
@@ -55,12 +60,12 @@ export function machineView(record: AnyRecord): View {
           chart(bandwidthPlan(measured.bandwidth)),
         measured.loaded.length > 0 && chart(loadedPlan(measured.loaded)),
       ),
-    measured && drift(measured),
-    measured && costs(measured),
-    memories(machine),
-    devices(machine),
-    about(machine),
-    measured && effort(measured, machine.started),
+    measured && driftSection(measured),
+    measured && costSection(measured),
+    memorySection(machine),
+    deviceSection(machine),
+    aboutSection(machine),
+    measured && effortSection(measured, machine.started),
   ]);
 }
 
@@ -68,7 +73,7 @@ export function machineView(record: AnyRecord): View {
 function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
   if (machine.cpus.length === 0)
     return [h('p', 'The record names no CPUs.'), heatmap(machine, () => {})];
-  const drawn = drawing(machine, (cpu) => matrix?.mark(cpu));
+  const drawn = machineDrawing(machine, (cpu) => matrix?.mark(cpu));
   const matrix = heatmap(machine, (cpus) => drawn.mark(cpus));
   return [stack('div', matrix ? 'linked-views' : '', [drawn, matrix])];
 }
@@ -83,24 +88,24 @@ function sectionOf(
   return { element: section(title, body.element), dispose: body.dispose };
 }
 
-function contradictions(machine: Machine): HTMLElement | null {
+function contradictionSection(machine: Machine): HTMLElement | null {
   if (machine.contradictions.length === 0) return null;
   return section(
     'What is misreported',
-    h('ul.findings', ...machine.contradictions.map(contradiction)),
+    h('ul.findings', ...machine.contradictions.map(contradictionItem)),
   );
 }
 
-function contradiction(shownAs: Verdict): HTMLElement {
+function contradictionItem(found: Verdict): HTMLElement {
   return h(
     'li.problem',
     h(
       'span.severity',
-      `${shownAs.level} contradicted${given(shownAs.confidence, (sure) => `, confidence ${percent(sure, 1)}`) ?? ''}`,
+      `${found.level} contradicted${mapNumber(found.confidence, (sure) => `, confidence ${percent(sure, 1)}`) ?? ''}`,
     ),
-    h('p', h('strong', 'Reported: '), shownAs.claim),
-    h('p', h('strong', 'Measured: '), shownAs.measured),
-    shownAs.advice && h('p', h('strong', 'What to do: '), shownAs.advice),
+    h('p', h('strong', 'Reported: '), found.claim),
+    h('p', h('strong', 'Measured: '), found.measured),
+    found.advice && h('p', h('strong', 'What to do: '), found.advice),
   );
 }
 
@@ -114,7 +119,7 @@ const VERDICTS: Readonly<Record<string, string>> = {
 function groupsTable(machine: Machine): HTMLElement | null {
   const levels = comparedLevels(machine);
   const measured = machine.measured!;
-  // The table says what agrees.
+  // The table already shows levels that agree; contradictions have their own section.
   const other = measured.verdicts.filter(
     (v) =>
       v.claim &&
@@ -134,8 +139,8 @@ function groupsTable(machine: Machine): HTMLElement | null {
     ],
     rows: levels.map((row) => [
       row.unit,
-      groupWords(row.reported),
-      row.measured ? groupWords(row.measured.groups) : 'not separated',
+      describeGroups(row.reported),
+      row.measured ? describeGroups(row.measured.groups) : 'not separated',
       VERDICTS[row.verdict] ?? row.verdict,
       row.confidence === null ? null : percent(row.confidence),
       row.measured ? quantity(row.measured.insideNs, 'ns') : null,
@@ -160,17 +165,17 @@ function groupsTable(machine: Machine): HTMLElement | null {
   );
 }
 
-function drift(measured: Measured): Part | null {
-  const shownAs = measured.drift;
-  if (!shownAs) return null;
-  const pairs = shownAs.pairs
+function driftSection(measured: Measured): Part | null {
+  const { drift } = measured;
+  if (!drift) return null;
+  const pairs = drift.pairs
     .filter((pair) => pair.samples.length > 0)
     .sort((a, b) => b.states.length - a.states.length || a.a - b.a);
-  const sentence = h('p', shownAs.sentence);
+  const sentence = h('p', drift.sentence);
   const first = pairs[0];
   if (!first) return sectionOf('Over time', sentence);
   const drawn = chart(driftPlan(first));
-  const select = choice(
+  const select = selectElement(
     pairs.map((pair, at) => [
       `${at}`,
       `CPUs ${pair.a} and ${pair.b} (${count(pair.states.length, 'state')})`,
@@ -185,38 +190,38 @@ function drift(measured: Measured): Part | null {
   );
 }
 
-const shownAs = (measure: Measure | null, unit: string): string | null =>
-  measure && intervalWords(measure, unit);
+const formatMaybe = (measure: Measure | null, unit: string): string | null =>
+  measure && formatMeasure(measure, unit);
 
-const figure = (value: unknown, unit: string): string | null =>
-  given(value, (known) => `${digits(known)} ${unit}`);
+const formatFigure = (value: unknown, unit: string): string | null =>
+  mapNumber(value, (known) => `${digits(known)} ${unit}`);
 
-function costs(measured: Measured): HTMLElement | null {
+function costSection(measured: Measured): HTMLElement | null {
   const pause: Table = {
     caption: 'Cost of the spin-wait hint',
     columns: [...numberColumns('CPU', 'Time', 'Cycles'), 'Odd'],
     rows: measured.pause.map((p) => [
       p.cpu,
-      shownAs(p.ns, 'ns'),
+      formatMaybe(p.ns, 'ns'),
       p.cycles ? digits(p.cycles.value) : null,
       p.modes || null,
     ]),
   };
   const pairs: Facts = {
-    'Switch of threads on one CPU': shownAs(
+    'Switch of threads on one CPU': formatMaybe(
       measured.scheduling.contextSwitch,
       'ns',
     ),
-    'Wake-up on another CPU': shownAs(measured.scheduling.futexWake, 'ns'),
-    'Core clock': figure(measured.clock.core_ghz, 'GHz'),
-    'Time-stamp counter': figure(measured.clock.tick_ghz, 'GHz'),
-    'Step of the clock': figure(measured.clock.step_ns, 'ns'),
+    'Wake-up on another CPU': formatMaybe(measured.scheduling.futexWake, 'ns'),
+    'Core clock': formatFigure(measured.clock.core_ghz, 'GHz'),
+    'Time-stamp counter': formatFigure(measured.clock.tick_ghz, 'GHz'),
+    'Step of the clock': formatFigure(measured.clock.step_ns, 'ns'),
   };
   const hint =
     measured.pause.length > 0
       ? h(
           'details.figures',
-          h('summary', `Spin-wait hint: ${pauseWords(measured)}`),
+          h('summary', `Spin-wait hint: ${describePause(measured)}`),
           tableElement(pause),
         )
       : null;
@@ -225,14 +230,14 @@ function costs(measured: Measured): HTMLElement | null {
   return section('Scheduler and clock', facts(pairs), hint);
 }
 
-function pauseWords(measured: Measured): string {
+function describePause(measured: Measured): string {
   const values = measured.pause.map((p) => p.ns.value).sort((a, b) => a - b);
   const middle = quantity(values[Math.floor(values.length / 2)], 'ns');
   return `${middle} in the middle of ${count(values.length, 'CPU')}, from ${quantity(values[0], 'ns')} to ${quantity(values[values.length - 1], 'ns')}`;
 }
 
 /** Memory of several kinds, or without CPUs, as the firmware describes it. */
-function memories(machine: Machine): HTMLElement | null {
+function memorySection(machine: Machine): HTMLElement | null {
   const rows = memoryRows(machine);
   if (rows.length === 0) return null;
   const table: Table = {
@@ -250,7 +255,7 @@ function memories(machine: Machine): HTMLElement | null {
 }
 
 /** Devices on the PCI bus, with the CPUs near each. */
-function devices(machine: Machine): HTMLElement | null {
+function deviceSection(machine: Machine): HTMLElement | null {
   if (machine.devices.length === 0) return null;
   const table: Table = {
     caption: 'Devices on the PCI bus',
@@ -281,7 +286,7 @@ function devices(machine: Machine): HTMLElement | null {
   return section('Devices', tableElement(table), ...notes);
 }
 
-function about(machine: Machine): HTMLElement {
+function aboutSection(machine: Machine): HTMLElement {
   const restrictions = machine.restrictions
     .map((r) => `${r.by} leaves ${r.leaves}`)
     .join('; ');
@@ -308,7 +313,7 @@ function about(machine: Machine): HTMLElement {
   );
 }
 
-function effort(measured: Measured, started: string): HTMLElement {
+function effortSection(measured: Measured, started: string): HTMLElement {
   const { effort: spent, survey } = measured;
   const notes = [
     ...measured.notes,

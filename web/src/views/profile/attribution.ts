@@ -1,4 +1,4 @@
-// A difference taken apart: which part of it comes from what.
+// Attributions: the parts of a difference and their sources.
 
 import { h } from '../../dom';
 import { items, list, number, text } from '../../fields';
@@ -10,7 +10,7 @@ import { signedTime } from './shape';
 
 type Attribution = AttributionRecord & Pick<FleetAttribution, 'step'>;
 
-/** Its parts, the unexplained one last. */
+/** The parts of a difference, the unexplained one last. */
 export function attributionTable(found: Attribution): Table {
   return {
     caption:
@@ -40,7 +40,7 @@ export function attributionTable(found: Attribution): Table {
 }
 
 /** Sections of a page, one for each difference. */
-export const attributions = (
+export const attributionSections = (
   all: readonly Attribution[] | null | undefined,
 ): HTMLElement[] =>
   list(all).map((found) =>

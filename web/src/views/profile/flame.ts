@@ -1,19 +1,24 @@
-// A flame graph on a canvas: callers above, what they called below, as wide as their time. A click
+// A flame graph on a canvas: callers above, their callees below, as wide as their time. A click
 // or Enter goes into a call. Inverted, functions are above and their callers below.
 
 import { h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
-import { drawingKinds, HEADING, saveMenu, sheet } from '../../save';
+import {
+  drawingKinds,
+  HEADING_HEIGHT,
+  saveMenu,
+  standaloneSvg,
+} from '../../save';
 import { type Theme, onTheme, theme } from '../../theme';
 import { onPrint } from '../../print';
 import type { Part, Place } from '../../view';
 import { inkOn } from '../../colour-scale';
 import type { Box, Flame } from './shape';
-import { boxes, fileName, KIND_WORDS, search } from './shape';
+import { layOutBoxes, fileName, KIND_WORDS, searchFrames } from './shape';
 
-const ROW = 19;
-/** Narrower calls are not drawn, CSS pixels. */
-const NARROWEST = 1;
+const ROW_HEIGHT = 19;
+/** Calls narrower than this are not drawn, CSS pixels. */
+const MIN_BOX_WIDTH = 1;
 
 interface State {
   focus: number;
@@ -27,13 +32,13 @@ interface Handle {
   state: State;
   canvas: HTMLCanvasElement;
   refresh(): void;
-  /** Writes what the reader chose into the address. */
+  /** Writes zoom, search and inversion into the address. */
   keep(): void;
 }
 
 type Invert = (tree: Flame) => Flame;
 
-/** Colours by kind, light and dark; words distinguish them, too. */
+/** The colour of a kind of call, in the light or dark theme; words distinguish kinds, too. */
 function colourOf(kind: string, colours: Theme): string {
   const light: Record<string, string> = {
     user: '#9ccbea',
@@ -63,7 +68,7 @@ function colourOf(kind: string, colours: Theme): string {
   );
 }
 
-/** A sign before the name if colours mean more and less. */
+/** Signs before names, which say the same as the colours. */
 const SIGNS: Readonly<Record<string, string>> = {
   up: '+ ',
   down: '− ',
@@ -71,12 +76,12 @@ const SIGNS: Readonly<Record<string, string>> = {
   broken: '✂ ',
 };
 
-/** The part of the page that links to a flame graph name. */
-const PART = 'calls';
+/** The name of the flame graph in addresses. */
+const ADDRESS_PART = 'calls';
 
-/** What a graph is made with beside its calls. */
+/** Options of a flame graph. */
 interface Options {
-  /** Turns the tree around, callers below, if that makes sense. */
+  /** Inverts the tree, callers below; absent if inversion makes no sense. */
   invert?: Invert;
   /** The place in the address for zoom, search and inversion. */
   place?: Place | undefined;
@@ -86,7 +91,7 @@ export function flameGraph(
   tree: Flame,
   name: string,
   summary: string,
-  { invert, place: at }: Options,
+  { invert, place }: Options,
 ): Part {
   const canvas = h('canvas', {
     tabIndex: 0,
@@ -98,7 +103,7 @@ export function flameGraph(
     { role: 'region', aria: { label: `Calls of the ${name.toLowerCase()}` } },
     canvas,
   );
-  const place = h('p.place', { role: 'status', aria: { live: 'polite' } });
+  const status = h('p.place', { role: 'status', aria: { live: 'polite' } });
   const state: State = { focus: 0, cursor: 0, found: new Set(), boxes: [] };
   let request = 0;
   const draw = (): void => {
@@ -106,7 +111,7 @@ export function flameGraph(
     request = requestAnimationFrame(() => paint(handle));
   };
   const refresh = (): void => {
-    place.textContent = visible(words(handle));
+    status.textContent = visible(describeCursor(handle));
     handle.keep();
     draw();
   };
@@ -114,23 +119,23 @@ export function flameGraph(
   const stops = [onTheme(draw), onPrint(() => paint(handle))];
   const size = new ResizeObserver(draw);
   size.observe(box);
-  listen(handle);
+  listenForPicking(handle);
   refresh();
   const element = h(
     'figure.chart',
     { data: { chart: name } },
     h('figcaption', h('strong', name), ' ', h('span.muted', summary)),
-    tools(handle, invert, at),
+    tools(handle, invert, place),
     box,
-    place,
-    key(tree),
+    status,
+    colourLegend(tree),
     h(
       'p.muted',
       'Arrows go from call to call, Enter goes into one, Escape or Home back to all.',
     ),
     saveMenu(
       name,
-      drawingKinds(name, () => drawingOf(handle, name, summary)),
+      drawingKinds(name, () => toSvg(handle, name, summary)),
     ),
   );
   return {
@@ -143,7 +148,7 @@ export function flameGraph(
   };
 }
 
-function words({ tree, state }: Handle): string {
+function describeCursor({ tree, state }: Handle): string {
   const frame = tree.frames[state.cursor]!;
   const where = frame.module ? ` in ${fileName(frame.module)}` : '';
   if (frame.kind === 'all' || state.cursor === 0)
@@ -158,63 +163,67 @@ function tools(handle: Handle, invert?: Invert, place?: Place): HTMLElement {
     aria: { label: 'Search calls' },
     placeholder: 'Search calls',
   });
-  const status = h('span.status', { role: 'status' });
-  const look = (): void => {
-    const { found, share } = search(handle.tree, input.value);
+  const matches = h('span.status', { role: 'status' });
+  const runSearch = (): void => {
+    const { found, share } = searchFrames(handle.tree, input.value);
     state.found = found;
-    status.textContent = input.value.trim()
+    matches.textContent = input.value.trim()
       ? `${count(found.size, 'call')}, ${percent(share)} of all time`
       : '';
     refresh();
   };
-  input.addEventListener('input', look);
+  input.addEventListener('input', runSearch);
   const back = h(
     'button',
     {
       onclick: () => {
-        toAll(state);
+        resetZoom(state);
         refresh();
       },
     },
     'All calls',
   );
-  const turn = h('input', { type: 'checkbox' });
-  const turnAround = (): void => {
-    handle.tree = turn.checked && invert ? invert(tree) : tree;
-    toAll(state);
+  const invertBox = h('input', { type: 'checkbox' });
+  const applyInversion = (): void => {
+    handle.tree = invertBox.checked && invert ? invert(tree) : tree;
+    resetZoom(state);
     state.boxes = [];
-    look();
+    runSearch();
   };
-  turn.addEventListener('change', turnAround);
+  invertBox.addEventListener('change', applyInversion);
   if (place) {
     const { params } = place;
     input.value = params.get('find') ?? '';
-    turn.checked = params.has('inverted');
-    turnAround();
+    invertBox.checked = params.has('inverted');
+    applyInversion();
     const zoom = Number(params.get('zoom'));
     if (handle.tree.frames[zoom]) state.focus = state.cursor = zoom;
     let kept = params.toString();
     handle.keep = () => {
       const next = new URLSearchParams();
       if (input.value) next.set('find', input.value);
-      if (turn.checked) next.set('inverted', '');
+      if (invertBox.checked) next.set('inverted', '');
       if (state.focus > 0) next.set('zoom', String(state.focus));
-      // A pointer that moves chooses nothing.
+      // Moving the pointer also comes here, but changes nothing to keep.
       if (next.toString() === kept) return;
       kept = next.toString();
-      place.keep(PART, next);
+      place.keep(ADDRESS_PART, next);
     };
   }
-  const turned = h('label', turn, ' Invert: callers below each function');
-  return h('div.tools', input, back, invert ? turned : null, status);
+  const invertLabel = h(
+    'label',
+    invertBox,
+    ' Invert: callers below each function',
+  );
+  return h('div.tools', input, back, invert ? invertLabel : null, matches);
 }
 
-function toAll(state: State): void {
+function resetZoom(state: State): void {
   state.focus = 0;
   state.cursor = 0;
 }
 
-function key(tree: Flame): HTMLElement {
+function colourLegend(tree: Flame): HTMLElement {
   const kinds = [
     ...new Set(tree.frames.slice(1).map((frame) => frame.kind)),
   ].sort();
@@ -240,12 +249,12 @@ function paint({ tree, state, canvas }: Handle): void {
   if (!context || width === 0) return;
   const colours = theme();
   const ratio = Math.min(2, window.devicePixelRatio || 1);
-  state.boxes = boxes(tree, state.focus, NARROWEST / width);
+  state.boxes = layOutBoxes(tree, state.focus, MIN_BOX_WIDTH / width);
   const rows =
     1 + state.boxes.reduce((most, box) => Math.max(most, box.row), 0);
-  canvas.style.height = `${rows * ROW}px`;
+  canvas.style.height = `${rows * ROW_HEIGHT}px`;
   canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(rows * ROW * ratio);
+  canvas.height = Math.round(rows * ROW_HEIGHT * ratio);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
@@ -262,32 +271,32 @@ function paintBox(
   const frame = tree.frames[box.frame]!;
   const [x, y, wide] = [
     box.left * width,
-    box.row * ROW,
+    box.row * ROW_HEIGHT,
     Math.max(1, box.width * width - 1),
   ];
   const fill = colourOf(frame.kind, colours);
   const isDim = state.found.size > 0 && !state.found.has(box.frame);
   context.globalAlpha = isDim ? 0.35 : 1;
   context.fillStyle = fill;
-  context.fillRect(x, y, wide, ROW - 1);
+  context.fillRect(x, y, wide, ROW_HEIGHT - 1);
   context.globalAlpha = 1;
   if (box.frame === state.cursor || state.found.has(box.frame)) {
     context.strokeStyle = colours.text;
     context.lineWidth = box.frame === state.cursor ? 2 : 1;
-    context.strokeRect(x + 1, y + 1, Math.max(1, wide - 2), ROW - 3);
+    context.strokeRect(x + 1, y + 1, Math.max(1, wide - 2), ROW_HEIGHT - 3);
   }
   const text = label(frame, wide);
   if (text === '') return;
   context.fillStyle = isDim ? colours.text : inkOn(fill);
   context.save();
   context.beginPath();
-  context.rect(x, y, wide - 3, ROW);
+  context.rect(x, y, wide - 3, ROW_HEIGHT);
   context.clip();
-  context.fillText(text, x + 4, y + ROW / 2);
+  context.fillText(text, x + 4, y + ROW_HEIGHT / 2);
   context.restore();
 }
 
-/** What is written on a box of this width, CSS pixels. */
+/** The text on a box of this width, CSS pixels. */
 function label(frame: Flame['frames'][number], wide: number): string {
   if (wide < 26) return '';
   const text = (SIGNS[frame.kind] ?? '') + visible(frame.name);
@@ -295,8 +304,8 @@ function label(frame: Flame['frames'][number], wide: number): string {
   return text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text;
 }
 
-/** The calls as the canvas has them, each with its words for the pointer. */
-function drawingOf(
+/** The calls drawn on the canvas as SVG, each with a tooltip. */
+function toSvg(
   { tree, state, canvas }: Handle,
   name: string,
   summary: string,
@@ -307,34 +316,32 @@ function drawingOf(
     const frame = tree.frames[box.frame]!;
     const fill = colourOf(frame.kind, colours);
     const wide = Math.max(1, box.width * width - 1);
-    const [x, y] = [box.left * width, HEADING + box.row * ROW];
+    const [x, y] = [box.left * width, HEADING_HEIGHT + box.row * ROW_HEIGHT];
     const text = { x: x + 4, y: y + 13, fill: inkOn(fill), 'font-size': 12 };
     return svg(
       'g',
       {},
       svg('title', {}, `${frame.name}: ${frame.words}`),
-      svg('rect', { x, y, width: wide, height: ROW - 1, fill }),
+      svg('rect', { x, y, width: wide, height: ROW_HEIGHT - 1, fill }),
       svg('text', text, label(frame, wide)),
     );
   });
-  const size = { width, height: HEADING + height };
+  const size = { width, height: HEADING_HEIGHT + height };
   const { fontFamily, color } = getComputedStyle(document.body);
-  return sheet({ name, summary, size, fontFamily, color }, calls);
+  return standaloneSvg({ name, summary, size, fontFamily, color }, calls);
 }
 
-function listen(handle: Handle): void {
+function listenForPicking(handle: Handle): void {
   const { canvas, state, refresh } = handle;
   const at = (event: MouseEvent): number | null => {
     const place = canvas.getBoundingClientRect();
-    const row = Math.floor((event.clientY - place.top) / ROW);
+    const row = Math.floor((event.clientY - place.top) / ROW_HEIGHT);
     const share = (event.clientX - place.left) / Math.max(1, place.width);
-    const box = state.boxes.find(
-      (status) =>
-        status.row === row &&
-        share >= status.left &&
-        share < status.left + status.width,
+    const hit = state.boxes.find(
+      (box) =>
+        box.row === row && share >= box.left && share < box.left + box.width,
     );
-    return box ? box.frame : null;
+    return hit ? hit.frame : null;
   };
   canvas.addEventListener('pointermove', (event) => {
     const frame = at(event);
@@ -354,7 +361,7 @@ function listen(handle: Handle): void {
       event.ctrlKey ||
       event.metaKey ||
       event.altKey ||
-      !press(handle, event.key)
+      !handleKey(handle, event.key)
     )
       return;
     event.preventDefault();
@@ -362,7 +369,7 @@ function listen(handle: Handle): void {
   });
 }
 
-function press({ tree, state }: Handle, pressed: string): boolean {
+function handleKey({ tree, state }: Handle, pressed: string): boolean {
   const frame = tree.frames[state.cursor]!;
   const widest = (children: readonly number[]): number =>
     children.reduce(
@@ -370,7 +377,7 @@ function press({ tree, state }: Handle, pressed: string): boolean {
         tree.frames[child]!.time > tree.frames[most]!.time ? child : most,
       children[0]!,
     );
-  const beside = (by: number): void => {
+  const moveBeside = (by: number): void => {
     const siblings =
       frame.parent < 0 ? [0] : tree.frames[frame.parent]!.children;
     const next = siblings[siblings.indexOf(state.cursor) + by];
@@ -381,11 +388,11 @@ function press({ tree, state }: Handle, pressed: string): boolean {
     ArrowDown: () => {
       if (frame.children.length > 0) state.cursor = widest(frame.children);
     },
-    ArrowLeft: () => beside(-1),
-    ArrowRight: () => beside(1),
+    ArrowLeft: () => moveBeside(-1),
+    ArrowRight: () => moveBeside(1),
     Enter: () => (state.focus = state.cursor),
     Escape: () => (state.focus = 0),
-    Home: () => toAll(state),
+    Home: () => resetZoom(state),
   };
   const act = acts[pressed];
   if (!act) return false;
@@ -398,7 +405,7 @@ function press({ tree, state }: Handle, pressed: string): boolean {
   return true;
 }
 
-/** Is a frame called, over whatever others, from another? */
+/** Is a frame the caller itself or called from it, directly or through others? */
 function isWithin(tree: Flame, frame: number, caller: number): boolean {
   for (let at = frame; at >= 0; at = tree.frames[at]!.parent)
     if (at === caller) return true;

@@ -4,14 +4,14 @@ import { expect, test } from 'vitest';
 
 import type { ChangeRecord, ProfileDiff, ProfileRecord } from '../../records';
 import {
-  boxes,
-  callersFirst,
+  layOutBoxes,
+  invertFlame,
   changeTable,
-  flameOf,
-  flameOfDiff,
+  toFlame,
+  diffToFlame,
   functionTable,
-  pausingWords,
-  search,
+  describePausing,
+  searchFrames,
 } from './shape';
 
 const node = (
@@ -38,8 +38,8 @@ const RECORD: ProfileRecord = {
   },
 };
 
-test('callers hold the time of what they called', () => {
-  const tree = flameOf(RECORD)!;
+test('the time of callers includes their callees', () => {
+  const tree = toFlame(RECORD)!;
   expect(tree.frames.map((frame) => frame.time)).toEqual([8, 7, 6, 4, 1]);
   expect(tree.deepest).toBe(3);
   expect(tree.frames[1]!.words).toContain(
@@ -47,9 +47,9 @@ test('callers hold the time of what they called', () => {
   );
 });
 
-test('boxes lie within their callers, and a call can fill the width', () => {
-  const tree = flameOf(RECORD)!;
-  const all = boxes(tree, 0, 0);
+test('boxes lie within their callers, and a focused call fills the width', () => {
+  const tree = toFlame(RECORD)!;
+  const all = layOutBoxes(tree, 0, 0);
   for (const box of all.slice(1)) {
     const caller = all.find(
       (shown) => shown.frame === tree.frames[box.frame]!.parent,
@@ -60,42 +60,45 @@ test('boxes lie within their callers, and a call can fill the width', () => {
     );
     expect(box.row).toBe(caller.row + 1);
   }
-  const inside = boxes(tree, 2, 0);
+  const inside = layOutBoxes(tree, 2, 0);
   expect(inside.find((box) => box.frame === 2)).toMatchObject({
     left: 0,
     width: 1,
   });
   expect(inside.map((box) => box.frame).sort()).toEqual([0, 1, 2, 3]);
-  expect(boxes(tree, 0, 0.2).some((box) => box.frame === 4)).toBe(false);
+  expect(layOutBoxes(tree, 0, 0.2).some((box) => box.frame === 4)).toBe(false);
 });
 
-test('a search counts time once', () => {
-  const tree = flameOf(RECORD)!;
-  expect(search(tree, 'LIBWORK')).toEqual({ found: new Set([2]), share: 0.75 });
-  expect(search(tree, 'pause').share).toBe(0.5);
+test('a search counts nested matches once', () => {
+  const tree = toFlame(RECORD)!;
+  expect(searchFrames(tree, 'LIBWORK')).toEqual({
+    found: new Set([2]),
+    share: 0.75,
+  });
+  expect(searchFrames(tree, 'pause').share).toBe(0.5);
   // "all" is no call, though "a" is in its name.
-  expect(search(tree, 'a').share).toBe(0.875);
-  expect(search(tree, ' ')).toEqual({ found: new Set(), share: 0 });
+  expect(searchFrames(tree, 'a').share).toBe(0.875);
+  expect(searchFrames(tree, ' ')).toEqual({ found: new Set(), share: 0 });
 });
 
-test('a tree whose parents lead nowhere is still drawn', () => {
+test('a tree with invalid parents is still drawn', () => {
   const calls = {
     functions: [{ name: 'x', kind: 'user' }],
     nodes: [node(0, 5, 1), node(9, 0, 1)],
   };
-  expect(flameOf({ calls })!.frames.map((frame) => frame.parent)).toEqual([
+  expect(toFlame({ calls })!.frames.map((frame) => frame.parent)).toEqual([
     -1, 0, 1,
   ]);
-  expect(flameOf({})).toBeNull();
+  expect(toFlame({})).toBeNull();
 });
 
-test('inverted, a function adds up its own time over all its callers', () => {
+test('inverted, a function has its own time in all calls', () => {
   // main (1 s) calls lock (2 s); work (0.5 s), called by main, calls it, too (4 s).
   const calls = {
     functions: ['main', 'lock', 'work'].map((name) => ({ name, kind: 'user' })),
     nodes: [node(0, null, 1), node(1, 0, 2), node(2, 0, 0.5), node(1, 2, 4)],
   };
-  const { frames, deepest } = callersFirst(flameOf({ calls })!);
+  const { frames, deepest } = invertFlame(toFlame({ calls })!);
   const below = (at: number): [string, number][] =>
     frames[at]!.children.map((child) => [
       frames[child]!.name,
@@ -116,8 +119,8 @@ test('inverted, a function adds up its own time over all its callers', () => {
   expect(deepest).toBe(3);
 });
 
-test('inverted, waiting in a spin hint is led to who waits', () => {
-  const { frames } = callersFirst(flameOf(RECORD)!);
+test('inverted, waiting in a spin hint has its waiting callers', () => {
+  const { frames } = invertFlame(toFlame(RECORD)!);
   const path: string[] = [];
   for (let at = frames[0]!.children[0]; at; at = frames[at]!.children[0])
     path.push(`${frames[at]!.name} ${frames[at]!.time}`);
@@ -171,8 +174,8 @@ const DIFF: ProfileDiff = {
   ],
 };
 
-test('changes are shown by sign, and chance as such', () => {
-  const tree = flameOfDiff(DIFF)!;
+test('changes are classified by sign, and possible chance as flat', () => {
+  const tree = diffToFlame(DIFF)!;
   expect(tree.frames.map((frame) => frame.kind)).toEqual([
     'up',
     'up',
@@ -196,9 +199,9 @@ test('changes are shown by sign, and chance as such', () => {
   expect(rows[1]![6]).toBe('may be chance');
 });
 
-test('pausing is shown where it is known', () => {
-  expect(pausingWords(DIFF)).toBeNull();
-  const shown = pausingWords({
+test('pausing is described if it is known', () => {
+  expect(describePausing(DIFF)).toBeNull();
+  const shown = describePausing({
     ...DIFF,
     pausing: {
       before_pauses: 100,
@@ -212,6 +215,6 @@ test('pausing is shown where it is known', () => {
   );
 });
 
-test('tables leave out what is not there', () => {
+test('tables of missing fields are left out', () => {
   expect(functionTable({}, 10)).toBeNull();
 });

@@ -26,7 +26,7 @@ export interface Frame {
   kind: string;
   parent: number;
   children: number[];
-  /** Itself and what it called, seconds. */
+  /** Time of the call with its callees, seconds. */
   time: number;
   depth: number;
   /** Figures in words. */
@@ -51,8 +51,8 @@ export const KIND_WORDS: Readonly<Record<string, string>> = {
   flat: 'no change to speak of',
 };
 
-/** Changes below this share of all time are invisible. */
-const FLAT = 0.005;
+/** Changes below this share of all time are drawn as no change. */
+const MAX_FLAT_SHARE = 0.005;
 
 interface Call {
   name: string;
@@ -63,8 +63,8 @@ interface Call {
   words: string;
 }
 
-/** Puts calls, callers before callees, below one frame; what leads nowhere is left out. */
-function flame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
+/** Builds the tree of calls, listed callers before callees, below one frame for all. */
+function buildFlame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
   const frames: Frame[] = [{ ...all, parent: -1, children: [], depth: 0 }];
   let deepest = 0;
   calls.forEach((call, at) => {
@@ -84,11 +84,11 @@ function flame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
 export const timeOf = (amount: Maybe<{ cpu_s?: number | null }>): number =>
   amount?.cpu_s ?? 0;
 
-const longer = (change: Maybe<ChangeRecord>): number =>
+const longerSide = (change: Maybe<ChangeRecord>): number =>
   Math.max(change?.before_s ?? 0, change?.after_s ?? 0);
 
 /** The flame graph of a profile: time of callees is part of their callers'. */
-export function flameOf(record: ProfileRecord): Flame | null {
+export function toFlame(record: ProfileRecord): Flame | null {
   const calls = record.calls;
   const nodes = calls?.nodes ?? [];
   if (nodes.length === 0) return null;
@@ -114,7 +114,7 @@ export function flameOf(record: ProfileRecord): Flame | null {
       words: share(times[at]!) + own,
     };
   });
-  return flame(list, {
+  return buildFlame(list, {
     name: 'all',
     module: '',
     kind: 'all',
@@ -127,7 +127,7 @@ export function flameOf(record: ProfileRecord): Flame | null {
  * The same calls from the other end: below `all` each function, as wide as the time in its own code
  * wherever it was called; below it its callers. The longest is first.
  */
-export function callersFirst(tree: Flame): Flame {
+export function invertFlame(tree: Flame): Flame {
   const whole = Math.max(tree.frames[0]!.time, 1e-18);
   const calls: Call[] = [];
   const listed = new Map<string, number>();
@@ -156,7 +156,7 @@ export function callersFirst(tree: Flame): Flame {
     const way = call.parent < 0 ? 'in its own code' : 'in calls from here';
     call.words = `${share}, ${way}`;
   }
-  const inverted = flame(calls, tree.frames[0]!);
+  const inverted = buildFlame(calls, tree.frames[0]!);
   for (const { children } of inverted.frames)
     children.sort(
       (a, b) => inverted.frames[b]!.time - inverted.frames[a]!.time || a - b,
@@ -164,13 +164,13 @@ export function callersFirst(tree: Flame): Flame {
   return inverted;
 }
 
-/** The flame graph of a difference: as wide as the longer side, coloured by the change. */
-export function flameOfDiff(diff: ProfileDiff): Flame | null {
+/** The flame graph of a difference: calls are as wide as the longer of both times, coloured by the change. */
+export function diffToFlame(diff: ProfileDiff): Flame | null {
   const calls = diff.calls ?? [];
   if (calls.length === 0) return null;
-  const whole = Math.max(longer(diff.total), 1e-12);
-  const widths = calls.map((call) => longer(call.total));
-  // Callees together can be wider than their caller, whose sides are summed apart.
+  const whole = Math.max(longerSide(diff.total), 1e-12);
+  const widths = calls.map((call) => longerSide(call.total));
+  // The longer sides of callees can add up to more than the longer side of their caller.
   const inside = new Array<number>(calls.length).fill(0);
   for (let at = calls.length - 1; at >= 0; at -= 1) {
     widths[at] = Math.max(widths[at]!, inside[at]!);
@@ -180,37 +180,38 @@ export function flameOfDiff(diff: ProfileDiff): Flame | null {
   const list = calls.map((call, at): Call => ({
     name: call.name ?? '?',
     module: call.module ?? '',
-    kind: kindOfChange(call.total, whole),
+    kind: classifyChange(call.total, whole),
     parent: call.parent ?? -1,
     time: widths[at]!,
-    words: changeWords(call.total, diff.unit),
+    words: describeChange(call.total, diff.unit),
   }));
   const roots = list.reduce(
     (sum, call) => sum + (call.parent < 0 ? call.time : 0),
     0,
   );
-  return flame(list, {
+  return buildFlame(list, {
     name: 'all',
     module: '',
-    kind: kindOfChange(diff.total, whole),
+    kind: classifyChange(diff.total, whole),
     time: Math.max(whole, roots),
-    words: changeWords(diff.total, diff.unit),
+    words: describeChange(diff.total, diff.unit),
   });
 }
 
-function kindOfChange(change: Maybe<ChangeRecord>, whole: number): string {
+function classifyChange(change: Maybe<ChangeRecord>, whole: number): string {
   const delta = change?.delta_s ?? 0;
-  if (change?.is_noise || Math.abs(delta) < FLAT * whole) return 'flat';
+  if (change?.is_noise || Math.abs(delta) < MAX_FLAT_SHARE * whole)
+    return 'flat';
   return delta > 0 ? 'up' : 'down';
 }
 
-/** A signed time: "+12.3 ms". */
+/** Formats a time with its sign: "+12.3 ms". */
 export function signedTime(time: Maybe<number>): string {
   if (!finite(time)) return '–';
   return `${time < 0 ? '−' : '+'}${seconds(Math.abs(time))}`;
 }
 
-export function changeWords(
+export function describeChange(
   change: Maybe<ChangeRecord>,
   unit: Maybe<string>,
 ): string {
@@ -219,7 +220,7 @@ export function changeWords(
   return `${signedTime(change.delta_s)} per ${unit} (${signedTime(change.low_s)} to ${signedTime(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
 }
 
-/** The box of a frame: shares of the width, seen from the frame that fills it. */
+/** The box of a frame; left and width are shares of the graph's width. */
 export interface Box {
   frame: number;
   left: number;
@@ -227,8 +228,12 @@ export interface Box {
   row: number;
 }
 
-/** Boxes of a frame, its callers above and all that it called below; narrower ones than `narrowest` are left out. */
-export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
+/** Boxes of a frame, which fills the width, its callers and its callees; those narrower than `narrowest` are left out. */
+export function layOutBoxes(
+  tree: Flame,
+  focus: number,
+  narrowest: number,
+): Box[] {
   const listed: Box[] = [];
   for (
     let at = tree.frames[focus]!.parent;
@@ -255,8 +260,8 @@ export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
   return listed;
 }
 
-/** Frames whose name or module has the text, and the share of time in them; calls below a match count once. */
-export function search(
+/** Frames whose name or module contains the text, and their share of all time; matches below a match are counted once. */
+export function searchFrames(
   tree: Flame,
   text: string,
 ): { found: Set<number>; share: number } {
@@ -351,8 +356,8 @@ const METHODS: Readonly<Record<string, string>> = {
   dwarf: 'unwind tables',
 };
 
-/** How complete the stacks are, in words. */
-export function stackWords(record: ProfileRecord): string | null {
+/** The share of broken stacks, and how they were unwound; null without samples. */
+export function describeStacks(record: ProfileRecord): string | null {
   const { stacks, total } = record;
   if (!stacks || !total?.samples) return null;
   const least = stacks.by === 'fp' ? 'at least ' : '';
@@ -406,9 +411,9 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
   };
 }
 
-/** More PAUSEs, or longer ones, as a sentence; null if that is not known. */
-export function pausingWords(diff: ProfileDiff): string | null {
-  const listed = diff.pausing;
-  if (!listed) return null;
-  return `Of the change of waiting in spin hints, ${signedTime(listed.by_more_s)} per ${diff.unit} comes from ${(listed.after_pauses ?? 0) >= (listed.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(listed.before_pauses)} before, ${digits(listed.after_pauses)} after) and ${signedTime(listed.by_longer_s)} from ${(listed.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
+/** A sentence: did waiting change by more PAUSEs or by longer ones? Null if that is not known. */
+export function describePausing(diff: ProfileDiff): string | null {
+  const { pausing } = diff;
+  if (!pausing) return null;
+  return `Of the change of waiting in spin hints, ${signedTime(pausing.by_more_s)} per ${diff.unit} comes from ${(pausing.after_pauses ?? 0) >= (pausing.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(pausing.before_pauses)} before, ${digits(pausing.after_pauses)} after) and ${signedTime(pausing.by_longer_s)} from ${(pausing.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
 }

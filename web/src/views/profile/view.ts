@@ -11,19 +11,19 @@ import type { AnyRecord } from '../../source';
 import { type Table, numberColumns, tableElement } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { type Facts, facts, hostFacts, section } from '../../words';
-import { attributions } from './attribution';
+import { attributionSections } from './attribution';
 import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
-/** Functions listed in tables. */
+/** Maximum of functions in tables. */
 const MAX_FUNCTIONS = 60;
 /** Hot spots that are open at first. */
 const OPEN_SPOTS = 2;
 
-const optional = (table: Table | null): HTMLElement | null =>
+const tableOrNull = (table: Table | null): HTMLElement | null =>
   table ? tableElement(table) : null;
 const noteList = (
   notes: readonly string[] | null | undefined,
@@ -32,7 +32,7 @@ const noteList = (
 
 export function profileView(any: AnyRecord, page: Page): View {
   const record = any as ProfileRecord;
-  const tree = shape.flameOf(record);
+  const tree = shape.toFlame(record);
   const whole = record.total?.cpu_s ?? 0;
   const graph =
     tree &&
@@ -40,7 +40,7 @@ export function profileView(any: AnyRecord, page: Page): View {
       tree,
       'Flame graph',
       `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; the width of a call is the time in it and its callees; inverted, the width of a caller is the time spent in the function above it.`,
-      { invert: shape.callersFirst, place: page.place },
+      { invert: shape.invertFlame, place: page.place },
     );
   const threads = shape.threadTable(record);
   const element = h(
@@ -48,20 +48,20 @@ export function profileView(any: AnyRecord, page: Page): View {
     h('p.verdict', record.sentence ?? ''),
     adviceLine(nextStep(record)),
     graph && section('Calls', graph.element),
-    section('Figures', facts(figures(record))),
-    functions(shape.functionTable(record, MAX_FUNCTIONS)),
-    spots(record),
+    section('Figures', facts(figureFacts(record))),
+    functionSection(shape.functionTable(record, MAX_FUNCTIONS)),
+    spotSection(record),
     threads && section('Threads', tableElement(threads)),
     section(
       'How it was sampled',
-      facts({ ...hostFacts(record.host), ...sampling(record) }),
+      facts({ ...hostFacts(record.host), ...samplingFacts(record) }),
       noteList(record.notes),
     ),
   );
-  return view(element, graph);
+  return toView(element, graph);
 }
 
-/** Waits from this share of the CPU time on are worth a look of their own. */
+/** From this share of waits in the CPU time on, the advice is to analyse them. */
 const MIN_WAITS = 0.05;
 
 function nextStep({ waits, total }: ProfileRecord): string {
@@ -71,15 +71,15 @@ function nextStep({ waits, total }: ProfileRecord): string {
     : 'After a change, profile again and subtract: pinwise profile diff last~1 last.';
 }
 
-function view(element: HTMLElement, graph: Part | null): View {
+function toView(element: HTMLElement, graph: Part | null): View {
   return { element, dispose: () => graph?.dispose() };
 }
 
-function functions(table: Table | null): HTMLElement | null {
+function functionSection(table: Table | null): HTMLElement | null {
   return table ? section('Functions', tableElement(table)) : null;
 }
 
-function figures(record: ProfileRecord): Facts {
+function figureFacts(record: ProfileRecord): Facts {
   const { total, work, kernel, waits, pause } = record;
   const share = (cpu_s: number | null | undefined): string | null =>
     typeof cpu_s !== 'number'
@@ -88,10 +88,10 @@ function figures(record: ProfileRecord): Facts {
   const each = total?.cpu_s_per_unit;
   return {
     'CPU time': total ? seconds(total.cpu_s) : null,
-    [`CPU time per ${work?.unit ?? 'unit'}`]: given(each, seconds),
+    [`CPU time per ${work?.unit ?? 'unit'}`]: mapNumber(each, seconds),
     'In the kernel': kernel ? share(kernel.cpu_s) : null,
     'Waiting in spin hints': waits ? share(waits.cpu_s) : null,
-    'Broken stacks': record.stacks ? shape.stackWords(record) : null,
+    'Broken stacks': record.stacks ? shape.describeStacks(record) : null,
     'A PAUSE takes': pause
       ? `${digits(pause.ns)} ns on CPU ${pause.cpu}`
       : null,
@@ -99,18 +99,18 @@ function figures(record: ProfileRecord): Facts {
   };
 }
 
-function sampling(record: ProfileRecord): Facts {
+function samplingFacts(record: ProfileRecord): Facts {
   return {
     'Samples by': record.event
       ? `${record.event} at ${record.hz ?? '–'} Hz`
       : null,
     'Lost samples': record.lost ? String(record.lost) : null,
-    'CPU time of pinwise itself': given(record.own_cpu_s, seconds),
+    'CPU time of pinwise itself': mapNumber(record.own_cpu_s, seconds),
   };
 }
 
 /** The hottest instructions with the code around them. */
-function spots(record: ProfileRecord): HTMLElement | null {
+function spotSection(record: ProfileRecord): HTMLElement | null {
   const list = record.instructions ?? [];
   if (list.length === 0) return null;
   return section(
@@ -177,7 +177,7 @@ function spotElement(
   return h('details.spot', { open: isOpen }, h('summary', title), body);
 }
 
-/** A bar for the eye, next to the figure. */
+/** A bar beside the figure, hidden from screen readers. */
 function bar(share: number): SVGElement {
   return svg(
     'svg',
@@ -193,16 +193,16 @@ function bar(share: number): SVGElement {
 
 export function profileDiffView(any: AnyRecord, page: Page): View {
   const diff = any as ProfileDiff;
-  const tree = shape.flameOfDiff(diff);
+  const tree = shape.diffToFlame(diff);
   const graph =
     tree &&
     flameGraph(
       tree,
       'Difference flame graph',
-      `CPU time per ${diff.unit}: ${shape.changeWords(diff.total, diff.unit)}.`,
+      `CPU time per ${diff.unit}: ${shape.describeChange(diff.total, diff.unit)}.`,
       { place: page.place },
     );
-  const pausing = shape.pausingWords(diff);
+  const pausing = shape.describePausing(diff);
   const table = shape.changeTable(diff, MAX_FUNCTIONS);
   const element = h(
     'article',
@@ -213,18 +213,22 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
     section(
       'All together',
       facts({
-        'CPU time': shape.changeWords(diff.total, diff.unit),
-        'Waiting in spin hints': shape.changeWords(diff.waits, diff.unit),
+        'CPU time': shape.describeChange(diff.total, diff.unit),
+        'Waiting in spin hints': shape.describeChange(diff.waits, diff.unit),
       }),
     ),
-    ...attributions(diff.attributions),
+    ...attributionSections(diff.attributions),
     table && section('Functions', tableElement(table)),
-    section('The two profiles', optional(sides(diff)), noteList(diff.notes)),
+    section(
+      'The two profiles',
+      tableOrNull(sideTable(diff)),
+      noteList(diff.notes),
+    ),
   );
-  return view(element, graph);
+  return toView(element, graph);
 }
 
-function sides(diff: ProfileDiff): Table {
+function sideTable(diff: ProfileDiff): Table {
   const pair = [
     ['before', diff.before],
     ['after', diff.after],

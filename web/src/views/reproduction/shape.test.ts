@@ -1,10 +1,10 @@
-// Claims in words.
+// The rows of claims.
 
 import { expect, test } from 'vitest';
 
 import { claimRow, claimRows } from './shape';
 
-test('what was not tried has a dash, an unknown verdict stands as it is', () => {
+test('untried claims have a dash, unknown verdicts are unchanged', () => {
   expect(
     claimRow({ claim: 'c', reported: '14', measured: null, verdict: 'given' }),
   ).toEqual(['c', '○\u00a0input', '14', '–', '']);
@@ -21,7 +21,7 @@ test('what was not tried has a dash, an unknown verdict stands as it is', () => 
   ).toEqual([['c', '–', '–', '–', '', 'e', '']]);
 });
 
-test('contradicted claims stand first, inputs last', () => {
+test('contradicted claims are first, inputs last', () => {
   const claims = (['given', 'reproduced', 'contradicted'] as const).map(
     (verdict) => ({ claim: verdict, verdict }),
   );

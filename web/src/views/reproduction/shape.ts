@@ -40,9 +40,9 @@ export function claimRow(claim: ClaimRecord): string[] {
   ];
 }
 
-const ORDER = ['contradicted', 'reproduced', 'not_here', 'given'];
+const VERDICT_ORDER = ['contradicted', 'reproduced', 'not_here', 'given'];
 
-/** Every claim with its experiment and report: what was contradicted first, what nothing tests last. */
+/** Every claim with its experiment and report: contradicted ones first, untested ones last. */
 export function claimRows(record: Reproduction): string[][] {
   const all = (record.reports ?? []).flatMap((report) =>
     (report.experiments ?? []).flatMap((experiment) =>
@@ -50,7 +50,7 @@ export function claimRows(record: Reproduction): string[][] {
     ),
   );
   const rank = ({ claim }: { claim: ClaimRecord }): number =>
-    ORDER.indexOf(claim.verdict ?? '');
+    VERDICT_ORDER.indexOf(claim.verdict ?? '');
   return all
     .sort((a, b) => rank(a) - rank(b))
     .map(({ report, experiment, claim }) => [

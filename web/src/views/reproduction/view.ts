@@ -8,7 +8,7 @@ import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 import { claimRows, VERDICTS } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** Draws a `pinwise.reproduction/1`. */
 export function reproductionView(record: AnyRecord, _page: Page): View {
@@ -23,7 +23,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
         .map(([, v]) => `${v.mark} ${v.word}: ${v.meaning}`)
         .join('; '),
     ),
-    claims(reproduction),
+    claimsPart(reproduction),
     ...(reproduction.reports ?? []).map(reportPart),
     section(
       'How it was done',
@@ -32,7 +32,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
           ? "on the reports' machines, simulated"
           : 'on this machine',
         Host: reproduction.host,
-        Seed: given(reproduction.seed, String),
+        Seed: mapNumber(reproduction.seed, String),
         Took:
           typeof reproduction.elapsed_s === 'number' &&
           reproduction.elapsed_s > 0 &&
@@ -44,7 +44,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
 }
 
 /** All claims in one table: words narrow it to a report, an experiment or a verdict. */
-function claims(record: Reproduction): HTMLElement {
+function claimsPart(record: Reproduction): HTMLElement {
   return section(
     'Claims',
     sortableTable({

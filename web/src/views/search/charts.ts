@@ -3,32 +3,32 @@
 import type { ChartPlan } from '../../chart';
 import { change, count, percent, quantity, span, withSpan } from '../../format';
 import { filterMap } from '../../lists';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { Axis, Panel } from '../../plot';
 import { COLOURS, diagonal, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';
-import type { Against, Step } from './shape';
+import type { CheckedPrediction, Step } from './shape';
 import {
-  candidates,
-  checks,
-  checksSummary,
+  sortCandidates,
+  checkedPredictions,
+  summariseChecks,
   costUnit,
-  effects,
+  sortEffects,
   progressSteps,
-  progressSummary,
+  summariseProgress,
 } from './shape';
 
 /** Candidates drawn; the table has all. */
-const MAX_CANDIDATES = 12;
+const MAX_DRAWN_CANDIDATES = 12;
 
 /** The candidates by expected cost, the best first; null without any. */
 export function candidatePlan(record: SearchRecord): ChartPlan | null {
-  const all = candidates(record);
+  const all = sortCandidates(record);
   if (all.length === 0) return null;
   const unit = costUnit(record);
-  const rows = all.slice(0, MAX_CANDIDATES);
+  const rows = all.slice(0, MAX_DRAWN_CANDIDATES);
   const ends = rows.flatMap((p) => [p.predicted, p.low, p.high].filter(finite));
   return {
     name: 'Candidates',
@@ -65,20 +65,20 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
 }
 
 /** Predictions against results; null if there are none to compare. */
-export function againstPlan(record: SearchRecord): ChartPlan | null {
-  const all = checks(record);
+export function accuracyPlan(record: SearchRecord): ChartPlan | null {
+  const all = checkedPredictions(record);
   if (all.length === 0) return null;
   const unit = costUnit(record);
   const ends = all.flatMap((p) => [
     p.predicted,
-    p.came,
+    p.measured,
     p.low ?? p.predicted,
     p.high ?? p.predicted,
   ]);
   const [low, high] = [Math.min(...ends) * 0.96, Math.max(...ends) * 1.04];
   return {
     name: 'Predicted against measured',
-    summary: `${checksSummary(all)} On the diagonal a prediction is exact.`,
+    summary: `${summariseChecks(all)} On the diagonal a prediction is exact.`,
     panel: {
       height: 320,
       x: costAxis(low, high, unit, 'predicted cost'),
@@ -91,26 +91,26 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
           thickness: 1,
           points: all.map((p) => ({
             x: p.predicted,
-            y: p.came,
+            y: p.measured,
             low: p.low,
             high: p.high,
-            tooltip: againstTooltip(p, unit),
+            tooltip: accuracyTooltip(p, unit),
           })),
         },
       ],
     },
     table: {
-      caption: 'Predictions and what came',
+      caption: 'Predictions and measurements',
       columns: [
         'Placement',
-        ...numberColumns('Predicted', '90 % interval', 'Came', 'Off by'),
+        ...numberColumns('Predicted', '90 % interval', 'Measured', 'Off by'),
       ],
       rows: all.map((p) => [
         p.arm,
         quantity(p.predicted, unit),
         span(p.low, p.high, (end) => quantity(end, unit)),
-        quantity(p.came, unit),
-        change(p.predicted / p.came),
+        quantity(p.measured, unit),
+        change(p.predicted / p.measured),
       ]),
     },
   };
@@ -129,11 +129,11 @@ const costAxis = (
   label: (cost) => quantity(cost, unit),
 });
 
-function againstTooltip(p: Against, unit: string): string {
+function accuracyTooltip(p: CheckedPrediction, unit: string): string {
   const cost = (value: number): string => quantity(value, unit);
   return `${p.arm}
 predicted ${withSpan(p.predicted, p.low, p.high, cost)}
-came ${cost(p.came)}`;
+measured ${cost(p.measured)}`;
 }
 
 /** The leader's expected cost, and what it may lose to the best, over runs: the search goes on while that is more than it may be. */
@@ -144,7 +144,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
   const allowed = record.zone ?? record.plan?.within ?? null;
   return {
     name: 'Progress',
-    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: what it is expected to lose to the best placement${allowed === null ? '' : `, which may be ${percent(allowed)} at the end`}.`,
+    summary: `${summariseProgress(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: what it is expected to lose to the best placement${allowed === null ? '' : `, which may be ${percent(allowed)} at the end`}.`,
     panels: () => progressPanels(steps, allowed, unit),
     table: {
       caption: 'The leader after each block',
@@ -158,7 +158,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         s.leader,
         quantity(s.predicted, unit),
         span(s.low, s.high, (end) => quantity(end, unit)),
-        given(s.better, percent),
+        mapNumber(s.better, percent),
       ]),
     },
   };
@@ -242,7 +242,7 @@ function stepTooltip(step: Step, unit: string): string {
 
 /** What the model says that the cost depends on. */
 export function effectPlan(record: SearchRecord): ChartPlan | null {
-  const rows = effects(record);
+  const rows = sortEffects(record);
   if (rows.length === 0) return null;
   const ends = ratioRange(
     rows.flatMap((r) => [r.low, r.high]),

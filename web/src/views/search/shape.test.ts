@@ -7,9 +7,9 @@ import { compareCells, filterRows } from '../../sortable';
 import { progressPlan } from './charts';
 import {
   candidateRows,
-  checks,
-  checksSummary,
-  effects,
+  checkedPredictions,
+  summariseChecks,
+  sortEffects,
   progressSteps,
 } from './shape';
 import { panelsOf } from '../../plot';
@@ -60,17 +60,17 @@ const SEARCH: SearchRecord = {
   best: 'x @ 4 threads',
 };
 
-test('a prediction is held against what it had not seen', () => {
-  const found = checks(SEARCH);
+test('a prediction is compared with the first run after it', () => {
+  const found = checkedPredictions(SEARCH);
   expect(found).toEqual([
-    { arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, came: 1.5 },
+    { arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, measured: 1.5 },
   ]);
-  expect(checksSummary(found)).toBe(
+  expect(summariseChecks(found)).toBe(
     '0 of 1 first runs lie in their 90 % intervals.',
   );
 });
 
-test('candidates come with the least expected cost first, unknown figures as a dash', () => {
+test('candidates are sorted by expected cost, unknown figures are dashes', () => {
   const rows = candidateRows(SEARCH);
   expect(rows.map((row) => row[0]!.text)).toEqual([
     '★ x @ 4 threads',
@@ -86,7 +86,7 @@ test('candidates come with the least expected cost first, unknown figures as a d
   expect(filterRows(rows, 'X 4').length).toBe(1);
 });
 
-test('the limit is drawn against what ends the search', () => {
+test('the allowed loss is drawn as a limit of the expected loss', () => {
   const plan = progressPlan({
     zone: 0.02,
     plan: { within: 0.01, error: 0.05 },
@@ -113,14 +113,14 @@ test('the limit is drawn against what ends the search', () => {
   expect(panel?.rules?.[0]?.y).toBe(0.02);
 });
 
-test('what is missing is left out', () => {
+test('missing fields are left out', () => {
   expect(
     progressSteps({
       progress: [{ runs: 3 }, { runs: 4, predicted: 1, leader: 'a' }],
     }).map((s) => s.runs),
   ).toEqual([4]);
   expect(
-    effects({
+    sortEffects({
       model: {
         features: [
           { change: null },
@@ -140,7 +140,7 @@ test('what is missing is left out', () => {
   expect(candidateRows({})).toEqual([]);
 });
 
-test('only the arm to use has a star', () => {
+test('only the recommended arm has a star', () => {
   const shown = (record: SearchRecord): string[] =>
     candidateRows(record).map((row) => row[0]!.text);
   const undecided = { ...SEARCH, verdict: { kind: 'undecided' } };

@@ -2,36 +2,38 @@
 
 import { count, percent, quantity, span } from '../../format';
 import { filterMap } from '../../lists';
-import { finite, positive, ends } from '../../numbers';
+import { finite, positive, knownEnds } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
 import { type Cell, figureCell } from '../../sortable';
 import { numberColumns } from '../../table';
 
 /** A prediction with its 90 % interval, and the result. */
-export interface Against {
+export interface CheckedPrediction {
   arm: string;
   predicted: number;
   low: number | null;
   high: number | null;
-  came: number;
+  measured: number;
 }
 
 /** Predictions before an arm's first run, and what that run measured. */
-export const checks = (record: SearchRecord): Against[] =>
+export const checkedPredictions = (record: SearchRecord): CheckedPrediction[] =>
   filterMap(record.predictions ?? [], ({ arm, first_prediction: before }) =>
     positive(before?.predicted) && positive(before.measured)
       ? {
           arm: arm ?? '',
           predicted: before.predicted,
-          ...ends(before.low, before.high),
-          came: before.measured,
+          ...knownEnds(before.low, before.high),
+          measured: before.measured,
         }
       : null,
   );
 
-export function checksSummary(found: readonly Against[]): string {
+export function summariseChecks(found: readonly CheckedPrediction[]): string {
   const known = found.filter((p) => p.low !== null && p.high !== null);
-  const inside = known.filter((p) => p.came >= p.low! && p.came <= p.high!);
+  const inside = known.filter(
+    (p) => p.measured >= p.low! && p.measured <= p.high!,
+  );
   return known.length > 0
     ? `${inside.length} of ${known.length} first runs lie in their 90 % intervals.`
     : '';
@@ -74,13 +76,13 @@ export interface Candidate {
 }
 
 /** The candidates that have an expected cost, the least first. */
-export function candidates(record: SearchRecord): Candidate[] {
+export function sortCandidates(record: SearchRecord): Candidate[] {
   return filterMap(record.predictions ?? [], (p): Candidate | null => {
     if (typeof p.arm !== 'string' || !positive(p.predicted)) return null;
     return {
       name: markOf(record, p.arm) + labelOf(record, p.arm),
       predicted: p.predicted,
-      ...ends(p.low, p.high),
+      ...knownEnds(p.low, p.high),
       runs: p.runs ?? 0,
       isBest: p.arm === recommendedArm(record),
     };
@@ -163,7 +165,10 @@ export function progressSteps(record: SearchRecord): Step[] {
   );
 }
 
-export function progressSummary(steps: readonly Step[], unit: string): string {
+export function summariseProgress(
+  steps: readonly Step[],
+  unit: string,
+): string {
   const last = steps.at(-1);
   if (!last) return '';
   const better =
@@ -186,7 +191,7 @@ export interface Effect {
 }
 
 /** Features with what they change over the range of the candidates, the largest first. */
-export function effects(record: SearchRecord): Effect[] {
+export function sortEffects(record: SearchRecord): Effect[] {
   const ratio = (percent: number): number => 1 + percent / 100;
   return filterMap(record.model?.features ?? [], (f) => {
     const c = f.change;

@@ -9,7 +9,7 @@ import {
   headline,
   recordCommands,
 } from '../../headline';
-import { group, growing, keyed, plotted } from '../../keep';
+import { joinParts, growingView, rebuiltOnChange, chartPart } from '../../keep';
 import type { SearchRecord } from '../../records';
 import { type SortableTable, sortableTable } from '../../sortable';
 import {
@@ -22,10 +22,15 @@ import {
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
-import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
+import {
+  accuracyPlan,
+  candidatePlan,
+  effectPlan,
+  progressPlan,
+} from './charts';
 import { CANDIDATE_COLUMNS, candidateRows } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 const candidateTable = (now: SearchRecord): SortableTable => ({
   caption:
@@ -37,20 +42,24 @@ const candidateTable = (now: SearchRecord): SortableTable => ({
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
   const candidates = sortableTable(candidateTable(record as SearchRecord));
-  const all = group<SearchRecord>('article', [
-    keyed(topPart, ({ verdict, stopped, least }) => [verdict, stopped, least]),
-    plotted('Candidates', candidatePlan),
+  const all = joinParts<SearchRecord>('article', [
+    rebuiltOnChange(topPart, ({ verdict, stopped, least }) => [
+      verdict,
+      stopped,
+      least,
+    ]),
+    chartPart('Candidates', candidatePlan),
     {
       element: section('Every candidate', candidates.element),
       show: (now) => candidates.show(candidateTable(now)),
     },
-    plotted('Progress', progressPlan),
-    plotted('The model', effectPlan),
-    plotted('Predicted against measured', againstPlan),
-    keyed((now) => [findingsPart(now.findings)]),
-    keyed((now) => [methodPart(now)]),
+    chartPart('Progress', progressPlan),
+    chartPart('The model', effectPlan),
+    chartPart('Predicted against measured', accuracyPlan),
+    rebuiltOnChange((now) => [findingsPart(now.findings)]),
+    rebuiltOnChange((now) => [methodPart(now)]),
   ]);
-  return growing(record, all, (next) => next as SearchRecord);
+  return growingView(record, all, (next) => next as SearchRecord);
 }
 
 function topPart(record: SearchRecord): (Node | null)[] {
@@ -85,7 +94,7 @@ const MODEL_WORDS: Readonly<Record<string, string>> = {
 function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
   const share = (value: number | null | undefined): string | null =>
-    given(value, percent);
+    mapNumber(value, percent);
   const space = filterMap(record.space ?? [], (s) =>
     s.threads && s.shapes && s.placements
       ? `${count(s.threads, 'thread')}: ${count(s.shapes, 'shape')} of ${count(Number(s.placements), 'placement')}`
@@ -107,7 +116,7 @@ function methodPart(record: SearchRecord): HTMLElement {
       'Least resource': share(plan?.least_within)
         ? `may be ${share(plan?.least_within)} worse than the best`
         : null,
-      Runs: given(
+      Runs: mapNumber(
         record.runs_used,
         (runsUsed) =>
           `${runsUsed} to search, ${record.runs?.length ?? 0} in all`,

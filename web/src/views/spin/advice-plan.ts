@@ -1,4 +1,4 @@
-// The drawing of spin settings beside what parking and waking costs.
+// The chart of spin settings beside the cost of parking and waking.
 
 import type { ChartPlan } from '../../chart';
 import { count, seconds } from '../../format';
@@ -7,7 +7,7 @@ import { positive } from '../../numbers';
 import { type Series, seriesColour } from '../../plot';
 import type { AdviceRecord, SpinAdviceRecord } from '../../records';
 
-/** How long each setting spins at present, beside what fits; null if no time is known. */
+/** How long each setting spins by default, beside the suggested time; null if no time is known. */
 export function advicePlan(record: SpinAdviceRecord): ChartPlan | null {
   const rows = (record.advice ?? []).filter(
     (row) => positive(row.usual_ns) || positive(row.suggested_ns),

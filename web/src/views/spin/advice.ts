@@ -19,12 +19,12 @@ import type { AnyRecord } from '../../source';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 import { advicePlan } from './advice-plan';
-import { equalLoops, scanSentence } from './scan';
+import { groupEqualLoops, scanSentence } from './scan';
 import { processorSentence } from './shape';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
-const ns = (value: number | null | undefined): string | null =>
-  given(value, (value) => quantity(value, 'ns'));
+const formatNanoseconds = (value: number | null | undefined): string | null =>
+  mapNumber(value, (value) => quantity(value, 'ns'));
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
@@ -34,12 +34,12 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
   return stack('article', '', [
     h(
       'p.verdict',
-      `Spin at most ${ns(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
+      `Spin at most ${formatNanoseconds(advice.budget_ns) ?? '–'}${typeof advice.budget_pauses === 'number' ? `, ${advice.budget_pauses.toLocaleString('en-US')} PAUSEs` : ''}: what parking and waking costs here.`,
     ),
     h('p', advice.rule ?? ''),
     h(
       'p.muted',
-      `${processorSentence(advice.processor)} A wake-up takes ${ns(advice.futex_wake_ns) ?? '–'}, a context switch ${ns(advice.context_switch_ns) ?? '–'}.`,
+      `${processorSentence(advice.processor)} A wake-up takes ${formatNanoseconds(advice.futex_wake_ns) ?? '–'}, a context switch ${formatNanoseconds(advice.context_switch_ns) ?? '–'}.`,
     ),
     plan && chart(plan),
     section('Settings', ...rows.map(settingPart)),
@@ -48,18 +48,20 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
 }
 
 function settingPart(row: AdviceRecord): HTMLElement {
-  const spins = (
+  const describeSpin = (
     value: string | null | undefined,
     time: number | null | undefined,
   ): string | null =>
-    value ? `${value}${ns(time) ? `, spins ${ns(time)}` : ''}` : null;
+    value
+      ? `${value}${formatNanoseconds(time) ? `, spins ${formatNanoseconds(time)}` : ''}`
+      : null;
   return h(
     'div.place',
     h('h3', `${row.runtime ?? ''}: ${row.setting ?? ''}`),
     facts({
       How: row.how,
-      Usual: spins(row.usual, row.usual_ns),
-      Suggested: spins(row.suggested, row.suggested_ns) ?? 'nothing',
+      Usual: describeSpin(row.usual, row.usual_ns),
+      Suggested: describeSpin(row.suggested, row.suggested_ns) ?? 'nothing',
       Why: row.reasoning,
     }),
     row.verify && commandList([['Verify', row.verify]]),
@@ -100,7 +102,7 @@ function loopTable(scan: SpinScan): HTMLElement {
       'Address',
       ...(hasBinaries ? ['Binary'] : []),
     ],
-    rows: equalLoops(scan).map(([loop, ...others]) => [
+    rows: groupEqualLoops(scan).map(([loop, ...others]) => [
       { text: loop.function ?? '–' },
       {
         text:

@@ -1,4 +1,4 @@
-// Who spins: the share of CPU time, the places with their code, and what sets them.
+// What spins: its share of CPU time, the places with their code, and the settings that change them.
 
 import './style.css';
 
@@ -14,13 +14,13 @@ import { type Page, type Part, type View, stack } from '../../view';
 import { facts, hostFacts, section, shellWords } from '../../words';
 import { numberColumns } from '../../table';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
-/** A place is shown from this share of CPU time on. */
+/** Places with a smaller share of the CPU time are not shown. */
 const MIN_SHARE = 0.005;
 
 /** Kinds of time, and what their loops do. */
-const KINDS: readonly (readonly [
+const TIME_KINDS: readonly (readonly [
   field: keyof SpinShares,
   name: string,
   meaning: string,
@@ -44,7 +44,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   );
   const findings = attach.findings ?? [];
   return stack('article', '', [
-    h('p.verdict', sentence(attach)),
+    h('p.verdict', attachSentence(attach)),
     adviceLine(
       findings[0]?.advice ||
         (places.length > 0
@@ -63,9 +63,9 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
             ),
           ]),
     ),
-    threads(attach),
+    threadSection(attach),
     findingsPart(findings),
-    h('p.muted', methodWords(attach)),
+    h('p.muted', describeMethod(attach)),
     ...(attach.notes ?? []).map((note) => h('p.muted', note)),
     section(
       'How it was measured',
@@ -77,12 +77,12 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
         Placement: source && 'placement' in source && source.placement,
         Samples: `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
         Lost: attach.lost,
-        Took: given(attach.wall_s, seconds),
-        'pinwise itself': given(
+        Took: mapNumber(attach.wall_s, seconds),
+        'pinwise itself': mapNumber(
           attach.own_cpu_s,
           (ownCpuS) => `${seconds(ownCpuS)} of CPU time`,
         ),
-        'A PAUSE here': given(attach.pause_ns, (pauseNs) =>
+        'A PAUSE here': mapNumber(attach.pause_ns, (pauseNs) =>
           quantity(pauseNs, 'ns'),
         ),
         ...hostFacts(attach.host),
@@ -92,7 +92,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   ]);
 }
 
-function sentence(record: SpinAttachRecord): string {
+function attachSentence(record: SpinAttachRecord): string {
   if (typeof record.spin_share !== 'number' || typeof record.cpu_s !== 'number')
     return 'Only CPU time per thread is known: samples were not permitted.';
   const error =
@@ -108,7 +108,7 @@ function sentence(record: SpinAttachRecord): string {
   return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.${where}`;
 }
 
-function methodWords(record: SpinAttachRecord): string {
+function describeMethod(record: SpinAttachRecord): string {
   const rate = record.pauses_per_s
     ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. `
     : '';
@@ -118,7 +118,7 @@ function methodWords(record: SpinAttachRecord): string {
 function sharePlan(record: SpinAttachRecord): ChartPlan | null {
   const { shares, cpu_s: cpu } = record;
   if (!shares || !cpu) return null;
-  const rows = KINDS.map(([field, name, meaning]) => ({
+  const rows = TIME_KINDS.map(([field, name, meaning]) => ({
     name,
     meaning,
     time: shares[field] ?? null,
@@ -192,7 +192,7 @@ function placePart(place: SpinPlace): HTMLElement {
       h('span.mono', where),
       ` · ${count(place.samples ?? 0, 'sample')}, ${count(place.threads ?? 0, 'thread')}`,
     ),
-    given(place.gap_hints, (gapHints) =>
+    mapNumber(place.gap_hints, (gapHints) =>
       h(
         'p',
         `${count(gapHints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns')} there` : ''}.`,
@@ -220,7 +220,7 @@ function placePart(place: SpinPlace): HTMLElement {
   );
 }
 
-function threads(record: SpinAttachRecord): HTMLElement {
+function threadSection(record: SpinAttachRecord): HTMLElement {
   return section(
     'Threads',
     sortableTable({

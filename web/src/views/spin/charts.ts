@@ -1,37 +1,47 @@
-// The drawings of spin predictions.
+// The charts of spin predictions.
 
 import type { ChartPlan } from '../../chart';
-import { colourAt, shareOf } from '../../colour-scale';
+import { colourAt, ratioPosition } from '../../colour-scale';
 import { count, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
-import { COLOURS, look, seriesColour } from '../../plot';
+import { COLOURS, seriesLook, seriesColour } from '../../plot';
 import { wholeTicks } from '../../scales';
 import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
-import { algorithms, cliffMarks, cpuCounts, curves, FIGURES } from './shape';
+import {
+  sortAlgorithms,
+  findCliffs,
+  cpuCounts,
+  toCurves,
+  FIGURES,
+} from './shape';
 import { filterMap } from '../../lists';
 
-const ms = (value: number): string => seconds(value / 1e3);
+const formatMilliseconds = (value: number): string => seconds(value / 1e3);
 
-const timeAxis = (title: string): Axis => ({ title, type: 'log', label: ms });
+const timeAxis = (title: string): Axis => ({
+  title,
+  type: 'log',
+  label: formatMilliseconds,
+});
 
-/** Which chips' curves are drawn: the one moved from, the one moved to. */
+/** The chips whose curves are drawn: of a move, the old and the new one. */
 export interface Chips {
   from: boolean;
   to: boolean;
 }
 
-const BOTH: Chips = { from: true, to: true };
+const BOTH_CHIPS: Chips = { from: true, to: true };
 
 /** A figure of the chosen algorithms over the number of CPUs; null if there is nothing to draw. */
 export function curvePlan(
   record: Predicted,
   chosen: readonly string[],
   figure: Figure,
-  chips: Chips = BOTH,
+  chips: Chips = BOTH_CHIPS,
 ): ChartPlan | null {
   const counts = cpuCounts(record);
-  const drawn = curves(record, chosen, figure).filter((c) =>
+  const drawn = toCurves(record, chosen, figure).filter((c) =>
     c.isFrom ? chips.from : chips.to,
   );
   if (counts.length < 2 || drawn.length === 0) return null;
@@ -44,7 +54,7 @@ export function curvePlan(
       : '');
   return {
     name: `${FIGURES[figure]} over the number of CPUs`,
-    summary: curveSummary(drawn, figure),
+    summary: summariseCurves(drawn, figure),
     panel: {
       height: 260,
       x: {
@@ -54,7 +64,7 @@ export function curvePlan(
       },
       y: timeAxis(FIGURES[figure].toLowerCase()),
       series: drawn.map((c): Series => {
-        const { colour, dash } = look(chosen.indexOf(c.algorithm));
+        const { colour, dash } = seriesLook(chosen.indexOf(c.algorithm));
         return {
           name: name(c),
           colour,
@@ -66,7 +76,7 @@ export function curvePlan(
           points: c.points.map(([x, y]) => ({
             x,
             y,
-            tooltip: `${name(c)}\n${count(x, 'CPU')}: ${ms(y)}`,
+            tooltip: `${name(c)}\n${count(x, 'CPU')}: ${formatMilliseconds(y)}`,
           })),
         };
       }),
@@ -76,16 +86,16 @@ export function curvePlan(
       columns: [
         'Algorithm',
         ...counts
-          .filter(isShown(counts))
+          .filter(isTableColumn(counts))
           .map((n) => ({ name: count(n, 'CPU'), isNumber: true })),
       ],
       rows: drawn.map((c) => {
         const of = new Map(c.points);
         return [
           name(c),
-          ...counts.filter(isShown(counts)).map((n) => {
+          ...counts.filter(isTableColumn(counts)).map((n) => {
             const value = of.get(n);
-            return value === undefined ? null : ms(value);
+            return value === undefined ? null : formatMilliseconds(value);
           }),
         ];
       }),
@@ -93,37 +103,37 @@ export function curvePlan(
   };
 }
 
-/** If there are many counts, powers of two and the last. */
-const isShown =
+/** The counts with a column: all, or of many the powers of two and the last. */
+const isTableColumn =
   (counts: readonly number[]) =>
   (n: number): boolean =>
     counts.length <= 10 ||
     Number.isInteger(Math.log2(n)) ||
     n === counts.at(-1);
 
-function curveSummary(drawn: readonly Curve[], figure: Figure): string {
+function summariseCurves(drawn: readonly Curve[], figure: Figure): string {
   const here = drawn.filter((c) => !c.isFrom);
   const ends = (here.length > 0 ? here : drawn).map((c) => {
     const [cpus, value] = c.points.at(-1)!;
-    return `${c.algorithm} ${ms(value)} with ${count(cpus, 'CPU')}`;
+    return `${c.algorithm} ${formatMilliseconds(value)} with ${count(cpus, 'CPU')}`;
   });
   return `${figure === 'total' ? 'How long an algorithm spins before it gives up' : 'How late it may notice that the lock is free'}: ${ends.slice(0, 4).join('; ')}${ends.length > 4 ? ' …' : '.'}`;
 }
 
-/** The spin of every algorithm with every number of CPUs, cliffs marked; null with one number. */
+/** The spin of every algorithm for every number of CPUs, with marked cliffs; null if there is only one number. */
 export function mapPlan(record: Predicted): ChartPlan | null {
   const counts = cpuCounts(record);
-  const known = algorithms(record).filter((a) =>
+  const known = sortAlgorithms(record).filter((a) =>
     record.predictions.some((p) => p.algorithm === a && (p.total_ms ?? 0) > 0),
   );
   if (counts.length < 2 || known.length === 0) return null;
-  const marks = cliffMarks(record);
+  const marks = findCliffs(record);
   const texts = [...marks].map(
     ([name, at]) => `${name} from ${at.map((m) => m.cpus).join(', ')}`,
   );
   return {
     name: 'Cliffs',
-    summary: `Total spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${texts.length > 0 ? `${texts.slice(0, 5).join('; ')}${texts.length > 5 ? ' …' : '.'}` : 'there is none.'} Blank: it does not spin.`,
+    summary: `Total spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${texts.length > 0 ? `${texts.slice(0, 5).join('; ')}${texts.length > 5 ? ' …' : '.'}` : 'none.'} Blank: it does not spin.`,
     panels: () => mapPanels(record, known, counts, marks),
     table: {
       caption:
@@ -138,15 +148,15 @@ export function mapPlan(record: Predicted): ChartPlan | null {
   };
 }
 
-/** Steps of the scale below the map. */
-const STEPS = 60;
+/** Colour steps of the scale below the map. */
+const SCALE_STEPS = 60;
 
-/** The map, and below it what its colours mean. */
+/** The map, and below it the scale of its colours. */
 function mapPanels(
   record: Predicted,
   known: readonly string[],
   counts: readonly number[],
-  marks: ReturnType<typeof cliffMarks>,
+  marks: ReturnType<typeof findCliffs>,
 ): Panel[] {
   const cells = filterMap(record.predictions, (p) => {
     const y = known.indexOf(p.algorithm);
@@ -180,9 +190,9 @@ function mapPanels(
           points: cells.map(({ x, y, spin, cpus }) => ({
             x,
             y,
-            colour: colourAt(LIGHT.scale, shareOf(spin, low, high)),
+            colour: colourAt(LIGHT.scale, ratioPosition(spin, low, high)),
             value: spin,
-            tooltip: `${known[y]}\n${count(cpus, 'CPU')}: ${ms(spin)}`,
+            tooltip: `${known[y]}\n${count(cpus, 'CPU')}: ${formatMilliseconds(spin)}`,
           })),
         },
         ...['#000000', '#ffffff'].map((colour, inner): Series => ({
@@ -204,12 +214,12 @@ function mapPanels(
       series: [
         {
           box: 'cell',
-          points: Array.from({ length: STEPS }, (_, step) => ({
-            x: at((step + 0.5) / STEPS),
+          points: Array.from({ length: SCALE_STEPS }, (_, step) => ({
+            x: at((step + 0.5) / SCALE_STEPS),
             y: 0,
-            low: at(step / STEPS),
-            high: at((step + 1) / STEPS),
-            colour: colourAt(LIGHT.scale, (step + 0.5) / STEPS),
+            low: at(step / SCALE_STEPS),
+            high: at((step + 1) / SCALE_STEPS),
+            colour: colourAt(LIGHT.scale, (step + 0.5) / SCALE_STEPS),
           })),
         },
       ],
@@ -224,7 +234,7 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
       .filter((p) => p.cpus === cpus)
       .map((p) => [p.algorithm, p]),
   );
-  const names = algorithms(record).filter(
+  const names = sortAlgorithms(record).filter(
     (a) => (of.get(a)?.total_ms ?? 0) > 0,
   );
   if (names.length === 0) return null;
@@ -242,7 +252,7 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
     points: filterMap(names, (algorithm, y) => {
       const x = value(y);
       return x && x > 0
-        ? { x, y, tooltip: `${algorithm}\n${name}: ${ms(x)}` }
+        ? { x, y, tooltip: `${algorithm}\n${name}: ${formatMilliseconds(x)}` }
         : null;
     }),
   });
@@ -267,7 +277,7 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
   ].filter((one) => one.points.length > 0);
   return {
     name: `Every algorithm with ${count(cpus, 'CPU')}`,
-    summary: `${names[0]} spins longest, ${ms(rows[0]!.total_ms!)}.`,
+    summary: `${names[0]} spins longest, ${formatMilliseconds(rows[0]!.total_ms!)}.`,
     panel: {
       height: 20 * names.length,
       x: timeAxis('spin'),

@@ -1,4 +1,4 @@
-// What the spin-wait hint costs: a sentence, and a table of the CPUs.
+// The cost of the spin-wait hint: a sentence, and a table of the CPUs.
 
 import { h } from '../../dom';
 import { count, fixed, percent, quantity } from '../../format';
@@ -9,7 +9,7 @@ import { numberColumns, tableElement } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 type Maybe = number | null | undefined;
 
@@ -50,7 +50,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
       section(
         'How it was measured',
         facts({
-          Took: given(pause.spent_s, (spentS) => quantity(spentS, 's')),
+          Took: mapNumber(pause.spent_s, (spentS) => quantity(spentS, 's')),
           ...hostFacts(pause.host),
         }),
       ),
@@ -65,7 +65,7 @@ export function costSentence(record: SpinPauseRecord): string {
   );
   if (cpus.length === 0) return 'No cost was measured.';
   const ends = (values: readonly number[], text: (value: number) => string) =>
-    range(Math.min(...values), Math.max(...values), text);
+    formatRange(Math.min(...values), Math.max(...values), text);
   const time = ends(
     cpus.map((c) => c.pause_ns!),
     (ns) => quantity(ns, 'ns'),
@@ -79,7 +79,7 @@ export function costSentence(record: SpinPauseRecord): string {
 }
 
 /** "27.5 ns to 27.7 ns"; one figure if both are the same. */
-function range(
+function formatRange(
   low: Maybe,
   high: Maybe,
   text: (value: number) => string,
@@ -101,11 +101,11 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
     ],
     rows: (record.cpus ?? []).map((c) => [
       c.cpu,
-      given(c.pause_ns, nanoseconds),
-      range(c.pause_ns_low, c.pause_ns_high, nanoseconds),
-      given(c.pause_cycles, cycles),
-      range(c.pause_cycles_low, c.pause_cycles_high, cycles),
-      given(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
+      mapNumber(c.pause_ns, nanoseconds),
+      formatRange(c.pause_ns_low, c.pause_ns_high, nanoseconds),
+      mapNumber(c.pause_cycles, cycles),
+      formatRange(c.pause_cycles_low, c.pause_cycles_high, cycles),
+      mapNumber(c.ghz, (ghz) => `${fixed(ghz, 2)} GHz`),
       (c.levels ?? [])
         .map((l) => `${levelCost(l)} (${percent(l.share, 0)})`)
         .join(', '),
@@ -124,7 +124,7 @@ const levelCost = ({ pause_cycles, pause_ns }: LevelRecord): string =>
 function chipTable(record: SpinPauseRecord): HTMLElement | null {
   const chips = record.chips ?? [];
   if (chips.length === 0) return null;
-  const answer = (agrees: boolean | null | undefined): string | null =>
+  const yesOrNo = (agrees: boolean | null | undefined): string | null =>
     typeof agrees === 'boolean' ? (agrees ? 'yes' : 'no') : null;
   const sources = new Set(chips.map((c) => c.source ?? ''));
   return section(
@@ -141,10 +141,12 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
       rows: chips.map((c) => [
         c.name,
         c.cpus,
-        range(c.published_low, c.published_high, String),
-        given(c.measured_cycles, (measuredCycles) => fixed(measuredCycles, 1)),
-        answer(c.agrees),
-        given(
+        formatRange(c.published_low, c.published_high, String),
+        mapNumber(c.measured_cycles, (measuredCycles) =>
+          fixed(measuredCycles, 1),
+        ),
+        yesOrNo(c.agrees),
+        mapNumber(
           c.cheaper_chips,
           (cheaperChips) => `${cheaperChips} of ${c.known_chips ?? '?'}`,
         ),

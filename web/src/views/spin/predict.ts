@@ -3,7 +3,7 @@
 
 import './style.css';
 
-import { choice } from '../../controls';
+import { selectElement } from '../../controls';
 import { h } from '../../dom';
 import { change, fixed, seconds, wholeNumber } from '../../format';
 import { chartSlot } from '../../keep';
@@ -18,21 +18,21 @@ import { numberColumns } from '../../table';
 import { type Chips, curvePlan, ladderPlan, mapPlan } from './charts';
 import type { Predicted } from './shape';
 import {
-  algorithms,
+  sortAlgorithms,
   cpuCounts,
-  firstChoice,
-  withNames,
+  chooseFirst,
+  dropUnnamed,
   predictSentence,
   processorSentence,
-  remark,
+  pauseRemark,
 } from './shape';
 
-/** Curves that are drawn at first. */
-const FIRST = 5;
+/** The number of curves drawn at first. */
+const FIRST_CURVES = 5;
 
 /** Draws a `pinwise.spin-predict/1`. */
 export function spinPredictView(record: AnyRecord, _page: Page): View {
-  const predicted = withNames(record as SpinPredictRecord);
+  const predicted = dropUnnamed(record as SpinPredictRecord);
   const counts = cpuCounts(predicted);
   const [total, gap, map, ladder] = [
     chartSlot('Total spin'),
@@ -40,17 +40,17 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     chartSlot('Cliffs'),
     chartSlot('Every algorithm, drawn'),
   ];
-  const table = sortableTable(tableOf(predicted, counts.at(-1) ?? 0));
+  const table = sortableTable(predictionTable(predicted, counts.at(-1) ?? 0));
   const drawCurves = (chosen: readonly string[], chips: Chips): void => {
     total.show(curvePlan(predicted, chosen, 'total', chips));
     gap.show(curvePlan(predicted, chosen, 'gap', chips));
   };
-  const first = firstChoice(predicted, FIRST);
+  const first = chooseFirst(predicted, FIRST_CURVES);
   drawCurves(first, { from: true, to: true });
   map.show(mapPlan(predicted));
   const drawCount = (cpus: number): void => {
     ladder.show(ladderPlan(predicted, cpus));
-    table.show(tableOf(predicted, cpus));
+    table.show(predictionTable(predicted, cpus));
   };
   drawCount(counts.at(-1) ?? 0);
   const element = h(
@@ -87,13 +87,13 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
   };
 }
 
-/** Boxes to choose algorithms by. */
+/** Check boxes for algorithms and chips. */
 function algorithmChoice(
   record: Predicted,
   first: readonly string[],
   draw: (chosen: readonly string[], chips: Chips) => void,
 ): HTMLElement {
-  const names = algorithms(record).filter((a) =>
+  const names = sortAlgorithms(record).filter((a) =>
     record.predictions.some(
       (p) => p.algorithm === a && (p.total_ms ?? p.blind_gap_ms ?? 0) > 0,
     ),
@@ -112,7 +112,7 @@ function algorithmChoice(
     { role: 'status' },
     `${first.length} of ${names.length} shown`,
   );
-  const changed = (): void => {
+  const redraw = (): void => {
     status.textContent = `${chosen().length} of ${names.length} shown`;
     draw(chosen(), { from: from.checked, to: to.checked });
   };
@@ -120,9 +120,7 @@ function algorithmChoice(
     h('input', { type: 'checkbox', checked: true }),
     h('input', { type: 'checkbox', checked: true }),
   ];
-  [...boxes, from, to].forEach((box) =>
-    box.addEventListener('change', changed),
-  );
+  [...boxes, from, to].forEach((box) => box.addEventListener('change', redraw));
   return h(
     'details.choice',
     h('summary', 'Choose algorithms: ', status),
@@ -146,7 +144,7 @@ function countChoice(
   counts: readonly number[],
   draw: (cpus: number) => void,
 ): HTMLElement {
-  const select = choice(
+  const select = selectElement(
     counts.map((n) => [String(n), String(n)]),
     (value) => draw(Number(value)),
     { name: 'cpus', value: String(counts.at(-1)) },
@@ -163,7 +161,7 @@ function countChoice(
   );
 }
 
-function tableOf(record: Predicted, cpus: number): SortableTable {
+function predictionTable(record: Predicted, cpus: number): SortableTable {
   const isMove = record.moves.length > 0;
   const before = new Map(
     record.moves.filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]),
@@ -171,7 +169,7 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
   const time = (value: Maybe<number>): Cell =>
     figureCell(value, (ms) => seconds(ms / 1e3));
   const whole = (value: Maybe<number>): Cell => figureCell(value, wholeNumber);
-  const of = record.predictions
+  const predictions = record.predictions
     .filter((p) => p.cpus === cpus)
     .sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
   return {
@@ -188,7 +186,7 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
       'Then',
       'Settings',
     ],
-    rows: of.map((p) => {
+    rows: predictions.map((p) => {
       const move = before.get(p.algorithm);
       return [
         { text: p.algorithm },
@@ -205,7 +203,7 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
               ),
             ]
           : []),
-        { text: remark(p) || 'yes' },
+        { text: pauseRemark(p) || 'yes' },
         { text: p.then ?? '' },
         {
           text: (p.tunables ?? [])

@@ -1,4 +1,4 @@
-// A replay: what was predicted beside what was measured, and what contention did.
+// A replay: predictions beside measurements, and the effect of contention.
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
@@ -15,9 +15,9 @@ import type { AnyRecord } from '../../source';
 import { tableElement, numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { type ReplayPoint, replayPoints, replaySentence } from './shape';
+import { type ReplayPoint, toReplayPoints, replaySentence } from './shape';
 import { filterMap } from '../../lists';
-import { given } from '../../numbers';
+import { mapNumber } from '../../numbers';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
@@ -25,7 +25,7 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
   const replay = {
     ...known,
     algorithms: (known.algorithms ?? []).filter(
-      (of) => typeof of.algorithm === 'string',
+      (one) => typeof one.algorithm === 'string',
     ),
   };
   const plots = [latenessPlan(replay), contentionPlan(replay)]
@@ -38,19 +38,20 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
     ...plots,
     ...(replay.notes ?? []).map((note) => h('p.muted', note)),
     ...others.map((sentence) => h('p', sentence)),
-    section('How it was measured', method(replay)),
+    section('How it was measured', methodPart(replay)),
   ]);
 }
 
-const us = (value: number): string => seconds(value * 1e-6);
+const formatMicroseconds = (value: number): string => seconds(value * 1e-6);
 
-const ms = (value: number): string => `${Number(value.toFixed(3))} ms`;
+const formatMilliseconds = (value: number): string =>
+  `${Number(value.toFixed(3))} ms`;
 
-/** How late each algorithm is at each delay, in one drawing. */
+/** The lateness of each algorithm at each delay, in one chart. */
 function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
   const all = (record.algorithms ?? []).map((of) => ({
     of,
-    points: replayPoints(of, record.experiment),
+    points: toReplayPoints(of, record.experiment),
   }));
   const known = all.filter(({ points }) =>
     points.some((p) =>
@@ -72,10 +73,10 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
       height: 240,
       x: {
         title: isHandoff ? 'lock held for' : 'waiter comes after',
-        label: ms,
+        label: formatMilliseconds,
         ...(isWhole ? { ticks: wholeTicks } : {}),
       },
-      y: { title: 'lateness', type: 'log', label: us },
+      y: { title: 'lateness', type: 'log', label: formatMicroseconds },
       series: known.flatMap(({ of, points }, at) =>
         latenessSeries(of.algorithm ?? '', points, seriesColour(at)),
       ),
@@ -91,10 +92,10 @@ function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
       rows: known.flatMap(({ of, points }) =>
         points.map((p) => [
           of.algorithm ?? '',
-          ms(p.at_ms),
-          given(p.predicted, us),
-          given(p.measured, us),
-          span(p.low, p.high, us),
+          formatMilliseconds(p.at_ms),
+          mapNumber(p.predicted, formatMicroseconds),
+          mapNumber(p.measured, formatMicroseconds),
+          span(p.low, p.high, formatMicroseconds),
           p.error === null
             ? null
             : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
@@ -151,9 +152,11 @@ function latenessSeries(
 }
 
 function pointTooltip(name: string, point: ReplayPoint): string {
-  const parts = [name, ms(point.at_ms)];
-  if (point.predicted !== null) parts.push(`predicted ${us(point.predicted)}`);
-  if (point.measured !== null) parts.push(`measured ${us(point.measured)}`);
+  const parts = [name, formatMilliseconds(point.at_ms)];
+  if (point.predicted !== null)
+    parts.push(`predicted ${formatMicroseconds(point.predicted)}`);
+  if (point.measured !== null)
+    parts.push(`measured ${formatMicroseconds(point.measured)}`);
   if (point.error !== null) parts.push(`error ${fixed(point.error, 1)} %`);
   if (point.isUnstable) parts.push('unstable');
   return parts.join('\n');
@@ -161,16 +164,16 @@ function pointTooltip(name: string, point: ReplayPoint): string {
 
 type Contended = Having<ContentionCell, 'threads'>;
 
-const contendedBy = (of: ReplayedAlgorithm): Contended[] =>
+const contentionCells = (of: ReplayedAlgorithm): Contended[] =>
   (of.contention ?? []).filter(
     (c): c is Contended => typeof c.threads === 'number',
   );
 
-/** Throughput for the CPU time spent, and how much of it went into spinning. */
+/** Throughput per CPU time, and the share of CPU time spent spinning. */
 function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
   const all = (record.algorithms ?? []).map((of) => ({
     name: of.algorithm ?? '',
-    cells: contendedBy(of),
+    cells: contentionCells(of),
   }));
   const known = all.filter(({ cells }) => cells.length > 0);
   if (known.length === 0) return null;
@@ -194,12 +197,12 @@ function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
         cells.map((c) => [
           name,
           c.threads,
-          given(c.operations_per_cpu_s, (operationsPerCpuS) =>
+          mapNumber(c.operations_per_cpu_s, (operationsPerCpuS) =>
             (operationsPerCpuS / 1e6).toFixed(2),
           ),
           percent(c.spinning_share, 0),
-          given(c.longest_ms, (longestMs) => seconds(longestMs / 1e3)),
-          given(c.parks_per_1000, (parksPer1000) => fixed(parksPer1000, 2)),
+          mapNumber(c.longest_ms, (longestMs) => seconds(longestMs / 1e3)),
+          mapNumber(c.parks_per_1000, (parksPer1000) => fixed(parksPer1000, 2)),
         ]),
       ),
     },
@@ -237,7 +240,7 @@ function contentionPanels(
       y: { title: 'million operations per CPU second', hasZero: true },
       series: series(
         (c) =>
-          given(
+          mapNumber(
             c.operations_per_cpu_s,
             (operationsPerCpuS) => operationsPerCpuS / 1e6,
           ),
@@ -262,10 +265,10 @@ function contentionPanels(
   ];
 }
 
-function method(record: SpinReplayRecord): HTMLElement {
+function methodPart(record: SpinReplayRecord): HTMLElement {
   const { hint } = record;
   const ns = (value: number | null | undefined): string | null =>
-    given(value, (value) => quantity(value, 'ns'));
+    mapNumber(value, (value) => quantity(value, 'ns'));
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
     columns: [
@@ -291,9 +294,9 @@ function method(record: SpinReplayRecord): HTMLElement {
         ? `${ns(hint?.wanted_ns)}${hint?.made ? `, ${hint.made}` : ''}; achieved ${ns(hint?.achieved_ns) ?? 'unknown'}; own ${ns(hint?.own_ns) ?? 'unknown'}`
         : null,
       'CPUs assumed': record.cpus_assumed,
-      'Lock held for': given(record.hold_ms, (holdMs) => `${holdMs} ms`),
+      'Lock held for': mapNumber(record.hold_ms, (holdMs) => `${holdMs} ms`),
       'Wake-up': ns(record.wake_ns),
-      Items: given(
+      Items: mapNumber(
         record.items,
         (items) => `${items}, ${record.repeats ?? 1} times`,
       ),

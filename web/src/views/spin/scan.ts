@@ -8,16 +8,16 @@ import type { SpinScan } from '../../records';
 
 type Loop = NonNullable<SpinScan['loops']>[number];
 
-/** The longest time between two checks on any chip, and where. */
-function longest(loop: Loop): { ns: number; chip: string } | null {
+/** The longest time between two checks on any known chip, with that chip. */
+function findLongestGap(loop: Loop): { ns: number; chip: string } | null {
   const gaps = filterMap(list(loop.gaps), ({ ns, chip }) =>
     finite(ns) ? { ns, chip: chip ?? '' } : null,
   );
   return gaps.sort((a, b) => b.ns - a.ns)[0] ?? null;
 }
 
-const byGap = (a: Loop, b: Loop): number =>
-  (longest(b)?.ns ?? -1) - (longest(a)?.ns ?? -1);
+const compareGaps = (a: Loop, b: Loop): number =>
+  (findLongestGap(b)?.ns ?? -1) - (findLongestGap(a)?.ns ?? -1);
 
 /** "12 loops with spin hints in 2 binaries. main checks least often: 51.0 ns apart on meteor-lake-p." */
 export function scanSentence(scan: SpinScan): string {
@@ -26,8 +26,8 @@ export function scanSentence(scan: SpinScan): string {
     binaries.length === 1
       ? (binaries[0]!.path ?? 'the binary')
       : count(binaries.length, 'binary', 'binaries');
-  const [worst] = [...loops].sort(byGap);
-  const gap = worst ? longest(worst) : null;
+  const [worst] = [...loops].sort(compareGaps);
+  const gap = worst ? findLongestGap(worst) : null;
   const fails = loops.filter((loop) => loop.fails === true).length;
   const limit = quantity(scan.max_blind_gap_ns ?? 0, 'ns');
   return [
@@ -44,9 +44,9 @@ export function scanSentence(scan: SpinScan): string {
     .join(' ');
 }
 
-/** Loops that differ by nothing but their address, together; those that check least often first. */
-export function equalLoops(scan: SpinScan): [Loop, ...Loop[]][] {
-  const groups = groupBy([...list(scan.loops)].sort(byGap), (loop) => {
+/** Groups loops that differ only by their address; those that check least often come first. */
+export function groupEqualLoops(scan: SpinScan): [Loop, ...Loop[]][] {
+  const groups = groupBy([...list(scan.loops)].sort(compareGaps), (loop) => {
     const { function: name, kind, gap_hints, gaps, algorithms } = loop;
     const { binary, fails } = loop;
     return JSON.stringify([

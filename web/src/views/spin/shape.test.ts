@@ -5,18 +5,18 @@ import { expect, test } from 'vitest';
 import type { CpuPauseRecord } from '../../records';
 import { advicePlan } from './advice-plan';
 import { costSentence } from './pause';
-import { equalLoops, scanSentence } from './scan';
+import { groupEqualLoops, scanSentence } from './scan';
 import {
   type Predicted,
-  algorithms,
-  cliffMarks,
+  sortAlgorithms,
+  findCliffs,
   cpuCounts,
-  curves,
-  firstChoice,
-  withNames,
+  toCurves,
+  chooseFirst,
+  dropUnnamed,
   predictSentence,
-  remark,
-  replayPoints,
+  pauseRemark,
+  toReplayPoints,
   replaySentence,
 } from './shape';
 import { panelsOf } from '../../plot';
@@ -63,32 +63,32 @@ const PREDICTED: Predicted = {
   ],
 };
 
-test('a cliff is a jump, not growth CPU by CPU', () => {
-  const marks = cliffMarks(PREDICTED);
+test('a cliff is a jump, not steady growth', () => {
+  const marks = findCliffs(PREDICTED);
   expect([...marks.keys()]).toEqual(['steps']);
   expect(marks.get('steps')).toEqual([{ cpus: 5, shownAt: 5, ratio: 3 }]);
 });
 
 test('a cliff between two predictions is marked at the later one', () => {
   const few = PREDICTED.predictions!.filter((p) => [1, 4, 8].includes(p.cpus));
-  expect(cliffMarks({ ...PREDICTED, predictions: few }).get('steps')).toEqual([
+  expect(findCliffs({ ...PREDICTED, predictions: few }).get('steps')).toEqual([
     { cpus: 5, shownAt: 8, ratio: 3 },
   ]);
 });
 
-test('algorithms stand by their longest spin, and those with cliffs are shown first', () => {
-  expect(algorithms(PREDICTED)).toEqual([
+test('algorithms are sorted by their longest spin, and those with cliffs are drawn first', () => {
+  expect(sortAlgorithms(PREDICTED)).toEqual([
     'endless',
     'grows',
     'steps',
     'unknown',
   ]);
-  expect(firstChoice(PREDICTED, 2)).toEqual(['steps', 'grows']);
+  expect(chooseFirst(PREDICTED, 2)).toEqual(['steps', 'grows']);
   expect(cpuCounts(PREDICTED)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
-test('curves are of the chosen algorithms, on both chips, without unknown points', () => {
-  const found = curves(PREDICTED, ['steps', 'endless'], 'gap');
+test('curves show the chosen algorithms on both chips, without unknown points', () => {
+  const found = toCurves(PREDICTED, ['steps', 'endless'], 'gap');
   expect(found.map((c) => [c.algorithm, c.isFrom, c.points.length])).toEqual([
     ['steps', false, 8],
     ['steps', true, 1],
@@ -96,36 +96,38 @@ test('curves are of the chosen algorithms, on both chips, without unknown points
   expect(found[1]!.points).toEqual([[8, 0.03]]);
 });
 
-test('a prediction that does not say of what is left out', () => {
+test('a prediction without its algorithm or CPUs is left out', () => {
   const damaged = {
     predictions: [{ cpus: 2 }, { algorithm: 'a' }, at('b', 2, 1)],
     moves: [{ cpus: 2 }],
   };
-  expect(withNames(damaged)).toEqual({
+  expect(dropUnnamed(damaged)).toEqual({
     predictions: [at('b', 2, 1)],
     moves: [],
   });
 });
 
-test('the sentence names what grows most', () => {
+test('the sentence names the algorithm that grows most', () => {
   expect(predictSentence(PREDICTED)).toBe(
     'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
   );
-  expect(predictSentence(withNames({}))).toBe('Spinning on this processor');
+  expect(predictSentence(dropUnnamed({}))).toBe('Spinning on this processor');
 });
 
-test('remarks say to what a PAUSE hardly matters', () => {
-  expect(remark(at('a', 1, 1, { unit: 'time' }))).toBe('goes by the clock');
-  expect(remark(at('a', 1, null, { never_parks: true, unit: 'pause' }))).toBe(
-    'endless',
+test('remarks name algorithms that hardly depend on PAUSE', () => {
+  expect(pauseRemark(at('a', 1, 1, { unit: 'time' }))).toBe(
+    'goes by the clock',
   );
-  expect(remark(at('a', 1, 1, { longest_pauses: 3, total_pauses: 1 }))).toBe(
-    'varies',
-  );
+  expect(
+    pauseRemark(at('a', 1, null, { never_parks: true, unit: 'pause' })),
+  ).toBe('endless');
+  expect(
+    pauseRemark(at('a', 1, 1, { longest_pauses: 3, total_pauses: 1 })),
+  ).toBe('varies');
 });
 
-test('a cell that was not measured has a prediction only', () => {
-  const [first] = replayPoints(
+test('an unmeasured cell has only a prediction', () => {
+  const [first] = toReplayPoints(
     {
       algorithm: 'a',
       cells: [
@@ -147,14 +149,14 @@ test('a cell that was not measured has a prediction only', () => {
     isUnstable: true,
   });
   expect(
-    replayPoints(
+    toReplayPoints(
       { algorithm: 'a', cells: [{ delay_ms: 2, hold_ms: 10 }] },
       'handoff',
     )[0]!.at_ms,
   ).toBe(10);
 });
 
-test('a replay says first how late each algorithm is', () => {
+test('the sentence of a replay names the lateness of each algorithm', () => {
   const of = (algorithm: string, late: [number, number | null][]) => ({
     algorithm,
     cells: late.map(([predicted, measured], at) => ({
@@ -181,7 +183,7 @@ test('a replay says first how late each algorithm is', () => {
   expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });
 
-test('equal loops share a row, and the one that checks least often leads', () => {
+test('equal loops share a row, and the one that checks least often is first', () => {
   const loop = (address: string, name: string, ns: number) => ({
     address,
     function: name,
@@ -198,14 +200,14 @@ test('equal loops share a row, and the one that checks least often leads', () =>
     ],
   };
   expect(
-    equalLoops(scan).map((group) => group.map(({ address }) => address)),
+    groupEqualLoops(scan).map((group) => group.map(({ address }) => address)),
   ).toEqual([['0x30'], ['0x10', '0x20']]);
   expect(scanSentence(scan)).toBe(
     '3 loops with spin hints in ./spinner. main checks least often: every 50.0 ns on zen-4.',
   );
 });
 
-test('settings are drawn against what parking and waking costs', () => {
+test('settings are drawn beside the cost of parking and waking', () => {
   const plan = advicePlan({
     budget_ns: 20_000,
     advice: [
@@ -226,7 +228,7 @@ test('settings are drawn against what parking and waking costs', () => {
   expect(advicePlan({ advice: [] })).toBe(null);
 });
 
-test('what PAUSE takes is one figure, or a range over the CPUs', () => {
+test('the cost of PAUSE is one figure, or a range over the CPUs', () => {
   const sentence = (...cpus: CpuPauseRecord[]): string =>
     costSentence({ instruction: 'PAUSE', cpus });
   const cpu = { pause_ns: 27.55, pause_cycles: 77.3 };

@@ -1,4 +1,4 @@
-// What the drawings of spin predictions and replays show.
+// The data of the charts of spin predictions and replays.
 
 import { count, fixed, quantity, seconds } from '../../format';
 import { filterMap } from '../../lists';
@@ -24,7 +24,7 @@ export const FIGURES: Readonly<Record<Figure, string>> = {
 
 export interface Curve {
   algorithm: string;
-  /** The chip moved from, or the one moved to. */
+  /** Is it for the chip from which a program moves? Else for the new one. */
   isFrom: boolean;
   points: [cpus: number, ms: number][];
 }
@@ -34,14 +34,14 @@ type Named<T extends MoveRecord | PredictionRecord> = Having<
   'algorithm' | 'cpus'
 >;
 
-/** A record whose predictions say what they are of. */
+/** A record whose predictions all have an algorithm and a number of CPUs. */
 export interface Predicted extends SpinPredictRecord {
   predictions: Named<PredictionRecord>[];
   moves: Named<MoveRecord>[];
 }
 
-/** The record without predictions that do not say what they are of. */
-export function withNames(record: SpinPredictRecord): Predicted {
+/** The record without predictions that lack their algorithm or number of CPUs. */
+export function dropUnnamed(record: SpinPredictRecord): Predicted {
   const isNamed = <T extends MoveRecord | PredictionRecord>(
     one: T,
   ): one is Named<T> =>
@@ -53,7 +53,7 @@ export function withNames(record: SpinPredictRecord): Predicted {
   };
 }
 
-/** The numbers of CPUs that predictions are for. */
+/** The numbers of CPUs with predictions, ascending. */
 export function cpuCounts(record: Predicted): number[] {
   return [...new Set(record.predictions.map((p) => p.cpus))].sort(
     (a, b) => a - b,
@@ -61,7 +61,7 @@ export function cpuCounts(record: Predicted): number[] {
 }
 
 /** The algorithms, ordered by their longest spin; endless ones first, unknown ones last. */
-export function algorithms(record: Predicted): string[] {
+export function sortAlgorithms(record: Predicted): string[] {
   const longest = new Map<string, number>();
   for (const p of record.predictions) {
     const spin = p.never_parks
@@ -76,11 +76,11 @@ export function algorithms(record: Predicted): string[] {
     .map(([name]) => name);
 }
 
-/** First those whose spin depends on the number of CPUs, then the longest: what a reader looks
- * for. */
-export function firstChoice(record: Predicted, most: number): string[] {
-  const cliffs = cliffMarks(record);
-  const known = algorithms(record).filter((a) =>
+/** The algorithms drawn at first: those whose spin jumps with the number of CPUs, then those that
+ * spin longest. */
+export function chooseFirst(record: Predicted, most: number): string[] {
+  const cliffs = findCliffs(record);
+  const known = sortAlgorithms(record).filter((a) =>
     record.predictions.some((p) => p.algorithm === a && positive(p.total_ms)),
   );
   const varied = known.filter((a) => cliffs.has(a));
@@ -88,7 +88,7 @@ export function firstChoice(record: Predicted, most: number): string[] {
 }
 
 /** Curves of the chosen algorithms over the number of CPUs. */
-export function curves(
+export function toCurves(
   record: Predicted,
   chosen: readonly string[],
   figure: Figure,
@@ -117,21 +117,21 @@ export function curves(
   });
 }
 
-/** A jump by this factor counts as a cliff; growth with each CPU does not. */
-const CLIFF = 1.25;
+/** Spin that grows by this factor or more is a cliff. */
+const MIN_CLIFF_RATIO = 1.25;
 
 /** A number of CPUs at which an algorithm's spin jumps. */
 export interface Cliff {
-  /** The number of CPUs from which it does. */
+  /** The number of CPUs from which the spin is longer. */
   cpus: number;
-  /** The first number with a prediction that shows it. */
+  /** The first predicted number of CPUs with the longer spin. */
   shownAt: number;
-  /** Times as long as at the prediction before. */
+  /** Spin divided by that of the prediction before. */
   ratio: number;
 }
 
-/** The cliffs of each algorithm; they may be between two numbers that were predicted. */
-export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
+/** The cliffs of each algorithm; one may lie between two predicted numbers of CPUs. */
+export function findCliffs(record: Predicted): Map<string, Cliff[]> {
   const totals = new Map(
     record.predictions.map((p) => [`${p.algorithm} ${p.cpus}`, p.total_ms]),
   );
@@ -152,7 +152,7 @@ export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
         cpus !== undefined &&
         positive(before) &&
         positive(after) &&
-        after / before >= CLIFF;
+        after / before >= MIN_CLIFF_RATIO;
       return isCliff ? { cpus, shownAt, ratio: after / before } : null;
     });
     if (marks.length > 0) found.set(algorithm, marks);
@@ -160,8 +160,8 @@ export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
   return found;
 }
 
-/** A remark on how much PAUSE matters to an algorithm. */
-export function remark(p: PredictionRecord): string {
+/** How far the cost of PAUSE changes what an algorithm does; empty if it does as usual. */
+export function pauseRemark(p: PredictionRecord): string {
   const words: Readonly<Record<string, string>> = {
     normalised: 'measures PAUSE',
     time: 'goes by the clock',
@@ -187,7 +187,7 @@ export function processorSentence(
   return `${processor.name ?? 'The processor'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
 
-/** What matters most, in a sentence. */
+/** The main result in a sentence. */
 export function predictSentence(record: Predicted): string {
   const worst = [...record.moves]
     .filter((m) => positive(m.from_ms) && positive(m.to_ms))
@@ -214,11 +214,11 @@ export interface ReplayPoint {
   isUnstable: boolean;
 }
 
-/** The result: how late each algorithm is at worst; for contention the record's sentence. */
+/** The result: the greatest lateness of each algorithm; for contention, the record's sentence. */
 export function replaySentence(record: SpinReplayRecord): string {
   const all = record.algorithms ?? [];
   const worst = all.flatMap((of) => {
-    const late = filterMap(replayPoints(of, record.experiment), (p) => {
+    const late = filterMap(toReplayPoints(of, record.experiment), (p) => {
       const us = p.measured ?? p.predicted;
       const how = p.measured === null ? 'predicted' : 'measured';
       return us === null ? null : { name: of.algorithm, us, how, at: p.at_ms };
@@ -236,8 +236,8 @@ export function replaySentence(record: SpinReplayRecord): string {
   return `${parts.join('; ')}.`;
 }
 
-/** Lateness over delays (or, of a hand-off, over hold times), µs. */
-export function replayPoints(
+/** Lateness in µs over delays, or for a hand-off over hold times. */
+export function toReplayPoints(
   of: ReplayedAlgorithm,
   experiment: SpinReplayRecord['experiment'],
 ): ReplayPoint[] {

@@ -1,11 +1,11 @@
-// A moment of the live view: how busy the CPUs are, and which threads keep them so.
+// A moment of the live view: how busy the CPUs are, and which threads use them.
 
 import { type ChartPlan, chart } from '../../chart';
 import { h } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
 import { adviceLine } from '../../method';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
 import { type Cell, sortableTable, figureCell } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -13,7 +13,7 @@ import { numberColumns } from '../../table';
 import { type Page, type View, stack } from '../../view';
 import { facts, section } from '../../words';
 
-const share = (value: Maybe<number>): Cell =>
+const shareCell = (value: Maybe<number>): Cell =>
   figureCell(value, (own) => percent(own / 100));
 
 /** Draws a `pinwise.top/1`. */
@@ -22,7 +22,7 @@ export function topView(record: AnyRecord, _page: Page): View {
   const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
   const sharing = top.smt_sharing;
   return stack('article', '', [
-    h('p.verdict', sentence(top, cpus)),
+    h('p.verdict', topSentence(top, cpus)),
     adviceLine(
       'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
     ),
@@ -32,13 +32,13 @@ export function topView(record: AnyRecord, _page: Page): View {
       'How it was watched',
       facts({
         Host: top.host,
-        Over: given(top.interval_s, seconds),
+        Over: mapNumber(top.interval_s, seconds),
         By: top.tier,
-        'Overhead per context switch': given(
+        'Overhead per context switch': mapNumber(
           top.cost_ns_per_switch,
           (costNsPerSwitch) => quantity(costNsPerSwitch, 'ns'),
         ),
-        'Cores shared by SMT siblings while others idled': given(
+        'Cores shared by SMT siblings while others idled': mapNumber(
           sharing?.avoidable,
           (avoidable) => avoidable.toFixed(1),
         ),
@@ -50,7 +50,7 @@ export function topView(record: AnyRecord, _page: Page): View {
 }
 
 /** "2 of 2 CPUs are busy; rustc (21601) uses the most: 99.1 % of a CPU." */
-function sentence(top: TopRecord, cpus: readonly TopCpu[]): string {
+function topSentence(top: TopRecord, cpus: readonly TopCpu[]): string {
   const busy = cpus.reduce((sum, cpu) => sum + cpu.busy_percent! / 100, 0);
   const [most] = list(top.threads)
     .filter((thread) => finite(thread.cpu_percent))
@@ -119,8 +119,8 @@ const threadTable = (threads: readonly TopThread[]): HTMLElement =>
         figure(thread.thread),
         { text: thread.state ?? '–' },
         figure(thread.cpu),
-        share(thread.cpu_percent),
-        share(thread.wait_percent),
+        shareCell(thread.cpu_percent),
+        shareCell(thread.wait_percent),
         figure(thread.migrations_per_s, 1),
         figure(thread.switches_per_s, 1),
         { text: thread.allowed ?? '–' },

@@ -1,15 +1,15 @@
-// The timeline's state in the address: a link shows what its sender saw. What is missing, or makes
-// no sense for this trace, has its initial value.
+// The timeline's state in the address: a link shows what its sender saw. Missing values, and those
+// that make no sense for this trace, have their defaults.
 
 import { type ColourBy, COLOURINGS } from './colours';
 import type { Rows } from './lanes';
-import { type Window, within } from './scene';
+import { type Window, clampWindow } from './scene';
 
-/** What a link to the timeline keeps. */
-export interface Shown {
+/** The part of the timeline's state that an address holds. */
+export interface AddressState {
   window: Window;
   rows: Rows;
-  /** Null: what fits the rows. */
+  /** Null: the default of the rows. */
   colourBy: ColourBy | null;
   /** Number of the thread that is followed. */
   thread: number | null;
@@ -21,15 +21,15 @@ export interface Shown {
 const MIN_NS = 1;
 
 /** Seconds with as many decimals as nanoseconds need. */
-const secondsText = (ns: number): string =>
+const formatSeconds = (ns: number): string =>
   (ns * 1e-9).toFixed(9).replace(/\.?0+$/, '');
 
-/** What the address says; only what differs from the whole trace at first. */
-export function toParams(shown: Shown, span: number): URLSearchParams {
+/** The state as parameters of an address; defaults are left out. */
+export function toParams(shown: AddressState, span: number): URLSearchParams {
   const params = new URLSearchParams();
   if (shown.window.from > 0 || shown.window.to < span) {
-    params.set('from', secondsText(shown.window.from));
-    params.set('to', secondsText(shown.window.to));
+    params.set('from', formatSeconds(shown.window.from));
+    params.set('to', formatSeconds(shown.window.to));
   }
   if (shown.thread !== null) params.set('thread', String(shown.thread));
   if (shown.rows !== 'cpus') params.set('rows', shown.rows);
@@ -38,33 +38,36 @@ export function toParams(shown: Shown, span: number): URLSearchParams {
   if (shown.selection)
     params.set(
       'selected',
-      `${secondsText(shown.selection.from)}-${secondsText(shown.selection.to)}`,
+      `${formatSeconds(shown.selection.from)}-${formatSeconds(shown.selection.to)}`,
     );
   return params;
 }
 
-const nanoseconds = (text: string | null | undefined): number | null =>
+const parseSeconds = (text: string | null | undefined): number | null =>
   text && /^\d{1,9}(\.\d{1,9})?$/.test(text)
     ? Math.round(Number(text) * 1e9)
     : null;
 
-function windowOf(
+function parseWindow(
   from: string | null | undefined,
   to: string | null | undefined,
   span: number,
 ): Window | null {
-  const [start, end] = [nanoseconds(from), nanoseconds(to)];
+  const [start, end] = [parseSeconds(from), parseSeconds(to)];
   if (start === null || end === null || end - start < MIN_NS) return null;
-  return start >= span ? null : within({ from: start, to: end }, span);
+  return start >= span ? null : clampWindow({ from: start, to: end }, span);
 }
 
-/** The state that an address asks for. */
-export function fromParams(params: URLSearchParams, span: number): Shown {
+/** The state in the parameters of an address. */
+export function fromParams(
+  params: URLSearchParams,
+  span: number,
+): AddressState {
   const thread = params.get('thread');
   const colour = params.get('colour');
   const [from, to] = params.get('selected')?.split('-') ?? [];
   return {
-    window: windowOf(params.get('from'), params.get('to'), span) ?? {
+    window: parseWindow(params.get('from'), params.get('to'), span) ?? {
       from: 0,
       to: span,
     },
@@ -73,6 +76,6 @@ export function fromParams(params: URLSearchParams, span: number): Shown {
     thread:
       thread !== null && /^\d{1,10}$/.test(thread) ? Number(thread) : null,
     find: (params.get('find') ?? '').slice(0, 200),
-    selection: windowOf(from, to, span),
+    selection: parseWindow(from, to, span),
   };
 }

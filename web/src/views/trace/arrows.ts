@@ -1,8 +1,8 @@
-// The way of a thread: arrows between CPUs for its migrations, and for its wake-ups from the CPU on
-// which it was queued. Records do not keep who woke it, nor wake-ups after which it waited less
-// than the shortest wait kept.
+// The path of a thread: arrows between CPUs for its migrations, and for its wake-ups from the CPU on
+// which it was queued. Records have neither the waker nor wake-ups after which the thread waited
+// less than the shortest recorded wait.
 
-import { type Lanes, firstAfter } from './lanes';
+import { type Lanes, firstEndingAfter } from './lanes';
 import type { Scene, Window } from './scene';
 
 export interface Arrow {
@@ -11,13 +11,13 @@ export interface Arrow {
   to: { cpu: number; time: number };
 }
 
-/** Times that are kept as seconds come back within this, ns. */
+/** Times that went through seconds are exact to this, ns. */
 const ROUNDING_NS = 2;
-/** More would be a carpet: the window is too wide to distinguish them. */
+/** More arrows cannot be distinguished: the window is too wide. */
 const MAX_ARROWS = 1_500;
 
-/** Arrows of a thread that have a part in a window; null if there are too many. */
-export function arrowsOf(
+/** Arrows of a thread that touch a window; null if there are too many. */
+export function findArrows(
   scene: Scene,
   thread: number,
   window: Window,
@@ -26,8 +26,8 @@ export function arrowsOf(
   const row = scene.threads.indexOf(thread);
   if (!lanes || row < 0) return [];
   const arrows = [
-    ...migrations(lanes, row, window),
-    ...wakeups(scene, lanes, row, window),
+    ...findMigrations(lanes, row, window),
+    ...findWakeups(scene, lanes, row, window),
   ];
   return arrows.length > MAX_ARROWS ? null : arrows;
 }
@@ -35,10 +35,10 @@ export function arrowsOf(
 const endOf = (lanes: Lanes, at: number): number =>
   lanes.start[at]! + lanes.length[at]!;
 
-function migrations(lanes: Lanes, row: number, window: Window): Arrow[] {
+function findMigrations(lanes: Lanes, row: number, window: Window): Arrow[] {
   const found: Arrow[] = [];
   const last = lanes.first[row + 1]!;
-  const first = firstAfter(lanes, row, window.from);
+  const first = firstEndingAfter(lanes, row, window.from);
   for (let at = Math.max(first, lanes.first[row]! + 1); at < last; at += 1) {
     const left = endOf(lanes, at - 1);
     if (left > window.to || found.length > MAX_ARROWS) break;
@@ -52,7 +52,7 @@ function migrations(lanes: Lanes, row: number, window: Window): Arrow[] {
   return found;
 }
 
-function wakeups(
+function findWakeups(
   scene: Scene,
   lanes: Lanes,
   row: number,
@@ -65,10 +65,10 @@ function wakeups(
     const start = waits.start[wait]!;
     const end = start + waits.length[wait]!;
     if (start > window.to || found.length > MAX_ARROWS) break;
-    const next = firstAfter(lanes, row, end);
+    const next = firstEndingAfter(lanes, row, end);
     if (end < window.from || next >= lanes.first[row + 1]!) continue;
     const isFollowed = Math.abs(lanes.start[next]! - end) <= ROUNDING_NS;
-    // Queued since it left its CPU: preempted, not woken.
+    // A thread queued since it left its CPU was preempted, not woken.
     const isPreempted =
       next > lanes.first[row]! && start - endOf(lanes, next - 1) <= ROUNDING_NS;
     if (isFollowed && !isPreempted)

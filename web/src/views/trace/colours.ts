@@ -1,10 +1,10 @@
-// What colours a slice: its thread, CPU, last-level cache, or why it waited.
-// Threads are many more than colours that eyes distinguish, so their hue is a
-// first cue only; names in slices, the tooltip and the search are the second.
+// The colour of a slice: by its thread, CPU, last-level cache, or why it waited.
+// There are many more threads than distinguishable colours, so their hue is only
+// a first cue; names in slices, the tooltip and the search are the second.
 
 import type { Theme } from '../../theme';
-import { CAUSES, type Rows } from './lanes';
-import { pixel } from './raster';
+import { CAUSE_KEYS, type Rows } from './lanes';
+import { toPixel } from './raster';
 import type { Scene } from './scene';
 
 export const COLOURINGS = ['thread', 'cpu', 'llc', 'cause'] as const;
@@ -12,14 +12,14 @@ export type ColourBy = (typeof COLOURINGS)[number];
 
 /** The golden ratio's fraction: hues of consecutive numbers are far apart. */
 const GOLDEN = 0.618_033_988_75;
-/** OKLCH lightness of three neighbouring numbers; ink on each can be read, each is seen on the background. */
+/** OKLCH lightness of consecutive numbers, in turn: text on each is readable, and each is visible on the background. */
 const LIGHTNESS = {
   light: [0.5, 0.58, 0.66],
   dark: [0.64, 0.73, 0.82],
 } as const;
 const CHROMA = 0.125;
 
-/** The colour of a number, always the same. */
+/** The colour of a number, the same in all traces. */
 export function hashedColour(number: number, isDark: boolean): string {
   const shades = LIGHTNESS[isDark ? 'dark' : 'light'];
   const hue = (number * GOLDEN) % 1;
@@ -49,8 +49,8 @@ function oklch(lightness: number, chroma: number, hue: number): string {
     .join('')}`;
 }
 
-/** Between two colours. */
-export function mix(from: string, to: string, share: number): string {
+/** Mixes two colours; `share` is that of the second. */
+export function mixColours(from: string, to: string, share: number): string {
   const [a, b] = [from, to].map((colour) =>
     Number.parseInt(colour.slice(1), 16),
   ) as [number, number];
@@ -61,8 +61,8 @@ export function mix(from: string, to: string, share: number): string {
   return `#${(part(16) | part(8) | part(0)).toString(16).padStart(6, '0')}`;
 }
 
-/** How far a slice that is not marked goes into the background. */
-const FADED = 0.82;
+/** The share of the background in the colour of slices that are not marked. */
+const FADE_SHARE = 0.82;
 
 /** Colours of slices: by the lanes' keys, or by rows. */
 export class Palette {
@@ -99,31 +99,32 @@ export class Palette {
   pixel(row: number, key: number): number {
     const at = this.byRow ? row : key;
     return this.isMarked(row, key)
-      ? (this.pixels[at] ??= pixel(this.css(row, key)))
-      : (this.faded[at] ??= pixel(this.fade(this.css(row, key))));
+      ? (this.pixels[at] ??= toPixel(this.css(row, key)))
+      : (this.faded[at] ??= toPixel(this.fade(this.css(row, key))));
   }
 
   /** The border of a slice. */
   edge(row: number, key: number): number {
     const at = this.byRow ? row : key;
-    const colour = (): string => mix(this.css(row, key), this.theme.text, 0.45);
+    const colour = (): string =>
+      mixColours(this.css(row, key), this.theme.text, 0.45);
     return this.isMarked(row, key)
-      ? (this.edges[at] ??= pixel(colour()))
-      : (this.fadedEdges[at] ??= pixel(this.fade(colour())));
+      ? (this.edges[at] ??= toPixel(colour()))
+      : (this.fadedEdges[at] ??= toPixel(this.fade(colour())));
   }
 
   private fade(colour: string): string {
-    return mix(colour, this.theme.background, FADED);
+    return mixColours(colour, this.theme.background, FADE_SHARE);
   }
 
   private threadOf(row: number, key: number): number {
     if (this.rows === 'threads') return this.scene.threads[row]!;
-    return this.by === 'cause' ? Math.floor(key / CAUSES) : key;
+    return this.by === 'cause' ? Math.floor(key / CAUSE_KEYS) : key;
   }
 
   private colourOf(row: number, key: number): string {
     const { scene, theme } = this;
-    if (this.by === 'cause') return causeColour(theme, (key % CAUSES) - 1);
+    if (this.by === 'cause') return causeColour(theme, (key % CAUSE_KEYS) - 1);
     if (this.by === 'thread') {
       const thread = this.threadOf(row, key);
       return hashedColour(scene.slices?.threads[thread] ?? 0, theme.isDark);
@@ -137,9 +138,9 @@ export class Palette {
   }
 }
 
-/** The colour of a cause by its place; of slices without a wait that is kept, a quiet one. */
+/** The colour of a cause by its index; −1, for slices without a recorded wait, has a muted one. */
 export function causeColour(theme: Theme, cause: number): string {
   return cause < 0
-    ? mix(theme.neutral, theme.background, 0.55)
+    ? mixColours(theme.neutral, theme.background, 0.55)
     : theme.series[cause % theme.series.length]!;
 }

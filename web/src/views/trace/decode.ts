@@ -1,5 +1,5 @@
-// Packed numbers of a timeline, into typed arrays. All times are ns since the
-// trace's first moment.
+// Decodes the packed numbers of a timeline into typed arrays. All times are ns
+// since the start of the trace.
 
 import { fromBase64 } from '../../base64';
 import { finite } from '../../numbers';
@@ -38,15 +38,15 @@ export interface Spans {
   causes: string[];
 }
 
-const FORM = 'varint/1';
-/** Slices or spans that are read in a step. */
-const STEP = 16_384;
+const PACKED_FORM = 'varint/1';
+/** Slices or spans decoded in one step of work. */
+const ITEMS_PER_STEP = 16_384;
 
 function damageError(what: string): Error {
   return new Error(`its ${what} are damaged or of a newer layout`);
 }
 
-/** Reads numbers one after the other; beyond the end it gives NaN. */
+/** Reads numbers one after the other; NaN beyond the end. */
 class Varints {
   private at = 0;
 
@@ -71,7 +71,11 @@ class Varints {
   }
 }
 
-function room(count: number, threads: number[], ends: string[]): Slices {
+function allocateSlices(
+  count: number,
+  threads: number[],
+  ends: string[],
+): Slices {
   return {
     count,
     start: new Float64Array(count),
@@ -85,16 +89,18 @@ function room(count: number, threads: number[], ends: string[]): Slices {
 }
 
 /** The slices of a timeline; null if it has spans only. */
-export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
+export function* decodeSlices({
+  packed,
+}: TimelineRecord): Steps<Slices | null> {
   if (!packed) return null;
   const { cpus, threads, ends } = packed;
-  if (packed.form !== FORM || !cpus || !threads || !ends)
+  if (packed.form !== PACKED_FORM || !cpus || !threads || !ends)
     throw damageError('slices');
   const shown = cpus.reduce((sum, cpu) => sum + (cpu.count ?? 0), 0);
-  // Each slice has at least three bytes: a false count is refused before memory is taken.
+  // Each slice has at least three bytes: a wrong count is refused before memory is allocated.
   const bytes = cpus.reduce((sum, cpu) => sum + (cpu.bytes?.length ?? 0), 0);
   if (shown !== packed.count || shown > bytes) throw damageError('slices');
-  const slices = room(shown, threads, ends);
+  const slices = allocateSlices(shown, threads, ends);
   let at = 0;
   for (const { cpu = null, bytes, count } of [...cpus].sort(
     (a, b) => (a.cpu ?? 0) - (b.cpu ?? 0),
@@ -105,8 +111,8 @@ export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
     slices.cpu.fill(cpu, at, last);
     let time = 0;
     while (at < last) {
-      const next = Math.min(last, at + STEP);
-      time = read(slices, numbers, at, next, time);
+      const next = Math.min(last, at + ITEMS_PER_STEP);
+      time = readSlices(slices, numbers, at, next, time);
       at = next;
       yield;
     }
@@ -115,8 +121,8 @@ export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
   return slices;
 }
 
-/** Reads slices of a CPU, the first of which begins after `time`; gives the end of the last. */
-function read(
+/** Reads slices of a CPU; starts are relative to the end of the slice before, at first `time`. Returns the end of the last. */
+function readSlices(
   slices: Slices,
   numbers: Varints,
   from: number,
@@ -139,29 +145,31 @@ function read(
 }
 
 /** Waits: `who` is the thread's number. */
-export function* waitsOf(waits: TimelineRecord['waits']): Steps<Spans | null> {
+export function* decodeWaits(
+  waits: TimelineRecord['waits'],
+): Steps<Spans | null> {
   if (!waits) return null;
-  const spans = yield* unpack(waits, 8, 'waits');
+  const spans = yield* unpackSpans(waits, 8, 'waits');
   for (let at = 0; at < spans.count; at += 1)
     spans.who[at] = waits.threads?.[spans.who[at]!] ?? 0;
   return spans;
 }
 
 /** Needless sharing: `who` is how many threads could have been alone. */
-export function* sharingOf(
+export function* decodeSharing(
   sharing: TimelineRecord['sharing'],
 ): Steps<Spans | null> {
-  return sharing ? yield* unpack(sharing, 4, 'spans of sharing') : null;
+  return sharing ? yield* unpackSpans(sharing, 4, 'spans of sharing') : null;
 }
 
-function* unpack(
+function* unpackSpans(
   packed: PackedWaitsRecord | PackedSharingRecord,
   codes: number,
   what: string,
 ): Steps<Spans> {
   const { form, count, bytes, causes } = packed;
   if (
-    form !== FORM ||
+    form !== PACKED_FORM ||
     !finite(count) ||
     typeof bytes !== 'string' ||
     !causes ||
@@ -188,7 +196,7 @@ function* unpack(
     if (!Number.isFinite(code)) throw damageError(what);
     spans.who[at] = Math.floor(code / codes);
     spans.cause[at] = code % codes;
-    if (at % STEP === STEP - 1) yield;
+    if (at % ITEMS_PER_STEP === ITEMS_PER_STEP - 1) yield;
   }
   if (!numbers.isDone) throw damageError(what);
   return spans;

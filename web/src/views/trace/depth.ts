@@ -1,5 +1,5 @@
-// How many spans of time overlap, pixel column by pixel column: threads that wait for a CPU, or the
-// share of it that some threads have.
+// Counts overlapping spans of time in each pixel column: threads that wait for a CPU, or the share
+// of a CPU that some threads use.
 
 import type { Scene, Window } from './scene';
 
@@ -10,9 +10,9 @@ export class Depth {
   private from = 0;
   private scale = 1;
 
-  /** Restarts, with columns between two times. */
+  /** Clears all, and sets rows, columns and the window of time. */
   begin(rows: number, width: number, { from, to }: Window): void {
-    // One more column, for what ends beyond the last one.
+    // One more column takes the ends of spans beyond the last one.
     this.stride = width + 1;
     this.from = from;
     this.scale = width / (to - from);
@@ -25,11 +25,11 @@ export class Depth {
     const place = (start - this.from) * this.scale;
     const end = place + length * this.scale;
     if (end <= 0) return;
-    this.edge(row, place, 1);
-    this.edge(row, end, -1);
+    this.addStep(row, place, 1);
+    this.addStep(row, end, -1);
   }
 
-  /** Steps become sums; what is added later is of a new beginning. */
+  /** Turns steps into sums; call `begin` before adding again. */
   settle(): void {
     const { steps, stride } = this;
     for (let at = 1; at < steps.length; at += 1)
@@ -40,8 +40,8 @@ export class Depth {
     return this.steps[row * this.stride + column]!;
   }
 
-  /** A step up or down at a place within a column: the part after it in that column, all of it from the next on. */
-  private edge(row: number, place: number, by: number): void {
+  /** Adds a step up or down within a column: its column gets the part after it, the next one the rest. */
+  private addStep(row: number, place: number, by: number): void {
     if (place >= this.stride - 1) return;
     const column = Math.max(0, Math.floor(place));
     const part = column + 1 - Math.max(0, place);
@@ -51,7 +51,7 @@ export class Depth {
   }
 }
 
-/** Waits that are kept, by the CPU that they are queued on; `rowOf` gives its row. */
+/** Sums recorded waits by the CPU on which they were queued; `rowOf` maps it to its row. */
 export function sumWaits(
   depth: Depth,
   scene: Pick<Scene, 'waits' | 'firstWait'>,

@@ -1,24 +1,36 @@
-// What a place of the timeline shows, in words.
+// Describes places of the timeline in words.
 
 import { visible } from '../../dom';
 import { count, percent, seconds } from '../../format';
-import { type Lanes, type Rows, firstAfter, sliceAt, Summer } from './lanes';
-import { sharesAt, spansOfRow } from './others';
-import { type Scene, type Window, moveOf, queuedOn, rowName } from './scene';
+import {
+  type Lanes,
+  type Rows,
+  firstEndingAfter,
+  findSlice,
+  ColumnSums,
+} from './lanes';
+import { findShares, spansOfRow } from './others';
+import {
+  type Scene,
+  type Window,
+  classifyMove,
+  countQueued,
+  rowName,
+} from './scene';
 
-/** What a place of the timeline shows, as one sentence. */
-export function describe(
+/** Describes a time in a row in one sentence. */
+export function describePlace(
   scene: Scene,
   rows: Rows,
   row: number,
   time: number,
 ): string {
-  const where = `${rowName(scene, rows, row)} at ${moment(time)}`;
+  const where = `${rowName(scene, rows, row)} at ${formatMoment(time)}`;
   const lanes = scene.lanes(rows);
-  if (!lanes) return `${where}: ${spanWords(scene, row, time)}.`;
-  const at = sliceAt(lanes, row, time);
+  if (!lanes) return `${where}: ${describeSpan(scene, row, time)}.`;
+  const at = findSlice(lanes, row, time);
   if (at === null)
-    return `${where}: ${emptyWords(scene, rows, lanes, row, time)}.`;
+    return `${where}: ${describeEmpty(scene, rows, lanes, row, time)}.`;
   const slices = scene.slices!;
   const from = lanes.origin[at]!;
   const end = slices.ends[slices.end[from]!] ?? 'unreported';
@@ -26,7 +38,7 @@ export function describe(
     rows === 'cpus'
       ? scene.threadName(slices.thread[from]!)
       : `on CPU ${slices.cpu[from]}`;
-  return `${where}: ${who} from ${moment(lanes.start[at]!)} for ${seconds(lanes.length[at]! * 1e-9)}, then ${END_WORDS[end] ?? end}${movedWords(scene, rows, lanes, row, at)}.`;
+  return `${where}: ${who} from ${formatMoment(lanes.start[at]!)} for ${seconds(lanes.length[at]! * 1e-9)}, then ${END_WORDS[end] ?? end}${describeMove(scene, rows, lanes, row, at)}.`;
 }
 
 const END_WORDS: Readonly<Record<string, string>> = {
@@ -47,24 +59,24 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   unreported: 'reason unknown',
 };
 
-/** A time with enough digits to find it again. */
-export function moment(time: number): string {
+/** Formats a time with enough digits to find it again. */
+export function formatMoment(time: number): string {
   return seconds(time * 1e-9, 6);
 }
 
-function movedWords(
+function describeMove(
   scene: Scene,
   rows: Rows,
   lanes: Lanes,
   row: number,
   at: number,
 ): string {
-  const move = rows === 'threads' ? moveOf(scene, lanes, row, at) : null;
+  const move = rows === 'threads' ? classifyMove(scene, lanes, row, at) : null;
   if (!move) return '';
   return `; it came from CPU ${lanes.colour[at - 1]}, ${move === 'smt' ? 'the same core' : 'another core'}`;
 }
 
-function emptyWords(
+function describeEmpty(
   scene: Scene,
   rows: Rows,
   lanes: Lanes,
@@ -72,24 +84,28 @@ function emptyWords(
   time: number,
 ): string {
   if (rows === 'cpus') {
-    const shares = sharesAt(scene, spansOfRow(scene, row), time);
+    const shares = findShares(scene, spansOfRow(scene, row), time);
     return shares
       ? `no traced thread; of the ${seconds(scene.spans!.lengthNs * 1e-9)} around, other programs had ${percent(shares.others)}`
       : 'no traced thread';
   }
-  const wait = waitAt(scene, scene.slices!.threads[scene.threads[row]!]!, time);
+  const wait = findWait(
+    scene,
+    scene.slices!.threads[scene.threads[row]!]!,
+    time,
+  );
   if (wait !== null) {
     const waits = scene.waits!;
     const cause = waits.causes[waits.cause[wait]!] ?? 'unreported';
     return `queued on CPU ${waits.place[wait]} for ${seconds(waits.length[wait]! * 1e-9)}, ${CAUSE_WORDS[cause] ?? visible(cause)}`;
   }
-  const next = firstAfter(lanes, row, time);
+  const next = firstEndingAfter(lanes, row, time);
   if (next >= lanes.first[row + 1]!) return 'not on a CPU any more';
-  return `not on a CPU; next from ${moment(lanes.start[next]!)}`;
+  return `not on a CPU; next from ${formatMoment(lanes.start[next]!)}`;
 }
 
-/** A stretch of a row in words: busy, queued and migrations, if several slices share a pixel. */
-export function stretchWords(
+/** Describes a part of a row in which several slices share a pixel: busy, queued, migrations; else empty. */
+export function describeStretch(
   scene: Scene,
   rows: Rows,
   row: number,
@@ -101,16 +117,16 @@ export function stretchWords(
     share,
     count: many,
     arrivals,
-  } = new Summer(1, lanes.colours).sum(lanes, row, from, to);
+  } = new ColumnSums(1, lanes.colours).sum(lanes, row, from, to);
   if (many[0]! < 2) return '';
   const queued =
     rows === 'cpus' && scene.waits
-      ? `, ${queuedOn(scene, scene.cpus[row]!, (from + to) / 2)} queued`
+      ? `, ${countQueued(scene, scene.cpus[row]!, (from + to) / 2)} queued`
       : '';
   return `These ${seconds((to - from) * 1e-9)}: ${count(many[0]!, 'slice')}, busy ${percent(share[0]!)}${queued}, ${count(arrivals[0]!, 'migration')}.`;
 }
 
-function waitAt(scene: Scene, thread: number, time: number): number | null {
+function findWait(scene: Scene, thread: number, time: number): number | null {
   const waits = scene.waits;
   if (!waits) return null;
   const own = scene.waitsOf(thread);
@@ -122,7 +138,7 @@ function waitAt(scene: Scene, thread: number, time: number): number | null {
   return at ?? null;
 }
 
-function spanWords(scene: Scene, row: number, time: number): string {
+function describeSpan(scene: Scene, row: number, time: number): string {
   const spans = scene.spans;
   const cpu = spansOfRow(scene, row);
   if (!spans || !cpu) return 'unknown';

@@ -1,16 +1,16 @@
-// What one frame of the timeline shows.
+// The content and sizes of one frame of the timeline.
 
 import type { Theme } from '../../theme';
 import type { ColourBy } from './colours';
 import type { Rows } from './lanes';
 import type { Scene, Window } from './scene';
 
-/** Height of the time axis. */
-export const AXIS = 22;
+/** Height of the time axis, CSS pixels. */
+export const AXIS_HEIGHT = 22;
 const MIN_ROW_HEIGHT = 13;
 const MAX_ROW_HEIGHT = 40;
 
-/** What a frame shows; sizes in CSS pixels. */
+/** The content of a frame; sizes in CSS pixels. */
 export interface Frame {
   scene: Scene;
   rows: Rows;
@@ -25,9 +25,9 @@ export interface Frame {
   cursor: { row: number; time: number } | null;
   selection: Window | null;
   colourBy: ColourBy;
-  /** Places of highlighted threads; null: all are. */
+  /** Indices of highlighted threads; null: all are. */
   marked: ReadonlySet<number> | null;
-  /** Place of the thread whose way is drawn. */
+  /** Index of the thread whose path is drawn. */
   thread: number | null;
   theme: Theme;
 }
@@ -36,16 +36,16 @@ export function rowCount(scene: Scene, rows: Rows): number {
   return rows === 'cpus' ? scene.cpus.length : scene.threads.length;
 }
 
-/** The height of rows that fills a frame, as far as they stay readable. */
+/** The height of rows that together fill a frame, within readable limits. */
 export function rowHeight(rows: number, height: number): number {
-  const even = Math.floor((height - AXIS) / Math.max(1, rows));
+  const even = Math.floor((height - AXIS_HEIGHT) / Math.max(1, rows));
   return Math.min(MAX_ROW_HEIGHT, Math.max(MIN_ROW_HEIGHT, even));
 }
 
-export function* rowsSeen(frame: Frame): Iterable<number> {
+export function* visibleRows(frame: Frame): Iterable<number> {
   const last = Math.min(
     rowCount(frame.scene, frame.rows),
-    Math.ceil((frame.scrolled + frame.height - AXIS) / frame.row),
+    Math.ceil((frame.scrolled + frame.height - AXIS_HEIGHT) / frame.row),
   );
   for (
     let row = Math.max(0, Math.floor(frame.scrolled / frame.row));
@@ -56,5 +56,5 @@ export function* rowsSeen(frame: Frame): Iterable<number> {
 }
 
 /** Pixels of a nanosecond. */
-export const scaleOf = ({ width, gutter, window }: Frame): number =>
+export const pixelsPerNs = ({ width, gutter, window }: Frame): number =>
   (width - gutter) / (window.to - window.from);

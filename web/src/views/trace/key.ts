@@ -1,4 +1,4 @@
-// What colours and marks of the timeline mean, and what keys do.
+// The meaning of colours and marks of the timeline, and the help on keys.
 
 import { h, svg } from '../../dom';
 import { count, seconds } from '../../format';
@@ -7,10 +7,10 @@ import { causeColour, Palette } from './colours';
 import { CAUSE_WORDS } from './describe';
 import { knowsOthers } from './others';
 import type { Scene } from './scene';
-import { type State, colourOf } from './state';
+import { type State, chosenColouring } from './state';
 
-/** CPUs and caches named at most, and threads, whose names are longer. */
-const MAX_NAMED = 16;
+/** Maximum of CPUs and caches in the legend, and of threads, whose names are longer. */
+const MAX_ENTRIES = 16;
 const MAX_THREADS = 6;
 
 const swatch = (colour: string, name: string): HTMLElement =>
@@ -27,14 +27,14 @@ const swatch = (colour: string, name: string): HTMLElement =>
 /** A colour and its meaning. */
 type Entry = readonly [colour: string, name: string];
 
-/** The meaning of colours; nothing if rows or their names say it already. */
+/** The meaning of colours; empty if rows or their names already tell it. */
 export function legendEntries(
   scene: Scene,
   state: Pick<State, 'rows' | 'colourBy'>,
   colours: Theme,
 ): Entry[] {
   if (!scene.slices) return [];
-  const by = colourOf(state);
+  const by = chosenColouring(state);
   if (by === 'cause')
     return [
       ...(scene.waits?.causes ?? []).map((cause, at): Entry => [
@@ -66,7 +66,7 @@ export function legend(
   const entries = legendEntries(scene, state, colours);
   const marks = state.rows === 'cpus' ? cpuMarks(scene, state, colours) : [];
   if (entries.length === 0 && marks.length === 0) return null;
-  const most = colourOf(state) === 'thread' ? MAX_THREADS : MAX_NAMED;
+  const most = chosenColouring(state) === 'thread' ? MAX_THREADS : MAX_ENTRIES;
   return h(
     'p.legend',
     ...entries.slice(0, most).map((entry) => swatch(...entry)),
@@ -80,7 +80,7 @@ export function legend(
 function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
   const mark = (words: string): HTMLElement => h('span', words);
   return [
-    scene.slices && colourOf(state) === 'thread'
+    scene.slices && chosenColouring(state) === 'thread'
       ? swatch(colours.series[0]!, 'share of time, of narrow slices')
       : null,
     scene.waits?.count ? swatch(colours.worse, 'strip above: queued') : null,
@@ -91,7 +91,7 @@ function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
   ].filter((one) => one !== null);
 }
 
-/** What the marks mean. */
+/** The list that explains all marks. */
 export function marksKey(scene: Scene): HTMLElement {
   const list = (...lines: string[]): HTMLElement =>
     h('ul.marks', ...lines.map((line) => h('li', line)));
@@ -121,5 +121,5 @@ export function marksKey(scene: Scene): HTMLElement {
   );
 }
 
-export const KEYS =
+export const KEYS_HELP =
   'Drag, or Shift with arrows left and right, to select a span; z zooms to it, Escape clears. Arrows left and right or a and d move, up and down choose a row, plus and minus or w and s zoom, Home shows the whole trace, comma and full stop go to the slice before and after, Enter or a click follows the thread there, slash searches. Shift and drag to move; the wheel zooms once the timeline has the focus.';

@@ -1,19 +1,19 @@
-// Words in slices that have room for them.
+// Draws names in slices that have room for them.
 
 import { inkOn } from '../../colour-scale';
 import type { Palette } from './colours';
-import { type Frame, AXIS, rowsSeen, scaleOf } from './frame';
-import { firstAfter, firstFrom } from './lanes';
-import { moveOf } from './scene';
+import { type Frame, AXIS_HEIGHT, visibleRows, pixelsPerNs } from './frame';
+import { firstEndingAfter, firstStartingFrom } from './lanes';
+import { classifyMove } from './scene';
 
-/** A row with more slices in it has no names: they are too narrow. */
+/** A row with more visible slices has no names: they are too narrow. */
 const MAX_NAMED = 400;
 
-/** Lower rows have no room for letters that can be read, pixels. */
+/** Lower rows have no room for readable letters, pixels. */
 const MIN_NAMED_HEIGHT = 15;
 
-/** Names in slices that have room for them; ticks if a thread came from another CPU. */
-export function names(
+/** Draws names in slices that have room for them, and ticks where a thread came from another CPU. */
+export function drawNames(
   context: CanvasRenderingContext2D,
   frame: Frame,
   palette: Palette,
@@ -22,17 +22,22 @@ export function names(
   const lanes = scene.lanes(rows);
   const keys = scene.keys(rows, frame.colourBy === 'cause')?.keys;
   if (!lanes || !keys) return;
-  const scale = scaleOf(frame);
+  const scale = pixelsPerNs(frame);
   context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
   context.save();
   context.beginPath();
-  context.rect(gutter, AXIS, frame.width - gutter, frame.height - AXIS);
+  context.rect(
+    gutter,
+    AXIS_HEIGHT,
+    frame.width - gutter,
+    frame.height - AXIS_HEIGHT,
+  );
   context.clip();
-  for (const row of rowsSeen(frame)) {
-    const first = firstAfter(lanes, row, window.from);
-    const y = AXIS + row * frame.row - frame.scrolled;
-    const last = firstFrom(lanes, row, window.to);
+  for (const row of visibleRows(frame)) {
+    const first = firstEndingAfter(lanes, row, window.from);
+    const y = AXIS_HEIGHT + row * frame.row - frame.scrolled;
+    const last = firstStartingFrom(lanes, row, window.to);
     if (last - first > MAX_NAMED) continue;
     for (let at = first; at < last; at += 1) {
       const x0 = gutter + Math.max(0, (lanes.start[at]! - window.from) * scale);
@@ -41,7 +46,13 @@ export function names(
         gutter + (lanes.start[at]! + lanes.length[at]! - window.from) * scale,
       );
       if (rows === 'threads')
-        tick(context, frame, moveOf(scene, lanes, row, at), x0, y);
+        drawMoveTick(
+          context,
+          frame,
+          classifyMove(scene, lanes, row, at),
+          x0,
+          y,
+        );
       const isMarked = palette.isMarked(row, keys[at]!);
       if (x1 - x0 < 22 || frame.row < MIN_NAMED_HEIGHT || !isMarked) continue;
       const key = lanes.colour[at]!;
@@ -57,8 +68,8 @@ export function names(
   context.restore();
 }
 
-/** A thread came from another CPU: a short stroke within the core, a long one with a foot beyond it. */
-function tick(
+/** Marks that a thread came from another CPU: a short stroke within a core, a long one with a bar between cores. */
+function drawMoveTick(
   context: CanvasRenderingContext2D,
   frame: Frame,
   move: 'smt' | 'core' | null,
@@ -75,13 +86,13 @@ function tick(
   context.fillRect(x - 2.5, y, 5, 2);
 }
 
-/** Text cut to a width; nothing if not even three letters fit. */
+/** Cuts a text to a width; empty if not even three letters fit. */
 export function fitText(
   context: CanvasRenderingContext2D,
   text: string,
   width: number,
 ): string {
-  const whole = widthOf(context, text);
+  const whole = measureWidth(context, text);
   if (whole <= width) return text;
   const letters = Math.floor((width / Math.max(1, whole)) * text.length) - 1;
   return letters < 3 ? '' : `${text.slice(0, letters)}…`;
@@ -90,8 +101,8 @@ export function fitText(
 const widths = new Map<string, number>();
 const MAX_WIDTHS = 20_000;
 
-/** Measuring takes longer than drawing: names come again in every frame. */
-function widthOf(context: CanvasRenderingContext2D, text: string): number {
+/** Measures a text once: it takes longer than drawing it, and names recur in every frame. */
+function measureWidth(context: CanvasRenderingContext2D, text: string): number {
   const key = `${context.font} ${text}`;
   let width = widths.get(key);
   if (width === undefined) {

@@ -1,22 +1,22 @@
-// Rows of the timeline: slices by CPU or by thread, and what of them is seen
-// in each pixel column.
+// Rows of the timeline: slices by CPU or by thread, and their sums in each
+// pixel column.
 
 import type { Slices } from './decode';
-import { inParts } from './order';
+import { splitIntoParts } from './order';
 import type { Steps } from './steps';
 
 /** What rows show. */
 export type Rows = 'cpus' | 'threads';
 
-/** Rows one after the other; the slices of a row do not overlap. */
+/** Slices of all rows, row by row; the slices of a row do not overlap. */
 export interface Lanes {
-  /** CPU or place among the threads, of each row. */
+  /** The CPU of each row, or the index of its thread. */
   keys: number[];
   /** Index of each row's first slice, and one more for the end. */
   first: Uint32Array;
   start: Float64Array;
   length: Float64Array;
-  /** What colours a slice: the thread, or in thread rows the CPU. */
+  /** The key of a slice's colour: the index of its thread, or in thread rows its CPU. */
   colour: Uint32Array;
   /** Number of each slice in the order of `Slices`. */
   origin: Uint32Array;
@@ -28,14 +28,14 @@ export interface Lanes {
 
 /** The input of lanes: slices, their order in time, and the CPU that each one's thread came
  * from. */
-export interface Ordered {
+export interface OrderedSlices {
   slices: Slices;
   order: Uint32Array;
   previous: Int32Array;
 }
 
-/** Room for this many slices. */
-function room(keys: readonly number[], first: Uint32Array): Lanes {
+/** Allocates room for the slices of all rows. */
+function allocateLanes(keys: readonly number[], first: Uint32Array): Lanes {
   const many = first[keys.length]!;
   return {
     keys: [...keys],
@@ -50,15 +50,15 @@ function room(keys: readonly number[], first: Uint32Array): Lanes {
 }
 
 /** Start of each row, from the rows' numbers of slices. */
-function starts(counts: readonly number[]): Uint32Array {
+function toRowStarts(counts: readonly number[]): Uint32Array {
   const first = new Uint32Array(counts.length + 1);
   counts.forEach((many, row) => (first[row + 1] = first[row]! + many));
   return first;
 }
 
-/** A row for each CPU, in the order given; CPUs without slices have empty rows. */
-export function byCpu(
-  { slices, previous }: Ordered,
+/** A row for each of these CPUs, in their order; CPUs without slices have empty rows. */
+export function lanesByCpu(
+  { slices, previous }: OrderedSlices,
   cpus: readonly number[],
 ): Lanes {
   // Slices are ordered by CPU, then by time: rows are copied unchanged.
@@ -70,9 +70,9 @@ export function byCpu(
     runs.set(cpu, [from, at]);
   }
   const run = (cpu: number): [number, number] => runs.get(cpu) ?? [0, 0];
-  const shown = room(
+  const shown = allocateLanes(
     cpus,
-    starts(cpus.map((cpu) => run(cpu)[1] - run(cpu)[0])),
+    toRowStarts(cpus.map((cpu) => run(cpu)[1] - run(cpu)[0])),
   );
   cpus.forEach((cpu, row) => {
     const [from, to] = run(cpu);
@@ -89,9 +89,9 @@ export function byCpu(
   return { ...shown, colours: Math.max(1, slices.threads.length) };
 }
 
-/** A row for each thread, in the order given; of those not given, none. */
-export function* byThread(
-  { slices, order, previous }: Ordered,
+/** A row for each of these threads, in their order. */
+export function* lanesByThread(
+  { slices, order, previous }: OrderedSlices,
   threads: readonly number[],
 ): Steps<Lanes> {
   const rows = new Int32Array(slices.threads.length).fill(-1);
@@ -101,10 +101,10 @@ export function* byThread(
     const row = rows[slices.thread[at]!]!;
     if (row >= 0) counts[row]! += 1;
   }
-  const shown = room(threads, starts(counts));
+  const shown = allocateLanes(threads, toRowStarts(counts));
   const next = shown.first.slice();
   let colours = 1;
-  for (const part of inParts(order)) {
+  for (const part of splitIntoParts(order)) {
     for (const from of part) {
       const row = rows[slices.thread[from]!]!;
       if (row < 0) continue;
@@ -124,7 +124,11 @@ export function* byThread(
 }
 
 /** The first slice of a row that ends after `time`. */
-export function firstAfter(lanes: Lanes, row: number, time: number): number {
+export function firstEndingAfter(
+  lanes: Lanes,
+  row: number,
+  time: number,
+): number {
   let low = lanes.first[row]!;
   let high = lanes.first[row + 1]!;
   while (low < high) {
@@ -136,7 +140,11 @@ export function firstAfter(lanes: Lanes, row: number, time: number): number {
 }
 
 /** The first slice of a row that begins at `time` or later. */
-export function firstFrom(lanes: Lanes, row: number, time: number): number {
+export function firstStartingFrom(
+  lanes: Lanes,
+  row: number,
+  time: number,
+): number {
   let low = lanes.first[row]!;
   let high = lanes.first[row + 1]!;
   while (low < high) {
@@ -147,40 +155,40 @@ export function firstFrom(lanes: Lanes, row: number, time: number): number {
   return low;
 }
 
-/** The slice of a row at a time; null if there is none. */
-export function sliceAt(
+/** The index of the slice of a row at a time; null if the row is empty there. */
+export function findSlice(
   lanes: Lanes,
   row: number,
   time: number,
 ): number | null {
-  const at = firstAfter(lanes, row, time);
+  const at = firstEndingAfter(lanes, row, time);
   return at < lanes.first[row + 1]! && lanes.start[at]! <= time ? at : null;
 }
 
-/** What each pixel column of a row shows. */
+/** The sums of each pixel column of a row. */
 export interface Columns {
   /** Share of the column's time with slices. */
   share: Float64Array;
-  /** What of them took most of it. */
+  /** The key with most of that time. */
   colour: Uint32Array;
-  /** Slices that have a part in it. */
+  /** Slices that touch the column. */
   count: Uint32Array;
-  /** Slices that began in it with a thread from another CPU. */
+  /** Slices that began in the column with a thread from another CPU. */
   arrivals: Uint32Array;
 }
 
-/** What slices are summed by, in the lanes' order. */
+/** The keys by which slices are summed, in the lanes' order. */
 export interface Keys {
   keys: Uint32Array;
   /** Largest key + 1. */
   count: number;
 }
 
-/** Room for causes in a key of a thread and a cause. */
-export const CAUSES = 16;
+/** A key of a thread and a cause is thread × this + cause. */
+export const CAUSE_KEYS = 16;
 
 /** Threads in CPU rows, CPUs in thread rows; with `causes`, each slice's cause besides. */
-export function keysFor(
+export function buildKeys(
   lanes: Lanes,
   rows: Rows,
   causes: Uint8Array | null,
@@ -190,13 +198,13 @@ export function keysFor(
   const keys = new Uint32Array(lanes.origin.length);
   for (let at = 0; at < keys.length; at += 1) {
     const cause = causes[lanes.origin[at]!]!;
-    keys[at] = isThread ? cause : lanes.colour[at]! * CAUSES + cause;
+    keys[at] = isThread ? cause : lanes.colour[at]! * CAUSE_KEYS + cause;
   }
-  return { keys, count: isThread ? CAUSES : lanes.colours * CAUSES };
+  return { keys, count: isThread ? CAUSE_KEYS : lanes.colours * CAUSE_KEYS };
 }
 
-/** Room for columns, and for sums over colours. */
-export class Summer {
+/** Sums the slices of a row in pixel columns; its memory is used again for each row. */
+export class ColumnSums {
   readonly columns: Columns;
   private readonly sums: Float64Array;
   private readonly touched: Uint32Array;
@@ -230,22 +238,22 @@ export class Summer {
     const scale = width / (to - from);
     const last = lanes.first[row + 1]!;
     for (
-      let at = firstAfter(lanes, row, from);
+      let at = firstEndingAfter(lanes, row, from);
       at < last && lanes.start[at]! < to;
       at += 1
     ) {
       const start = (lanes.start[at]! - from) * scale;
       const begin = Math.max(0, start);
       const end = Math.min(width, start + lanes.length[at]! * scale);
-      this.add(begin, end, keys[at]!);
+      this.addSlice(begin, end, keys[at]!);
       if (lanes.moved[at] && start >= 0)
         columns.arrivals[Math.min(width - 1, Math.floor(start))]! += 1;
     }
-    this.settle();
+    this.closeColumn();
     return columns;
   }
 
-  /** The same from finer columns of the whole trace: each takes those that begin in it. */
+  /** The same from finer columns of the whole trace: each column takes the finer ones that begin in it. */
   sumBins(bins: Columns, from: number, to: number, span: number): Columns {
     const { columns, width } = this;
     this.clear();
@@ -260,11 +268,11 @@ export class Summer {
         columns.arrivals[column]! += bins.arrivals[bin]!;
         const count = bins.count[bin]!;
         if (count === 0) continue;
-        this.part(column, bins.colour[bin]!, bins.share[bin]! * weight);
+        this.addPart(column, bins.colour[bin]!, bins.share[bin]! * weight);
         columns.count[column]! += count - 1;
       }
     }
-    this.settle();
+    this.closeColumn();
     return columns;
   }
 
@@ -274,34 +282,34 @@ export class Summer {
     this.columns.arrivals.fill(0);
   }
 
-  /** A slice between two places, in columns. */
-  private add(begin: number, end: number, colour: number): void {
+  /** Adds a slice between two positions, in columns. */
+  private addSlice(begin: number, end: number, colour: number): void {
     const head = Math.min(this.width - 1, Math.floor(begin));
     const tail = Math.min(this.width - 1, Math.floor(end));
     if (head === tail) {
-      this.part(head, colour, end - begin);
+      this.addPart(head, colour, end - begin);
       return;
     }
-    this.part(head, colour, head + 1 - begin);
+    this.addPart(head, colour, head + 1 - begin);
     const { share, colour: colours, count } = this.columns;
     if (tail > head + 1) {
       share.fill(1, head + 1, tail);
       colours.fill(colour, head + 1, tail);
       count.fill(1, head + 1, tail);
     }
-    if (end > tail) this.part(tail, colour, end - tail);
+    if (end > tail) this.addPart(tail, colour, end - tail);
   }
 
-  private part(column: number, colour: number, share: number): void {
-    if (column !== this.column) this.settle();
+  private addPart(column: number, colour: number, share: number): void {
+    if (column !== this.column) this.closeColumn();
     this.column = column;
     if (this.sums[colour] === 0) this.touched[this.many++] = colour;
-    // A slice of no length still counts, and leaves the sum as it is.
+    // A slice of length zero counts as well; the smallest number marks its key as used.
     this.sums[colour]! += share || Number.MIN_VALUE;
     this.columns.count[column]! += 1;
   }
 
-  private settle(): void {
+  private closeColumn(): void {
     if (this.column < 0) return;
     let most = -1;
     let all = 0;

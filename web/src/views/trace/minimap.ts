@@ -1,20 +1,20 @@
-// The whole trace in one strip: how many CPUs are busy, how many threads queue,
-// and which part the rows below show. A drag, or the keys of the timeline, move it.
+// The whole trace in one strip: how many CPUs are busy, how many threads are queued,
+// and which part the rows below show. A drag, or the keys of the timeline, move that part.
 
 import { h } from '../../dom';
 import { percent } from '../../format';
 import { type Theme, theme } from '../../theme';
 import { Depth, sumWaits } from './depth';
-import { moment } from './describe';
-import { Summer } from './lanes';
-import { gutterOf, timeOf } from './pointer';
-import { type Scene, within } from './scene';
-import { type Handle, press } from './state';
+import { formatMoment } from './describe';
+import { ColumnSums } from './lanes';
+import { gutterOf, timeAtShare } from './pointer';
+import { type Scene, clampWindow } from './scene';
+import { type Handle, handleKey } from './state';
 
 const HEIGHT = 34;
 
 /** Busy CPUs, as a share of all, and queued threads for each CPU: a value for each pixel column. */
-export function overview(
+export function computeLoad(
   scene: Scene,
   width: number,
 ): { busy: Float64Array; queued: Float64Array } {
@@ -23,7 +23,7 @@ export function overview(
   const many = Math.max(1, scene.cpus.length);
   const lanes = scene.lanes('cpus');
   if (lanes) {
-    const summer = new Summer(width, lanes.colours);
+    const summer = new ColumnSums(width, lanes.colours);
     lanes.keys.forEach((_, row) => {
       const bins = scene.bins('cpus', row, false).at(-1);
       const { share } = bins
@@ -46,7 +46,7 @@ export function overview(
   return { busy, queued };
 }
 
-/** The strip; `draw` paints it again after the window changed. */
+/** The strip; call `draw` after the window changed. */
 export function minimap(handle: Handle): {
   element: HTMLElement;
   draw(): void;
@@ -61,7 +61,7 @@ export function minimap(handle: Handle): {
       valuemax: '100',
     },
   });
-  let whole: (ReturnType<typeof overview> & { width: number }) | null = null;
+  let whole: (ReturnType<typeof computeLoad> & { width: number }) | null = null;
   const draw = (): void => {
     const width = canvas.clientWidth;
     const context = canvas.getContext('2d');
@@ -69,28 +69,28 @@ export function minimap(handle: Handle): {
     const gutter = gutterOf(width);
     const room = Math.max(1, width - gutter);
     if (whole?.width !== room)
-      whole = { ...overview(scene, room), width: room };
+      whole = { ...computeLoad(scene, room), width: room };
     const ratio = Math.min(2, devicePixelRatio || 1);
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(HEIGHT * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paint(context, handle, whole, gutter, theme());
+    paintStrip(context, handle, whole, gutter, theme());
     const { from, to } = state.window;
     const middle = (from + to) / 2 / scene.span;
     canvas.setAttribute('aria-valuenow', String(Math.round(middle * 100)));
     canvas.setAttribute(
       'aria-valuetext',
-      `${moment(from)} to ${moment(to)}, ${percent((to - from) / scene.span)} of the trace`,
+      `${formatMoment(from)} to ${formatMoment(to)}, ${percent((to - from) / scene.span)} of the trace`,
     );
   };
-  listen(handle, canvas);
+  listenForDrags(handle, canvas);
   return { element: canvas, draw };
 }
 
-function paint(
+function paintStrip(
   context: CanvasRenderingContext2D,
   { scene, state }: Handle,
-  { busy, queued, width }: ReturnType<typeof overview> & { width: number },
+  { busy, queued, width }: ReturnType<typeof computeLoad> & { width: number },
   gutter: number,
   colours: Theme,
 ): void {
@@ -127,20 +127,23 @@ function paint(
   context.strokeRect(x0, 1, Math.max(3, x1 - x0) - 1, HEIGHT - 2);
 }
 
-function listen(handle: Handle, canvas: HTMLCanvasElement): void {
+function listenForDrags(handle: Handle, canvas: HTMLCanvasElement): void {
   const { scene, state } = handle;
   let grip: number | null = null;
   const timeAt = (event: PointerEvent): number => {
     const gutter = gutterOf(canvas.clientWidth);
     const x = event.clientX - canvas.getBoundingClientRect().left - gutter;
     const room = Math.max(1, canvas.clientWidth - gutter);
-    return timeOf({ from: 0, to: scene.span }, x / room);
+    return timeAtShare({ from: 0, to: scene.span }, x / room);
   };
   const move = (event: PointerEvent): void => {
     if (grip === null) return;
     const { from, to } = state.window;
     const start = timeAt(event) - grip;
-    state.window = within({ from: start, to: start + to - from }, scene.span);
+    state.window = clampWindow(
+      { from: start, to: start + to - from },
+      scene.span,
+    );
     handle.refresh();
   };
   canvas.addEventListener('pointerdown', (event) => {
@@ -157,7 +160,7 @@ function listen(handle: Handle, canvas: HTMLCanvasElement): void {
     canvas.addEventListener(name, () => (grip = null));
   canvas.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (!press(handle, event.key, false)) return;
+    if (!handleKey(handle, event.key, false)) return;
     event.preventDefault();
     handle.refresh();
   });

@@ -1,29 +1,29 @@
-// Slices in the order of time, and what follows from it: which CPU each slice's thread came from,
-// and which wait it ended.
+// Sorts slices by time, and derives from that order the CPU from which each slice's thread came and
+// the wait that ended with it.
 
 import type { Slices, Spans } from './decode';
 import type { Steps } from './steps';
 
 /** Slices per step. */
-const PART = 65_536;
+const PART_LENGTH = 65_536;
 
-/** The order in parts, each for a step. */
-export function* inParts(order: Uint32Array): Iterable<Uint32Array> {
-  for (let at = 0; at < order.length; at += PART)
-    yield order.subarray(at, at + PART);
+/** Splits the order into parts, one for each step of work. */
+export function* splitIntoParts(order: Uint32Array): Iterable<Uint32Array> {
+  for (let at = 0; at < order.length; at += PART_LENGTH)
+    yield order.subarray(at, at + PART_LENGTH);
 }
 
-/** No CPU before: a thread's first slice. */
+/** The CPU before a thread's first slice. */
 const NOWHERE = -1;
 
-/** Slices by number with their times: those are moved along, which is faster than to look them up. */
+/** Numbers of slices with their start times: moving both is faster than looking times up. */
 interface Run {
   numbers: Uint32Array;
   times: Float64Array;
 }
 
-/** Numbers of all slices in the order of time: each CPU's are sorted already and are merged. */
-export function* timeOrder(slices: Slices): Steps<Uint32Array> {
+/** Numbers of all slices in the order of time: a merge of each CPU's slices, which are sorted. */
+export function* sortByTime(slices: Slices): Steps<Uint32Array> {
   const { count, cpu, start } = slices;
   let runs: number[] = [0];
   for (let at = 1; at < count; at += 1)
@@ -40,7 +40,7 @@ export function* timeOrder(slices: Slices): Steps<Uint32Array> {
     const merged: number[] = [];
     for (let run = 0; run + 1 < runs.length; run += 2) {
       const middle = runs[run + 1]!;
-      merge(from, to, runs[run]!, middle, runs[run + 2] ?? middle);
+      mergeRuns(from, to, runs[run]!, middle, runs[run + 2] ?? middle);
       merged.push(runs[run]!);
       yield;
     }
@@ -50,7 +50,7 @@ export function* timeOrder(slices: Slices): Steps<Uint32Array> {
   return from.numbers;
 }
 
-function merge(
+function mergeRuns(
   from: Run,
   to: Run,
   first: number,
@@ -76,7 +76,7 @@ export function* previousCpus(
 ): Steps<Int32Array> {
   const previous = new Int32Array(slices.count);
   const last = new Int32Array(slices.threads.length).fill(NOWHERE);
-  for (const part of inParts(order)) {
+  for (const part of splitIntoParts(order)) {
     for (const at of part) {
       const thread = slices.thread[at]!;
       previous[at] = last[thread]!;
@@ -87,21 +87,21 @@ export function* previousCpus(
   return previous;
 }
 
-/** Times that are kept as seconds come back within this, ns. */
+/** Times that went through seconds are exact to this, ns. */
 const ROUNDING_NS = 2;
 
-/** For each slice the place of its wait's cause + 1; 0 if no kept wait ended with it. */
-export function* causesBefore(
+/** For each slice, the index of the cause of the wait that ended with it, plus 1; 0 if no recorded wait did. */
+export function* findWaitCauses(
   slices: Slices,
   order: Uint32Array,
   waits: Spans | null,
 ): Steps<Uint8Array> {
   const causes = new Uint8Array(slices.count);
   if (!waits) return causes;
-  // Waits that have not ended yet, by thread: a thread waits once at a time.
+  // The wait of each thread that has not ended yet: a thread has only one at a time.
   const open = new Map<number, number>();
   let next = 0;
-  for (const part of inParts(order)) {
+  for (const part of splitIntoParts(order)) {
     for (const at of part) {
       const start = slices.start[at]!;
       for (; next < waits.count && waits.start[next]! <= start; next += 1)

@@ -1,4 +1,4 @@
-// What other programs had of a CPU while no traced thread ran on it.
+// The use of CPUs by other programs while no traced thread ran there.
 
 import type { CpuSpans } from '../../records';
 import type { Scene } from './scene';
@@ -10,7 +10,7 @@ export interface SpanShares {
 }
 
 /** The shares of the span at a time; null if the others' share is unknown. */
-export function sharesAt(
+export function findShares(
   { spans }: Pick<Scene, 'spans'>,
   cpu: CpuSpans | undefined,
   time: number,
@@ -21,7 +21,7 @@ export function sharesAt(
   return { own: cpu?.own?.[at] ?? 0, others };
 }
 
-/** Others' part of the time that traced threads left, 0 to 1. */
+/** The share of other programs in the time that traced threads left, 0 to 1. */
 export function shareOfRest({ own, others }: SpanShares): number {
   return others > 0 ? Math.min(1, others / Math.max(1 - own, others)) : 0;
 }

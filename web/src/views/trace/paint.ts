@@ -1,15 +1,15 @@
-// One frame of the timeline, on a canvas.
+// Paints a frame of the timeline on a canvas.
 
 import { seconds } from '../../format';
-import { type Arrow, arrowsOf } from './arrows';
+import { type Arrow, findArrows } from './arrows';
 import { Palette } from './colours';
-import { type Frame, AXIS, rowsSeen, scaleOf } from './frame';
-import { fitText, names } from './labels';
+import { type Frame, AXIS_HEIGHT, visibleRows, pixelsPerNs } from './frame';
+import { fitText, drawNames } from './labels';
 import { Raster } from './raster';
 import { RowPainter } from './rows';
-import { rowName, ticks } from './scene';
+import { rowName, roundTicks } from './scene';
 
-/** Keeps what is costly to make from frame to frame. */
+/** Paints frames, and keeps what is costly to build between them. */
 export class Painter {
   private readonly rows = new RowPainter();
   private raster: Raster | null = null;
@@ -17,13 +17,16 @@ export class Painter {
 
   paint(context: CanvasRenderingContext2D, frame: Frame, ratio: number): void {
     const width = Math.max(1, Math.round((frame.width - frame.gutter) * ratio));
-    const height = Math.max(1, Math.round((frame.height - AXIS) * ratio));
+    const height = Math.max(
+      1,
+      Math.round((frame.height - AXIS_HEIGHT) * ratio),
+    );
     if (this.raster?.width !== width || this.raster.height !== height)
       this.raster = new Raster(width, height);
     const { scene, rows, colourBy, theme, marked } = frame;
     const palette = new Palette(scene, rows, colourBy, theme, marked);
     context.setTransform(1, 0, 0, 1, 0, 0);
-    // A pointer that moves changes the cursor only: the rows stay unchanged.
+    // A moving pointer changes only the cursor: rows are painted again only if one of these changed.
     const painted = [
       this.raster,
       rows,
@@ -44,19 +47,19 @@ export class Painter {
     this.raster.put(
       context,
       Math.round(frame.gutter * ratio),
-      Math.round(AXIS * ratio),
+      Math.round(AXIS_HEIGHT * ratio),
     );
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    names(context, frame, palette);
-    axis(context, frame);
-    labels(context, frame);
-    clip(context, frame, () => arrows(context, frame));
-    marks(context, frame);
+    drawNames(context, frame, palette);
+    drawAxis(context, frame);
+    drawLabels(context, frame);
+    clipToRows(context, frame, () => drawArrows(context, frame));
+    drawMarks(context, frame);
   }
 }
 
 /** Draws within the rows only. */
-function clip(
+function clipToRows(
   context: CanvasRenderingContext2D,
   frame: Frame,
   draw: () => void,
@@ -64,23 +67,23 @@ function clip(
   context.save();
   context.beginPath();
   const { gutter, width, height } = frame;
-  context.rect(gutter, AXIS, width - gutter, height - AXIS);
+  context.rect(gutter, AXIS_HEIGHT, width - gutter, height - AXIS_HEIGHT);
   context.clip();
   draw();
   context.restore();
 }
 
-function axis(context: CanvasRenderingContext2D, frame: Frame): void {
+function drawAxis(context: CanvasRenderingContext2D, frame: Frame): void {
   const { window, theme, gutter, width } = frame;
   context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
-  const scale = scaleOf(frame);
-  const steps = ticks(
+  const scale = pixelsPerNs(frame);
+  const steps = roundTicks(
     window.from,
     window.to,
     Math.max(2, (width - gutter) / 110),
   );
-  // The step decides the digits: two ticks never read the same.
+  // As many digits as the step needs, so that no two ticks have the same label.
   const digits = Math.min(
     12,
     Math.max(
@@ -96,29 +99,29 @@ function axis(context: CanvasRenderingContext2D, frame: Frame): void {
   for (const time of steps) {
     const x = gutter + (time - window.from) * scale;
     context.fillStyle = theme.line;
-    context.fillRect(x, AXIS - 5, 1, frame.height - AXIS + 5);
+    context.fillRect(x, AXIS_HEIGHT - 5, 1, frame.height - AXIS_HEIGHT + 5);
     context.fillStyle = theme.muted;
     if (x + 60 < width)
-      context.fillText(seconds(time * 1e-9, digits), x + 3, AXIS / 2);
+      context.fillText(seconds(time * 1e-9, digits), x + 3, AXIS_HEIGHT / 2);
   }
 }
 
-function labels(context: CanvasRenderingContext2D, frame: Frame): void {
+function drawLabels(context: CanvasRenderingContext2D, frame: Frame): void {
   const { theme, gutter } = frame;
   const isNarrow = gutter < 100;
   context.save();
   context.beginPath();
-  context.rect(0, AXIS, gutter, frame.height - AXIS);
+  context.rect(0, AXIS_HEIGHT, gutter, frame.height - AXIS_HEIGHT);
   context.clip();
-  for (const row of rowsSeen(frame)) {
-    const y = AXIS + (row + 0.5) * frame.row - frame.scrolled;
+  for (const row of visibleRows(frame)) {
+    const y = AXIS_HEIGHT + (row + 0.5) * frame.row - frame.scrolled;
     const isMarked =
       frame.rows === 'threads' && frame.marked?.has(frame.scene.threads[row]!);
     context.fillStyle =
       frame.cursor?.row === row || isMarked ? theme.text : theme.muted;
     context.font = `${isMarked ? 'bold ' : ''}12px system-ui, sans-serif`;
     const name = rowName(frame.scene, frame.rows, row);
-    // A CPU's number says more than the beginning of its core's name.
+    // Where both do not fit, the CPU's number matters more than its core.
     const text =
       frame.rows === 'cpus' && isNarrow ? name.split(' · ')[0]! : name;
     context.fillText(fitText(context, text, gutter - 8), 4, y);
@@ -126,25 +129,25 @@ function labels(context: CanvasRenderingContext2D, frame: Frame): void {
   context.restore();
 }
 
-/** The cursor and what is being selected. */
-function marks(context: CanvasRenderingContext2D, frame: Frame): void {
+/** Draws the selection and the cursor. */
+function drawMarks(context: CanvasRenderingContext2D, frame: Frame): void {
   const { window, gutter, theme, cursor, selection } = frame;
-  const scale = scaleOf(frame);
+  const scale = pixelsPerNs(frame);
   if (selection) {
     const x0 = gutter + (selection.from - window.from) * scale;
     context.globalAlpha = 0.25;
     context.fillStyle = theme.text;
     context.fillRect(
       x0,
-      AXIS,
+      AXIS_HEIGHT,
       (selection.to - selection.from) * scale,
-      frame.height - AXIS,
+      frame.height - AXIS_HEIGHT,
     );
     context.globalAlpha = 1;
   }
   if (!cursor) return;
   const x = gutter + (cursor.time - window.from) * scale;
-  const y = AXIS + cursor.row * frame.row - frame.scrolled;
+  const y = AXIS_HEIGHT + cursor.row * frame.row - frame.scrolled;
   context.strokeStyle = theme.text;
   context.lineWidth = 1;
   context.strokeRect(
@@ -155,38 +158,38 @@ function marks(context: CanvasRenderingContext2D, frame: Frame): void {
   );
   if (x >= gutter && x <= frame.width) {
     context.fillStyle = theme.text;
-    context.fillRect(x, AXIS - 4, 1, frame.height - AXIS + 4);
+    context.fillRect(x, AXIS_HEIGHT - 4, 1, frame.height - AXIS_HEIGHT + 4);
   }
 }
 
-/** The way of the chosen thread: migrations in full lines, wake-ups dashed from a dot. */
-function arrows(context: CanvasRenderingContext2D, frame: Frame): void {
+/** Draws the path of the followed thread: migrations in full lines, wake-ups in dashed ones from a dot. */
+function drawArrows(context: CanvasRenderingContext2D, frame: Frame): void {
   const { scene, window, theme, thread } = frame;
   if (thread === null || frame.rows !== 'cpus') return;
   const { rowOf } = scene;
-  const scale = scaleOf(frame);
+  const scale = pixelsPerNs(frame);
   const place = ({ cpu, time }: Arrow['from']): [number, number] => [
     frame.gutter + (time - window.from) * scale,
-    AXIS + ((rowOf.get(cpu) ?? -1) + 0.55) * frame.row - frame.scrolled,
+    AXIS_HEIGHT + ((rowOf.get(cpu) ?? -1) + 0.55) * frame.row - frame.scrolled,
   ];
   const drawn = new Set<string>();
-  for (const arrow of arrowsOf(scene, thread, window) ?? []) {
+  for (const arrow of findArrows(scene, thread, window) ?? []) {
     const [[x0, y0], [x1, y1]] = [place(arrow.from), place(arrow.to)];
-    // What falls on an arrow that is drawn already changes nothing.
+    // An arrow on top of a drawn one changes nothing.
     const where = [x0, y0, x1, y1].map((at) => Math.round(at / 2)).join();
     if (drawn.has(where)) continue;
     drawn.add(where);
     const isWakeup = arrow.kind === 'wakeup';
     const colour = isWakeup ? theme.worse : theme.text;
-    // A line in the background's colour below it is seen on any slice.
-    stroke(context, x0, y0, x1, y1, theme.background, 3, []);
-    stroke(context, x0, y0, x1, y1, colour, 1.5, isWakeup ? [4, 3] : []);
-    head(context, x0, y0, x1, y1, colour);
-    if (isWakeup) dot(context, x0, y0, colour);
+    // A wider line in the background colour below makes it visible on any slice.
+    strokeLine(context, x0, y0, x1, y1, theme.background, 3, []);
+    strokeLine(context, x0, y0, x1, y1, colour, 1.5, isWakeup ? [4, 3] : []);
+    drawHead(context, x0, y0, x1, y1, colour);
+    if (isWakeup) drawDot(context, x0, y0, colour);
   }
 }
 
-function stroke(
+function strokeLine(
   context: CanvasRenderingContext2D,
   x0: number,
   y0: number,
@@ -206,7 +209,7 @@ function stroke(
   context.setLineDash([]);
 }
 
-function head(
+function drawHead(
   context: CanvasRenderingContext2D,
   x0: number,
   y0: number,
@@ -226,7 +229,7 @@ function head(
   context.fill();
 }
 
-function dot(
+function drawDot(
   context: CanvasRenderingContext2D,
   x: number,
   y: number,

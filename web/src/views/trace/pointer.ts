@@ -1,20 +1,26 @@
 // The pointer on the timeline: a drag selects, with Shift or by touch it moves;
-// a click follows a thread; the wheel zooms; a tooltip says what is below.
+// a click follows a thread; the wheel zooms; a tooltip describes what is below.
 
 import { fill, h } from '../../dom';
-import { describe, stretchWords } from './describe';
-import { AXIS, rowCount } from './frame';
+import { describePlace, describeStretch } from './describe';
+import { AXIS_HEIGHT, rowCount } from './frame';
 import { type Window, panWindow, zoomWindow } from './scene';
-import { type Handle, press, reveal, selectionOf, toggleFollow } from './state';
+import {
+  type Handle,
+  handleKey,
+  scrollToCursor,
+  makeSelection,
+  toggleFollow,
+} from './state';
 
-/** Width of the rows' names. */
+/** Width of the rows' names, CSS pixels. */
 export const gutterOf = (width: number): number => (width < 500 ? 84 : 150);
 
-/** Less is a click. */
+/** A pointer that moves less than this has clicked, pixels. */
 const MIN_DRAG = 3;
 
-/** Keys, wheel and pointer of the canvas; returns what stops them. */
-export function listen(handle: Handle, tip: HTMLElement): () => void {
+/** Handles keys, wheel and pointer of the canvas until the returned function is called. */
+export function listenToInput(handle: Handle, tip: HTMLElement): () => void {
   const { canvas, scroller } = handle;
   const stop = new AbortController();
   const { signal } = stop;
@@ -22,10 +28,10 @@ export function listen(handle: Handle, tip: HTMLElement): () => void {
     'keydown',
     (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (!press(handle, event.key, event.shiftKey)) return;
+      if (!handleKey(handle, event.key, event.shiftKey)) return;
       event.preventDefault();
       tip.hidden = true;
-      reveal(handle, AXIS);
+      scrollToCursor(handle, AXIS_HEIGHT);
       handle.refresh();
     },
     { signal },
@@ -35,7 +41,7 @@ export function listen(handle: Handle, tip: HTMLElement): () => void {
     (event) => {
       if (!event.ctrlKey && document.activeElement !== canvas) return;
       event.preventDefault();
-      wheel(handle, event);
+      handleWheel(handle, event);
       handle.refresh();
     },
     { passive: false, signal },
@@ -45,7 +51,10 @@ export function listen(handle: Handle, tip: HTMLElement): () => void {
   return () => stop.abort();
 }
 
-function wheel({ scene, state, canvas }: Handle, event: WheelEvent): void {
+function handleWheel(
+  { scene, state, canvas }: Handle,
+  event: WheelEvent,
+): void {
   const size = event.deltaMode === 1 ? 20 : 1;
   if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
     const by = (event.deltaX || event.deltaY) * size;
@@ -64,7 +73,7 @@ function wheel({ scene, state, canvas }: Handle, event: WheelEvent): void {
   );
 }
 
-/** The time at a place of the rows, given from the window's left edge. */
+/** The time at a horizontal position of the page. */
 function timeAt(
   window: Window,
   canvas: HTMLCanvasElement,
@@ -73,22 +82,22 @@ function timeAt(
   const gutter = gutterOf(canvas.clientWidth);
   const room = Math.max(1, canvas.clientWidth - gutter);
   const x = clientX - canvas.getBoundingClientRect().left - gutter;
-  return timeOf(window, x / room);
+  return timeAtShare(window, x / room);
 }
 
-/** The time at a share of the window, which it does not leave. */
-export function timeOf({ from, to }: Window, share: number): number {
+/** The time at a share of the window, clamped to the window. */
+export function timeAtShare({ from, to }: Window, share: number): number {
   return from + Math.min(1, Math.max(0, share)) * (to - from);
 }
 
-/** The row at a height below the axis, scrolled by this much; the nearest if there is none. */
+/** The row at a height `y` of the canvas, with rows scrolled by `scrolled`; the nearest one outside. */
 export function rowAt(
   y: number,
   scrolled: number,
   row: number,
   rows: number,
 ): number {
-  const at = Math.floor((y - AXIS + scrolled) / row);
+  const at = Math.floor((y - AXIS_HEIGHT + scrolled) / row);
   return Math.min(rows - 1, Math.max(0, at));
 }
 
@@ -116,7 +125,7 @@ function listenToPointer(
       return;
     }
     const time = timeAt(state.window, canvas, event.clientX);
-    state.selection = selectionOf(held.time, time);
+    state.selection = makeSelection(held.time, time);
   };
   const onMove = (event: PointerEvent): void => {
     drag(event);
@@ -126,7 +135,7 @@ function listenToPointer(
       row: rowAt(y, scroller.scrollTop, handle.row(), rows),
       time: timeAt(state.window, canvas, event.clientX),
     };
-    // A window that moves is kept, and seen in the strip above.
+    // A moved window also changes the address and the strip above.
     if (held?.moves && held.isDragged) handle.refresh();
     else handle.point();
     if (rows > 0) showTip(handle, tip, event);
@@ -159,10 +168,10 @@ function listenToPointer(
   });
 }
 
-/** Beside the pointer, so that it hides nothing of what it describes. */
-const OFFSET = 14;
+/** Distance of the tooltip from the pointer, so that it does not hide what it describes, pixels. */
+const TIP_OFFSET = 14;
 
-/** The tooltip says what the place of the cursor shows; the line below says it to screen readers. */
+/** Shows the tooltip of the cursor's place; for screen readers, the line below the rows says the same. */
 function showTip(
   { scene, state, canvas }: Handle,
   tip: HTMLElement,
@@ -172,24 +181,24 @@ function showTip(
   const pixel =
     (window.to - window.from) /
     Math.max(1, canvas.clientWidth - gutterOf(canvas.clientWidth));
-  const stretch = stretchWords(scene, rows, cursor.row, {
+  const stretch = describeStretch(scene, rows, cursor.row, {
     from: cursor.time,
     to: cursor.time + pixel,
   });
   fill(
     tip,
-    h('p', describe(scene, rows, cursor.row, cursor.time)),
+    h('p', describePlace(scene, rows, cursor.row, cursor.time)),
     stretch ? h('p', stretch) : null,
   );
   tip.hidden = false;
   const frame = tip.offsetParent?.getBoundingClientRect();
   if (!frame) return;
-  const right = event.clientX - frame.left + OFFSET;
-  const below = event.clientY - frame.top + OFFSET;
+  const right = event.clientX - frame.left + TIP_OFFSET;
+  const below = event.clientY - frame.top + TIP_OFFSET;
   const fits = right + tip.offsetWidth <= frame.width;
-  const left = event.clientX - frame.left - OFFSET - tip.offsetWidth;
+  const left = event.clientX - frame.left - TIP_OFFSET - tip.offsetWidth;
   tip.style.left = `${fits ? right : Math.max(0, left)}px`;
-  const isLow = event.clientY + OFFSET + tip.offsetHeight > innerHeight;
-  const above = event.clientY - frame.top - OFFSET - tip.offsetHeight;
+  const isLow = event.clientY + TIP_OFFSET + tip.offsetHeight > innerHeight;
+  const above = event.clientY - frame.top - TIP_OFFSET - tip.offsetHeight;
   tip.style.top = `${isLow ? above : below}px`;
 }

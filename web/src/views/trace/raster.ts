@@ -1,8 +1,8 @@
-// Many small rectangles, drawn into memory: a canvas takes a picture faster
+// Draws many small rectangles into memory: a canvas draws one picture faster
 // than a hundred thousand rectangles.
 
-/** "#rrggbb" as a pixel. */
-export function pixel(colour: string): number {
+/** Converts "#rrggbb" to a pixel of image data. */
+export function toPixel(colour: string): number {
   const value = Number.parseInt(colour.slice(1), 16);
   return (
     (0xff000000 |
@@ -29,7 +29,7 @@ export class Raster {
     this.pixels.fill(colour);
   }
 
-  /** Fills whole pixels; what is outside is left out. */
+  /** Fills whole pixels of a rectangle, as far as it is inside. */
   fill(x0: number, x1: number, y0: number, y1: number, colour: number): void {
     const left = Math.max(0, Math.floor(x0));
     const right = Math.min(this.width, Math.ceil(x1));
@@ -41,7 +41,7 @@ export class Raster {
     }
   }
 
-  /** The same with slanted stripes. */
+  /** Fills a rectangle with slanted stripes. */
   hatch(
     x0: number,
     x1: number,

@@ -1,25 +1,30 @@
-// The rows of a frame, as pixels: how busy, who queues, who migrates, and single slices with
-// borders if there is room for them.
+// Draws the rows of a frame as pixels: how busy they are, queued threads, migrations, and single
+// slices with borders if there is room for them.
 
-import { type Frame, rowsSeen } from './frame';
+import { type Frame, visibleRows } from './frame';
 import type { Columns, Lanes } from './lanes';
-import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
-import { type Palette, causeColour, mix } from './colours';
+import {
+  CAUSE_KEYS,
+  firstEndingAfter,
+  firstStartingFrom,
+  ColumnSums,
+} from './lanes';
+import { type Palette, causeColour, mixColours } from './colours';
 import { Depth, sumWaits } from './depth';
-import { shareOfRest, sharesAt, spansOfRow } from './others';
-import { type Raster, pixel } from './raster';
+import { shareOfRest, findShares, spansOfRow } from './others';
+import { type Raster, toPixel } from './raster';
 import { filterMap } from '../../lists';
 
-/** A row shows single slices if it has at most one for this many pixels. */
+/** A row shows single slices if they have at least this many pixels each, on average. */
 const PIXELS_PER_SLICE = 3;
-/** Columns of the whole trace are used if at least this many fall on a pixel. */
+/** Sums over the whole trace are used if at least this many of their columns fall on a pixel. */
 const BINS_PER_PIXEL = 2;
-/** Narrower slices have no border. */
+/** Narrower slices have no border, pixels. */
 const MIN_BORDERED_WIDTH = 4;
-/** Slices of marked threads that are summed by themselves at most; of more, what had most of a pixel says enough. */
+/** If marked threads have more slices, they are not drawn apart: the colour of a pixel's main thread is enough. */
 const MAX_MARKED_SLICES = 150_000;
 
-/** Position of the parts of a row, in device pixels from its upper edge. */
+/** Edges of the parts of a row, in device pixels from its upper edge: queued threads, time, migrations. */
 interface Band {
   queue: number;
   top: number;
@@ -27,7 +32,7 @@ interface Band {
   end: number;
 }
 
-function band(frame: Frame, ratio: number): Band {
+function layOutBand(frame: Frame, ratio: number): Band {
   const { row, scene } = frame;
   const isCpus = frame.rows === 'cpus';
   const queue = isCpus && scene.waits ? Math.max(2, Math.round(row * 0.18)) : 0;
@@ -40,14 +45,14 @@ function band(frame: Frame, ratio: number): Band {
   };
 }
 
-/** Keeps what is costly to make from frame to frame. */
+/** Draws rows, and keeps what is costly to build between frames. */
 export class RowPainter {
-  private summer: Summer | null = null;
+  private summer: ColumnSums | null = null;
   private readonly depth = new Depth();
 
   paint(raster: Raster, frame: Frame, palette: Palette, ratio: number): void {
     const { scene, window } = frame;
-    raster.clear(pixel(frame.theme.background));
+    raster.clear(toPixel(frame.theme.background));
     const keys = scene.keys(frame.rows, frame.colourBy === 'cause');
     const lanes = scene.lanes(frame.rows);
     if (
@@ -55,34 +60,34 @@ export class RowPainter {
       (this.summer?.width !== raster.width ||
         this.summer.colours !== keys.count)
     )
-      this.summer = new Summer(raster.width, keys.count);
-    const at = band(frame, ratio);
-    for (const row of rowsSeen(frame)) {
+      this.summer = new ColumnSums(raster.width, keys.count);
+    const at = layOutBand(frame, ratio);
+    for (const row of visibleRows(frame)) {
       const y = (row * frame.row - frame.scrolled) * ratio;
-      separate(raster, frame, row, y, ratio);
+      drawSeparator(raster, frame, row, y, ratio);
       if (!lanes || !keys) {
-        spansOf(raster, frame, row, y + at.top, y + at.end);
+        drawSpans(raster, frame, row, y + at.top, y + at.end);
         continue;
       }
       const columns = this.columns(frame, row, raster.width);
       const colourOf = hasOneHue(frame, lanes, row, raster.width)
-        ? () => pixel(frame.theme.series[0]!)
+        ? () => toPixel(frame.theme.series[0]!)
         : (key: number) => palette.pixel(row, key);
-      bars(raster, columns, colourOf, y, at);
-      if (frame.rows === 'cpus') others(raster, columns, frame, row, y, at);
-      arrivals(raster, columns, frame, y + at.bottom, y + at.end);
+      drawBars(raster, columns, colourOf, y, at);
+      if (frame.rows === 'cpus') drawOthers(raster, columns, frame, row, y, at);
+      drawArrivals(raster, columns, frame, y + at.bottom, y + at.end);
     }
     if (lanes && frame.rows === 'cpus')
-      overlay(raster, frame, this.depth, palette, ratio, at);
-    for (const row of lanes && keys ? rowsSeen(frame) : []) {
+      drawMarked(raster, frame, this.depth, palette, ratio, at);
+    for (const row of lanes && keys ? visibleRows(frame) : []) {
       const y = (row * frame.row - frame.scrolled) * ratio;
       drawBordered(raster, frame, lanes!, keys!.keys, palette, row, y, at);
     }
     if (frame.rows === 'threads') {
-      waitsOf(raster, frame, ratio);
+      drawWaits(raster, frame, ratio);
       return;
     }
-    sharingOf(raster, frame, ratio, at);
+    drawSharing(raster, frame, ratio, at);
     if (!scene.waits) return;
     sumWaits(this.depth, scene, scene.rowOf, raster.width, window);
     drawQueued(raster, frame, this.depth, ratio, at);
@@ -103,8 +108,8 @@ export class RowPainter {
   }
 }
 
-/** A line between cores, or between rows. */
-function separate(
+/** Draws a line above the first CPU of a core, or above each thread. */
+function drawSeparator(
   raster: Raster,
   frame: Frame,
   row: number,
@@ -125,23 +130,24 @@ function separate(
       raster.width,
       y,
       y + Math.max(1, ratio / 2),
-      pixel(frame.theme.line),
+      toPixel(frame.theme.line),
     );
 }
 
-/** Are there more slices than eyes can distinguish? */
+/** Are there too many slices to distinguish? */
 function isDense(
   lanes: Lanes,
   row: number,
   { from, to }: Frame['window'],
   width: number,
 ): boolean {
-  const many = firstFrom(lanes, row, to) - firstAfter(lanes, row, from);
+  const many =
+    firstStartingFrom(lanes, row, to) - firstEndingAfter(lanes, row, from);
   return many > width / PIXELS_PER_SLICE;
 }
 
-/** Hues of threads that are too narrow to see would be noise: the row is then a share of time,
- * in one hue. */
+/** Are slices too narrow for hues of threads to mean anything? The row then shows shares of time in
+ * one hue. */
 const hasOneHue = (
   { rows, colourBy, marked, window }: Frame,
   lanes: Lanes,
@@ -153,8 +159,8 @@ const hasOneHue = (
   marked === null &&
   isDense(lanes, row, window, width);
 
-/** Bars as high as the share of time in their column. */
-function bars(
+/** Draws bars as high as the share of time in their column; equal neighbours are one bar. */
+function drawBars(
   raster: Raster,
   { share, colour, count }: Columns,
   colourOf: (key: number) => number,
@@ -182,8 +188,8 @@ function bars(
   }
 }
 
-/** Other programs: hatched above the bars, as their share of what these leave. */
-function others(
+/** Hatches the time of other programs above the bars. */
+function drawOthers(
   raster: Raster,
   { share }: Columns,
   { scene, window, theme }: Frame,
@@ -193,11 +199,11 @@ function others(
 ): void {
   const spans = spansOfRow(scene, row);
   if (!spans?.foreign?.length) return;
-  const colour = pixel(theme.neutral);
+  const colour = toPixel(theme.neutral);
   const most = at.bottom - at.top;
   const step = (window.to - window.from) / raster.width;
   for (let x = 0; x < raster.width; x += 1) {
-    const shares = sharesAt(scene, spans, window.from + (x + 0.5) * step);
+    const shares = findShares(scene, spans, window.from + (x + 0.5) * step);
     if (!shares) continue;
     const bottom = y + at.bottom - share[x]! * most;
     const high = (1 - share[x]!) * shareOfRest(shares) * most;
@@ -205,7 +211,7 @@ function others(
   }
 }
 
-/** Slices that have room: whole, with a border that separates neighbours. */
+/** Draws slices that have room with a border that separates neighbours. */
 function drawBordered(
   raster: Raster,
   frame: Frame,
@@ -217,11 +223,11 @@ function drawBordered(
   at: Band,
 ): void {
   const { window, theme } = frame;
-  const first = firstAfter(lanes, row, window.from);
-  const last = firstFrom(lanes, row, window.to);
+  const first = firstEndingAfter(lanes, row, window.from);
+  const last = firstStartingFrom(lanes, row, window.to);
   if (isDense(lanes, row, window, raster.width)) return;
   const scale = raster.width / (window.to - window.from);
-  const edge = pixel(theme.background);
+  const edge = toPixel(theme.background);
   for (let slice = first; slice < last; slice += 1) {
     const x0 = (lanes.start[slice]! - window.from) * scale;
     const x1 = x0 + lanes.length[slice]! * scale;
@@ -233,16 +239,16 @@ function drawBordered(
   }
 }
 
-/** How many of a column's slices began with a thread from another CPU: the more, the darker. */
-function arrivals(
+/** Draws the share of each column's slices whose thread came from another CPU: the more, the darker. */
+function drawArrivals(
   raster: Raster,
   { arrivals: many, count }: Columns,
   { theme }: Frame,
   y0: number,
   y1: number,
 ): void {
-  const shades = SHADES.map((share) =>
-    pixel(mix(theme.background, theme.text, share)),
+  const shades = ARRIVAL_SHADES.map((share) =>
+    toPixel(mixColours(theme.background, theme.text, share)),
   );
   for (let x = 0; x < many.length; x += 1) {
     if (many[x] === 0) continue;
@@ -252,10 +258,10 @@ function arrivals(
   }
 }
 
-const SHADES = [0.3, 0.5, 0.75, 1];
+const ARRIVAL_SHADES = [0.3, 0.5, 0.75, 1];
 
-/** What marked threads have of each CPU, over what all have: one that ran shortly is not lost among the others. */
-function overlay(
+/** Draws the time of marked threads over that of all, so that short runs stay visible among others. */
+function drawMarked(
   raster: Raster,
   frame: Frame,
   depth: Depth,
@@ -269,8 +275,8 @@ function overlay(
     lanes && marked?.has(thread)
       ? {
           thread,
-          first: firstAfter(lanes, own, window.from),
-          last: firstFrom(lanes, own, window.to),
+          first: firstEndingAfter(lanes, own, window.from),
+          last: firstStartingFrom(lanes, own, window.to),
         }
       : null,
   );
@@ -287,7 +293,7 @@ function overlay(
       const [start, length] = [lanes.start[slice]!, lanes.length[slice]!];
       depth.add(row, start, length);
       const key = causes
-        ? thread * CAUSES + causes[lanes.origin[slice]!]!
+        ? thread * CAUSE_KEYS + causes[lanes.origin[slice]!]!
         : thread;
       const x0 = Math.max(0, Math.floor((start - window.from) * scale));
       const x1 = Math.ceil((start + length - window.from) * scale);
@@ -297,7 +303,7 @@ function overlay(
   }
   depth.settle();
   const most = at.bottom - at.top;
-  for (const row of rowsSeen(frame)) {
+  for (const row of visibleRows(frame)) {
     const bottom = (row * frame.row - frame.scrolled) * ratio + at.bottom;
     for (let x = 0; x < raster.width; x += 1) {
       const key = latest[row * raster.width + x]!;
@@ -309,7 +315,7 @@ function overlay(
   }
 }
 
-/** Threads that wait for the CPU: a bar from above; two and more fill it. */
+/** Draws threads queued for a CPU as a bar from above; two and more fill it. */
 function drawQueued(
   raster: Raster,
   frame: Frame,
@@ -317,9 +323,9 @@ function drawQueued(
   ratio: number,
   at: Band,
 ): void {
-  const colour = pixel(frame.theme.worse);
+  const colour = toPixel(frame.theme.worse);
   const most = at.top - at.queue;
-  for (const row of rowsSeen(frame)) {
+  for (const row of visibleRows(frame)) {
     const y = (row * frame.row - frame.scrolled) * ratio + at.queue;
     for (let x = 0; x < raster.width; x += 1) {
       const waiting = depth.at(row, x);
@@ -330,8 +336,8 @@ function drawQueued(
   }
 }
 
-/** For a trace without slices: traced threads solid, others hatched above. */
-function spansOf(
+/** Draws a trace without slices: traced threads solid, others hatched above. */
+function drawSpans(
   raster: Raster,
   frame: Frame,
   row: number,
@@ -348,19 +354,19 @@ function spansOf(
     const x1 = x0 + scene.spans!.lengthNs * scale;
     if (x1 <= 0 || x0 >= raster.width) return;
     const middle = bottom - own * most;
-    raster.fill(x0, x1, middle, bottom, pixel(theme.series[0]!));
+    raster.fill(x0, x1, middle, bottom, toPixel(theme.series[0]!));
     raster.hatch(
       x0,
       x1,
       middle - (shown.foreign?.[at] ?? 0) * most,
       middle,
-      pixel(theme.neutral),
+      toPixel(theme.neutral),
     );
   });
 }
 
-/** Needless sharing: a hatched band below the CPUs of the core. */
-function sharingOf(
+/** Draws avoidable SMT sharing as a hatched band in the rows of the core's CPUs. */
+function drawSharing(
   raster: Raster,
   frame: Frame,
   ratio: number,
@@ -371,7 +377,7 @@ function sharingOf(
   if (!sharing) return;
   const { rowOf } = scene;
   const scale = raster.width / (window.to - window.from);
-  const colour = pixel(theme.text);
+  const colour = toPixel(theme.text);
   const drawn = new Map<number, number>();
   for (
     let span = 0;
@@ -384,7 +390,7 @@ function sharingOf(
     const x1 = Math.max(x0 + 1, (end - window.from) * scale);
     for (const cpu of scene.cpusOf.get(sharing.place[span]!) ?? []) {
       const row = rowOf.get(cpu);
-      // What falls on a pixel that is marked already changes nothing.
+      // A span within marked pixels changes nothing.
       if (row === undefined || x1 <= (drawn.get(row) ?? -1)) continue;
       drawn.set(row, Math.ceil(x1));
       const y = (row * frame.row - frame.scrolled) * ratio + at.bottom;
@@ -393,8 +399,8 @@ function sharingOf(
   }
 }
 
-/** Waits: hatched at half height, by their cause if colours show causes. */
-function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
+/** Draws waits in thread rows as hatching at half height, coloured by cause if colours show causes. */
+function drawWaits(raster: Raster, frame: Frame, ratio: number): void {
   const { scene, window, theme } = frame;
   const { waits } = scene;
   if (!waits) return;
@@ -403,7 +409,9 @@ function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
   );
   const scale = raster.width / (window.to - window.from);
   const colours = waits.causes.map((_, cause) =>
-    pixel(frame.colourBy === 'cause' ? causeColour(theme, cause) : theme.worse),
+    toPixel(
+      frame.colourBy === 'cause' ? causeColour(theme, cause) : theme.worse,
+    ),
   );
   const high = Math.max(4, Math.round(frame.row * 0.3)) * ratio;
   const drawn = new Float64Array(scene.threads.length);
@@ -414,7 +422,7 @@ function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
   ) {
     const x1 = (waits.start[at]! + waits.length[at]! - window.from) * scale;
     const row = rowOf.get(waits.who[at]!);
-    // What falls on a pixel that is hatched already changes nothing.
+    // A wait within hatched pixels changes nothing.
     if (row === undefined || x1 <= drawn[row]!) continue;
     drawn[row] = Math.ceil(x1);
     const middle = ((row + 0.5) * frame.row - frame.scrolled) * ratio;
@@ -424,7 +432,7 @@ function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
       x1,
       middle - high / 2,
       middle + high / 2,
-      colours[waits.cause[at]!] ?? pixel(theme.worse),
+      colours[waits.cause[at]!] ?? toPixel(theme.worse),
       4,
     );
   }

@@ -1,17 +1,17 @@
-// What the timeline draws and its text for a place in it: no canvas here.
+// The data of the timeline, independent of the canvas.
 
 import { parseCpus } from '../../cpus';
 import { visible } from '../../dom';
 import type { Slices, Spans } from './decode';
-import { sharingOf, slicesOf, waitsOf } from './decode';
+import { decodeSharing, decodeSlices, decodeWaits } from './decode';
 import { finite } from '../../numbers';
 import type { CpuSpans, TraceRecord } from '../../records';
-import type { Columns, Keys, Lanes, Ordered, Rows } from './lanes';
-import { byCpu, byThread, keysFor, Summer } from './lanes';
-import { causesBefore, previousCpus, timeOrder } from './order';
+import type { Columns, Keys, Lanes, OrderedSlices, Rows } from './lanes';
+import { lanesByCpu, lanesByThread, buildKeys, ColumnSums } from './lanes';
+import { findWaitCauses, previousCpus, sortByTime } from './order';
 import { type Steps, finish, lazily } from './steps';
 
-/** Everything that the timeline needs, ns since the trace's first moment. */
+/** All data of the timeline; times are ns since the start of the trace. */
 export interface Scene {
   /** Length of the trace. */
   span: number;
@@ -23,39 +23,42 @@ export interface Scene {
   cpus: number[];
   rowOf: ReadonlyMap<number, number>;
   coreOf: Map<number, number>;
-  /** Last-level cache of each CPU; a trace does not say, a topology of the same machine does. */
+  /** Last-level cache of each CPU, from a topology of the same machine: a trace does not have it. */
   llcOf: ReadonlyMap<number, number>;
   cpusOf: Map<number, number[]>;
-  /** Places of the threads, the busiest first. */
+  /** Indices of the threads in `slices.threads`, the busiest first. */
   threads: number[];
   threadName(place: number): string;
-  /** Place of a thread by its number. */
+  /** Index of a thread by its number. */
   placeOf: Map<number, number>;
   lanes(rows: Rows): Lanes | null;
-  /** What lanes are summed by: threads in CPU rows, CPUs in thread rows; also causes if colours
-   * show them. */
+  /** The keys by which lanes are summed: threads in CPU rows, CPUs in thread rows; with `byCause`
+   * also causes. */
   keys(rows: Rows, byCause: boolean): Keys | null;
-  /** A row in columns over the whole trace, fine ones and coarser ones; none if it has few
+  /** The sums of a row over the whole trace, in fine and in coarse columns; empty if it has few
    * slices. */
   bins(rows: Rows, row: number, byCause: boolean): readonly Columns[];
-  /** Works out what a frame of these rows needs. */
-  ahead(rows: Rows): Steps<void>;
-  /** Works out what other rows and colours need. */
-  aheadOfChoice(): Steps<void>;
-  /** For each slice the place of its wait's cause + 1; 0 if no wait is kept. */
+  /** Computes what a frame of these rows needs. */
+  prepareRows(rows: Rows): Steps<void>;
+  /** Computes what other rows and colours need. */
+  prepareOthers(): Steps<void>;
+  /** For each slice, the index of its wait's cause, plus 1; 0 without a recorded wait. */
   causes(): Uint8Array | null;
-  /** Places of a thread's waits, by its number, in the order of time. */
+  /** Indices of a thread's waits, by its number, in the order of time. */
   waitsOf(thread: number): readonly number[];
-  /** The first wait that can reach beyond a time: none is longer than the longest. */
+  /** The first wait that can end after a time: all before it began too early even for the longest wait. */
   firstWait(time: number): number;
-  /** Shorter waits are not kept, ns. */
+  /** Shorter waits are not recorded, ns. */
   shortestWaitNs: number;
-  /** What could not be read, as sentences. */
+  /** Sentences on parts that could not be read. */
   damage: string[];
 }
 
-/** A part of the timeline; one that is damaged is left out, and said to be. */
-function* part<T>(damage: string[], read: Steps<T | null>): Steps<T | null> {
+/** Reads a part of the timeline; a damaged one is null, with a sentence in `damage`. */
+function* readPart<T>(
+  damage: string[],
+  read: Steps<T | null>,
+): Steps<T | null> {
   try {
     return yield* read;
   } catch (error) {
@@ -66,13 +69,13 @@ function* part<T>(damage: string[], read: Steps<T | null>): Steps<T | null> {
   }
 }
 
-export const sceneOf = (record: TraceRecord): Scene =>
-  finish(sceneInSteps(record));
+export const buildScene = (record: TraceRecord): Scene =>
+  finish(buildSceneInSteps(record));
 
-export function* sceneInSteps(record: TraceRecord): Steps<Scene> {
+export function* buildSceneInSteps(record: TraceRecord): Steps<Scene> {
   const timeline = record.timeline ?? {};
   const damage: string[] = [];
-  const slices = yield* part(damage, slicesOf(timeline));
+  const slices = yield* readPart(damage, decodeSlices(timeline));
   const coreOf = new Map<number, number>();
   const cpusOf = new Map<number, number[]>();
   for (const { core, cpus } of record.cores ?? []) {
@@ -87,9 +90,9 @@ export function* sceneInSteps(record: TraceRecord): Steps<Scene> {
   slices?.threads.forEach((thread, place) => {
     if (!placeOf.has(thread)) placeOf.set(thread, place);
   });
-  const waits = yield* part(damage, waitsOf(timeline.waits));
-  const sharing = yield* part(damage, sharingOf(timeline.sharing));
-  const cpus = cpusInOrder(record, slices, coreOf);
+  const waits = yield* readPart(damage, decodeWaits(timeline.waits));
+  const sharing = yield* readPart(damage, decodeSharing(timeline.sharing));
+  const cpus = sortCpus(record, slices, coreOf);
   const scene: Scene = {
     damage,
     llcOf: new Map(),
@@ -105,7 +108,7 @@ export function* sceneInSteps(record: TraceRecord): Steps<Scene> {
     rowOf: new Map(cpus.map((cpu, row) => [cpu, row])),
     coreOf,
     cpusOf,
-    threads: threadsInOrder(record, slices, placeOf),
+    threads: sortThreads(record, slices, placeOf),
     threadName: (place) => {
       const thread = slices?.threads[place];
       return thread === undefined
@@ -113,17 +116,17 @@ export function* sceneInSteps(record: TraceRecord): Steps<Scene> {
         : `${visible(names.get(thread) ?? '')} ${thread}`.trim();
     },
     placeOf,
-    ...derive(slices, waits, () => scene),
+    ...deriveLazily(slices, waits, () => scene),
   };
   return scene;
 }
 
-/** Slices in a row from which on columns of the whole trace are kept. */
+/** Rows with at least this many slices have sums over the whole trace. */
 const MANY_SLICES = 8_192;
-const BINS = [16_384, 4_096] as const;
+const BIN_COUNTS = [16_384, 4_096] as const;
 
-/** What is worked out when it is first asked for, and kept. */
-function derive(
+/** The parts of a scene that are computed on first use, and kept. */
+function deriveLazily(
   slices: Slices | null,
   waits: Spans | null,
   scene: () => Scene,
@@ -132,49 +135,52 @@ function derive(
   | 'lanes'
   | 'keys'
   | 'bins'
-  | 'ahead'
-  | 'aheadOfChoice'
+  | 'prepareRows'
+  | 'prepareOthers'
   | 'causes'
   | 'waitsOf'
   | 'firstWait'
 > {
-  const order = lazily(function* (): Steps<Ordered | null> {
+  const order = lazily(function* (): Steps<OrderedSlices | null> {
     if (!slices) return null;
-    const order = yield* timeOrder(slices);
+    const order = yield* sortByTime(slices);
     return { slices, order, previous: yield* previousCpus(slices, order) };
   });
   const lanes = {
     cpus: lazily(function* () {
       const ordered = yield* order.steps();
-      return ordered && byCpu(ordered, scene().cpus);
+      return ordered && lanesByCpu(ordered, scene().cpus);
     }),
     threads: lazily(function* () {
       const ordered = yield* order.steps();
-      return ordered && (yield* byThread(ordered, scene().threads));
+      return ordered && (yield* lanesByThread(ordered, scene().threads));
     }),
   };
   const causes = lazily(function* () {
     const ordered = yield* order.steps();
     return (
-      ordered && (yield* causesBefore(ordered.slices, ordered.order, waits))
+      ordered && (yield* findWaitCauses(ordered.slices, ordered.order, waits))
     );
   });
-  const keysOf = (rows: Rows, byCause: boolean): Keys | null => {
+  const makeKeys = (rows: Rows, byCause: boolean): Keys | null => {
     const own = lanes[rows].now();
-    return own && keysFor(own, rows, byCause ? causes.now() : null);
+    return own && buildKeys(own, rows, byCause ? causes.now() : null);
   };
   const keys = {
-    cpus: [once(() => keysOf('cpus', false)), once(() => keysOf('cpus', true))],
+    cpus: [
+      memoise(() => makeKeys('cpus', false)),
+      memoise(() => makeKeys('cpus', true)),
+    ],
     threads: [
-      once(() => keysOf('threads', false)),
-      once(() => keysOf('threads', true)),
+      memoise(() => makeKeys('threads', false)),
+      memoise(() => makeKeys('threads', true)),
     ],
   } as const;
   const bins = new Map<string, Columns[]>();
-  const longest = once(
+  const longest = memoise(
     () => waits?.length.reduce((a, b) => Math.max(a, b), 0) ?? 0,
   );
-  const byWho = once(() => {
+  const byWho = memoise(() => {
     const places = new Map<number, number[]>();
     for (let at = 0; waits && at < waits.count; at += 1) {
       const own = places.get(waits.who[at]!);
@@ -183,7 +189,7 @@ function derive(
     }
     return places;
   });
-  const binsOf: Scene['bins'] = (rows, row, byCause) => {
+  const getBins: Scene['bins'] = (rows, row, byCause) => {
     const own = lanes[rows].now();
     const by = keys[rows][byCause ? 1 : 0]();
     if (!own || !by || own.first[row + 1]! - own.first[row]! < MANY_SLICES)
@@ -192,7 +198,9 @@ function derive(
     let kept = bins.get(name);
     if (!kept) {
       const { span } = scene();
-      const [fine, coarse] = BINS.map((many) => new Summer(many, by.count));
+      const [fine, coarse] = BIN_COUNTS.map(
+        (many) => new ColumnSums(many, by.count),
+      );
       kept = [fine!.sum(own, row, 0, span, by.keys)];
       kept.push(coarse!.sumBins(kept[0]!, 0, span, span));
       bins.set(name, kept);
@@ -202,16 +210,16 @@ function derive(
   return {
     lanes: (rows) => lanes[rows].now(),
     keys: (rows, byCause) => keys[rows][byCause ? 1 : 0](),
-    bins: binsOf,
-    *ahead(rows) {
+    bins: getBins,
+    *prepareRows(rows) {
       const own = yield* lanes[rows].steps();
       for (let row = 0; own && row < own.keys.length; row += 1) {
-        binsOf(rows, row, false);
+        getBins(rows, row, false);
         yield;
       }
     },
     causes: causes.now,
-    *aheadOfChoice() {
+    *prepareOthers() {
       yield* lanes.threads.steps();
       yield* causes.steps();
       keys.cpus[1]();
@@ -231,13 +239,13 @@ function derive(
   };
 }
 
-/** A value that is worked out once. */
-function once<T>(make: () => T): () => T {
+/** Returns a function that computes a value on its first call, and keeps it. */
+function memoise<T>(make: () => T): () => T {
   let made: { value: T } | null = null;
   return () => (made ??= { value: make() }).value;
 }
 
-function cpusInOrder(
+function sortCpus(
   record: TraceRecord,
   slices: Slices | null,
   coreOf: Map<number, number>,
@@ -252,7 +260,7 @@ function cpusInOrder(
   return [...cpus].sort((a, b) => core(a) - core(b) || a - b);
 }
 
-function threadsInOrder(
+function sortThreads(
   record: TraceRecord,
   slices: Slices | null,
   placeOf: Map<number, number>,
@@ -274,8 +282,8 @@ export function rowName(scene: Scene, rows: Rows, row: number): string {
   return core === undefined ? `CPU ${cpu}` : `CPU ${cpu} · core ${core}`;
 }
 
-/** How a thread came to the CPU of a slice in its row: "moved", or nothing. */
-export function moveOf(
+/** Did a slice's thread come from another CPU of the core ("smt") or of another core? Null: from neither. */
+export function classifyMove(
   scene: Scene,
   lanes: Lanes,
   row: number,
@@ -290,8 +298,8 @@ export function moveOf(
     : 'core';
 }
 
-/** Waits that are kept and queued on a CPU at a time. */
-export function queuedOn(scene: Scene, cpu: number, time: number): number {
+/** The number of recorded waits queued on a CPU at a time. */
+export function countQueued(scene: Scene, cpu: number, time: number): number {
   const { waits } = scene;
   let queued = 0;
   for (let at = scene.firstWait(time); waits && at < waits.count; at += 1) {
@@ -302,8 +310,8 @@ export function queuedOn(scene: Scene, cpu: number, time: number): number {
   return queued;
 }
 
-/** Places of the threads whose names hold all the words. */
-export function threadsNamed(scene: Scene, find: string): number[] {
+/** Indices of the threads whose names contain all the words. */
+export function findThreads(scene: Scene, find: string): number[] {
   const words = find.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return scene.threads.filter((place) => {
@@ -312,8 +320,8 @@ export function threadsNamed(scene: Scene, find: string): number[] {
   });
 }
 
-/** Round steps of a time axis: about `many` between two times. */
-export function ticks(from: number, to: number, many: number): number[] {
+/** Round times for ticks of an axis, about `many` of them. */
+export function roundTicks(from: number, to: number, many: number): number[] {
   const rough = (to - from) / Math.max(1, many);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step =
@@ -348,20 +356,20 @@ export function zoomWindow(
     Math.max(Math.min(1_000, span), (window.to - window.from) * factor),
   );
   const share = (about - window.from) / (window.to - window.from);
-  return within(
+  return clampWindow(
     { from: about - share * length, to: about - share * length + length },
     span,
   );
 }
 
-/** Moves by a share of what is seen. */
+/** Moves the window by a share of its length. */
 export function panWindow(window: Window, share: number, span: number): Window {
   const by = (window.to - window.from) * share;
-  return within({ from: window.from + by, to: window.to + by }, span);
+  return clampWindow({ from: window.from + by, to: window.to + by }, span);
 }
 
-/** Moved into the trace, its length kept. */
-export function within(window: Window, span: number): Window {
+/** Moves a window into the trace; its length stays, at most that of the trace. */
+export function clampWindow(window: Window, span: number): Window {
   const length = Math.min(span, window.to - window.from);
   const from = Math.min(Math.max(0, window.from), span - length);
   return { from, to: from + length };

@@ -1,20 +1,26 @@
 // A trace's timeline and figures, without a canvas.
 
-import { describe as group, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { headOf } from '../../table';
-import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
-import { type Slices, slicesOf, waitsOf } from './decode';
-import { type Ordered, byCpu, byThread, sliceAt, Summer } from './lanes';
+import { toHead } from '../../table';
+import { Bytes, fakeTrace, packSlices } from '../../../e2e/fake-trace';
+import { type Slices, decodeSlices, decodeWaits } from './decode';
+import {
+  type OrderedSlices,
+  lanesByCpu,
+  lanesByThread,
+  findSlice,
+  ColumnSums,
+} from './lanes';
 import type { LowerBound, TraceRecord } from '../../records';
-import { describe } from './describe';
-import { previousCpus, timeOrder } from './order';
+import { describePlace } from './describe';
+import { previousCpus, sortByTime } from './order';
 import {
   panWindow,
   rowName,
-  sceneOf,
-  ticks,
-  within,
+  buildScene,
+  roundTicks,
+  clampWindow,
   zoomWindow,
 } from './scene';
 import { finish } from './steps';
@@ -33,7 +39,7 @@ const SMALL: TraceRecord = {
     { thread: 7, name: 'sev\u0007en', cpu_s: 1 },
   ],
   timeline: {
-    packed: packedSlices([
+    packed: packSlices([
       [7, 2, 60_000, 10_000, 'ended'],
       [7, 0, 0, 20_000],
       [9, 1, 5_000, 30_000],
@@ -42,13 +48,13 @@ const SMALL: TraceRecord = {
   },
 };
 
-const ordered = (slices: Slices): Ordered => {
-  const order = finish(timeOrder(slices));
+const ordered = (slices: Slices): OrderedSlices => {
+  const order = finish(sortByTime(slices));
   return { slices, order, previous: finish(previousCpus(slices, order)) };
 };
 
-group('packed slices', () => {
-  test('come back as they were', () => {
+describe('packed slices', () => {
+  test('are unchanged after decoding', () => {
     const bytes = new Bytes();
     for (const value of [5, 10, 4, 0, 300, 1, 1_000_000_000_000, 2, 6])
       bytes.varint(value);
@@ -59,7 +65,7 @@ group('packed slices', () => {
       ends: ['blocked', 'preempted', 'ended', 'unreported'],
       cpus: [{ cpu: 3, count: 3, bytes: bytes.base64() }],
     };
-    const slices = finish(slicesOf({ packed }))!;
+    const slices = finish(decodeSlices({ packed }))!;
     expect([...slices.start]).toEqual([5, 15, 1_000_000_000_315]);
     expect([...slices.length]).toEqual([10, 300, 2]);
     expect([...slices.thread]).toEqual([1, 0, 1]);
@@ -76,7 +82,7 @@ group('packed slices', () => {
       ends: ['blocked', 'preempted', 'ended', 'unreported'],
       cpus: [{ cpu: 2, count: 3, bytes: 'BQoAAAMFZAEC' }],
     };
-    const slices = finish(slicesOf({ packed }))!;
+    const slices = finish(decodeSlices({ packed }))!;
     expect([...slices.start]).toEqual([5, 15, 118]);
     expect([...slices.length]).toEqual([10, 3, 1]);
     expect([...slices.thread].map((place) => slices.threads[place])).toEqual([
@@ -108,18 +114,18 @@ group('packed slices', () => {
       cpus: [{ cpu: 3, count: 1, bytes: bytes.base64() }],
       ...change,
     };
-    expect(() => finish(slicesOf({ packed }))).toThrow(
+    expect(() => finish(decodeSlices({ packed }))).toThrow(
       /damaged or of a newer layout/,
     );
   });
 
-  test('of a made record never overlap, on a CPU or of a thread', () => {
-    const record = madeTrace({
+  test('of a synthetic record never overlap, on a CPU or of a thread', () => {
+    const record = fakeTrace({
       slices: 5_000,
       cpus: 8,
       threads: 20,
     }) as TraceRecord;
-    const scene = sceneOf(record);
+    const scene = buildScene(record);
     for (const rows of ['cpus', 'threads'] as const) {
       const lanes = scene.lanes(rows)!;
       expect(lanes.origin.length).toBe(5_000);
@@ -135,27 +141,29 @@ group('packed slices', () => {
         }
       });
     }
-    expect(finish(waitsOf(record.timeline!.waits))!.count).toBeGreaterThan(100);
+    expect(finish(decodeWaits(record.timeline!.waits))!.count).toBeGreaterThan(
+      100,
+    );
   });
 });
 
-group('rows', () => {
-  const slices = finish(slicesOf(SMALL.timeline!))!;
+describe('rows', () => {
+  const slices = finish(decodeSlices(SMALL.timeline!))!;
 
   test('hold the slices of their CPU or thread in the order of time', () => {
-    const cpus = byCpu(ordered(slices), [2, 1, 0, 5]);
+    const cpus = lanesByCpu(ordered(slices), [2, 1, 0, 5]);
     expect([...cpus.first]).toEqual([0, 1, 3, 4, 4]);
     expect([...cpus.start].map(Math.round)).toEqual([60_000, 5_000, 40_000, 0]);
     const seven = slices.threads.indexOf(7);
-    const threads = finish(byThread(ordered(slices), [seven]));
+    const threads = finish(lanesByThread(ordered(slices), [seven]));
     expect([...threads.colour]).toEqual([0, 1, 2]);
-    expect(sliceAt(threads, 0, 19_000)).toBe(0);
-    expect(sliceAt(threads, 0, 30_000)).toBeNull();
+    expect(findSlice(threads, 0, 19_000)).toBe(0);
+    expect(findSlice(threads, 0, 30_000)).toBeNull();
   });
 
   test('sum to shares of pixel columns', () => {
-    const lanes = byCpu(ordered(slices), [1]);
-    const columns = new Summer(10, lanes.colours).sum(lanes, 0, 0, 100_000);
+    const lanes = lanesByCpu(ordered(slices), [1]);
+    const columns = new ColumnSums(10, lanes.colours).sum(lanes, 0, 0, 100_000);
     const expected = [0.5, 1, 1, 0.5, 1, 0, 0, 0, 0, 0];
     columns.share.forEach((share, at) =>
       expect(share).toBeCloseTo(expected[at]!, 6),
@@ -164,16 +172,16 @@ group('rows', () => {
     expect(slices.threads[columns.colour[4]!]).toBe(7);
   });
 
-  test('give a column to whom had most of it', () => {
-    const packed = packedSlices([
+  test('colour a column by the key with most of its time', () => {
+    const packed = packSlices([
       [1, 0, 0, 30],
       [2, 0, 30, 25],
       [1, 0, 60, 10],
       [2, 0, 70, 20],
     ]);
-    const many = finish(slicesOf({ packed }))!;
-    const lanes = byCpu(ordered(many), [0]);
-    const { share, colour, count } = new Summer(1, lanes.colours).sum(
+    const many = finish(decodeSlices({ packed }))!;
+    const lanes = lanesByCpu(ordered(many), [0]);
+    const { share, colour, count } = new ColumnSums(1, lanes.colours).sum(
       lanes,
       0,
       0,
@@ -184,9 +192,9 @@ group('rows', () => {
     expect(count[0]).toBe(4);
   });
 
-  test('sum the same whether seen whole or in parts', () => {
-    const scene = sceneOf(
-      madeTrace({
+  test('have the same sums in one window or in parts', () => {
+    const scene = buildScene(
+      fakeTrace({
         slices: 3_000,
         cpus: 2,
         threads: 5,
@@ -194,7 +202,7 @@ group('rows', () => {
     );
     const lanes = scene.lanes('cpus')!;
     const busy = (width: number, from: number, to: number): number =>
-      new Summer(width, lanes.colours)
+      new ColumnSums(width, lanes.colours)
         .sum(lanes, 0, from, to)
         .share.reduce((sum, share) => sum + share * ((to - from) / width), 0);
     const whole = busy(700, 0, scene.span);
@@ -209,23 +217,25 @@ group('rows', () => {
   });
 });
 
-group('places in words', () => {
-  const scene = sceneOf(SMALL);
+describe('places in words', () => {
+  const scene = buildScene(SMALL);
 
-  test('name threads, moves and what cannot be seen', () => {
+  test('name threads, moves and unknown parts', () => {
     expect(rowName(scene, 'cpus', 2)).toBe('CPU 2 · core 1');
     expect(rowName(scene, 'threads', 0)).toBe('nine 9');
-    expect(describe(scene, 'cpus', 0, 1_000)).toContain(
+    expect(describePlace(scene, 'cpus', 0, 1_000)).toContain(
       'sev\\u{7}en 7 from 0 s for 20.0 µs, then waiting',
     );
-    expect(describe(scene, 'threads', 1, 45_000)).toMatch(
+    expect(describePlace(scene, 'threads', 1, 45_000)).toMatch(
       /then preempted; it came from CPU 0, the same core/,
     );
-    expect(describe(scene, 'threads', 1, 65_000)).toMatch(
+    expect(describePlace(scene, 'threads', 1, 65_000)).toMatch(
       /it came from CPU 1, another core/,
     );
-    expect(describe(scene, 'cpus', 2, 1_000)).toContain('no traced thread');
-    expect(describe(scene, 'threads', 1, 99_000)).toContain(
+    expect(describePlace(scene, 'cpus', 2, 1_000)).toContain(
+      'no traced thread',
+    );
+    expect(describePlace(scene, 'threads', 1, 99_000)).toContain(
       'not on a CPU any more',
     );
   });
@@ -242,29 +252,29 @@ group('places in words', () => {
       from: 900,
       to: 1_000,
     });
-    expect(within({ from: -5, to: 20 }, 10)).toEqual({ from: 0, to: 10 });
-    expect(ticks(0, 1_000, 5)).toEqual([0, 200, 400, 600, 800, 1_000]);
+    expect(clampWindow({ from: -5, to: 20 }, 10)).toEqual({ from: 0, to: 10 });
+    expect(roundTicks(0, 1_000, 5)).toEqual([0, 200, 400, 600, 800, 1_000]);
   });
 });
 
-group('verdict', () => {
-  test('is the conclusion, and without one the first finding', () => {
+describe('verdict', () => {
+  test('is the conclusion, or without one the first finding', () => {
     const findings = [{ sentence: 'Threads waited.', advice: '' }];
     const answer = { sentence: 'Short of CPUs.', advice: '' };
-    expect(shape.verdict({ findings, answer })).toBe('Short of CPUs.');
-    expect(shape.verdict({ findings })).toBe('Threads waited.');
+    expect(shape.verdictSentence({ findings, answer })).toBe('Short of CPUs.');
+    expect(shape.verdictSentence({ findings })).toBe('Threads waited.');
   });
 });
 
-group('figures', () => {
-  test('leave out what is not known', () => {
-    const shown = shape.headline({
+describe('figures', () => {
+  test('leave out unknown values', () => {
+    const shown = shape.headlineFigures({
       elapsed_s: 2,
       totals: { cpu_s: 1, switches: null },
     });
     expect(shown['Elapsed']).toBe('2.00 s');
     expect(shown['Switches']).toBeNull();
-    const bounded = shape.headline({
+    const bounded = shape.headlineFigures({
       totals: { cpu_s: 1 },
       waits: { total_s: 3 },
       lower_bounds: ['queued'],
@@ -272,7 +282,7 @@ group('figures', () => {
     expect(bounded['Waited in run queues']).toBe('at least 3.00 s');
     expect(bounded['CPU time']).toBe('1.00 s');
     const queued = (lower_bounds: LowerBound[]): unknown =>
-      shape.headline({
+      shape.headlineFigures({
         waits: { total_s: 3, is_upper_bound: true },
         lower_bounds,
       })['Waited in run queues'];
@@ -309,7 +319,7 @@ group('figures', () => {
   });
 });
 
-group('interrupts', () => {
+describe('interrupts', () => {
   test('are rows with their shares of each CPU', () => {
     const table = shape.interruptTable({
       interrupts: {
@@ -348,7 +358,7 @@ group('interrupts', () => {
       'local_timer',
     ]);
   });
-  test('are left out where nobody asked', () => {
+  test('are left out if they were not traced', () => {
     expect(shape.interruptTable({})).toBeNull();
   });
 });
@@ -376,7 +386,7 @@ test('functions that wait for a lock are rows with shares and times', () => {
   ).toBeNull();
 });
 
-group('memory', () => {
+describe('memory', () => {
   test('is a row for each NUMA node', () => {
     const table = shape.memoryTable({
       memory: {
@@ -397,12 +407,12 @@ group('memory', () => {
   });
 });
 
-test('a column shows what is unknown of CPUs, where it is', () => {
+test('CPUs with unknown time have a column for it', () => {
   const named = (unknown_s: number | null): (string | number | null)[] => {
     const cpus = [{ cpu: 0, own_s: 25e-6, unknown_s }];
     const table = shape.cpuTable({ ...SMALL, cpus });
     const at = table!.columns.findIndex(
-      (column) => headOf(column).name === 'Unknown',
+      (column) => toHead(column).name === 'Unknown',
     );
     return table!.rows.map((row) => (at < 0 ? null : (row[at] as string)));
   };

@@ -1,4 +1,4 @@
-// A trace in figures: what is shown above and below the timeline.
+// The figures and tables of a trace above and below the timeline.
 
 import { bytes, count, percent, seconds, wholeNumber } from '../../format';
 import { groupBy } from '../../lists';
@@ -15,7 +15,7 @@ import type {
 import { type SortableTable, figureCell } from '../../sortable';
 import { type Table, numberColumns } from '../../table';
 import { type Facts, causeName } from '../../words';
-import { finite, given } from '../../numbers';
+import { finite, mapNumber } from '../../numbers';
 import type { Spans } from './decode';
 import { CAUSE_WORDS } from './describe';
 
@@ -34,14 +34,14 @@ const BLAME_WORDS: Readonly<Record<string, string>> = {
   other_processes_s: 'other programs: the sibling ran one',
 };
 
-function allMigrations(moves: Maybe<MigrationCounts>): number | null {
+function sumMigrations(moves: Maybe<MigrationCounts>): number | null {
   return moves
     ? CROSSINGS.reduce((sum, [name]) => sum + (moves[name] ?? 0), 0)
     : null;
 }
 
-/** What the trace came to, as one sentence. */
-export function verdict(record: TraceRecord): string {
+/** The main result of the trace in one sentence. */
+export function verdictSentence(record: TraceRecord): string {
   if (record.answer?.sentence) return record.answer.sentence;
   const first = record.findings?.[0];
   if (first?.sentence) return first.sentence;
@@ -49,8 +49,8 @@ export function verdict(record: TraceRecord): string {
   return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time in ${seconds(record.elapsed_s)}; no findings.`;
 }
 
-/** Figures at a glance; those that the source did not report are left out. */
-export function headline(record: TraceRecord): Facts {
+/** The main figures; those that the source did not report are null. */
+export function headlineFigures(record: TraceRecord): Facts {
   const totals = record.totals ?? {};
   const bounded = (figure: LowerBound, text: string): string => {
     const isLower = record.lower_bounds?.includes(figure);
@@ -63,43 +63,43 @@ export function headline(record: TraceRecord): Facts {
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
   return {
-    Elapsed: given(record.elapsed_s, seconds),
-    'CPU time': given(totals.cpu_s, (value) =>
+    Elapsed: mapNumber(record.elapsed_s, seconds),
+    'CPU time': mapNumber(totals.cpu_s, (value) =>
       bounded('cpu_time', seconds(value)),
     ),
-    Threads: given(totals.threads, (value) =>
+    Threads: mapNumber(totals.threads, (value) =>
       bounded(
         'threads',
         `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`,
       ),
     ),
-    Switches: given(totals.switches, (value) =>
+    Switches: mapNumber(totals.switches, (value) =>
       bounded(
         'switches',
-        `${value.toLocaleString('en-US')}${given(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
+        `${value.toLocaleString('en-US')}${mapNumber(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
       ),
     ),
-    'Moves between CPUs': given(allMigrations(totals.migrations), (value) =>
+    'Moves between CPUs': mapNumber(sumMigrations(totals.migrations), (value) =>
       bounded('migrations', value.toLocaleString('en-US')),
     ),
-    'Waited in run queues': given(record.waits?.total_s, (value) =>
+    'Waited in run queues': mapNumber(record.waits?.total_s, (value) =>
       bounded(
         'queued',
-        `${seconds(value)}${given(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
+        `${seconds(value)}${mapNumber(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
       ),
     ),
-    'Avoidable SMT sharing': given(
+    'Avoidable SMT sharing': mapNumber(
       sharing?.seconds,
       (value) =>
         `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`,
     ),
-    'Queued while a CPU idled': given(
+    'Queued while a CPU idled': mapNumber(
       idle?.seconds,
       (value) =>
-        `${seconds(value)}${given(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
+        `${seconds(value)}${mapNumber(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
     ),
     Tier: record.tier,
-    'Cost of tracing': given(
+    'Cost of tracing': mapNumber(
       record.cost?.percent_of_cpu,
       (value) => `about ${percent(value / 100, 2)} of CPU time`,
     ),
@@ -109,7 +109,7 @@ export function headline(record: TraceRecord): Facts {
 /** Moves by the boundary that was crossed; null if there were none. */
 export function migrationTable(record: TraceRecord): Table | null {
   const moves = record.totals?.migrations;
-  const all = allMigrations(moves);
+  const all = sumMigrations(moves);
   if (!moves || !all) return null;
   const rows = CROSSINGS.filter(([name]) => moves[name]).map(
     ([name, words]) => [
@@ -125,8 +125,8 @@ export function migrationTable(record: TraceRecord): Table | null {
   };
 }
 
-/** Parts of a whole with their words; null if nothing is known. */
-function parts(
+/** A table of causes with their share of the total time; null if no time is known. */
+function causeTable(
   caption: string,
   what: string,
   shown: Maybe<WaitCauses | SharingCauses>,
@@ -153,7 +153,7 @@ function parts(
 }
 
 export function waitTable(record: TraceRecord): Table | null {
-  return parts(
+  return causeTable(
     'Why threads waited in run queues',
     'Cause',
     record.waits?.because,
@@ -178,7 +178,7 @@ const BLOCKED_WORDS: Readonly<Record<string, string>> = {
   unknown: 'unknown: the kernel did not permit to look',
 };
 
-/** What threads were blocked in; null if that was not watched. */
+/** What blocked threads waited for; null if that was not observed. */
 export function blockedTable({ blocked }: TraceRecord): Table | null {
   if (!blocked?.length) return null;
   const rows = blocked.flatMap((process) =>
@@ -200,7 +200,7 @@ export function blockedTable({ blocked }: TraceRecord): Table | null {
   };
 }
 
-/** Shares of fewer looks say nothing. */
+/** With fewer looks, shares mean nothing. */
 const MIN_LOOKS = 5;
 
 /** Functions in which threads waited for a lock, the most frequent first; null if none is known. */
@@ -209,14 +209,14 @@ export function lockTable({ blocked, findings }: TraceRecord): Table | null {
     .flatMap(({ threads }) => threads ?? [])
     .flatMap((thread) => thread.places ?? [])
     .filter(({ what, place }) => what === 'mutex' && place);
-  const looksOf = (all: readonly BlockedPlace[]): number =>
+  const countLooks = (all: readonly BlockedPlace[]): number =>
     all.reduce((sum, { looks }) => sum + (looks ?? 0), 0);
-  const all = looksOf(places);
+  const all = countLooks(places);
   if (all < MIN_LOOKS) return null;
   const waited = findings?.find(({ check }) => check === 'lock_waits')
     ?.evidence?.['seconds'];
   const shares = [...groupBy(places, ({ place }) => place!)]
-    .map(([place, at]) => [place, looksOf(at) / all] as const)
+    .map(([place, at]) => [place, countLooks(at) / all] as const)
     .sort((a, b) => b[1] - a[1]);
   return {
     caption: `Where threads waited for a lock, in ${count(all, 'look')}`,
@@ -224,13 +224,13 @@ export function lockTable({ blocked, findings }: TraceRecord): Table | null {
     rows: shares.map(([place, share]) => [
       place,
       percent(share, 0),
-      given(waited, (time) => seconds(time * share)),
+      mapNumber(waited, (time) => seconds(time * share)),
     ]),
   };
 }
 
 export function sharingTable(record: TraceRecord): Table | null {
-  return parts(
+  return causeTable(
     'Who caused avoidable SMT sharing',
     'Cause',
     record.avoidable_smt_sharing?.by,
@@ -238,7 +238,7 @@ export function sharingTable(record: TraceRecord): Table | null {
   );
 }
 
-/** On which nodes pages were; null if that was not observed. */
+/** The pages on each NUMA node; null if they were not observed. */
 export function memoryTable({ memory }: TraceRecord): Table | null {
   if (!memory) return null;
   const nodes = memory.nodes ?? [];
@@ -261,7 +261,7 @@ export function memoryTable({ memory }: TraceRecord): Table | null {
   };
 }
 
-/** Time taken by interrupts and softirqs; null if that was not asked for. */
+/** Time taken by interrupts and softirqs; null if they were not traced. */
 export function interruptTable({ interrupts }: TraceRecord): Table | null {
   if (!interrupts) return null;
   const share = interrupts.stolen_percent;
@@ -308,15 +308,15 @@ export function threadTable(record: TraceRecord): SortableTable {
       figureCell(row.wait_s, seconds),
       figureCell(row.switches, wholeNumber),
       figureCell(row.preemptions, wholeNumber),
-      figureCell(allMigrations(row.migrations), wholeNumber),
+      figureCell(sumMigrations(row.migrations), wholeNumber),
       figureCell(row.shared_s, seconds),
-      { text: cpusInWords(row), sort: row.cpus?.[0]?.cpu ?? null },
+      { text: describeCpus(row), sort: row.cpus?.[0]?.cpu ?? null },
       { text: row.allowed ?? '–' },
     ]),
   };
 }
 
-function cpusInWords(row: ThreadRecord): string {
+function describeCpus(row: ThreadRecord): string {
   const cpus = row.cpus ?? [];
   const first = cpus
     .slice(0, 4)
@@ -329,10 +329,10 @@ function cpusInWords(row: ThreadRecord): string {
   );
 }
 
-/** Places of the longest waits, the longest first. */
-export function longestWaits(waits: Spans, most: number): number[] {
+/** Indices of the longest waits, the longest first. */
+export function findLongestWaits(waits: Spans, most: number): number[] {
   const { count, length } = waits;
-  // Numbers alone are sorted fast; of all waits few are as long as the last that is shown.
+  // Sorting only lengths is fast, and then only waits as long as the last shown one are sorted.
   const least = length.slice().sort()[Math.max(0, count - most)] ?? 0;
   const long: number[] = [];
   for (let at = 0; at < count; at += 1) if (length[at]! >= least) long.push(at);
@@ -343,7 +343,7 @@ export function longestWaits(waits: Spans, most: number): number[] {
 export function cpuTable(record: TraceRecord): Table | null {
   const cpus = record.cpus ?? [];
   if (cpus.length === 0) return null;
-  const of = (value: Maybe<number>): string =>
+  const shareOfTime = (value: Maybe<number>): string =>
     value === null || value === undefined
       ? '–'
       : percent(value / Math.max(record.elapsed_s ?? 0, 1e-12));
@@ -362,10 +362,10 @@ export function cpuTable(record: TraceRecord): Table | null {
     ],
     rows: cpus.map((cpu) => [
       `CPU ${cpu.cpu}`,
-      of(cpu.own_s),
-      of(cpu.foreign_s),
-      of(cpu.idle_s),
-      ...(hasUnknown ? [of(cpu.unknown_s)] : []),
+      shareOfTime(cpu.own_s),
+      shareOfTime(cpu.foreign_s),
+      shareOfTime(cpu.idle_s),
+      ...(hasUnknown ? [shareOfTime(cpu.unknown_s)] : []),
       wholeNumber(cpu.switches),
     ]),
   };
@@ -397,7 +397,7 @@ export function coreTable(record: TraceRecord): Table | null {
   };
 }
 
-/** What the timeline shows, as a sentence with figures. */
+/** The content of the timeline in a sentence with figures. */
 export function timelineSummary(record: TraceRecord): string {
   const timeline = record.timeline;
   const slices = timeline?.packed?.count ?? null;

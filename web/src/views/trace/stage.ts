@@ -3,23 +3,23 @@
 
 import { h } from '../../dom';
 import { theme } from '../../theme';
-import { type Frame, AXIS, rowCount, rowHeight } from './frame';
+import { type Frame, AXIS_HEIGHT, rowCount, rowHeight } from './frame';
 import { Painter } from './paint';
 import { gutterOf } from './pointer';
 import type { Scene } from './scene';
-import { type Handle, type State, colourOf, markedOf } from './state';
+import { type Handle, type State, chosenColouring, findMarked } from './state';
 
-/** Maximum share of the window's height for rows. */
-const SHARE = 0.7;
+/** The share of the browser window's height that rows have at first. */
+const MAX_HEIGHT_SHARE = 0.7;
 const MIN_HEIGHT = 140;
-/** Step of the height by keyboard. */
-const STEP = 40;
+/** A key changes the height by this, pixels. */
+const KEY_STEP = 40;
 
 /** The canvas of rows: its size, and when it is drawn. */
 export class Stage {
   /** Height of a row. */
   height = 18;
-  /** Height of the visible part; chosen by the reader, else a share of the window. */
+  /** The height of the visible part that the reader chose; null: a share of the window. */
   chosen: number | null = null;
   private frame = 0;
   private readonly painter = new Painter();
@@ -36,16 +36,19 @@ export class Stage {
     private readonly state: State,
   ) {}
 
-  /** Height of what is seen. */
+  /** The height of the visible part, pixels. */
   get room(): number {
-    return this.chosen ?? Math.max(MIN_HEIGHT, Math.round(innerHeight * SHARE));
+    return (
+      this.chosen ??
+      Math.max(MIN_HEIGHT, Math.round(innerHeight * MAX_HEIGHT_SHARE))
+    );
   }
 
   layout(summary: string): void {
     const { canvas, scroller, spacer, scene, state } = this;
     const rows = rowCount(scene, state.rows);
     this.height = rowHeight(rows, this.room);
-    const whole = AXIS + rows * this.height + 2;
+    const whole = AXIS_HEIGHT + rows * this.height + 2;
     const height = Math.min(whole, this.room);
     canvas.style.height = `${height}px`;
     scroller.style.height = `${height + 2}px`;
@@ -82,19 +85,19 @@ export class Stage {
       canvas.width = wide;
       canvas.height = high;
     }
-    this.painter.paint(context, this.now(width, height), ratio);
-    // How long a frame took is part of what the page must reach: benchmarks read it here.
+    this.painter.paint(context, this.buildFrame(width, height), ratio);
+    // Benchmarks of the page read from here how long a frame took.
     canvas.dataset['frameMs'] = (performance.now() - began).toFixed(2);
     canvas.dataset['frames'] = String(
       Number(canvas.dataset['frames'] ?? 0) + 1,
     );
   }
 
-  private now(width: number, height: number): Frame {
+  private buildFrame(width: number, height: number): Frame {
     const { scene, state } = this;
     const key = `${state.thread} ${state.find}`;
     if (this.marked.key !== key)
-      this.marked = { key, set: markedOf(scene, state) };
+      this.marked = { key, set: findMarked(scene, state) };
     return {
       scene,
       rows: state.rows,
@@ -106,7 +109,7 @@ export class Stage {
       gutter: gutterOf(width),
       cursor: state.cursor,
       selection: state.selection,
-      colourBy: colourOf(state),
+      colourBy: chosenColouring(state),
       marked: this.marked.set,
       thread:
         state.thread === null
@@ -129,7 +132,7 @@ export function resizer(stage: Stage, handle: Handle): HTMLElement {
       valuenow: String(stage.room),
     },
   });
-  const set = (height: number): void => {
+  const setHeight = (height: number): void => {
     stage.chosen = Math.max(MIN_HEIGHT, Math.round(height));
     grip.setAttribute('aria-valuenow', String(stage.chosen));
     handle.layout();
@@ -140,15 +143,15 @@ export function resizer(stage: Stage, handle: Handle): HTMLElement {
     held = { y: event.clientY, height: stage.room };
   });
   grip.addEventListener('pointermove', (event) => {
-    if (held) set(held.height + event.clientY - held.y);
+    if (held) setHeight(held.height + event.clientY - held.y);
   });
   for (const name of ['pointerup', 'pointercancel'] as const)
     grip.addEventListener(name, () => (held = null));
   grip.addEventListener('keydown', (event) => {
-    const by = { ArrowUp: -STEP, ArrowDown: STEP }[event.key];
+    const by = { ArrowUp: -KEY_STEP, ArrowDown: KEY_STEP }[event.key];
     if (by === undefined) return;
     event.preventDefault();
-    set(stage.room + by);
+    setHeight(stage.room + by);
   });
   return grip;
 }

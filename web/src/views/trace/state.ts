@@ -1,19 +1,19 @@
-// What the timeline shows now, and the steps that change it.
+// The state of the timeline, and the actions that change it.
 
-import type { Shown } from './address';
+import type { AddressState } from './address';
 import type { ColourBy } from './colours';
 import { rowCount } from './frame';
-import { firstAfter } from './lanes';
+import { firstEndingAfter } from './lanes';
 import type { Scene, Window } from './scene';
-import { panWindow, threadsNamed, within, zoomWindow } from './scene';
+import { panWindow, findThreads, clampWindow, zoomWindow } from './scene';
 
-export interface State extends Shown {
+export interface State extends AddressState {
   cursor: { row: number; time: number };
   /** The start of a selection by keyboard. */
   anchor: number | null;
 }
 
-/** A timeline as its parts see it. */
+/** The timeline as its parts use it. */
 export interface Handle {
   scene: Scene;
   state: State;
@@ -21,65 +21,72 @@ export interface Handle {
   scroller: HTMLElement;
   /** Height of a row now. */
   row(): number;
-  /** Draws again, updates the text for screen readers, and keeps the state in the address. */
+  /** Draws again, updates the text for screen readers, and stores the state in the address. */
   refresh(): void;
-  /** Draws again after the pointer moved; the address stays. */
+  /** Draws again after the pointer moved, which does not change the address. */
   point(): void;
-  /** Shows the new selection, or that there is none. */
+  /** Shows the selection's totals, or removes them. */
   select(): void;
-  /** Lays the rows out again: others are shown, or their height changed. */
+  /** Lays out rows again after other rows were chosen or their height changed. */
   layout(): void;
   /** Sets the controls to the state. */
   sync(): void;
 }
 
-/** What colours show: the choice, else what rows do not show already. */
-export const colourOf = (state: Pick<State, 'rows' | 'colourBy'>): ColourBy =>
-  state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
+/** The colouring: the reader's choice, else the one that rows do not show anyway. */
+export const chosenColouring = (
+  state: Pick<State, 'rows' | 'colourBy'>,
+): ColourBy => state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
 
-/** Indices of the highlighted threads: the followed one, and those found; null if all are shown alike. */
-export function markedOf(
+/** Indices of the highlighted threads: the followed one and those found; null if none is highlighted. */
+export function findMarked(
   scene: Scene,
-  { thread, find }: Pick<Shown, 'thread' | 'find'>,
+  { thread, find }: Pick<AddressState, 'thread' | 'find'>,
 ): ReadonlySet<number> | null {
   const followed = thread === null ? undefined : scene.placeOf.get(thread);
   if (followed === undefined && find.trim() === '') return null;
-  const marked = new Set(threadsNamed(scene, find));
+  const marked = new Set(findThreads(scene, find));
   if (followed !== undefined) marked.add(followed);
   return marked;
 }
 
-/** Scrolls so that the cursor's row is seen. */
-export function reveal({ state, scroller, row }: Handle, axis: number): void {
+/** Scrolls so that the cursor's row is visible. */
+export function scrollToCursor(
+  { state, scroller, row }: Handle,
+  axis: number,
+): void {
   const top = state.cursor.row * row();
   const room = scroller.clientHeight - axis - row();
   if (top < scroller.scrollTop) scroller.scrollTop = top;
   else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
 }
 
-/** Moves the window so that the cursor's time is seen. */
-function seek({ scene, state }: Handle): void {
+/** Moves the window so that the cursor's time is visible. */
+function moveWindowToCursor({ scene, state }: Handle): void {
   const { from, to } = state.window;
   const { time } = state.cursor;
   if (time >= from && time <= to) return;
   const half = (to - from) / 2;
-  state.window = within({ from: time - half, to: time + half }, scene.span);
+  state.window = clampWindow(
+    { from: time - half, to: time + half },
+    scene.span,
+  );
 }
 
 /** Index of the thread below the cursor; null if there is none. */
-function threadAt({ scene, state }: Handle): number | null {
+function threadAtCursor({ scene, state }: Handle): number | null {
   const { row, time } = state.cursor;
   if (!scene.slices) return null;
   if (state.rows === 'threads') return scene.threads[row] ?? null;
   const lanes = scene.lanes('cpus')!;
-  const at = firstAfter(lanes, row, time);
+  const at = firstEndingAfter(lanes, row, time);
   return at < lanes.first[row + 1]! && lanes.start[at]! <= time
     ? lanes.colour[at]!
     : null;
 }
 
 /** Follows a thread: it is highlighted, and its path over the CPUs is drawn; null follows none. */
-function follow(handle: Handle, place: number | null): void {
+function followThread(handle: Handle, place: number | null): void {
   const number = place === null ? null : handle.scene.slices!.threads[place]!;
   handle.state.thread = number;
   handle.sync();
@@ -92,7 +99,7 @@ export function goToThread(handle: Handle, place: number): void {
   const row = scene.threads.indexOf(place);
   if (!lanes || row < 0) return;
   const last = lanes.first[row + 1]! - 1;
-  const at = Math.min(last, firstAfter(lanes, row, state.window.from));
+  const at = Math.min(last, firstEndingAfter(lanes, row, state.window.from));
   if (at < lanes.first[row]!) return;
   state.cursor = {
     row: state.rows === 'threads' ? row : scene.cpus.indexOf(lanes.colour[at]!),
@@ -101,21 +108,21 @@ export function goToThread(handle: Handle, place: number): void {
       Math.min(state.window.from, lanes.start[at]! + lanes.length[at]!),
     ),
   };
-  seek(handle);
+  moveWindowToCursor(handle);
 }
 
-/** The next of the threads found, after the followed one. */
-export function nextFound(handle: Handle): void {
+/** Follows the next of the found threads after the followed one. */
+export function followNextFound(handle: Handle): void {
   const { scene, state } = handle;
-  const found = threadsNamed(scene, state.find);
+  const found = findThreads(scene, state.find);
   if (found.length === 0) return;
   const now = state.thread === null ? -1 : scene.placeOf.get(state.thread);
   const next = found[(found.indexOf(now ?? -1) + 1) % found.length]!;
-  follow(handle, next);
+  followThread(handle, next);
   goToThread(handle, next);
 }
 
-/** Zooms to what is selected. */
+/** Zooms to the selection. */
 export function zoomToSelection({ scene, state }: Handle): void {
   const { selection } = state;
   if (selection)
@@ -123,12 +130,16 @@ export function zoomToSelection({ scene, state }: Handle): void {
 }
 
 /** A selection from one time to another, in either order; none if they are the same. */
-export function selectionOf(a: number, b: number): Window | null {
+export function makeSelection(a: number, b: number): Window | null {
   return a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) };
 }
 
-/** Handles a key; false if it does nothing. */
-export function press(handle: Handle, key: string, isShift: boolean): boolean {
+/** Handles a key; false if the key has no action. */
+export function handleKey(
+  handle: Handle,
+  key: string,
+  isShift: boolean,
+): boolean {
   const { scene, state } = handle;
   const { window, cursor } = state;
   const last = rowCount(scene, state.rows) - 1;
@@ -139,8 +150,8 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
     cursor.time = about + (state.window.from - window.from);
   };
   const acts: Record<string, () => void> = {
-    ArrowLeft: () => (isShift ? extend(handle, -1) : pan(-0.2)),
-    ArrowRight: () => (isShift ? extend(handle, 1) : pan(0.2)),
+    ArrowLeft: () => (isShift ? extendSelection(handle, -1) : pan(-0.2)),
+    ArrowRight: () => (isShift ? extendSelection(handle, 1) : pan(0.2)),
     a: () => pan(-0.2),
     d: () => pan(0.2),
     w: () => (state.window = zoomWindow(window, 0.5, about, scene.span)),
@@ -153,8 +164,8 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
     '=': () => (state.window = zoomWindow(window, 0.5, about, scene.span)),
     '-': () => (state.window = zoomWindow(window, 2, about, scene.span)),
     Home: () => (state.window = { from: 0, to: scene.span }),
-    ',': () => step(handle, -1),
-    '.': () => step(handle, 1),
+    ',': () => moveToSlice(handle, -1),
+    '.': () => moveToSlice(handle, 1),
     z: () => zoomToSelection(handle),
     Enter: () => toggleFollow(handle),
     Escape: () => clearSelectionOrHighlight(handle),
@@ -167,13 +178,13 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
 
 /** Follows the thread below the cursor, or stops following it. */
 export function toggleFollow(handle: Handle): void {
-  const place = threadAt(handle);
+  const place = threadAtCursor(handle);
   if (place === null) return;
   const number = handle.scene.slices!.threads[place]!;
-  follow(handle, handle.state.thread === number ? null : place);
+  followThread(handle, handle.state.thread === number ? null : place);
 }
 
-/** Clears the selection; if there is none, what is highlighted. */
+/** Clears the selection; without one, clears what is highlighted. */
 function clearSelectionOrHighlight(handle: Handle): void {
   const { state } = handle;
   if (state.selection) {
@@ -183,26 +194,26 @@ function clearSelectionOrHighlight(handle: Handle): void {
     return;
   }
   state.find = '';
-  follow(handle, null);
+  followThread(handle, null);
 }
 
-/** Steps of a selection by keyboard in what is seen. */
-const STEPS = 50;
+/** A key extends the selection by the window divided by this. */
+const EXTEND_STEPS = 50;
 
-function extend(handle: Handle, by: 1 | -1): void {
+function extendSelection(handle: Handle, by: 1 | -1): void {
   const { scene, state } = handle;
   const { from, to } = state.window;
   if (state.anchor === null || !state.selection)
     state.anchor = state.cursor.time;
-  const time = state.cursor.time + (by * (to - from)) / STEPS;
+  const time = state.cursor.time + (by * (to - from)) / EXTEND_STEPS;
   state.cursor.time = Math.min(scene.span, Math.max(0, time));
-  state.selection = selectionOf(state.anchor, state.cursor.time);
-  seek(handle);
+  state.selection = makeSelection(state.anchor, state.cursor.time);
+  moveWindowToCursor(handle);
   handle.select();
 }
 
-/** The cursor goes to the middle of the slice before or after. */
-function step(handle: Handle, by: 1 | -1): void {
+/** Moves the cursor to the middle of the slice before or after it. */
+function moveToSlice(handle: Handle, by: 1 | -1): void {
   const { scene, state } = handle;
   const lanes = scene.lanes(state.rows);
   if (!lanes) return;
@@ -224,5 +235,5 @@ function step(handle: Handle, by: 1 | -1): void {
   }
   if (at < first || at >= end) return;
   state.cursor.time = middle(at);
-  seek(handle);
+  moveWindowToCursor(handle);
 }

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
 
-import { type Steps, finish, inPieces, lazily } from './steps';
+import { type Steps, finish, workInPieces, lazily } from './steps';
 
-/** Steps that count themselves. */
+/** Steps that are counted in `done`. */
 function* counted(done: number[], many: number): Steps<string> {
   for (let at = 0; at < many; at += 1) {
     done.push(at);
@@ -11,7 +11,7 @@ function* counted(done: number[], many: number): Steps<string> {
   return 'value';
 }
 
-test('what was done in steps is not done again', () => {
+test('work done in steps is not repeated', () => {
   const done: number[] = [];
   const value = lazily(() => counted(done, 4));
   const steps = value.steps();
@@ -35,11 +35,11 @@ function withFrames(): () => void {
   return () => frame();
 }
 
-test('work begins once a frame is painted, and ends with its value', async () => {
+test('work begins after a frame is painted, and ends with its value', async () => {
   const paint = withFrames();
   const done: number[] = [];
   const value = new Promise<string>((resolve, reject) => {
-    inPieces(counted(done, 3), resolve, reject);
+    workInPieces(counted(done, 3), resolve, reject);
   });
   expect(done).toEqual([]);
   paint();
@@ -48,21 +48,21 @@ test('work begins once a frame is painted, and ends with its value', async () =>
   expect(done).toEqual([0, 1, 2]);
 });
 
-test('work that is finished at once is done once', () => {
+test('work finished at once is done once', () => {
   const paint = withFrames();
   const done: number[] = [];
   const values: string[] = [];
-  const work = inPieces(counted(done, 3), (value) => values.push(value));
+  const work = workInPieces(counted(done, 3), (value) => values.push(value));
   work.finish();
   work.finish();
   paint();
   expect(values).toEqual(['value']);
 });
 
-test('work that is stopped does nothing more', () => {
+test('stopped work does nothing more', () => {
   withFrames();
   const values: string[] = [];
-  const work = inPieces(counted([], 3), (value) => values.push(value));
+  const work = workInPieces(counted([], 3), (value) => values.push(value));
   work.stop();
   work.finish();
   expect(values).toEqual([]);
@@ -75,6 +75,6 @@ test('a step that fails is reported', () => {
     yield;
     throw new Error('damaged');
   })();
-  inPieces(broken, undefined, (error) => errors.push(error)).finish();
+  workInPieces(broken, undefined, (error) => errors.push(error)).finish();
   expect(errors).toEqual([new Error('damaged')]);
 });

@@ -1,14 +1,14 @@
-// Long work in steps, so that the page answers while it goes on.
+// Long work in steps, so that the page stays responsive.
 
-/** Work that can be left off between any two of its steps. */
+/** Work that can be interrupted between steps. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** A piece of work ends with the first step after this, ms. */
-const PIECE = 20;
-/** A page that is not seen has no frames to wait for, ms. */
-const NO_FRAME = 100;
+/** A piece of work ends after the first step that passes this time. */
+const PIECE_MS = 20;
+/** Work starts after this time even without a frame: hidden pages have none. */
+const FRAME_TIMEOUT_MS = 100;
 
-/** Does all that is left, at once. */
+/** Does all remaining work at once. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const next = steps.next();
@@ -16,9 +16,9 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** A value that is worked out once. */
+/** A value that is computed once, at once or in steps. */
 export interface Lazy<T> {
-  /** Does what is left of the work at once. */
+  /** Does the remaining work at once. */
   now(): T;
   steps(): Steps<T>;
 }
@@ -46,20 +46,20 @@ export function lazily<T>(make: () => Steps<T>): Lazy<T> {
 }
 
 export interface Work {
-  /** Does what is left at once. */
+  /** Does the remaining work at once. */
   finish(): void;
   stop(): void;
 }
 
-/** Works in pieces, once what the page shows now is painted. */
-export function inPieces<T>(
+/** Works in pieces, after the page has been painted. */
+export function workInPieces<T>(
   steps: Steps<T>,
   done: (value: T) => void = () => undefined,
   failed: (error: unknown) => void = (error) => {
     throw error;
   },
 ): Work {
-  // Timers wait for 4 ms from the fifth on, messages do not.
+  // Nested timers wait for at least 4 ms from the fifth on, messages do not.
   const { port1, port2 } = new MessageChannel();
   let isOver = false;
   const stop = (): void => {
@@ -83,13 +83,13 @@ export function inPieces<T>(
       failed(error);
     }
   };
-  port1.onmessage = () => work(performance.now() + PIECE);
+  port1.onmessage = () => work(performance.now() + PIECE_MS);
   let isBegun = false;
   const begin = (): void => {
     if (!isBegun) port2.postMessage(null);
     isBegun = true;
   };
   requestAnimationFrame(() => setTimeout(begin));
-  setTimeout(begin, document.hidden ? 0 : NO_FRAME);
+  setTimeout(begin, document.hidden ? 0 : FRAME_TIMEOUT_MS);
   return { finish: () => work(Infinity), stop };
 }

@@ -1,36 +1,36 @@
 // The timeline's logic: order, totals of a selection, the address, hits,
 // arrows, colours, the queue. No canvas.
 
-import { describe as group, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
-import { headOf } from '../../table';
-import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
+import { toHead } from '../../table';
+import { Bytes, fakeTrace, packSlices } from '../../../e2e/fake-trace';
 import type { CpuSpans, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
-import { type Shown, fromParams, toParams } from './address';
-import { arrowsOf } from './arrows';
-import { type ColourBy, hashedColour, mix, Palette } from './colours';
+import { type AddressState, fromParams, toParams } from './address';
+import { findArrows } from './arrows';
+import { type ColourBy, hashedColour, mixColours, Palette } from './colours';
 import { Depth, sumWaits } from './depth';
-import { describe } from './describe';
-import { AXIS, rowHeight } from './frame';
+import { describePlace } from './describe';
+import { AXIS_HEIGHT, rowHeight } from './frame';
 import { legendEntries } from './key';
-import { Summer } from './lanes';
-import { overview } from './minimap';
-import { causesBefore, previousCpus, timeOrder } from './order';
+import { ColumnSums } from './lanes';
+import { computeLoad } from './minimap';
+import { findWaitCauses, previousCpus, sortByTime } from './order';
 import { knowsOthers, shareOfRest } from './others';
-import { rowAt, timeOf } from './pointer';
-import { pixel } from './raster';
-import { type Scene, sceneOf, threadsNamed } from './scene';
+import { rowAt, timeAtShare } from './pointer';
+import { toPixel } from './raster';
+import { type Scene, buildScene, findThreads } from './scene';
 import { finish } from './steps';
 import {
   type Handle,
   type State,
-  markedOf,
-  nextFound,
-  press,
-  selectionOf,
+  findMarked,
+  followNextFound,
+  handleKey,
+  makeSelection,
 } from './state';
-import { totalsOf, totalsTable } from './totals';
+import { sumTotals, totalsTable } from './totals';
 
 // Themes ask the browser what the system prefers.
 vi.hoisted(() => {
@@ -77,7 +77,7 @@ const TRACE = {
     { thread: 7, name: 'worker seven' },
   ],
   timeline: {
-    packed: packedSlices([
+    packed: packSlices([
       [7, 0, 0, 20_000],
       [9, 1, 5_000, 30_000],
       [7, 1, 40_000, 10_000, 'preempted'],
@@ -90,16 +90,16 @@ const TRACE = {
   },
 } as unknown as TraceRecord;
 
-const scene = sceneOf(TRACE);
+const scene = buildScene(TRACE);
 const seven = scene.placeOf.get(7)!;
 const nine = scene.placeOf.get(9)!;
 
-group('the order of time', () => {
-  test('holds every slice once, whatever CPUs they are of', () => {
+describe('the order of time', () => {
+  test('contains every slice of all CPUs once', () => {
     for (const cpus of [2, 6, 14]) {
       const made = { slices: 2_000, cpus, threads: 9 };
-      const { slices } = sceneOf(madeTrace(made) as TraceRecord);
-      const order = finish(timeOrder(slices!));
+      const { slices } = buildScene(fakeTrace(made) as TraceRecord);
+      const order = finish(sortByTime(slices!));
       expect(new Set(order).size).toBe(2_000);
       for (let at = 1; at < order.length; at += 1)
         expect(slices!.start[order[at]!]!).toBeGreaterThanOrEqual(
@@ -108,23 +108,23 @@ group('the order of time', () => {
     }
   });
 
-  test('says where threads came from and which wait a slice ended', () => {
+  test('yields the CPU before each slice and the wait that it ended', () => {
     const slices = scene.slices!;
-    const order = finish(timeOrder(slices));
+    const order = finish(sortByTime(slices));
     const byStart = (list: ArrayLike<number>): number[] =>
       [...order].map((at) => list[at]!);
     expect(byStart(finish(previousCpus(slices, order)))).toEqual([
       -1, -1, 0, 1,
     ]);
-    expect(byStart(finish(causesBefore(slices, order, scene.waits)))).toEqual([
-      0, 0, 3, 1,
-    ]);
+    expect(byStart(finish(findWaitCauses(slices, order, scene.waits)))).toEqual(
+      [0, 0, 3, 1],
+    );
   });
 });
 
-group('a selection', () => {
-  test('has the time of each thread, cut at its ends', () => {
-    const totals = totalsOf(scene, { from: 10_000, to: 45_000 });
+describe('a selection', () => {
+  test('has the time of each thread within its ends', () => {
+    const totals = sumTotals(scene, { from: 10_000, to: 45_000 });
     expect(totals.map((row) => row.thread)).toEqual([nine, seven]);
     expect(totals[0]!.running).toBeCloseTo(25_000, 3);
     expect(totals[1]!.running).toBeCloseTo(15_000, 3);
@@ -133,12 +133,12 @@ group('a selection', () => {
     expect(totals.map((row) => row.migrations)).toEqual([0, 1]);
   });
 
-  test('sums to the whole in parts, migrations once', () => {
-    const made = sceneOf(
-      madeTrace({ slices: 4_000, cpus: 4, threads: 7 }) as TraceRecord,
+  test('has totals that add up over its parts, each migration once', () => {
+    const made = buildScene(
+      fakeTrace({ slices: 4_000, cpus: 4, threads: 7 }) as TraceRecord,
     );
     const sum = (from: number, to: number): number[] =>
-      totalsOf(made, { from, to }).reduce(
+      sumTotals(made, { from, to }).reduce(
         ([running, waiting, moves], row) => [
           running! + row.running,
           waiting! + row.waiting.reduce((all, ns) => all + ns, 0),
@@ -155,10 +155,10 @@ group('a selection', () => {
     expect(whole[2]).toBeGreaterThan(1_000);
   });
 
-  test('is given as a table that says which waits it counts', () => {
+  test('has a table that tells which waits it counts', () => {
     const table = totalsTable(scene, { from: 0, to: 100_000 });
     expect(table.caption).toContain('2 threads; waits of 10.0 ns and more');
-    const names = table.columns.map((column) => headOf(column).name);
+    const names = table.columns.map((column) => toHead(column).name);
     expect(names.filter((name) => name.startsWith('Waiting:'))).toHaveLength(2);
     const row = table.rows.find((cells) => cells[0]!.text.endsWith('7'))!;
     expect(row.map((cell) => cell.text)).toEqual([
@@ -172,8 +172,8 @@ group('a selection', () => {
     ]);
   });
 
-  test('of a trace without slices has the shares of its CPUs', () => {
-    const coarse = sceneOf({
+  test('in a trace without slices has the shares of its CPUs', () => {
+    const coarse = buildScene({
       elapsed_s: 4e-3,
       cpus: [{ cpu: 0 }],
       timeline: {
@@ -190,22 +190,22 @@ group('a selection', () => {
   });
 
   test('goes from the earlier to the later end', () => {
-    expect(selectionOf(5, 2)).toEqual({ from: 2, to: 5 });
-    expect(selectionOf(5, 5)).toBeNull();
+    expect(makeSelection(5, 2)).toEqual({ from: 2, to: 5 });
+    expect(makeSelection(5, 5)).toBeNull();
   });
 });
 
-group('the address', () => {
+describe('the address', () => {
   const span = 2e9;
   const atFirst = fromParams(new URLSearchParams(), span);
 
-  test('says nothing of what is as at first', () => {
+  test('leaves out defaults', () => {
     expect(toParams(atFirst, span).size).toBe(0);
     expect(atFirst.window).toEqual({ from: 0, to: span });
   });
 
-  test('comes back as it was', () => {
-    const shown: Shown = {
+  test('restores the state', () => {
+    const shown: AddressState = {
       window: { from: 12_345_678, to: 1_500_000_001 },
       rows: 'threads',
       colourBy: 'cause',
@@ -235,23 +235,23 @@ group('the address', () => {
   });
 });
 
-group('what is hit', () => {
-  test('is the row below the axis, scrolled, and never one that is not there', () => {
-    expect(rowAt(AXIS + 1, 0, 20, 4)).toBe(0);
-    expect(rowAt(AXIS + 19.9, 0, 20, 4)).toBe(0);
-    expect(rowAt(AXIS + 20, 0, 20, 4)).toBe(1);
-    expect(rowAt(AXIS + 5, 35, 20, 4)).toBe(2);
+describe('the pointer', () => {
+  test('finds the scrolled row below the axis, and only existing ones', () => {
+    expect(rowAt(AXIS_HEIGHT + 1, 0, 20, 4)).toBe(0);
+    expect(rowAt(AXIS_HEIGHT + 19.9, 0, 20, 4)).toBe(0);
+    expect(rowAt(AXIS_HEIGHT + 20, 0, 20, 4)).toBe(1);
+    expect(rowAt(AXIS_HEIGHT + 5, 35, 20, 4)).toBe(2);
     expect(rowAt(2, 0, 20, 4)).toBe(0);
     expect(rowAt(900, 0, 20, 4)).toBe(3);
   });
 
-  test('is a time of the window', () => {
-    expect(timeOf({ from: 100, to: 300 }, 0.25)).toBe(150);
-    expect(timeOf({ from: 100, to: 300 }, -1)).toBe(100);
-    expect(timeOf({ from: 100, to: 300 }, 2)).toBe(300);
+  test('finds a time within the window', () => {
+    expect(timeAtShare({ from: 100, to: 300 }, 0.25)).toBe(150);
+    expect(timeAtShare({ from: 100, to: 300 }, -1)).toBe(100);
+    expect(timeAtShare({ from: 100, to: 300 }, 2)).toBe(300);
   });
 
-  test('has rows that fill the height and can be read', () => {
+  test('finds rows that fill the height within readable limits', () => {
     expect(rowHeight(64, 756)).toBe(13);
     expect(rowHeight(30, 562)).toBe(18);
     expect(rowHeight(2, 562)).toBe(40);
@@ -259,11 +259,11 @@ group('what is hit', () => {
   });
 });
 
-group('arrows of a thread', () => {
+describe('arrows of a thread', () => {
   const whole = { from: 0, to: 100_000 };
 
-  test('are its migrations and wake-ups, but no preemption', () => {
-    const arrows = arrowsOf(scene, seven, whole)!.map((arrow) => [
+  test('are its migrations and wake-ups, without preemptions', () => {
+    const arrows = findArrows(scene, seven, whole)!.map((arrow) => [
       arrow.kind,
       arrow.from.cpu,
       Math.round(arrow.from.time),
@@ -275,36 +275,36 @@ group('arrows of a thread', () => {
       ['migration', 1, 50_000, 2, 60_000],
       ['wakeup', 0, 30_000, 1, 40_000],
     ]);
-    expect(arrowsOf(scene, nine, whole)).toEqual([]);
+    expect(findArrows(scene, nine, whole)).toEqual([]);
   });
 
-  test('are those that the window meets', () => {
+  test('are those that touch the window', () => {
     const kinds = (from: number, to: number): string[] =>
-      arrowsOf(scene, seven, { from, to })!.map((arrow) => arrow.kind);
+      findArrows(scene, seven, { from, to })!.map((arrow) => arrow.kind);
     expect(kinds(21_000, 25_000)).toEqual(['migration']);
     expect(kinds(70_000, 90_000)).toEqual([]);
   });
 
-  test('are none where they would be a carpet', () => {
-    const made = sceneOf(
-      madeTrace({ slices: 5_000, cpus: 8, threads: 2 }) as TraceRecord,
+  test('are null if there are too many', () => {
+    const made = buildScene(
+      fakeTrace({ slices: 5_000, cpus: 8, threads: 2 }) as TraceRecord,
     );
     const { span } = made;
-    expect(arrowsOf(made, 0, { from: 0, to: span })).toBeNull();
+    expect(findArrows(made, 0, { from: 0, to: span })).toBeNull();
     expect(
-      arrowsOf(made, 0, { from: 0, to: span / 50 })!.length,
+      findArrows(made, 0, { from: 0, to: span / 50 })!.length,
     ).toBeGreaterThan(5);
   });
 });
 
-group('other programs', () => {
+describe('other programs', () => {
   const shared = (spans: CpuSpans[]): Scene =>
-    sceneOf({
+    buildScene({
       ...TRACE,
       timeline: { ...TRACE.timeline, span_s: 50e-6, spans },
     });
 
-  test('have their share of what traced threads leave', () => {
+  test('have their share of the time that traced threads leave', () => {
     expect(shareOfRest({ own: 0.5, others: 0.25 })).toBe(0.5);
     expect(shareOfRest({ own: 0, others: 0 })).toBe(0);
     // Rounded shares can add up to more than the span.
@@ -312,43 +312,45 @@ group('other programs', () => {
     expect(shareOfRest({ own: 1, others: 0 })).toBe(0);
   });
 
-  test('are named where no traced thread ran, if they are known', () => {
+  test('are described where no traced thread ran, if they are known', () => {
     const known = shared([{ cpu: 0, own: [0.4, 0], foreign: [0.6, 0.25] }]);
-    expect(describe(known, 'cpus', 0, 70_000)).toBe(
+    expect(describePlace(known, 'cpus', 0, 70_000)).toBe(
       'CPU 0 · core 0 at 70.0000 µs: no traced thread; of the 50.0 µs around, other programs had 25.0 %.',
     );
-    expect(describe(known, 'cpus', 1, 39_000)).toMatch(/: no traced thread\.$/);
+    expect(describePlace(known, 'cpus', 1, 39_000)).toMatch(
+      /: no traced thread\.$/,
+    );
     expect(knowsOthers(known)).toBe(true);
     const unknown = shared([{ cpu: 0, own: [0.4, 0], foreign: [] }]);
-    expect(describe(unknown, 'cpus', 0, 70_000)).toMatch(
+    expect(describePlace(unknown, 'cpus', 0, 70_000)).toMatch(
       /: no traced thread\.$/,
     );
     expect(knowsOthers(unknown)).toBe(false);
   });
 });
 
-group('threads that stand out', () => {
+describe('highlighted threads', () => {
   test('are found by all words of name or number', () => {
-    expect(threadsNamed(scene, 'SEVEN worker')).toEqual([seven]);
-    expect(threadsNamed(scene, '9')).toEqual([nine]);
-    expect(threadsNamed(scene, ' ')).toEqual([]);
+    expect(findThreads(scene, 'SEVEN worker')).toEqual([seven]);
+    expect(findThreads(scene, '9')).toEqual([nine]);
+    expect(findThreads(scene, ' ')).toEqual([]);
   });
 
-  test('are the found and the followed ones; all where nothing is asked', () => {
-    expect(markedOf(scene, { thread: null, find: '' })).toBeNull();
-    expect(markedOf(scene, { thread: 12345, find: '' })).toBeNull();
-    expect([...markedOf(scene, { thread: 7, find: 'render' })!].sort()).toEqual(
-      [seven, nine].sort(),
-    );
-    expect(markedOf(scene, { thread: null, find: 'none' })!.size).toBe(0);
+  test('are the found and the followed ones, or all if none is', () => {
+    expect(findMarked(scene, { thread: null, find: '' })).toBeNull();
+    expect(findMarked(scene, { thread: 12345, find: '' })).toBeNull();
+    expect(
+      [...findMarked(scene, { thread: 7, find: 'render' })!].sort(),
+    ).toEqual([seven, nine].sort());
+    expect(findMarked(scene, { thread: null, find: 'none' })!.size).toBe(0);
   });
 
   test('have their colour, others go into the background', () => {
     const marked = new Set([seven]);
     const palette = new Palette(scene, 'cpus', 'thread', LIGHT, marked);
-    expect(palette.pixel(0, seven)).toBe(pixel(hashedColour(7, false)));
+    expect(palette.pixel(0, seven)).toBe(toPixel(hashedColour(7, false)));
     expect(palette.pixel(0, nine)).toBe(
-      pixel(mix(hashedColour(9, false), LIGHT.background, 0.82)),
+      toPixel(mixColours(hashedColour(9, false), LIGHT.background, 0.82)),
     );
   });
 
@@ -369,7 +371,7 @@ group('threads that stand out', () => {
     );
   });
 
-  test('have many colours that are seen on the background', () => {
+  test('have many colours that are visible on the background', () => {
     for (const theme of [LIGHT, DARK]) {
       const all = Array.from({ length: 80 }, (_, at) =>
         hashedColour(1000 + at, theme.isDark),
@@ -395,7 +397,7 @@ function luminance(colour: string): number {
 const contrast = (a: number, b: number): number =>
   (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 
-group('keys', () => {
+describe('keys', () => {
   const handleOf = (): Handle => {
     const state: State = {
       ...fromParams(new URLSearchParams(), scene.span),
@@ -419,55 +421,56 @@ group('keys', () => {
 
   test('select a span, zoom to it and clear it', () => {
     const handle = handleOf();
-    for (let step = 0; step < 5; step += 1) press(handle, 'ArrowRight', true);
+    for (let step = 0; step < 5; step += 1)
+      handleKey(handle, 'ArrowRight', true);
     expect(handle.state.selection).toEqual({ from: 10_000, to: 20_000 });
-    press(handle, 'ArrowLeft', true);
+    handleKey(handle, 'ArrowLeft', true);
     expect(handle.state.selection).toEqual({ from: 10_000, to: 18_000 });
-    press(handle, 'z', false);
+    handleKey(handle, 'z', false);
     expect(handle.state.window.from).toBeCloseTo(10_000, 6);
     expect(handle.state.window.to).toBeCloseTo(18_000, 6);
-    press(handle, 'Escape', false);
+    handleKey(handle, 'Escape', false);
     expect(handle.state.selection).toBeNull();
   });
 
   test('w, a, s and d move as in Perfetto', () => {
     const handle = handleOf();
     const { from, to } = handle.state.window;
-    press(handle, 'w', false);
+    handleKey(handle, 'w', false);
     const { window } = handle.state;
     expect(window.to - window.from).toBeCloseTo((to - from) / 2, 6);
-    press(handle, 'd', false);
+    handleKey(handle, 'd', false);
     expect(handle.state.window.from).toBeGreaterThan(window.from);
-    press(handle, 'a', false);
+    handleKey(handle, 'a', false);
     expect(handle.state.window.from).toBeCloseTo(window.from, 6);
-    press(handle, 's', false);
+    handleKey(handle, 's', false);
     expect(handle.state.window).toEqual({ from, to });
   });
 
-  test('follow the thread below the cursor, and no longer', () => {
+  test('follow the thread below the cursor, and stop following it', () => {
     const handle = handleOf();
-    press(handle, 'Enter', false);
+    handleKey(handle, 'Enter', false);
     expect(handle.state.thread).toBe(7);
-    press(handle, 'Enter', false);
+    handleKey(handle, 'Enter', false);
     expect(handle.state.thread).toBeNull();
     handle.state.find = 'render';
-    nextFound(handle);
+    followNextFound(handle);
     expect(handle.state.thread).toBe(9);
     expect(handle.state.cursor.row).toBe(1);
-    press(handle, 'Escape', false);
+    handleKey(handle, 'Escape', false);
     expect([handle.state.thread, handle.state.find]).toEqual([null, '']);
   });
 });
 
-group('columns', () => {
-  test('from those of the whole trace come near to those from slices', () => {
-    const made = sceneOf(
-      madeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
+describe('columns', () => {
+  test('from sums over the whole trace are close to those from slices', () => {
+    const made = buildScene(
+      fakeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
     );
     const lanes = made.lanes('cpus')!;
     const [bins] = made.bins('cpus', 0, false);
-    const exact = new Summer(500, lanes.colours);
-    const near = new Summer(500, lanes.colours);
+    const exact = new ColumnSums(500, lanes.colours);
+    const near = new ColumnSums(500, lanes.colours);
     const { span } = made;
     exact.sum(lanes, 0, 0, span);
     near.sumBins(bins!, 0, span, span);
@@ -495,7 +498,7 @@ group('columns', () => {
     expect(depth.at(2, 2)).toBeCloseTo(0.4, 5);
   });
 
-  test('of spans that go beyond the window are cut, and rows keep apart', () => {
+  test('of spans beyond the window are cut, and rows are separate', () => {
     const depth = new Depth();
     depth.begin(2, 4, { from: 100, to: 200 });
     depth.add(0, 50, 100);
@@ -510,7 +513,7 @@ group('columns', () => {
   });
 
   test('of the whole trace sum over its CPUs', () => {
-    const { busy, queued } = overview(scene, 10);
+    const { busy, queued } = computeLoad(scene, 10);
     expect(busy[0]).toBeCloseTo(1.5 / 3, 5);
     expect(busy[4]).toBeCloseTo(1 / 3, 5);
     expect(busy[9]).toBe(0);

@@ -1,4 +1,4 @@
-// The timeline: a canvas of rows with what surrounds it.
+// The timeline: a canvas of rows with its controls and texts.
 
 import { fill, h, visible } from '../../dom';
 import { seconds } from '../../format';
@@ -7,33 +7,33 @@ import { sortableTable } from '../../sortable';
 import { onTheme, theme } from '../../theme';
 import type { Part, Place } from '../../view';
 import { fromParams, toParams } from './address';
-import { arrowsOf } from './arrows';
-import { describe, moment } from './describe';
-import { AXIS, rowCount } from './frame';
-import { KEYS, legend, marksKey } from './key';
+import { findArrows } from './arrows';
+import { describePlace, formatMoment } from './describe';
+import { AXIS_HEIGHT, rowCount } from './frame';
+import { KEYS_HELP, legend, marksKey } from './key';
 import { minimap } from './minimap';
-import { listen } from './pointer';
+import { listenToInput } from './pointer';
 import type { Rows } from './lanes';
-import { type Scene, within } from './scene';
+import { type Scene, clampWindow } from './scene';
 import { resizer, Stage } from './stage';
-import { type Handle, type State, goToThread, reveal } from './state';
-import { type Work, inPieces } from './steps';
+import { type Handle, type State, goToThread, scrollToCursor } from './state';
+import { type Work, workInPieces } from './steps';
 import { type Toolbar, selectionTools, toolbar } from './toolbar';
 import { totalsTable } from './totals';
 
-/** The address follows when nothing has moved for this long, ms: browsers limit how often it may change. */
+/** The address changes when nothing has moved for this long, ms: browsers limit how often it may. */
 const ADDRESS_DELAY = 300;
-/** The first frames come first, ms. */
+/** Work for other rows and colours starts this long after the first frame, ms. */
 const PREPARE_DELAY = 150;
 
 export interface Timeline extends Part {
-  /** Goes to a part of the trace, in the row of this thread or CPU. */
+  /** Shows a part of the trace, with the cursor in the row of this thread or CPU. */
   show(rows: Rows, key: number, start: number, length: number): void;
-  /** Last-level caches of the CPUs, once they are known. */
+  /** Sets the last-level cache of each CPU, which is known later. */
   setCaches(llcOf: ReadonlyMap<number, number>): void;
 }
 
-/** The timeline of a scene; what is shown is kept in the address of `place`. */
+/** The timeline of a scene; its state is stored in the address of `place`. */
 export function timeline(
   scene: Scene,
   summary: string,
@@ -45,7 +45,7 @@ export function timeline(
     anchor: null,
   };
   if (!scene.slices) state.rows = 'cpus';
-  const parts = elements();
+  const parts = createElements();
   const { canvas, scroller, tip } = parts;
   const address = addressKeeper(place, state, scene.span);
   let tools: Toolbar | null = null;
@@ -62,11 +62,11 @@ export function timeline(
       address.follow();
     },
     point: () => {
-      parts.seen.textContent = windowWords(scene, state);
-      parts.status.textContent = placeWords(scene, state);
+      parts.seen.textContent = describeWindow(scene, state);
+      parts.status.textContent = describeCursor(scene, state);
       stage.draw();
     },
-    select: () => fill(parts.selected, selectionOf(handle)),
+    select: () => fill(parts.selected, selectionSection(handle)),
     layout: () => {
       stage.layout(summary);
       map.draw();
@@ -96,14 +96,14 @@ export function timeline(
       handle.layout();
       stage.paint();
     }),
-    listen(handle, tip),
+    listenToInput(handle, tip),
     () => removeEventListener('resize', onWindow),
   ];
   const size = new ResizeObserver(() => handle.layout());
   size.observe(scroller);
-  let ahead: Work | null = null;
+  let preparation: Work | null = null;
   const timer = setTimeout(() => {
-    ahead = inPieces(scene.aheadOfChoice());
+    preparation = workInPieces(scene.prepareOthers());
   }, PREPARE_DELAY);
   handle.sync();
   handle.select();
@@ -127,7 +127,7 @@ export function timeline(
       'details',
       h('summary', 'What marks and keys do'),
       marksKey(scene),
-      h('p.muted', { id: 'timeline-keys' }, KEYS),
+      h('p.muted', { id: 'timeline-keys' }, KEYS_HELP),
     ),
   );
   return {
@@ -146,7 +146,7 @@ export function timeline(
     dispose() {
       address.stop();
       clearTimeout(timer);
-      ahead?.stop();
+      preparation?.stop();
       stage.dispose();
       stops.forEach((stop) => stop());
       size.disconnect();
@@ -155,7 +155,7 @@ export function timeline(
 }
 
 /** The elements that the timeline changes. */
-function elements() {
+function createElements() {
   const canvas = h('canvas', {
     tabIndex: 0,
     role: 'img',
@@ -179,7 +179,7 @@ function elements() {
   };
 }
 
-/** Keeps what is shown in the address, once nothing has moved for a while. */
+/** Stores the state in the address when nothing has moved for a while. */
 function addressKeeper(
   place: Place | undefined,
   state: State,
@@ -200,21 +200,21 @@ function addressKeeper(
   };
 }
 
-/** Which part of the trace is seen. */
-function windowWords(scene: Scene, state: State): string {
+/** Describes the visible part of the trace. */
+function describeWindow(scene: Scene, state: State): string {
   const { from, to } = state.window;
   const whole = seconds(scene.span * 1e-9);
   const part =
     to - from >= scene.span
       ? `The whole trace, ${whole}`
-      : `${moment(from)} to ${moment(to)}: ${seconds((to - from) * 1e-9)} of ${whole}`;
-  return part + arrowWords(scene, state);
+      : `${formatMoment(from)} to ${formatMoment(to)}: ${seconds((to - from) * 1e-9)} of ${whole}`;
+  return part + adviseZoom(scene, state);
 }
 
-/** What the place of the cursor shows. */
-function placeWords(scene: Scene, { rows, cursor }: State): string {
+/** Describes the cursor's place. */
+function describeCursor(scene: Scene, { rows, cursor }: State): string {
   return rowCount(scene, rows) > 0
-    ? visible(describe(scene, rows, cursor.row, cursor.time))
+    ? visible(describePlace(scene, rows, cursor.row, cursor.time))
     : 'Nothing ran.';
 }
 
@@ -231,11 +231,11 @@ function goTo(
   state.cursor = { row: Math.max(0, keys.indexOf(key)), time };
   const around = Math.max(length * 6, 2_000);
   const from = time - around / 2;
-  state.window = within({ from, to: from + around }, scene.span);
-  reveal(handle, AXIS);
+  state.window = clampWindow({ from, to: from + around }, scene.span);
+  scrollToCursor(handle, AXIS_HEIGHT);
 }
 
-/** A followed thread of the address has the cursor. */
+/** Puts the cursor on the thread that the address follows; the window stays. */
 function restoreCursor(handle: Handle): void {
   const { scene, state } = handle;
   const place = state.thread === null ? null : scene.placeOf.get(state.thread);
@@ -247,18 +247,18 @@ function restoreCursor(handle: Handle): void {
   }
 }
 
-/** What to do if there are too many arrows to draw. */
-function arrowWords(scene: Scene, state: State): string {
+/** Advises to zoom in if there are too many arrows to draw; else empty. */
+function adviseZoom(scene: Scene, state: State): string {
   const { thread, rows, window } = state;
   const place = thread === null ? undefined : scene.placeOf.get(thread);
   if (place === undefined || rows !== 'cpus') return '';
-  return arrowsOf(scene, place, window) === null
+  return findArrows(scene, place, window) === null
     ? '; zoom in for the arrows of the followed thread'
     : '';
 }
 
-/** The totals of the selection, with what can be done with it; nothing if there is none. */
-function selectionOf(handle: Handle): HTMLElement | null {
+/** The totals of the selection with its buttons; null without a selection. */
+function selectionSection(handle: Handle): HTMLElement | null {
   const { scene, state } = handle;
   if (!state.selection) return null;
   return h(

@@ -4,11 +4,16 @@ import { h, visible } from '../../dom';
 import { count } from '../../format';
 import { copyButton } from '../../words';
 import { type ColourBy, COLOURINGS } from './colours';
-import { AXIS } from './frame';
+import { AXIS_HEIGHT } from './frame';
 import type { Rows } from './lanes';
-import { panWindow, threadsNamed, zoomWindow } from './scene';
+import { panWindow, findThreads, zoomWindow } from './scene';
 import type { Handle } from './state';
-import { colourOf, nextFound, reveal, zoomToSelection } from './state';
+import {
+  chosenColouring,
+  followNextFound,
+  scrollToCursor,
+  zoomToSelection,
+} from './state';
 
 const COLOUR_WORDS: Readonly<Record<ColourBy, string>> = {
   thread: 'thread',
@@ -19,14 +24,14 @@ const COLOUR_WORDS: Readonly<Record<ColourBy, string>> = {
 
 export interface Toolbar {
   element: HTMLElement;
-  /** The threads that are found or followed: beside the search it would move the picture. */
+  /** The line on found and followed threads; apart, because beside the search it would move the rows. */
   found: HTMLElement;
   chooseRows(rows: Rows): void;
   focusSearch(): void;
   sync(): void;
 }
 
-/** `link` gives the address of what is shown. */
+/** `link` returns the address of the state; null if it has none. */
 export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   const { scene, state } = handle;
   const rows = h(
@@ -56,7 +61,7 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   const search = finder(handle);
   const sync = (): void => {
     rows.value = state.rows;
-    colours.value = colourOf(state);
+    colours.value = chosenColouring(state);
     for (const option of colours.options) {
       const isMissing =
         (option.value === 'llc' && scene.llcOf.size === 0) ||
@@ -73,7 +78,7 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
     { role: 'group', aria: { label: 'Timeline' } },
     scene.slices ? h('label', h('span', 'Rows '), rows) : null,
     scene.slices ? h('label', h('span', 'Colour by '), colours) : null,
-    ...zooms(handle),
+    ...zoomButtons(handle),
   );
   const more = h(
     'button.more-tools',
@@ -89,7 +94,7 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
     h(
       'div.rest',
       scene.slices ? search.element : null,
-      ...steps(handle),
+      ...moveButtons(handle),
       link && copyButton(link, 'the address of what is shown', 'Copy link'),
     ),
   );
@@ -105,8 +110,8 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
   };
 }
 
-/** A button that changes what is seen; `sign` stands for a long name. */
-const step = (
+/** A button that changes the visible part; `sign` replaces a long name. */
+const viewButton = (
   handle: Handle,
   name: string,
   act: () => void,
@@ -125,19 +130,19 @@ const step = (
     sign,
   );
 
-function zooms(handle: Handle): HTMLElement[] {
+function zoomButtons(handle: Handle): HTMLElement[] {
   const { scene, state } = handle;
   const zoom = (factor: number): void => {
     const middle = (state.window.from + state.window.to) / 2;
     state.window = zoomWindow(state.window, factor, middle, scene.span);
   };
   return [
-    step(handle, 'Zoom in', () => zoom(0.5), '+'),
-    step(handle, 'Zoom out', () => zoom(2), '−'),
+    viewButton(handle, 'Zoom in', () => zoom(0.5), '+'),
+    viewButton(handle, 'Zoom out', () => zoom(2), '−'),
   ];
 }
 
-function steps(handle: Handle): HTMLElement[] {
+function moveButtons(handle: Handle): HTMLElement[] {
   const { scene, state } = handle;
   const pan = (share: number): void => {
     state.window = panWindow(state.window, share, scene.span);
@@ -146,17 +151,17 @@ function steps(handle: Handle): HTMLElement[] {
     state.window = { from: 0, to: scene.span };
   };
   return [
-    step(handle, 'Earlier', () => pan(-0.5), '←'),
-    step(handle, 'Later', () => pan(0.5), '→'),
-    step(handle, 'Whole trace', whole, 'Whole'),
-    step(handle, 'Select what is seen', () => {
+    viewButton(handle, 'Earlier', () => pan(-0.5), '←'),
+    viewButton(handle, 'Later', () => pan(0.5), '→'),
+    viewButton(handle, 'Whole trace', whole, 'Whole'),
+    viewButton(handle, 'Select what is seen', () => {
       state.selection = { ...state.window };
       handle.select();
     }),
   ];
 }
 
-/** The search for threads: Enter goes from one found to the next. */
+/** The search for threads; Enter goes to the next found one. */
 function finder(handle: Handle): {
   element: HTMLElement;
   found: HTMLElement;
@@ -174,7 +179,7 @@ function finder(handle: Handle): {
       place === undefined ? [] : [`following ${scene.threadName(place)}`];
     const named = state.find.trim()
       ? [
-          `${threadsNamed(scene, state.find).length} of ${count(scene.threads.length, 'thread')}`,
+          `${findThreads(scene, state.find).length} of ${count(scene.threads.length, 'thread')}`,
         ]
       : [];
     found.textContent = visible([...named, ...followed].join(', '));
@@ -187,8 +192,8 @@ function finder(handle: Handle): {
   input.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter') return;
     event.preventDefault();
-    nextFound(handle);
-    reveal(handle, AXIS);
+    followNextFound(handle);
+    scrollToCursor(handle, AXIS_HEIGHT);
     handle.refresh();
   });
   return {

@@ -1,18 +1,18 @@
-// What each thread did in a part of the trace: the table below the timeline.
+// The totals of each thread in a part of the trace, for the table below the timeline.
 
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type { Cell, SortableTable } from '../../sortable';
 import { numberColumns } from '../../table';
-import { firstAfter } from './lanes';
+import { firstEndingAfter } from './lanes';
 import type { Scene, Window } from './scene';
-import { CAUSE_WORDS, moment } from './describe';
+import { CAUSE_WORDS, formatMoment } from './describe';
 
-/** A thread within a span of time, ns. */
+/** The totals of a thread within a span of time, ns. */
 export interface ThreadTotals {
-  /** Place of the thread. */
+  /** Index of the thread. */
   thread: number;
   running: number;
-  /** By place in the waits' causes. */
+  /** Time by index of the waits' causes. */
   waiting: number[];
   migrations: number;
 }
@@ -21,12 +21,12 @@ const overlap = (start: number, length: number, span: Window): number =>
   Math.max(0, Math.min(start + length, span.to) - Math.max(start, span.from));
 
 /** Totals of each thread that ran, waited or moved in a span, the busiest first. */
-export function totalsOf(scene: Scene, span: Window): ThreadTotals[] {
+export function sumTotals(scene: Scene, span: Window): ThreadTotals[] {
   const { slices, waits } = scene;
   const lanes = scene.lanes('cpus');
   if (!slices || !lanes) return [];
   const all = new Map<number, ThreadTotals>();
-  const of = (thread: number): ThreadTotals => {
+  const totalsOfThread = (thread: number): ThreadTotals => {
     let totals = all.get(thread);
     if (!totals) {
       const waiting = waits?.causes.map(() => 0) ?? [];
@@ -38,11 +38,11 @@ export function totalsOf(scene: Scene, span: Window): ThreadTotals[] {
   for (let row = 0; row < lanes.keys.length; row += 1) {
     const last = lanes.first[row + 1]!;
     for (
-      let at = firstAfter(lanes, row, span.from);
+      let at = firstEndingAfter(lanes, row, span.from);
       at < last && lanes.start[at]! < span.to;
       at += 1
     ) {
-      const totals = of(slices.thread[lanes.origin[at]!]!);
+      const totals = totalsOfThread(slices.thread[lanes.origin[at]!]!);
       totals.running += overlap(lanes.start[at]!, lanes.length[at]!, span);
       if (lanes.moved[at] && lanes.start[at]! >= span.from)
         totals.migrations += 1;
@@ -57,7 +57,7 @@ export function totalsOf(scene: Scene, span: Window): ThreadTotals[] {
     const waited = overlap(waits.start[at]!, waits.length[at]!, span);
     const thread = scene.placeOf.get(waits.who[at]!);
     if (waited > 0 && thread !== undefined)
-      of(thread).waiting[waits.cause[at]!]! += waited;
+      totalsOfThread(thread).waiting[waits.cause[at]!]! += waited;
   }
   return [...all.values()].sort(
     (a, b) => b.running - a.running || a.thread - b.thread,
@@ -89,14 +89,14 @@ const timeCell = (ns: number | null): Cell => ({
 /** The totals of a span as a table. */
 export function totalsTable(scene: Scene, span: Window): SortableTable {
   const length = span.to - span.from;
-  const where = `${moment(span.from)} to ${moment(span.to)}, ${seconds(length * 1e-9)}`;
+  const where = `${formatMoment(span.from)} to ${formatMoment(span.to)}, ${seconds(length * 1e-9)}`;
   if (!scene.slices)
     return {
       caption: `Selected: ${where}; each CPU, as far as the record's spans show`,
       columns: ['CPU', ...numberColumns('Traced threads', 'Others')],
       rows: spanRows(scene, span),
     };
-  const totals = totalsOf(scene, span);
+  const totals = sumTotals(scene, span);
   const causes = scene.waits?.causes ?? [];
   const seen = causes
     .map((_, cause) => cause)

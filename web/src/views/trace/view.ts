@@ -1,4 +1,4 @@
-// A trace: what it means, its figures, which thread ran where and when.
+// A trace: its result, its figures, and which thread ran where and when.
 
 import './trace.css';
 
@@ -14,17 +14,17 @@ import { adviceLine, findingsPart, furtherFindings } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import { topologyOf } from '../machine/at-hand';
-import { CAUSE_WORDS, moment } from './describe';
+import { findTopology } from '../machine/stored-topology';
+import { CAUSE_WORDS, formatMoment } from './describe';
 import { fromParams } from './address';
-import { type Scene, sceneInSteps, sceneOf } from './scene';
+import { type Scene, buildSceneInSteps, buildScene } from './scene';
 import * as shape from './shape';
-import { type Steps, type Work, inPieces } from './steps';
+import { type Steps, type Work, workInPieces } from './steps';
 import { type Timeline, timeline } from './timeline';
 
-/** Waits listed in the table. */
+/** Maximum of waits in the table. */
 const MAX_WAITS = 50;
-/** From this many slices on, the rest of the page is shown before they are read. */
+/** From this many slices on, they are read after the rest of the page is shown. */
 const MANY_SLICES = 50_000;
 
 export function traceView(any: AnyRecord, page: Page): View {
@@ -34,13 +34,13 @@ export function traceView(any: AnyRecord, page: Page): View {
   let drawn: Timeline | null = null;
   const show = (scene: Scene): void => {
     drawn = timeline(scene, shape.timelineSummary(record), page.place);
-    void cachesOf(record, page).then(drawn.setCaches, () => undefined);
+    void loadCaches(record, page).then(drawn.setCaches, () => undefined);
     fill(
       slot,
       ...scene.damage.map((reported) => h('p', { role: 'note' }, reported)),
       drawn.element,
     );
-    const table = longest(scene, drawn);
+    const table = longestWaitTable(scene, drawn);
     if (table) waits?.append(table);
     else waits?.remove();
   };
@@ -54,7 +54,7 @@ export function traceView(any: AnyRecord, page: Page): View {
   ];
   const locks = shape.lockTable(record);
   const answer = [
-    h('p.verdict', shape.verdict(record)),
+    h('p.verdict', shape.verdictSentence(record)),
     adviceLine((record.answer ?? record.findings?.[0])?.advice),
   ];
   const element = h(
@@ -64,14 +64,22 @@ export function traceView(any: AnyRecord, page: Page): View {
       : answer),
     section('Timeline', slot),
     (record.answer ? findingsPart : furtherFindings)(record.findings),
-    section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
+    section(
+      'Figures',
+      facts(shape.headlineFigures(record)),
+      ...tables.map(tableOrNull),
+    ),
     waits,
     section('Threads', sortableTable(shape.threadTable(record)).element),
-    use(record),
-    section('How it was traced', facts(hostFacts(record.host)), notes(record)),
+    useSection(record),
+    section(
+      'How it was traced',
+      facts(hostFacts(record.host)),
+      noteList(record),
+    ),
   );
   const many = record.timeline?.packed?.count ?? 0;
-  if (many < MANY_SLICES) show(sceneOf(record));
+  if (many < MANY_SLICES) show(buildScene(record));
   const work =
     many < MANY_SLICES ? null : readLater(record, page.place, slot, show);
   return {
@@ -83,7 +91,7 @@ export function traceView(any: AnyRecord, page: Page): View {
   };
 }
 
-/** Reads the slices once the rest of the page is painted, at the latest when it is printed. */
+/** Reads the slices after the rest of the page is painted, at the latest before printing. */
 function readLater(
   record: TraceRecord,
   place: Place | undefined,
@@ -97,7 +105,7 @@ function readLater(
   );
   reading.style.setProperty('--rows', String(record.cpus?.length ?? 0));
   fill(slot, reading);
-  const work = inPieces(sceneAndFrame(record, place), show, (error) =>
+  const work = workInPieces(sceneAndFrame(record, place), show, (error) =>
     fill(
       slot,
       h(
@@ -117,27 +125,26 @@ function readLater(
   };
 }
 
-/** The scene, and what its first frame needs. */
+/** Builds the scene with what its first frame needs. */
 function* sceneAndFrame(
   record: TraceRecord,
   place: Place | undefined,
 ): Steps<Scene> {
-  const scene = yield* sceneInSteps(record);
+  const scene = yield* buildSceneInSteps(record);
   const params = place?.params ?? new URLSearchParams();
   const shown = fromParams(params, scene.span);
-  yield* scene.ahead(shown.rows);
+  yield* scene.prepareRows(shown.rows);
   if (shown.thread !== null || shown.find || shown.colourBy === 'cause')
-    yield* scene.aheadOfChoice();
+    yield* scene.prepareOthers();
   return scene;
 }
 
-/** Last-level caches of the CPUs, from a topology of the same machine that is at hand; empty if
- * there is none. */
-async function cachesOf(
+/** Loads the last-level cache of each CPU from a stored topology of the machine; empty without one. */
+async function loadCaches(
   record: TraceRecord,
   { source }: Page,
 ): Promise<ReadonlyMap<number, number>> {
-  const topology = await topologyOf(record.host, source);
+  const topology = await findTopology(record.host, source);
   return new Map(
     filterMap(topology?.cpus ?? [], ({ cpu, llc }) =>
       finite(cpu) && finite(llc) ? ([cpu, llc] as const) : null,
@@ -145,10 +152,10 @@ async function cachesOf(
   );
 }
 
-const optional = (table: Table | null): HTMLElement | null =>
+const tableOrNull = (table: Table | null): HTMLElement | null =>
   table ? tableElement(table) : null;
 
-function notes(record: TraceRecord): HTMLElement {
+function noteList(record: TraceRecord): HTMLElement {
   const lost = record.lost;
   const all = [
     ...(record.notes ?? []),
@@ -164,10 +171,10 @@ function notes(record: TraceRecord): HTMLElement {
 }
 
 /** The longest waits, each with a button that goes there. */
-function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
+function longestWaitTable(scene: Scene, drawn: Timeline): HTMLElement | null {
   const { waits } = scene;
   if (!waits || waits.count === 0) return null;
-  const rows = shape.longestWaits(waits, MAX_WAITS).map((at) => {
+  const rows = shape.findLongestWaits(waits, MAX_WAITS).map((at) => {
     const place = scene.placeOf.get(waits.who[at]!);
     const name =
       place === undefined ? String(waits.who[at]) : scene.threadName(place);
@@ -177,7 +184,7 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
       'button',
       {
         type: 'button',
-        aria: { label: `Show the wait of ${name} at ${moment(start)}` },
+        aria: { label: `Show the wait of ${name} at ${formatMoment(start)}` },
         onclick: () => drawn.show('threads', place ?? 0, start, length),
       },
       'Show',
@@ -185,7 +192,7 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
     return [
       name,
       seconds(length * 1e-9),
-      moment(start),
+      formatMoment(start),
       `CPU ${waits.place[at]}`,
       CAUSE_WORDS[cause] ?? cause,
       place === undefined ? null : go,
@@ -205,8 +212,8 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
   return tableElement({ caption, columns, rows });
 }
 
-function use(record: TraceRecord): HTMLElement | null {
+function useSection(record: TraceRecord): HTMLElement | null {
   const [cpus, cores] = [shape.cpuTable(record), shape.coreTable(record)];
   if (!cpus && !cores) return null;
-  return section('CPUs and cores', optional(cpus), optional(cores));
+  return section('CPUs and cores', tableOrNull(cpus), tableOrNull(cores));
 }

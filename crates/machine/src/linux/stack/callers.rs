@@ -14,7 +14,8 @@ use super::VDSO;
 use super::files::program_of;
 use super::maps::Maps;
 use pinwise_code::unwind::{
-    CallFrames, Caller, ParseBudget, Registers, Rule, StackCopy, caller, caller_by_frame_pointer,
+    CallFrames, Caller, ParseBudget, Registers, Rule, StackCopy, find_caller,
+    find_caller_by_frame_pointer,
 };
 use pinwise_profile::Module;
 
@@ -101,11 +102,11 @@ impl Unwinder {
         let mut frames = vec![registers.address];
         while frames.len() < MAX_FRAMES {
             match self.caller(place, &registers, stack) {
-                Caller::Frame(next) if place.maps.find(next.looked_up()).is_some() => {
+                Caller::Frame(next) if place.maps.find(next.lookup_address()).is_some() => {
                     frames.push(next.address);
                     registers = next;
                 }
-                Caller::Nobody => return (frames, false),
+                Caller::None => return (frames, false),
                 Caller::Frame(_) | Caller::Unknown => break,
             }
         }
@@ -125,7 +126,7 @@ impl Unwinder {
         let mut joined = None;
         let mut has_frame = false;
         loop {
-            let rule = self.rule(place, registers.looked_up());
+            let rule = self.find_rule(place, registers.lookup_address());
             // Code without tables has nothing but frame pointers.
             let keeps =
                 rule.is_none_or(|(tables, rule)| tables.keeps_frame_pointer(rule) == Some(true));
@@ -138,15 +139,15 @@ impl Unwinder {
             if join.is_some() && had_frame {
                 break;
             }
-            match caller(tables, rule, &registers, stack) {
+            match find_caller(tables, rule, &registers, stack) {
                 Caller::Frame(next)
-                    if place.maps.find(next.looked_up()).is_some()
+                    if place.maps.find(next.lookup_address()).is_some()
                         && callers.len() < MAX_SKIPPED =>
                 {
                     callers.push(next.address);
                     registers = next;
                 }
-                Caller::Nobody => {
+                Caller::None => {
                     let end = Lead::Outermost;
                     return PassedOver { callers, end };
                 }
@@ -167,13 +168,13 @@ impl Unwinder {
         registers: &Registers,
         stack: &StackCopy<'_>,
     ) -> Caller {
-        match self.rule(place, registers.looked_up()) {
-            Some((tables, rule)) => caller(tables, rule, registers, stack),
-            None => caller_by_frame_pointer(registers, stack),
+        match self.find_rule(place, registers.lookup_address()) {
+            Some((tables, rule)) => find_caller(tables, rule, registers, stack),
+            None => find_caller_by_frame_pointer(registers, stack),
         }
     }
 
-    fn rule(&mut self, place: &Place<'_>, address: u64) -> Option<(&CallFrames, &Rule)> {
+    fn find_rule(&mut self, place: &Place<'_>, address: u64) -> Option<(&CallFrames, &Rule)> {
         let mapping = place.maps.find(address)?;
         let tables = self.tables_of(place, mapping.module)?;
         let found = self.tables.get(tables)?;
@@ -183,7 +184,7 @@ impl Unwinder {
             self.rules.clear();
         }
         let rule = self.rules.entry((tables, address));
-        let rule = rule.or_insert_with(|| found.rule(address, &mut self.work));
+        let rule = rule.or_insert_with(|| found.find_rule(address, &mut self.work));
         Some((found, rule.as_ref()?))
     }
 
@@ -256,7 +257,7 @@ fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<us
         if at == to {
             return Some(steps);
         }
-        at = stack.word(at)?;
+        at = stack.read_word(at)?;
     }
     None
 }

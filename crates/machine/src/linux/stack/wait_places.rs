@@ -175,7 +175,7 @@ impl WaitPlaces {
                 caller = self.unwinder.caller(&place, &known, &stack);
             }
             match caller {
-                Caller::Frame(next) if program.maps.find(next.looked_up()).is_some() => {
+                Caller::Frame(next) if program.maps.find(next.lookup_address()).is_some() => {
                     callers.push(next.address);
                     registers = next;
                 }
@@ -256,7 +256,7 @@ impl Program {
         if Arch::here() != Some(Arch::X86_64) {
             return None;
         }
-        let address = registers.looked_up();
+        let address = registers.lookup_address();
         let mapping = self.maps.find(address)?;
         let path = &self.modules.get(mapping.module)?.path;
         let offset = (address - mapping.start).saturating_add(mapping.offset);

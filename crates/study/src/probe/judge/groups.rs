@@ -8,7 +8,7 @@ use pinwise_format::count;
 use pinwise_record::Agreement;
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Level};
-use pinwise_wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, relation};
+use pinwise_wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, classify_relation};
 
 /// A level that was found contradicts the report if its probability is at least this.
 const SURE: f64 = 0.7;
@@ -328,7 +328,7 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
     let ratio = (case.pairs.len() == 2)
         .then(|| case.contention.map(|matrix| matrix.at(0, 1)))
         .flatten();
-    let seen = relation(typical, ratio);
+    let seen = classify_relation(typical, ratio);
     let load_ns = last_level_load_ns(case);
     let loads = load_ns.map(|load_ns| typical / load_ns);
     let own = loads.map_or_else(String::new, |loads| {

@@ -8,7 +8,7 @@ use pinwise_record::{SpinCaller, SpinMatch, SpinPlace, SpinShares, SpinThread};
 use pinwise_spin::algorithm::Tunable;
 use pinwise_spin::identify::{Candidate, Evidence, identify};
 use pinwise_spin::loops::LoopKind;
-use pinwise_spin::table::algorithm;
+use pinwise_spin::table::find_algorithm;
 
 use super::asking::Asking;
 use super::idle::Idle;
@@ -353,7 +353,7 @@ fn matches(samples: &Samples, site: &Site, heat: &Heat) -> Vec<SpinMatch> {
 }
 
 fn match_of(candidate: Candidate) -> Option<SpinMatch> {
-    let row = algorithm(candidate.algorithm).ok()?;
+    let row = find_algorithm(candidate.algorithm).ok()?;
     Some(SpinMatch {
         algorithm: row.id.to_owned(),
         name: row.name.to_owned(),

@@ -84,7 +84,7 @@ fn cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> Re
         ..costs
     };
     let free_after_ns = (hold_ms - delay_ms) * 1e6;
-    let found = arm.wait.lateness(arm.ending, &costs, free_after_ns);
+    let found = arm.wait.compute_lateness(arm.ending, &costs, free_after_ns);
     let achieved_ns = cell.achieved_ns();
     let predicted = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
     let measured = summarise_items(&cell.items);
@@ -111,7 +111,7 @@ fn cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> Re
 }
 
 fn predict(arm: &Arm, costs: &Costs, hold_ms: f64, free_after_ns: f64) -> ReplayPrediction {
-    let found = arm.wait.lateness(arm.ending, costs, free_after_ns);
+    let found = arm.wait.compute_lateness(arm.ending, costs, free_after_ns);
     let item_s = found.late_ns.map(|ns| hold_ms * 1e-3 + ns * 1e-9);
     ReplayPrediction {
         seen: found.seen.into(),

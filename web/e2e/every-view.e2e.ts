@@ -1,4 +1,4 @@
-// How the view of every kind of record behaves.
+// Checks of the view of every kind of record.
 
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
@@ -7,32 +7,32 @@ import { open, useBrowser } from './browser';
 import {
   HOSTILE,
   expectDrawn,
-  expectHarmless,
-  openAll,
-  settle,
-  expectWellBehaved,
+  expectHostileTextIsShown,
+  openDetails,
+  waitUntilDrawn,
+  expectUsable,
   pageWidth,
-} from './conduct';
+} from './view-checks';
 import type { Fields } from './records';
-import { KINDS, recordOf, replaceValues, reportOf } from './records';
+import { KINDS, makeRecord, replaceValues, writeReport } from './records';
 
 useBrowser();
 
 describe.each(KINDS)('a record of kind %s', (kind) => {
   const check = (claim: string, act: (record: Fields) => Promise<void>) =>
     test(claim, async (context) => {
-      const record = recordOf(kind);
+      const record = makeRecord(kind);
       if (!record) return context.skip('this machine cannot make one');
       await act(record);
     });
 
   check('is accessible, fits 360 px, and prints', async (record) => {
-    await expectWellBehaved(reportOf([record]), '');
+    await expectUsable(writeReport([record]), '');
   });
 
-  check('shows hostile strings as they are', async (record) => {
-    await expectHarmless(
-      reportOf([
+  check('shows hostile strings as text', async (record) => {
+    await expectHostileTextIsShown(
+      writeReport([
         replaceValues(
           record,
           () => HOSTILE,
@@ -44,7 +44,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   });
 
   check('is shown with hostile CPU lists', async (record) => {
-    await expectDrawn(reportOf([withCpuLists(record) as Fields]));
+    await expectDrawn(writeReport([replaceCpuLists(record) as Fields]));
   });
 
   check('fits 360 px with long words in every field', async (record) => {
@@ -57,26 +57,23 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
           : text.slice(0, 4) + 'long'.repeat(60),
       (value) => value,
     ) as Fields;
-    const opened = await open(reportOf([long]), { width: 360, height: 700 });
-    await settle(opened.page);
-    await openAll(opened.page);
+    const opened = await open(writeReport([long]), { width: 360, height: 700 });
+    await waitUntilDrawn(opened.page);
+    await openDetails(opened.page);
     expect(await pageWidth(opened.page)).toBeLessThanOrEqual(360);
   });
 
-  check(
-    'shows what a pointer is at on every row of its charts',
-    async (record) => {
-      const opened = await open(reportOf([record]));
-      await settle(opened.page);
-      const { visited, missed } = await missedRows(opened.page);
-      expect(missed).toEqual([]);
-      if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
-    },
-  );
+  check('shows a tooltip for every row of its charts', async (record) => {
+    const opened = await open(writeReport([record]));
+    await waitUntilDrawn(opened.page);
+    const { visited, missed } = await findMissedRows(opened.page);
+    expect(missed).toEqual([]);
+    if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
+  });
 
   check('is shown without its numbers', async (record) => {
     await expectDrawn(
-      reportOf([
+      writeReport([
         replaceValues(
           record,
           (text) => text,
@@ -87,25 +84,32 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   });
 
   check('is shown without all of its fields', async (record) => {
-    await expectDrawn(reportOf([{ schema: record.schema }]));
+    await expectDrawn(writeReport([{ schema: record.schema }]));
   });
 });
 
-const LISTS = ['0-9999999', '5-1,,-3,0x7', '1e9', '0-3,<b>,\u202e7'];
+const HOSTILE_CPU_LISTS = [
+  '0-9999999',
+  '5-1,,-3,0x7',
+  '1e9',
+  '0-3,<b>,\u202e7',
+];
 
-/** The record with one list after the other wherever it has CPUs as text. */
-function withCpuLists(record: Fields): unknown {
+/** Replaces each text that is a list of CPUs by a hostile one, in turn. */
+function replaceCpuLists(record: Fields): unknown {
   let lists = 0;
   return replaceValues(
     record,
     (text) =>
-      /^\d+([-,]\d+)*$/.test(text) ? LISTS[lists++ % LISTS.length] : text,
+      /^\d+([-,]\d+)*$/.test(text)
+        ? HOSTILE_CPU_LISTS[lists++ % HOSTILE_CPU_LISTS.length]
+        : text,
     (number) => number,
   );
 }
 
-/** Rows of charts at which a pointer finds nothing, or another row. */
-async function missedRows(
+/** Moves a pointer over the rows of charts; returns rows without a tooltip, or with that of another row. */
+async function findMissedRows(
   page: Page,
 ): Promise<{ visited: number; missed: string[] }> {
   const missed: string[] = [];

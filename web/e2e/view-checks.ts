@@ -1,5 +1,5 @@
-// What every view must do, whatever it shows: for users of a keyboard or a screen reader, on small
-// screens and on paper, and with hostile records.
+// Checks that every view must pass: for users of a keyboard or a screen reader, on small screens and
+// on paper, and with hostile records.
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 
 import { open } from './browser';
 import type { Fields } from './records';
-import { recordOf, replaceValues } from './records';
+import { makeRecord, replaceValues } from './records';
 
 const AXE = readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
@@ -24,7 +24,7 @@ interface AxeResult {
 }
 
 /** Waits until charts have their size and are drawn. */
-export async function settle(page: Page): Promise<void> {
+export async function waitUntilDrawn(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();
   await page.locator('main [aria-busy=true]').waitFor({ state: 'detached' });
   await page.evaluate(
@@ -35,24 +35,24 @@ export async function settle(page: Page): Promise<void> {
   );
 }
 
-/** Folded parts must behave as well. */
-export async function openAll(page: Page): Promise<void> {
+/** Opens folded parts, so that they are checked as well. */
+export async function openDetails(page: Page): Promise<void> {
   await page.evaluate(() =>
     document
       .querySelectorAll('main details')
       .forEach((details) => ((details as HTMLDetailsElement).open = true)),
   );
-  await settle(page);
+  await waitUntilDrawn(page);
 }
 
 /** The rules of WCAG 2.2 at level AA, and axe's good practices. */
-const RULES = [
+const AXE_TAGS = [
   ...['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
   'best-practice',
 ];
 
-/** Violations of any weight, in words. */
-async function violations(page: Page): Promise<string[]> {
+/** Violations of any severity, in words. */
+async function findViolations(page: Page): Promise<string[]> {
   const result = await page.evaluate(
     async ([source, rules]) => {
       if (!('axe' in window)) (0, eval)(source);
@@ -62,7 +62,7 @@ async function violations(page: Page): Promise<string[]> {
         }
       ).axe.run({ runOnly: { type: 'tag', values: rules } });
     },
-    [AXE, RULES] as const,
+    [AXE, AXE_TAGS] as const,
   );
   return result.violations.map(
     (violation) =>
@@ -79,23 +79,20 @@ async function violations(page: Page): Promise<string[]> {
 export const pageWidth = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth);
 
-/** Everything that readers with any need meet in one view. */
-export async function expectWellBehaved(
-  file: string,
-  hash: string,
-): Promise<void> {
+/** Checks that a view is accessible in both themes, fits 360 px, and prints without controls. */
+export async function expectUsable(file: string, hash: string): Promise<void> {
   const { page } = await open(file, { hash, bypassCSP: true });
-  await settle(page);
-  await openAll(page);
-  expect(await violations(page), 'light').toEqual([]);
+  await waitUntilDrawn(page);
+  await openDetails(page);
+  expect(await findViolations(page), 'light').toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
-  await settle(page);
-  expect(await violations(page), 'dark').toEqual([]);
+  await waitUntilDrawn(page);
+  expect(await findViolations(page), 'dark').toEqual([]);
   await page.setViewportSize({ width: 360, height: 700 });
-  await settle(page);
+  await waitUntilDrawn(page);
   expect(await pageWidth(page), 'width at 360 px').toBeLessThanOrEqual(360);
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-  await settle(page);
+  await waitUntilDrawn(page);
   expect(
     await page.evaluate(() => getComputedStyle(document.body).backgroundColor),
   ).toBe('rgb(255, 255, 255)');
@@ -117,20 +114,20 @@ export async function expectWellBehaved(
   }
 }
 
-/** Text that would run, call out or reverse the writing if anything let it. */
+/** Text that would run, make a request or reverse text if it were not escaped. */
 export const HOSTILE =
   '</script><img src=x onerror=alert(1)>"\'`${1}\u0007\u001b[31m\u202eevil\u2066\u0085';
-const CONTROLS =
+const HIDDEN_CHARACTERS =
   '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
 
-/** Hostile strings are text: nothing runs, nothing is requested, no character hides. */
-export async function expectHarmless(
+/** Checks that hostile strings are text: nothing runs or is requested, and no control character remains. */
+export async function expectHostileTextIsShown(
   file: string,
   hash: string,
 ): Promise<void> {
   const { page } = await open(file, { hash });
-  await settle(page);
-  await openAll(page);
+  await waitUntilDrawn(page);
+  await openDetails(page);
   expect(await page.locator('main div.problem').allTextContents()).toEqual([]);
   expect(
     await page
@@ -170,22 +167,22 @@ export async function expectHarmless(
       check(element.getAttribute('title'), `title of ${element.tagName}`);
     }
     return found.slice(0, 5);
-  }, CONTROLS);
+  }, HIDDEN_CHARACTERS);
   expect(hidden).toEqual([]);
 }
 
-/** The view is drawn, whatever is missing. */
+/** Checks that the view is drawn without a problem. */
 export async function expectDrawn(file: string): Promise<void> {
   const opened = await open(file);
-  await settle(opened.page);
+  await waitUntilDrawn(opened.page);
   expect(
     await opened.page.locator('main div.problem').allTextContents(),
   ).toEqual([]);
 }
 
 /** Comparisons of several hosts and days, one of them slower. */
-export function fleet(): Fields[] {
-  const record = recordOf('comparison')!;
+export function makeHostComparisons(): Fields[] {
+  const record = makeRecord('comparison')!;
   const host = record['host'] as Record<string, unknown>;
   return Array.from({ length: 6 }, (_, at) => ({
     ...(replaceValues(

@@ -1,13 +1,12 @@
-// A synthetic trace record of any size, from a seed: as many slices as a benchmark asks for, packed
-// as pinwise packs them.
+// A synthetic trace record of any size, from a seed, packed as pinwise packs its own.
 
 import type { PackedSlicesRecord } from '../src/records';
 
 const SMALLEST_WAIT_NS = 10_000;
 const ENDS = ['blocked', 'preempted', 'ended', 'unreported'];
 
-/** Pseudo-random numbers, the same every time (mulberry32). */
-function dice(seed: number): () => number {
+/** A seeded generator of numbers from 0 to 1 (mulberry32). */
+function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -17,7 +16,7 @@ function dice(seed: number): () => number {
   };
 }
 
-/** Bytes that grow. */
+/** A growing buffer of packed numbers. */
 export class Bytes {
   private readonly bytes: number[] = [];
 
@@ -35,11 +34,11 @@ export class Bytes {
   }
 }
 
-/** Thread, CPU, beginning and length in ns, and how it ended: `blocked` unless it says so. */
-export type MadeSlice = [number, number, number, number, string?];
+/** Thread, CPU, start and length in ns, and how the slice ended, by default `blocked`. */
+export type FakeSlice = [number, number, number, number, string?];
 
-/** Slices packed as pinwise packs them; those of a CPU are in the order of time. */
-export function packedSlices(slices: readonly MadeSlice[]): PackedSlicesRecord {
+/** Packs slices; those of a CPU must be in the order of time. */
+export function packSlices(slices: readonly FakeSlice[]): PackedSlicesRecord {
   const threads = [...new Set(slices.map(([thread]) => thread))];
   const cpus = [...new Set(slices.map(([, cpu]) => cpu))].map((cpu) => {
     const own = slices.filter((slice) => slice[1] === cpu);
@@ -56,7 +55,7 @@ export function packedSlices(slices: readonly MadeSlice[]): PackedSlicesRecord {
   return { form: 'varint/1', count: slices.length, threads, ends: ENDS, cpus };
 }
 
-export interface Made {
+export interface TraceSize {
   slices: number;
   cpus: number;
   threads: number;
@@ -71,13 +70,13 @@ interface Wait {
 }
 
 /** A record of `pinwise.trace/1`. Cores have two CPUs. */
-export function madeTrace({
+export function fakeTrace({
   slices,
   cpus,
   threads,
   seed = 1,
-}: Made): Record<string, unknown> {
-  const chance = dice(seed);
+}: TraceSize): Record<string, unknown> {
+  const chance = randomNumbers(seed);
   const tids = Array.from({ length: threads }, (_, at) => 1000 + at);
   const streams = Array.from({ length: cpus }, () => ({
     bytes: new Bytes(),
@@ -156,8 +155,8 @@ export function madeTrace({
           bytes: stream.bytes.base64(),
         })),
       },
-      waits: packedWaits(waits, tids),
-      sharing: packedSharing(elapsed, cpus / 2, chance),
+      waits: packWaits(waits, tids),
+      sharing: packSharing(elapsed, cpus / 2, chance),
       span_s: 0.1,
       spans: [],
     },
@@ -166,7 +165,7 @@ export function madeTrace({
   };
 }
 
-function packedWaits(waits: Wait[], threads: number[]): unknown {
+function packWaits(waits: Wait[], threads: number[]): unknown {
   const bytes = new Bytes();
   let before = 0;
   for (const wait of [...waits].sort((a, b) => a.start - b.start)) {
@@ -198,7 +197,7 @@ function packedWaits(waits: Wait[], threads: number[]): unknown {
   };
 }
 
-function packedSharing(
+function packSharing(
   elapsed: number,
   cores: number,
   chance: () => number,

@@ -2,7 +2,7 @@
 
 import type { Entry } from './source';
 
-export const madeEntry = (id: string, more: Partial<Entry> = {}): Entry => ({
+export const fakeEntry = (id: string, more: Partial<Entry> = {}): Entry => ({
   id,
   schema: 'pinwise.comparison/1',
   time: '2026-01-01T00:00:00Z',

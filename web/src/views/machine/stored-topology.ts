@@ -1,13 +1,13 @@
-// A topology of the machine that another record was made on, if one is at hand.
+// Finds a stored topology of the machine on which another record was made.
 
 import type { HostRecord, TopologyRecord } from '../../records';
 import type { Source } from '../../source';
 
-/** Topologies that are looked through for the machine. */
+/** Only this many of the newest topologies are searched for the machine. */
 const MAX_TOPOLOGIES = 20;
 
 /** The newest stored topology of a machine of this shape; null if there is none. */
-export async function topologyOf(
+export async function findTopology(
   host: HostRecord | null | undefined,
   source: Source,
 ): Promise<TopologyRecord | null> {
