@@ -9,7 +9,7 @@ use super::fixture::{self, Machine};
 use crate::support::{pinwise, root, texts};
 
 fn diff_records(a: &TopologyRecord, b: &TopologyRecord) -> TopologyDiff {
-    TopologyDiff::between(["a", "b"], a, b)
+    TopologyDiff::compare(["a", "b"], a, b)
 }
 
 fn whats(diff: &TopologyDiff) -> Vec<String> {
