@@ -41,7 +41,7 @@ fn compare_records(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord
     Ok(match (kind(a), kind(b)) {
         (Some(Kind::Topology), Some(Kind::Topology)) => {
             let names = [a.entry.id.as_str(), b.entry.id.as_str()];
-            let found = TopologyDiff::between(names, &read_record(a)?, &read_record(b)?);
+            let found = TopologyDiff::compare(names, &read_record(a)?, &read_record(b)?);
             found.into()
         }
         (Some(Kind::Profile), Some(Kind::Profile)) => {

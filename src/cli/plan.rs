@@ -25,7 +25,7 @@ use figure::{are_builds, metric, unit};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
-use pinwise_placement::{Merged, Placement, Realised, defaults, merge_equivalent};
+use pinwise_placement::{Merged, Placement, Realised, default_placements, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
@@ -323,7 +323,7 @@ pub(super) fn live_places(
 ) -> anyhow::Result<Vec<Merged>> {
     let wanted: Vec<Placement> = match args.places.as_slice() {
         [] if !args.interrupts.irqs.is_empty() => vec![Placement::os_default()],
-        [] => defaults(topology, None),
+        [] => default_placements(topology, None),
         names => names
             .iter()
             .map(|name| name.parse().context("--place"))
@@ -353,7 +353,7 @@ fn chosen_placements(
 ) -> Vec<Placement> {
     let threads = Some(threads);
     let Some(known) = known else {
-        return defaults(topology, threads);
+        return default_placements(topology, threads);
     };
     let advice = advise_placements(topology, threads, known);
     for note in &advice.notes {
@@ -382,7 +382,7 @@ fn realise_placements(
             "{} {} for the same {} as {} here: merged.",
             others.join(", "),
             if others.len() == 1 { "stands" } else { "stand" },
-            first.stands_for(),
+            first.resource_noun(),
             first.placement
         ));
     }

@@ -248,7 +248,7 @@ fn placement(
     });
     PredictedPlacement {
         place: ask.name.clone(),
-        label: pinwise_record::label(&ask.name, &UsedUnits::count(topology, &ask.cpus)),
+        label: pinwise_record::label_placement(&ask.name, &UsedUnits::count(topology, &ask.cpus)),
         threads: ask.threads,
         cpus: ask.cpus.to_string(),
         cost: predicted,

@@ -8,7 +8,9 @@ use super::args::{Global, Per, RunArgs};
 use super::surroundings::own_program;
 use super::terminal::Terminal;
 use pinwise_machine::linux::{self, RankCommand};
-use pinwise_placement::{MemoryBinding, MemoryPolicy, Placement, Rank, Realised, Wish, per_device};
+use pinwise_placement::{
+    MemoryBinding, MemoryPolicy, Placement, Rank, Realised, Wish, place_per_device,
+};
 use pinwise_topology::{Device, DeviceKind, Topology};
 use pinwise_workload::Command;
 
@@ -138,7 +140,7 @@ fn all(
         DeviceKind::Gpu => gpus(topology)?,
         _ => (None, None),
     };
-    let ranks = per_device(topology, per.kind(), only.as_deref(), count).context("--per")?;
+    let ranks = place_per_device(topology, per.kind(), only.as_deref(), count).context("--per")?;
     Ok((ranks, visible))
 }
 

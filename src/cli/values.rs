@@ -77,7 +77,7 @@ fn shorten_fractions(text: &str) -> String {
 pub(super) fn parse_limit(text: &str) -> Result<CpuLimit, String> {
     let (cpus, period) = match text.split_once('/') {
         Some((cpus, period)) => (cpus, parse_duration(period)?),
-        None => (text, CpuLimit::PERIOD),
+        None => (text, CpuLimit::DEFAULT_PERIOD),
     };
     let cpus = cpus.parse().unwrap_or(f64::NAN);
     CpuLimit::new(cpus, period).map_err(|error| error.to_string())

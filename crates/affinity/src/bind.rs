@@ -6,10 +6,10 @@ use super::host::Host;
 use super::mask;
 use pinwise_topology::{CpuSet, Restriction};
 
-/// The calling thread's mask was set; dropping this restores the old one, unless someone has
+/// A guard of the calling thread's new mask. Dropping it restores the old mask, unless someone has
 /// changed the mask since.
 ///
-/// It stays on its thread: the mask is that thread's.
+/// It cannot move to another thread, whose mask would then be changed.
 #[derive(Debug)]
 #[must_use = "the old mask is restored at once unless this is kept"]
 pub struct Bound {
@@ -17,7 +17,7 @@ pub struct Bound {
     now: CpuSet,
     is_kept: bool,
     /// Neither `Send` nor `Sync`.
-    stays: PhantomData<*const ()>,
+    not_send: PhantomData<*const ()>,
 }
 
 /// Why a thread could not be bound. Its mask is unchanged.
@@ -80,7 +80,7 @@ pub fn bind(cpus: &CpuSet) -> Result<Bound, BindError> {
     let before = mask::affinity().map_err(BindError::Unknown)?;
     if let Err(reason) = mask::set_affinity(cpus) {
         return Err(BindError::Refused {
-            why: why_not(cpus),
+            why: explain_refusal(cpus),
             cpus: cpus.clone(),
             reason,
         });
@@ -90,7 +90,7 @@ pub fn bind(cpus: &CpuSet) -> Result<Bound, BindError> {
         // The old mask was granted before and will be again.
         let _ = mask::set_affinity(&before);
         return Err(BindError::Cut {
-            why: why_not(&cpus.difference(&granted)),
+            why: explain_refusal(&cpus.difference(&granted)),
             cpus: cpus.clone(),
             granted,
         });
@@ -99,7 +99,7 @@ pub fn bind(cpus: &CpuSet) -> Result<Bound, BindError> {
         before,
         now: granted,
         is_kept: false,
-        stays: PhantomData,
+        not_send: PhantomData,
     })
 }
 
@@ -132,7 +132,7 @@ impl Drop for Bound {
 }
 
 /// What keeps this thread from these CPUs, after a semicolon; empty if unknown.
-fn why_not(cpus: &CpuSet) -> String {
+fn explain_refusal(cpus: &CpuSet) -> String {
     let Ok(host) = Host::discover() else {
         return String::new();
     };

@@ -25,11 +25,11 @@ struct Candidate {
     path: [usize; 4],
 }
 
-/// CPUs for this many threads, each at most once and only allowed ones; those of neighbouring
-/// threads are close together.
+/// Chooses CPUs for this many threads, each at most once and only allowed ones; those of
+/// neighbouring threads are close together.
 pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
     let cores = topology.allowed_units(Level::Core);
-    let within = smallest_that_fits(topology, &cores, threads);
+    let within = find_smallest_fitting_unit(topology, &cores, threads);
     let mut candidates = list_candidates(topology, &cores, &within);
     // Spread evenly: every cache of the machine gets one thread before any gets the next.
     candidates.sort_by_key(|c| (c.sibling, c.slowness, c.turn, c.cache, c.node, c.path));
@@ -41,26 +41,26 @@ pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
         .collect()
 }
 
-/// A CPU's rank below the fastest kind that this process may use.
-fn slowness(topology: &Topology, cpu: usize) -> usize {
+/// How many kinds are faster than this CPU's, among those that this process may use.
+fn rank_slowness(topology: &Topology, cpu: usize) -> usize {
     let fastest = topology
         .kinds
         .iter()
         .rposition(|kind| kind.cpus.intersects(&topology.allowed));
-    let own = topology.cpu(cpu).and_then(|cpu| cpu.kind);
-    match (fastest, own) {
-        (Some(fastest), Some(own)) => fastest.saturating_sub(own),
+    let kind = topology.cpu(cpu).and_then(|cpu| cpu.kind);
+    match (fastest, kind) {
+        (Some(fastest), Some(kind)) => fastest.saturating_sub(kind),
         _ => 0,
     }
 }
 
 /// The CPUs of the smallest unit that has a core of the fastest kind for every thread; all allowed
 /// CPUs if no unit has.
-fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> CpuSet {
+fn find_smallest_fitting_unit(topology: &Topology, cores: &[CpuSet], threads: usize) -> CpuSet {
     let firsts: CpuSet = cores
         .iter()
         .filter_map(CpuSet::first)
-        .filter(|&cpu| slowness(topology, cpu) == 0)
+        .filter(|&cpu| rank_slowness(topology, cpu) == 0)
         .collect();
     let llcs = topology.allowed_units(Level::Llc);
     let units = [Level::Llc, Level::Numa, Level::Package].map(|l| topology.allowed_units(l));
@@ -89,7 +89,7 @@ fn list_candidates(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Ve
         };
         let index = |unit: Option<usize>| unit.unwrap_or(0);
         let [package, node, cache] = [cpu.package, cpu.numa_node, cpu.llc].map(index);
-        let slowness = slowness(topology, cpu.id);
+        let slowness = rank_slowness(topology, cpu.id);
         let turn = turns.entry(([package, node, cache], slowness)).or_default();
         for (sibling, id) in core.iter().enumerate() {
             candidates.push(Candidate {

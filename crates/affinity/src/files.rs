@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 
 use pinwise_topology::Files;
 
-/// Longest file read.
+/// Files are read up to this length.
 const MAX_FILE_BYTES: usize = 64 * 1024;
-/// Files below `sys` are read in pieces of a page, so a shorter piece is the last; those below
-/// `proc` may be read in any.
+/// Files below `sys` are read in pieces of a page, so a shorter piece is the last. Pieces of files
+/// below `proc` may have any length.
 const SMALLEST_PAGE: usize = 4096;
 const CPU_DIR: &str = "sys/devices/system/cpu/";
 
@@ -29,7 +29,7 @@ pub(super) struct Folder {
     root: PathBuf,
     root_descriptor: OwnedFd,
     cpus: Option<OwnedFd>,
-    /// As a list; `None` for a copy of another machine's files.
+    /// The thread's affinity mask as a list; `None` for a copy of another machine's files.
     affinity: Option<String>,
     path: Vec<u8>,
     content: Vec<u8>,
@@ -98,7 +98,7 @@ impl Files for Folder {
         self.attempts += 1;
         #[expect(
             clippy::disallowed_methods,
-            reason = "the Edge lists folders of /sys and of copies"
+            reason = "this crate lists folders of /sys and of copies of it"
         )]
         let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else {
             return Vec::new();

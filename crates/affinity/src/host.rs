@@ -34,7 +34,7 @@ pub enum DiscoverError {
     /// Affinity mask and cpuset share no online CPU.
     #[error(
         "this process may use no CPU: online are {online}{}",
-        describe_limits(by)
+        list_restrictions(by)
     )]
     NothingAllowed {
         /// Online CPUs.
@@ -44,14 +44,14 @@ pub enum DiscoverError {
     },
 }
 
-fn describe_limits(by: &[(String, CpuSet)]) -> String {
+fn list_restrictions(by: &[(String, CpuSet)]) -> String {
     let leaves = by
         .iter()
         .map(|(by, leaves)| format!(", the {by} leaves {leaves}"));
     leaves.collect()
 }
 
-/// How many workers make sense, by what limits them.
+/// How many workers make sense, with the limits that this follows from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workers {
     /// Workers that can run at the same time: the allowed CPUs, or the quota rounded up if that is
@@ -65,7 +65,7 @@ pub struct Workers {
     pub cores: usize,
     /// Such cores in each last-level-cache domain, by lowest CPU; empty if no cache is reported.
     pub cores_per_llc: Vec<usize>,
-    /// CPUs' worth of time that the tightest cgroup leaves, its ancestors
+    /// CPU time per wall time that the tightest of the cgroup and its ancestors allows (2.5 is two
     /// included; `None` without a limit.
     pub quota: Option<f64>,
 }
@@ -110,7 +110,7 @@ impl Host {
     /// ```
     pub fn discover() -> Result<Self, DiscoverError> {
         let affinity = mask::affinity().map_err(DiscoverError::Affinity)?;
-        Self::read(Path::new("/"), Some(affinity.to_string()))
+        Self::read_folder(Path::new("/"), Some(affinity.to_string()))
     }
 
     /// The machine as it was at the first call; later calls cost nothing. Programs whose limits
@@ -141,7 +141,7 @@ impl Host {
     /// # Errors
     /// As [`Host::discover`], and if there is no such folder.
     pub fn from_folder(root: &Path) -> Result<Self, DiscoverError> {
-        Self::read(root, None)
+        Self::read_folder(root, None)
     }
 
     /// A machine from a topology, for example of [`Topology::from_synthetic`].
@@ -176,7 +176,7 @@ impl Host {
         })
     }
 
-    fn read(root: &Path, affinity: Option<String>) -> Result<Self, DiscoverError> {
+    fn read_folder(root: &Path, affinity: Option<String>) -> Result<Self, DiscoverError> {
         let mut files = Folder::open(root, affinity).map_err(|reason| DiscoverError::Folder {
             path: root.to_owned(),
             reason,
@@ -253,19 +253,19 @@ impl Host {
     /// ```
     #[must_use]
     pub fn locate(&self, cpu: usize) -> Option<Location> {
-        let found = self.topology.cpu(cpu)?;
+        let located = self.topology.cpu(cpu)?;
         let node = |index: usize| self.topology.numa_nodes.get(index).map(|node| node.node);
         let kind = |index: usize| self.topology.kinds.get(index).map(|kind| kind.name.clone());
         Some(Location {
             cpu,
-            core: found.core,
-            smt_rank: found.smt_rank,
-            llc: found.llc,
-            numa_node: found.numa_node.and_then(node),
-            package: found.package,
-            kind: found.kind.and_then(kind),
-            online: found.online,
-            allowed: found.allowed,
+            core: located.core,
+            smt_rank: located.smt_rank,
+            llc: located.llc,
+            numa_node: located.numa_node.and_then(node),
+            package: located.package,
+            kind: located.kind.and_then(kind),
+            online: located.online,
+            allowed: located.allowed,
         })
     }
 }
@@ -273,7 +273,7 @@ impl Host {
 /// A worker with a fraction of a CPU's time still counts as one.
 fn limit_by_quota(units: usize, quota: Option<f64>) -> usize {
     let most = quota.map_or(usize::MAX, |quota| {
-        // Converts without casts that could wrap: units are few.
+        // Counting up avoids a cast that could wrap; units are few.
         (1..=units)
             .find(|&n| n as f64 >= quota)
             .unwrap_or(usize::MAX)

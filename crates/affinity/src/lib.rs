@@ -5,7 +5,7 @@
 //! use pinwise_affinity::Host;
 //!
 //! let host = Host::shared()?;
-//! // 0: as many as make sense here, by allowed CPUs and the cgroup's quota.
+//! // 0 means as many threads as the allowed CPUs and the cgroup's quota suggest.
 //! let places = host.place(0);
 //! std::thread::scope(|scope| {
 //!     for worker in 0..places.threads() {

@@ -16,8 +16,8 @@ pub struct Places {
 }
 
 impl Host {
-    /// A CPU for each of this many threads; 0: as many as
-    /// [`Workers::parallelism`](crate::Workers::parallelism) says.
+    /// A CPU for each of this many threads; 0 means
+    /// [`Workers::parallelism`](crate::Workers::parallelism).
     ///
     /// Every physical core gets a thread before any gets a second, the fastest kind of core first,
     /// in the smallest of last-level cache, NUMA node and package that has enough cores, spread
@@ -37,17 +37,17 @@ impl Host {
     /// ```
     #[must_use]
     pub fn place(&self, threads: usize) -> Places {
-        let threads = self.threads(threads);
+        let threads = self.resolve_threads(threads);
         Places::new(choose(self.topology(), threads), threads)
     }
 
-    /// CPUs for this many threads (0: as [`Host::place`]) by a placement, such as
+    /// CPUs for this many threads (0 as in [`Host::place`]) by a placement, such as
     /// `"one-per-core".parse()`. Threads take CPUs in the placement's order, which is cut to the
     /// number of threads unless it is `os-default`. Memory policies are not applied. Devices are
     /// not read here: `near:` and `far:` find none.
     ///
     /// # Errors
-    /// [`RealiseError`] if the machine lacks what is requested, or what forbids it.
+    /// [`RealiseError`] if the machine lacks what is requested or this process may not use it.
     ///
     /// ```
     /// use pinwise_affinity::Host;
@@ -62,7 +62,7 @@ impl Host {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn place_as(&self, placement: &Placement, threads: usize) -> Result<Places, RealiseError> {
-        let threads = self.threads(threads);
+        let threads = self.resolve_threads(threads);
         let realised = match placement.wish {
             Wish::BestCore => placement.realise(&self.read_ranked()),
             _ => placement.realise(self.topology()),
@@ -74,10 +74,10 @@ impl Host {
         Ok(Places::new(order, threads))
     }
 
-    fn threads(&self, asked: usize) -> usize {
-        match asked {
+    fn resolve_threads(&self, requested: usize) -> usize {
+        match requested {
             0 => self.workers().parallelism,
-            asked => asked,
+            requested => requested,
         }
     }
 }

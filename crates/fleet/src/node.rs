@@ -11,7 +11,7 @@ use super::node_folder::{AttemptEnd, AttemptStart, Failure, NodeFolder, NodeSnap
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
-    FleetRecord, FleetStep, NodeFigure, StepState, Summary, id_of, replace_tags, with_id,
+    FleetRecord, FleetStep, NodeFigure, StepState, Summary, read_id, replace_id, replace_tags,
 };
 
 /// Lines of standard error kept of a failed step.
@@ -177,7 +177,7 @@ impl Attempt<'_> {
         let text = out.map_err(|error| error.to_string())?;
         pinwise_record::Kind::from_record_text(&text)
             .map_err(|error| format!("its output: {error}"))?;
-        if id_of(&text).is_none_or(|id| id.is_empty()) {
+        if read_id(&text).is_none_or(|id| id.is_empty()) {
             return Err("its output is not a record that can be stored".to_owned());
         }
         let id = record_id(&self.fleet.id, self.place.name(), &step.name);
@@ -187,7 +187,7 @@ impl Attempt<'_> {
         tags.sort_unstable();
         tags.dedup();
         let damaged = |error: serde_json::Error| format!("its output: {error}");
-        let text = with_id(text.trim_end(), &id).map_err(damaged)?;
+        let text = replace_id(text.trim_end(), &id).map_err(damaged)?;
         replace_tags(&text, &tags).map_err(damaged)
     }
 

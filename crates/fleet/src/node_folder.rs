@@ -12,7 +12,7 @@ use super::error::FolderError;
 use super::files::{Folder, IfExists, Readers, to_json_line};
 use super::record_id;
 use pinwise_record::{
-    FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, id_of,
+    FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, read_id,
 };
 
 /// Limits the attempts of a node; more indicate a mistake.
@@ -270,7 +270,7 @@ impl NodeFolder {
         };
         pinwise_record::Kind::from_record_text(&text)
             .map_err(|error| FolderError::damaged(&path, error))?;
-        let id = id_of(&text);
+        let id = read_id(&text);
         let wanted = record_id(fleet, &self.name, step);
         if id.as_deref() != Some(&wanted) {
             let id = id.unwrap_or_default();
@@ -311,7 +311,7 @@ impl NodeFolder {
             if !known.contains_key(name) {
                 match self.read_record_in(folder, &fleet.id, name) {
                     Ok(Some(body)) => {
-                        known.insert(name.clone(), NodeFigure::all_of(name, &body));
+                        known.insert(name.clone(), NodeFigure::list_from_json(name, &body));
                     }
                     Ok(None) => {}
                     Err(error) => unusable.push(error.to_string()),
@@ -337,7 +337,7 @@ impl NodeFolder {
         tags.dedup();
         let record = FleetNode {
             header: Header::new(
-                FleetNode::id_of(&fleet.id, &self.name),
+                FleetNode::join_id(&fleet.id, &self.name),
                 begun
                     .first()
                     .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),

@@ -19,7 +19,7 @@ pub(crate) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
         .into_iter()
         .flat_map(|(in_a, in_b)| {
             let found = match [repeats(a, &in_a.step), repeats(b, &in_b.step)] {
-                [Some(a), Some(b)] => AttributionRecord::all(&a, &b, "unit"),
+                [Some(a), Some(b)] => AttributionRecord::attribute_all(&a, &b, "unit"),
                 _ => Vec::new(),
             };
             found.into_iter().map(|attribution| FleetAttribution {

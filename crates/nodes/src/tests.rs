@@ -84,7 +84,7 @@ pub(super) fn node_with(
     let name = format!("n{number}");
     let settings = [("bios", "1.4"), ("serial", name.as_str())];
     FleetNode {
-        header: Header::new(FleetNode::id_of("f", &name), "", Vec::new()),
+        header: Header::new(FleetNode::join_id("f", &name), "", Vec::new()),
         fleet: "f".to_owned(),
         ended: None,
         attempts: 1,

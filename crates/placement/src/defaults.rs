@@ -1,5 +1,5 @@
-//! The placements that `compare` tries by default: few, each the answer to a question that the
-//! machine's shape raises.
+//! The placements that `compare` tries by default: few, each for a question that the machine's
+//! shape raises.
 
 use super::{Placement, Wish};
 use pinwise_topology::{Level, Topology};
@@ -7,51 +7,51 @@ use pinwise_topology::{Level, Topology};
 /// Placements worth trying for a program of this many threads (`None`: unknown) on this machine,
 /// `os-default` first. Some may use the same CPUs; they are merged once realised.
 #[must_use]
-pub fn defaults(topology: &Topology, threads: Option<usize>) -> Vec<Placement> {
+pub fn default_placements(topology: &Topology, threads: Option<usize>) -> Vec<Placement> {
     let cpus = topology.allowed.len();
     let threads = threads.unwrap_or(cpus).clamp(1, cpus.max(1));
     let mut arms = vec![Placement::os_default()];
     if threads == 1 {
-        arms.extend(single_thread(topology));
+        arms.extend(list_single_thread_arms(topology));
     } else {
-        arms.extend(several_threads(topology, threads));
+        arms.extend(list_several_thread_arms(topology, threads));
     }
     arms
 }
 
 /// Does keeping the thread on one core, in one cache or on one node help?
-fn single_thread(topology: &Topology) -> Vec<Placement> {
+fn list_single_thread_arms(topology: &Topology) -> Vec<Placement> {
     let cores = topology.allowed_units(Level::Core).len();
     let mut arms = vec![Placement::new(Wish::One(Level::Core, 0))];
     if cores > 1 {
         // The first core usually handles most interrupts; the last one does not.
         arms.push(Placement::new(Wish::One(Level::Core, cores - 1)));
     }
-    arms.extend(smaller_units(topology, 1));
-    arms.extend(kinds(topology, 1));
-    arms.extend(uneven_candidates(topology, 1));
+    arms.extend(list_smaller_units(topology, 1));
+    arms.extend(list_core_kinds(topology, 1));
+    arms.extend(list_uneven_candidates(topology, 1));
     arms
 }
 
-/// Do the threads want to share, or to be apart?
-fn several_threads(topology: &Topology, threads: usize) -> Vec<Placement> {
+/// Do the threads gain from shared caches, or from distance?
+fn list_several_thread_arms(topology: &Topology, threads: usize) -> Vec<Placement> {
     let mut arms = Vec::new();
     if topology.has_smt() {
         arms.push(Placement::new(Wish::OnePerCore));
     }
     arms.push(Placement::with_count(Wish::Compact, threads));
     arms.push(Placement::with_count(Wish::Spread, threads));
-    arms.extend(smaller_units(topology, threads));
-    arms.extend(kinds(topology, threads));
-    arms.extend(uneven_candidates(topology, threads));
-    if arms_are_all_the_machine(topology, &arms) {
-        // Every CPU is needed: the only question left is the cost of fewer.
+    arms.extend(list_smaller_units(topology, threads));
+    arms.extend(list_core_kinds(topology, threads));
+    arms.extend(list_uneven_candidates(topology, threads));
+    if do_all_arms_use_every_cpu(topology, &arms) {
+        // Every arm uses all CPUs: the only open question is the cost of fewer.
         arms.push(Placement::new(Wish::One(Level::Core, 0)));
     }
     arms
 }
 
-fn smaller_units(topology: &Topology, threads: usize) -> Vec<Placement> {
+fn list_smaller_units(topology: &Topology, threads: usize) -> Vec<Placement> {
     [Level::Llc, Level::Numa, Level::Package]
         .into_iter()
         .filter(|&level| {
@@ -62,7 +62,7 @@ fn smaller_units(topology: &Topology, threads: usize) -> Vec<Placement> {
         .collect()
 }
 
-fn kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
+fn list_core_kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
     [("P", Wish::PCores), ("E", Wish::ECores)]
         .into_iter()
         .filter(|(name, _)| {
@@ -74,8 +74,8 @@ fn kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
         .collect()
 }
 
-/// If caches or cores of one kind differ: does the program want cache or clock?
-fn uneven_candidates(topology: &Topology, threads: usize) -> Vec<Placement> {
+/// If caches or cores of one kind differ: does the program gain from cache or from clock speed?
+fn list_uneven_candidates(topology: &Topology, threads: usize) -> Vec<Placement> {
     let arms = [
         Placement::new(Wish::LargestLlc),
         match threads {
@@ -90,7 +90,7 @@ fn uneven_candidates(topology: &Topology, threads: usize) -> Vec<Placement> {
     arms.into_iter().filter(fits).collect()
 }
 
-fn arms_are_all_the_machine(topology: &Topology, arms: &[Placement]) -> bool {
+fn do_all_arms_use_every_cpu(topology: &Topology, arms: &[Placement]) -> bool {
     arms.iter().all(|arm| {
         arm.realise(topology)
             .is_ok_and(|realised| realised.cpus == topology.allowed)

@@ -25,13 +25,13 @@ pub use tool::{Target, Tool, UnknownTool};
 /// The context of an emission, besides the placement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The program with its arguments; empty: `COMMAND` stands for it.
+    /// The program with its arguments; if empty, `COMMAND` is written in its place.
     pub command: Vec<String>,
     /// Variables added to the program's environment.
     pub environment: Vec<(String, String)>,
-    /// Threads that the program starts; `None`: one for each CPU.
+    /// Threads that the program starts; `None` for one per CPU.
     pub threads: Option<usize>,
-    /// Its limit on CPU time.
+    /// The program's limit on CPU time.
     pub limit: Option<CpuLimit>,
 }
 
@@ -46,7 +46,7 @@ pub struct Emission {
     pub unsupported: Vec<String>,
     /// Notes worth knowing, as sentences.
     pub notes: Vec<String>,
-    /// A shell line that shows whether it took effect.
+    /// A shell line that shows whether the placement took effect.
     pub verify: String,
 }
 
@@ -72,8 +72,8 @@ pub enum Piece {
 }
 
 impl Emission {
-    /// The whole as one text for a shell or an editor: variables as `export`, files below a comment
-    /// with their path and, if something follows, above another.
+    /// All pieces as one text for a shell or an editor: variables as `export`, files below a
+    /// comment with their path. Another comment separates a file from commands after it.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -97,7 +97,7 @@ impl Emission {
         text
     }
 
-    /// The variables and the command on one line; of several commands the first.
+    /// The variables and the first command on one line.
     #[must_use]
     pub fn line(&self) -> String {
         let mut line = String::new();
@@ -129,35 +129,37 @@ pub fn emit(
         context,
     };
     let mut emission = match target.tool {
-        Tool::Taskset => system::taskset(&request),
-        Tool::Numactl => system::numactl(&request),
-        Tool::HwlocBind => system::hwloc_bind(&request),
-        Tool::Systemd => system::systemd(&request, target.unit.as_deref()),
-        Tool::SystemdRun => system::systemd_run(&request),
-        Tool::CgroupV1 => system::cgroup_v1(&request),
-        Tool::CgroupV2 => system::cgroup_v2(&request),
-        Tool::Docker => containers::docker(&request),
-        Tool::Podman => containers::podman(&request),
-        Tool::Kubernetes => containers::kubernetes(&request),
-        Tool::Libvirt => containers::libvirt(&request),
-        Tool::Slurm => parallel::slurm(&request),
-        Tool::OpenMpi => parallel::openmpi(&request),
-        Tool::Omp => parallel::omp(&request),
-        Tool::Kmp => parallel::kmp(&request),
-        Tool::Gomp => parallel::gomp(&request),
-        Tool::Jvm => runtimes::jvm(&request),
-        Tool::Go => runtimes::go(&request),
-        Tool::Tokio => runtimes::tokio(&request),
-        Tool::Rayon => runtimes::rayon(&request),
-        Tool::LlamaCpp => runtimes::llama_cpp(&request),
+        Tool::Taskset => system::emit_taskset(&request),
+        Tool::Numactl => system::emit_numactl(&request),
+        Tool::HwlocBind => system::emit_hwloc_bind(&request),
+        Tool::Systemd => system::emit_systemd(&request, target.unit.as_deref()),
+        Tool::SystemdRun => system::emit_systemd_run(&request),
+        Tool::CgroupV1 => system::emit_cgroup_v1(&request),
+        Tool::CgroupV2 => system::emit_cgroup_v2(&request),
+        Tool::Docker => containers::emit_docker(&request),
+        Tool::Podman => containers::emit_podman(&request),
+        Tool::Kubernetes => containers::emit_kubernetes(&request),
+        Tool::Libvirt => containers::emit_libvirt(&request),
+        Tool::Slurm => parallel::emit_slurm(&request),
+        Tool::OpenMpi => parallel::emit_openmpi(&request),
+        Tool::Omp => parallel::emit_omp(&request),
+        Tool::Kmp => parallel::emit_kmp(&request),
+        Tool::Gomp => parallel::emit_gomp(&request),
+        Tool::Jvm => runtimes::emit_jvm(&request),
+        Tool::Go => runtimes::emit_go(&request),
+        Tool::Tokio => runtimes::emit_tokio(&request),
+        Tool::Rayon => runtimes::emit_rayon(&request),
+        Tool::LlamaCpp => runtimes::emit_llama_cpp(&request),
     };
     if let Some(limit) = context.limit.filter(|_| !target.tool.uses_cgroup()) {
         emission.unsupported.push(format!(
             "It cannot limit CPU time; systemd-run -p {} does.",
-            limit.systemd()
+            limit.systemd_property()
         ));
     }
-    emission.notes.extend(devices::note(target.tool, &request));
+    emission
+        .notes
+        .extend(devices::explain_device_syntax(target.tool, &request));
     emission
 }
 
@@ -170,7 +172,7 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn list(&self) -> String {
+    fn cpu_list(&self) -> String {
         self.realised.cpus.to_string()
     }
 
@@ -180,11 +182,11 @@ impl Request<'_> {
         order.join(",")
     }
 
-    fn mask(&self) -> String {
+    fn cpu_mask(&self) -> String {
         self.realised.cpus.to_mask()
     }
 
-    /// Does it name CPUs? Not if only a limit on all of them is requested.
+    /// Does the placement name CPUs? Not if only a limit on CPU time is requested.
     fn names_cpus(&self) -> bool {
         self.context.limit.is_none() || self.realised.placement.wish != Wish::OsDefault
     }
@@ -202,7 +204,8 @@ impl Request<'_> {
         self.context.threads.unwrap_or(self.realised.cpus.len())
     }
 
-    fn command(&self) -> Vec<String> {
+    /// The words that start the program.
+    fn command_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if !self.context.environment.is_empty() {
             words.push("env".to_owned());
@@ -216,21 +219,22 @@ impl Request<'_> {
         words
     }
 
-    /// The program after the words of a tool, quoted for a shell.
-    fn line(&self, words: &[&str]) -> String {
-        let own = words.iter().map(|word| (*word).to_owned());
-        shell::line(own.chain(self.command()))
+    /// The words of a tool and then the program, quoted for a shell.
+    fn shell_line(&self, tool_words: &[&str]) -> String {
+        let words = tool_words.iter().map(|word| (*word).to_owned());
+        shell::line(words.chain(self.command_words()))
     }
 
-    /// NUMA nodes for memory, if the placement limits them.
+    /// The list of NUMA nodes that memory is bound to (`mem=bind`).
     fn bound_nodes(&self) -> Option<String> {
         let memory = self.realised.memory.as_ref()?;
-        (memory.policy == MemoryPolicy::Bind).then(|| node_list(&memory.nodes))
+        (memory.policy == MemoryPolicy::Bind).then(|| format_nodes(&memory.nodes))
     }
 
-    fn policy(&self) -> Option<(MemoryPolicy, String)> {
+    /// The memory policy with its list of nodes.
+    fn memory_policy(&self) -> Option<(MemoryPolicy, String)> {
         let memory = self.realised.memory.as_ref()?;
-        Some((memory.policy, node_list(&memory.nodes)))
+        Some((memory.policy, format_nodes(&memory.nodes)))
     }
 
     fn has_policy(&self, policy: MemoryPolicy) -> bool {
@@ -254,9 +258,9 @@ impl Request<'_> {
         })
     }
 
-    /// An emission of these pieces that gives all threads one mask.
-    fn one_mask(&self, pieces: Vec<Piece>, verify: String) -> Emission {
-        let mut emission = self.emission(pieces, verify);
+    /// An emission for a tool that gives all threads one mask.
+    fn emit_one_mask(&self, pieces: Vec<Piece>, verify: String) -> Emission {
+        let mut emission = self.emit_pieces(pieces, verify);
         if self.is_bound() {
             emission.unsupported.push(
                 "It gives all threads one mask and binds none of them; pinwise run binds each to one CPU."
@@ -266,7 +270,7 @@ impl Request<'_> {
         emission
     }
 
-    const fn emission(&self, pieces: Vec<Piece>, verify: String) -> Emission {
+    const fn emit_pieces(&self, pieces: Vec<Piece>, verify: String) -> Emission {
         Emission {
             tool: self.tool,
             pieces,
@@ -276,9 +280,9 @@ impl Request<'_> {
         }
     }
 
-    /// For tools without memory policies.
-    fn drop_memory(&self, mut emission: Emission) -> Emission {
-        if let Some((policy, _)) = self.policy() {
+    /// Says what is left out, for tools without memory policies.
+    fn note_missing_memory(&self, mut emission: Emission) -> Emission {
+        if let Some((policy, _)) = self.memory_policy() {
             emission.unsupported.push(format!(
                 "It does not place memory: /mem={} is left out; numactl sets it.",
                 policy.name()
@@ -287,9 +291,9 @@ impl Request<'_> {
         emission
     }
 
-    /// For tools that can limit nodes but have no policies.
-    fn keep_nodes_only(&self, mut emission: Emission) -> Emission {
-        if let Some((policy, _)) = self.policy()
+    /// Says what is left out, for tools that can limit nodes but have no policies.
+    fn note_missing_policies(&self, mut emission: Emission) -> Emission {
+        if let Some((policy, _)) = self.memory_policy()
             && policy != MemoryPolicy::Bind
         {
             emission.unsupported.push(format!(
@@ -300,44 +304,44 @@ impl Request<'_> {
         emission
     }
 
-    /// A command that shows the mask of its own process, and the nodes of its cgroup if the
-    /// placement limits them; or its limit, in a container.
-    fn verify_own_mask(&self) -> &'static str {
+    /// A command to run in the container: it shows the mask of its own process, and the nodes if
+    /// the placement limits them; without CPUs, the limit on CPU time.
+    fn own_mask_command(&self) -> &'static str {
         match self.bound_nodes() {
             None if !self.names_cpus() => "cat /sys/fs/cgroup/cpu.max",
             Some(_) => "grep -E '(Cpu|Mem)s_allowed_list' /proc/self/status",
-            None => ALLOWED,
+            None => SHOW_OWN_MASK,
         }
     }
 
-    /// A command that shows mask and memory policy of a process that [`Self::placed_line`] started.
-    fn verify_placed_pid(&self) -> String {
+    /// A command that shows mask and memory policy of a process that [`Self::start_line`] started.
+    fn pid_mask_command(&self) -> String {
         match self.realised.memory {
-            Some(_) => format!("{ALLOWED_OF_PID}; head -n 1 /proc/PID/numa_maps"),
-            None => ALLOWED_OF_PID.to_owned(),
+            Some(_) => format!("{SHOW_PID_MASK}; head -n 1 /proc/PID/numa_maps"),
+            None => SHOW_PID_MASK.to_owned(),
         }
     }
 
     /// The line that starts the program with the placement's mask and memory.
-    fn placed_line(&self) -> String {
+    fn start_line(&self) -> String {
         if self.realised.memory.is_some() {
             let options = numactl_options(self);
-            return format!("numactl {options} {}", self.line(&[]));
+            return format!("numactl {options} {}", self.shell_line(&[]));
         }
-        self.line(&["taskset", "-c", &self.list()])
+        self.shell_line(&["taskset", "-c", &self.cpu_list()])
     }
 }
 
-/// `0,2-3`, the syntax of all tools here for nodes.
-fn node_list(nodes: &[usize]) -> String {
+/// Formats node numbers as `0,2-3`, which all these tools read.
+fn format_nodes(nodes: &[usize]) -> String {
     let set: pinwise_topology::CpuSet = nodes.iter().copied().collect();
     set.to_string()
 }
 
 /// Shows the mask of its own process.
-const ALLOWED: &str = "grep Cpus_allowed_list /proc/self/status";
+const SHOW_OWN_MASK: &str = "grep Cpus_allowed_list /proc/self/status";
 /// Shows the mask of a running process.
-const ALLOWED_OF_PID: &str = "grep Cpus_allowed_list /proc/PID/task/*/status";
+const SHOW_PID_MASK: &str = "grep Cpus_allowed_list /proc/PID/task/*/status";
 
 #[cfg(test)]
 mod tests;

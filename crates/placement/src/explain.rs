@@ -1,7 +1,7 @@
 //! The meaning of a placement, and its equivalents in common tools.
 
 use super::emit::{Context, Emission, Target, Tool, emit};
-use super::parse::Plain;
+use super::parse::PlainName;
 use super::{Locality, Placement, Realised, Wish};
 use pinwise_topology::Topology;
 
@@ -25,13 +25,13 @@ pub fn meaning(placement: &Placement) -> String {
         }
         Wish::Shape(_) => "The given units of each level, spread over the machine".to_owned(),
         Wish::Tree(_) => "The given units of each level in each unit around them".to_owned(),
-        plain => Plain::from_wish(plain)
+        plain => PlainName::from_wish(plain)
             .map_or("", |plain| plain.meaning)
             .to_owned(),
     };
     let text = match &placement.locality {
         None => text,
-        Some(locality) => format!("{text}, {}", place(locality)),
+        Some(locality) => format!("{text}, {}", describe_locality(locality)),
     };
     match placement.count {
         None => format!("{text}."),
@@ -40,15 +40,15 @@ pub fn meaning(placement: &Placement) -> String {
     }
 }
 
-fn place(locality: &Locality) -> String {
+fn describe_locality(locality: &Locality) -> String {
     match locality.is_near {
         true => format!("of those near {}", locality.device),
         false => format!("of those not near {}", locality.device),
     }
 }
 
-/// The tools shown in an explanation, of those that [`emit`] supports.
-const SHOWN: [Tool; 5] = [
+/// The tools that an explanation shows.
+const EXPLAINED_TOOLS: [Tool; 5] = [
     Tool::Taskset,
     Tool::Numactl,
     Tool::HwlocBind,
@@ -60,7 +60,7 @@ const SHOWN: [Tool; 5] = [
 #[must_use]
 pub fn equivalents(realised: &Realised, topology: &Topology) -> Vec<Emission> {
     let context = Context::default();
-    SHOWN
+    EXPLAINED_TOOLS
         .map(|tool| emit(&Target::new(tool), realised, topology, &context))
         .into()
 }

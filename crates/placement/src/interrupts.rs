@@ -29,21 +29,20 @@ pub struct InterruptCpus {
 }
 
 impl InterruptCpus {
-    /// Does everything stay in place?
+    /// Is there nothing to move?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.interrupts.is_empty() && self.queues.is_empty()
     }
 
-    /// Moves the interrupts of these CPUs to all other online CPUs. Also returns the CPUs of
-    /// interrupts that the kernel does not let anyone move. The topology must contain the
-    /// interrupts.
+    /// Moves the interrupts of these CPUs to all other online CPUs. Also returns the numbers of
+    /// managed interrupts, which cannot be moved. The topology must contain the interrupts.
     #[must_use]
-    pub fn away_from(cpus: &CpuSet, topology: &Topology) -> (Self, CpuSet) {
+    pub fn move_away_from(cpus: &CpuSet, topology: &Topology) -> (Self, CpuSet) {
         let others = topology.online.difference(cpus);
         let all = topology.devices.iter().flat_map(|d| &d.interrupts);
-        let theirs = all.filter(|interrupt| interrupt.cpus.intersects(cpus));
-        let (managed, free): (Vec<_>, Vec<_>) = theirs.partition(|i| i.is_managed);
+        let affected = all.filter(|interrupt| interrupt.cpus.intersects(cpus));
+        let (managed, free): (Vec<_>, Vec<_>) = affected.partition(|i| i.is_managed);
         let moved = Self {
             interrupts: free.iter().map(|i| (i.number, others.clone())).collect(),
             queues: BTreeMap::new(),
@@ -94,7 +93,7 @@ pub enum InterruptPlace {
     AsIs,
     /// Those near the device.
     Local,
-    /// All others: the control that shows the gain from nearness.
+    /// Those far from the device, as a control: shows what nearness gains.
     Far,
     /// Those that the program does not use.
     Away,
@@ -111,7 +110,7 @@ pub enum InterruptError {
     #[error(
         "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread or a list of CPUs, each also with +xps, or as-is"
     )]
-    Words(String),
+    Syntax(String),
     /// There are no CPUs for it.
     #[error(transparent)]
     Place(#[from] RealiseError),
@@ -155,10 +154,10 @@ impl FromStr for InterruptWish {
     type Err = InterruptError;
 
     fn from_str(text: &str) -> Result<Self, InterruptError> {
-        let unknown = || InterruptError::Words(text.to_owned());
-        let (device, place) = text.split_once('=').ok_or_else(unknown)?;
+        let invalid = || InterruptError::Syntax(text.to_owned());
+        let (device, place) = text.split_once('=').ok_or_else(invalid)?;
         let (place, with_xps) = match place.strip_suffix("+xps") {
-            Some("as-is") => return Err(unknown()),
+            Some("as-is") => return Err(invalid()),
             Some(place) => (place, true),
             None => (place, false),
         };
@@ -170,11 +169,11 @@ impl FromStr for InterruptWish {
             "spread" => InterruptPlace::Spread,
             list => {
                 let cpus = CpuSet::parse_list(list).ok();
-                InterruptPlace::Cpus(cpus.filter(|set| !set.is_empty()).ok_or_else(unknown)?)
+                InterruptPlace::Cpus(cpus.filter(|set| !set.is_empty()).ok_or_else(invalid)?)
             }
         };
         match device {
-            "" => Err(unknown()),
+            "" => Err(invalid()),
             device => Ok(Self {
                 device: device.to_owned(),
                 place,
@@ -200,11 +199,11 @@ impl fmt::Display for InterruptWish {
 }
 
 impl InterruptWish {
-    /// One CPU for each interrupt of the device, dealt out over its CPUs, every core once before
-    /// any a second time; empty for `as-is`. Interrupts that were raised come first, so that unused
-    /// ones do not crowd them; those that the kernel does not let anyone move are left out. Queues
+    /// Deals the wish's CPUs to the interrupts of the device, one each, every core once before any
+    /// a second time; `as-is` moves none. Interrupts that were raised come first, so that they do
+    /// not share a CPU while unused ones have their own; managed interrupts are left out. Queues
     /// that hand their packets to other CPUs (RPS) get all of the wish's CPUs: otherwise the old
-    /// CPUs would continue to process the packets. With `+xps` the CPUs are also dealt out over the
+    /// CPUs would continue to process the packets. With `+xps` the CPUs are also dealt to the
     /// sending queues.
     ///
     /// `program`: the CPUs that the program may use. The topology must contain the device's
@@ -218,7 +217,7 @@ impl InterruptWish {
         topology: &Topology,
         program: &CpuSet,
     ) -> Result<InterruptCpus, InterruptError> {
-        let cpus = self.order(topology, program)?;
+        let cpus = self.list_cpus(topology, program)?;
         let device = topology.device(&self.device);
         let interrupts: Vec<_> = device.iter().flat_map(|d| &d.interrupts).collect();
         if interrupts.is_empty() {
@@ -231,11 +230,11 @@ impl InterruptWish {
             .into_iter()
             .partition(|interrupt| interrupt.is_managed);
         // Cards have a configuration interrupt besides those that do the work.
-        let raised = |some: &[&Interrupt]| -> u64 {
+        let count_raised = |some: &[&Interrupt]| -> u64 {
             let counts = some.iter().map(|interrupt| interrupt.count.unwrap_or(1));
             counts.fold(0, u64::saturating_add)
         };
-        if !managed.is_empty() && raised(&managed) >= raised(&interrupts) {
+        if !managed.is_empty() && count_raised(&managed) >= count_raised(&interrupts) {
             return Err(InterruptError::Managed {
                 device: self.device.clone(),
                 numbers: managed.iter().map(|i| i.number as usize).collect(),
@@ -246,11 +245,11 @@ impl InterruptWish {
         let dealt = cpus.iter().cycle().map(|&cpu| CpuSet::from_iter([cpu]));
         Ok(InterruptCpus {
             interrupts: numbers.zip(dealt).collect(),
-            queues: self.queues(device, &cpus)?,
+            queues: self.assign_queues(device, &cpus)?,
         })
     }
 
-    fn queues(
+    fn assign_queues(
         &self,
         device: Option<&Device>,
         cpus: &[usize],
@@ -259,7 +258,7 @@ impl InterruptWish {
         let (sending, receiving): (Vec<_>, Vec<_>) = queues.partition(|(q, _)| q.is_sending);
         let receiving = receiving.into_iter().filter(|(_, now)| !now.is_empty());
         let all: CpuSet = cpus.iter().copied().collect();
-        let mut found: BTreeMap<Queue, CpuSet> = receiving
+        let mut assigned: BTreeMap<Queue, CpuSet> = receiving
             .map(|(queue, _)| (queue.clone(), all.clone()))
             .collect();
         if self.with_xps {
@@ -269,32 +268,36 @@ impl InterruptWish {
             // Every queue has a CPU, and every CPU a queue.
             for turn in 0..sending.len().max(cpus.len()) {
                 let (queue, _) = sending[turn % sending.len()];
-                let own = found.entry(queue.clone()).or_default();
-                own.insert(cpus[turn % cpus.len()]);
+                let queue_cpus = assigned.entry(queue.clone()).or_default();
+                queue_cpus.insert(cpus[turn % cpus.len()]);
             }
         }
-        Ok(found)
+        Ok(assigned)
     }
 
     /// The CPUs in the order of assignment.
-    fn order(&self, topology: &Topology, program: &CpuSet) -> Result<Vec<usize>, InterruptError> {
+    fn list_cpus(
+        &self,
+        topology: &Topology,
+        program: &CpuSet,
+    ) -> Result<Vec<usize>, InterruptError> {
         // Interrupts ignore cpusets: any online CPU can take them. Asking for the near CPUs also
         // checks that the device exists.
-        let near = |is_near| Placement {
+        let spread_by_locality = |is_near| Placement {
             locality: Some(Locality {
                 is_near,
                 device: self.device.clone(),
             }),
             ..Placement::new(Wish::Spread)
         };
-        let on = |allowed: CpuSet| Topology {
+        let restrict_to = |allowed: CpuSet| Topology {
             allowed,
             ..topology.clone()
         };
         let online = &topology.online;
         let (placement, allowed) = match &self.place {
-            InterruptPlace::Local => (near(true), online.clone()),
-            InterruptPlace::Far => (near(false), online.clone()),
+            InterruptPlace::Local => (spread_by_locality(true), online.clone()),
+            InterruptPlace::Far => (spread_by_locality(false), online.clone()),
             InterruptPlace::AsIs | InterruptPlace::Spread => {
                 (Placement::new(Wish::Spread), online.clone())
             }
@@ -323,11 +326,11 @@ impl InterruptWish {
             // Its error names the existing devices.
             let near = Placement {
                 wish: Wish::Compact,
-                ..near(true)
+                ..spread_by_locality(true)
             };
             near.realise(topology)?;
         }
-        Ok(placement.realise(&on(allowed))?.order)
+        Ok(placement.realise(&restrict_to(allowed))?.order)
     }
 }
 
@@ -366,13 +369,13 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_leave_cpus_that_are_isolated() {
+    fn interrupts_move_away_from_given_cpus() {
         let mut topology = machine();
         topology.devices.update(|all| {
             all[0].interrupts[1].cpus = CpuSet::from_iter([5]);
             all[0].interrupts[2].is_managed = true;
         });
-        let (moved, stuck) = InterruptCpus::away_from(&CpuSet::from_iter([0, 1]), &topology);
+        let (moved, stuck) = InterruptCpus::move_away_from(&CpuSet::from_iter([0, 1]), &topology);
         assert_eq!(moved.to_string(), "IRQ 30,33 on CPU 2-7");
         assert_eq!(stuck.to_string(), "32");
     }
@@ -413,7 +416,7 @@ mod tests {
 
     #[test]
     fn interrupts_of_a_cpu_are_listed_together() {
-        let on = |cpu| CpuSet::single(cpu);
+        let on = CpuSet::single;
         let moved = InterruptCpus {
             interrupts: [(37, on(1)), (38, on(0)), (39, on(1))].into(),
             queues: BTreeMap::new(),
@@ -468,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_that_do_not_fit_are_refused() {
+    fn impossible_wishes_are_refused() {
         for (wish, words) in [
             ("eth0", "not DEVICE=PLACE"),
             ("=local", "not DEVICE=PLACE"),
@@ -488,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_as_they_are_written() {
+    fn wishes_round_trip_through_text() {
         for text in ["eth0=local", "pci:0000:01:00.0=0-1,3+xps", "nvme0n1=as-is"] {
             let wish: InterruptWish = text.parse().unwrap();
             assert_eq!(wish.to_string(), text);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A [`Placement`] is a wish independent of a machine; [`Placement::realise`] turns it into CPUs of
-//! one machine as late as possible, never outside the CPUs that the process may use. A placement is
+//! one machine, never outside the CPUs that the process may use. A placement is
 //! *confined*, one mask for all threads of the program, unless it says `/bound`: one CPU for each
 //! thread, in the placement's order of CPUs. Which placement is fast must be measured.
 //!
@@ -42,11 +42,11 @@ mod used;
 
 use std::fmt;
 
-use parse::Plain;
+use parse::PlainName;
 use pinwise_topology::{CpuSet, Level};
 
 pub use branches::{Branch, Branches};
-pub use defaults::defaults;
+pub use defaults::default_placements;
 pub use explain::{equivalents, meaning};
 pub use impossible::RealiseError;
 pub use interrupts::{InterruptCpus, InterruptError, InterruptPlace, InterruptWish};
@@ -54,7 +54,7 @@ pub use limit::{CpuLimit, LimitError};
 pub use locality::Locality;
 pub use memory::{MemoryPolicy, MemoryWish};
 pub use parse::{ParseError, known_names};
-pub use ranks::{Rank, RanksError, per_device};
+pub use ranks::{Rank, RanksError, place_per_device};
 pub use realise::{MemoryBinding, Merged, Realised, merge_equivalent};
 pub use used::UsedUnits;
 
@@ -110,9 +110,9 @@ pub enum Wish {
     Cpus(CpuSet),
     /// These CPUs, written as a mask.
     Mask(CpuSet),
-    /// This many units per level.
+    /// The given number of units per level.
     Shape(Shape),
-    /// This many units of each level in each unit around them.
+    /// The given number of units of each level in each unit around them.
     Tree(Branches),
 }
 
@@ -121,7 +121,7 @@ pub enum Wish {
 pub struct Placement {
     /// What is requested.
     pub wish: Wish,
-    /// Use only this many CPUs.
+    /// Use only the first N CPUs.
     pub count: Option<usize>,
     /// Which of the CPUs a thread may use.
     pub kind: Kind,
@@ -142,7 +142,7 @@ pub enum Kind {
 }
 
 impl Placement {
-    /// A wish for all of its CPUs with the inherited memory policy.
+    /// A placement on all CPUs of a wish, with the inherited memory policy.
     #[must_use]
     pub const fn new(wish: Wish) -> Self {
         Self {
@@ -154,7 +154,7 @@ impl Placement {
         }
     }
 
-    /// The same wish cut to `count` CPUs.
+    /// A placement on the first `count` CPUs of a wish, with the inherited memory policy.
     #[must_use]
     pub const fn with_count(wish: Wish, count: usize) -> Self {
         Self {
@@ -175,15 +175,15 @@ impl Placement {
 
 impl fmt::Display for Placement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // CPUs near a device in the order of the tree need no other name.
-        let (own, beside) = match &self.wish {
+        // `compact/near:gpu0` is written `near:gpu0`.
+        let (as_name, as_suffix) = match &self.wish {
             Wish::Compact => (self.locality.as_ref(), None),
             _ => (None, self.locality.as_ref()),
         };
         let mut text = match &self.wish {
-            _ if own.is_some() => own.map(ToString::to_string).unwrap_or_default(),
+            _ if as_name.is_some() => as_name.map(ToString::to_string).unwrap_or_default(),
             Wish::One(level, index) => {
-                let name = one_name(*level);
+                let name = one_unit_name(*level);
                 if *index == 0 {
                     name.to_owned()
                 } else {
@@ -194,14 +194,14 @@ impl fmt::Display for Placement {
             Wish::Mask(set) => format!("mask:{}", set.to_mask()),
             Wish::Shape(shape) => format!("shape:{shape}"),
             Wish::Tree(branches) => format!("tree:{branches}"),
-            plain => Plain::from_wish(plain)
+            plain => PlainName::from_wish(plain)
                 .map_or("", |plain| plain.name)
                 .to_owned(),
         };
         if let Some(count) = self.count {
             text.push_str(&format!("*{count}"));
         }
-        if let Some(locality) = beside {
+        if let Some(locality) = as_suffix {
             text.push_str(&format!("/{locality}"));
         }
         if self.kind == Kind::Bound {
@@ -232,7 +232,7 @@ impl fmt::Display for Shape {
     }
 }
 
-const fn one_name(level: Level) -> &'static str {
+const fn one_unit_name(level: Level) -> &'static str {
     match level {
         Level::Package => "one-package",
         Level::Numa => "one-numa",

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use pinwise_format::trimmed;
 
-/// The kernel's minimum, µs.
+/// The kernel's smallest quota, µs.
 const MIN_QUOTA_US: u64 = 1000;
+/// The periods that the kernel accepts, µs.
 const PERIODS_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
-/// More CPUs' worth than any machine has.
+/// More CPUs than any machine has.
 const MAX_CPUS: f64 = 100_000.0;
 
 /// CPU time that all threads together may use in each period.
@@ -31,12 +32,12 @@ pub enum LimitError {
     #[error(
         "that is less than 1 ms of CPU time in each period; write more CPUs or a longer period"
     )]
-    Little,
+    TooLittle,
 }
 
 impl CpuLimit {
     /// The default period, as in the kernel, Docker and Kubernetes.
-    pub const PERIOD: Duration = Duration::from_millis(100);
+    pub const DEFAULT_PERIOD: Duration = Duration::from_millis(100);
 
     /// A limit of this many CPUs' worth of time.
     ///
@@ -53,7 +54,7 @@ impl CpuLimit {
         let quota = Duration::from_micros(period_us).mul_f64(cpus).as_micros();
         let quota_us = u64::try_from(quota).unwrap_or(u64::MAX);
         if quota_us < MIN_QUOTA_US {
-            return Err(LimitError::Little);
+            return Err(LimitError::TooLittle);
         }
         Ok(Self {
             quota_us,
@@ -79,40 +80,40 @@ impl CpuLimit {
         Duration::from_micros(self.period_us)
     }
 
-    /// The period, unless it is the usual one.
+    /// The period, unless it is the default.
     #[must_use]
-    pub fn other_period(self) -> Option<Duration> {
-        (self.period() != Self::PERIOD).then(|| self.period())
+    pub fn custom_period(self) -> Option<Duration> {
+        (self.period() != Self::DEFAULT_PERIOD).then(|| self.period())
     }
 
-    /// The same as systemd and Kubernetes write it: `20ms`.
+    /// The period in the syntax of systemd and Kubernetes, `20ms`, unless it is the default.
     #[must_use]
-    pub fn written_period(self) -> Option<String> {
-        self.other_period().map(systemd_time)
+    pub fn custom_period_text(self) -> Option<String> {
+        self.custom_period().map(systemd_time)
     }
 
-    /// CPUs' worth of time.
+    /// CPU time per wall time: 0.5 is half a CPU.
     #[must_use]
     pub fn cpus(self) -> f64 {
         self.quota_us as f64 / self.period_us as f64
     }
 
-    /// As in systemd: `50%`.
+    /// The quota as systemd writes it: `50%`.
     #[must_use]
-    pub fn percent(self) -> String {
+    pub fn systemd_percent(self) -> String {
         format!("{}%", trimmed(self.cpus() * 100.0))
     }
 
     /// The setting of systemd: `CPUQuota=50%`.
     #[must_use]
-    pub fn systemd(self) -> String {
-        format!("CPUQuota={}", self.percent())
+    pub fn systemd_property(self) -> String {
+        format!("CPUQuota={}", self.systemd_percent())
     }
 
     /// The options of Docker: `--cpus=0.5`.
     #[must_use]
-    pub fn docker(self) -> Vec<String> {
-        match self.other_period() {
+    pub fn docker_options(self) -> Vec<String> {
+        match self.custom_period() {
             None => vec![format!("--cpus={}", trimmed(self.cpus()))],
             Some(_) => vec![
                 format!("--cpu-period={}", self.period_us),
@@ -121,9 +122,9 @@ impl CpuLimit {
         }
     }
 
-    /// The amount of Kubernetes: `500m`, rounded.
+    /// The quantity of CPU for Kubernetes: `500m`, rounded.
     #[must_use]
-    pub fn kubernetes(self) -> String {
+    pub fn kubernetes_quantity(self) -> String {
         format!(
             "{}m",
             (self.quota_us * 1000 + self.period_us / 2) / self.period_us
@@ -141,7 +142,7 @@ impl fmt::Display for CpuLimit {
     /// As on the command line: `2`, `0.5/20ms`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&trimmed(self.cpus()))?;
-        match self.other_period() {
+        match self.custom_period() {
             Some(period) => write!(out, "/{}", systemd_time(period)),
             None => Ok(()),
         }
@@ -165,7 +166,10 @@ mod tests {
         let limit = |cpus: f64, ms: u64| CpuLimit::new(cpus, Duration::from_millis(ms));
         let half = limit(0.5, 20).unwrap();
         assert_eq!((half.quota_us(), half.period_us()), (10_000, 20_000));
-        assert_eq!((half.kubernetes(), half.threads()), ("500m".to_owned(), 1));
+        assert_eq!(
+            (half.kubernetes_quantity(), half.threads()),
+            ("500m".to_owned(), 1)
+        );
         assert_eq!(half.to_string(), "0.5/20ms");
         assert_eq!(limit(2.5, 100).unwrap().threads(), 2);
         for cpus in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
@@ -173,6 +177,6 @@ mod tests {
         }
         assert_eq!(limit(1.0, 0), Err(LimitError::Period));
         assert_eq!(limit(1.0, 1001), Err(LimitError::Period));
-        assert_eq!(limit(0.005, 100), Err(LimitError::Little));
+        assert_eq!(limit(0.005, 100), Err(LimitError::TooLittle));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Placement, RealiseError};
 use pinwise_topology::Topology;
 
-/// The CPUs near a device, or all others: the control that shows the gain from nearness.
+/// The CPUs near a device, or all others as a control: shows what nearness gains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Locality {
     /// Near, or far?
@@ -22,7 +22,7 @@ impl fmt::Display for Locality {
 }
 
 impl Locality {
-    /// The machine with only the CPUs near a device, or far from it, allowed.
+    /// The machine where only the CPUs near a device, or only those far from it, are allowed.
     pub(super) fn restrict(
         &self,
         topology: &Topology,
@@ -30,12 +30,12 @@ impl Locality {
     ) -> Result<Topology, RealiseError> {
         let placement = placement.to_string();
         let device = topology.device(&self.device);
-        let found = device.ok_or_else(|| RealiseError::NoDevice {
+        let device = device.ok_or_else(|| RealiseError::NoDevice {
             placement: placement.clone(),
             device: self.device.clone(),
-            hint: hint(topology, &self.device),
+            hint: suggest_device(topology, &self.device),
         })?;
-        let near = found
+        let near = device
             .cpus
             .as_ref()
             .ok_or_else(|| RealiseError::NotLocated {
@@ -68,7 +68,7 @@ impl Locality {
 }
 
 /// Suggests alternatives to a device that does not exist.
-fn hint(topology: &Topology, wanted: &str) -> String {
+fn suggest_device(topology: &Topology, wanted: &str) -> String {
     const MAX_LISTED: usize = 8;
     let named = topology
         .devices
@@ -77,9 +77,9 @@ fn hint(topology: &Topology, wanted: &str) -> String {
     let names: Vec<&str> = named.map(String::as_str).collect();
     let all = topology.devices.iter().flat_map(|device| &device.names);
     let wanted = wanted.to_lowercase();
-    let like = |name: &&String| strsim::jaro_winkler(&name.to_lowercase(), &wanted);
-    let nearest = all.max_by(|a, b| like(a).total_cmp(&like(b)));
-    if let Some(name) = nearest.filter(|name| like(name) > 0.8) {
+    let similarity = |name: &&String| strsim::jaro_winkler(&name.to_lowercase(), &wanted);
+    let nearest = all.max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    if let Some(name) = nearest.filter(|name| similarity(name) > 0.8) {
         return format!("; did you mean '{name}'?");
     }
     match names.len() {

@@ -80,7 +80,7 @@ impl FromStr for MemoryWish {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let refused = |reason: String| ParseError::Argument {
+        let invalid = |reason: String| ParseError::Argument {
             text: text.to_owned(),
             reason,
         };
@@ -90,7 +90,7 @@ impl FromStr for MemoryWish {
         };
         let mut known = MemoryPolicy::ALL.into_iter();
         let policy = known.find(|policy| policy.name() == name).ok_or_else(|| {
-            refused(
+            invalid(
                 "a memory policy is local, bind, interleave, weighted or preferred, perhaps \
                  with nodes: bind:0, interleave:0-1"
                     .to_owned(),
@@ -100,13 +100,14 @@ impl FromStr for MemoryWish {
             None => None,
             Some(_) if policy == MemoryPolicy::Local => {
                 let reason = "local is the node of the allocating CPU: it takes no nodes";
-                return Err(refused(reason.to_owned()));
+                return Err(invalid(reason.to_owned()));
             }
             Some(list) => {
                 let nodes = CpuSet::parse_list(list).ok();
                 let nodes = nodes.filter(|nodes| !nodes.is_empty());
-                let after = || refused(format!("write the nodes after {name}: such as {name}:0-1"));
-                Some(nodes.ok_or_else(after)?)
+                let invalid_nodes =
+                    || invalid(format!("write the nodes after {name}: such as {name}:0-1"));
+                Some(nodes.ok_or_else(invalid_nodes)?)
             }
         };
         Ok(Self { policy, nodes })

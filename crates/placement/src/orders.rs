@@ -5,7 +5,7 @@ use pinwise_topology::{Cache, CpuSet, Level, Node, Topology};
 /// Levels of a path, outermost first: those of the machine, and between last-level cache
 /// and core the caches that some cores share (the L2 of four E-cores).
 const DEPTH: usize = Level::ALL.len() + 1;
-/// Index of such a cache.
+/// Index in a path of a cache that some cores share.
 const CLUSTER: usize = Level::Core as usize;
 
 /// Indices of units in their parents, by level.
@@ -19,7 +19,7 @@ pub(super) struct Orders {
 impl Orders {
     pub(super) fn from_topology(topology: &Topology) -> Self {
         let mut paths = Vec::new();
-        let clusters = clusters(topology);
+        let clusters = list_clusters(topology);
         let in_clusters: CpuSet = clusters.iter().flat_map(|(_, cpus)| cpus.iter()).collect();
         let slot = |level: Level| level as usize + usize::from(level as usize >= CLUSTER);
         let levels = Level::ALL.into_iter().flat_map(|level| {
@@ -30,7 +30,7 @@ impl Orders {
         units.sort_by_key(|(slot, _)| *slot);
         let tree = Node::nest(DEPTH, topology.allowed.clone(), units);
         collect_paths(&tree, [0; DEPTH], &mut paths);
-        // A core without such a cache counts as having one of its own.
+        // A core that shares no such cache counts as having one of its own.
         for (cpu, path) in &mut paths {
             if !in_clusters.contains(*cpu) {
                 path[CLUSTER] = std::mem::take(&mut path[CLUSTER + 1]);
@@ -55,7 +55,7 @@ impl Orders {
         self.sort_by_key(|path| (path[DEPTH - 1], *path))
     }
 
-    pub(super) fn only(&self, set: &CpuSet) -> Vec<usize> {
+    pub(super) fn select(&self, set: &CpuSet) -> Vec<usize> {
         let compact = self.compact();
         compact.into_iter().filter(|&c| set.contains(c)).collect()
     }
@@ -68,7 +68,7 @@ impl Orders {
 }
 
 /// Caches that several cores share within a last-level cache, cut to the allowed CPUs.
-fn clusters(topology: &Topology) -> Vec<(usize, CpuSet)> {
+fn list_clusters(topology: &Topology) -> Vec<(usize, CpuSet)> {
     let is_shared = |cache: &&Cache| {
         let core = cache.cpus.first().and_then(|cpu| topology.cpu(cpu)?.core);
         core.is_some_and(|core| cache.cpus.len() > topology.cores[core].len())

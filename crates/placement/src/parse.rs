@@ -9,14 +9,14 @@ use super::{Branches, Kind, Locality, MemoryWish, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, CpuSetError, Level};
 
 /// A placement whose name takes no argument.
-pub(super) struct Plain {
+pub(super) struct PlainName {
     pub(super) name: &'static str,
     wish: Wish,
     /// Its meaning, in words.
     pub(super) meaning: &'static str,
 }
 
-impl Plain {
+impl PlainName {
     const fn new(name: &'static str, wish: Wish, meaning: &'static str) -> Self {
         Self {
             name,
@@ -27,74 +27,74 @@ impl Plain {
 
     /// The entry of a wish; `None` if its name takes an argument.
     pub(super) fn from_wish(wish: &Wish) -> Option<&'static Self> {
-        PLAIN.iter().find(|plain| plain.wish == *wish)
+        PLAIN_NAMES.iter().find(|plain| plain.wish == *wish)
     }
 }
 
-static PLAIN: [Plain; 12] = [
-    Plain::new(
+static PLAIN_NAMES: [PlainName; 12] = [
+    PlainName::new(
         "os-default",
         Wish::OsDefault,
         "All allowed CPUs, left to the scheduler",
     ),
-    Plain::new(
+    PlainName::new(
         "compact",
         Wish::Compact,
         "Adjacent CPUs: the siblings of a core first",
     ),
-    Plain::new("one-per-core", Wish::OnePerCore, "One CPU of each core"),
-    Plain::new(
+    PlainName::new("one-per-core", Wish::OnePerCore, "One CPU of each core"),
+    PlainName::new(
         "one-per-llc",
         Wish::OnePerLlc,
         "One CPU of each last-level cache",
     ),
-    Plain::new(
+    PlainName::new(
         "one-per-numa",
         Wish::OnePerNuma,
         "One CPU of each NUMA node",
     ),
-    Plain::new("spread", Wish::Spread, "CPUs as far apart as possible"),
-    Plain::new(
+    PlainName::new("spread", Wish::Spread, "CPUs as far apart as possible"),
+    PlainName::new(
         "balanced",
         Wish::Balanced,
         "Neighbouring cores, each used once before any second sibling",
     ),
-    Plain::new(
+    PlainName::new(
         "p-cores",
         Wish::PCores,
         "All CPUs of the fastest kind of core",
     ),
-    Plain::new(
+    PlainName::new(
         "e-cores",
         Wish::ECores,
         "All CPUs of the slowest kind of core",
     ),
-    Plain::new(
+    PlainName::new(
         "isolated",
         Wish::Isolated,
         "The isolated CPUs (of isolcpus or of a cpuset partition)",
     ),
-    Plain::new(
+    PlainName::new(
         "largest-llc",
         Wish::LargestLlc,
         "All CPUs of the largest last-level cache",
     ),
-    Plain::new(
+    PlainName::new(
         "best-core",
         Wish::BestCore,
         "One CPU of each core, those first that the firmware calls fastest",
     ),
 ];
 
-/// Names that may carry the index of a unit.
-const ONE: [(&str, Level); 4] = [
+/// Names that may be followed by the index of a unit.
+const INDEXED_NAMES: [(&str, Level); 4] = [
     ("one-core", Level::Core),
     ("one-llc", Level::Llc),
     ("one-numa", Level::Numa),
     ("one-package", Level::Package),
 ];
 
-/// Names in other tools.
+/// Names that other tools use, with ours.
 const OTHER_NAMES: [(&[&str], &str); 4] = [
     (&["core"], "one-core"),
     (&["llc", "l3", "l3cache", "cache"], "one-llc"),
@@ -144,8 +144,8 @@ fn suggest(nearest: &Option<String>) -> String {
 /// The names of placements, with the form of their arguments.
 #[must_use]
 pub fn known_names() -> Vec<&'static str> {
-    let plain = PLAIN.iter().map(|plain| plain.name);
-    let one = ONE.iter().map(|(name, _)| *name);
+    let plain = PLAIN_NAMES.iter().map(|plain| plain.name);
+    let one = INDEXED_NAMES.iter().map(|(name, _)| *name);
     plain
         .chain(one)
         .chain([
@@ -170,44 +170,47 @@ impl FromStr for Placement {
         let mut memory = None;
         let (head, count) = parse_count(text, head)?;
         let mut locality = parse_locality(text, head)?;
-        let is_head = locality.is_some();
+        let is_head_locality = locality.is_some();
         for part in parts {
             let near = parse_locality(text, part)?;
             if near.is_some() && locality.is_some() {
-                return Err(argument(text, "one near: or far: is enough"));
+                return Err(invalid_argument(text, "one near: or far: is enough"));
             }
             match part {
                 "bound" => kind = Kind::Bound,
                 _ if near.is_some() => locality = near,
-                _ if memory.is_some() => return Err(argument(text, "one /mem= is enough")),
+                _ if memory.is_some() => return Err(invalid_argument(text, "one /mem= is enough")),
                 part => memory = Some(parse_memory(text, part)?),
             }
         }
         if head.is_empty() {
             return Err(ParseError::Empty);
         }
-        let wish = match is_head {
+        let wish = match is_head_locality {
             true => Wish::Compact,
             false => parse_wish(text, head)?,
         };
-        // All CPUs near a device are a mask, not the scheduler's default.
+        // `os-default/near:gpu0` is a mask, so it is no longer the scheduler's default.
         let wish = match (&locality, wish) {
             (Some(_), Wish::OsDefault) => Wish::Compact,
             (_, wish) => wish,
         };
         if locality.is_some() && matches!(wish, Wish::Cpus(_) | Wish::Mask(_)) {
-            return Err(argument(
+            return Err(invalid_argument(
                 text,
                 "near: and far: cannot be combined with named CPUs",
             ));
         }
-        let counted = match &wish {
+        let has_own_count = match &wish {
             Wish::Cpus(_) | Wish::Mask(_) | Wish::OsDefault | Wish::Tree(_) => true,
             Wish::Shape(shape) => shape.cpus.is_some(),
             _ => false,
         };
-        if count.is_some() && counted {
-            return Err(argument(text, "*N cannot be used with this placement"));
+        if count.is_some() && has_own_count {
+            return Err(invalid_argument(
+                text,
+                "*N cannot be used with this placement",
+            ));
         }
         Ok(Self {
             wish,
@@ -231,7 +234,7 @@ fn parse_locality(text: &str, part: &str) -> Result<Option<Locality>, ParseError
     if device.is_empty() || !device.chars().all(is_name) {
         let reason = "after near: and far: comes one device as `pinwise topology` lists it \
                       (gpu0, eth0, nvme0n1, pci:0000:41:00.0), and *N before /near:";
-        return Err(argument(text, reason));
+        return Err(invalid_argument(text, reason));
     }
     Ok(Some(Locality {
         is_near,
@@ -239,7 +242,7 @@ fn parse_locality(text: &str, part: &str) -> Result<Option<Locality>, ParseError
     }))
 }
 
-fn argument(text: &str, reason: &str) -> ParseError {
+fn invalid_argument(text: &str, reason: &str) -> ParseError {
     ParseError::Argument {
         text: text.to_owned(),
         reason: reason.to_owned(),
@@ -251,10 +254,12 @@ fn parse_memory(text: &str, part: &str) -> Result<MemoryWish, ParseError> {
         let reason = format!(
             "'/{part}' is not known; write /bound, /near:DEVICE, /far:DEVICE or /mem=POLICY"
         );
-        return Err(argument(text, &reason));
+        return Err(invalid_argument(text, &reason));
     };
     wish.parse().map_err(|error| match error {
-        ParseError::Argument { reason, .. } => argument(text, &format!("'/{part}': {reason}")),
+        ParseError::Argument { reason, .. } => {
+            invalid_argument(text, &format!("'/{part}': {reason}"))
+        }
         other => other,
     })
 }
@@ -265,7 +270,10 @@ fn parse_count<'a>(text: &str, head: &'a str) -> Result<(&'a str, Option<usize>)
     };
     match count.parse() {
         Ok(count) if count > 0 => Ok((head, Some(count))),
-        _ => Err(argument(text, "write the number of CPUs to use after *")),
+        _ => Err(invalid_argument(
+            text,
+            "write the number of CPUs to use after *",
+        )),
     }
 }
 
@@ -274,63 +282,63 @@ fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
         Some((name, value)) => (name, Some(value)),
         None => (head, None),
     };
-    let cpus = |reason| ParseError::Cpus {
+    let invalid_cpus = |reason| ParseError::Cpus {
         text: text.to_owned(),
         reason,
     };
     match (name, value) {
         // As in taskset and numactl.
         (list, None) if list.starts_with(|c: char| c.is_ascii_digit()) => {
-            non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
+            require_cpus(text, CpuSet::parse_list(list).map_err(invalid_cpus)?).map(Wish::Cpus)
         }
         ("cpu" | "cpus", Some(list)) => {
-            non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
+            require_cpus(text, CpuSet::parse_list(list).map_err(invalid_cpus)?).map(Wish::Cpus)
         }
         ("mask", Some(mask)) => {
-            non_empty(text, CpuSet::parse_mask(mask).map_err(cpus)?).map(Wish::Mask)
+            require_cpus(text, CpuSet::parse_mask(mask).map_err(invalid_cpus)?).map(Wish::Mask)
         }
-        ("cpu" | "cpus", None) => Err(argument(text, "write the CPUs after it: cpu:0,2-4")),
-        ("mask", None) => Err(argument(text, "write the mask after it: mask:0x55")),
-        ("tree", None | Some("")) => Err(argument(
+        ("cpu" | "cpus", None) => Err(invalid_argument(text, "write the CPUs after it: cpu:0,2-4")),
+        ("mask", None) => Err(invalid_argument(text, "write the mask after it: mask:0x55")),
+        ("tree", None | Some("")) => Err(invalid_argument(
             text,
             "write the units to use after it: tree:2l.4c.1t (2 LLCs, 4 cores in each, 1 CPU per core)",
         )),
         ("tree", Some(value)) => Branches::parse(value)
             .map(Wish::Tree)
-            .map_err(|reason| argument(text, &reason)),
+            .map_err(|reason| invalid_argument(text, &reason)),
         ("shape", value) => parse_shape(text, value.unwrap_or_default()).map(Wish::Shape),
         _ => parse_named(text, name, value),
     }
 }
 
-fn non_empty(text: &str, set: CpuSet) -> Result<CpuSet, ParseError> {
+fn require_cpus(text: &str, set: CpuSet) -> Result<CpuSet, ParseError> {
     if set.is_empty() {
-        return Err(argument(text, "it names no CPU"));
+        return Err(invalid_argument(text, "it names no CPU"));
     }
     Ok(set)
 }
 
 fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, ParseError> {
-    if let Some((_, level)) = ONE.iter().find(|(known, _)| *known == name) {
+    if let Some((_, level)) = INDEXED_NAMES.iter().find(|(known, _)| *known == name) {
         let index = match value {
             None => 0,
-            Some(value) => value
-                .parse()
-                .map_err(|_| argument(text, "write the index of the unit after :, from 0"))?,
+            Some(value) => value.parse().map_err(|_| {
+                invalid_argument(text, "write the index of the unit after :, from 0")
+            })?,
         };
         return Ok(Wish::One(*level, index));
     }
-    if let Some(plain) = PLAIN.iter().find(|plain| plain.name == name) {
+    if let Some(plain) = PLAIN_NAMES.iter().find(|plain| plain.name == name) {
         return match value {
             None => Ok(plain.wish.clone()),
-            Some(_) => Err(argument(text, &format!("{name} takes no argument"))),
+            Some(_) => Err(invalid_argument(text, &format!("{name} takes no argument"))),
         };
     }
     let others = OTHER_NAMES.iter().find(|(names, _)| names.contains(&name));
-    let similar = PLAIN
+    let similar = PLAIN_NAMES
         .iter()
         .map(|plain| plain.name)
-        .chain(ONE.iter().map(|(known, _)| *known))
+        .chain(INDEXED_NAMES.iter().map(|(known, _)| *known))
         .chain(["cpu", "mask", "near", "far", "shape", "tree"])
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -350,14 +358,16 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
 fn parse_shape(text: &str, value: &str) -> Result<Shape, ParseError> {
     let mut shape = Shape::default();
     for part in value.split(',').filter(|part| !part.is_empty()) {
-        let (key, number) = part
-            .split_once('=')
-            .ok_or_else(|| argument(text, &format!("'{part}' is not LEVEL=N such as core=8")))?;
+        let (key, number) = part.split_once('=').ok_or_else(|| {
+            invalid_argument(text, &format!("'{part}' is not LEVEL=N such as core=8"))
+        })?;
         let number = number
             .parse::<usize>()
             .ok()
             .filter(|&n| n > 0)
-            .ok_or_else(|| argument(text, &format!("'{part}' needs a number of at least 1")))?;
+            .ok_or_else(|| {
+                invalid_argument(text, &format!("'{part}' needs a number of at least 1"))
+            })?;
         let field = match key {
             "pkg" | "package" => &mut shape.packages,
             "numa" => &mut shape.numa_nodes,
@@ -368,21 +378,21 @@ fn parse_shape(text: &str, value: &str) -> Result<Shape, ParseError> {
             _ => {
                 let reason =
                     format!("'{key}' is not a level of a shape (pkg, numa, llc, core, cpu, smt)");
-                return Err(argument(text, &reason));
+                return Err(invalid_argument(text, &reason));
             }
         };
         if field.replace(number).is_some() {
-            return Err(argument(text, &format!("'{key}' is given twice")));
+            return Err(invalid_argument(text, &format!("'{key}' is given twice")));
         }
     }
     if shape.cpus.is_some() && shape.cpus_per_core.is_some() {
-        return Err(argument(
+        return Err(invalid_argument(
             text,
             "cpu=N (in total) and smt=N (per core) exclude each other",
         ));
     }
     if shape == Shape::default() {
-        return Err(argument(
+        return Err(invalid_argument(
             text,
             "write the units to use after it: shape:llc=2,core=8,smt=1",
         ));

@@ -29,13 +29,13 @@ pub enum RanksError {
     },
 }
 
-/// Deals the devices of a kind to `count` ranks in turn, by address, or only those with numbers in
-/// `only`. Ranks near the same CPUs share them by whole cores, neighbours together; a device of
-/// unknown place is near all.
+/// Deals the devices of a kind to `count` ranks in turn, by address; with `only` just the devices
+/// at these positions, from 0. Ranks near the same CPUs split them by whole cores, neighbours
+/// together. A device of unknown location counts as near all CPUs.
 ///
 /// # Errors
 /// [`RanksError`] if there is no device, or no usable CPU near one.
-pub fn per_device(
+pub fn place_per_device(
     topology: &Topology,
     kind: DeviceKind,
     only: Option<&[usize]>,
@@ -69,27 +69,29 @@ pub fn per_device(
             cpus,
         });
     }
-    share_out(topology, &mut ranks);
+    split_shared_cores(topology, &mut ranks);
     Ok(ranks)
 }
 
 /// Splits the cores of each set of CPUs among its ranks.
-fn share_out(topology: &Topology, ranks: &mut [Rank]) {
+fn split_shared_cores(topology: &Topology, ranks: &mut [Rank]) {
     let cores = topology.allowed_units(Level::Core);
     let sets: Vec<CpuSet> = ranks.iter().map(|rank| rank.cpus.clone()).collect();
-    for (at, set) in sets.iter().enumerate() {
+    for (index, set) in sets.iter().enumerate() {
         let ranks_here = sets.iter().filter(|other| *other == set).count();
-        let place = sets[..at].iter().filter(|other| *other == set).count();
+        let earlier = sets[..index].iter().filter(|other| *other == set).count();
         let here: Vec<CpuSet> = cores
             .iter()
             .map(|core| core.intersection(set))
             .filter(|core| !core.is_empty())
             .collect();
         let own = match here.len() < ranks_here {
-            true => &here[place % here.len()..=place % here.len()],
-            false => &here[place * here.len() / ranks_here..(place + 1) * here.len() / ranks_here],
+            true => &here[earlier % here.len()..=earlier % here.len()],
+            false => {
+                &here[earlier * here.len() / ranks_here..(earlier + 1) * here.len() / ranks_here]
+            }
         };
-        ranks[at].cpus = CpuSet::union_of(own);
+        ranks[index].cpus = CpuSet::union_of(own);
     }
 }
 
@@ -110,7 +112,7 @@ mod tests {
     }
 
     fn place_ranks(topology: &Topology, only: Option<&[usize]>, count: usize) -> Vec<String> {
-        let ranks = per_device(topology, DeviceKind::Gpu, only, count).unwrap();
+        let ranks = place_per_device(topology, DeviceKind::Gpu, only, count).unwrap();
         let words = ranks.iter().map(|r| format!("{} {}", r.device, r.cpus));
         words.collect()
     }
@@ -130,15 +132,15 @@ mod tests {
     }
 
     #[test]
-    fn more_ranks_than_cores_share_them() {
+    fn ranks_share_cores_if_there_are_too_few() {
         let topology = machine(&[Some("0-3")]);
         assert_eq!(place_ranks(&topology, None, 3), ["0 0-1", "0 2-3", "0 0-1"]);
     }
 
     #[test]
-    fn machines_that_do_not_fit_are_refused() {
+    fn machines_without_a_usable_device_are_refused() {
         let error = |topology: &Topology| {
-            let ranks = per_device(topology, DeviceKind::Gpu, None, 1);
+            let ranks = place_per_device(topology, DeviceKind::Gpu, None, 1);
             ranks.unwrap_err().to_string()
         };
         assert_eq!(

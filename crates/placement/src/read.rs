@@ -7,10 +7,10 @@ mod lists;
 mod openmp;
 
 pub(crate) use lists::{
-    gomp_list, hwloc_location, kmp_proclist, libvirt_cpuset, numactl_list, slurm_binding,
-    systemd_list, taskset_list,
+    parse_gomp_list, parse_hwloc_location, parse_kmp_proclist, parse_libvirt_cpuset,
+    parse_numactl_list, parse_slurm_binding, parse_systemd_list, parse_taskset_list,
 };
-pub(crate) use openmp::omp_places;
+pub(crate) use openmp::parse_omp_places;
 
 /// Why a tool's setting could not be read: the piece, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,23 +22,23 @@ pub(crate) struct ReadError {
     pub(crate) reason: &'static str,
 }
 
-fn wrong(piece: &str, reason: &'static str) -> ReadError {
+fn error_at(piece: &str, reason: &'static str) -> ReadError {
     ReadError {
         piece: piece.to_owned(),
         reason,
     }
 }
 
-/// A number of a CPU or a node.
-fn number(text: &str, piece: &str) -> Result<usize, ReadError> {
+/// Parses the number of a CPU or a node.
+fn parse_number(text: &str, piece: &str) -> Result<usize, ReadError> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let number = is_number.then(|| text.parse().ok()).flatten();
     number
         .filter(|&n| n <= pinwise_topology::CpuSet::MAX_CPU)
-        .ok_or_else(|| wrong(piece, "a number of a CPU or a range such as 0-3 is needed"))
+        .ok_or_else(|| error_at(piece, "a number of a CPU or a range such as 0-3 is needed"))
 }
 
-/// Limits the places in a text.
+/// Limits the places that are read from one text.
 const MAX_PLACES: usize = pinwise_topology::CpuSet::MAX_CPU + 1;
 
 #[cfg(test)]

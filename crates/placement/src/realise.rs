@@ -1,9 +1,9 @@
 //! From a wish to the CPUs of one machine.
 //!
-//! Two orders of the allowed CPUs carry everything: *compact* walks the tree depth first, *spread*
-//! alternates between the outermost units first. The result stays within the allowed CPUs, except
-//! for explicit CPUs outside the process's own mask; one that is offline or outside its cpuset is
-//! an error, because the kernel would silently drop it from the mask.
+//! All placements build on two orders of the allowed CPUs: *compact* walks the tree depth first,
+//! *spread* alternates between the outermost units first. The result stays within the allowed CPUs,
+//! except for explicit CPUs outside the process's own mask; one that is offline or outside its
+//! cpuset is an error, because the kernel would silently drop it from the mask.
 
 use super::orders::Orders;
 use super::space::{Lacking, Space};
@@ -13,7 +13,7 @@ use pinwise_topology::{CacheType, CpuSet, Level, NumaNode, Topology};
 /// A placement on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Realised {
-    /// The wish it came from.
+    /// The placement that was realised.
     pub placement: Placement,
     /// The mask that all threads share, or are bound within.
     pub cpus: CpuSet,
@@ -45,15 +45,15 @@ impl Placement {
                 placement: self.to_string(),
             });
         }
-        let there;
+        let restricted;
         let topology = match &self.locality {
             None => topology,
             Some(locality) => {
-                there = locality.restrict(topology, self)?;
-                &there
+                restricted = locality.restrict(topology, self)?;
+                &restricted
             }
         };
-        let candidates = self.candidates(topology)?;
+        let candidates = self.list_candidates(topology)?;
         let order: Vec<usize> = match self.count {
             None => candidates,
             Some(count) if count > candidates.len() => {
@@ -67,8 +67,8 @@ impl Placement {
             Some(wish) => Some(MemoryBinding {
                 policy: wish.policy,
                 nodes: match &wish.nodes {
-                    Some(nodes) => self.named_nodes(topology, nodes)?,
-                    None => self.nodes_with_memory(topology, &cpus, wish.policy)?,
+                    Some(nodes) => self.check_memory_nodes(topology, nodes)?,
+                    None => self.find_nodes_with_memory(topology, &cpus, wish.policy)?,
                 },
             }),
         };
@@ -87,25 +87,25 @@ impl Placement {
         matches!(self.wish, Wish::Cpus(_) | Wish::Mask(_) | Wish::Isolated)
     }
 
-    /// The CPUs to take from, best first.
-    fn candidates(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
+    /// The CPUs that fit the wish, best first.
+    fn list_candidates(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
         let orders = Orders::from_topology(topology);
         match &self.wish {
             Wish::OsDefault | Wish::Compact => Ok(orders.compact()),
             Wish::Spread => Ok(orders.spread()),
             Wish::Balanced => Ok(orders.balanced()),
-            Wish::OnePerCore => self.first_of_each(topology, Level::Core, &orders),
-            Wish::OnePerLlc => self.first_of_each(topology, Level::Llc, &orders),
-            Wish::OnePerNuma => self.first_of_each(topology, Level::Numa, &orders),
-            Wish::PCores => self.cpus_of_kind(topology, "P", &orders),
-            Wish::ECores => self.cpus_of_kind(topology, "E", &orders),
+            Wish::OnePerCore => self.select_first_of_each(topology, Level::Core, &orders),
+            Wish::OnePerLlc => self.select_first_of_each(topology, Level::Llc, &orders),
+            Wish::OnePerNuma => self.select_first_of_each(topology, Level::Numa, &orders),
+            Wish::PCores => self.select_kind(topology, "P", &orders),
+            Wish::ECores => self.select_kind(topology, "E", &orders),
             Wish::Isolated => self.find_isolated(topology),
-            Wish::LargestLlc => self.largest_llc(topology, &orders),
-            Wish::BestCore => self.best_cores(topology, &orders),
-            Wish::One(level, index) => self.cpus_of_unit(topology, *level, *index, &orders),
-            Wish::Cpus(set) | Wish::Mask(set) => self.check_listed(topology, set),
+            Wish::LargestLlc => self.select_largest_llc(topology, &orders),
+            Wish::BestCore => self.select_best_cores(topology, &orders),
+            Wish::One(level, index) => self.select_unit(topology, *level, *index, &orders),
+            Wish::Cpus(set) | Wish::Mask(set) => self.check_cpus(topology, set),
             Wish::Shape(shape) => match shape.cpus {
-                Some(cpus) => self.even_shape(topology, shape, cpus),
+                Some(cpus) => self.spread_evenly_over(topology, shape, cpus),
                 None => self.narrow_to_shape(topology, *shape, &orders),
             },
             Wish::Tree(branches) => {
@@ -133,7 +133,7 @@ impl Placement {
         Ok(units)
     }
 
-    fn first_of_each(
+    fn select_first_of_each(
         &self,
         topology: &Topology,
         level: Level,
@@ -144,10 +144,10 @@ impl Placement {
             .iter()
             .filter_map(CpuSet::first)
             .collect();
-        Ok(orders.only(&firsts))
+        Ok(orders.select(&firsts))
     }
 
-    fn cpus_of_kind(
+    fn select_kind(
         &self,
         topology: &Topology,
         name: &'static str,
@@ -161,10 +161,10 @@ impl Placement {
                 placement: self.to_string(),
                 noun: "kinds of core (P and E) that this process may use",
             })?;
-        Ok(orders.only(&cpus))
+        Ok(orders.select(&cpus))
     }
 
-    fn largest_llc(
+    fn select_largest_llc(
         &self,
         topology: &Topology,
         orders: &Orders,
@@ -179,17 +179,21 @@ impl Placement {
             });
         };
         let first = sizes.iter().position(|size| *size == Some(largest));
-        Ok(orders.only(&llcs[first.unwrap_or_default()]))
+        Ok(orders.select(&llcs[first.unwrap_or_default()]))
     }
 
-    fn best_cores(&self, topology: &Topology, orders: &Orders) -> Result<Vec<usize>, RealiseError> {
+    fn select_best_cores(
+        &self,
+        topology: &Topology,
+        orders: &Orders,
+    ) -> Result<Vec<usize>, RealiseError> {
         if topology.ranks.is_empty() {
             return Err(RealiseError::NotReported {
                 placement: self.to_string(),
                 noun: "cores that are faster than others",
             });
         }
-        let firsts = self.first_of_each(topology, Level::Core, orders)?;
+        let firsts = self.select_first_of_each(topology, Level::Core, orders)?;
         let mut ranked: Vec<usize> = Vec::with_capacity(firsts.len());
         for rank in &topology.ranks {
             ranked.extend(firsts.iter().filter(|&&cpu| rank.contains(cpu)));
@@ -200,7 +204,7 @@ impl Placement {
         Ok(ranked)
     }
 
-    fn cpus_of_unit(
+    fn select_unit(
         &self,
         topology: &Topology,
         level: Level,
@@ -214,11 +218,15 @@ impl Placement {
             index,
             known: (0..units.len()).collect(),
         })?;
-        Ok(orders.only(unit))
+        Ok(orders.select(unit))
     }
 
-    /// Explicit nodes whose memory this process may use.
-    fn named_nodes(&self, topology: &Topology, nodes: &CpuSet) -> Result<Vec<usize>, RealiseError> {
+    /// Checks that this process may use the memory of explicit nodes.
+    fn check_memory_nodes(
+        &self,
+        topology: &Topology,
+        nodes: &CpuSet,
+    ) -> Result<Vec<usize>, RealiseError> {
         let usable = topology.usable_memory_nodes().into_iter();
         let usable: CpuSet = usable.map(|node| node.node).collect();
         let absent = nodes.difference(&usable);
@@ -234,7 +242,7 @@ impl Placement {
 
     /// The nodes of these CPUs, at least one of which must have memory: the kernel refuses any
     /// policy but `local` without a node.
-    fn nodes_with_memory(
+    fn find_nodes_with_memory(
         &self,
         topology: &Topology,
         cpus: &CpuSet,
@@ -276,7 +284,7 @@ impl Placement {
         }
     }
 
-    fn check_listed(&self, topology: &Topology, set: &CpuSet) -> Result<Vec<usize>, RealiseError> {
+    fn check_cpus(&self, topology: &Topology, set: &CpuSet) -> Result<Vec<usize>, RealiseError> {
         let placement = self.to_string();
         let present: CpuSet = topology.cpus.iter().map(|cpu| cpu.id).collect();
         let absent = set.difference(&present);
@@ -308,7 +316,7 @@ impl Placement {
         Ok(set.iter().collect())
     }
 
-    fn even_shape(
+    fn spread_evenly_over(
         &self,
         topology: &Topology,
         shape: &Shape,
@@ -362,9 +370,9 @@ impl Placement {
             from = text;
         }
         if let Some(per_core) = shape.cpus_per_core {
-            kept = self.cpus_per_core(topology, per_core, &kept)?;
+            kept = self.limit_cpus_per_core(topology, per_core, &kept)?;
         }
-        Ok(orders.only(&kept))
+        Ok(orders.select(&kept))
     }
 
     fn spread_units(
@@ -394,7 +402,7 @@ impl Placement {
         Ok((chosen.len() == wanted).then_some(union))
     }
 
-    fn cpus_per_core(
+    fn limit_cpus_per_core(
         &self,
         topology: &Topology,
         per_core: usize,
@@ -436,9 +444,9 @@ fn llc_bytes(topology: &Topology, cpus: &CpuSet) -> Option<u64> {
 }
 
 impl Realised {
-    /// Its meaning on the machine, as a noun.
+    /// What the placement controls, as a noun.
     #[must_use]
-    pub const fn stands_for(&self) -> &'static str {
+    pub const fn resource_noun(&self) -> &'static str {
         match self.memory {
             Some(_) => "CPUs and memory",
             None => "CPUs",
@@ -455,8 +463,8 @@ pub struct Merged {
     pub also_named: Vec<String>,
 }
 
-/// Merges placements with the same CPUs and memory on this machine: the first of each group, with
-/// the names of the others.
+/// Merges placements with the same CPUs and memory on this machine. Each result is the first of its
+/// group, with the names of the others.
 #[must_use]
 pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<Merged> {
     let mut merged: Vec<Merged> = Vec::new();

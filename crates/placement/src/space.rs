@@ -1,11 +1,11 @@
-//! All placements of T threads on a machine, one CPU each, up to the exchange
-//! of equal units: counted, and narrowed to *shapes*.
+//! All placements of T threads on a machine, one CPU each. Placements that differ only by the
+//! exchange of equal units are one. They are counted, and narrowed to *shapes*.
 //!
 //! The machine is a tree of its allowed CPUs whose nodes have classes: two nodes are of one class
 //! exactly when their subtrees are equal, kinds of cores included, so that a P core is never
 //! exchanged for an E core, nor a last-level cache of eight cores for one of which a cpuset left
 //! three. An [`Occupancy`] says for every class of children how many of them are used and how. It
-//! contains no CPU numbers; [`Space::choose`] picks CPUs late.
+//! contains no CPU numbers; [`Space::choose`] picks the CPUs.
 
 mod classes;
 mod count;
@@ -37,11 +37,11 @@ pub struct Space {
 pub struct Occupancy {
     /// CPUs used.
     threads: usize,
-    /// By class, then the fullest first; unused units are left out. A used CPU has no parts.
+    /// Sorted by class, then the fullest first, without unused units. A used CPU has no parts.
     parts: Vec<Part>,
 }
 
-/// This many units of one class that are used alike.
+/// Units of one class that are used alike, and their number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Part {
     class: usize,
@@ -83,9 +83,9 @@ impl Occupancy {
         self.parts.iter().filter(move |part| part.class == class)
     }
 
-    /// The same with one unit used as `to` instead of as `from`; an unused one
-    /// has no threads.
-    fn exchange(&self, class: usize, from: &Self, to: Self) -> Self {
+    /// A copy in which one unit is used as `to` instead of as `from`; an unused unit has no
+    /// threads.
+    fn replace_unit(&self, class: usize, from: &Self, to: Self) -> Self {
         let mut parts = self.parts.clone();
         for part in &mut parts {
             if part.class == class && part.below == *from {
@@ -106,16 +106,16 @@ impl Occupancy {
 pub struct Shaped {
     /// The canonical form.
     pub occupancy: Occupancy,
-    /// A name for it that realises to it on this machine.
+    /// A name that realises to this occupancy on this machine.
     pub placement: Placement,
 }
 
-/// Limits the listed neighbours of a placement. Shapes have a dozen or two; only placements in
-/// which hardly two units are used alike have more.
+/// Limits the listed neighbours of a placement. Shapes have one or two dozen; only placements in
+/// which nearly every unit is used differently have more.
 const MAX_NEIGHBOURS: usize = 1000;
 
 impl Space {
-    /// Placements of this many threads, one CPU each; 0 beyond the CPUs.
+    /// The number of placements of this many threads, one CPU each; 0 if there are fewer CPUs.
     #[must_use]
     pub fn count(&self, threads: usize) -> BigUint {
         self.counts().count(self.classes.root.class, threads)
@@ -135,16 +135,16 @@ impl Space {
         }
     }
 
-    /// Allowed CPUs.
+    /// The number of allowed CPUs.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.classes.list[self.classes.root.class].cpus
     }
 
-    /// The even ones, in a fixed order: fewest units first.
+    /// The even placements of this many threads in a fixed order: fewest units first.
     #[must_use]
     pub fn shapes(&self, threads: usize) -> Vec<Shaped> {
-        let even = self.even(threads);
+        let even = self.list_even_placements(threads);
         even.iter()
             .map(|spread| Shaped {
                 placement: self.name_even(&spread.occupancy, &even),
@@ -153,7 +153,7 @@ impl Space {
             .collect()
     }
 
-    /// All placements that moving one thread makes: at most 1,000, without the original.
+    /// The placements that differ from this one by the move of one thread: at most 1,000.
     #[must_use]
     pub fn neighbours(&self, occupancy: &Occupancy) -> Vec<Occupancy> {
         let root = self.classes.root.class;
@@ -168,7 +168,7 @@ impl Space {
         found.into_iter().take(MAX_NEIGHBOURS).collect()
     }
 
-    /// A unit's remaining use without one of its CPUs.
+    /// All ways to use one CPU fewer in a unit.
     fn remove_one_cpu(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
         if self.classes.list[class].is_cpu() {
             return vec![Occupancy::default(); used.threads];
@@ -176,13 +176,13 @@ impl Space {
         let mut found = Vec::new();
         for part in &used.parts {
             for below in self.remove_one_cpu(part.class, &part.below) {
-                found.push(used.exchange(part.class, &part.below, below));
+                found.push(used.replace_unit(part.class, &part.below, below));
             }
         }
         found
     }
 
-    /// A unit's use with one more of its CPUs.
+    /// All ways to use one CPU more in a unit.
     fn add_one_cpu(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
         let class = &self.classes.list[class];
         if class.is_cpu() {
@@ -195,10 +195,10 @@ impl Space {
                 .map(|part| part.units)
                 .sum();
             let unused = (taken < group.units).then(Occupancy::default);
-            let kinds = used.parts_of_class(group.class).map(|part| &part.below);
-            for from in kinds.chain(unused.as_ref()) {
+            let uses = used.parts_of_class(group.class).map(|part| &part.below);
+            for from in uses.chain(unused.as_ref()) {
                 for to in self.add_one_cpu(group.class, from) {
-                    found.push(used.exchange(group.class, from, to));
+                    found.push(used.replace_unit(group.class, from, to));
                 }
             }
         }
@@ -212,19 +212,19 @@ impl Space {
         (found.threads == cpus.len()).then_some(found)
     }
 
-    /// CPUs with this occupancy: the first units of the tree of the right class, but the core of
-    /// CPU 0 after its equals, because interrupts and kernel threads prefer it.
+    /// CPUs with this occupancy: the first units of each class in the tree, but the core of CPU 0
+    /// last among its equals, because interrupts and kernel threads prefer it.
     #[must_use]
     pub fn choose(&self, occupancy: &Occupancy) -> CpuSet {
         self.choose_beside(occupancy, &CpuSet::new())
     }
 
-    /// CPUs with this occupancy that avoid `avoided`: unit by unit those with the fewest of them,
-    /// else as in [`Space::choose`].
+    /// CPUs with this occupancy, and with as few of `avoided` as choosing unit by unit allows; ties
+    /// as in [`Space::choose`].
     #[must_use]
     pub fn choose_beside(&self, occupancy: &Occupancy, avoided: &CpuSet) -> CpuSet {
         let mut chosen = CpuSet::new();
-        take(&self.classes.root, occupancy, avoided, &mut chosen);
+        take_cpus(&self.classes.root, occupancy, avoided, &mut chosen);
         chosen
     }
 
@@ -234,18 +234,19 @@ impl Space {
     pub fn id(&self, occupancy: &Occupancy) -> String {
         let mut text = self.classes.text().to_owned();
         text.push_str(&format!("|{}", occupancy.threads));
-        spell(occupancy, &mut text);
-        format!("{:016x}", mix(fnv1a(text.bytes())))
+        append_text(occupancy, &mut text);
+        format!("{:016x}", mix_bits(fnv1a(text.bytes())))
     }
 
-    /// A name that realises to it on this machine, and to exactly the CPUs of [`Space::choose`]:
+    /// A name that realises on this machine to this occupancy, with exactly the CPUs of
+    /// [`Space::choose`]:
     /// `shape:…` if no other even placement has as many units of each level, else `tree:…`.
     #[must_use]
     pub fn placement(&self, occupancy: &Occupancy) -> Placement {
-        self.name_even(occupancy, &self.even(occupancy.threads))
+        self.name_even(occupancy, &self.list_even_placements(occupancy.threads))
     }
 
-    /// Units of each level that a placement uses.
+    /// Numbers of units of each level that a placement uses.
     fn count_used_units(&self, occupancy: &Occupancy) -> [usize; Level::ALL.len()] {
         let mut used = [0; Level::ALL.len()];
         self.count_units(self.classes.root.class, 1, occupancy, &mut used);
@@ -286,45 +287,46 @@ fn find_occupancy(unit: &Unit, cpus: &CpuSet) -> Occupancy {
     }
 }
 
-fn take(unit: &Unit, occupancy: &Occupancy, avoided: &CpuSet, chosen: &mut CpuSet) {
+fn take_cpus(unit: &Unit, occupancy: &Occupancy, avoided: &CpuSet, chosen: &mut CpuSet) {
     if let Some(cpu) = unit.cpu.filter(|_| occupancy.threads > 0) {
         chosen.insert(cpu);
     }
-    let mut left: Vec<&Unit> = unit.children.iter().collect();
-    left.sort_by_key(|child| child.boot_core);
+    let mut remaining: Vec<&Unit> = unit.children.iter().collect();
+    remaining.sort_by_key(|child| child.is_boot_core);
     for part in &occupancy.parts {
         if !avoided.is_empty() {
-            left.sort_by_cached_key(|child| {
+            remaining.sort_by_cached_key(|child| {
                 let mut taken = CpuSet::new();
                 if child.class == part.class {
-                    take(child, &part.below, avoided, &mut taken);
+                    take_cpus(child, &part.below, avoided, &mut taken);
                 }
                 taken.intersection(avoided).len()
             });
         }
         let mut wanted = part.units;
-        left.retain(|child| {
-            let takes = wanted > 0 && child.class == part.class;
-            if takes {
+        remaining.retain(|child| {
+            let is_taken = wanted > 0 && child.class == part.class;
+            if is_taken {
                 wanted -= 1;
-                take(child, &part.below, avoided, chosen);
+                take_cpus(child, &part.below, avoided, chosen);
             }
-            !takes
+            !is_taken
         });
     }
 }
 
-fn spell(occupancy: &Occupancy, text: &mut String) {
+/// Appends the canonical form of a placement.
+fn append_text(occupancy: &Occupancy, text: &mut String) {
     for part in &occupancy.parts {
         text.push_str(&format!("{}x{}(", part.units, part.class));
-        spell(&part.below, text);
+        append_text(&part.below, text);
         text.push(')');
     }
 }
 
-/// The finaliser of Steele, Lea and Flood's `SplitMix` (OOPSLA 2014): short
-/// texts alone leave FNV's upper bits much alike.
-const fn mix(hash: u64) -> u64 {
+/// The finaliser of Steele, Lea and Flood's `SplitMix` (OOPSLA 2014): for short texts, FNV's upper
+/// bits hardly differ.
+const fn mix_bits(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)

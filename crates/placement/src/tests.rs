@@ -354,7 +354,7 @@ fn the_largest_cache_and_the_fastest_cores_are_arms() {
 }
 
 #[test]
-fn words_of_other_tools_are_understood() {
+fn placements_are_given_in_the_words_of_other_tools() {
     let topology = Topology::from_synthetic("[numa] core:2 pu:2").unwrap();
     let placement: Placement = "one-per-core/mem=bind".parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
@@ -390,7 +390,7 @@ fn openmp_places_in_even_steps_are_shortened() {
     assert_eq!(places("cpu:0,2-6,8,10,12"), "{0},{2}:5,{8},{10},{12}");
 }
 
-fn any_placement() -> impl Strategy<Value = String> {
+fn list_placements() -> impl Strategy<Value = String> {
     let names = prop::sample::select(vec![
         "os-default",
         "compact",
@@ -412,7 +412,7 @@ fn any_placement() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn placements_stay_inside_the_allowed_cpus(name in any_placement(), leaves in prop::collection::btree_set(0usize..16, 1..16)) {
+    fn placements_stay_inside_the_allowed_cpus(name in list_placements(), leaves in prop::collection::btree_set(0usize..16, 1..16)) {
         let mut topology = Topology::from_synthetic(TWO_SOCKETS).unwrap();
         topology.allowed = leaves.into_iter().collect();
         let placement: Placement = name.parse().unwrap();
@@ -426,7 +426,7 @@ proptest! {
     }
 
     #[test]
-    fn relabelling_cpus_only_relabels_the_answer(name in any_placement(), seed in any::<u64>()) {
+    fn relabelling_cpus_only_relabels_the_answer(name in list_placements(), seed in any::<u64>()) {
         use rand::{SeedableRng, seq::SliceRandom};
         let mut numbers: Vec<usize> = (0..16).collect();
         numbers.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));

@@ -1,4 +1,4 @@
-//! Samples and time.
+//! An amount of samples with the CPU time that they represent.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AmountRecord {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
     /// CPU time, seconds.
     pub cpu_s: f64,

@@ -1,5 +1,5 @@
-//! Which part of a difference comes from what, as part of the records of differences; and what of a
-//! profile it is computed from.
+//! The causes of a difference and their parts of it, as part of the records of differences; and the
+//! figures of a profile from which they are computed.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use pinwise_profile::{
 };
 
 open_enum! {
-    /// Which time is taken apart.
+    /// The time whose difference is attributed.
     AttributedTime from Basis {
         /// Elapsed time.
         Wall = "wall",
@@ -21,21 +21,21 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a part of a difference comes from.
+    /// The cause of a part of a difference.
     AttributedPart from PartKind {
         /// Spin-wait hints take longer or shorter.
         HintLength = "spin-wait-length",
-        /// More or fewer of them.
+        /// More or fewer spin-wait hints.
         HintCount = "spin-wait-count",
-        /// Both, if it is not known what one hint takes.
+        /// Length and number of hints together, if the length of one is unknown.
         Hints = "spin-waits",
-        /// Accesses of memory.
+        /// Memory accesses.
         Memory = "memory",
         /// The core's clock.
         Frequency = "frequency",
-        /// Not on a CPU.
+        /// Time not on a CPU.
         Waiting = "waiting",
-        /// None of these.
+        /// The rest.
         Unexplained = "unexplained",
     }
 }
@@ -44,20 +44,20 @@ open_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttributionRecord {
-    /// What is taken apart.
+    /// The time whose difference is attributed.
     pub of: AttributedTime,
-    /// CPUs that count as its own, busy or not: the most that either side kept
-    /// busy on average, at least 1.
+    /// CPUs that count as the program's own, busy or not: the larger average number of busy CPUs of
+    /// both sides, at least 1.
     pub lanes: f64,
     /// Before, seconds per unit.
     pub before_s: f64,
     /// After, seconds per unit.
     pub after_s: f64,
-    /// After less before, seconds per unit.
+    /// After minus before, seconds per unit.
     pub delta: AccountRecord,
-    /// Is it more than chance, and than 1 %?
+    /// Is the difference significant and larger than 1 %?
     pub is_difference: bool,
-    /// Its parts, the unexplained one last.
+    /// The parts of the difference, the unexplained one last.
     pub parts: Vec<PartRecord>,
     /// The answer in one sentence.
     pub sentence: String,
@@ -79,21 +79,21 @@ pub struct AccountRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PartRecord {
-    /// What it comes from.
+    /// The cause.
     pub part: AttributedPart,
     /// Its name: `longer spin-waits`.
     pub name: String,
-    /// After less before, seconds per unit; `null` if unknown, and then included in the unexplained
-    /// part.
+    /// After minus before, seconds per unit; `null` if unknown, and then included in the
+    /// unexplained part.
     pub delta_s: Option<AccountRecord>,
     /// Share of the whole difference; `null` if unknown, or if there is no difference.
     pub share: Option<AccountRecord>,
-    /// The figures of both machines that it is based on, or why it is not known.
+    /// The figures of both machines that it is based on, or why it is unknown.
     pub detail: Option<String>,
 }
 
 impl AttributionRecord {
-    /// A difference as it is kept.
+    /// Converts a difference to its record.
     #[must_use]
     pub fn new(found: &Attribution, unit: &str) -> Self {
         Self {
@@ -108,9 +108,9 @@ impl AttributionRecord {
         }
     }
 
-    /// Attribution of elapsed time, if both know it, and of CPU time.
+    /// Attributes the difference of elapsed time, if both sides know it, and that of CPU time.
     #[must_use]
-    pub fn all(before: &Repeats, after: &Repeats, unit: &str) -> Vec<Self> {
+    pub fn attribute_all(before: &Repeats, after: &Repeats, unit: &str) -> Vec<Self> {
         [Basis::Wall, Basis::Cpu]
             .into_iter()
             .filter_map(|basis| attribute(before, after, basis))
@@ -142,36 +142,35 @@ impl PartRecord {
 }
 
 impl ProbedFigure {
-    fn figure(self) -> Figure {
+    fn to_figure(self) -> Figure {
         Figure::new(self.value, self.low, self.high)
     }
 }
 
 impl ProfileRecord {
-    /// Its runs, as differences are taken apart by.
+    /// Converts its runs for the attribution of differences.
     #[must_use]
-    pub fn repeats(&self) -> Repeats {
+    pub fn to_repeats(&self) -> Repeats {
         let runs = self.runs.iter().filter(|run| run.units > 0.0);
-        let each: Option<Vec<Repeat>> = runs.map(|run| self.repeat(run)).collect();
+        let each: Option<Vec<Repeat>> = runs.map(|run| self.to_repeat(run)).collect();
         let each = each.filter(|each| !each.is_empty());
         Repeats {
-            repeats: each.unwrap_or_else(|| vec![self.together()]),
-            facts: self.facts(),
+            repeats: each.unwrap_or_else(|| vec![self.merge_runs()]),
+            facts: self.collect_facts(),
         }
     }
 
-    /// A run; `None` if it is unknown where its time was seen.
-    fn repeat(&self, run: &super::ProfileRun) -> Option<Repeat> {
+    /// Converts a run; `None` if its time in spin-waits is unknown.
+    fn to_repeat(&self, run: &super::ProfileRun) -> Option<Repeat> {
         let (waits_s, accesses_s) = (run.waits_s?, run.accesses_s);
-        // If the kernel was not sampled, its time is what the samples lack.
+        // If the kernel was not sampled, its time is the CPU time that the samples do not cover.
         let unseen_s = match (self.figures.kernel, run.used_cpu_s) {
             (None, Some(used_s)) => (used_s - run.cpu_s).max(0.0),
             _ => 0.0,
         };
         let seen_s = run.cpu_s + unseen_s;
         let share = |time_s: f64| if seen_s > 0.0 { time_s / seen_s } else { 0.0 };
-        // A process that was already running was watched for the requested time, which is not the
-        // time that its work took.
+        // The wall time of a running process is the requested duration, not the time of its work.
         let is_command = matches!(self.source, TraceSource::Command { .. });
         let has_wall = is_command && self.work.unit != "second" && run.used_cpu_s.is_some();
         Some(Repeat {
@@ -185,8 +184,8 @@ impl ProfileRecord {
         })
     }
 
-    /// All runs as one, of which only CPU time is known.
-    fn together(&self) -> Repeat {
+    /// All runs as one, without elapsed time.
+    fn merge_runs(&self) -> Repeat {
         let total = self.figures.total;
         let share = |part: &super::AmountRecord| match total.cpu_s > 0.0 {
             true => part.cpu_s / total.cpu_s,
@@ -203,14 +202,14 @@ impl ProfileRecord {
         }
     }
 
-    fn facts(&self) -> Facts {
+    fn collect_facts(&self) -> Facts {
         let machine = self.machine.clone().unwrap_or_default();
         let pause = self.pause.as_ref();
         Facts {
             pause_ns: pause.map(|pause| Figure::new(pause.ns, pause.low_ns, pause.high_ns)),
-            cycle_ns: machine.cycle_ns.map(ProbedFigure::figure),
-            memory_ns: machine.memory_ns.map(ProbedFigure::figure),
-            gb_per_s: machine.gb_per_s.map(ProbedFigure::figure),
+            cycle_ns: machine.cycle_ns.map(ProbedFigure::to_figure),
+            memory_ns: machine.memory_ns.map(ProbedFigure::to_figure),
+            gb_per_s: machine.gb_per_s.map(ProbedFigure::to_figure),
             cache_bytes: machine.cache_bytes,
         }
     }

@@ -1,5 +1,4 @@
-//! What `bench` found: built-in workloads over threads, placements,
-//! instruction sets and sizes.
+//! Results of `bench`: built-in workloads over threads, placements, instruction sets and sizes.
 //!
 //! Every entry of [`Bench::kernels`] is made from one stored comparison, whose id it keeps; the
 //! runs are stored there and not here. A figure that was not measured is `null`, never 0.
@@ -22,7 +21,7 @@ pub struct Bench {
     pub ended: String,
     /// The machine it ran on.
     pub host: HostRecord,
-    /// Seed from which those of the comparisons are derived.
+    /// Seed from which the seeds of the comparisons are derived.
     pub seed: u64,
     /// The requested suite; `null` if kernels were named.
     pub suite: Option<String>,
@@ -38,7 +37,7 @@ pub struct Bench {
     pub scores: Vec<GroupScore>,
     /// The conclusions, as full sentences.
     pub conclusions: Vec<String>,
-    /// Comparisons that were planned.
+    /// Number of planned comparisons.
     pub planned: usize,
     /// Why it ended; `null` while it runs or if it was killed.
     pub stopped: Option<Stopped>,
@@ -46,16 +45,15 @@ pub struct Bench {
     pub elapsed_s: f64,
 }
 
-/// What is known of SMT on the machine.
+/// What is known about SMT on the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmtRecord {
-    /// `reported`; `measured` (the report has none, or others); `absent`;
-    /// `unstable` (siblings come and go).
+    /// Whether siblings are reported, measured, absent or unstable.
     pub state: SmtState,
     /// As a sentence, with its reason.
     pub sentence: String,
-    /// What follows from it; may be empty.
+    /// Advice that follows; may be empty.
     pub advice: String,
 }
 
@@ -66,15 +64,15 @@ pub struct SmtRecord {
 pub enum SmtState {
     /// The system reports them, and nothing contradicts it.
     Reported,
-    /// Measurement found them otherwise than reported.
+    /// Measurement found siblings where the system reports none, or others.
     Measured,
-    /// This process may use none.
+    /// This process may not use two siblings of a core.
     Absent,
     /// CPUs were siblings at some times and not at others.
     Unstable,
 }
 
-/// What is measured of a kernel.
+/// What is measured about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -91,13 +89,13 @@ pub enum Question {
     Sizes,
 }
 
-/// A kernel and one question to it.
+/// A kernel and one question about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchKernel {
     /// The kernel.
     pub kernel: String,
-    /// What it is part of.
+    /// The group of kernels that it belongs to.
     pub group: String,
     /// The question.
     pub question: Question,
@@ -105,18 +103,18 @@ pub struct BenchKernel {
     pub comparison: String,
     /// Units of work of each run, all threads together.
     pub work: u64,
-    /// What is counted, such as `calls`.
+    /// The unit of work that is counted, such as `calls`.
     pub operation: String,
     /// Bytes in the working set of each thread of the baseline; `null` if unknown.
     pub working_set_bytes: Option<u64>,
-    /// Compared with the caches, as a sentence; empty if unknown.
+    /// The working set compared with the caches, as a sentence; empty if unknown.
     pub cache_fit: String,
-    /// The cell that speed-ups are over.
+    /// Name of the cell that speed-ups are relative to.
     pub baseline: String,
     /// Ways in which it was run, the baseline first.
     pub cells: Vec<BenchCell>,
-    /// What the other CPUs of a core add, as a share: 0.18 is 18 % more. Only
-    /// of the SMT questions.
+    /// What the other CPUs of a core add, as a share: 0.18 is 18 % more. Only for the SMT
+    /// questions.
     pub smt_yield: Option<Estimate>,
     /// Confidence of the intervals, valid for all cells together.
     pub confidence: f64,
@@ -130,7 +128,7 @@ pub struct BenchKernel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchCell {
-    /// Unique in the comparison.
+    /// Its name, unique in the comparison.
     pub name: String,
     /// Threads that shared the work.
     pub threads: usize,
@@ -152,11 +150,11 @@ pub struct BenchCell {
     pub rate: Option<Estimate>,
     /// Bytes per second, if that is measured.
     pub bytes_per_s: Option<Estimate>,
-    /// Rate over that of the baseline, with the interval of the contrast.
+    /// Its rate divided by the baseline's, with the interval of the contrast.
     pub speed_up: Option<Estimate>,
-    /// Speed-up over the ratio of threads: 1 is linear.
+    /// Speed-up divided by the ratio of threads: 1 is linear.
     pub efficiency: Option<f64>,
-    /// Why its runs do not count, if they do not.
+    /// Why its runs do not count; `null` if they do.
     pub invalid: Option<String>,
 }
 
@@ -172,9 +170,9 @@ pub struct GroupScore {
     pub cell: String,
     /// The cell that has score 1.
     pub reference: String,
-    /// Geometric mean of the speed-ups of the cell over the reference.
+    /// Geometric mean of the cell's speed-ups relative to the reference.
     pub score: f64,
-    /// Kernels that it is the mean of.
+    /// The kernels that enter the mean.
     pub kernels: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What threads were blocked in.
+//! What blocked threads waited for.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,15 +11,15 @@ open_enum! {
         Lock = "lock",
         /// A mutex.
         Mutex = "mutex",
-        /// A condition variable, a semaphore, another thread's end where that looks alike.
+        /// A condition variable or a semaphore, or another thread's end if it cannot be told apart.
         Condition = "condition",
         /// Another thread's end.
         Thread = "thread",
-        /// Any of several things.
+        /// Any of several events.
         Events = "events",
         /// A time.
         Timer = "timer",
-        /// A disk or another device: it cannot be interrupted.
+        /// A disk or another device, without reacting to signals.
         Disk = "disk",
         /// The other end of a pipe.
         Pipe = "pipe",
@@ -27,18 +27,18 @@ open_enum! {
         Socket = "socket",
         /// A terminal.
         Terminal = "terminal",
-        /// The end of a child, or its start of another program.
+        /// A child's end, or its start of another program.
         Child = "child",
         /// A signal.
         Signal = "signal",
         /// Another call, or none.
         OtherCall = "other",
-        /// The kernel did not say.
+        /// The kernel does not tell.
         Unknown = "unknown",
     }
 }
 
-/// What the threads of a process were blocked in, by looks at them now and then.
+/// What the threads of a process waited for, by repeated looks at them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlockedRecord {
@@ -46,11 +46,11 @@ pub struct BlockedRecord {
     pub process: i32,
     /// Its name.
     pub name: String,
-    /// Looks at one of its threads that found it blocked.
+    /// Looks that found one of its threads blocked.
     pub looks: u64,
-    /// What it waited for then, the most frequent first.
+    /// What the threads waited for, the most frequent first.
     pub parts: Vec<BlockedPart>,
-    /// Its threads, the most often blocked first, of a hundred at most.
+    /// Its threads, the most often blocked first; at most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<BlockedThread>,
 }
@@ -67,12 +67,12 @@ pub struct BlockedThread {
     pub looks: u64,
     /// What it waited for in most of them.
     pub what: BlockedIn,
-    /// Where in its program it waited, the most frequent first, as far as that is known.
+    /// Places of its program where it waited, the most frequent first; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<BlockedPlace>,
     /// Times it was woken; `null` if the source does not show that.
     pub wakes: Option<u64>,
-    /// The threads of its process that woke it most often, as far as they are known.
+    /// The threads of its process that woke it most often; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub woken_by: Vec<WakerRecord>,
 }
@@ -83,9 +83,9 @@ pub struct BlockedThread {
 pub struct BlockedPlace {
     /// What it waited for there.
     pub what: BlockedIn,
-    /// A function, with its file if that is not the program's; an address without a name.
+    /// A function, with its file if it is not the program's own; an address if the name is unknown.
     pub place: String,
-    /// Looks that found it there.
+    /// Looks that found the thread there.
     pub looks: u64,
 }
 
@@ -97,22 +97,22 @@ pub struct WakerRecord {
     pub thread: i32,
     /// Its name; empty if unknown.
     pub name: String,
-    /// How often, at least.
+    /// How often it did, at least.
     pub times: u64,
 }
 
-/// A part of the looks.
+/// The looks that found one kind of wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlockedPart {
     /// What a thread waited for.
     pub what: BlockedIn,
-    /// How many looks found it so.
+    /// Number of such looks.
     pub looks: u64,
 }
 
 impl BlockedIn {
-    /// In words, with the system call if it is one.
+    /// In words, with the system call if there is one.
     #[must_use]
     pub const fn words(&self) -> &str {
         match self {

@@ -1,9 +1,9 @@
-//! Figures that are bounds, in words.
+//! Which figures of a trace are only bounds, and how to write that.
 
 use crate::{LowerBound, TraceFigures};
 
 impl TraceFigures {
-    /// Whether a figure is a bound.
+    /// Is a figure exact, or which bound is it?
     #[must_use]
     pub fn bound(&self, figure: LowerBound) -> Bound {
         let is_upper = match figure {
@@ -20,21 +20,21 @@ impl TraceFigures {
     }
 }
 
-/// On which side of a figure the truth lies.
+/// How a figure relates to the true value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// On it.
+    /// It is the true value.
     Exact,
-    /// Above.
+    /// It is a lower bound.
     Lower,
-    /// Below.
+    /// It is an upper bound.
     Upper,
-    /// Above, or below.
+    /// The true value may be larger or smaller.
     Rough,
 }
 
 impl Bound {
-    /// In front of a figure in a sentence.
+    /// What to write before the figure in a sentence.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Bound {
         }
     }
 
-    /// In front of a figure in a table.
+    /// What to write before the figure in a table.
     #[must_use]
     pub const fn sign(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What changed from one record to another, figure by figure.
+//! The differences between two records, figure by figure.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +13,17 @@ pub struct DiffRecord {
     pub a: ComparedRecord,
     /// The second side.
     pub b: ComparedRecord,
-    /// What is another machine, system or pinwise.
+    /// Differences of machine, system and pinwise.
     pub machine_changes: Vec<MachineChange>,
-    /// Figures of both, in the order of A.
+    /// Figures that both records have, in the order of A.
     pub figures: Vec<FigureChange>,
     /// The result.
     pub sentence: String,
-    /// Notes that are needed to read it, as full sentences.
+    /// Notes needed to interpret the result, as full sentences.
     pub caveats: Vec<String>,
 }
 
-/// One of both records.
+/// One of the two records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedRecord {
@@ -31,7 +31,7 @@ pub struct ComparedRecord {
     pub id: String,
     /// Its schema.
     pub schema: String,
-    /// When, RFC 3339.
+    /// When it was made, RFC 3339.
     pub time: String,
     /// The machine it was made on.
     pub host: String,
@@ -44,7 +44,7 @@ pub struct ComparedRecord {
 open_enum! {
     /// What may differ between machines.
     MachineFact {
-        /// Which machine it is.
+        /// The host name.
         Host = "host",
         /// Its processor.
         CpuModel = "CPU model",
@@ -65,11 +65,11 @@ open_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineChange {
-    /// The kind of step.
+    /// What differs.
     pub what: MachineFact,
     /// Its value in A; `null` if A does not say.
     pub a: Option<String>,
-    /// How it is in B.
+    /// Its value in B; `null` if B does not say.
     pub b: Option<String>,
 }
 
@@ -77,10 +77,9 @@ pub struct MachineChange {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureChange {
-    /// What it is of, such as an arm's name.
+    /// The subject of the figure, such as an arm's name.
     pub name: String,
-    /// The baseline that `a` and `b` are ratios to; absent of a figure by
-    /// itself.
+    /// The baseline, if `a` and `b` are ratios to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
     /// Unit of the figures.
@@ -97,19 +96,19 @@ pub struct FigureChange {
     pub b_low: Option<f64>,
     /// Upper end of its interval.
     pub b_high: Option<f64>,
-    /// B over A.
+    /// B divided by A.
     pub ratio: Option<f64>,
     /// Lower end of the ratio's interval; `null` if there is none.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the ratio's interval.
     pub high: Option<f64>,
-    /// What that means.
+    /// The verdict on the difference.
     pub verdict: ChangeVerdict,
-    /// As a sentence.
+    /// The difference as a sentence.
     pub sentence: String,
 }
 
-/// How a figure of B is against that of A.
+/// How a figure of B compares with that of A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -120,6 +119,6 @@ pub enum ChangeVerdict {
     Higher,
     /// Within the smallest effect of interest.
     Same,
-    /// None of these is known.
+    /// The intervals allow no verdict.
     CannotTell,
 }

@@ -1,7 +1,7 @@
-//! Commands to copy: what applies an answer, and what makes a record again.
+//! Commands to copy: those that apply an answer, and those that repeat an experiment.
 //!
-//! Arguments are quoted by [`pinwise_format::shell`]. A list of CPUs or nodes with anything but
-//! digits, commas and dashes is never put into a command.
+//! Arguments are quoted by [`pinwise_format::shell`]. A list of CPUs or nodes is put into a command
+//! only if it has nothing but digits, commas and dashes.
 
 use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
@@ -16,21 +16,21 @@ pub struct CommandRecord {
     pub line: String,
 }
 
-/// Placeholder for a recipe's program, whose folder no longer exists.
-const PROGRAM: &str = "PROGRAM";
+/// Stands for a recipe's program, whose folder no longer exists.
+const PROGRAM_PLACEHOLDER: &str = "PROGRAM";
 
-/// What is run where: the parts of every command.
+/// A command with its placement: the parts of the commands to copy.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed<'a> {
-    /// The program with its arguments, and what precedes them; `None` for a recipe.
+pub(super) struct PlacedCommand<'a> {
+    /// The program with its arguments, after the words of its launcher; `None` for a recipe.
     pub(super) command: Option<&'a [String]>,
-    /// Added environment.
+    /// Variables added to the environment.
     pub(super) environment: &'a [(String, String)],
     /// File on standard input.
     pub(super) input: Option<&'a str>,
     /// The placement's name.
     pub(super) placement: &'a str,
-    /// Has each thread a CPU of its own? No mask says so.
+    /// Is each thread bound to one CPU? A mask cannot express that.
     pub(super) is_bound: bool,
     /// Its CPUs, as a list.
     pub(super) cpus: &'a str,
@@ -38,21 +38,23 @@ pub(super) struct Placed<'a> {
     pub(super) memory: Option<(&'a str, &'a [usize])>,
 }
 
-impl Placed<'_> {
-    /// Commands that run it there, the plainest first.
-    pub(super) fn commands(&self) -> Vec<CommandRecord> {
-        let program = self.program();
-        let own = self.own();
-        if own.as_ref().is_some_and(Vec::is_empty) {
+impl PlacedCommand<'_> {
+    /// Commands that run the program there, the plainest first.
+    pub(super) fn list_commands(&self) -> Vec<CommandRecord> {
+        let program = self.write_program();
+        let tool_words = self.system_tool_words();
+        if tool_words.as_ref().is_some_and(Vec::is_empty) {
             return vec![CommandRecord {
                 what: "as it is".to_owned(),
                 line: program,
             }];
         }
-        let tool = own.filter(|_| !self.is_bound).map(|words| CommandRecord {
-            what: format!("with {}", words[0]),
-            line: format!("{} {program}", shell::line(&words)),
-        });
+        let tool = tool_words
+            .filter(|_| !self.is_bound)
+            .map(|words| CommandRecord {
+                what: format!("with {}", words[0]),
+                line: format!("{} {program}", shell::line(&words)),
+            });
         let words = ["pinwise", "run", "--place", self.placement, "--"];
         let pinwise = CommandRecord {
             what: "with pinwise".to_owned(),
@@ -62,21 +64,21 @@ impl Placed<'_> {
     }
 
     /// The program with its environment and input.
-    fn program(&self) -> String {
-        self.program_of(str::to_owned)
+    fn write_program(&self) -> String {
+        self.write_program_with(str::to_owned)
     }
 
-    /// The same, with each word as its starter needs it.
-    pub(super) fn program_of(&self, given: impl Fn(&str) -> String) -> String {
+    /// As [`Self::write_program`], with each word escaped for what starts the program.
+    pub(super) fn write_program_with(&self, escape: impl Fn(&str) -> String) -> String {
         let mut words: Vec<String> = Vec::new();
         if !self.environment.is_empty() {
             words.push("env".to_owned());
             let variables = self.environment.iter();
-            words.extend(variables.map(|(name, value)| given(&format!("{name}={value}"))));
+            words.extend(variables.map(|(name, value)| escape(&format!("{name}={value}"))));
         }
         match self.command {
-            Some(command) => words.extend(command.iter().map(|word| given(word))),
-            None => words.push(PROGRAM.to_owned()),
+            Some(command) => words.extend(command.iter().map(|word| escape(word))),
+            None => words.push(PROGRAM_PLACEHOLDER.to_owned()),
         }
         let input = self
             .input
@@ -84,15 +86,15 @@ impl Placed<'_> {
         format!("{}{input}", shell::line(&words))
     }
 
-    /// The words of the system's own tool; `None` if it has none for this, `[]` if nothing needs to
-    /// be said.
-    fn own(&self) -> Option<Vec<String>> {
+    /// The words of the system's tool (taskset or numactl) for this placement; `None` if it cannot
+    /// express it, `[]` if no tool is needed.
+    fn system_tool_words(&self) -> Option<Vec<String>> {
         let is_default = self.placement == "os-default";
         let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
         let Some((policy, nodes)) = self.memory else {
             return match is_default {
                 true => Some(Vec::new()),
-                false => words(&["taskset", "-c", cpu_list(self.cpus)?]),
+                false => words(&["taskset", "-c", check_cpu_list(self.cpus)?]),
             };
         };
         let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
@@ -106,36 +108,36 @@ impl Placed<'_> {
             "preferred" => format!("--preferred={nodes}"),
             _ => return None,
         };
-        words(&["numactl", "-C", cpu_list(self.cpus)?, &memory])
+        words(&["numactl", "-C", check_cpu_list(self.cpus)?, &memory])
     }
 }
 
-/// A list of CPUs that may be put into a command.
-fn cpu_list(text: &str) -> Option<&str> {
+/// Returns a list of CPUs only if it may be put into a command.
+fn check_cpu_list(text: &str) -> Option<&str> {
     let is_list = |c: char| c.is_ascii_digit() || c == ',' || c == '-';
     (!text.is_empty() && text.chars().all(is_list)).then_some(text)
 }
 
-/// A command line without these options of pinwise and their values; what follows `--` belongs to
+/// Removes options of pinwise with their values from a command line; words after `--` belong to
 /// another program. A short option may include its value: `-r15`.
 #[must_use]
 pub fn remove_options(argv: &[String], options: &[&str]) -> Vec<String> {
     let end = argv.iter().position(|word| word == "--");
-    let (own, command) = argv.split_at(end.unwrap_or(argv.len()));
+    let (own_words, command) = argv.split_at(end.unwrap_or(argv.len()));
     let mut is_value = false;
-    let kept = own.iter().filter(|word| {
+    let kept = own_words.iter().filter(|word| {
         let was_value = std::mem::take(&mut is_value);
         let option = word.split_once('=').map_or(&***word, |(option, _)| option);
         let mut short = options.iter().filter(|name| name.len() == 2);
-        let is_left_out = options.contains(&option) || short.any(|name| word.starts_with(name));
+        let is_removed = options.contains(&option) || short.any(|name| word.starts_with(name));
         is_value = !was_value && options.contains(&word.as_str());
-        !was_value && !is_left_out
+        !was_value && !is_removed
     });
     kept.chain(command).cloned().collect()
 }
 
-/// The command of a comparison with these effort options in place of its own; `None` if no command
-/// line made it.
+/// The command of a comparison with these effort options in place of its own; `None` if the
+/// comparison was not started by a command line.
 #[must_use]
 pub fn replace_effort(argv: &[String], options: &[(&str, String)]) -> Option<String> {
     let mut words = argv.to_vec();
@@ -146,15 +148,15 @@ pub fn replace_effort(argv: &[String], options: &[(&str, String)]) -> Option<Str
         };
     }
     let own = words.iter().take_while(|word| *word != "--");
-    let at = own.skip(1).position(|word| word == "compare")? + 2;
+    let after_compare = own.skip(1).position(|word| word == "compare")? + 2;
     let more = options.iter();
     let more = more.flat_map(|(name, value)| [(*name).to_owned(), value.clone()]);
-    words.splice(at..at, more);
+    words.splice(after_compare..after_compare, more);
     Some(shell::line(&words))
 }
 
-/// Options of a search that a comparison does not have, or that mean runs of all arms there.
-const SEARCHED: [&str; 7] = [
+/// Options of a search that a comparison does not have, or that have another meaning there.
+const SEARCH_OPTIONS: [&str; 7] = [
     "--threads",
     "--max-slowdown",
     "--confirm",
@@ -164,11 +166,11 @@ const SEARCHED: [&str; 7] = [
     "--budget",
 ];
 
-/// The comparison that measures directly what a search was asked for, with this option in place of
-/// its threads; `None` if no command line made it.
+/// The command of a comparison that measures directly what a search predicted, with this option in
+/// place of its threads; `None` if the search was not started by a command line.
 #[must_use]
-pub fn as_comparison(argv: &[String], threads: Option<(&str, String)>) -> Option<String> {
-    let mut words = remove_options(argv, &SEARCHED);
+pub fn to_comparison_command(argv: &[String], threads: Option<(&str, String)>) -> Option<String> {
+    let mut words = remove_options(argv, &SEARCH_OPTIONS);
     let own = words.iter().take_while(|word| *word != "--");
     let at = own.skip(1).position(|word| word == "search")? + 1;
     let threads = threads.map(|(name, value)| [name.to_owned(), value]);
@@ -177,9 +179,8 @@ pub fn as_comparison(argv: &[String], threads: Option<(&str, String)>) -> Option
     Some(shell::line(&words))
 }
 
-/// Options that name files to write: doing an experiment again is no reason to
-/// write over those of the first time.
-const WRITTEN: [&str; 6] = [
+/// Options that name files to write: repeating an experiment should not overwrite them.
+const OUTPUT_OPTIONS: [&str; 6] = [
     "--export-csv",
     "--export-hyperfine",
     "--export-json",
@@ -188,11 +189,11 @@ const WRITTEN: [&str; 6] = [
     "--report",
 ];
 
-/// The command that makes a record again: its arguments, with the drawn seed if none was given, and
-/// without files that it wrote. `study`: the subcommand.
+/// The command that repeats an experiment: its arguments, with the drawn seed if none was given,
+/// and without options that write files. `study` is the subcommand.
 #[must_use]
-pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
-    let mut words = remove_options(argv, &WRITTEN);
+pub fn repeat_command(argv: &[String], study: &str, seed: u64) -> Option<String> {
+    let mut words = remove_options(argv, &OUTPUT_OPTIONS);
     let own = words.iter().take_while(|word| *word != "--");
     let has_seed = own.clone().any(|word| word.starts_with("--seed"));
     let at = own.skip(1).position(|word| word == study)? + 1;
@@ -209,9 +210,9 @@ mod tests {
     const COMMAND: [&str; 2] = ["./prog", "a b"];
 
     #[track_caller]
-    fn check(change: impl Fn(&mut Placed<'_>), lines: &[&str]) {
+    fn check_commands(change: impl Fn(&mut PlacedCommand<'_>), lines: &[&str]) {
         let command = COMMAND.map(str::to_owned).to_vec();
-        let mut placed = Placed {
+        let mut placed = PlacedCommand {
             command: Some(&command),
             environment: &[],
             input: None,
@@ -221,7 +222,7 @@ mod tests {
             memory: None,
         };
         change(&mut placed);
-        let listed = placed.commands();
+        let listed = placed.list_commands();
         let listed: Vec<&str> = listed.iter().map(|command| command.line.as_str()).collect();
         assert_eq!(listed, lines);
     }
@@ -229,18 +230,18 @@ mod tests {
     #[test]
     fn an_arm_is_run_with_taskset_and_with_pinwise() {
         let pinwise = "pinwise run --place one-llc -- ./prog 'a b'";
-        check(|_| (), &["taskset -c 0-3 ./prog 'a b'", pinwise]);
+        check_commands(|_| (), &["taskset -c 0-3 ./prog 'a b'", pinwise]);
         // No mask says on which CPU each thread runs.
-        check(|placed| placed.is_bound = true, &[pinwise]);
-        check(|placed| placed.placement = "os-default", &["./prog 'a b'"]);
+        check_commands(|placed| placed.is_bound = true, &[pinwise]);
+        check_commands(|placed| placed.placement = "os-default", &["./prog 'a b'"]);
     }
 
     #[test]
     fn memory_environment_and_input_are_passed_on() {
         let environment = [("A".to_owned(), "x y".to_owned())];
-        // The closure cannot hold a reference to what it is given.
+        // Built directly: check_commands' closure cannot lend its own variables.
         let command = COMMAND.map(str::to_owned).to_vec();
-        let placed = Placed {
+        let placed = PlacedCommand {
             command: Some(&command),
             environment: &environment,
             input: Some("in put"),
@@ -249,7 +250,7 @@ mod tests {
             cpus: "0-3",
             memory: Some(("bind", &[0, 1])),
         };
-        let listed: Vec<String> = placed.commands().into_iter().map(|c| c.line).collect();
+        let listed: Vec<String> = placed.list_commands().into_iter().map(|c| c.line).collect();
         assert_eq!(
             listed,
             [
@@ -260,18 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn only_lists_of_cpus_enter_commands() {
+    fn only_valid_lists_of_cpus_enter_commands() {
         let only = ["pinwise run --place one-llc -- ./prog 'a b'"];
-        check(|placed| placed.cpus = "0;touch x", &only);
-        check(|placed| placed.cpus = "", &only);
-        check(
+        check_commands(|placed| placed.cpus = "0;touch x", &only);
+        check_commands(|placed| placed.cpus = "", &only);
+        check_commands(
             |placed| placed.memory = Some(("of-a-newer-version", &[0])),
             &only,
         );
     }
 
     #[test]
-    fn options_on_effort_are_replaced_however_they_are_written() {
+    fn effort_options_are_replaced_in_all_their_forms() {
         let with = |line: &str| {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
             replace_effort(&argv, &[("--max-runs", "40".to_owned())])
@@ -285,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_search_was_asked_for_is_compared_directly() {
+    fn search_command_becomes_a_comparison() {
         let compared = |line: &str, threads| {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            as_comparison(&argv, threads)
+            to_comparison_command(&argv, threads)
         };
         let line = "pinwise search --threads 2 --confirm=3 -r9 --input a.txt -- prog --threads 2";
         assert_eq!(
@@ -303,21 +304,21 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_is_made_again_with_its_seed() {
-        let again = |line: &str| {
+    fn experiment_is_repeated_with_its_seed() {
+        let repeat = |line: &str| {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            again(&argv, "compare", 7)
+            repeat_command(&argv, "compare", 7)
         };
         assert_eq!(
-            again("pinwise --machine sim:a compare --shell x -- p --seed").unwrap(),
+            repeat("pinwise --machine sim:a compare --shell x -- p --seed").unwrap(),
             "pinwise --machine sim:a compare --seed 7 --shell x -- p --seed"
         );
         let seeded = "pinwise compare --seed=3 -- p";
-        assert_eq!(again(seeded).unwrap(), seeded);
-        assert_eq!(again("pinwise fleet node -- compare"), None);
+        assert_eq!(repeat(seeded).unwrap(), seeded);
+        assert_eq!(repeat("pinwise fleet node -- compare"), None);
         let written = "pinwise compare --seed 3 --report a.html --export-json=b.json -p c";
         assert_eq!(
-            again(&format!("{written} -- p --report d")).unwrap(),
+            repeat(&format!("{written} -- p --report d")).unwrap(),
             "pinwise compare --seed 3 -p c -- p --report d"
         );
     }

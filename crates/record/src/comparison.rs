@@ -20,15 +20,15 @@ use pinwise_placement::MemoryPolicy;
 use pinwise_stats::confirm::Score;
 
 open_enum! {
-    /// What a comparison is made for.
+    /// The purpose of a comparison.
     ComparisonStudy {
-        /// Itself.
+        /// The comparison itself.
         Compare = "compare",
-        /// Noise: all arms are the same on purpose.
+        /// To show noise: all arms are the same (A/A).
         Noise = "aa",
-        /// It is a part of a bench.
+        /// Part of a bench.
         Bench = "bench",
-        /// It is a part of a reproduction.
+        /// Part of a reproduction.
         Reproduce = "reproduce",
         /// A joint plan of several programs, found by a search.
         Joint = "joint",
@@ -43,11 +43,12 @@ pub struct Comparison {
     /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
-    /// What it is made for.
+    /// Its purpose.
     pub study: ComparisonStudy,
-    /// The arguments that made it, without the store; empty if no command line did.
+    /// The arguments of the command line that started it, without the store; empty if there was
+    /// none.
     pub argv: Vec<String>,
-    /// The command that makes it again with the same seed; `null` if no command line made it.
+    /// The command that repeats it with the same seed; `null` if no command line started it.
     pub again: Option<String>,
     /// The machine it ran on.
     pub host: HostRecord,
@@ -70,7 +71,7 @@ pub struct Comparison {
     pub verdict: VerdictRecord,
     /// Why it ended; `null` while it runs or if it was killed.
     pub stopped: Option<Stopped>,
-    /// In words, or that it has not ended.
+    /// Why it ended, in words, or that it has not.
     pub ended: String,
     /// Whole blocks that the contrasts are based on.
     pub blocks: usize,
@@ -83,15 +84,15 @@ pub struct Comparison {
     /// The programs that share the machine, if joint placements were searched; `null` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joint: Option<JointRecord>,
-    /// Figures of commands that ran beside arms, if they were asked for.
+    /// Figures of commands that ran beside arms, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub companions: Vec<CompanionFigureRecord>,
 }
 
 open_enum! {
-    /// How blocks count.
+    /// How blocks enter the test.
     BlockScore from Score {
-        /// By ranks that redescend, weighted by load.
+        /// By redescending signed ranks, weighted by load.
         Weighted = "weighted",
         /// By plain signed ranks.
         Rank = "rank",
@@ -112,12 +113,12 @@ pub struct PlanRecord {
     pub budget_s: Option<f64>,
     /// Budget in runs per arm.
     pub max_runs: Option<usize>,
-    /// It went on until the answer was known: no end was planned.
+    /// Was there no limit, so that it runs until the answer is known?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_ended: bool,
     /// Whole blocks discarded at the start.
     pub warmup_blocks: usize,
-    /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
+    /// The statistic of the runs that is judged: `typical`, `mean` or a percentile, `p90`.
     pub judge: String,
     /// How blocks are weighted if the typical run is judged.
     pub score: BlockScore,
@@ -137,7 +138,7 @@ pub struct Arm {
     pub workload: WorkloadRecord,
     /// The CPUs it ran on.
     pub placement: PlacementRecord,
-    /// What its runs had beside the placement.
+    /// Settings of its runs besides the placement.
     #[serde(default, skip_serializing_if = "SettingRecord::is_empty")]
     pub setting: SettingRecord,
     /// The requested CPUs, as a list.
@@ -168,27 +169,27 @@ pub struct Arm {
     pub trace: Option<ArmTrace>,
 }
 
-/// An arm none of whose runs ended within the time-out: a bound is known, no interval.
+/// An arm whose runs all hit the time-out: only a bound is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimedOutRecord {
     /// The time-out, seconds.
     pub limit_s: f64,
-    /// The time-out over the typical run of the arm that it is compared with.
+    /// The time-out divided by the typical run of the baseline.
     pub at_least: f64,
-    /// As a change, in words: `≥ 270×`.
+    /// `at_least` as a change, in words: `≥ 270×`.
     pub change: String,
     /// In words.
     pub sentence: String,
 }
 
-/// What the scheduler did with an arm in one traced run, none of its runs.
+/// What the scheduler did with an arm in one additional, traced run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArmTrace {
     /// How it was traced, as in a trace's record.
     pub tier: TraceTier,
-    /// From the first to the last moment of the trace, seconds.
+    /// Length of the trace, seconds.
     pub elapsed_s: f64,
     /// The figures in words, as a full sentence.
     pub sentence: String,
@@ -279,7 +280,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// Kinds of overall verdict.
+/// Kinds of overall verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -288,9 +289,9 @@ pub enum VerdictKind {
     Best,
     /// All are the same within the smallest effect of interest.
     Same,
-    /// Nothing beats doing nothing.
+    /// No arm is better than the default.
     LeaveAlone,
-    /// There is one arm: it was timed, and nothing compared.
+    /// There is only one arm: it was timed, and nothing compared.
     Timed,
     /// None of these.
     Undecided,
@@ -301,7 +302,7 @@ open_enum! {
     NotRecommended {
         /// The difference depends on what else runs.
         DependsOnLoad = "depends_on_load",
-        /// As estimated, it gains less than the smallest effect of interest.
+        /// The estimated gain is below the smallest effect of interest.
         SmallGain = "small_gain",
         /// Runs are mostly process start-up.
         ShortRuns = "short_runs",
@@ -323,7 +324,7 @@ pub struct VerdictRecord {
     pub sentence: String,
     /// The most informative figure; `null` if none is.
     pub headline: Option<HeadlineRecord>,
-    /// What to do; empty if that is to run one of the commands.
+    /// What to do; empty if the commands say it.
     pub advice: String,
     /// Commands that apply it, the plainest first; empty if there is nothing to apply. For an
     /// undecided comparison: the one that repeats it with the extra effort that decides it.
@@ -331,12 +332,11 @@ pub struct VerdictRecord {
     /// Why the best arm has no commands although its placement could be applied;
     /// `advice` says it in words. `null` otherwise.
     pub not_recommended: Option<NotRecommended>,
-    /// What it is conditional on.
+    /// The conditions under which it holds.
     pub condition: String,
-    /// How often it may err, and what that costs in runs; `null` if nothing was judged.
+    /// The guaranteed error rate, and its cost in runs; `null` if nothing was judged.
     pub guarantee: Option<String>,
-    /// An arm that is as good and repeats better, in words; `null` without
-    /// one.
+    /// An arm that is as good and varies less, in words; `null` if there is none.
     pub steadiness: Option<String>,
     /// What the scheduler did in one traced run each of the arms that the verdict is about, in
     /// words; `null` without traces. It accompanies the verdict and proves nothing.
@@ -360,10 +360,10 @@ pub enum Stopped {
     Failed,
 }
 
-/// The state of a record without an end, which does not show which of the two it is.
+/// The state of a record without an end: it does not show which of the two is the case.
 pub const NOT_ENDED: &str = "running, or cut off";
 
-/// The verdict of a record that has not ended, of an experiment, a search or a gate.
+/// The verdict of a record that has not ended; `what` is "experiment", "search" or "gate".
 #[must_use]
 pub fn no_verdict_yet(what: &str) -> String {
     format!("No verdict yet: the {what} is running, or was cut off before its end.")
@@ -408,13 +408,13 @@ impl Comparison {
         }
     }
 
-    /// The title, and the figure of which nothing else says what it is: two comparisons of one
-    /// command by its mean and its 99th percentile would look alike.
+    /// The title, with the figure if it is the program's own: otherwise comparisons of one command
+    /// by its mean and by its 99th percentile would look alike.
     #[must_use]
     pub fn title_in_lists(&self) -> String {
         let has_no_unit = self.metric.unit.is_empty() && self.metric.name.contains(':');
-        let is_of_output = has_no_unit || self.metric.name.starts_with("regex:");
-        match is_of_output && self.study == ComparisonStudy::Compare {
+        let is_programs_own = has_no_unit || self.metric.name.starts_with("regex:");
+        match is_programs_own && self.study == ComparisonStudy::Compare {
             true => format!("{} · {}", self.title(), self.metric.label),
             false => self.title(),
         }
@@ -427,7 +427,7 @@ impl Comparison {
             let names = joint.programs.iter().map(|program| program.name.as_str());
             return format!("joint plan: {}", names.collect::<Vec<_>>().join(", "));
         }
-        // `pinwise bench kernel NAME`.
+        // The command is `pinwise bench kernel NAME`.
         let words = self.arms.first().map_or(&[][..], |arm| &arm.command);
         let kernel = words.iter().skip_while(|word| *word != "kernel").nth(1);
         if let (ComparisonStudy::Bench, Some(kernel)) = (&self.study, kernel) {
@@ -449,8 +449,8 @@ impl Comparison {
         shown
     }
 
-    /// The arm to use according to the verdict: of one that says nothing matters, the baseline.
-    /// `None` if it is undecided, or if nothing is recommended.
+    /// The arm to use according to the verdict: the baseline if no arm is better. `None` if it is
+    /// undecided, or if nothing is recommended.
     #[must_use]
     pub fn recommended_arm(&self) -> Option<&Arm> {
         let name = match self.verdict.kind {
@@ -471,8 +471,8 @@ impl Comparison {
         self.host.name()
     }
 
-    /// Gives an unfinished record the runs that were stored one by one: runs
-    /// of whole blocks count, the others are kept beside them.
+    /// Adds the runs that were stored one by one to an unfinished record: runs of whole blocks
+    /// count, others become `other_runs`.
     pub fn adopt_runs(&mut self, runs: Vec<(usize, RunRecord)>) {
         let mut good_runs = std::collections::BTreeMap::new();
         for (_, run) in runs.iter().filter(|(_, run)| run.metric.cost.is_some()) {

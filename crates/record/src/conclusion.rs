@@ -1,9 +1,8 @@
-//! The conclusions from a comparison's figures, in the words of its metric: the effect of each
-//! contrast, the standing of each arm, the headline, the commands.
-//!
-//! Written once, by the study that ends.
+//! Draws the conclusions from a comparison's figures, in the words of its metric: the effect of
+//! each contrast, the standing of each arm, the headline, the commands. They are stored in the
+//! record, once, when the comparison ends.
 
-use super::command_line::{CommandRecord, Placed};
+use super::command_line::{CommandRecord, PlacedCommand};
 use super::contrast::LoadLevelsRecord;
 use super::metric::HeadlineRecord;
 use super::{
@@ -32,19 +31,23 @@ impl Comparison {
             {
                 level.change = metric.effect(level.ratio, None, None).text;
             }
-            contrast.beside = contrast.components().filter(|_| metric.is_wall());
+            contrast.beside = contrast.describe_components().filter(|_| metric.is_wall());
         }
-        let standings: Vec<String> = self.arms.iter().map(|arm| self.standing(arm)).collect();
+        let standings: Vec<String> = self
+            .arms
+            .iter()
+            .map(|arm| self.find_standing(arm))
+            .collect();
         for (arm, standing) in self.arms.iter_mut().zip(standings) {
             arm.standing = standing;
         }
-        self.verdict.headline = self.headline();
+        self.verdict.headline = self.write_headline();
     }
 
-    fn standing(&self, arm: &Arm) -> String {
+    fn find_standing(&self, arm: &Arm) -> String {
         let contrast = self.contrasts.iter().find(|c| c.arm == arm.name);
         let is_coarse = self.findings.iter().any(|f| f.check == "coarse_figure");
-        if let Some(reason) = contrast.and_then(|c| c.withheld_by(is_coarse)) {
+        if let Some(reason) = contrast.and_then(|c| c.find_withholding_reason(is_coarse)) {
             return format!("withheld: {reason}");
         }
         let word = match contrast.map(|c| &c.verdict) {
@@ -61,7 +64,7 @@ impl Comparison {
     }
 
     /// The best arm's contrast, or the only one; if all arms are the same, none stands out.
-    fn headline(&self) -> Option<HeadlineRecord> {
+    fn write_headline(&self) -> Option<HeadlineRecord> {
         if self.study == ComparisonStudy::Noise {
             return None;
         }
@@ -88,7 +91,7 @@ impl Comparison {
         );
         let is_open = self.verdict.kind == VerdictKind::Undecided && !effect.interval.is_empty();
         Some(match is_open {
-            // A single figure would read as the answer that is not known.
+            // An undecided verdict shows the interval: a single figure would read as the answer.
             true => HeadlineRecord {
                 change: effect.interval.clone(),
                 interval: String::new(),
@@ -100,43 +103,43 @@ impl Comparison {
 
     /// Commands that apply an arm.
     #[must_use]
-    pub fn commands_of(&self, arm: &Arm) -> Vec<CommandRecord> {
+    pub fn list_apply_commands(&self, arm: &Arm) -> Vec<CommandRecord> {
         if let Some(service) = &self.service {
             return write_apply_command(service, arm).into_iter().collect();
         }
-        // Only tools that make cgroups apply it.
+        // Without a cgroup of its own, no command can apply the setting.
         if arm.setting.has_group() {
             return Vec::new();
         }
         let is_recipe = arm.workload.recipe.is_some();
-        let launcher = arm.setting.launcher();
+        let launcher = arm.setting.launcher_words();
         if is_recipe && (arm.placement.name == "os-default" || !launcher.is_empty()) {
             return Vec::new();
         }
-        let mut commands = with_placed(arm, |placed| placed.commands());
+        let mut commands = use_placed_command(arm, |placed| placed.list_commands());
         if let ([only], [tool, ..]) = (commands.as_mut_slice(), launcher.as_slice()) {
             only.what = format!("with {tool}");
         }
         commands
     }
 
-    /// The program of an arm as a shell takes it, with its environment and input, each word as who
-    /// starts it has to be given it; `None` for a running service.
+    /// The program of an arm for a shell, with its environment and input, and with each word
+    /// escaped for what starts the program; `None` for a running service.
     #[must_use]
-    pub fn program_of(&self, arm: &Arm, given: impl Fn(&str) -> String) -> Option<String> {
+    pub fn write_program(&self, arm: &Arm, escape: impl Fn(&str) -> String) -> Option<String> {
         let is_started = self.service.is_none();
-        is_started.then(|| with_placed(arm, |placed| placed.program_of(given)))
+        is_started.then(|| use_placed_command(arm, |placed| placed.write_program_with(escape)))
     }
 }
 
-/// Passes on what an arm runs, and where.
-fn with_placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
+/// Calls `work` with the command of an arm and its placement.
+fn use_placed_command<T>(arm: &Arm, work: impl FnOnce(&PlacedCommand<'_>) -> T) -> T {
     let placement = &arm.placement;
     let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
-    let mut command = arm.setting.launcher();
+    let mut command = arm.setting.launcher_words();
     command.extend(arm.command.iter().cloned());
     let is_recipe = arm.workload.recipe.is_some();
-    made(&Placed {
+    work(&PlacedCommand {
         command: (!is_recipe).then_some(command.as_slice()),
         environment: &arm.workload.environment,
         input: arm.workload.input.as_deref(),
@@ -147,7 +150,7 @@ fn with_placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
     })
 }
 
-/// A placement is applied to a service that runs, not to a command.
+/// The command that applies an arm's placement to a running service.
 fn write_apply_command(service: &ServiceRecord, arm: &Arm) -> Option<CommandRecord> {
     let pid = service.pid.map(|pid| pid.to_string());
     let (option, value) = match (&service.unit, &service.cgroup, &pid) {

@@ -15,7 +15,7 @@ open_enum! {
         Slower = "slower",
         /// They differ by less than matters.
         Same = "same",
-        /// None of these is shown.
+        /// Not decided.
         Undecided = "undecided",
     }
 }
@@ -28,8 +28,8 @@ pub struct ContrastRecord {
     pub arm: String,
     /// What it is compared with.
     pub baseline: String,
-    /// What is judged (`plan.judge`) of the arm's cost over that of the
-    /// baseline's: below 1 is better.
+    /// The judged statistic (`plan.judge`) of the arm's cost, divided by the baseline's: below 1 is
+    /// better.
     pub ratio: f64,
     /// Lower end of the interval; `null` if there are too few runs for one.
     pub low: Option<f64>,
@@ -44,8 +44,8 @@ pub struct ContrastRecord {
     pub verdict: ContrastVerdict,
     /// `ratio` as a change of the metric.
     pub effect: EffectRecord,
-    /// Number of whole blocks, on which this is based, after which the arm was dropped as clearly
-    /// behind the best; `null` if it took part to the end.
+    /// Whole blocks after which the arm was dropped as clearly behind the best; this contrast is
+    /// based on them. `null` if it took part to the end.
     pub dropped_after: Option<usize>,
     /// The verdict in words, with its interval.
     pub sentence: String,
@@ -53,45 +53,45 @@ pub struct ContrastRecord {
     pub beside: Option<String>,
     /// Further time until the interval is ±`min_effect`, if undecided.
     pub more_time_s: Option<f64>,
-    /// CPU time (user and system): blind to waiting, and so tighter than wall time if others want
-    /// the CPUs. `null` if a run did not report it.
+    /// CPU time (user and system). It does not include waiting, so on a busy machine its interval
+    /// is narrower than that of wall time. `null` if a run did not report it.
     pub cpu_time: Option<ComponentRecord>,
-    /// The rest of wall time: waiting, and threads that run at once. The product
-    /// of both ratios is about that of wall time.
+    /// Wall time per CPU time: waiting, and threads that run in parallel. The product of this ratio
+    /// and that of CPU time is about the ratio of wall time.
     pub wall_per_cpu_time: Option<ComponentRecord>,
-    /// Of that rest, time queued: how long threads were ready to run, on a CPU or queued for one,
-    /// per CPU time. `null` if a run does not say how long it was queued.
+    /// Ready time per CPU time: how long threads ran or were queued for a CPU, per CPU time. `null`
+    /// if a run does not say how long it was queued.
     pub ready_per_cpu_time: Option<ComponentRecord>,
-    /// The rest: wall time per time ready, which changes if threads are blocked or run at once. The
-    /// product of both is about `wall_per_cpu_time`.
+    /// Wall time per ready time: changes if threads are blocked or run in parallel. The product of
+    /// this and `ready_per_cpu_time` is about `wall_per_cpu_time`.
     pub wall_per_ready_time: Option<ComponentRecord>,
     /// Ratios of total and tail.
     pub totals: Option<TotalsRecord>,
     /// How it compares with the slow-down that was allowed (`--fail-if-slower`); `null` if none
     /// was.
     pub limit: Option<LimitRecord>,
-    /// The same contrast by the other judges, each with an interval of its own at the same level.
+    /// The same contrast by the other statistics, each with its own interval at the same level.
     pub others: Vec<JudgedRecord>,
-    /// Does the ratio depend on load, in sign or by more than its size? Then
-    /// there is no advice to run anything.
+    /// Does the ratio's sign depend on load, or does its size change by more than itself? Then no
+    /// arm is recommended.
     pub depends_on_load: bool,
-    /// Does another judge say the opposite? Then there is no verdict.
+    /// Does another statistic show the opposite? Then there is no verdict.
     pub depends_on_tail: bool,
-    /// Whether the verdict depends on which arm ran before. Then there is none.
+    /// Does the result depend on which arm ran before? Then there is no verdict.
     pub depends_on_order: bool,
-    /// Whether only the first half supports the verdict. Then there is none.
+    /// Does only the first half support the result? Then there is no verdict.
     pub depends_on_time: bool,
     /// The typical ratio under light and heavy load, if it differs; `null` if that is not shown.
     pub by_load: Option<SplitRecord>,
     /// The typical ratio under light, medium and heavy load, whether it differs or not; `null` if
     /// the load is unknown or did not vary.
     pub load_levels: Option<LoadLevelsRecord>,
-    /// After the same predecessor and elsewhere, as `by_load`.
+    /// The typical ratio after the same predecessor and after others; as `by_load` otherwise.
     pub by_order: Option<SplitRecord>,
-    /// Early and late, as `by_load`.
+    /// The typical ratio early and late; as `by_load` otherwise.
     pub by_time: Option<SplitRecord>,
-    /// Spread of the arm's runs around their local level over that of the
-    /// baseline's: below 1 repeats better. `null` with too few blocks.
+    /// Spread of the arm's runs around their local level, divided by the baseline's: below 1 varies
+    /// less. `null` with too few blocks.
     pub spread_ratio: Option<f64>,
     /// Lower end of its interval; `null` with too few blocks.
     pub spread_low: Option<f64>,
@@ -111,7 +111,7 @@ impl ContrastRecord {
         )
     }
 
-    /// Does something other than its interval contradict a verdict?
+    /// Does something other than the interval forbid a verdict?
     #[must_use]
     pub const fn is_withheld(&self) -> bool {
         self.depends_on_load
@@ -120,23 +120,23 @@ impl ContrastRecord {
             || self.depends_on_time
     }
 
-    /// What withholds the verdict that its interval might give, in a word; the first that the
-    /// sentence would name. `None` if nothing does, or if there is no interval yet. `is_coarse`: the
-    /// figure comes in large steps.
+    /// What forbids the verdict that the interval would allow, in a word: the first reason that the
+    /// sentence names. `None` if nothing does, or if there is no interval yet. `is_coarse` says
+    /// that the figure has large steps.
     #[must_use]
-    pub(crate) fn withheld_by(&self, is_coarse: bool) -> Option<&'static str> {
+    pub(crate) fn find_withholding_reason(&self, is_coarse: bool) -> Option<&'static str> {
         let is_open = self.verdict == ContrastVerdict::Undecided;
         let has_interval = self.low.is_some() && self.high.is_some();
         let is_by_cpu_time = self.cpu_time.as_ref().is_some_and(|cpu| cpu.decides);
         if !is_open || !has_interval || is_by_cpu_time {
             return None;
         }
-        // Load that changes the size alone withholds no verdict.
-        let turns = |split: SplitRecord| (split.first > 1.0) != (split.second > 1.0);
+        // Load that changes only the size does not forbid a verdict.
+        let changes_sign = |split: SplitRecord| (split.first > 1.0) != (split.second > 1.0);
         match () {
             () if self.depends_on_order => Some("order"),
             () if self.depends_on_time => Some("time"),
-            () if self.depends_on_load && self.by_load.is_some_and(turns) => Some("load"),
+            () if self.depends_on_load && self.by_load.is_some_and(changes_sign) => Some("load"),
             () if self.depends_on_tail => Some("tail"),
             () if is_coarse => Some("steps"),
             () => None,
@@ -145,9 +145,9 @@ impl ContrastRecord {
 
     /// What makes up the difference, in words: CPU time, and the rest: queueing and blocking if
     /// they are known apart.
-    pub(crate) fn components(&self) -> Option<String> {
-        let words = |part: &ComponentRecord| part.effect.describe_with_interval();
-        let mut text = format!("CPU time {}", words(self.cpu_time.as_ref()?));
+    pub(crate) fn describe_components(&self) -> Option<String> {
+        let describe = |part: &ComponentRecord| part.effect.describe_with_interval();
+        let mut text = format!("CPU time {}", describe(self.cpu_time.as_ref()?));
         let rest = match (&self.ready_per_cpu_time, &self.wall_per_ready_time) {
             (Some(queued), Some(blocked)) => {
                 vec![
@@ -162,7 +162,7 @@ impl ContrastRecord {
                 .collect(),
         };
         for (name, part) in rest.into_iter().filter(|(_, part)| part.differs()) {
-            text.push_str(&format!(", {name} {}", words(part)));
+            text.push_str(&format!(", {name} {}", describe(part)));
         }
         Some(format!("{text}."))
     }
@@ -172,9 +172,9 @@ impl ContrastRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitRecord {
-    /// That slow-down, as a share of the cost.
+    /// The allowed slow-down, as a share of the cost.
     pub limit: f64,
-    /// As of a benchmark of a gate: `slower` by more, `passed`, or `undecided`.
+    /// As for a benchmark of a gate: `slower` by more than the limit, `passed`, or `undecided`.
     pub outcome: GateOutcome,
     /// In words.
     pub sentence: String,
@@ -184,17 +184,17 @@ pub struct LimitRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TotalsRecord {
-    /// Mean of the arm's cost over that of the baseline.
+    /// Mean of the arm's cost, divided by the baseline's.
     pub mean_ratio: f64,
-    /// 90th percentile over that of the baseline.
+    /// 90th percentile of the arm's cost, divided by the baseline's.
     pub p90_ratio: f64,
-    /// The first as a change of the metric, in words.
+    /// `mean_ratio` as a change of the metric, in words.
     pub mean: String,
-    /// The second as a change of the metric, in words.
+    /// `p90_ratio` as a change of the metric, in words.
     pub p90: String,
 }
 
-/// A contrast as another judge sees it.
+/// A contrast by another statistic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JudgedRecord {
@@ -210,18 +210,18 @@ pub struct JudgedRecord {
     pub effect: EffectRecord,
 }
 
-/// A part of a difference, in the typical run.
+/// A component of a difference, in the typical run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComponentRecord {
-    /// The arm's over that of the baseline.
+    /// The arm's component, divided by the baseline's.
     pub ratio: f64,
     /// Lower end of its interval, at the level of the contrast; `null` if there are too few runs
     /// for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Is it the verdict on the arm, which wall-clock time leaves open?
+    /// Does this component decide the verdict, because wall-clock time leaves it open?
     pub decides: bool,
     /// `ratio` as a change.
     pub effect: EffectRecord,
@@ -252,22 +252,22 @@ impl ComponentRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitRecord {
-    /// Under the lightest third of the load; after the same predecessor; in the
-    /// first third.
+    /// Under the lightest third of the load, after the same predecessor, or in the first third of
+    /// the time.
     pub first: f64,
-    /// Under the heaviest third; after different ones; in the last third.
+    /// Under the heaviest third of the load, after other predecessors, or in the last third.
     pub second: f64,
 }
 
-/// A typical ratio by the CPUs that others used, each of a third of the blocks.
+/// A typical ratio by the CPUs that other processes used, for each third of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadLevelsRecord {
-    /// While others used least.
+    /// While other processes used the fewest CPUs.
     pub light: LoadLevelRecord,
     /// Between the two; `null` if the load had only two states.
     pub medium: Option<LoadLevelRecord>,
-    /// While others used most.
+    /// While other processes used the most CPUs.
     pub heavy: LoadLevelRecord,
 }
 
@@ -275,7 +275,7 @@ pub struct LoadLevelsRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadLevelRecord {
-    /// CPUs that others used, median of the blocks.
+    /// CPUs that other processes used, median of the blocks.
     pub foreign_cpus: f64,
     /// The arm's cost over that of the baseline.
     pub ratio: f64,

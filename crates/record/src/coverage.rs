@@ -1,14 +1,12 @@
-//! What happened to threads that were bound, one CPU each.
+//! How well threads that were bound, one CPU each, stayed there.
 
 use serde::{Deserialize, Serialize};
 
-/// A share from which on all threads stayed, in words; rounding down must not
-/// say less than it is.
-const ALL: f64 = 0.9995;
+/// Shares from here to below 1 are written "more than 99.9 %": rounding would give 100.0 %.
+const ALMOST_ALL: f64 = 0.9995;
 
-/// Threads that were bound before their first instruction, and how much of
-/// their CPU time ran there. A thread that moved itself counts as moved from
-/// its first moment, so that the share is a lower bound.
+/// Threads that were bound before their first instruction, and how much CPU time they spent there.
+/// A thread that moved itself counts as moved from the start, so that the share is a lower bound.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoverageRecord {
@@ -18,7 +16,7 @@ pub struct CoverageRecord {
     pub moved_threads: u64,
     /// CPU time of all of them, seconds.
     pub cpu_s: f64,
-    /// CPU time of those that had not moved, seconds.
+    /// CPU time of the threads that had not moved, seconds.
     pub where_asked_s: f64,
     /// Programs whose threads had moved; the first few.
     pub movers: Vec<MoverRecord>,
@@ -41,7 +39,7 @@ impl CoverageRecord {
         (self.cpu_s > 0.0).then(|| self.where_asked_s / self.cpu_s)
     }
 
-    /// Takes another run in.
+    /// Adds another run.
     pub fn add(&mut self, other: &Self) {
         self.threads += other.threads;
         self.moved_threads += other.moved_threads;
@@ -60,7 +58,7 @@ impl CoverageRecord {
         let Some(share) = self.share() else {
             return "No bound thread used CPU time.".to_owned();
         };
-        let share = if (ALL..1.0).contains(&share) {
+        let share = if (ALMOST_ALL..1.0).contains(&share) {
             "More than 99.9 %".to_owned()
         } else {
             format!("{:.1} %", 100.0 * share)
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_never_rounded_up_to_all() {
+    fn share_is_never_rounded_up_to_all() {
         let sentence = |threads, moved, s| coverage(threads, moved, s).sentence();
         assert_eq!(
             sentence(4, 0, 2.0),

@@ -62,7 +62,7 @@ pub struct DeviceRecord {
     /// The paths to other GPUs, accelerators and network cards, nearest first, in the classes of
     /// `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`; `null` for devices of other kinds.
     pub ways: Option<String>,
-    /// A warning about its place, as a sentence.
+    /// A warning about its location or its interrupts, as a sentence; `null` if there is none.
     pub note: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct InterruptRecord {
     pub cpus: String,
     /// How often it occurred since boot; `null` if unknown.
     pub count: Option<u64>,
-    /// Whether the kernel chooses its CPUs, and lets nobody move it.
+    /// Does the kernel choose its CPUs and refuse changes (a managed interrupt)?
     pub managed: bool,
 }
 
@@ -88,8 +88,8 @@ pub struct QueueRecord {
     pub interface: String,
     /// `rx-0` receives, `tx-0` sends.
     pub queue: String,
-    /// As a list. Receive queue: CPUs that process its packets (RPS), empty if the CPU with the
-    /// interrupt does. Send queue: CPUs that send on it (XPS), empty if any may.
+    /// CPUs, as a list. For a receive queue: those that process its packets (RPS); empty if the CPU
+    /// with the interrupt does. For a send queue: those that send on it (XPS); empty if any may.
     pub cpus: String,
 }
 
@@ -97,7 +97,7 @@ impl DeviceRecord {
     pub(super) fn new(device: &Device) -> Self {
         let ids = device.vendor.zip(device.device);
         let interrupted = device.interrupted();
-        let some = |cpus: &CpuSet| (!cpus.is_empty()).then(|| cpus.to_string());
+        let list_unless_empty = |cpus: &CpuSet| (!cpus.is_empty()).then(|| cpus.to_string());
         let interrupts = device.interrupts.iter().map(|interrupt| InterruptRecord {
             irq: interrupt.number,
             cpus: interrupt.cpus.to_string(),
@@ -122,9 +122,9 @@ impl DeviceRecord {
             bridges: device.bridges.clone(),
             interrupts: interrupts.collect(),
             queues: queues.collect(),
-            rps_cpus: some(&device.queue_cpus(false)),
-            xps_cpus: some(&device.queue_cpus(true)),
-            interrupted_cpus: some(&interrupted),
+            rps_cpus: list_unless_empty(&device.queue_cpus(false)),
+            xps_cpus: list_unless_empty(&device.queue_cpus(true)),
+            interrupted_cpus: list_unless_empty(&interrupted),
             ways: None,
             note: device.is_interrupted_far().then(|| {
                 format!("Its interrupts are taken by CPUs {interrupted}, none of which is near it.")

@@ -24,7 +24,7 @@ open_enum! {
         HostBridge = "PHB",
         /// The path between host bridges of one NUMA node.
         Node = "NODE",
-        /// The way between NUMA nodes.
+        /// The path between NUMA nodes.
         System = "SYS",
     }
 }
@@ -39,20 +39,20 @@ pub struct DevicePathRecord {
     pub to: String,
     /// The path between them.
     pub path: PathClass,
-    /// How many NVLinks; `null` for other paths.
+    /// Number of NVLinks; `null` for other paths.
     pub nvlinks: Option<u32>,
 }
 
 impl DevicePathRecord {
     /// The paths from each GPU and other accelerator to the others and to the network cards, by
     /// address; functions that no driver has taken are left out.
-    fn all<'a>(topology: &'a Topology) -> Vec<Self> {
+    fn list_all<'a>(topology: &'a Topology) -> Vec<Self> {
         let is_end = |d: &&Device| matches!(d.kind, DeviceKind::Gpu | DeviceKind::Accelerator);
         let is_named = |d: &&Device| !d.names.is_empty();
         let ends = || topology.devices.iter().filter(is_named);
         let from = ends().filter(is_end);
         let to = || ends().filter(|d| is_end(d) || d.kind == DeviceKind::Network);
-        let pair = |from: &Device, to: &Device| {
+        let record_pair = |from: &Device, to: &Device| {
             let path = topology
                 .path(from, to)
                 .filter(|_| from.address != to.address)?;
@@ -72,11 +72,11 @@ impl DevicePathRecord {
                 nvlinks,
             })
         };
-        let others = |from: &'a Device| to().filter_map(move |to| pair(from, to));
+        let others = |from: &'a Device| to().filter_map(move |to| record_pair(from, to));
         from.flat_map(others).collect()
     }
 
-    /// The link that it is; `None` for paths over the bus.
+    /// Converts a path that is a link; `None` for paths over the bus.
     pub(super) fn to_link(&self) -> Option<Link> {
         let kind = match (&self.path, self.nvlinks) {
             (PathClass::Nvlink, Some(count)) => LinkKind::Nvlink(count),
@@ -99,21 +99,21 @@ impl DevicePathRecord {
 }
 
 /// The devices of a machine and the paths between them.
-pub(super) fn devices(topology: &Topology) -> (Vec<DeviceRecord>, Vec<DevicePathRecord>) {
+pub(super) fn list_devices(topology: &Topology) -> (Vec<DeviceRecord>, Vec<DevicePathRecord>) {
     let mut devices: Vec<DeviceRecord> = topology.devices.iter().map(DeviceRecord::new).collect();
-    let paths = DevicePathRecord::all(topology);
-    describe(&mut devices, &paths);
+    let paths = DevicePathRecord::list_all(topology);
+    add_paths(&mut devices, &paths);
     (devices, paths)
 }
 
 /// Fills in each device's paths to the others.
-fn describe(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
+fn add_paths(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
     let names: Vec<(String, String)> = devices
         .iter()
         .map(|device| (device.address.clone(), device.names.first()))
         .filter_map(|(address, name)| Some((address, name?.clone())))
         .collect();
-    let name = |address: &String| {
+    let find_name = |address: &String| {
         let found = names.iter().find(|(own, _)| own == address);
         found.map_or(address, |(_, name)| name).clone()
     };
@@ -123,7 +123,7 @@ fn describe(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
         own.sort_by_key(|path| (path.path.clone(), Reverse(path.nvlinks)));
         let alike = own.chunk_by(|a, b| a.abbreviation() == b.abbreviation());
         let ways = alike.map(|paths| {
-            let names: Vec<String> = paths.iter().map(|path| name(&path.to)).collect();
+            let names: Vec<String> = paths.iter().map(|path| find_name(&path.to)).collect();
             format!(
                 "{} {}",
                 paths[0].abbreviation(),
@@ -135,19 +135,19 @@ fn describe(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
     }
 }
 
-/// Names with numbers in a row as one: `gpu4-7`.
+/// Joins names with consecutive numbers: `gpu4-7`.
 fn fold_names(names: &[String]) -> Vec<String> {
-    let numbered = |name: &String| {
+    let split_number = |name: &String| {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         Some((stem.to_owned(), name[stem.len()..].parse::<u64>().ok()?))
     };
-    let follows = |a: &String, b: &String| match (numbered(a), numbered(b)) {
+    let follows = |a: &String, b: &String| match (split_number(a), split_number(b)) {
         (Some((stem, number)), Some((other, next))) => stem == other && number + 1 == next,
         _ => false,
     };
     let fold = |names: &[String]| match names {
         [first, _, .., last] => {
-            let number = numbered(last).map_or(0, |(_, number)| number);
+            let number = split_number(last).map_or(0, |(_, number)| number);
             vec![format!("{first}-{number}")]
         }
         few => few.to_vec(),

@@ -1,9 +1,9 @@
 //! What differs between two machines, or between one machine at two times:
 //! after a reboot, a live migration, a change in the firmware.
 //!
-//! Compares records, so that machines from any source can be compared, and judges nothing, such as
-//! which of two machines is right. Unit numbers are not compared, since they depend on how CPUs are
-//! counted; which CPUs share a unit is.
+//! Compares records, so that machines from any source can be compared. It does not judge which of
+//! two machines is right. Numbers of units are not compared, because they depend on how CPUs are
+//! counted; which CPUs share a unit is compared.
 
 mod measured;
 mod topology;
@@ -20,9 +20,9 @@ use super::TopologyRecord;
 pub struct TopologyDiff {
     /// Sources of A and B.
     pub between: [String; 2],
-    /// Whether there is no difference.
+    /// Is there no difference?
     pub same: bool,
-    /// Differences, the weightiest first.
+    /// Differences, the most important first.
     pub differences: Vec<Difference>,
     /// What could not be compared, as full sentences.
     pub not_compared: Vec<String>,
@@ -34,12 +34,12 @@ pub struct TopologyDiff {
 pub struct Difference {
     /// A stable name of what differs, such as `kernel` or `units`.
     pub what: String,
-    /// The level it is about, if it is about one.
+    /// The level that it concerns, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// Its value in A; `null` if A does not say.
     pub a: Value,
-    /// How it is in B.
+    /// Its value in B; `null` if B does not say.
     pub b: Value,
     /// The difference in words.
     pub sentence: String,
@@ -58,19 +58,19 @@ impl Difference {
 }
 
 impl TopologyDiff {
-    /// Compares two machines, named for people.
+    /// Compares two machines; `names` are their sources, for display.
     #[must_use]
-    pub fn between(names: [&str; 2], a: &TopologyRecord, b: &TopologyRecord) -> Self {
-        let mut differences = measured::contradictions(a, b);
-        differences.extend(topology::differences(a, b));
+    pub fn compare(names: [&str; 2], a: &TopologyRecord, b: &TopologyRecord) -> Self {
+        let mut differences = measured::compare_contradictions(a, b);
+        differences.extend(topology::compare_reports(a, b));
         let mut not_compared = Vec::new();
         match (&a.measured, &b.measured) {
-            (Some(in_a), Some(in_b)) => differences.extend(measured::differences(in_a, in_b)),
-            (Some(_), None) => not_compared.push(only_measured("A", "B")),
-            (None, Some(_)) => not_compared.push(only_measured("B", "A")),
+            (Some(in_a), Some(in_b)) => differences.extend(measured::compare_probes(in_a, in_b)),
+            (Some(_), None) => not_compared.push(explain_single_measurement("A", "B")),
+            (None, Some(_)) => not_compared.push(explain_single_measurement("B", "A")),
             (None, None) => {}
         }
-        differences.sort_by_key(weight);
+        differences.sort_by_key(rank_importance);
         Self {
             between: names.map(str::to_owned),
             same: differences.is_empty(),
@@ -80,13 +80,14 @@ impl TopologyDiff {
     }
 }
 
-fn only_measured(one: &str, other: &str) -> String {
+fn explain_single_measurement(one: &str, other: &str) -> String {
     format!("Only {one} was measured, {other} was not: latencies and costs are not compared.")
 }
 
-/// What matters most for placing threads comes first: whether it is the same machine at all, then
-/// which CPUs it has, how they are wired, what they cost, and names that may explain it.
-fn weight(difference: &Difference) -> usize {
+/// Ranks differences by their importance for placing threads: whether it is the same machine at
+/// all, then its CPUs, how they are connected, their latencies, and names that may explain the
+/// rest.
+fn rank_importance(difference: &Difference) -> usize {
     const ORDER: [&str; 23] = [
         "contradiction",
         "cpu_model",
@@ -112,11 +113,11 @@ fn weight(difference: &Difference) -> usize {
         "kernel",
         "hostname",
     ];
-    let place = ORDER.iter().position(|what| *what == difference.what);
-    place.unwrap_or(ORDER.len())
+    let rank = ORDER.iter().position(|what| *what == difference.what);
+    rank.unwrap_or(ORDER.len())
 }
 
-/// `one of 3`: a noun for the unit of a level.
+/// The noun for a unit of a level.
 fn unit_noun(level: &str) -> &str {
     match level {
         "smt" => "group of SMT siblings",
@@ -129,15 +130,15 @@ fn unit_noun(level: &str) -> &str {
     }
 }
 
-/// The first few of a list in words.
+/// Joins the first few items of a list.
 fn join_first(items: &[String]) -> String {
-    const NAMED: usize = 6;
+    const MAX_NAMED: usize = 6;
     if items.is_empty() {
         return "none".to_owned();
     }
-    let mut text = items[..items.len().min(NAMED)].join("; ");
-    if items.len() > NAMED {
-        text.push_str(&format!("; and {} more", items.len() - NAMED));
+    let mut text = items[..items.len().min(MAX_NAMED)].join("; ");
+    if items.len() > MAX_NAMED {
+        text.push_str(&format!("; and {} more", items.len() - MAX_NAMED));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! Records made for tests, here and in the crates above.
+//! Records for tests, of this crate and of those that use it.
 
 #![allow(
     clippy::wildcard_imports,
@@ -10,7 +10,7 @@ use super::*;
 use pinwise_placement::UsedUnits;
 use proptest::prelude::{any, *};
 
-/// Any figure, or none.
+/// Generates any figure, or none.
 fn any_figure() -> impl Strategy<Value = Option<f64>> {
     prop::option::of(any::<f64>())
 }
@@ -19,7 +19,7 @@ fn any_count() -> impl Strategy<Value = Option<u64>> {
     prop::option::of(any::<u64>())
 }
 
-/// Any run that can be written down; its figures need not fit each other.
+/// Generates any run; its figures need not be consistent.
 pub fn any_run() -> impl Strategy<Value = RunRecord> {
     let phase = prop::sample::select(vec![
         Phase::Warmup,
@@ -75,7 +75,7 @@ pub fn any_run() -> impl Strategy<Value = RunRecord> {
     )
 }
 
-/// Figures of a trace, some of them unknown.
+/// Figures of a trace, some unknown.
 pub fn any_figures(value: f64) -> TraceFigures {
     TraceFigures {
         totals: TraceTotals {
@@ -114,7 +114,7 @@ pub fn any_figures(value: f64) -> TraceFigures {
 }
 
 /// A finished search over this many arms (at least four), of which the fourth is best.
-pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
+pub fn build_search(arms: usize, is_simulated: bool) -> SearchRecord {
     let text = include_str!("../../../tests/data/search.json");
     let mut record: SearchRecord = serde_json::from_str(text).unwrap();
     for number in record.arms.len()..arms {
@@ -139,7 +139,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
             cores: arm.cores,
             cpus: arm.cpu_count,
         };
-        arm.label = label(&arm.name, &used);
+        arm.label = label_placement(&arm.name, &used);
     }
     record.predictions.truncate(arms);
     for run in &mut record.runs {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How much a finding matters to what was asked.
+/// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// For information.
     Note,
-    /// The result means more or less than it seems to.
+    /// The result must be interpreted with care.
     Warning,
-    /// The result cannot be used as it is.
+    /// The result cannot be used.
     Problem,
 }
 
@@ -58,14 +58,14 @@ impl Finding {
         }
     }
 
-    /// With another weight, from 0 to 10.
+    /// Sets the weight, from 0 to 10.
     #[must_use]
     pub const fn with_weight(mut self, weight: u8) -> Self {
         self.weight = weight;
         self
     }
 
-    /// With one more figure.
+    /// Adds a figure to the evidence.
     #[must_use]
     pub fn with_evidence(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
         self.evidence.insert(key.to_owned(), value.into());
@@ -73,15 +73,15 @@ impl Finding {
     }
 }
 
-/// What would distort measurements on a machine, worst first.
+/// Things that distort measurements on a machine, worst first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.doctor/1")]
 pub struct Doctor {
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
     /// Names of checks that found nothing wrong.
     pub passed: Vec<String>,
-    /// Checks that could not be made here, with the reason.
+    /// Checks that could not be made here, each with the reason.
     pub unavailable: BTreeMap<String, String>,
 }

@@ -1,5 +1,4 @@
-//! Many machines: the studies requested of them, what each of them did, and the comparisons
-//! between them.
+//! Fleets of machines: the studies that they run, what each node did, and comparisons between them.
 
 mod diff;
 mod node;
@@ -25,20 +24,20 @@ pub struct FleetRecord {
     pub header: Header,
     /// The host it was submitted from.
     pub host: String,
-    /// The number of the user who submitted it; `null` if it was not recorded. Anyone who can write
-    /// to a store can write this as well: it decides what `last` means, and permits nothing.
+    /// The number of the user who submitted it; `null` if it was not recorded. It only decides what
+    /// `last` means and grants no rights, because anyone who can write to the store can write it.
     pub user: Option<u32>,
-    /// What starts the nodes: `slurm`, a template's name, `simulated`.
+    /// What starts the nodes: `slurm`, a template's name, or `simulated`.
     pub launcher: String,
     /// What every node runs, in this order.
     pub steps: Vec<FleetStep>,
     /// Requested nodes by name; empty if the scheduler chooses.
     pub nodes: Vec<String>,
-    /// How many nodes were requested.
+    /// Number of requested nodes.
     pub asked: usize,
     /// The folder that submitter and nodes share; `null` for a simulated fleet.
     pub folder: Option<String>,
-    /// Jobs that were submitted, those of resumptions last.
+    /// Submitted jobs; those of resumptions come last.
     pub jobs: Vec<FleetJob>,
     /// One sentence per node that was left out: its name and why.
     pub left_out: Vec<String>,
@@ -50,11 +49,11 @@ pub struct FleetRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetStep {
-    /// Its name, of letters, digits, `-`, `_` and `.`; no two alike.
+    /// Its unique name, of letters, digits, `-`, `_` and `.`.
     pub name: String,
     /// Arguments of pinwise, such as `["topology", "--measure"]`.
     pub arguments: Vec<String>,
-    /// Longest time, seconds.
+    /// Time-out, seconds; `null` without one.
     pub timeout_s: Option<f64>,
 }
 
@@ -62,7 +61,7 @@ pub struct FleetStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetJob {
-    /// Its id, in the scheduler's words.
+    /// Its id in the scheduler.
     pub id: String,
     /// The node it is bound to; `null` if the scheduler chooses.
     pub node: Option<String>,

@@ -1,8 +1,8 @@
-//! What `gate` found: two builds of a program over a suite of benchmarks.
+//! Results of `gate`: two builds of a program, compared over a suite of benchmarks.
 //!
-//! Every benchmark keeps the pairs that its verdict is based on. A slow-down is claimed at a level
-//! shared by the whole suite; that a benchmark is *not* slower is claimed at the full level, since
-//! the gate passes only if all of them pass (an intersection-union test).
+//! Every benchmark keeps the pairs of runs that its verdict is based on. "Slower" is claimed at a
+//! level shared by the whole suite; "not slower" is claimed at the full level, because the gate
+//! passes only if all benchmarks pass (an intersection-union test).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,15 +25,15 @@ pub struct GateRecord {
     pub header: Header,
     /// The machine it ran on.
     pub host: HostRecord,
-    /// The arguments of pinwise that it was made with.
+    /// The arguments of pinwise that started it.
     pub argv: Vec<String>,
     /// Name of the suite.
     pub suite: String,
     /// Seed of the order of runs.
     pub seed: u64,
-    /// What is compared with.
+    /// The build to compare with.
     pub base: BuildRecord,
-    /// What is judged.
+    /// The build that is judged.
     pub head: BuildRecord,
     /// How it was planned.
     pub plan: GatePlanRecord,
@@ -43,7 +43,7 @@ pub struct GateRecord {
     pub verdict: GateVerdict,
     /// Why it ended; `null` while it runs or if it was killed.
     pub stopped: Option<Stopped>,
-    /// In words, or that it has not ended.
+    /// Why it ended, in words, or that it has not.
     pub ended: String,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
@@ -63,11 +63,11 @@ pub struct BuildRecord {
     pub variant: Option<u32>,
 }
 
-/// Digits of a commit that are shown.
+/// Number of digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 7;
 
 impl BuildRecord {
-    /// Its name, with the commit that it stood for: `HEAD (1a2b3c4)`.
+    /// Its name, with the commit that it meant: `HEAD (1a2b3c4)`.
     #[must_use]
     pub fn label(&self) -> String {
         let commit = self.commit.as_deref().filter(|commit| {
@@ -86,18 +86,17 @@ impl BuildRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GatePlanRecord {
-    /// Two-sided error: that any benchmark of the suite is called slower or
-    /// faster that is not; and that the gate passes with one that is slower by
-    /// its smallest effect.
+    /// Two-sided error rate: of calling any benchmark of the suite slower or faster that is not,
+    /// and of passing although one is slower by its smallest effect.
     pub alpha: f64,
     /// Budget in seconds.
     pub budget_s: Option<f64>,
     /// Maximum number of pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
-    /// It went on until every benchmark was decided: no end was planned.
+    /// Was there no limit, so that it runs until every benchmark is decided?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_ended: bool,
-    /// How pairs count.
+    /// How pairs enter the test.
     pub score: BlockScore,
 }
 
@@ -115,7 +114,8 @@ pub struct GateBenchmark {
     pub min_effect: f64,
     /// Its outcome.
     pub outcome: GateOutcome,
-    /// The outcome in the words of its figure, with what is likely if it passed: `passed (faster)`.
+    /// The outcome in the words of its figure; if it passed, with the likely change: `passed
+    /// (faster)`.
     pub standing: String,
     /// As a full sentence.
     pub sentence: String,
@@ -123,7 +123,7 @@ pub struct GateBenchmark {
     pub base: Option<f64>,
     /// Median figure of the head.
     pub head: Option<f64>,
-    /// Cost of the head over that of the base; `null` without an estimate.
+    /// Cost of the head divided by the base's; `null` without an estimate.
     pub ratio: Option<f64>,
     /// Lower end of the interval that holds for all benchmarks and looks
     /// together; `null` with too few pairs.
@@ -132,8 +132,8 @@ pub struct GateBenchmark {
     pub high: Option<f64>,
     /// Nominal level of that interval, from its look.
     pub level: Option<f64>,
-    /// Upper end of the interval of this benchmark alone: below 1 plus the
-    /// smallest effect it passes.
+    /// Upper end of the interval of this benchmark alone: it passes if this is below 1 plus the
+    /// smallest effect.
     pub high_alone: Option<f64>,
     /// `ratio` with the first interval as a change of the figure.
     pub effect: Option<EffectRecord>,
@@ -143,28 +143,28 @@ pub struct GateBenchmark {
     /// The interval that its outcome is based on: `−1.1 to +1.7 %`, or `≤ +0.9 %` if only one end
     /// counts or is known; empty without one.
     pub interval: String,
-    /// Its CPU time, if that is judged beside its wall-clock time; otherwise `null`.
+    /// Its CPU time, if it is judged as well as wall-clock time; otherwise `null`.
     pub cpu: Option<GateCpuTime>,
-    /// The ratio as a history chains it; `null` for builds without commits, before the end and with
-    /// too few pairs.
+    /// The ratio for chaining in a history; `null` for builds without commits, before the end, and
+    /// with too few pairs.
     pub link: Option<GateLink>,
-    /// p-value adjusted for looks and for the suite by the rate of false
-    /// discoveries (Benjamini and Hochberg); `null` with too few pairs.
+    /// p-value adjusted for looks, and for the suite by the false-discovery rate (Benjamini and
+    /// Hochberg); `null` with too few pairs.
     pub q: Option<f64>,
     /// Pairs of runs, in time order.
     pub pairs: Vec<GatePair>,
     /// Why there is no verdict, if more time would not give one.
     pub problem: Option<String>,
-    /// How much slower the build is at least whose run did not end within the time-out.
+    /// If runs of one build hit the time-out: how much slower it is at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<TimedOutRecord>,
 }
 
-/// CPU time of a benchmark, which other programs make vary less than its wall-clock time.
+/// CPU time of a benchmark. It varies less with other programs' load than wall-clock time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateCpuTime {
-    /// CPU time of the head over that of the base.
+    /// CPU time of the head divided by the base's.
     pub ratio: f64,
     /// Lower end of the interval that holds for all benchmarks and looks together; `null`
     /// with too few pairs.
@@ -177,20 +177,20 @@ pub struct GateCpuTime {
     pub effect: EffectRecord,
     /// The ratio as a history chains it.
     pub link: Option<GateLink>,
-    /// The benchmark is slower by this alone: its wall-clock time does not show it.
+    /// Is the benchmark slower by CPU time alone, while its wall-clock time does not show it?
     pub decides: bool,
 }
 
-/// A ratio that does not depend on when the gate stopped: from as many pairs as the width of its
-/// interval required, wherever that lay.
+/// A ratio that does not depend on when the gate stopped: the number of pairs follows from the
+/// width of the interval alone, not from its position.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateLink {
-    /// Cost of the head over that of the base.
+    /// Cost of the head divided by the base's.
     pub ratio: f64,
     /// Standard error of its logarithm.
     pub error: f64,
-    /// Number of pairs that it is from, the first ones of the gate.
+    /// Number of pairs that it is based on: the first ones of the gate.
     pub pairs: usize,
 }
 
@@ -252,7 +252,7 @@ impl GateRecord {
     }
 
     /// Benchmarks with this outcome.
-    pub fn with(&self, outcome: &GateOutcome) -> impl Iterator<Item = &GateBenchmark> {
+    pub fn benchmarks_with(&self, outcome: &GateOutcome) -> impl Iterator<Item = &GateBenchmark> {
         let benchmarks = self.benchmarks.iter();
         benchmarks.filter(move |benchmark| benchmark.outcome == *outcome)
     }
@@ -273,7 +273,7 @@ impl GateBenchmark {
             && high.is_some_and(|high| high < 1.0 + self.min_effect)
     }
 
-    /// Median figures of the base and the head, in this unit, that belong to that change.
+    /// The median figures of base and head that the outcome is based on, and their unit.
     #[must_use]
     pub fn decisive_medians(&self) -> ([Option<f64>; 2], &str) {
         if !self.is_slower_by_cpu() {
@@ -299,7 +299,7 @@ impl GateBenchmark {
         cpu.map(|cpu| &cpu.effect).or(self.effect.as_ref())
     }
 
-    /// The text of `change`; records from before that field lack it.
+    /// The text for the field `change`, which older records lack.
     #[must_use]
     pub fn change(&self) -> String {
         if let Some(late) = &self.timed_out {
@@ -312,8 +312,8 @@ impl GateBenchmark {
         }
     }
 
-    /// The text of `interval`. A benchmark passes by the upper end of its own interval; the
-    /// interval of the suite is wider and may well reach beyond the smallest effect.
+    /// The text for the field `interval`. A benchmark passes by the upper end of its own interval;
+    /// the interval for the whole suite is wider and may reach beyond the smallest effect.
     #[must_use]
     pub fn interval(&self) -> String {
         let both = self.decisive_effect().map_or("", |effect| &effect.interval);
@@ -325,23 +325,23 @@ impl GateBenchmark {
         }
     }
 
-    /// Is it among the changes of the suite at this rate of false discoveries?
+    /// Is it one of the suite's changes at this false-discovery rate?
     #[must_use]
     pub fn is_change(&self, rate: f64) -> bool {
         self.q.is_some_and(|q| q <= rate)
     }
 
-    /// What it likely is, if it is among those changes: `faster`. An estimate beyond the limit is not
-    /// enough: of many benchmarks that did not change, some always lie beyond it.
+    /// The likely change, such as `faster`, if it is one of the suite's changes. An estimate beyond
+    /// the limit is not enough: of many unchanged benchmarks, some always lie beyond it.
     #[must_use]
-    pub fn likely(&self, rate: f64) -> Option<&str> {
+    pub fn find_likely_change(&self, rate: f64) -> Option<&str> {
         let ratio = self.ratio.unwrap_or(1.0);
         self.is_change(rate).then(|| self.metric.word_of(ratio))
     }
 
-    /// Its outcome in words; `rate` decides what is likely.
+    /// Its outcome in words, with its likely change at this false-discovery rate.
     #[must_use]
-    pub fn standing_at(&self, rate: f64) -> String {
+    pub fn describe_outcome(&self, rate: f64) -> String {
         let metric = &self.metric;
         match &self.outcome {
             GateOutcome::Slower if self.timed_out.is_some() => "timed out".to_owned(),
@@ -350,7 +350,7 @@ impl GateBenchmark {
             }
             GateOutcome::Slower => metric.worse_word.clone(),
             GateOutcome::Faster => metric.better_word.clone(),
-            GateOutcome::Passed => match self.likely(rate) {
+            GateOutcome::Passed => match self.find_likely_change(rate) {
                 Some(word) => format!("passed ({word})"),
                 None => self.outcome.as_str().to_owned(),
             },

@@ -8,24 +8,24 @@ use crate::{Entry, Finding, Record, Stopped};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Header {
-    /// Names it in the store: date, time and a random part; for a fleet what its name says. Missing
-    /// if a machine was not measured.
+    /// Identifies it in the store: date, time and a random part, or the name of a fleet. Missing
+    /// for a topology that was not measured.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// When it began, RFC 3339 in UTC; of an imported file, when it was read; of a
-    /// node, by its own clock.
+    /// When it began, RFC 3339 in UTC: for an imported file when it was read, for a node by its own
+    /// clock.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub started: String,
     /// Version of pinwise that wrote it.
     #[serde(default)]
     pub pinwise_version: String,
-    /// What it means, and what else is worth knowing, gravest first.
+    /// Findings about the result, most severe first.
     #[serde(default)]
     pub findings: Vec<Finding>,
     /// Further notes, as full sentences.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Labels of the user's; of a fleet's records, its own among them.
+    /// The user's labels; records of a fleet also have the fleet's.
     #[serde(default)]
     pub tags: Vec<String>,
 }

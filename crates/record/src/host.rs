@@ -17,16 +17,16 @@ pub struct HostRecord {
     /// Names and versions.
     #[serde(flatten)]
     pub machine: MachineRecord,
-    /// Units that could be used.
+    /// Numbers of units that the process could use.
     pub counts: CountsRecord,
-    /// CPUs that could be used, as a list.
+    /// CPUs that the process could use, as a list.
     pub allowed: String,
     /// Equal for machines of the same shape.
     pub shape_hash: String,
 }
 
 impl HostRecord {
-    /// A machine as records name it; `machine_spec`: `local` or `sim:…`.
+    /// The record of a machine; `machine_spec` is `local` or `sim:…`.
     #[must_use]
     pub fn new(machine_spec: String, simulated: bool, topology: &Topology) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Time that interrupts and softirqs took from a trace.
+//! Time that interrupts and softirqs took during a trace.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,16 @@ use super::jitter::{GapCause, name_cause};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InterruptsRecord {
-    /// Time that they took from CPUs while threads of the program had them, seconds: it is part of
+    /// Time that they took on CPUs while threads of the program ran there, seconds: it is part of
     /// the program's CPU time.
     pub stolen_s: f64,
-    /// As a share of the program's CPU time, per cent; `null` if that is unknown.
+    /// `stolen_s` as a share of the program's CPU time, per cent; `null` if that is unknown.
     pub stolen_percent: Option<f64>,
     /// Each cause, most time first.
     pub causes: Vec<InterruptCauseRecord>,
-    /// Reports of the kernel that the figures are based on; each costs what runs there.
+    /// Number of kernel events that the figures are based on; each event delays what runs there.
     pub reports: u64,
-    /// Times that reports were lost: figures are lower bounds then.
+    /// How often events were lost; if so, the figures are lower bounds.
     pub gaps: u64,
     /// Beginnings without an end and ends without a beginning.
     pub unmatched: u64,
@@ -40,10 +40,10 @@ pub struct InterruptCauseRecord {
     pub device: Option<String>,
     /// How often it occurred.
     pub count: u64,
-    /// The same by the kernel's own counter (`/proc/interrupts`, `/proc/softirqs`); `null` if there
-    /// is none.
+    /// How often by the kernel's own counter (`/proc/interrupts`, `/proc/softirqs`); `null` if
+    /// there is none.
     pub counted: Option<u64>,
-    /// The kernel counted clearly more than it reported: these figures are lower bounds.
+    /// Did the kernel count clearly more than it reported? Then these figures are lower bounds.
     pub is_lower_bound: bool,
     /// The time it took, seconds.
     pub seconds: f64,

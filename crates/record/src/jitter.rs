@@ -1,4 +1,4 @@
-//! Gaps in the time that CPUs give to a thread, and what took it.
+//! Jitter: gaps in which a CPU did not run its thread, and their causes.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::named::open_enum;
 use crate::{Entry, Header, HostRecord, StoredRecord};
 use pinwise_format::{count_of, seconds};
 
-/// For how long threads that only read the clock were kept from it, CPU by CPU.
+/// Gaps of threads that only read the clock, CPU by CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.jitter/1")]
@@ -16,11 +16,11 @@ pub struct JitterRecord {
     pub header: Header,
     /// The machine it ran on.
     pub host: HostRecord,
-    /// What is longer than this between two readings of the clock is a gap, µs.
+    /// A time between two readings of the clock longer than this is a gap, µs.
     pub threshold_us: f64,
-    /// For how long each CPU should be watched, s.
+    /// Requested time of watching each CPU, s.
     pub asked_s: f64,
-    /// Did the user end it before?
+    /// Did the user end it earlier?
     pub interrupted: bool,
     /// Gaps of all CPUs together.
     pub gaps: u64,
@@ -28,22 +28,22 @@ pub struct JitterRecord {
     pub named_share: Option<f64>,
     /// Every CPU that was watched.
     pub cpus: Vec<JitterCpuRecord>,
-    /// What took the time, of all CPUs together, most first.
+    /// The causes over all CPUs together, the longest time first.
     pub causes: Vec<JitterCauseRecord>,
     /// The longest gaps, longest first.
     pub longest: Vec<GapRecord>,
     /// Why causes are unknown, and what would reveal them; `null` if the kernel reported them.
     pub causes_unavailable: Option<String>,
-    /// How the system is set to keep CPUs free.
+    /// The system's settings that keep CPUs free.
     pub isolation: IsolationRecord,
 }
 
 open_enum! {
-    /// A kind of what takes a CPU from a thread.
+    /// A kind of cause of a gap.
     GapCause {
         /// A device's interrupt.
         Interrupt = "interrupt",
-        /// An interrupt of the CPUs' own: a timer, or a message of another CPU.
+        /// An interrupt between or within CPUs: a timer, or a message of another CPU.
         CpuInterrupt = "cpu-interrupt",
         /// An interrupt that cannot be masked.
         Nmi = "nmi",
@@ -57,12 +57,12 @@ open_enum! {
         Hypervisor = "hypervisor",
         /// Firmware (SMI) or hardware: the kernel did nothing during the gap.
         Hardware = "hardware",
-        /// Not known.
+        /// Unknown.
         Unknown = "unknown",
     }
 }
 
-/// How much something took.
+/// The time that a cause took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JitterCauseRecord {
@@ -77,11 +77,11 @@ pub struct JitterCauseRecord {
     pub device: Option<String>,
     /// The CPUs that it took time from, as a list.
     pub cpus: String,
-    /// Gaps that it took most of.
+    /// Gaps of which it took the largest part.
     pub gaps: u64,
-    /// Time that it took, of all gaps, ms.
+    /// Time that it took in all gaps, ms.
     pub lost_ms: f64,
-    /// The most it took of one gap, µs.
+    /// The longest time that it took in one gap, µs.
     pub longest_us: f64,
 }
 
@@ -91,31 +91,31 @@ pub struct JitterCauseRecord {
 pub struct JitterCpuRecord {
     /// The CPU.
     pub cpu: usize,
-    /// For how long it was watched, s.
+    /// How long it was watched, s.
     pub watched_s: f64,
-    /// Time between two readings of the clock, ns: nothing shorter is seen.
+    /// Time between two readings of the clock, ns: shorter gaps are not seen.
     pub resolution_ns: f64,
-    /// The usual time for entering and leaving the kernel, µs, which counts as part of the work
-    /// done there. `null` if the kernel reported too little.
+    /// Typical time for entering and leaving the kernel, µs; it is attributed to the causes. `null`
+    /// if the kernel reported too little.
     pub entry_us: Option<f64>,
     /// Gaps.
     pub gaps: u64,
     /// The median length, µs; `null` if there are none.
     pub median_us: Option<f64>,
-    /// The length that 99 % of them do not exceed, µs.
+    /// The 99th percentile of their lengths, µs.
     pub p99_us: Option<f64>,
     /// The longest, µs.
     pub longest_us: Option<f64>,
-    /// All gaps together as a share of the time.
+    /// Total length of the gaps as a share of the time.
     pub lost_share: f64,
     /// Gaps that the full buffer could not take: only their number is known.
     pub unwritten: u64,
     /// What took the time, most first.
     pub causes: Vec<JitterCauseRecord>,
-    /// How long the thread was queued behind others, ms; `null` if unknown.
+    /// How long the thread was queued behind other threads, ms; `null` if unknown.
     pub queued_ms: Option<f64>,
-    /// Time that the hypervisor gave to others, ms, in steps of 10 ms on most systems; `null` if
-    /// unknown.
+    /// Time that the hypervisor gave to other guests, ms, in steps of 10 ms on most systems; `null`
+    /// if unknown.
     pub steal_ms: Option<f64>,
     /// Interrupts that the system counted during the measurement.
     pub interrupts: Vec<CountedRecord>,
@@ -131,7 +131,7 @@ pub struct CountedRecord {
     pub label: String,
     /// Its name; empty if the label says it.
     pub name: String,
-    /// How often it came.
+    /// How often it occurred.
     pub count: u64,
 }
 
@@ -145,11 +145,11 @@ pub struct GapRecord {
     pub at_s: f64,
     /// How long it was, µs.
     pub length_us: f64,
-    /// What took it, most first; all parts together are the gap.
+    /// Its parts, the longest first; they add up to the gap.
     pub parts: Vec<GapPartRecord>,
 }
 
-/// Something that took a part of a gap.
+/// A part of a gap with its cause.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GapPartRecord {
@@ -159,11 +159,11 @@ pub struct GapPartRecord {
     pub name: String,
     /// An interrupt's number.
     pub irq: Option<u32>,
-    /// How much it took, µs.
+    /// Its length, µs.
     pub us: f64,
 }
 
-/// How a system is set to keep CPUs free, CPUs as lists; empty if it is not.
+/// Settings that keep CPUs free; CPUs as lists, empty if not set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IsolationRecord {
@@ -171,12 +171,12 @@ pub struct IsolationRecord {
     pub isolated: String,
     /// CPUs without a tick while they run one thread (`nohz_full`).
     pub nohz_full: String,
-    /// CPUs whose RCU callbacks others run (`rcu_nocbs`).
+    /// CPUs whose RCU callbacks run on other CPUs (`rcu_nocbs`).
     pub rcu_nocbs: String,
     /// Are interrupts that the kernel places itself kept off isolated CPUs
     /// (`isolcpus=managed_irq`)?
     pub managed_irq: bool,
-    /// CPUs that interrupts may use unless something else is set (`irqaffinity`).
+    /// CPUs that interrupts use by default (`irqaffinity`).
     pub irq_default: String,
 }
 
@@ -195,7 +195,7 @@ pub(crate) fn name_cause(kind: &GapCause, name: &str, irq: Option<u32>) -> Strin
 }
 
 impl JitterCauseRecord {
-    /// What it is called.
+    /// Its name for display.
     #[must_use]
     pub fn label(&self) -> String {
         name_cause(&self.kind, &self.name, self.irq)

@@ -1,4 +1,4 @@
-//! What a comparison of a joint plan with no placement was about: programs that share a machine.
+//! The programs of a joint plan, whose placement is compared with no placement.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct JointRecord {
     pub programs: Vec<JointProgramRecord>,
     /// Joint placements that were considered.
     pub plans: usize,
-    /// Rounds that the search made, before those that confirm.
+    /// Rounds of the search, without those of the confirmation.
     pub rounds: usize,
     /// The placements that the search ran.
     pub tried: Vec<JointTrialRecord>,
@@ -27,36 +27,36 @@ pub struct JointProgramRecord {
     pub name: String,
     /// Its arguments, the program first.
     pub command: Vec<String>,
-    /// What uses the service, and gives its figure; `null` if the program itself ends.
+    /// The command that uses the service and gives its figure; `null` if the program itself ends.
     pub load: Option<Vec<String>>,
     /// Its figure.
     pub metric: MetricRecord,
     /// Its share of the joint cost.
     pub weight: f64,
-    /// Its figure may be no worse; `null` without a limit.
+    /// The worst figure that is acceptable; `null` without a limit.
     pub limit: Option<f64>,
     /// The placement that was found, as on the command line.
     pub placement: String,
     /// Its CPUs, as a list.
     pub cpus: String,
-    /// Median figure of the fresh rounds without placement; `null` if there are none.
+    /// Median figure of the confirming rounds without placement; `null` if there are none.
     pub default_value: Option<f64>,
     /// The same with the placement.
     pub placed_value: Option<f64>,
     /// The change of the figure, in words; empty if unknown.
     pub change: String,
-    /// Is the limit held without placement? `null` without a limit.
+    /// Is the figure within the limit without placement? `null` without a limit.
     pub default_limit: Option<LimitState>,
     /// The same with the placement.
     pub placed_limit: Option<LimitState>,
 }
 
 open_enum! {
-    /// Does the typical figure hold a limit, judged by a 95 % interval of the median?
+    /// Is the median figure within a limit, judged by its 95 % interval?
     LimitState {
-        /// It does.
+        /// It is.
         Held = "held",
-        /// It does not.
+        /// It is not.
         Broken = "broken",
         /// The limit lies within the interval.
         Open = "open",

@@ -1,4 +1,4 @@
-//! What a built-in workload did, as a record.
+//! A run of a built-in workload as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use super::named::open_enum;
 open_enum! {
     /// How work is shared out.
     KernelSplit {
-        /// Equal shares beforehand.
+        /// Equal shares, fixed before the start.
         Static = "static",
-        /// Pieces, to any idle thread.
+        /// Small pieces, each taken by the next idle thread.
         Dynamic = "dynamic",
     }
 }
@@ -25,10 +25,10 @@ pub struct KernelRecord {
     pub threads: usize,
     /// Operations done by all threads together.
     pub operations: u64,
-    /// What an operation is, such as `calls`.
+    /// The unit of operations, such as `calls`.
     pub operation: String,
-    /// From the start of the first thread's work to the end of the last one's,
-    /// seconds: without preparing.
+    /// Time from the start of the first thread's work to the end of the last one's, without
+    /// preparation, seconds.
     pub seconds: f64,
     /// Operations per second.
     pub rate: f64,
@@ -37,9 +37,9 @@ pub struct KernelRecord {
     pub checksum: String,
     /// Units of work done.
     pub work: u64,
-    /// Bytes moved as STREAM counts, if that is measured.
+    /// Bytes moved, counted as STREAM does; `null` if not measured.
     pub bytes: Option<u64>,
-    /// Per second.
+    /// Bytes per second; `null` if not measured.
     pub bytes_per_s: Option<f64>,
     /// Value of `--size`; `null` if the kernel has none.
     pub size: Option<u64>,
@@ -47,7 +47,7 @@ pub struct KernelRecord {
     pub working_set_bytes: u64,
     /// Requested instruction set.
     pub isa: String,
-    /// The compiled version that was run.
+    /// The compiled variant of the code that was run.
     pub isa_version: String,
     /// The loop, out of several, that the threads chose; `null` if there was no choice.
     pub chosen: Option<String>,

@@ -1,8 +1,6 @@
-//! The one list of all kinds of record. A record of a kind that is missing
-//! somewhere does not compile: all output matches on [`AnyRecord`].
-//!
-//! It says what a kind is, how its text is read and its line of the history; how a record looks is
-//! up to `report`.
+//! The list of all kinds of record, with their schemas, how they are parsed, and their lines of the
+//! history. All output matches on [`AnyRecord`], so a kind that is forgotten somewhere does not
+//! compile.
 
 use std::ops::{Deref, DerefMut};
 
@@ -32,7 +30,7 @@ pub trait StoredRecord: Record {
     fn entry(&self) -> Entry;
 }
 
-/// The history's line of a record that is stored, `None` for one that is only printed.
+/// The line of the history of a stored record; `None` for one that is only printed.
 macro_rules! entry {
     (stored, $record:ident) => {
         Some(StoredRecord::entry(&**$record))
@@ -43,7 +41,7 @@ macro_rules! entry {
     }};
 }
 
-/// The fields that all records have which a store keeps are read as their own.
+/// Lets the fields of a stored record's header be read as the record's own.
 macro_rules! header {
     (stored, $record:ty) => {
         impl Deref for $record {
@@ -120,7 +118,7 @@ macro_rules! kinds {
             /// As JSON, the way it is stored.
             ///
             /// # Errors
-            /// The serialiser's, in the unlikely case that it has any.
+            /// Errors of the serialiser; none are expected.
             pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
                 match self {
                     $(Self::$kind(record) => to_raw_value(record),)+
@@ -159,29 +157,29 @@ kinds! {
     Gate(GateRecord) = "pinwise.gate/1", stored;
     /// Built-in workloads over threads and placements.
     Bench(Bench) = "pinwise.bench/1", stored;
-    /// What keeps CPUs from a thread.
+    /// What interrupts a thread on its CPU.
     Jitter(JitterRecord) = "pinwise.jitter/1", stored;
     /// A machine.
     Topology(TopologyRecord) = "pinwise.topology/1", stored;
-    /// What differs between two machines.
+    /// Differences between two machines.
     TopologyDiff(TopologyDiff) = "pinwise.topology-diff/1", printed;
-    /// What changed between two records.
+    /// Differences between two records.
     Diff(DiffRecord) = "pinwise.diff/1", printed;
     /// What the scheduler did.
     Trace(TraceRecord) = "pinwise.trace/1", stored;
     /// A search among many placements.
     Search(SearchRecord) = "pinwise.search/1", stored;
-    /// Placements that a search did not run.
+    /// A search's predictions for placements that it did not run.
     Prediction(PlacementPrediction) = "pinwise.prediction/1", printed;
-    /// What CPU time was spent on.
+    /// CPU time by function.
     Profile(ProfileRecord) = "pinwise.profile/1", stored;
-    /// What differs between two profiles.
+    /// Differences between two profiles.
     ProfileDiff(ProfileDiff) = "pinwise.profile-diff/1", stored;
     /// Latency of spin-wait hints.
     SpinPause(SpinPauseRecord) = "pinwise.spin-pause/1", stored;
     /// How long known algorithms spin.
     SpinPredict(SpinPredictRecord) = "pinwise.spin-predict/1", stored;
-    /// An algorithm run beside its prediction.
+    /// An algorithm run and compared with its prediction.
     SpinReplay(SpinReplayRecord) = "pinwise.spin-replay/1", stored;
     /// How much of a program's time is spinning.
     SpinAttach(SpinAttachRecord) = "pinwise.spin-attach/1", stored;
@@ -201,15 +199,15 @@ kinds! {
     Kernel(KernelRecord) = "pinwise.kernel/1", printed;
     /// Threads on CPUs at a moment.
     Top(TopRecord) = "pinwise.top/1", printed;
-    /// What a fleet was asked to do.
+    /// The plan of a fleet.
     Fleet(FleetRecord) = "pinwise.fleet/1", stored;
     /// What a node of a fleet did.
     FleetNode(FleetNode) = "pinwise.fleet-node/1", stored;
-    /// How far a fleet is.
+    /// The progress of a fleet.
     FleetStatus(FleetStatus) = "pinwise.fleet-status/1", printed;
     /// Which nodes differ from their peers.
     FleetReport(FleetReport) = "pinwise.fleet-report/1", stored;
-    /// What differs between two fleets.
+    /// Differences between two fleets.
     FleetDiff(FleetDiff) = "pinwise.fleet-diff/1", printed;
     /// A service that was placed.
     Applied(Applied) = "pinwise.applied/1", printed;
@@ -271,7 +269,7 @@ impl Kind {
 }
 
 impl AnyRecord {
-    /// Reads a record of whatever kind.
+    /// Parses a record of any kind.
     ///
     /// # Errors
     /// [`RecordError`] if it is damaged, of unknown kind, or newer.
@@ -280,7 +278,7 @@ impl AnyRecord {
     }
 }
 
-/// Reads a record of one kind.
+/// Parses a record of one kind.
 ///
 /// # Errors
 /// [`RecordError`] if it is damaged, of another kind, or newer.
@@ -300,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_known_newer_unknown_or_damaged() {
+    fn unknown_newer_and_damaged_records_are_refused() {
         let good = "{\"schema\":\"pinwise.trace/1\",\"slices\":[[1,2]]}";
         assert_eq!(Kind::from_record_text(good).unwrap(), Kind::Trace);
         let check = |text: &str, words: &str| {
@@ -323,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_have_names_of_their_own() {
+    fn kinds_have_unique_names() {
         for kind in Kind::ALL {
             assert_eq!(Kind::from_schema(kind.schema()).unwrap(), kind);
             let named = Kind::ALL.into_iter().filter(|k| k.name() == kind.name());

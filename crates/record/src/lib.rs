@@ -84,7 +84,9 @@ pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,
 };
-pub use command_line::{CommandRecord, again, as_comparison, remove_options, replace_effort};
+pub use command_line::{
+    CommandRecord, remove_options, repeat_command, replace_effort, to_comparison_command,
+};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, TimedOutRecord,
@@ -131,11 +133,12 @@ pub use memory::{LocalShare, MemoryRecord, NodePagesRecord};
 pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord};
 pub use outcome::GateOutcome;
 pub use placements::{PlacementsRecord, ShapeRecord, ThreadPlacements};
-pub use prediction::{PlacementPrediction, PredictedPlacement, label};
+pub use prediction::{PlacementPrediction, PredictedPlacement, label_placement};
 pub use profile::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord,
     LeftOutRecord, LineRecord, ProbedFigure, ProfileFigures, ProfileMachine, ProfilePause,
-    ProfileRecord, ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord, beyond_samples,
+    ProfileRecord, ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
+    check_sampled_time,
 };
 pub use profile_diff::{
     CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PausingRecord,
@@ -171,7 +174,7 @@ pub use spin::{
 };
 pub use stacks::{StackMethod, StacksRecord};
 pub use summary::{Figure, PER_UNIT, PER_UNIT_FACTS, Summary};
-pub use tags::{check_tag, id_of, replace_tags, with_id};
+pub use tags::{check_tag, read_id, replace_id, replace_tags};
 pub use tier::{TierRecord, TraceTier};
 pub use top::{
     Busiest, CpuState, MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu,
@@ -208,7 +211,7 @@ pub struct Entry {
     pub title: String,
     /// The result, in words; empty while unfinished.
     pub verdict: String,
-    /// Did it end?
+    /// Has it ended?
     pub is_complete: bool,
 }
 
@@ -239,8 +242,8 @@ impl StoredRecord for Reproduction {
     }
 }
 
-/// It comes after the comparisons that it is made of, although they began after it: the newest
-/// record is the one that was requested.
+/// Its time is its end: so the bench that the user requested is newer than its comparisons, which
+/// began after it.
 impl StoredRecord for Bench {
     fn entry(&self) -> Entry {
         Entry {
@@ -276,8 +279,8 @@ impl<'a> SchemaName<'a> {
     }
 }
 
-/// Why a record could not be read. Its words hold those of its cause, so that it
-/// has none to be printed once more.
+/// Why a record could not be read. The messages include those of the cause, so there is no source
+/// that would be printed a second time.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Not JSON, or fields missing or of the wrong type.

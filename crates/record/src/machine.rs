@@ -1,4 +1,4 @@
-//! Which machine a record is about.
+//! Names and versions of the machine of a record.
 
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,7 @@ use super::named::open_enum;
 use pinwise_wiring::LevelKind;
 use pinwise_wiring::ladder::Inclusion;
 
-/// What probes found.
+/// Results of the probes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
@@ -34,14 +34,14 @@ pub struct Measured {
     pub packages: Vec<String>,
     /// All levels that were found, smallest groups first.
     pub levels: Vec<MeasuredLevel>,
-    /// No level divides the CPUs.
+    /// Is there no level that divides the CPUs?
     pub flat: bool,
-    /// Why the levels are unknown.
+    /// Why the levels are unknown; `null` if they are known.
     pub cannot_tell: Option<String>,
-    /// What was odd, as full sentences.
+    /// Anomalies, as full sentences.
     pub notes: Vec<String>,
-    /// The system's report against the probes, one verdict per level; of caches one for
-    /// all sizes that agree, and so on.
+    /// The system's report compared with the probes: one verdict per level; for cache sizes one for
+    /// all that agree, one for all that are contradicted, and so on.
     pub verdicts: Vec<LevelVerdict>,
     /// Is the system's report right? As a sentence; empty in older records.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -52,19 +52,19 @@ pub struct Measured {
     pub ladder: Option<LadderRecord>,
     /// Bandwidth of memory.
     pub bandwidth: Vec<BandwidthRecord>,
-    /// Latency of memory while others load it.
+    /// Latency of memory while other CPUs load it.
     pub loaded_latency: Vec<LoadedLatencyRecord>,
     /// Clocks.
     pub clock: Option<ClockRecord>,
     /// Costs of switching and waking.
     pub scheduling: Option<SchedulingRecord>,
-    /// How long the map stays true; `null` unless watched.
+    /// How long the measured levels stay valid; `null` if they were not watched.
     pub drift: Option<DriftRecord>,
-    /// What the measurement took.
+    /// The cost of the measurement.
     pub effort: EffortRecord,
 }
 
-/// Name and circumstances of a measurement.
+/// The circumstances of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SurveyRecord {
@@ -105,11 +105,12 @@ pub struct PairRecord {
     pub b: usize,
     /// One-way time, ns, for each home of the line that was tried.
     pub latency_ns: Vec<HomeLatency>,
-    /// Time of a spin loop with the other CPU busy over its time alone; `null` if not measured.
+    /// Time of a spin loop while the other CPU is busy, divided by its time alone; `null` if not
+    /// measured.
     pub contention_spin: Option<Median>,
-    /// For integer arithmetic.
+    /// The same ratio for integer arithmetic.
     pub contention_integer: Option<Median>,
-    /// For floating-point arithmetic.
+    /// The same ratio for floating-point arithmetic.
     pub contention_float: Option<Median>,
 }
 
@@ -125,7 +126,7 @@ pub struct HomeLatency {
 }
 
 open_enum! {
-    /// What CPUs share, or what is judged of a machine.
+    /// What CPUs share, or another property that is judged.
     LevelName {
         /// A core.
         Smt = "smt",
@@ -137,17 +138,17 @@ open_enum! {
         Package = "package",
         /// Sizes of caches.
         Cache = "cache",
-        /// One hardware thread, in turns.
+        /// One hardware thread in turns: two virtual CPUs on the same thread.
         Stacked = "stacked",
         /// Whether CPUs stay in place.
         Placement = "placement",
-        /// Something that these words do not fit.
+        /// A level that none of these words describes.
         Unnamed = "other",
     }
 }
 
 impl LevelName {
-    /// As people say it.
+    /// The word for several of them.
     #[must_use]
     pub fn noun(&self) -> &str {
         match self {
@@ -183,24 +184,24 @@ pub struct MeasuredLevel {
     pub groups: Vec<String>,
     /// Typical latency within, ns.
     pub inside_ns: f64,
-    /// Typical latency to the nearest outside, ns.
+    /// Typical latency to the nearest CPU outside, ns.
     pub outside_ns: Option<f64>,
     /// How sure, from 0 to 1.
     pub confidence: f64,
-    /// Why, in a sentence.
+    /// The evidence, as a sentence.
     pub evidence: String,
 }
 
-/// Does the report of a level hold?
+/// Is the report of a level right?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
     /// The probes found the same.
     Agrees,
-    /// They found something else.
+    /// The probes found something else.
     Contradicted,
-    /// They are inconclusive.
+    /// The probes are inconclusive.
     CannotTell,
 }
 
@@ -250,7 +251,7 @@ pub struct PauseRecord {
     pub cpu: usize,
     /// One PAUSE (YIELD, ISB), ns.
     pub pause_ns: Median,
-    /// In core cycles.
+    /// One hint in core cycles; `null` if unknown.
     pub pause_cycles: Option<Median>,
     /// Two costs, if batches fall into two clusters: ns of each, and the share of the first.
     pub modes: Option<Modes>,
@@ -269,7 +270,7 @@ pub struct Modes {
 }
 
 open_enum! {
-    /// Does the outermost cache hold what the one before holds?
+    /// Does the outermost cache contain the content of the cache before it?
     CacheInclusion from Inclusion {
         /// Yes.
         Inclusive = "inclusive",
@@ -288,7 +289,7 @@ pub struct LadderRecord {
     pub points: Vec<LadderPoint>,
     /// Plateaus: what a program sees as caches, and memory last.
     pub plateaus: Vec<PlateauRecord>,
-    /// What capacities hint at.
+    /// What the capacities suggest about the outermost cache; `null` if nothing.
     pub hint: Option<CacheInclusion>,
 }
 
@@ -317,7 +318,7 @@ pub struct PlateauRecord {
 }
 
 open_enum! {
-    /// How memory is streamed.
+    /// A pattern of streaming memory.
     MemoryStream {
         /// Reading an array.
         Read = "read",
@@ -338,7 +339,7 @@ pub struct BandwidthRecord {
     pub stream: MemoryStream,
     /// CPUs with a thread each, as a list.
     pub cpus: String,
-    /// NUMA node of the memory; `null`: each thread's own.
+    /// NUMA node of the memory; `null` for each thread's own.
     pub node: Option<usize>,
     /// 1e9 bytes per second, all threads together.
     pub gb_per_s: Median,
@@ -350,7 +351,7 @@ pub struct BandwidthRecord {
 pub struct LoadedLatencyRecord {
     /// The CPU on which latency was measured.
     pub cpu: usize,
-    /// CPUs that loaded the memory, as a list; empty: none.
+    /// CPUs that loaded the memory, as a list; empty if none did.
     pub loaders: String,
     /// Their bandwidth, 1e9 bytes per second.
     pub background_gb_per_s: f64,
@@ -380,7 +381,7 @@ pub struct SchedulingRecord {
     pub futex_wake_ns: Option<Median>,
 }
 
-/// A wiring that changes while it is watched.
+/// Changes of the measured levels over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DriftRecord {
@@ -388,13 +389,13 @@ pub struct DriftRecord {
     pub watched_s: f64,
     /// Pairs that were repeated.
     pub pairs: Vec<DriftPair>,
-    /// Changes of any pair.
+    /// Number of changes of any pair.
     pub changes: usize,
     /// Median time between two changes, s; `null` for fewer than two.
     pub median_dwell_s: Option<f64>,
     /// The longest time without a change, s.
     pub longest_dwell_s: f64,
-    /// How long a measured map stays valid, s; `null`: no change was seen.
+    /// How long measured levels stay valid, s; `null` if no change was seen.
     pub valid_s: Option<f64>,
     /// As a sentence.
     pub sentence: String,
@@ -408,7 +409,7 @@ pub struct DriftPair {
     pub a: usize,
     /// The other CPU.
     pub b: usize,
-    /// States that it was seen in.
+    /// The states in which it was seen.
     pub states: Vec<DriftState>,
     /// One entry per repetition: seconds since the start, one-way time in ns, contention ratio
     /// (`null` if not measured), index of the state.
@@ -419,7 +420,7 @@ pub struct DriftPair {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DriftState {
-    /// What it looks like.
+    /// What the CPUs seem to share in this state.
     pub kind: LevelName,
     /// Typical one-way time, ns.
     pub latency_ns: f64,
@@ -427,13 +428,13 @@ pub struct DriftState {
     pub contention: Option<f64>,
     /// Share of the repetitions, 0 to 1.
     pub share: f64,
-    /// Visits to it.
+    /// Number of visits.
     pub visits: usize,
     /// Median length of a visit, s.
     pub median_dwell_s: f64,
 }
 
-/// What the measurement took.
+/// The cost of the measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EffortRecord {
@@ -449,7 +450,7 @@ pub struct EffortRecord {
     pub pairs_verified: usize,
     /// How many of them disagreed with their leaders' results.
     pub pairs_disagreed: usize,
-    /// Pairs measured at the same time; 1 if they would have disturbed each other.
+    /// Pairs measured at the same time; 1 if parallel measurements would have disturbed each other.
     pub parallel_pairs: usize,
     /// Batches measured.
     pub batches: usize,
@@ -457,8 +458,8 @@ pub struct EffortRecord {
     pub batches_switched: usize,
     /// Batches discarded because the hypervisor took the CPU.
     pub batches_stolen: usize,
-    /// CPU time that the hypervisor gave to others during the measurement, as a share of the time of
-    /// all CPUs; `null` if unknown.
+    /// CPU time that the hypervisor gave to other guests during the measurement, as a share of the
+    /// time of all CPUs; `null` if unknown.
     pub steal_share: Option<f64>,
     /// Parts that were left out, and why, as full sentences.
     pub left_out: Vec<String>,

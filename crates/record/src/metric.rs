@@ -1,5 +1,5 @@
-//! The figure that is compared, and what a change of it is called: in the
-//! direction of the figure itself, whatever direction its cost has.
+//! The figure that is compared, and changes of it in the direction of the figure itself (a rate
+//! rises while its cost falls).
 
 use serde::{Deserialize, Serialize};
 
@@ -27,16 +27,16 @@ pub struct MetricRecord {
     pub unit: String,
     /// Which direction is good.
     pub better: Direction,
-    /// What it is called in sentences.
+    /// Its name in sentences.
     pub label: String,
     /// The word for a lower cost: `faster`, `smaller`, `better`.
     pub better_word: String,
-    /// The opposite.
+    /// The word for a higher cost: `slower`, `larger`, `worse`.
     pub worse_word: String,
 }
 
 impl MetricRecord {
-    /// A figure as records have it; `unit`: for a metric that has none itself.
+    /// The record of a metric; `unit` is for a metric that has none itself.
     #[must_use]
     pub fn new(metric: &Metric, unit: &str) -> Self {
         let words = metric.words();
@@ -57,8 +57,7 @@ impl MetricRecord {
         }
     }
 
-    /// Its name where there is little room: as on the command line, or what a pattern or a path
-    /// finds.
+    /// Its short name: as on the command line, or the label of a metric with a pattern or path.
     #[must_use]
     pub fn short_name(&self) -> &str {
         match self.name.contains(':') {
@@ -73,14 +72,13 @@ impl MetricRecord {
         self.name == "wall"
     }
 
-    /// Is it CPU time in both modes?
+    /// Is it CPU time in user and kernel mode together?
     #[must_use]
     pub fn is_cpu(&self) -> bool {
         self.name == "cpu"
     }
 
-    /// A ratio of costs, with the ends of its interval, as a change of the
-    /// figure.
+    /// Converts a ratio of costs, with the ends of its interval, to a change of the figure.
     #[must_use]
     pub fn effect(&self, ratio: f64, low: Option<f64>, high: Option<f64>) -> EffectRecord {
         let is_rate = self.better == Direction::Higher;
@@ -90,7 +88,7 @@ impl MetricRecord {
         EffectRecord::from_percent(value, low, high)
     }
 
-    /// A bound of the ratio of costs from above, as a change: `≤ +0.9 %`, of rates `≥ −0.9 %`.
+    /// An upper bound of the ratio of costs as a change: `≤ +0.9 %`, for rates `≥ −0.9 %`.
     #[must_use]
     pub fn limit(&self, high: f64) -> String {
         let sign = match self.better {
@@ -155,22 +153,22 @@ pub struct EffectRecord {
     pub interval: String,
 }
 
-/// The figure that says most, for the first lines of a face.
+/// The most informative figure, for the first lines of any output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeadlineRecord {
     /// The change: `−20.0 %`; its interval if it is undecided.
     pub change: String,
-    /// Its interval, or that there is none; empty if that is the first figure.
+    /// Its interval, or that there is none; empty if `change` is the interval.
     pub interval: String,
     /// What is compared with what.
     pub of: String,
-    /// How sure that is; empty without an interval.
+    /// The confidence of the interval, in words; empty without one.
     pub confidence: String,
 }
 
 impl HeadlineRecord {
-    /// An effect as headline; `without`: why it would have no interval.
+    /// The headline of an effect; `without` says why if there is no interval.
     #[must_use]
     pub fn new(effect: &EffectRecord, of: String, confidence: String, without: &str) -> Self {
         let has_interval = !effect.interval.is_empty();
@@ -195,7 +193,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(metric: &str, words: [&str; 2], effect: [&str; 2]) {
+    fn check_effect(metric: &str, words: [&str; 2], effect: [&str; 2]) {
         let record = MetricRecord::new(&metric.parse().unwrap(), "");
         assert_eq!([&record.better_word, &record.worse_word], words);
         let found = record.effect(0.8, Some(0.5), Some(0.9));
@@ -203,15 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn a_change_has_the_direction_of_its_figure() {
+    fn change_has_the_direction_of_its_figure() {
         let cost = ["−20.0 %", "−50.0 to −10.0 %"];
         let rate = ["+25.0 %", "+11.1 to +100 %"];
-        check("wall", ["faster", "slower"], cost);
-        check("max-rss", ["smaller", "larger"], cost);
-        check("json:.run.seconds lower", ["faster", "slower"], cost);
-        check("regex:x lower", ["better", "worse"], cost);
-        check("regex:x higher", ["better", "worse"], rate);
-        check(
+        check_effect("wall", ["faster", "slower"], cost);
+        check_effect("max-rss", ["smaller", "larger"], cost);
+        check_effect("json:.run.seconds lower", ["faster", "slower"], cost);
+        check_effect("regex:x lower", ["better", "worse"], cost);
+        check_effect("regex:x higher", ["better", "worse"], rate);
+        check_effect(
             "prometheus:rate(requests_total) higher",
             ["better", "worse"],
             rate,
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_gives_its_figure_a_name_and_a_unit() {
+    fn patterns_name_their_figure_and_unit() {
         for (metric, label, unit) in [
             ("regex:p99 ([0-9.]+) ms lower", "p99", "ms"),
             (r"regex:Requests/sec:\s+([\d.]+) higher", "Requests/sec", ""),
@@ -248,7 +246,7 @@ mod tests {
             );
             assert_eq!(record.name, metric);
         }
-        // A time that is printed in seconds is faster or slower.
+        // A figure with a unit of time is called faster or slower.
         let took = MetricRecord::new(&r"regex:took ([\d.]+)s lower".parse().unwrap(), "");
         assert_eq!(took.better_word, "faster");
         let given = MetricRecord::new(&"regex:p99 (.*) lower".parse().unwrap(), "ms");
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_without_interval_says_so() {
+    fn headline_without_interval_says_so() {
         let record = MetricRecord::new(&Metric::wall(), "");
         let effect = record.effect(1.25, None, Some(2.0));
         let headline = HeadlineRecord::new(&effect, "a".to_owned(), "sure".to_owned(), "none");

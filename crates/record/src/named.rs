@@ -106,7 +106,7 @@ pub(crate) use open_enum;
 #[expect(unreachable_pub, reason = "the macro makes public types")]
 mod tests {
     open_enum! {
-        /// Ways up.
+        /// Ways to another floor.
         Way {
             /// By stairs.
             Stairs = "stairs",
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(json: &str, way: Way) {
+    fn check_round_trip(json: &str, way: Way) {
         assert_eq!(serde_json::from_str::<Way>(json).unwrap(), way);
         assert_eq!(serde_json::to_string(&way).unwrap(), json);
         assert_eq!(format!("\"{way}\""), json);
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn unknown_words_round_trip_unchanged() {
-        check("\"stairs\"", Way::Stairs);
-        check("\"lift\"", Way::Lift);
-        check("\"rope\"", Way::Other("rope".to_owned()));
+        check_round_trip("\"stairs\"", Way::Stairs);
+        check_round_trip("\"lift\"", Way::Lift);
+        check_round_trip("\"rope\"", Way::Other("rope".to_owned()));
         assert!(serde_json::from_str::<Way>("3").is_err());
     }
 }

@@ -7,7 +7,7 @@ use pinwise_placement::UsedUnits;
 use pinwise_placement::space::{Shaped, Space};
 use pinwise_topology::Topology;
 
-/// How many ways there are to place threads on a machine, and the even ones.
+/// How many placements a machine has, and the even ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.placements/1")]
@@ -22,16 +22,16 @@ pub struct PlacementsRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadPlacements {
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
     /// Placements that differ by more than the exchange of equal units, as a
     /// decimal number: it may have dozens of digits.
     pub placements: String,
-    /// Those that are spread evenly, fewest units first.
+    /// The placements that are spread evenly, fewest units first.
     pub shapes: Vec<ShapeRecord>,
 }
 
-/// An even placement and what of the machine it uses.
+/// An even placement and the units that it uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShapeRecord {
@@ -54,12 +54,12 @@ pub struct ShapeRecord {
 }
 
 impl PlacementsRecord {
-    /// Placements of this many threads each, on the CPUs that this process may
-    /// use.
+    /// Counts the placements for each of these numbers of threads, on the CPUs that this process
+    /// may use.
     #[must_use]
     pub fn new(topology: &Topology, threads: &[usize]) -> Self {
         let space = Space::from_topology(topology);
-        let placements_of = |&threads: &usize| ThreadPlacements {
+        let count_placements = |&threads: &usize| ThreadPlacements {
             threads,
             placements: space.count(threads).to_string(),
             shapes: space
@@ -70,7 +70,7 @@ impl PlacementsRecord {
         };
         Self {
             machine: MachineRecord::new(&topology.identity),
-            threads: threads.iter().map(placements_of).collect(),
+            threads: threads.iter().map(count_placements).collect(),
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct PlacementPrediction {
     pub pinwise_version: String,
     /// The search's id.
     pub search: String,
-    /// The program, as the search had it.
+    /// The command that was searched.
     pub command: Vec<String>,
     /// Name of the metric whose cost is predicted.
     pub metric: String,
@@ -27,17 +27,17 @@ pub struct PlacementPrediction {
     pub machine: String,
     /// Is it the machine that was searched?
     pub is_searched_machine: bool,
-    /// What is expected of each placement.
+    /// The prediction for each placement.
     pub placements: Vec<PredictedPlacement>,
     /// Number of placements whose truth is known.
     pub checked: usize,
-    /// How many of their true ratios lie in the predicted 90 % intervals.
+    /// How many of them have their true ratio in the predicted 90 % interval.
     pub covered: usize,
-    /// Median of their errors' sizes, a share; `null` if none is known.
+    /// Median absolute error, as a share; `null` if none is known.
     pub median_error: Option<f64>,
 }
 
-/// What is expected of a placement.
+/// The prediction for a placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedPlacement {
@@ -45,14 +45,14 @@ pub struct PredictedPlacement {
     pub place: String,
     /// Its common name, such as `8 cores in one LLC`; the placement, if that is a word.
     pub label: String,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Its CPUs on the machine asked about, as a list.
+    /// Its CPUs on the machine predicted for, as a list.
     pub cpus: String,
-    /// Expected cost in the metric's unit (of rates: the inverse); `null` on
-    /// another machine whose speed is unknown.
+    /// Expected cost in the metric's unit (for rates the inverse); `null` for another machine,
+    /// whose speed is unknown.
     pub cost: Option<f64>,
-    /// Expected cost over that of `os-default` on the machine asked about.
+    /// Expected cost divided by that of `os-default` on the machine predicted for.
     pub ratio: f64,
     /// Lower end of the 90 % interval of the ratio.
     pub low: f64,
@@ -62,16 +62,16 @@ pub struct PredictedPlacement {
     pub runs: usize,
     /// On a simulated machine: the true cost, s; `null` if unknown.
     pub truth: Option<f64>,
-    /// Divided by the true cost of `os-default`.
+    /// The true cost divided by that of `os-default`.
     pub true_ratio: Option<f64>,
-    /// Predicted over true, minus 1: of the costs if one is predicted, else of the ratios.
+    /// Predicted divided by true, minus 1: for the cost if it is predicted, else for the ratio.
     pub error: Option<f64>,
 }
 
-/// The usual name of a placement: for shapes and trees the numbers of units used, else its own
+/// A readable name of a placement: for shapes and trees the numbers of units used, else its own
 /// text.
 #[must_use]
-pub fn label(placement: &str, used: &UsedUnits) -> String {
+pub fn label_placement(placement: &str, used: &UsedUnits) -> String {
     match placement.split_once(':') {
         Some(("shape", _)) => used.describe(),
         Some(("tree", _)) => format!("{}, unevenly", used.describe()),
@@ -80,7 +80,7 @@ pub fn label(placement: &str, used: &UsedUnits) -> String {
 }
 
 impl PlacementPrediction {
-    /// Counts what can be checked, and how far off it is.
+    /// Counts the placements whose truth is known, and summarises their errors.
     pub fn summarise_errors(&mut self) {
         let mut errors: Vec<f64> = Vec::new();
         self.covered = 0;
@@ -102,7 +102,7 @@ impl PlacementPrediction {
 mod tests {
     use super::*;
 
-    fn placement(truth: Option<f64>, error: Option<f64>) -> PredictedPlacement {
+    fn predicted(truth: Option<f64>, error: Option<f64>) -> PredictedPlacement {
         PredictedPlacement {
             place: "compact*4".to_owned(),
             label: String::new(),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_known_is_checked() {
+    fn only_placements_with_known_truth_are_checked() {
         let mut record = PlacementPrediction {
             pinwise_version: "0".to_owned(),
             search: "x".to_owned(),
@@ -130,7 +130,7 @@ mod tests {
             better: Direction::Lower,
             machine: "local".to_owned(),
             is_searched_machine: true,
-            placements: vec![placement(None, None)],
+            placements: vec![predicted(None, None)],
             checked: 7,
             covered: 7,
             median_error: Some(1.0),
@@ -139,10 +139,10 @@ mod tests {
         assert_eq!((record.checked, record.covered), (0, 0));
         assert_eq!(record.median_error, None);
         record.placements = vec![
-            placement(Some(0.9), Some(0.01)),
-            placement(Some(0.8), Some(-0.05)),
-            placement(None, None),
-            placement(Some(0.95), Some(0.02)),
+            predicted(Some(0.9), Some(0.01)),
+            predicted(Some(0.8), Some(-0.05)),
+            predicted(None, None),
+            predicted(Some(0.95), Some(0.02)),
         ];
         record.summarise_errors();
         assert_eq!((record.checked, record.covered), (3, 2));

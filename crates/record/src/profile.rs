@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub use super::amount::AmountRecord;
 use super::host::HostRecord;
 use super::named::open_enum;
-use super::profile_parts::function;
+use super::profile_parts::build_function;
 use super::stacks::StacksRecord;
 use super::trace::TraceSource;
 use super::{Entry, Header, StoredRecord};
@@ -56,7 +56,7 @@ pub struct ProfileRecord {
     pub event: SampleEvent,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
-    /// Duration of sampling, all runs together, seconds.
+    /// Duration of sampling over all runs, seconds.
     pub wall_s: f64,
     /// CPU time that pinwise itself used while sampling, seconds.
     pub own_cpu_s: f64,
@@ -84,7 +84,7 @@ pub struct ProfileRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkRecord {
-    /// `run`, `second`, or the user's name for it.
+    /// `run`, `second`, or the user's name for the unit.
     pub unit: String,
     /// Number of units done.
     pub count: f64,
@@ -162,11 +162,11 @@ pub struct ProfileRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileFigures {
-    /// All that was sampled.
+    /// All samples.
     pub total: AmountRecord,
     /// Part of `total` in the kernel; `null` if the kernel was not sampled.
     pub kernel: Option<AmountRecord>,
-    /// Part of `total` waiting in spin hints: on one, or right after one.
+    /// Part of `total` waiting in spin hints: samples on a hint, or right after one.
     pub waits: AmountRecord,
     /// Part of `total`, without `waits`, at memory accesses: on an instruction that reads or writes
     /// memory other than the stack, or right after one; `null` if unknown.
@@ -195,7 +195,7 @@ pub struct ProfileFigures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutRecord {
-    /// How many.
+    /// Number of functions or threads.
     pub count: u64,
     /// Their own time.
     pub own: AmountRecord,
@@ -215,7 +215,7 @@ pub struct FunctionRecord {
     pub own: AmountRecord,
     /// Standard error of its own CPU time, from the number of samples, seconds.
     pub own_error_s: f64,
-    /// Time in it and in what it called; recursive calls are counted once.
+    /// Time in it and in the functions that it called; recursive calls count once.
     pub total: AmountRecord,
     /// Part of its own time spent waiting in spin hints.
     pub waits: AmountRecord,
@@ -235,8 +235,8 @@ pub struct ProfileThread {
     pub sampled: AmountRecord,
     /// Part of `sampled` spent waiting in spin hints.
     pub waits: AmountRecord,
-    /// CPU time as the kernel counts it, seconds. If the thread ended before the command, the last
-    /// poll may have missed some: then the larger of that and the sampled time.
+    /// CPU time as the kernel counts it, seconds. If the thread ended before the command, this is
+    /// the larger of the last polled value, which may be too small, and the sampled time.
     pub cpu_s: Option<f64>,
 }
 
@@ -315,7 +315,7 @@ pub struct CallRecord {
     pub parent: Option<usize>,
     /// Samples in its own code, without what it called.
     pub samples: u64,
-    /// CPU time of those, seconds.
+    /// CPU time of those samples, seconds.
     pub cpu_s: f64,
 }
 
@@ -352,51 +352,52 @@ impl ProfileFigures {
     /// damaged.
     #[must_use]
     pub fn to_profile(&self) -> Option<Profile> {
-        let time = |record: &FunctionRecord| FunctionTime {
-            function: function(&record.name, record.module.as_deref(), &record.kind),
-            own: record.own.amount(),
-            total: record.total.amount(),
-            waits: record.waits.amount(),
+        let to_function_time = |record: &FunctionRecord| FunctionTime {
+            function: build_function(&record.name, record.module.as_deref(), &record.kind),
+            own: record.own.to_amount(),
+            total: record.total.to_amount(),
+            waits: record.waits.to_amount(),
         };
         let left_out = self.functions_left_out;
         Some(Profile {
-            total: self.total.amount(),
-            kernel: self.kernel.as_ref().map(AmountRecord::amount),
-            waits: self.waits.amount(),
-            accesses: self.accesses.as_ref().map(AmountRecord::amount),
+            total: self.total.to_amount(),
+            kernel: self.kernel.as_ref().map(AmountRecord::to_amount),
+            waits: self.waits.to_amount(),
+            accesses: self.accesses.as_ref().map(AmountRecord::to_amount),
             unread: self
                 .unread
-                .map_or(Amount::default(), |unread| unread.amount()),
-            functions: self.functions.iter().map(time).collect(),
-            functions_left_out: (left_out.count, left_out.own.amount()),
-            tree: self.calls.tree()?,
-            tree_left_out: self.calls.left_out.amount(),
+                .map_or(Amount::default(), |unread| unread.to_amount()),
+            functions: self.functions.iter().map(to_function_time).collect(),
+            functions_left_out: (left_out.count, left_out.own.to_amount()),
+            tree: self.calls.to_tree()?,
+            tree_left_out: self.calls.left_out.to_amount(),
             ..Profile::default()
         })
     }
 }
 
-/// Samples missed something if they represent less than this part of what the kernel counted. A
-/// little is always missed: a thread is first sampled when it has run for a whole period.
-const NEARLY_ALL: f64 = 0.97;
+/// Samples that represent less than this share of the time that the kernel counted have missed
+/// something. A little is always missed: a thread is first sampled when it has run for a period.
+const MIN_SAMPLED_SHARE: f64 = 0.97;
 /// Smaller differences are ignored, seconds: the kernel counts in ticks.
-const TICKS_S: f64 = 0.02;
+const MIN_MISSED_S: f64 = 0.02;
 
-/// The CPU time that the kernel counted, seconds, if samples represent clearly less.
+/// Returns the CPU time that the kernel counted, seconds, if samples represent clearly less.
 #[must_use]
-pub fn beyond_samples(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
-    counted_s
-        .filter(|counted_s| sampled_s < NEARLY_ALL * counted_s && counted_s - sampled_s > TICKS_S)
+pub fn check_sampled_time(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
+    counted_s.filter(|counted_s| {
+        sampled_s < MIN_SAMPLED_SHARE * counted_s && counted_s - sampled_s > MIN_MISSED_S
+    })
 }
 
 impl ProfileRecord {
     /// The CPU time of all runs that the kernel counted, seconds, if samples represent clearly less.
     /// `None` as well if the kernel was not sampled: its part is unknown then.
     #[must_use]
-    pub fn beyond_samples(&self) -> Option<f64> {
+    pub fn check_sampled_time(&self) -> Option<f64> {
         self.figures.kernel.as_ref()?;
         let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
-        beyond_samples(self.figures.total.cpu_s, counted)
+        check_sampled_time(self.figures.total.cpu_s, counted)
     }
 
     /// Its title, in one line.

@@ -1,4 +1,4 @@
-//! Two profiles subtracted per unit of work, as a record.
+//! The difference of two profiles per unit of work, as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +9,10 @@ use super::{Entry, Header, StoredRecord};
 use pinwise_format::seconds;
 use pinwise_profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
 
-/// Functions kept; the others' changes are summed.
+/// Limits the functions in the record.
 const MAX_FUNCTIONS: usize = 1_000;
 
-/// What changed from one profile to another.
+/// The difference of two profiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.profile-diff/1")]
@@ -24,35 +24,34 @@ pub struct ProfileDiff {
     pub before: DiffSide,
     /// The profile after.
     pub after: DiffSide,
-    /// What both are divided by.
+    /// The unit of work by which both are divided.
     pub unit: String,
     /// All CPU time.
     pub total: ChangeRecord,
-    /// Waiting in spin hints.
+    /// CPU time spent waiting in spin hints.
     pub waits: ChangeRecord,
     /// More PAUSEs, or longer ones; `null` if one side does not wait in any, or the cost of a PAUSE
     /// there is unknown.
     pub pausing: Option<PausingRecord>,
-    /// Which part of the difference comes from what: of elapsed time if both know it, and of CPU
-    /// time.
+    /// The causes of the difference: of elapsed time if both know it, and of CPU time.
     pub attributions: Vec<AttributionRecord>,
-    /// The largest change of own time first, whatever its sign.
+    /// Functions, the largest change of own time first, whatever its sign.
     pub functions: Vec<FunctionChangeRecord>,
-    /// Functions that are not in the list.
+    /// Number of functions that are not in the list.
     pub functions_left_out: usize,
     /// Both trees of calls as one, callers before callees.
     pub calls: Vec<CallChangeRecord>,
-    /// What the time was spent on, in a sentence.
+    /// What most of the change was spent on, in a sentence.
     pub headline: String,
     /// The result, in words.
     pub sentences: Vec<String>,
 }
 
-/// One of both profiles.
+/// One of the two profiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DiffSide {
-    /// Its record.
+    /// The id of its record.
     pub id: String,
     /// Its title: what was profiled.
     pub title: String,
@@ -64,7 +63,7 @@ pub struct DiffSide {
     pub samples: u64,
     /// CPU time, seconds.
     pub cpu_s: f64,
-    /// What a PAUSE takes there, ns.
+    /// The cost of a PAUSE there, ns; `null` if unknown.
     pub pause_ns: Option<f64>,
 }
 
@@ -80,13 +79,13 @@ pub struct ChangeRecord {
     pub before_s: f64,
     /// After, seconds per unit.
     pub after_s: f64,
-    /// After less before, seconds per unit.
+    /// After minus before, seconds per unit.
     pub delta_s: f64,
-    /// Lower end of its 95 % interval by counting samples.
+    /// Lower end of its 95 % interval, from the numbers of samples.
     pub low_s: f64,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high_s: f64,
-    /// It may be chance: the interval contains 0.
+    /// Does the interval contain 0, so that the change may be chance?
     pub is_noise: bool,
 }
 
@@ -127,7 +126,7 @@ pub struct FunctionChangeRecord {
     pub seen: SeenIn,
     /// Time in its own code.
     pub own: ChangeRecord,
-    /// Time in it and in what it called.
+    /// Time in it and in the functions that it called.
     pub total: ChangeRecord,
     /// Part of its own time spent waiting in spin hints.
     pub waits: ChangeRecord,
@@ -142,12 +141,12 @@ pub struct CallChangeRecord {
     pub function: CalledRecord,
     /// Index of its caller; `null` at the root.
     pub parent: Option<usize>,
-    /// In it and what it called.
+    /// Time in it and in the functions that it called.
     pub total: ChangeRecord,
 }
 
-/// Profiles whose samples represent less than this part of the CPU time are not subtracted: what
-/// was missed is as large as differences are.
+/// Profiles whose samples represent less than this share of the CPU time are refused: the missed
+/// time could be as large as the differences.
 const MIN_SAMPLED_SHARE: f64 = 0.8;
 
 /// Why two profiles cannot be subtracted.
@@ -235,7 +234,7 @@ impl StoredRecord for ProfileDiff {
 }
 
 impl ProfileDiff {
-    /// `after` less `before`, per unit of work.
+    /// Subtracts `before` from `after`, per unit of work.
     ///
     /// # Errors
     /// [`DiffError`] if they cannot be subtracted.
@@ -249,15 +248,16 @@ impl ProfileDiff {
             });
         }
         for record in [before, after] {
-            check(record)?;
+            check_usable(record)?;
         }
         let damaged = |record: &ProfileRecord| DiffError::Damaged(record.id.clone());
         let profiles = (
             before.figures.to_profile().ok_or_else(|| damaged(before))?,
             after.figures.to_profile().ok_or_else(|| damaged(after))?,
         );
-        let side = |record: &'_ ProfileRecord| (record.work.count, pause_ns(record));
-        let ((before_units, before_ns), (after_units, after_ns)) = (side(before), side(after));
+        let units_and_pause = |record: &'_ ProfileRecord| (record.work.count, pause_ns(record));
+        let ((before_units, before_ns), (after_units, after_ns)) =
+            (units_and_pause(before), units_and_pause(after));
         let difference = Difference::between(
             Side {
                 profile: &profiles.0,
@@ -277,7 +277,7 @@ impl ProfileDiff {
 
     fn new(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Self {
         let all = difference.functions.iter();
-        let record = |change: &pinwise_profile::FunctionChange| FunctionChangeRecord {
+        let to_record = |change: &pinwise_profile::FunctionChange| FunctionChangeRecord {
             function: CalledRecord::new(&change.function),
             seen: match (change.total.before.samples, change.total.after.samples) {
                 (0, _) => SeenIn::After,
@@ -292,22 +292,22 @@ impl ProfileDiff {
             ChangeRecord::new(&difference.total),
             ChangeRecord::new(&difference.waits),
         );
-        let functions: Vec<FunctionChangeRecord> = all.take(MAX_FUNCTIONS).map(record).collect();
+        let functions: Vec<FunctionChangeRecord> = all.take(MAX_FUNCTIONS).map(to_record).collect();
         Self {
             header: Header {
-                notes: notes(difference, before, after),
+                notes: list_notes(difference, before, after),
                 ..Header::default()
             },
             before: DiffSide::new(before),
             after: DiffSide::new(after),
-            headline: headline(&total, &waits, &functions, &after.work.unit),
+            headline: write_headline(&total, &waits, &functions, &after.work.unit),
             unit: after.work.unit.clone(),
             total,
             waits,
             pausing: difference.pausing.as_ref().map(PausingRecord::new),
-            attributions: AttributionRecord::all(
-                &before.repeats(),
-                &after.repeats(),
+            attributions: AttributionRecord::attribute_all(
+                &before.to_repeats(),
+                &after.to_repeats(),
                 &after.work.unit,
             ),
             functions,
@@ -318,9 +318,9 @@ impl ProfileDiff {
     }
 }
 
-/// What the time was spent on: waiting, if that makes up most of the change, and the function whose
-/// own time changed most with it.
-fn headline(
+/// Says what most of the change was spent on: waiting in spin hints, if that is most of it, and the
+/// function whose own time changed most in the same direction.
+fn write_headline(
     total: &ChangeRecord,
     waits: &ChangeRecord,
     functions: &[FunctionChangeRecord],
@@ -363,7 +363,7 @@ fn pause_ns(record: &ProfileRecord) -> Option<f64> {
     record.pause.as_ref().map(|pause| pause.ns)
 }
 
-fn check(record: &ProfileRecord) -> Result<(), DiffError> {
+fn check_usable(record: &ProfileRecord) -> Result<(), DiffError> {
     let has_work = record.work.count.is_finite() && record.work.count > 0.0;
     if !has_work {
         return Err(DiffError::NoWork(record.id.clone()));
@@ -372,7 +372,7 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
         return Err(DiffError::NoFunctions(record.id.clone()));
     }
     let sampled_s = record.figures.total.cpu_s;
-    match record.beyond_samples() {
+    match record.check_sampled_time() {
         Some(counted_s) if sampled_s < MIN_SAMPLED_SHARE * counted_s => Err(DiffError::Missed {
             id: record.id.clone(),
             sampled: seconds(sampled_s),
@@ -382,8 +382,12 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
     }
 }
 
-/// What must be known to read the difference correctly.
-fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Vec<String> {
+/// Notes that are needed to interpret the difference.
+fn list_notes(
+    difference: &Difference,
+    before: &ProfileRecord,
+    after: &ProfileRecord,
+) -> Vec<String> {
     let mut notes = vec![
         "Intervals cover the sampling error only, not differences from run to run (pinwise compare measures those)."
             .to_owned(),
@@ -403,12 +407,12 @@ fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord)
                 .to_owned(),
         );
     }
-    let nameless =
+    let has_no_name =
         |function: &Function| function.kind == Kind::User && function.name.starts_with("0x");
     if difference
         .functions
         .iter()
-        .any(|change| nameless(&change.function))
+        .any(|change| has_no_name(&change.function))
     {
         notes.push(
             "Code without symbols is matched by its address, which works only within one build."

@@ -1,4 +1,4 @@
-//! Parts of a profile made into records, and back.
+//! Converts parts of a profile to records, and back.
 
 use super::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord, LineRecord,
@@ -20,19 +20,19 @@ impl AmountRecord {
         }
     }
 
-    /// As it was.
+    /// Converts it back.
     #[must_use]
-    pub fn amount(&self) -> Amount {
-        amount(self.samples, self.cpu_s)
+    pub fn to_amount(&self) -> Amount {
+        build_amount(self.samples, self.cpu_s)
     }
 }
 
-fn amount(samples: u64, cpu_s: f64) -> Amount {
+fn build_amount(samples: u64, cpu_s: f64) -> Amount {
     let cpu_ns = whole((cpu_s * 1e9).min(1e18));
     Amount { samples, cpu_ns }
 }
 
-fn some(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -41,7 +41,7 @@ impl FunctionRecord {
         let function = &time.function;
         Self {
             name: function.name.clone(),
-            module: some(&function.module),
+            module: non_empty(&function.module),
             kind: function.kind.into(),
             own: AmountRecord::new(time.own, units),
             own_error_s: time.own.error_s(),
@@ -68,7 +68,7 @@ impl SpotRecord {
     pub(super) fn new(spot: &Spot, units: f64) -> Self {
         Self {
             function: spot.function.name.clone(),
-            module: some(&spot.function.module),
+            module: non_empty(&spot.function.module),
             kind: spot.function.kind.into(),
             offset: spot.offset,
             source: spot.source.clone(),
@@ -97,24 +97,24 @@ impl LineRecord {
 }
 
 impl CalledRecord {
-    /// A function as a tree names it.
+    /// The record of a function of a call tree.
     #[must_use]
     pub fn new(function: &Function) -> Self {
         Self {
             name: function.name.clone(),
-            module: some(&function.module),
+            module: non_empty(&function.module),
             kind: function.kind.into(),
         }
     }
 
-    /// As it was; of an unknown kind, the program's.
+    /// Converts it back; a function of unknown kind becomes the program's.
     #[must_use]
-    pub fn function(&self) -> Function {
-        function(&self.name, self.module.as_deref(), &self.kind)
+    pub fn to_function(&self) -> Function {
+        build_function(&self.name, self.module.as_deref(), &self.kind)
     }
 }
 
-pub(super) fn function(name: &str, module: Option<&str>, kind: &FunctionKind) -> Function {
+pub(super) fn build_function(name: &str, module: Option<&str>, kind: &FunctionKind) -> Function {
     Function {
         name: name.to_owned(),
         module: module.unwrap_or_default().to_owned(),
@@ -138,7 +138,7 @@ impl CallsRecord {
         functions.sort();
         functions.dedup();
         let nodes = tree.nodes().iter();
-        let call = |node: &pinwise_profile::Node| {
+        let to_call = |node: &pinwise_profile::Node| {
             Some(CallRecord {
                 function: functions.binary_search(&node.function).ok()?,
                 parent: node.parent,
@@ -147,20 +147,20 @@ impl CallsRecord {
             })
         };
         Self {
-            nodes: nodes.filter_map(call).collect(),
+            nodes: nodes.filter_map(to_call).collect(),
             functions: functions.iter().map(CalledRecord::new).collect(),
             left_out: AmountRecord::new(left_out, units),
         }
     }
 
-    /// The original tree; `None` if indices lead nowhere.
+    /// Converts it back; `None` if indices are invalid.
     #[must_use]
-    pub fn tree(&self) -> Option<Tree> {
+    pub fn to_tree(&self) -> Option<Tree> {
         let nodes = self.nodes.iter().map(|call| {
             Some(NodeWithoutTotal {
-                function: self.functions.get(call.function)?.function(),
+                function: self.functions.get(call.function)?.to_function(),
                 parent: call.parent,
-                own: amount(call.samples, call.cpu_s),
+                own: build_amount(call.samples, call.cpu_s),
             })
         });
         Tree::from_nodes(nodes.collect::<Option<_>>()?)

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// All recipes that pinwise brings.
+/// All built-in recipes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeList {
-    /// By name.
+    /// The recipes, sorted by name.
     pub recipes: Vec<RecipeEntry>,
 }
 
@@ -14,7 +14,7 @@ pub struct RecipeList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeEntry {
-    /// What `--recipe` takes.
+    /// Its name for `--recipe`.
     pub name: String,
     /// What it does.
     pub about: String,
@@ -24,21 +24,21 @@ pub struct RecipeEntry {
     pub metric: String,
     /// Unit of the figure.
     pub unit: String,
-    /// What `--parameter` takes.
+    /// Its parameters for `--parameter`.
     pub parameters: Vec<RecipeParameter>,
-    /// Are all of its programs there?
+    /// Are all of its programs installed?
     pub available: bool,
-    /// Those that are not.
+    /// The programs that are not installed.
     pub missing: Vec<RecipeMissing>,
 }
 
-/// What may be chosen.
+/// A parameter of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeParameter {
     /// Its name.
     pub name: String,
-    /// What it is unless chosen.
+    /// Its default value.
     pub default: String,
     /// The allowed values; empty if any value is.
     pub values: Vec<String>,

@@ -1,4 +1,4 @@
-//! The inference's result for a recorded latency matrix.
+//! The levels inferred from a recorded latency matrix.
 //!
 //! CPU lists are written `0,2-4`; names include the units.
 
@@ -13,16 +13,16 @@ use pinwise_wiring::{LevelKind, Wiring, WiringLevel};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.replay/1")]
 pub struct ReplayRecord {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     pub cpus: usize,
     /// Levels, smallest groups first. Groups hold two CPUs or more; the level `smt`, which lists
     /// the cores, also has those with one CPU.
     pub levels: Vec<MeasuredLevel>,
-    /// No level divides the CPUs.
+    /// Is there no level that divides the CPUs?
     pub flat: bool,
-    /// Why nothing, or nothing more, is known; `null` if everything is.
+    /// Why levels are unknown; `null` if all are known.
     pub cannot_tell: Option<String>,
-    /// What was odd, as full sentences.
+    /// Anomalies, as full sentences.
     pub notes: Vec<String>,
 }
 
@@ -32,7 +32,11 @@ impl ReplayRecord {
     pub fn new(cpus: &[usize], wiring: &Wiring) -> Self {
         Self {
             cpus: cpus.len(),
-            levels: wiring.levels.iter().map(|l| level(l, cpus)).collect(),
+            levels: wiring
+                .levels
+                .iter()
+                .map(|level| to_measured_level(level, cpus))
+                .collect(),
             flat: wiring.is_flat,
             cannot_tell: wiring.cannot_tell.clone(),
             notes: wiring.notes.clone(),
@@ -40,10 +44,10 @@ impl ReplayRecord {
     }
 }
 
-fn level(level: &WiringLevel, cpus: &[usize]) -> MeasuredLevel {
+fn to_measured_level(level: &WiringLevel, cpus: &[usize]) -> MeasuredLevel {
     let mut groups = level.groups.clone();
     if level.kind == LevelKind::Smt {
-        // These are the cores: one with a single CPU is a core too.
+        // The groups of this level are the cores, so a core with a single CPU is added.
         let in_group = |cpu: &usize| level.groups.iter().any(|group| group.contains(*cpu));
         let alone = cpus.iter().copied().filter(|cpu| !in_group(cpu));
         groups.extend(alone.map(CpuSet::single));

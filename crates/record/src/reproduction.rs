@@ -1,4 +1,4 @@
-//! Which results of the field reports were reproduced, as a record.
+//! Results of reproducing the claims of field reports, as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Reproduction {
     pub header: Header,
     /// Name of the machine that ran it.
     pub host: String,
-    /// On the reports' machines, simulated?
+    /// Did it run on simulations of the reports' machines?
     pub simulated: bool,
     /// Seed of the order of runs and of the simulated machines.
     pub seed: u64,
@@ -38,9 +38,10 @@ pub struct ClaimCounts {
     pub reproduced: usize,
     /// A different result.
     pub contradicted: usize,
-    /// Set a parameter, or no mechanism predicts them: never counted as either.
+    /// Used to set a parameter, or not predicted by any mechanism: neither reproduced nor
+    /// contradicted.
     pub given: usize,
-    /// Cannot be tested on that machine.
+    /// Not testable on that machine.
     pub not_here: usize,
 }
 
@@ -50,9 +51,9 @@ pub struct ClaimCounts {
 pub struct ReportRecord {
     /// Its name, as `hyperthread-fill`.
     pub name: String,
-    /// When and on what it was made.
+    /// When and on which machine it was made.
     pub machine: String,
-    /// Parameters that no figure of the report gives, as "key: why".
+    /// Assumed parameters, which no figure of the report gives, as "key: why".
     pub assumed: Vec<String>,
     /// Its experiments.
     pub experiments: Vec<ExperimentRecord>,
@@ -64,9 +65,9 @@ pub struct ReportRecord {
 pub struct ExperimentRecord {
     /// Its name, as `whetstone-placement`.
     pub name: String,
-    /// What it asks.
+    /// Its question.
     pub question: String,
-    /// What was claimed, and the result.
+    /// The claims with their results.
     pub claims: Vec<ClaimRecord>,
 }
 
@@ -79,7 +80,7 @@ pub enum ClaimVerdict {
     Reproduced,
     /// The figure was used to set a parameter, or nothing predicts it.
     Given,
-    /// It cannot be tried here, or the answer stayed undecided.
+    /// It cannot be tested here, or the result is undecided.
     NotHere,
     /// A different result.
     Contradicted,
@@ -91,7 +92,7 @@ pub enum ClaimVerdict {
 pub struct ClaimRecord {
     /// What is claimed.
     pub claim: String,
-    /// As the report has it.
+    /// The claim in the report's figures.
     pub reported: String,
     /// The result; `null` if nothing was tested.
     pub measured: Option<String>,
@@ -99,15 +100,15 @@ pub struct ClaimRecord {
     pub reported_value: Option<f64>,
     /// The measured figure.
     pub measured_value: Option<f64>,
-    /// Its 95 % interval.
+    /// Lower end of its 95 % interval.
     pub measured_low: Option<f64>,
-    /// Its 95 % interval.
+    /// Upper end of its 95 % interval.
     pub measured_high: Option<f64>,
     /// Unit of the figures: `%` of change, `s`, `ms`, `ns`.
     pub unit: String,
     /// The result of testing it.
     pub verdict: ClaimVerdict,
-    /// Why that verdict.
+    /// The reason for the verdict.
     pub why: String,
 }
 

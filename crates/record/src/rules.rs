@@ -1,9 +1,9 @@
-//! Rules as they apply to a machine, and changes that they made. They are printed and logged, never
-//! stored.
+//! Rules as they apply to a machine, and the changes that they made. These records are printed and
+//! logged, never stored.
 
 use serde::{Deserialize, Serialize};
 
-/// A file of rules and the processes that it concerns now.
+/// A file of rules with the processes that match now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.rules/1")]
@@ -26,14 +26,14 @@ pub struct RuleRecord {
     pub line: usize,
     /// Its patterns, each `KEY = "PATTERN"`.
     pub patterns: Vec<String>,
-    /// The placement; `null`: processes are not placed.
+    /// The placement; `null` if processes are not placed.
     pub place: Option<String>,
-    /// The CPUs that it means if no cpuset forbids any, as a list; `null` if it leaves processes
-    /// where they are.
+    /// The CPUs of the placement where no cpuset forbids any, as a list; `null` if processes are
+    /// not placed.
     pub cpus: Option<String>,
-    /// The nice value; `null`: it is left.
+    /// The nice value; `null` if it is not changed.
     pub nice: Option<i32>,
-    /// Processes that match now, and no earlier rule.
+    /// Processes that match this rule and no earlier one.
     pub processes: Vec<RuleProcess>,
 }
 
@@ -54,15 +54,15 @@ pub struct RuleProcess {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RuleChangeKind {
-    /// It was changed as a rule says.
+    /// It was changed according to a rule.
     Placed,
-    /// It was given back what it had before.
+    /// What it had before was restored.
     Released,
-    /// It was left as it is, though a rule says otherwise.
+    /// It was not changed although a rule matches.
     Refused,
 }
 
-/// A change that was made by rules, or was not; a line of the log.
+/// A change that rules made or refused: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.rule-change/1")]
@@ -71,17 +71,17 @@ pub struct RuleChange {
     pub time: String,
     /// What happened.
     pub change: RuleChangeKind,
-    /// Was nothing changed, as only a look was wanted?
+    /// Was nothing changed because of `--dry-run`?
     pub dry_run: bool,
-    /// The rule; `null` if no rule asks for anything any more.
+    /// The rule; `null` if no rule applies any more.
     pub rule: Option<String>,
     /// The process.
     pub process: i32,
-    /// The process's own name; `null` if that was not looked up.
+    /// The process's name; `null` if it was not read.
     pub name: Option<String>,
     /// Threads that were changed.
     pub threads: usize,
-    /// Threads that were not changed entirely, because somebody else had set their CPUs or nice
+    /// Threads that were not fully changed, because another program had set their CPUs or nice
     /// value.
     pub threads_left: usize,
     /// CPUs before, as a list; `null` if they were not changed.

@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::coverage::CoverageRecord;
 use pinwise_format::percent;
 
-/// In which part of the experiment a run was made.
+/// The part of the experiment that a run belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Thrown away.
+    /// Discarded.
     Warmup,
     /// Used only to drop arms.
     Screening,
     /// Used for the contrasts.
     #[default]
     Confirmation,
-    /// Of a block that was not kept: a run of it failed, was interrupted, or hit a limit on CPU
-    /// time that stops few runs of its arm.
+    /// Discarded with its block: a run of the block failed, was interrupted, or was throttled by a
+    /// limit on CPU time although most runs of its arm are not.
     Dropped,
 }
 
@@ -41,9 +41,9 @@ impl Phase {
 pub struct RunRecord {
     /// Number of the block within its phase, from 0.
     pub block: usize,
-    /// Place within the block, from 0.
+    /// Position within the block, from 0.
     pub order: usize,
-    /// Number of runs that make this block whole.
+    /// Number of runs of a complete block.
     pub block_runs: usize,
     /// Part of the experiment.
     pub phase: Phase,
@@ -55,10 +55,9 @@ pub struct RunRecord {
     pub user_s: Option<f64>,
     /// CPU time in the kernel, seconds.
     pub sys_s: Option<f64>,
-    /// Time for which threads were ready to run and queued for a CPU, of all threads
-    /// together, seconds.
+    /// Time that threads were ready to run but queued for a CPU, all threads together, seconds.
     pub queued_s: Option<f64>,
-    /// Largest resident set of any process.
+    /// Largest resident set of any process, bytes.
     pub max_rss_bytes: Option<u64>,
     /// Exit status; `null` if a signal or a time-out ended it.
     pub exit: Option<i32>,
@@ -72,7 +71,7 @@ pub struct RunRecord {
     pub migrations: Option<u64>,
     /// Context switches, both kinds.
     pub context_switches: Option<u64>,
-    /// Of these, because the program was preempted.
+    /// Context switches in which the program was preempted.
     pub involuntary_switches: Option<u64>,
     /// Page faults without I/O.
     pub minor_faults: Option<u64>,
@@ -84,16 +83,16 @@ pub struct RunRecord {
     pub instructions: Option<u64>,
     /// CPUs that the kernel granted, as a list.
     pub granted_cpus: String,
-    /// What happened to threads that were bound; absent if none were.
+    /// How well bound threads stayed on their CPUs; absent if none were bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<CoverageRecord>,
     /// CPU time of other processes during the run, seconds.
     pub foreign_cpu_s: Option<f64>,
-    /// CPU time that the hypervisor gave to others during the run, seconds.
+    /// CPU time that the hypervisor gave to other guests during the run, seconds.
     pub steal_s: Option<f64>,
-    /// Times a limit on CPU time stopped it.
+    /// How often a limit on CPU time throttled it.
     pub throttled: Option<u64>,
-    /// How long that limit held it back, seconds, all CPUs together.
+    /// How long it was throttled, all CPUs together, seconds.
     pub throttled_s: Option<f64>,
     /// The active `sched_ext` scheduler; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +105,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// CPU time in both modes, seconds; `None` unless both are known.
+    /// CPU time in user and kernel mode together, seconds; `None` unless both are known.
     #[must_use]
     pub fn cpu_s(&self) -> Option<f64> {
         Some(self.user_s? + self.sys_s?)
@@ -117,19 +116,19 @@ impl RunRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadTime {
-    /// Threads that ran.
+    /// Average number of threads that ran.
     pub running: f64,
-    /// Threads that were ready to run and queued for a CPU.
+    /// Average number of threads that were ready to run but queued for a CPU.
     pub queued: f64,
-    /// Minimum share of wall-clock time during which all were blocked: more if ready threads ran at
-    /// once.
+    /// Lower bound of the share of wall-clock time during which all threads were blocked; it is
+    /// larger if threads ran in parallel.
     pub blocked: f64,
     /// In words.
     pub text: String,
 }
 
 impl ThreadTime {
-    /// From these runs; `None` unless each says how long it was queued.
+    /// Averages over runs; `None` unless the time queued of every run is known.
     #[must_use]
     pub fn from_runs<'r>(runs: impl IntoIterator<Item = &'r RunRecord>) -> Option<Self> {
         let [mut wall_s, mut cpu_s, mut queued_s] = [0.0; 3];
@@ -157,7 +156,7 @@ impl ThreadTime {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MetricReading {
-    /// In the metric's unit; `null` if the run failed.
+    /// The figure in the metric's unit; `null` if the run failed.
     pub value: Option<f64>,
     /// The cost used for ratios: the value, or its inverse if higher is better.
     pub cost: Option<f64>,

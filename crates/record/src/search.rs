@@ -18,20 +18,19 @@ use super::{
 };
 
 open_enum! {
-    /// What predictions were worth.
+    /// How well the features explain the costs.
     ModelJudgement {
-        /// Features explain what placements cost.
+        /// Features explain the costs of placements.
         Fits = "fits",
-        /// They leave part of it unexplained.
+        /// Features leave part of the costs unexplained.
         Misfits = "misfits",
-        /// They leave most of it unexplained.
+        /// Features leave most of the costs unexplained.
         Useless = "useless",
     }
 }
 
-/// A search: candidates, every run, what the model makes of them, the answer.
-/// It is stored as it grows; of one that was cut off `stopped` is `null`, and
-/// `pinwise search --resume` goes on with it.
+/// A search: candidates, every run, the model, the answer. It is stored as it grows. If it was
+/// interrupted, `stopped` is `null` and `pinwise search --resume` continues it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.search/1")]
@@ -39,9 +38,10 @@ pub struct SearchRecord {
     /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
-    /// The arguments that made it, without the store; empty if no command line did.
+    /// The arguments of the command line that started it, without the store; empty if there was
+    /// none.
     pub argv: Vec<String>,
-    /// The command that makes it again with the same seed; `null` if no command line made it.
+    /// The command that repeats it with the same seed; `null` if no command line started it.
     pub again: Option<String>,
     /// The machine it ran on.
     pub host: HostRecord,
@@ -49,51 +49,51 @@ pub struct SearchRecord {
     pub command: Vec<String>,
     /// Surroundings of the command.
     pub workload: WorkloadRecord,
-    /// What is searched for the least cost of.
+    /// The metric whose cost is minimised.
     pub metric: MetricRecord,
-    /// Seed of what is run when (and of a simulated machine's noise).
+    /// Seed of the order of runs (and of a simulated machine's noise).
     pub seed: u64,
     /// How it was planned.
     pub plan: SearchPlanRecord,
     /// Number of placements, for each number of threads.
     pub space: Vec<SpaceRecord>,
-    /// What could be run: `os-default` first, then shapes, then placements that
-    /// were made on the way by moving one thread.
+    /// The candidates: `os-default` first, then shapes, then placements that were derived by moving
+    /// one thread.
     pub arms: Vec<SearchArm>,
     /// Every run, in order of time.
     pub runs: Vec<SearchRun>,
-    /// What is expected of every arm; `[]` before the first runs.
+    /// The prediction for every arm; `[]` before the first runs.
     pub predictions: Vec<PredictedArm>,
-    /// The leader after each block: best so far against runs.
+    /// The leader after each block.
     pub progress: Vec<ProgressPoint>,
     /// The model at the end; `null` before the first runs.
     pub model: Option<SearchModelRecord>,
     /// Name of the best arm; `null` if none is known.
     pub best: Option<String>,
-    /// Runs that it took to find it: profiling, search and refinement, those
-    /// of `os-default` among them; not the warm-up and the confirmation.
+    /// Runs needed to find it: profiling, search and refinement, including those of `os-default`,
+    /// without warm-up and confirmation.
     pub runs_used: usize,
-    /// The best arm against `os-default`, measured afresh; `null` without.
+    /// The best arm compared with `os-default` in fresh runs; `null` if that was not done.
     pub confirmation: Option<ConfirmationRecord>,
-    /// The best shape on other CPUs, in pairs beside those that it was found
-    /// on; without an answer or `confirmation_pairs` nothing.
+    /// The best shape on other CPUs, compared in pairs with the CPUs that it was found on; empty
+    /// without an answer or without `confirmation_pairs`.
     pub other_cpus: Vec<OtherCpusRecord>,
-    /// The least resource that is nearly as good; `null` if unknown, and if CPUs of one shape
+    /// The smallest placement that is nearly as good; `null` if unknown, and if CPUs of one shape
     /// differ.
     pub least: Option<LeastRecord>,
     /// The result.
     pub verdict: SearchVerdict,
-    /// Indifference zone that was used: `plan.within`, or half the standard deviation of a run if
-    /// that is more, but at most 3 % because of that.
+    /// The indifference zone that was used: `plan.within`, or if larger, half the standard
+    /// deviation of a run, but at most 3 %.
     pub zone: f64,
-    /// On a simulated machine: true cost of `best` over the true best, minus
-    /// 1; `null` elsewhere and without a best arm.
+    /// On a simulated machine: the true cost of `best` divided by that of the true best, minus 1;
+    /// `null` elsewhere and without a best arm.
     pub true_regret: Option<f64>,
     /// On a simulated machine: the true best.
     pub truth: Option<TruthRecord>,
     /// Why it ended; `null` while it runs or if it was cut off.
     pub stopped: Option<Stopped>,
-    /// In words, or that it has not ended.
+    /// Why it ended, in words, or that it has not.
     pub ended: String,
     /// Time from start to end, s; without pauses between interruption and
     /// resumption.
@@ -106,19 +106,19 @@ pub struct SearchRecord {
 pub struct SearchPlanRecord {
     /// Numbers of threads that were searched.
     pub threads: Vec<usize>,
-    /// Threads of `os-default` if that was set; `null`: as the program does.
+    /// Threads of `os-default` if that was set; `null` if the program decides.
     pub default_threads: Option<usize>,
     /// Threads of `os-default` as counted in a run before the search; `null` if they were set.
     pub counted_threads: Option<usize>,
     /// Is the number of threads set by the environment of each run?
     pub sets_threads: bool,
-    /// Indifference zone: a placement that is better by less may be missed. If runs vary much the
-    /// zone follows their noise, see [`SearchRecord::zone`].
+    /// The indifference zone, as a share: a placement that is better by less may be missed. If runs
+    /// vary much, the zone grows with their noise, see [`SearchRecord::zone`].
     pub within: f64,
-    /// How much worse the least resource may be.
+    /// How much worse the smallest placement may be, as a share.
     pub least_within: f64,
-    /// Probability that may be left that another is better by three times
-    /// `within`; the expected loss may be `within`.
+    /// The search may end while the probability that another arm is better by three times `within`
+    /// is at most this, and the expected loss at most `within`.
     pub error: f64,
     /// Maximum number of runs of profiling, search and refinement.
     pub max_runs: Option<usize>,
@@ -130,8 +130,8 @@ pub struct SearchPlanRecord {
     pub warmup: usize,
     /// Does any exit status count as success?
     pub any_status: bool,
-    /// What happened to the command's output: `discard`, `keep`, `inherit`, or the folder that got
-    /// it.
+    /// The use of the command's output: `discard`, `keep`, `inherit`, or the folder that it is
+    /// written to.
     pub output: String,
 }
 
@@ -144,7 +144,7 @@ pub struct SpaceRecord {
     /// Placements that differ by more than the exchange of equal units, as a
     /// decimal number: it may have dozens of digits.
     pub placements: String,
-    /// Those that are spread evenly: the search's candidates.
+    /// Number of placements that are spread evenly: the search's candidates.
     pub shapes: usize,
 }
 
@@ -174,10 +174,9 @@ pub struct SearchArm {
     pub cores: usize,
     /// CPUs used.
     pub cpu_count: usize,
-    /// What the model sees of it, in the order of
-    /// [`SearchModelRecord::features`].
+    /// Its features for the model, in the order of [`SearchModelRecord::features`].
     pub features: Vec<f64>,
-    /// Was it made by moving one thread of another arm?
+    /// The arm from which it was derived by moving one thread; `null` for others.
     pub refined_from: Option<String>,
     /// Why its runs do not count, if they do not.
     pub invalid: Option<String>,
@@ -187,21 +186,21 @@ pub struct SearchArm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchRun {
-    /// Number of its arm in [`SearchRecord::arms`].
+    /// Index of its arm in [`SearchRecord::arms`].
     pub arm: usize,
-    /// What for.
+    /// The purpose of the run.
     pub step: SearchStep,
     /// The run.
     #[serde(flatten)]
     pub run: RunRecord,
 }
 
-/// What a run of a search is for.
+/// The purpose of a run of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchStep {
-    /// Thrown away.
+    /// Discarded.
     Warmup,
     /// To learn what the program is sensitive to.
     Profiling,
@@ -209,16 +208,16 @@ pub enum SearchStep {
     Search,
     /// To try moves of one thread.
     Refinement,
-    /// Best against `os-default`, after the choice was made.
+    /// To compare the best arm with `os-default`, after the choice.
     Confirmation,
-    /// The best shape on other CPUs against those of the confirmation.
+    /// To compare other CPUs of the best shape with those of the confirmation.
     OtherCpus,
-    /// The least resource against the best, after that.
+    /// To compare the smallest good placement with the best, last of all.
     Least,
 }
 
 impl SearchStep {
-    /// Is it for finding the best arm?
+    /// Does it help to find the best arm?
     #[must_use]
     pub const fn is_search(self) -> bool {
         matches!(self, Self::Profiling | Self::Search | Self::Refinement)
@@ -231,7 +230,7 @@ impl SearchStep {
     }
 }
 
-/// What is expected of an arm.
+/// The prediction for an arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedArm {
@@ -240,19 +239,19 @@ pub struct PredictedArm {
     /// Cost that the model expects from all runs, those of this arm included, in the metric's unit
     /// (inverted for rates).
     pub predicted: f64,
-    /// Lower end of the 90 % interval. It is that of the ratio to the bound arm with most runs, times
-    /// the cost expected of that arm, so it leaves out how the machine's speed wanders over hours.
-    /// For that arm itself it is the interval of its cost.
+    /// Lower end of the 90 % interval. The interval is that of the ratio to the bound arm with the
+    /// most runs, times the expected cost of that arm: so it leaves out drifts of the machine's
+    /// speed over hours. For that arm itself it is the interval of its cost.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Expected over that of `os-default`.
+    /// Expected cost divided by that of `os-default`.
     pub ratio: f64,
-    /// As a change of the metric, in words.
+    /// `ratio` as a change of the metric, in words.
     pub change: String,
     /// Runs of the arm that count.
     pub runs: usize,
-    /// What its own runs alone say; `null` without any.
+    /// The estimate from its own runs alone; `null` without any.
     pub measured: Option<Estimate>,
     /// The prediction before the arm's first run, if it had one.
     pub first_prediction: Option<FirstPredictionRecord>,
@@ -263,7 +262,7 @@ pub struct PredictedArm {
     pub truth: Option<f64>,
 }
 
-/// What was expected of an arm before it was run.
+/// The prediction for an arm before its first run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FirstPredictionRecord {
@@ -273,11 +272,11 @@ pub struct FirstPredictionRecord {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What its first run then cost.
+    /// The measured cost of its first run.
     pub measured: f64,
 }
 
-/// Who led when.
+/// The leader at a moment of the search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProgressPoint {
@@ -293,11 +292,9 @@ pub struct ProgressPoint {
     pub high: f64,
     /// Probability that some arm beats it by more than the indifference zone.
     pub probability_of_better: f64,
-    /// What taking it is expected to lose to the best of all, as a share of
-    /// the best one's cost.
+    /// Expected loss of choosing it instead of the best, as a share of the best one's cost.
     pub expected_loss: f64,
-    /// On a simulated machine: the leader's true cost over the true best,
-    /// minus 1.
+    /// On a simulated machine: the leader's true cost divided by that of the true best, minus 1.
     pub true_regret: Option<f64>,
 }
 
@@ -305,8 +302,7 @@ pub struct ProgressPoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchModelRecord {
-    /// What the program is sensitive to: effects on ln(cost) of one unit of a
-    /// feature.
+    /// The features with their effects: the sensitivities of the program.
     pub features: Vec<FeatureRecord>,
     /// Standard deviation of ln(cost) from run to run.
     pub noise_sd: f64,
@@ -314,7 +310,7 @@ pub struct SearchModelRecord {
     pub block_sd: f64,
     /// Standard deviation over placements of what features explain.
     pub explained_sd: f64,
-    /// Standard deviation of what they do not, placement by placement.
+    /// Standard deviation over placements of what features do not explain.
     pub unexplained_sd: f64,
     /// Factor by which variances were widened because first runs of arms missed their predictions;
     /// 1 if they did not.
@@ -322,24 +318,25 @@ pub struct SearchModelRecord {
     /// Median error of predictions made before an arm's first run, as a share;
     /// `null` with fewer than three.
     pub prediction_error: Option<f64>,
-    /// What predictions were worth.
+    /// How well the features explain the costs.
     pub judgement: ModelJudgement,
 }
 
-/// A feature of placements and what it costs this program.
+/// A feature of placements and its effect on this program's cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FeatureRecord {
     /// Its name.
     pub name: String,
-    /// What it is, in words.
+    /// Its meaning, in words.
     pub meaning: String,
     /// Effect on ln(cost) of one unit.
     pub effect: f64,
     /// Its standard deviation.
     pub sd: f64,
-    /// The effect over the range that candidates span, from the one with the least of it to the one
-    /// with the most, with its 90 % interval, as a change of the metric; `null` if they are alike.
+    /// The effect over the candidates' range, from the smallest value of the feature to the
+    /// largest, as a change of the metric with its 90 % interval; `null` if all candidates have the
+    /// same value.
     pub change: Option<EffectRecord>,
     /// Is it more than twice its standard deviation from 0?
     pub is_clear: bool,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A program that was already running.
+/// A running program that was placed or measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceRecord {
@@ -12,9 +12,9 @@ pub struct ServiceRecord {
     pub name: String,
     /// Its command line.
     pub command: Vec<String>,
-    /// The systemd unit, if it was named by one.
+    /// The systemd unit, if the user named one.
     pub unit: Option<String>,
-    /// The cgroup, if it was named by one or by a unit.
+    /// The cgroup, if the user named one or a unit.
     pub cgroup: Option<String>,
     /// The source of its figure, a command or an address; `null` if it was not measured.
     pub metric_source: Option<String>,
@@ -25,7 +25,7 @@ pub struct ServiceRecord {
 }
 
 impl ServiceRecord {
-    /// Its usual name: its unit, its cgroup, or its name and process.
+    /// Its name for display: its unit, its cgroup, or its name and process.
     #[must_use]
     pub fn label(&self) -> String {
         match (&self.unit, &self.cgroup, self.pid) {
@@ -37,7 +37,7 @@ impl ServiceRecord {
     }
 }
 
-/// A placement that was applied to a running program, and undone.
+/// A placement that was applied to a running program and later undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.applied/1")]
@@ -46,15 +46,15 @@ pub struct Applied {
     pub service: ServiceRecord,
     /// The placement, as on the command line.
     pub placement: String,
-    /// CPUs that the placement means, as a list.
+    /// CPUs of the placement, as a list.
     pub asked_cpus: String,
     /// CPUs that the kernel granted to all threads together, as a list.
     pub granted_cpus: String,
     /// CPUs that threads were seen on, as a list.
     pub observed_cpus: String,
-    /// Times that a thread was seen after it had run.
+    /// Number of times that a thread was seen after it had run.
     pub observations: u64,
-    /// Share of these on CPUs of the placement, 0 to 1; `null` if nothing ran.
+    /// Share of those observations on CPUs of the placement, 0 to 1; `null` if nothing ran.
     pub observed_share: Option<f64>,
     /// Threads that were placed, in total.
     pub threads: usize,
@@ -62,9 +62,9 @@ pub struct Applied {
     pub left_alone: Vec<String>,
     /// Threads whose own mask was restored.
     pub returned: usize,
-    /// Threads that ended before that.
+    /// Threads that ended before their mask could be restored.
     pub ended: usize,
-    /// From the first change to the last, seconds.
+    /// Time from the first change to the last, seconds.
     pub elapsed_s: f64,
     /// Memory that was moved; `null` if none was requested.
     pub memory: Option<AppliedMemory>,
@@ -103,13 +103,13 @@ pub struct AppliedMemory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AppliedNode {
-    /// The operating system's number of it.
+    /// The operating system's number of the node.
     pub node: usize,
-    /// Before anything was moved, bytes.
+    /// Memory before anything was moved, bytes.
     pub before_bytes: u64,
-    /// After it was moved, bytes.
+    /// Memory after the move, bytes.
     pub placed_bytes: u64,
-    /// After it was moved back, bytes; `null`: not yet, or the processes had ended.
+    /// Memory after it was moved back, bytes; `null` before that, and if the processes had ended.
     pub returned_bytes: Option<u64>,
 }
 

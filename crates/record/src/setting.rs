@@ -1,4 +1,4 @@
-//! What an arm's runs had beside their placement, as a record.
+//! Settings of an arm's runs besides their placement, as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,15 @@ use super::run::MetricReading;
 use pinwise_placement::CpuLimit;
 use pinwise_workload::SchedulingPolicy;
 
-/// What an arm's runs had beside their placement.
+/// Settings of an arm's runs besides their placement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SettingRecord {
-    /// The limit on CPU time of the cgroup that each run had; `null` without.
+    /// The limit on CPU time of each run's cgroup; `null` without one.
     pub limit: Option<CpuLimitRecord>,
-    /// Were its CPUs a cpuset of its own?
+    /// Did each run have its CPUs in a cpuset of its own?
     pub is_exclusive: bool,
-    /// Were they isolated from the scheduler, and interrupts moved away?
+    /// Were those CPUs isolated from the scheduler, and interrupts moved away?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_isolated: bool,
     /// Commands that ran beside each run.
@@ -27,7 +27,7 @@ pub struct SettingRecord {
     /// The niceness; absent if it was inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
-    /// Core scheduling: was no other program on the same core at the same time?
+    /// Was core scheduling used, so that no other program ran on the same core at the same time?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_core_scheduling: bool,
 }
@@ -52,7 +52,7 @@ pub struct CompanionFigureRecord {
     pub metric: MetricRecord,
     /// Runs without the program, one in each block, each as long as a run of the program.
     pub alone: Vec<AloneRecord>,
-    /// What each arm that it ran beside costs it.
+    /// How each arm that ran beside it changes its cost.
     pub costs: Vec<CompanionCostRecord>,
 }
 
@@ -66,7 +66,7 @@ pub struct AloneRecord {
     pub metric: MetricReading,
 }
 
-/// What an arm costs a companion.
+/// How an arm changes a companion's cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CompanionCostRecord {
@@ -82,16 +82,16 @@ pub struct CompanionCostRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuLimitRecord {
-    /// CPUs' worth of time.
+    /// CPU time per wall time: 2.5 means two and a half CPUs.
     pub cpus: f64,
-    /// The period in which it is shared out, seconds.
+    /// The period of the limit, seconds.
     pub period_s: f64,
 }
 
 impl CpuLimitRecord {
-    /// The limit; `None` if it is invalid.
+    /// Converts it back; `None` if it is invalid.
     #[must_use]
-    pub fn limit(&self) -> Option<CpuLimit> {
+    pub fn to_limit(&self) -> Option<CpuLimit> {
         let period = std::time::Duration::try_from_secs_f64(self.period_s).ok()?;
         CpuLimit::new(self.cpus, period).ok()
     }
@@ -107,7 +107,7 @@ impl From<CpuLimit> for CpuLimitRecord {
 }
 
 impl SettingRecord {
-    /// Is the command in a cgroup that says something?
+    /// Did the command run in a cgroup with a limit or a cpuset?
     #[must_use]
     pub const fn has_group(&self) -> bool {
         self.limit.is_some() || self.is_exclusive
@@ -115,7 +115,7 @@ impl SettingRecord {
 
     /// The words that start a command with its policy, niceness and core scheduling.
     #[must_use]
-    pub fn launcher(&self) -> Vec<String> {
+    pub fn launcher_words(&self) -> Vec<String> {
         let policy = self.policy.as_ref().and_then(|text| text.parse().ok());
         let mut words = policy
             .map(SchedulingPolicy::chrt_command)
@@ -130,7 +130,7 @@ impl SettingRecord {
         words
     }
 
-    /// Is it nothing?
+    /// Is nothing set?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -1,4 +1,4 @@
-//! What the spin-wait laboratory finds.
+//! Records of the `spin` commands.
 
 mod advice;
 mod attach;

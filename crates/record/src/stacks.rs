@@ -9,7 +9,7 @@ use pinwise_profile::{StackFigures, Stacks};
 open_enum! {
     /// How callers were found.
     StackMethod from Stacks {
-        /// Whichever the program allows: requested only, never recorded.
+        /// The best that the program allows: requested only, never recorded.
         Auto = "auto",
         /// By frame pointers.
         FramePointers = "fp",

@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 /// Longest tag, in characters.
 const LONGEST_TAG: usize = 64;
 
-/// Is this a tag that can be distinguished from others at sight?
+/// Checks that a tag can be distinguished from others at sight.
 ///
 /// # Errors
 /// What is wrong with it, in words.
@@ -33,7 +33,7 @@ pub fn check_tag(tag: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A record's text with these tags. Everything else stays as it was written,
+/// A record's text with these tags instead of its own. Everything else stays as it was written,
 /// to the letter.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub fn replace_tags(body: &str, tags: &[String]) -> Result<String, serde_json::E
 ///
 /// # Errors
 /// The JSON parser's, if it is not a record.
-pub fn with_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
+pub fn replace_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
     let mut fields: Fields<'_> = serde_json::from_str(body)?;
     let value = to_raw_value(id)?;
     fields.0.retain(|(name, _)| name != "id");
@@ -64,7 +64,7 @@ pub fn with_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
 
 /// The id of a record's text; `None` if it has none.
 #[must_use]
-pub fn id_of(body: &str) -> Option<String> {
+pub fn read_id(body: &str) -> Option<String> {
     let fields: Fields<'_> = serde_json::from_str(body).ok()?;
     let (_, id) = fields.0.iter().find(|(name, _)| name == "id")?;
     serde_json::from_str(id.get()).ok()
@@ -127,15 +127,15 @@ mod tests {
 
     #[test]
     fn an_id_changes_and_nothing_else() {
-        let check = |body: &str, wanted: &str| assert_eq!(with_id(body, "n").unwrap(), wanted);
+        let check = |body: &str, wanted: &str| assert_eq!(replace_id(body, "n").unwrap(), wanted);
         check("{}", r#"{"id":"n"}"#);
         check(
             r#"{"schema":"s","id":"x","a":1.000,"id":3}"#,
             r#"{"schema":"s","id":"n","a":1.000}"#,
         );
-        assert!(with_id("[]", "n").is_err());
-        assert_eq!(id_of(r#"{"schema":"s","id":"x"}"#).as_deref(), Some("x"));
-        assert_eq!(id_of(r#"{"schema":"s"}"#), None);
+        assert!(replace_id("[]", "n").is_err());
+        assert_eq!(read_id(r#"{"schema":"s","id":"x"}"#).as_deref(), Some("x"));
+        assert_eq!(read_id(r#"{"schema":"s"}"#), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! All of this is stored as bytes: numbers as unsigned LEB128, the bytes as base64.
 //! `docs/records.md` describes the layout number by number. This module does not judge what it
-//! keeps.
+//! stores.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -37,7 +37,7 @@ open_enum! {
     SliceEnd from LeaveReason {
         /// The thread waits for something else.
         Blocked = "blocked",
-        /// It was preempted.
+        /// The thread was preempted.
         Preempted = "preempted",
         /// The thread ended.
         Ended = "ended",
@@ -119,7 +119,7 @@ pub struct PackedWaitsRecord {
     pub form: String,
     /// How many waits.
     pub count: u64,
-    /// Shorter ones are left out, ns.
+    /// The shortest wait that is kept, ns.
     pub shortest_ns: u64,
     /// All that are left out: those shorter, and of very many all but the
     /// longest.
@@ -144,7 +144,7 @@ pub struct PackedSharingRecord {
     pub count: u64,
     /// If there are very many, all but the longest; the sum counts each thread.
     pub left_out: LeftOutSpans,
-    /// Who caused it.
+    /// The causes.
     pub causes: Vec<LossCause>,
     /// The spans, base64-encoded.
     pub bytes: String,
@@ -179,9 +179,9 @@ pub struct PackedSlice<'a> {
 /// Packed numbers that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackedError {
-    /// Another layout.
+    /// A layout that this version does not know.
     #[error("unknown slice encoding '{0}'; use a newer pinwise")]
-    Form(String),
+    UnknownForm(String),
     /// Bytes are missing or wrong.
     #[error("the packed slices of CPU {cpu} are damaged")]
     Damaged {
@@ -191,7 +191,7 @@ pub enum PackedError {
 }
 
 impl PackedSlicesRecord {
-    /// Packs what the analysis gathered: each CPU with its slices and bytes.
+    /// From the packed slices of each CPU.
     #[must_use]
     pub fn new(threads: Vec<i32>, cpus: Vec<PackedCpuRecord>) -> Self {
         Self {
@@ -208,23 +208,27 @@ impl PackedSlicesRecord {
         }
     }
 
-    /// The slices, CPU by CPU, each CPU's in the order of time.
+    /// Unpacks the slices, CPU by CPU, each CPU's in the order of time.
     ///
     /// # Errors
     /// Another layout, or damaged bytes.
-    pub fn slices(&self) -> Result<Vec<PackedSlice<'_>>, PackedError> {
+    pub fn unpack_slices(&self) -> Result<Vec<PackedSlice<'_>>, PackedError> {
         if self.form != FORM {
-            return Err(PackedError::Form(self.form.clone()));
+            return Err(PackedError::UnknownForm(self.form.clone()));
         }
         let mut slices = Vec::new();
         for cpu in &self.cpus {
             let damaged = PackedError::Damaged { cpu: cpu.cpu };
-            self.add_cpu(cpu, &mut slices).ok_or(damaged)?;
+            self.unpack_cpu(cpu, &mut slices).ok_or(damaged)?;
         }
         Ok(slices)
     }
 
-    fn add_cpu<'a>(&'a self, cpu: &PackedCpuRecord, to: &mut Vec<PackedSlice<'a>>) -> Option<()> {
+    fn unpack_cpu<'a>(
+        &'a self,
+        cpu: &PackedCpuRecord,
+        to: &mut Vec<PackedSlice<'a>>,
+    ) -> Option<()> {
         let bytes = STANDARD.decode(&cpu.bytes).ok()?;
         let mut rest = &bytes[..];
         let mut time_ns = 0u64;
@@ -332,7 +336,7 @@ impl PackedWaitsRecord {
 
     /// Unpacks the waits; `None` if they are damaged.
     #[cfg(test)]
-    fn waits(&self) -> Option<Vec<PackedSpan>> {
+    fn unpack_waits(&self) -> Option<Vec<PackedSpan>> {
         unpack(self.count, &self.bytes).filter(|_| self.form == FORM)
     }
 }
@@ -357,7 +361,7 @@ impl PackedSharingRecord {
 
     /// Unpacks the spans; `None` if they are damaged.
     #[cfg(test)]
-    fn spans(&self) -> Option<Vec<PackedSpan>> {
+    fn unpack_spans(&self) -> Option<Vec<PackedSpan>> {
         unpack(self.count, &self.bytes).filter(|_| self.form == FORM)
     }
 }
@@ -381,7 +385,7 @@ mod tests {
         let record = pack_slices(&[[5, 10, 0], [0, 3, 4 + 1], [100, 1, 2]]);
         // The page's tests read the same bytes.
         assert_eq!(record.cpus[0].bytes, "BQoAAAMFZAEC");
-        let slices = record.slices().unwrap();
+        let slices = record.unpack_slices().unwrap();
         let listed: Vec<_> = slices
             .iter()
             .map(|s| (s.thread, s.cpu, s.start_ns, s.length_ns, s.end))
@@ -401,19 +405,19 @@ mod tests {
         let mut record = pack_slices(&[[5, 10, 0], [0, 3, 4]]);
         record.cpus[0].count = 3;
         let damaged = Err(PackedError::Damaged { cpu: 2 });
-        assert_eq!(record.slices(), damaged);
+        assert_eq!(record.unpack_slices(), damaged);
         record.cpus[0].count = 1;
-        assert_eq!(record.slices(), damaged);
+        assert_eq!(record.unpack_slices(), damaged);
         record.cpus[0].bytes = "no base64!".to_owned();
-        assert_eq!(record.slices(), damaged);
+        assert_eq!(record.unpack_slices(), damaged);
         assert_eq!(
-            pack_slices(&[[0, 1, 2 << 2]]).slices(),
+            pack_slices(&[[0, 1, 2 << 2]]).unpack_slices(),
             damaged,
             "no such thread"
         );
-        assert_eq!(pack_slices(&[[1, u64::MAX, 0]]).slices(), damaged);
+        assert_eq!(pack_slices(&[[1, u64::MAX, 0]]).unpack_slices(), damaged);
         record.form = "varint/2".to_owned();
-        let listed = record.slices().unwrap_err().to_string();
+        let listed = record.unpack_slices().unwrap_err().to_string();
         assert!(listed.contains("varint/2"), "{listed}");
     }
 
@@ -428,9 +432,9 @@ mod tests {
                 .map(|(start_ns, length_ns, place, code)| PackedSpan { start_ns, length_ns, place, code })
                 .collect();
             let waits = PackedWaitsRecord::new(1, LeftOutSpans::default(), vec![1], &spans);
-            prop_assert_eq!(waits.waits(), Some(spans.clone()));
+            prop_assert_eq!(waits.unpack_waits(), Some(spans.clone()));
             let sharing = PackedSharingRecord::new(LeftOutSpans::default(), &spans);
-            prop_assert_eq!(sharing.spans(), Some(spans));
+            prop_assert_eq!(sharing.unpack_spans(), Some(spans));
         }
     }
 }

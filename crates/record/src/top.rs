@@ -92,7 +92,7 @@ pub struct TopSharing {
     pub shared: f64,
     /// Cores that idled entirely, on average.
     pub idle: f64,
-    /// At each moment the smaller of both, on average.
+    /// The smaller of `shared` and `idle` at each moment, on average.
     pub avoidable: Option<f64>,
     /// `shared` and `idle` are at least this much, from busy times of CPUs.
     pub is_lower_bound: bool,
@@ -130,7 +130,7 @@ pub struct TopCpu {
     pub busiest: Option<Busiest>,
     /// Share of the interval that it was busy, per cent.
     pub busy_percent: Option<f64>,
-    /// Share of the threads that are meant, per cent.
+    /// Share of the watched threads, per cent.
     pub own_percent: Option<f64>,
     /// Switches per second.
     pub switches_per_s: Option<f64>,
@@ -155,7 +155,7 @@ open_enum! {
         Running = "running",
         /// It waits for a CPU.
         Queued = "queued",
-        /// One of both.
+        /// It is on a CPU or waits for one.
         Runnable = "runnable",
         /// It waits for something else.
         Waiting = "waiting",
@@ -206,10 +206,10 @@ pub struct UsedCpu {
 }
 
 impl TopRecord {
-    /// A frame on this machine. Who watches is for the caller to add.
+    /// The record of a frame on this machine. The caller adds what is watched and how.
     #[must_use]
     pub fn new(frame: &Frame, topology: &Topology, tier: TraceTier) -> Self {
-        let threads: Vec<TopThread> = frame.threads.iter().map(thread).collect();
+        let threads: Vec<TopThread> = frame.threads.iter().map(to_top_thread).collect();
         let is_on =
             |t: &&TopThread| matches!(t.state, Some(ThreadState::Running | ThreadState::Runnable));
         Self {
@@ -221,17 +221,21 @@ impl TopRecord {
             interval_s: frame.span_ns as f64 * 1e-9,
             threads_total: threads.len() as u64,
             threads_running: threads.iter().filter(is_on).count() as u64,
-            migrations_per_s: rates(frame),
-            smt_sharing: frame.sharing.as_ref().map(sharing),
+            migrations_per_s: to_move_rates(frame),
+            smt_sharing: frame.sharing.as_ref().map(to_top_sharing),
             lost: frame.lost,
-            cpus: frame.cpus.iter().map(|c| cpu(c, topology)).collect(),
+            cpus: frame
+                .cpus
+                .iter()
+                .map(|cpu| to_top_cpu(cpu, topology))
+                .collect(),
             threads,
             threads_left_out: 0,
             notes: Vec::new(),
         }
     }
 
-    /// Adds what is known about threads from outside the trace.
+    /// Adds the allowed CPUs and the scheduling policy of each thread.
     pub fn add_settings(&mut self, settings: &BTreeMap<Tid, (String, String)>) {
         for thread in &mut self.threads {
             if let Some((allowed, policy)) = settings.get(&thread.thread) {
@@ -242,7 +246,7 @@ impl TopRecord {
     }
 }
 
-fn rates(frame: &Frame) -> MoveRates {
+fn to_move_rates(frame: &Frame) -> MoveRates {
     let per_s = |count: u64| count as f64 * 1e9 / frame.span_ns.max(1) as f64;
     let moves = frame.moves;
     MoveRates {
@@ -255,7 +259,7 @@ fn rates(frame: &Frame) -> MoveRates {
     }
 }
 
-fn sharing(sharing: &Sharing) -> TopSharing {
+fn to_top_sharing(sharing: &Sharing) -> TopSharing {
     TopSharing {
         cores: sharing.cores as u64,
         shared_now: sharing.shared_now.map(|n| n as u64),
@@ -268,7 +272,7 @@ fn sharing(sharing: &Sharing) -> TopSharing {
     }
 }
 
-fn cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
+fn to_top_cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
     let place = usize::try_from(frame.cpu)
         .ok()
         .and_then(|id| topology.cpu(id));
@@ -290,13 +294,13 @@ fn cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
             name: name.as_deref().map(str::to_owned),
             percent: 100.0 * share,
         }),
-        busy_percent: frame.busy.map(percent),
-        own_percent: frame.own.map(percent),
+        busy_percent: frame.busy.map(to_percent),
+        own_percent: frame.own.map(to_percent),
         switches_per_s: frame.switches_per_s,
     }
 }
 
-fn thread(frame: &ThreadFrame) -> TopThread {
+fn to_top_thread(frame: &ThreadFrame) -> TopThread {
     let state = match frame.doing {
         Doing::Running => Some(ThreadState::Running),
         Doing::Queued => Some(ThreadState::Queued),
@@ -311,8 +315,8 @@ fn thread(frame: &ThreadFrame) -> TopThread {
         name: frame.name.as_deref().map(str::to_owned),
         state,
         cpu: frame.cpu,
-        cpu_percent: frame.busy.map(percent),
-        wait_percent: frame.wait.map(percent),
+        cpu_percent: frame.busy.map(to_percent),
+        wait_percent: frame.wait.map(to_percent),
         migrations_per_s: frame.migrations_per_s,
         switches_per_s: frame.switches_per_s,
         used: frame
@@ -320,7 +324,7 @@ fn thread(frame: &ThreadFrame) -> TopThread {
             .iter()
             .map(|&(cpu, share)| UsedCpu {
                 cpu,
-                percent: percent(share),
+                percent: to_percent(share),
             })
             .collect(),
         allowed: frame.allowed.as_ref().map(ToString::to_string),
@@ -328,6 +332,6 @@ fn thread(frame: &ThreadFrame) -> TopThread {
     }
 }
 
-fn percent(share: f64) -> f64 {
+fn to_percent(share: f64) -> f64 {
     100.0 * share
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::device::DeviceRecord;
-use super::device_paths::{DevicePathRecord, devices};
+use super::device_paths::{DevicePathRecord, list_devices};
 use super::machine::MachineRecord;
 use super::measured::{Contradiction, Measured};
 use super::named::open_enum;
@@ -29,7 +29,7 @@ pub struct TopologyRecord {
     pub online: String,
     /// CPUs that this process may use, as a list.
     pub allowed: String,
-    /// What takes CPUs away.
+    /// Restrictions of this process to some of the CPUs.
     pub restrictions: Vec<RestrictionRecord>,
     /// CPUs that the scheduler leaves alone (`isolcpus`, isolated cpuset partitions), as a
     /// list; `null` for none.
@@ -55,7 +55,7 @@ pub struct TopologyRecord {
     pub device_paths: Vec<DevicePathRecord>,
     /// Equal for machines of the same shape.
     pub shape_hash: String,
-    /// What probes found; `null` unless measured.
+    /// Results of the probes; `null` unless measured.
     pub measured: Option<Box<Measured>>,
     /// Contradictions between measurement and the system's report.
     pub contradictions: Vec<Contradiction>,
@@ -198,11 +198,11 @@ pub struct KindRecord {
 pub struct QuotaRecord {
     /// CPUs' worth of time.
     pub cpus: f64,
-    /// The file that says so.
+    /// The file that sets it.
     pub source: String,
 }
 
-/// What takes CPUs away, and what is left.
+/// A restriction to some of the CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RestrictionRecord {
@@ -218,23 +218,23 @@ impl TopologyRecord {
     /// The record of a machine as its system reports it.
     #[must_use]
     pub fn new(topology: &Topology, warnings: &[Warning]) -> Self {
-        let (devices, device_paths) = devices(topology);
+        let (devices, device_paths) = list_devices(topology);
         Self {
             header: Header::default(),
             machine: MachineRecord::new(&topology.identity),
             counts: topology.counts().into(),
             online: topology.online.to_string(),
             allowed: topology.allowed.to_string(),
-            restrictions: restrictions(topology),
+            restrictions: list_restrictions(topology),
             isolated: list_unless_empty(&topology.isolated),
             nohz_full: list_unless_empty(&topology.nohz_full),
             quota: topology.quota.as_ref().map(|quota| QuotaRecord {
                 cpus: quota.cpus,
                 source: quota.source.clone(),
             }),
-            cpus: cpus(topology),
-            caches: caches(topology),
-            numa_nodes: numa_nodes(topology),
+            cpus: list_cpus(topology),
+            caches: list_caches(topology),
+            numa_nodes: list_numa_nodes(topology),
             kinds: topology
                 .kinds
                 .iter()
@@ -263,8 +263,8 @@ impl TopologyRecord {
         };
         CpuFacts {
             online: cpu.online,
-            core: sharing(|c| c.core),
-            package: sharing(|c| c.package),
+            core: sharing(|cpu| cpu.core),
+            package: sharing(|cpu| cpu.package),
             core_id: None,
             package_id: None,
         }
@@ -276,12 +276,12 @@ fn list_unless_empty(cpus: &CpuSet) -> Option<String> {
 }
 
 impl TopologyRecord {
-    /// Takes over what has become known of a machine's devices.
+    /// Replaces the devices and their paths by those of this machine.
     pub fn set_devices(&mut self, topology: &Topology) {
-        (self.devices, self.device_paths) = devices(topology);
+        (self.devices, self.device_paths) = list_devices(topology);
     }
 
-    /// The machine again. What the record does not hold (core ids of the
+    /// Rebuilds the machine. What the record does not hold (core ids of the
     /// system, speeds of kinds) is not needed for it.
     #[must_use]
     pub fn to_topology(&self) -> Topology {
@@ -397,7 +397,7 @@ impl CacheRecord {
     }
 }
 
-fn restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
+fn list_restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
     let takes_away = |leaves: &CpuSet| !topology.online.is_subset(leaves);
     topology
         .restrictions
@@ -411,7 +411,7 @@ fn restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
         .collect()
 }
 
-fn cpus(topology: &Topology) -> Vec<CpuRecord> {
+fn list_cpus(topology: &Topology) -> Vec<CpuRecord> {
     let node_number = |index: usize| topology.numa_nodes[index].node;
     topology
         .cpus
@@ -430,7 +430,7 @@ fn cpus(topology: &Topology) -> Vec<CpuRecord> {
         .collect()
 }
 
-fn caches(topology: &Topology) -> Vec<CacheRecord> {
+fn list_caches(topology: &Topology) -> Vec<CacheRecord> {
     topology
         .caches
         .iter()
@@ -443,7 +443,7 @@ fn caches(topology: &Topology) -> Vec<CacheRecord> {
         .collect()
 }
 
-fn numa_nodes(topology: &Topology) -> Vec<NodeRecord> {
+fn list_numa_nodes(topology: &Topology) -> Vec<NodeRecord> {
     topology
         .numa_nodes
         .iter()

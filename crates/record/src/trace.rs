@@ -16,7 +16,7 @@ use super::{Entry, Header, StoredRecord};
 pub use answer::TraceAnswer;
 pub use migrations::MigrationCounts;
 
-/// A trace: how it was made, what came out, what it means. What the source
+/// A trace: how it was made, its figures, and their meaning. What the source
 /// did not report is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -35,7 +35,7 @@ pub struct TraceRecord {
     pub tiers: Vec<TierRecord>,
     /// Time from the first to the last moment, seconds.
     pub elapsed_s: f64,
-    /// What tracing cost.
+    /// The cost of tracing.
     pub cost: Option<TraceCost>,
     /// The figures.
     #[serde(flatten)]
@@ -99,7 +99,7 @@ pub enum TraceSource {
 }
 
 impl TraceSource {
-    /// What a record of it is about, in one line; `study`: the command that made it.
+    /// The title of its record, for the command `study` that made it.
     pub(crate) fn title(&self, study: &str) -> String {
         match self {
             Self::Command { command, .. } => format!("{study} {}", command.join(" ")),
@@ -110,7 +110,7 @@ impl TraceSource {
     }
 }
 
-/// What tracing cost.
+/// The cost of tracing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceCost {
@@ -217,7 +217,7 @@ pub struct TraceTotals {
 }
 
 open_enum! {
-    /// What waits were added up from.
+    /// The source of the sums of waits.
     WaitBasis {
         /// Each wait is known.
         Events = "events",
@@ -236,7 +236,7 @@ pub struct WaitRecord {
     pub after_preemption_s: Option<f64>,
     /// After being woken.
     pub after_wakeup_s: Option<f64>,
-    /// What they were added up from.
+    /// The source of the sums.
     pub basis: Option<WaitBasis>,
     /// `total_s` is an upper bound: waits are so short that the time from the
     /// kernel's own moments to those of events may be more than 3 % of them, or
@@ -291,7 +291,7 @@ pub struct SmtSharingRecord {
     pub seconds: Option<f64>,
     /// The avoidable part as a share of their CPU time, per cent.
     pub percent: Option<f64>,
-    /// Who caused that part.
+    /// The causes of that part.
     pub by: Option<SharingCauses>,
     /// Why nothing is reported, or how far it can be trusted.
     pub note: Option<String>,
@@ -430,7 +430,7 @@ pub struct CoreTimeRecord {
 }
 
 impl TraceFigures {
-    /// This time as a share of the lifetime of all threads: running, queued or blocked.
+    /// This time as a share of the lifetime of all threads, whether running, queued or blocked.
     #[must_use]
     pub fn share_of_threads(&self, seconds: f64) -> f64 {
         let awake_s = self.totals.cpu_s + self.waits.total_s.unwrap_or(0.0);
@@ -443,13 +443,13 @@ impl TraceFigures {
 }
 
 impl TraceRecord {
-    /// What it is about, in one line.
+    /// Its subject in one line.
     #[must_use]
     pub fn title(&self) -> String {
         self.source.title("trace")
     }
 
-    /// What came out, in one line: the answer, or the gravest finding.
+    /// The result in one line: the answer, or the gravest finding.
     #[must_use]
     pub fn verdict(&self) -> String {
         let answer = self.answer.as_ref().map(|answer| &answer.sentence);

@@ -331,14 +331,14 @@ mod tests {
         };
         let passed = benchmark("lower", 1.009);
         assert_eq!(effect(&passed), ["−5.0 %", "≤ +0.9 %"]);
-        assert_eq!(passed.standing_at(0.05), "passed");
+        assert_eq!(passed.describe_outcome(0.05), "passed");
         assert_eq!(effect(&benchmark("higher", 1.009))[1], "≥ −0.9 %");
         // Its own limit differs from the suite's.
         let mut faster = benchmark("lower", 0.97);
         assert_eq!(effect(&faster), ["−5.0 %", "≤ −3.0 %"]);
         for (q, standing) in [(0.06, "passed"), (0.05, "passed (faster)")] {
             faster.q = Some(q);
-            assert_eq!(faster.standing_at(0.05), standing);
+            assert_eq!(faster.describe_outcome(0.05), standing);
         }
     }
 

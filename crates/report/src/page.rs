@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn readers_without_javascript_get_the_text() {
-        let record = pinwise_record::examples::search(5, true);
+        let record = pinwise_record::examples::build_search(5, true);
         let body = serde_json::to_string(&record).unwrap();
         let page = check("<b>title", &body);
         let (_, rest) = page.split_once("<noscript><pre>").unwrap();

@@ -116,7 +116,7 @@ fn describe_origin(record: &ProfileRecord) -> String {
         lost => format!("{lost} LOST"),
     };
     let of_counted = record
-        .beyond_samples()
+        .check_sampled_time()
         .map_or_else(String::new, |counted_s| {
             format!("of {} ", seconds(counted_s))
         });
@@ -346,7 +346,7 @@ fn threads(record: &ProfileRecord, most: usize) -> String {
 /// samples. Semicolons within names become colons.
 #[must_use]
 pub fn folded(record: &ProfileRecord) -> String {
-    let Some(tree) = record.figures.calls.tree() else {
+    let Some(tree) = record.figures.calls.to_tree() else {
         return String::new();
     };
     tree.stacks()

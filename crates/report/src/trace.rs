@@ -238,7 +238,7 @@ fn memory(seen: &MemoryRecord, processes: u64) -> String {
 fn moves(counted: &MigrationCounts) -> String {
     let unseen = (counted.unknown, "between looks");
     let parts: Vec<String> = counted
-        .crossings()
+        .list_crossings()
         .into_iter()
         .chain([unseen])
         .filter(|(count, _)| *count > 0)

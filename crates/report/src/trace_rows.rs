@@ -22,7 +22,7 @@ pub(super) fn rows(record: &TraceRecord) -> Result<Table, PackedError> {
 
 /// In the order of their end.
 fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, PackedError> {
-    let mut all = packed.slices()?;
+    let mut all = packed.unpack_slices()?;
     all.sort_by_key(|slice| slice.start_ns + slice.length_ns);
     // The thread id may have been reused; its busiest owner is first.
     let mut owners = HashMap::new();

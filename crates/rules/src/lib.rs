@@ -29,7 +29,7 @@ pub fn keep<P: Processes, L: HeldJournal>(
     load: &mut dyn FnMut() -> Result<RulesPlan, String>,
     notify: &mut dyn FnMut(RuleEvent),
 ) -> anyhow::Result<()> {
-    watch.report_user_changes(enforcer.plan().rules.ask_for_users())?;
+    watch.report_user_changes(enforcer.plan().rules.need_users())?;
     loop {
         let heard = watch.next()?;
         if heard.stop {
@@ -38,7 +38,7 @@ pub fn keep<P: Processes, L: HeldJournal>(
         if heard.reload {
             match load() {
                 Ok(plan) => {
-                    watch.report_user_changes(plan.rules.ask_for_users())?;
+                    watch.report_user_changes(plan.rules.need_users())?;
                     notify(RuleEvent::Note("the rules were reloaded".to_owned()));
                     enforcer.change_plan(plan, notify);
                 }

@@ -43,7 +43,7 @@ impl RulesPlan {
         find_user: impl FnMut(&str) -> Option<u32>,
     ) -> Result<Self, TomlError> {
         let mut rules = Rules::parse(text)?;
-        rules.look_users_up(find_user)?;
+        rules.look_up_users(find_user)?;
         let topology = restrict_to(topology, &topology.online);
         let mut places = Vec::with_capacity(rules.rules.len());
         for rule in &rules.rules {

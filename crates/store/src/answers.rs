@@ -1,4 +1,4 @@
-//! Answers of stores about themselves and about changes.
+//! What stores return about changes and about their own state.
 
 /// A record's tags before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,28 +14,28 @@ pub struct TagChange {
 /// The result of removing records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemovalResult {
-    /// Ids of which no record is left: removed now, or there was none.
+    /// Ids without a record now: those removed, and those that had none before.
     pub gone: Vec<String>,
-    /// Ids of those that stay because a living process writes them.
+    /// Ids of records that stay because a living process writes them.
     pub being_written: Vec<String>,
-    /// Ids of those that stay because they are another database user's.
+    /// Ids of records that stay because they belong to another database user.
     pub of_others: Vec<String>,
 }
 
-/// Equal as long as no other process has changed a store's records.
+/// A state of a store: equal as long as no other process has changed its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
     pub(super) file: FileIdentity,
     pub(super) version: u64,
 }
 
-/// Identifies a file, whatever its name; for a database, and if there is no file yet, always the
-/// same.
+/// Identifies a file, whatever its name. The identity is the same for all databases and missing
+/// files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
-    /// For a file read as unchanging: its time of change (s, ns), and the bytes of its log.
+    /// For a file opened as immutable: its time of change (s, ns), and the bytes of its log.
     pub(super) changed: (i64, i64, u64),
 }
 
@@ -46,6 +46,6 @@ pub enum Growth {
     Growing(u64),
     /// The writer ended before the record was complete.
     CutOff,
-    /// Unknown: a record of a kind without a lock, one that is beginning, or none.
+    /// Unknown: the record's kind has no lock, it is just beginning, or there is no such record.
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! One store, whatever its backend.
+//! A store, for callers that need not know its backend.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::{
 };
 use pinwise_record::{Comparison, RunRecord, StoredRecord};
 
-/// Records per transaction of a bulk write, and their bytes.
-const BATCH: usize = 250;
-const BATCH_BYTES: usize = 16 << 20;
+/// Limits a transaction of a bulk write: records, and their bytes.
+const MAX_BATCH_RECORDS: usize = 250;
+const MAX_BATCH_BYTES: usize = 16 << 20;
 
 /// An open store.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl Store {
         Ok(Self { backend })
     }
 
-    /// Opens the store at a location; `None` for `none`. Records that a server cannot take later
-    /// wait in the spool, and those already waiting there are delivered now.
+    /// Opens the store at a location; `None` for `none`. Records that a server cannot take wait in
+    /// the spool; those already waiting there are delivered now.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be opened or reached, is locked, damaged or newer.
@@ -152,7 +152,7 @@ impl Store {
             bytes += record.body.len();
             batch.push(record);
             kept += 1;
-            if batch.len() >= BATCH || bytes >= BATCH_BYTES {
+            if batch.len() >= MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
                 each!(&mut self.backend, store => store.keep_all(&batch))?;
                 batch.clear();
                 bytes = 0;
@@ -174,12 +174,12 @@ impl Store {
         each!(&mut self.backend, store => store.create(&record, &[]))
     }
 
-    /// The same for a record given as text.
+    /// As [`Self::create`], for a record given as text.
     ///
     /// # Errors
     /// [`StoreError::Record`] if stores do not take it, others if it cannot be written.
     pub fn create_json(&mut self, body: &str) -> Result<bool, StoreError> {
-        let record = Prepared::of_json(body)?;
+        let record = Prepared::from_json(body)?;
         each!(&mut self.backend, store => store.create(&record, &[]))
     }
 
@@ -235,22 +235,21 @@ impl Store {
         each!(&self.backend, store => store.find(filter))
     }
 
-    /// Visits the line and body of each record found by a filter, newest first, one in memory at a
-    /// time. Bodies of unfinished records lack their runs. `each` must not query this store: its
-    /// answer is still being read.
+    /// Calls `visit` with the line and body of each record found by a filter, newest first, with
+    /// one in memory at a time. Bodies of unfinished records lack their runs. `visit` must not
+    /// query this store: the answer to this query is still being read.
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
     pub fn each_body(
         &self,
         filter: &Filter,
-        mut each: impl FnMut(Entry, &str),
+        mut visit: impl FnMut(Entry, &str),
     ) -> Result<(), StoreError> {
-        each!(&self.backend, store => store.each_body(filter, &mut each))
+        each!(&self.backend, store => store.each_body(filter, &mut visit))
     }
 
-    /// The record whose id begins with `id`, or for `last` the one written last, whatever the clock
-    /// said.
+    /// The record whose id begins with `id`, or for `last` the one written last, whatever its time.
     ///
     /// # Errors
     /// [`StoreError::Id`] if no record or several match.
@@ -258,8 +257,8 @@ impl Store {
         each!(&self.backend, store => store.load(id))
     }
 
-    /// Changes the tags of a record, in the record itself and in its line, or in neither. `change`
-    /// gets the present ones.
+    /// Changes the tags of a record, in the record itself and in its line of the history, or in
+    /// neither. `change` gets the present tags.
     ///
     /// # Errors
     /// [`StoreError`] if there is no such record, a living process still writes it, it is damaged,

@@ -1,5 +1,5 @@
-//! The runs of a growing record: one line of JSON per run, written with one system call, in a file
-//! beside the store.
+//! Journals: files beside the store with the runs of growing records, one line of JSON per run,
+//! each written with one system call.
 //!
 //! The writer holds a lock on its journal while it lives. A journal that can be locked has lost its
 //! writer; an incomplete last line is dropped.
@@ -25,8 +25,8 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct ReadLine {
-    /// Narrower than [`Line`]'s: a number beyond SQLite's range is damage, and must not keep the
+struct ParsedLine {
+    /// Narrower than in [`Line`]: a number beyond SQLite's range is damage, and must not keep the
     /// store from opening.
     arm: u32,
     run: serde_json::Value,
@@ -42,18 +42,18 @@ pub(super) struct RecordJournal {
 
 impl RecordJournal {
     pub(super) fn create(store: &Path, id: &str) -> io::Result<Self> {
-        let path = path(store, id);
-        // It gets its name only once it is locked: no other process can take it for an orphan in
-        // between.
+        let path = journal_path(store, id);
+        // The journal gets its name only once it is locked, so that no other process takes it for
+        // an orphan.
         let unnamed = path.with_extension("new");
-        // The same readers as the store, and nobody else.
+        // The same users may read the journal as may read the store.
         let mode = std::fs::metadata(store).map_or(0o600, |found| found.mode() & 0o666);
         let file = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(mode)
             .open(&unnamed)?;
-        // Restores what the umask takes away.
+        // Sets the bits that the umask removed.
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
         file.lock()?;
         std::fs::rename(&unnamed, &path)?;
@@ -73,12 +73,12 @@ impl RecordJournal {
 
     /// Is it the journal of this record?
     pub(super) fn belongs_to(&self, store: &Path, id: &str) -> bool {
-        self.path == path(store, id)
+        self.path == journal_path(store, id)
     }
 
-    /// The record is complete elsewhere.
+    /// Removes the journal, once the record is complete in the store.
     pub(super) fn remove(self) {
-        remove(&self.path);
+        remove_file(&self.path);
     }
 }
 
@@ -100,12 +100,12 @@ impl Orphan {
     }
 
     pub(super) fn remove(self) {
-        remove(&self.path);
+        remove_file(&self.path);
     }
 }
 
-/// Journals beside a store without a living writer.
-pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
+/// Locks and returns the journals beside a store whose writers have ended.
+pub(super) fn lock_orphans(store: &Path) -> Vec<Orphan> {
     let (Some(folder), Some(stem)) = (store.parent(), store.file_name()) else {
         return Vec::new();
     };
@@ -116,7 +116,10 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
     };
     let prefix = format!("{}.", stem.to_string_lossy());
     let suffix = format!(".{ENDING}");
-    #[expect(clippy::disallowed_methods, reason = "the store looks beside itself")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store lists the files beside it"
+    )]
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -152,12 +155,12 @@ pub(super) enum State {
 }
 
 /// Checks whether a journal grows.
-pub(super) fn state(path: &Path) -> State {
+pub(super) fn check_state(path: &Path) -> State {
     let Ok(file) = open_regular(OpenOptions::new().read(true), path) else {
         return State::Missing;
     };
-    // Held for an instant and shared with other readers; a process that would take the journal in
-    // at this instant skips it once.
+    // The lock is held for an instant and shared with other readers. A process that looks for
+    // orphans at this instant skips the journal once.
     match file.try_lock_shared() {
         Ok(()) => State::Orphaned,
         Err(_) => State::Written(file.metadata().map_or(0, |found| found.len())),
@@ -166,24 +169,24 @@ pub(super) fn state(path: &Path) -> State {
 
 /// Does a living process write this record?
 pub(super) fn is_being_written(store: &Path, id: &str) -> bool {
-    matches!(state(&path(store, id)), State::Written(_))
+    matches!(check_state(&journal_path(store, id)), State::Written(_))
 }
 
 /// The path of a record's journal.
-pub(super) fn path(store: &Path, id: &str) -> PathBuf {
+pub(super) fn journal_path(store: &Path, id: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(format!(".{id}.{ENDING}"));
     PathBuf::from(name)
 }
 
-/// Whole lines of a journal: arm number and run as JSON.
+/// Reads the complete lines of a journal: arm number and run as JSON.
 pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
     let mut bytes = Vec::new();
     if let Ok(file) = open_regular(OpenOptions::new().read(true), path) {
         // Data read before an error is still valid.
         let _ = file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes);
     }
-    parse(&bytes)
+    parse_lines(&bytes)
 }
 
 /// Opens a journal, and nothing else with such a name: opening a pipe would block, and a link may
@@ -198,16 +201,16 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// Lines are independent: a damaged one, even if not UTF-8, does not affect others.
-fn parse(bytes: &[u8]) -> Vec<(usize, String)> {
+fn parse_lines(bytes: &[u8]) -> Vec<(usize, String)> {
     bytes
         .split(|&byte| byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<ReadLine>(line).ok())
+        .filter_map(|line| serde_json::from_slice::<ParsedLine>(line).ok())
         .filter_map(|line| Some((usize::try_from(line.arm).ok()?, line.run.to_string())))
         .collect()
 }
 
-fn remove(path: &Path) {
-    // A remaining journal is taken in, or found empty, later.
+fn remove_file(path: &Path) {
+    // If this fails, a later process takes the journal in.
     #[expect(clippy::disallowed_methods, reason = "the store removes its own files")]
     let _ = std::fs::remove_file(path);
 }
@@ -218,15 +221,15 @@ mod tests {
     use pinwise_record::examples::any_run;
     use proptest::prelude::*;
 
-    /// The lines of a written journal.
-    fn lines(runs: &[(usize, RunRecord)]) -> Vec<u8> {
+    /// Writes a journal and returns its bytes.
+    fn write_journal(runs: &[(usize, RunRecord)]) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("x.db");
         let mut journal = RecordJournal::create(&store, "id").unwrap();
         for (arm, run) in runs {
             journal.add(*arm, run).unwrap();
         }
-        std::fs::read(path(&store, "id")).unwrap()
+        std::fs::read(journal_path(&store, "id")).unwrap()
     }
 
     /// Opening a pipe would block, and a link may lead anywhere.
@@ -234,29 +237,30 @@ mod tests {
     fn other_files_with_a_journals_name_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("x.db");
-        let pipe = path(&store, "pipe");
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        if !made.is_ok_and(|status| status.success()) {
+        let pipe = journal_path(&store, "pipe");
+        let status = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if !status.is_ok_and(|status| status.success()) {
             println!("SKIPPED: it needs mkfifo");
             return;
         }
         let target = folder.path().join("target");
         std::fs::write(&target, b"{\"arm\":1,\"run\":2}\n").unwrap();
-        std::os::unix::fs::symlink(&target, path(&store, "link")).unwrap();
-        let (done, is_done) = std::sync::mpsc::channel();
+        std::os::unix::fs::symlink(&target, journal_path(&store, "link")).unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let found = orphans(&store).len();
-            let states = ["pipe", "link"].map(|id| state(&path(&store, id)));
-            let runs = read(&path(&store, "pipe")).len() + read(&path(&store, "link")).len();
-            done.send((found, states, runs)).unwrap();
+            let found = lock_orphans(&store).len();
+            let states = ["pipe", "link"].map(|id| check_state(&journal_path(&store, id)));
+            let runs = read(&journal_path(&store, "pipe")).len()
+                + read(&journal_path(&store, "link")).len();
+            sender.send((found, states, runs)).unwrap();
         });
-        let seen = is_done.recv_timeout(std::time::Duration::from_secs(60));
+        let seen = receiver.recv_timeout(std::time::Duration::from_secs(60));
         let seen = seen.expect("a pipe was waited for");
         assert_eq!(seen, (0, [State::Missing; 2], 0));
     }
 
     #[test]
-    fn damage_takes_no_other_line_with_it() {
+    fn damaged_lines_do_not_affect_others() {
         let damaged: [&[u8]; 4] = [
             b"{\"arm\":0,\"run\":{\"block\":",
             b"\xff\xfe",
@@ -271,23 +275,23 @@ mod tests {
             ]
             .concat();
             let wanted = [(1, "2".to_owned()), (3, "4".to_owned())];
-            assert_eq!(parse(&text), wanted, "{bytes:?}");
+            assert_eq!(parse_lines(&text), wanted, "{bytes:?}");
         }
     }
 
     proptest! {
         #[test]
         fn written_runs_come_back(runs in prop::collection::vec((0usize..9, any_run()), 0..4), cut in any::<prop::sample::Index>()) {
-            let bytes = lines(&runs);
+            let bytes = write_journal(&runs);
             let read = |bytes: &[u8]| -> Vec<(usize, RunRecord)> {
-                let lines = parse(bytes).into_iter();
+                let lines = parse_lines(bytes).into_iter();
                 lines.map(|(arm, json)| (arm, serde_json::from_str(&json).unwrap())).collect()
             };
             prop_assert_eq!(&read(&bytes), &runs);
-            let left = &bytes[..cut.index(bytes.len() + 1)];
-            let whole = left.iter().filter(|&&byte| byte == b'\n').count();
-            // The last line may lack only its line feed.
-            let kept = read(left);
+            let truncated = &bytes[..cut.index(bytes.len() + 1)];
+            let whole = truncated.iter().filter(|&&byte| byte == b'\n').count();
+            // The last line counts if it lacks only its line feed.
+            let kept = read(truncated);
             prop_assert!(kept.len() == whole || kept.len() == whole + 1);
             prop_assert_eq!(&kept, &runs[..kept.len()]);
         }

@@ -1,8 +1,8 @@
 //! Records on disk.
 //!
 //! A record is written as it grows: its plan at the start, every run as it finishes, the whole at
-//! the end. Killed at any instant, the store opens and every finished run is in it. It handles
-//! records only as text with an index; their meaning is the business of `record`.
+//! the end. If pinwise is killed at any moment, the store still opens and has every finished run.
+//! Records are handled only as text with an index; `record` knows their meaning.
 //!
 //! ```
 //! use pinwise_store::{Filter, Store};
@@ -11,7 +11,7 @@
 //! let mut store = Store::open(&folder.path().join("pinwise.db"))?;
 //! let found = store.find(&Filter { text: Some("nginx".to_owned()), ..Filter::default() })?;
 //! assert_eq!(found.total, 0);
-//! // What is not a record of a known kind is not kept.
+//! // Only records of known kinds are kept.
 //! assert!(store.create_json(r#"{"schema":"pinwise.unknown/1"}"#).is_err());
 //! # Ok::<(), pinwise_store::StoreError>(())
 //! ```
@@ -40,7 +40,7 @@ pub use matching::records_back;
 pub use pinwise_record::Entry;
 pub use spool::Spool;
 
-use prepared::{Prepared, matches_schema, search_text};
+use prepared::{Prepared, build_search_text, matches_schema};
 
 use pinwise_record::{AnyRecord, Comparison, Kind, Record, RecordError, RunRecord, Summary};
 
@@ -83,7 +83,7 @@ pub enum StoreError {
         /// SQLite's message.
         reason: String,
     },
-    /// A server that does not answer, or no longer.
+    /// A server that does not answer, or has stopped answering.
     #[error("the store {store} cannot be reached: {reason} (choose another with --store)")]
     Unreachable {
         /// Its URL without password.
@@ -167,9 +167,9 @@ pub struct Filter {
     pub subject: Option<String>,
     /// Only records with all these words in id, title, host, verdict or tags, ignoring case.
     pub text: Option<String>,
-    /// Limits the lines.
+    /// Maximum number of lines.
     pub limit: Option<usize>,
-    /// Skips this many of the newest.
+    /// Number of the newest matches to skip.
     pub offset: usize,
 }
 
@@ -209,48 +209,48 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The record, of whatever kind; a killed comparison has the runs up to then.
+    /// Parses the record, of any kind; an interrupted comparison has the runs until then.
     ///
     /// # Errors
     /// [`StoreError::Record`] if it is damaged, newer or of an unknown kind.
     pub fn record(&self) -> Result<AnyRecord, StoreError> {
-        match AnyRecord::read(&self.body).map_err(|reason| self.refusal_error(reason))? {
+        match AnyRecord::read(&self.body).map_err(|reason| self.unreadable_error(reason))? {
             AnyRecord::Comparison(_) => Ok(self.comparison()?.into()),
             other => Ok(other),
         }
     }
 
-    fn refusal_error(&self, reason: RecordError) -> StoreError {
+    fn unreadable_error(&self, reason: RecordError) -> StoreError {
         StoreError::Record {
             id: self.entry.id.clone(),
             reason,
         }
     }
 
-    /// The record as JSON, for pages and exports; an unfinished comparison has the runs up to then.
+    /// The record as JSON, for pages and exports; an unfinished comparison has the runs so far.
     ///
     /// # Errors
     /// [`StoreError::Record`] if it is damaged, newer or of an unknown schema.
     pub fn whole(&self) -> Result<Box<RawValue>, StoreError> {
         let kind =
-            Kind::from_record_text(&self.body).map_err(|reason| self.refusal_error(reason))?;
+            Kind::from_record_text(&self.body).map_err(|reason| self.unreadable_error(reason))?;
         let whole = match kind {
             Kind::Comparison if !self.entry.is_complete => to_raw_value(&self.comparison()?),
             _ => RawValue::from_string(self.body.clone()),
         };
-        whole.map_err(|error| self.refusal_error(error.into()))
+        whole.map_err(|error| self.unreadable_error(error.into()))
     }
 
-    /// Reads it as a record of this kind.
+    /// Parses the body as a record of this kind.
     ///
     /// # Errors
     /// [`StoreError::Record`] if it is damaged, newer or of another kind.
     pub fn decode<R: Record>(&self) -> Result<R, StoreError> {
-        pinwise_record::read(&self.body).map_err(|reason| self.refusal_error(reason))
+        pinwise_record::read(&self.body).map_err(|reason| self.unreadable_error(reason))
     }
 
-    /// Reads it as a comparison. A killed one counts whole blocks, keeps the rest separately, and
-    /// has no verdict.
+    /// Parses the body as a comparison. An interrupted one counts whole blocks, keeps the remaining
+    /// runs separately, and has no verdict.
     ///
     /// # Errors
     /// [`StoreError::Record`] if it is damaged, newer or not a comparison.
@@ -261,7 +261,7 @@ impl Stored {
             .iter()
             .map(|(arm, json)| Ok((*arm, serde_json::from_str(json)?)))
             .collect::<Result<_, serde_json::Error>>()
-            .map_err(|error| self.refusal_error(error.into()))?;
+            .map_err(|error| self.unreadable_error(error.into()))?;
         if !runs.is_empty() {
             record.adopt_runs(runs);
         }

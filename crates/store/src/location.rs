@@ -14,14 +14,14 @@ use super::passfile::{self, Login};
 use super::sslmode::Security;
 use pinwise_topology::fnv1a;
 
-/// Time a server gets to answer a connection, unless the URL says otherwise.
-const CONNECTING: Duration = Duration::from_secs(5);
-/// Time sent bytes may stay unacknowledged, unless the URL says otherwise.
-const SILENCE: Duration = Duration::from_secs(10);
-/// The server's socket, unless the URL gives one.
-const SOCKETS: &str = "/var/run/postgresql";
+/// Default time for a server to answer a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Default time for which sent bytes may stay unacknowledged.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Default folder of the server's socket.
+const SOCKET_FOLDER: &str = "/var/run/postgresql";
 /// The default port of a server.
-pub(super) const PORT: u16 = 5432;
+pub(super) const DEFAULT_PORT: u16 = 5432;
 
 const HINT: &str = "write sqlite:PATH, postgres://USER@HOST/DATABASE, or none";
 
@@ -61,7 +61,7 @@ impl fmt::Display for Server {
         let mut hosts = Vec::new();
         for (index, host) in self.config.get_hosts().iter().enumerate() {
             let port = ports.get(index).or(ports.first()).copied();
-            let port = port.filter(|&port| port != PORT);
+            let port = port.filter(|&port| port != DEFAULT_PORT);
             match host {
                 Host::Tcp(name) => hosts.push(match port {
                     Some(port) => format!("{name}:{port}"),
@@ -87,15 +87,15 @@ impl Server {
             .strip_prefix("postgres://")
             .or_else(|| text.strip_prefix("postgresql://"))
             .ok_or("write postgres://USER@HOST/DATABASE, or ?host=/FOLDER for a Unix socket")?;
-        // Anything between the first and the last may be part of a password.
+        // Text between the first and the last @ may be part of a password.
         if rest.matches('@').count() > 1 {
             return Err("there is more than one @ (write those of a password as %40)".to_owned());
         }
-        let (text, security) = Security::take(text)?;
+        let (text, security) = Security::take_from_url(text)?;
         let (text, names, ports) = take_hosts(&text)?;
-        let mut config: Config = text.parse().map_err(|error| not_understood(&error))?;
+        let mut config: Config = text.parse().map_err(|error| explain_refusal(&error))?;
         for name in &names {
-            config.host(if name.is_empty() { SOCKETS } else { name });
+            config.host(if name.is_empty() { SOCKET_FOLDER } else { name });
         }
         for &port in &ports {
             config.port(port);
@@ -106,20 +106,20 @@ impl Server {
                 "it names {ports} ports for {hosts} hosts (write one for all, or one each)"
             ));
         }
-        // libpq has milliseconds, and the client library reads seconds.
+        // The URL has milliseconds as for libpq, but the client library reads seconds.
         if let Some(given) = config.get_tcp_user_timeout() {
             let given = Duration::from_millis(given.as_secs());
             config.tcp_user_timeout(given);
         }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            config.host(SOCKETS);
+            config.host(SOCKET_FOLDER);
         }
         name_addresses(&mut config);
         let sockets = config.get_hosts().iter().filter(|host| is_socket(host));
         match sockets.count() {
             0 => {
-                // The client library then hands the connection over before anything is sent:
-                // `postgres/secure` speaks first.
+                // With these settings the client library hands the connection to `postgres/secure`
+                // before it sends anything.
                 config.ssl_mode(SslMode::Require);
                 config.ssl_negotiation(SslNegotiation::Direct);
             }
@@ -134,10 +134,10 @@ impl Server {
             _ => return Err("it names a socket and a host (write one of them)".to_owned()),
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECTING);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
         if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(SILENCE);
+            config.tcp_user_timeout(TCP_USER_TIMEOUT);
         }
         if config.get_application_name().is_none() {
             config.application_name("pinwise");
@@ -148,9 +148,9 @@ impl Server {
         })
     }
 
-    /// Does all traffic to it stay on this machine?
-    pub(super) fn is_here(&self) -> bool {
-        is_here(&self.config)
+    /// Does all traffic to the server stay on this machine?
+    pub(super) fn is_local(&self) -> bool {
+        is_local(&self.config)
     }
 
     /// Is it reached through Unix sockets?
@@ -158,8 +158,8 @@ impl Server {
         self.config.get_hosts().iter().all(is_socket)
     }
 
-    /// Takes `sslmode` and `sslrootcert` from the environment (`PGSSLMODE`, `PGSSLROOTCERT`) unless
-    /// the URL has them.
+    /// Applies `sslmode` and `sslrootcert` from the environment (`PGSSLMODE`, `PGSSLROOTCERT`)
+    /// unless the URL has them.
     ///
     /// # Errors
     /// [`StoreError::Location`] if they are unknown, or contradict the URL.
@@ -191,16 +191,21 @@ impl Server {
         let user = self.config.get_user().unwrap_or(user);
         let host = match host {
             Host::Tcp(name) => Cow::from(name),
-            Host::Unix(folder) if folder == Path::new(SOCKETS) => "localhost".into(),
+            Host::Unix(folder) if folder == Path::new(SOCKET_FOLDER) => "localhost".into(),
             Host::Unix(folder) => folder.to_string_lossy(),
         };
-        let wanted = Login {
+        let login = Login {
             host: &host,
-            port: self.config.get_ports().first().copied().unwrap_or(PORT),
+            port: self
+                .config
+                .get_ports()
+                .first()
+                .copied()
+                .unwrap_or(DEFAULT_PORT),
             database: self.config.get_dbname().unwrap_or(user),
             user,
         };
-        if let Some(password) = passfile::password(file, wanted) {
+        if let Some(password) = passfile::find_password(file, login) {
             self.offer_password(&password);
         }
     }
@@ -219,32 +224,33 @@ impl Server {
     }
 }
 
-/// Takes hosts and ports out of the parameters of a URL: as in libpq, they replace the authority's,
-/// and are lists. The client library would add them to the authority's, and treat a list as one
-/// name.
+/// Takes `host=` and `port=` out of the parameters of a URL. In libpq they are lists that replace
+/// the hosts before the path; the client library would add them to those, and take a list for one
+/// name. Returns the remaining URL, the hosts and the ports.
 fn take_hosts(url: &str) -> Result<(String, Vec<String>, Vec<u16>), String> {
     let (before, parameters) = url.split_once('?').unwrap_or((url, ""));
-    let is_of_hosts = |part: &&str| part.starts_with("host=") || part.starts_with("port=");
-    let (own, kept): (Vec<&str>, Vec<&str>) = parameters.split('&').partition(is_of_hosts);
-    if own.is_empty() {
+    let names_hosts = |part: &&str| part.starts_with("host=") || part.starts_with("port=");
+    let (host_parts, kept): (Vec<&str>, Vec<&str>) = parameters.split('&').partition(names_hosts);
+    if host_parts.is_empty() {
         return Ok((url.to_owned(), Vec::new(), Vec::new()));
     }
     let (scheme, rest) = before.split_once("://").unwrap_or(("", before));
     let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
     let (mut names, mut ports): (Vec<_>, Vec<_>) = hosts.split(',').map(split_port).unzip();
-    for (name, value) in form_urlencoded::parse(own.join("&").replace('+', "%2B").as_bytes()) {
+    for (name, value) in form_urlencoded::parse(host_parts.join("&").replace('+', "%2B").as_bytes())
+    {
         let values = value.split(',').map(str::to_owned).collect();
         match &*name {
             "host" => names = values,
             _ => ports = values,
         }
     }
-    let read_port = |port: &String| match port.as_str() {
-        "" => Ok(PORT),
+    let parse_port = |port: &String| match port.as_str() {
+        "" => Ok(DEFAULT_PORT),
         port => port.parse().map_err(|_| format!("'{port}' is not a port")),
     };
-    let ports = ports.iter().map(read_port).collect::<Result<_, _>>()?;
+    let ports = ports.iter().map(parse_port).collect::<Result<_, _>>()?;
     if names.iter().all(String::is_empty) {
         names.clear();
     }
@@ -252,7 +258,7 @@ fn take_hosts(url: &str) -> Result<(String, Vec<String>, Vec<u16>), String> {
     Ok((text.trim_end_matches('?').to_owned(), names, ports))
 }
 
-/// A host of a URL's authority, and its port, which may be empty.
+/// Splits a host from its port, which may be empty.
 fn split_port(text: &str) -> (String, String) {
     let end = text.rfind(']').unwrap_or(0);
     let (name, port) = text.split_at(text[end..].find(':').map_or(text.len(), |at| end + at));
@@ -266,10 +272,10 @@ fn is_socket(host: &Host) -> bool {
 }
 
 /// Why a URL is refused; the client library names the parameter.
-fn not_understood(error: &tokio_postgres::Error) -> String {
+fn explain_refusal(error: &tokio_postgres::Error) -> String {
     format!(
         "{} (docs/records.md lists what is understood)",
-        reason(error)
+        innermost_reason(error)
     )
 }
 
@@ -282,8 +288,8 @@ fn name_addresses(config: &mut Config) {
     }
 }
 
-/// Are all its sockets and addresses local? A name other than `localhost` may be anybody's.
-fn is_here(config: &Config) -> bool {
+/// Are all sockets and addresses local? A name other than `localhost` may lead anywhere.
+fn is_local(config: &Config) -> bool {
     let addresses = config.get_hostaddrs();
     if !addresses.is_empty() {
         return addresses
@@ -300,7 +306,7 @@ fn is_here(config: &Config) -> bool {
 }
 
 /// The innermost message of an error: the outer ones are less precise.
-pub(super) fn reason(error: &dyn std::error::Error) -> String {
+pub(super) fn innermost_reason(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
@@ -314,7 +320,7 @@ impl Location {
     /// # Errors
     /// [`StoreError::Location`] for anything else; it shows no password.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
-        let bad = |reason: &str| StoreError::Location {
+        let invalid = |reason: &str| StoreError::Location {
             text: hide_password(text),
             reason: reason.to_owned(),
         };
@@ -322,23 +328,23 @@ impl Location {
             return Ok(Self::Nowhere);
         }
         if text.starts_with("postgres:") || text.starts_with("postgresql:") {
-            let server = Server::parse(text).map_err(|reason| bad(&reason))?;
+            let server = Server::parse(text).map_err(|reason| invalid(&reason))?;
             return Ok(Self::Postgres(server));
         }
         let has_other_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
             scheme != "sqlite" && scheme.chars().all(|c| c.is_ascii_alphanumeric())
         });
         if has_other_scheme {
-            return Err(bad(HINT));
+            return Err(invalid(HINT));
         }
-        let named = text.strip_prefix("sqlite:");
-        let path = named.unwrap_or(text);
+        let after_scheme = text.strip_prefix("sqlite:");
+        let path = after_scheme.unwrap_or(text);
         if path.is_empty() {
-            return Err(bad(HINT));
+            return Err(invalid(HINT));
         }
-        // A word may be a typing mistake for any of them.
-        if named.is_none() && !path.contains(['/', '.']) {
-            return Err(bad(&format!("a file of that name is sqlite:{path}")));
+        // A bare word may be a mistyped `none`, or a URL without its scheme.
+        if after_scheme.is_none() && !path.contains(['/', '.']) {
+            return Err(invalid(&format!("a file of that name is sqlite:{path}")));
         }
         Ok(Self::Sqlite(PathBuf::from(path)))
     }

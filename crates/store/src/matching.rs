@@ -1,9 +1,9 @@
-//! Finding records of a store, in files and databases alike.
+//! Finds records by id; the same for files and databases.
 
 use super::{StoreError, Stored};
 
-/// Ids listed if a prefix matches several.
-pub(super) const SHOWN: usize = 3;
+/// Limits the ids that are listed if a prefix matches several.
+pub(super) const MAX_LISTED: usize = 3;
 
 /// How many records before the newest: 0 for `last`, 1 for `last~1`; `None` for
 /// an id.
@@ -15,12 +15,13 @@ pub fn records_back(id: &str) -> Option<u32> {
     }
 }
 
-/// The only record found for `id`; the list may have one more than is shown.
-pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreError> {
+/// Requires that exactly one record was found for `id`. `found` has up to [`MAX_LISTED`] + 1
+/// records, so that a list of several ids can end with "and others".
+pub(super) fn require_one(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreError> {
     if found.len() > 1 {
         let ids = found.iter().map(|stored| stored.entry.id.as_str());
-        let shown: Vec<&str> = ids.take(SHOWN).collect();
-        let others = if found.len() > SHOWN {
+        let shown: Vec<&str> = ids.take(MAX_LISTED).collect();
+        let others = if found.len() > MAX_LISTED {
             " and others"
         } else {
             ""
@@ -41,9 +42,9 @@ pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreErro
     })
 }
 
-/// A query of all values of a column that leads an index: one step of the index
-/// for each value, not for each record.
-pub(super) fn distinct(column: &str) -> String {
+/// A query for all values of a column that leads an index. It takes one step of the index for each
+/// value, not for each record.
+pub(super) fn select_distinct(column: &str) -> String {
     format!(
         "WITH RECURSIVE found (value) AS (
             SELECT min({column}) FROM line

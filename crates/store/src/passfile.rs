@@ -11,32 +11,32 @@ pub(super) struct Login<'a> {
 }
 
 /// The password of the first matching line.
-pub(super) fn password(text: &str, wanted: Login<'_>) -> Option<String> {
-    let port = wanted.port.to_string();
-    let wanted = [wanted.host, &port, wanted.database, wanted.user];
+pub(super) fn find_password(text: &str, login: Login<'_>) -> Option<String> {
+    let port = login.port.to_string();
+    let login = [login.host, &port, login.database, login.user];
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .find_map(|line| {
             let mut rest = line.trim_end_matches('\r');
-            for value in wanted {
-                let (field, after) = field(rest)?;
+            for value in login {
+                let (field, after) = split_field(rest)?;
                 if field != "*" && unescape(field) != value {
                     return None;
                 }
                 rest = after;
             }
             // libpq ignores what follows a further colon.
-            let password = unescape(field(rest).map_or(rest, |(password, _)| password));
+            let password = unescape(split_field(rest).map_or(rest, |(password, _)| password));
             (!password.is_empty()).then_some(password)
         })
 }
 
-/// The text up to an unescaped colon, and the text after it.
-fn field(text: &str) -> Option<(&str, &str)> {
+/// Splits a text at its first unescaped colon.
+fn split_field(text: &str) -> Option<(&str, &str)> {
     let mut is_escaped = false;
-    for (at, c) in text.char_indices() {
+    for (position, c) in text.char_indices() {
         match c {
-            ':' if !is_escaped => return Some((&text[..at], &text[at + 1..])),
+            ':' if !is_escaped => return Some((&text[..position], &text[position + 1..])),
             _ => is_escaped = c == '\\' && !is_escaped,
         }
     }
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(text: &str, wanted: Option<&str>) {
-        let found = password(
+    fn check_password(text: &str, wanted: Option<&str>) {
+        let found = find_password(
             text,
             Login {
                 host: "db:1",
@@ -75,33 +75,33 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_fits_has_the_password() {
-        check("db\\:1:5432:pin:me:a\\:b\\\\c", Some("a:b\\c"));
-        check("*:*:*:*:any", Some("any"));
-        check(
+    fn first_matching_line_has_the_password() {
+        check_password("db\\:1:5432:pin:me:a\\:b\\\\c", Some("a:b\\c"));
+        check_password("*:*:*:*:any", Some("any"));
+        check_password(
             "#*:*:*:*:no\nother:*:*:*:no\n*:5432:*:me:yes\n*:*:*:*:late",
             Some("yes"),
         );
-        check("*:*:*:*:a:b\r\n", Some("a"));
-        check("*:5433:*:*:no\n*:*:pint:*:no\n*:*:*:m\\e:yes", Some("yes"));
-        check("\\*:*:*:*:no", None);
-        check("*:*:*:*:", None);
-        check("*:*:*:*", None);
-        check("", None);
+        check_password("*:*:*:*:a:b\r\n", Some("a"));
+        check_password("*:5433:*:*:no\n*:*:pint:*:no\n*:*:*:m\\e:yes", Some("yes"));
+        check_password("\\*:*:*:*:no", None);
+        check_password("*:*:*:*:", None);
+        check_password("*:*:*:*", None);
+        check_password("", None);
     }
 
     proptest! {
         #[test]
-        fn any_file_is_read(text in "([*:a\\\\\\n#]|\\PC){0,40}") {
-            check(&format!("x{text}").replace('\n', "\nx"), None);
+        fn any_file_is_parsed(text in "([*:a\\\\\\n#]|\\PC){0,40}") {
+            check_password(&format!("x{text}").replace('\n', "\nx"), None);
             let wanted = Login { host: "*", port: 1, database: "*", user: "*" };
-            let _ = password(&text, wanted);
+            let _ = find_password(&text, wanted);
         }
 
         #[test]
         fn every_password_can_be_written(word in "[^\\x00\\n\\r]{1,20}") {
             let escaped = word.replace('\\', "\\\\").replace(':', "\\:");
-            check(&format!("*:*:*:*:{escaped}"), Some(&word));
+            check_password(&format!("*:*:*:*:{escaped}"), Some(&word));
         }
     }
 }

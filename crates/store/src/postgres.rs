@@ -24,23 +24,24 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 
 use super::location::Server;
-use super::spool::{Shelter, Spool};
+use super::spool::{Spool, StoreSpool};
 use super::{FileIdentity, Generation, Growth, StoreError};
 use growing::Growing;
-use link::{Link, Trouble, text};
+use link::{Link, Trouble, replace_nul};
 use pinwise_topology::fnv1a;
 
 /// An open database.
 #[derive(Debug)]
 pub(super) struct Postgres {
     link: Link,
-    shelter: Shelter,
-    spool: Spool,
+    spool: StoreSpool,
+    /// How to report that data waits in the spool.
+    spool_settings: Spool,
     /// The record whose writer this is.
     growing: Option<Growing>,
-    /// Has the waiting data been reported?
+    /// Was it reported that data waits in the spool?
     has_reported: Cell<bool>,
-    /// Did this store spool anything?
+    /// Does data that this process spooled still wait?
     has_waiting: bool,
     is_read_only: Cell<bool>,
 }
@@ -51,14 +52,14 @@ impl Postgres {
         let link = Link::new(server)?;
         let mut store = Self {
             link,
-            shelter: Shelter::new(spool, &server.file_name()),
-            spool: spool.clone(),
+            spool: StoreSpool::new(spool, &server.file_name()),
+            spool_settings: spool.clone(),
             growing: None,
             has_reported: Cell::new(false),
             has_waiting: false,
             is_read_only: Cell::new(false),
         };
-        schema::make_tables(&store.link)?;
+        schema::create_tables(&store.link)?;
         store.deliver();
         Ok(store)
     }
@@ -74,26 +75,26 @@ impl Postgres {
             patience.as_millis().max(1)
         );
         self.link
-            .set(&settings)
+            .apply_settings(&settings)
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// A database is always the same, whatever its name leads to.
+    /// A database has no file: its identity never changes.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
-        reason = "a file may go"
+        reason = "the same signature as for a file, which may be replaced"
     )]
     pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
         Ok(FileIdentity::default())
     }
 
-    /// Any transaction that begins or ends changes the snapshot, in other databases of the server,
-    /// too: a watcher then polls once too often.
+    /// The snapshot changes with any transaction on the server, also in other databases: watchers
+    /// then reload once too often.
     pub(super) fn generation(&self) -> Result<Generation, StoreError> {
         let snapshot: String = self
             .link
-            .one("SELECT pg_current_snapshot()::text", &[])
+            .query_value("SELECT pg_current_snapshot()::text", &[])
             .map_err(|trouble| self.explain(trouble))?;
         Ok(Generation {
             file: self.file()?,
@@ -108,7 +109,7 @@ impl Postgres {
              FROM line WHERE id = $1",
             schema::is_held("id")
         );
-        let Ok(rows) = self.link.query(&sql, &[(&text(id), Type::TEXT)]) else {
+        let Ok(rows) = self.link.query(&sql, &[(&replace_nul(id), Type::TEXT)]) else {
             return Growth::Unknown;
         };
         let Some(row) = rows.first() else {

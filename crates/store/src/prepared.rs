@@ -1,4 +1,4 @@
-//! A record for any store: its line, its body and its summary.
+//! A record, prepared for any store: its line, its body and its summary.
 
 use serde::Serialize;
 use serde::de::Error as _;
@@ -27,7 +27,7 @@ impl Prepared {
     }
 
     pub(super) fn from_record(record: &impl StoredRecord) -> Self {
-        Self::new(record.entry(), json(record))
+        Self::new(record.entry(), to_json(record))
     }
 
     /// For a comparison that has just begun.
@@ -37,7 +37,7 @@ impl Prepared {
             is_complete: false,
             ..record.entry()
         };
-        Self::new(entry, json(record))
+        Self::new(entry, to_json(record))
     }
 
     /// For a comparison that has ended, in whatever way.
@@ -47,45 +47,45 @@ impl Prepared {
             is_complete: true,
             ..record.entry()
         };
-        Self::new(entry, json(record))
+        Self::new(entry, to_json(record))
     }
 
     /// For a record given as text.
-    pub(super) fn of_json(body: &str) -> Result<Self, StoreError> {
-        let bad = |id: &str, reason| StoreError::Record {
+    pub(super) fn from_json(body: &str) -> Result<Self, StoreError> {
+        let refuse = |id: &str, reason| StoreError::Record {
             id: id.to_owned(),
             reason,
         };
-        let record = AnyRecord::read(body).map_err(|reason| bad(&id_of_json(body), reason))?;
+        let record = AnyRecord::read(body).map_err(|reason| refuse(&find_id(body), reason))?;
         let kind = record.kind().name();
         let entry = record
             .entry()
-            .ok_or_else(|| bad(&id_of_json(body), RecordError::NotStored { kind }))?;
+            .ok_or_else(|| refuse(&find_id(body), RecordError::NotStored { kind }))?;
         if entry.id.is_empty() {
             let error = serde_json::Error::custom("missing field `id`");
-            return Err(bad("", RecordError::Damaged(error)));
+            return Err(refuse("", RecordError::Damaged(error)));
         }
         Ok(Self::new(entry, body.to_owned()))
     }
 
-    /// The text that `Filter::text` searches: SQLite folds the case of ASCII only, PostgreSQL by
-    /// the server's locale.
+    /// The text that `Filter::text` searches, in lower case: SQLite itself would fold only ASCII,
+    /// PostgreSQL by the server's locale.
     pub(super) fn search_text(&self) -> String {
-        search_text(&self.entry, &self.summary)
+        build_search_text(&self.entry, &self.summary)
     }
 }
 
-/// The id in a text, for an error about it.
-fn id_of_json(body: &str) -> String {
+/// The id in a record's text, for an error about it.
+fn find_id(body: &str) -> String {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     value["id"].as_str().unwrap_or_default().to_owned()
 }
 
-fn json(record: &impl Serialize) -> String {
+fn to_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-pub(super) fn search_text(entry: &Entry, summary: &Summary) -> String {
+pub(super) fn build_search_text(entry: &Entry, summary: &Summary) -> String {
     let parts = [&entry.id, &entry.title, &entry.host, &entry.verdict];
     let parts: Vec<&str> = parts
         .into_iter()
@@ -95,7 +95,7 @@ pub(super) fn search_text(entry: &Entry, summary: &Summary) -> String {
     parts.join("\n").to_lowercase()
 }
 
-/// Is this the wanted schema, or one of the wanted kind?
+/// Is this the wanted schema, or does it belong to the wanted kind?
 pub(super) fn matches_schema(schema: &str, wanted: &str) -> bool {
     let name = SchemaName::parse(schema).map_or(schema, |schema| schema.name);
     schema == wanted || name == wanted || name.strip_prefix("pinwise.") == Some(wanted)

@@ -1,8 +1,8 @@
-//! Files on this host that wait for a store that went away.
+//! The spool: files on this host that wait for a store that cannot be reached.
 //!
-//! A complete record waits as one file, written first and named then; runs of a growing one wait in
-//! their journal. The process that delivers a file holds its lock, and checks that the name still
-//! leads to it: nothing is delivered twice.
+//! A complete record waits as one file, which gets its name once it is written; runs of a growing
+//! record wait in its journal. To deliver nothing twice, the process that delivers a file locks it
+//! and checks that the name still leads to it.
 
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 use super::{Entry, Prepared};
 
 /// Extension of a waiting record.
-const WHOLE: &str = "record";
-/// Extension of a record whose beginning waits.
-const BEGUN: &str = "begun";
+const RECORD_EXTENSION: &str = "record";
+/// Extension of a record as it began.
+const BEGUN_EXTENSION: &str = "begun";
 
-/// Stores put undeliverable records here; also whom to notify.
+/// Where stores put undeliverable records, and how they report it.
 #[derive(Clone)]
 pub struct Spool {
     /// The folder; made with mode 0700 on demand.
     pub folder: PathBuf,
-    /// Gets whole sentences.
+    /// Is called with each warning, a full sentence.
     pub warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -39,13 +39,13 @@ impl fmt::Debug for Spool {
 
 /// The spool of one store.
 #[derive(Debug)]
-pub(super) struct Shelter {
+pub(super) struct StoreSpool {
     folder: PathBuf,
 }
 
-/// A record in its file.
+/// The content of a waiting file.
 #[derive(Serialize, Deserialize)]
-struct Waiting {
+struct SpooledRecord {
     id: String,
     schema: String,
     time: String,
@@ -58,22 +58,22 @@ struct Waiting {
 
 /// A waiting file, locked.
 #[derive(Debug)]
-pub(super) struct Parcel {
+pub(super) struct LockedFile {
     pub(super) record: Prepared,
     path: PathBuf,
     lock: File,
 }
 
-impl Parcel {
-    /// It was delivered.
+impl LockedFile {
+    /// Removes the file once it was delivered.
     pub(super) fn remove(self) {
-        if is_named(&self.lock, &self.path) {
-            remove(&self.path);
+        if has_name(&self.lock, &self.path) {
+            remove_file(&self.path);
         }
     }
 }
 
-impl Shelter {
+impl StoreSpool {
     pub(super) fn new(spool: &Spool, store: &str) -> Self {
         Self {
             folder: spool.folder.join(store),
@@ -85,47 +85,47 @@ impl Shelter {
     }
 
     /// The prefix of journals' names.
-    pub(super) fn base(&self) -> PathBuf {
+    pub(super) fn journal_base(&self) -> PathBuf {
         self.folder.join("store")
     }
 
-    pub(super) fn make(&self) -> io::Result<()> {
+    pub(super) fn create_folder(&self) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)
     }
 
-    fn path(&self, id: &str, ending: &str) -> PathBuf {
+    fn file_path(&self, id: &str, ending: &str) -> PathBuf {
         self.folder.join(format!("{}.{ending}", file_name(id)))
     }
 
     /// Spools a record for delivery as a whole.
     pub(super) fn put(&self, record: &Prepared) -> io::Result<()> {
-        self.write(record, WHOLE)
+        self.write_file(record, RECORD_EXTENSION)
     }
 
     /// Spools the beginning of a record.
     pub(super) fn put_begun(&self, record: &Prepared) -> io::Result<()> {
-        self.write(record, BEGUN)
+        self.write_file(record, BEGUN_EXTENSION)
     }
 
     /// Drops the spooled data of a record.
     pub(super) fn forget(&self, id: &str) {
-        remove(&self.path(id, BEGUN));
-        remove(&self.path(id, WHOLE));
+        remove_file(&self.file_path(id, BEGUN_EXTENSION));
+        remove_file(&self.file_path(id, RECORD_EXTENSION));
     }
 
     pub(super) fn forget_begun(&self, id: &str) {
-        remove(&self.path(id, BEGUN));
+        remove_file(&self.file_path(id, BEGUN_EXTENSION));
     }
 
-    fn write(&self, record: &Prepared, ending: &str) -> io::Result<()> {
-        self.make()?;
-        let path = self.path(&record.entry.id, ending);
+    fn write_file(&self, record: &Prepared, ending: &str) -> io::Result<()> {
+        self.create_folder()?;
+        let path = self.file_path(&record.entry.id, ending);
         let unnamed = path.with_extension(format!("{ending}-{}", std::process::id()));
         let entry = record.entry.clone();
-        let waiting = Waiting {
+        let waiting = SpooledRecord {
             id: entry.id,
             schema: entry.schema,
             time: entry.time,
@@ -149,27 +149,30 @@ impl Shelter {
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&unnamed, &path));
         if written.is_err() {
-            remove(&unnamed);
+            remove_file(&unnamed);
         }
         written
     }
 
-    /// Names of the files of whole records, in a fixed order.
-    pub(super) fn waiting(&self) -> Vec<PathBuf> {
-        #[expect(clippy::disallowed_methods, reason = "the store looks into its spool")]
+    /// Paths of the waiting complete records, sorted.
+    pub(super) fn list_waiting(&self) -> Vec<PathBuf> {
+        #[expect(clippy::disallowed_methods, reason = "the store lists its spool")]
         let Ok(entries) = std::fs::read_dir(&self.folder) else {
             return Vec::new();
         };
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let mut paths: Vec<PathBuf> = paths
-            .filter(|path| path.extension().is_some_and(|ending| ending == WHOLE))
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|ending| ending == RECORD_EXTENSION)
+            })
             .collect();
         paths.sort();
         paths
     }
 
-    /// Takes a file for delivery; `Ok(None)` if another process does or did.
-    pub(super) fn take(path: &Path) -> io::Result<Option<Parcel>> {
+    /// Locks a file for delivery; `Ok(None)` if another process delivers or has delivered it.
+    pub(super) fn lock_file(path: &Path) -> io::Result<Option<LockedFile>> {
         // NFS grants locks only to processes that may write the file.
         let mut file = match OpenOptions::new().read(true).write(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -178,36 +181,38 @@ impl Shelter {
         if file.try_lock().is_err() {
             return Ok(None);
         }
-        // It may have been delivered, or replaced, before it was locked.
-        if !is_named(&file, path) {
+        // The file may have been delivered, or replaced, before it was locked.
+        if !has_name(&file, path) {
             return Ok(None);
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        let record = read(&bytes)?;
-        Ok(Some(Parcel {
+        let record = parse(&bytes)?;
+        Ok(Some(LockedFile {
             record,
             path: path.to_owned(),
             lock: file,
         }))
     }
 
-    /// The beginning of a record, if that waits.
+    /// A record as it began, if it waits.
     pub(super) fn read_begun(&self, id: &str) -> Option<Prepared> {
         #[expect(clippy::disallowed_methods, reason = "the store reads its own files")]
-        let bytes = std::fs::read(self.path(id, BEGUN)).ok()?;
-        read(&bytes).ok()
+        let bytes = std::fs::read(self.file_path(id, BEGUN_EXTENSION)).ok()?;
+        parse(&bytes).ok()
     }
 }
 
 /// Does the name still lead to this file?
-fn is_named(file: &File, path: &Path) -> bool {
-    std::fs::metadata(path)
-        .is_ok_and(|named| file.metadata().is_ok_and(|own| own.ino() == named.ino()))
+fn has_name(file: &File, path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|named| {
+        file.metadata()
+            .is_ok_and(|opened| opened.ino() == named.ino())
+    })
 }
 
-fn read(bytes: &[u8]) -> io::Result<Prepared> {
-    let waiting: Waiting = serde_json::from_slice(bytes)?;
+fn parse(bytes: &[u8]) -> io::Result<Prepared> {
+    let waiting: SpooledRecord = serde_json::from_slice(bytes)?;
     let entry = Entry {
         id: waiting.id,
         schema: waiting.schema,
@@ -225,15 +230,15 @@ pub(super) fn file_name(id: &str) -> String {
     form_urlencoded::byte_serialize(id.as_bytes()).collect()
 }
 
-/// Decodes the id.
-pub(super) fn id_of(name: &str) -> String {
+/// Decodes the id in a file name.
+pub(super) fn id_from_file_name(name: &str) -> String {
     let mut pairs = form_urlencoded::parse(name.as_bytes());
     pairs
         .next()
         .map_or_else(String::new, |(id, _)| id.into_owned())
 }
 
-fn remove(path: &Path) {
+fn remove_file(path: &Path) {
     #[expect(clippy::disallowed_methods, reason = "the store removes its own files")]
     let _ = std::fs::remove_file(path);
 }
@@ -243,15 +248,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shelter(folder: &Path) -> Shelter {
+    fn open_spool(folder: &Path) -> StoreSpool {
         let spool = Spool {
             folder: folder.join("spool"),
             warn: Arc::new(|_| ()),
         };
-        Shelter::new(&spool, "x")
+        StoreSpool::new(&spool, "x")
     }
 
-    fn record(id: &str) -> Prepared {
+    fn prepare_record(id: &str) -> Prepared {
         let mut record = Prepared::from_record(&crate::tests::comparison(
             "one",
             &mut pinwise_study::compare::NoObserver,
@@ -261,36 +266,39 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_taken_by_one_and_gone_after_delivery() {
+    fn one_process_delivers_a_file_and_removes_it() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let shelter = shelter(folder.path());
-        assert_eq!(shelter.waiting().len(), 0);
-        let record = record("a/b c");
-        shelter.put(&record).unwrap();
-        let mode = std::fs::metadata(shelter.folder()).unwrap().permissions();
+        let spool = open_spool(folder.path());
+        assert_eq!(spool.list_waiting().len(), 0);
+        let record = prepare_record("a/b c");
+        spool.put(&record).unwrap();
+        let mode = std::fs::metadata(spool.folder()).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o700);
-        let [path] = shelter.waiting().try_into().unwrap();
-        let parcel = Shelter::take(&path).unwrap().unwrap();
-        assert_eq!(parcel.record.entry, record.entry);
-        assert_eq!(parcel.record.body, record.body);
-        assert!(Shelter::take(&path).unwrap().is_none(), "it is locked");
+        let [path] = spool.list_waiting().try_into().unwrap();
+        let locked = StoreSpool::lock_file(&path).unwrap().unwrap();
+        assert_eq!(locked.record.entry, record.entry);
+        assert_eq!(locked.record.body, record.body);
+        assert!(
+            StoreSpool::lock_file(&path).unwrap().is_none(),
+            "it is locked"
+        );
         // A record spooled meanwhile is another file.
-        shelter.put(&record).unwrap();
-        parcel.remove();
-        let second = Shelter::take(&path).unwrap().unwrap();
+        spool.put(&record).unwrap();
+        locked.remove();
+        let second = StoreSpool::lock_file(&path).unwrap().unwrap();
         second.remove();
-        assert!(Shelter::take(&path).unwrap().is_none());
+        assert!(StoreSpool::lock_file(&path).unwrap().is_none());
     }
 
     #[test]
     fn a_damaged_file_is_reported_and_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let shelter = shelter(folder.path());
-        shelter.put(&record("one")).unwrap();
-        let [path] = shelter.waiting().try_into().unwrap();
+        let spool = open_spool(folder.path());
+        spool.put(&prepare_record("one")).unwrap();
+        let [path] = spool.list_waiting().try_into().unwrap();
         std::fs::write(&path, "{\"id\":").unwrap();
-        assert!(Shelter::take(&path).is_err());
+        assert!(StoreSpool::lock_file(&path).is_err());
         assert!(path.exists());
     }
 
@@ -299,12 +307,12 @@ mod tests {
         fn ids_come_back_from_file_names(id in "\\PC{0,20}|[./%+& ]{1,6}") {
             let name = file_name(&id);
             prop_assert!(!name.contains('/'));
-            prop_assert_eq!(id_of(&name), id);
+            prop_assert_eq!(id_from_file_name(&name), id);
         }
 
         #[test]
-        fn any_file_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = read(&bytes);
+        fn any_file_is_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = parse(&bytes);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The store in an SQLite file.
 //!
-//! Write-ahead logging without a sync per commit: a killed process loses nothing; a power cut may
-//! lose the last seconds but corrupts nothing. The runs of a growing record are in a journal beside
-//! the file; if its writer was killed, it is taken in when the store is next opened.
+//! The file uses write-ahead logging without a sync per commit: if the process is killed, nothing
+//! is lost; a power cut may lose the last seconds but corrupts nothing. The runs of a growing
+//! record are in a journal beside the file; if its writer was killed, they are taken in when the
+//! store is next opened.
 
 mod bulk;
 mod lines;
@@ -17,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::journal::{self, Orphan, RecordJournal};
 use super::{Entry, Filter, FoundRecords, Prepared, StoreError, Stored, matching};
-use lines::entry;
+use lines::read_entry;
 use opening::Access;
 use pinwise_record::RunRecord;
 
@@ -32,21 +33,21 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     pub(super) fn begin(&mut self, record: &Prepared) -> Result<(), StoreError> {
-        // Its lock comes first: nobody may take it for an abandoned one.
-        self.lock(&record.entry.id)?;
+        // The lock comes first, so that no other process takes the record for an abandoned one.
+        self.lock_record(&record.entry.id)?;
         self.put_whole(record).map_err(|error| {
-            self.unlock();
+            self.unlock_record();
             self.explain(&error)
         })
     }
 
-    fn lock(&mut self, id: &str) -> Result<(), StoreError> {
-        let journal = RecordJournal::create(&self.path, id).map_err(|e| self.cannot_write(&e))?;
+    fn lock_record(&mut self, id: &str) -> Result<(), StoreError> {
+        let journal = RecordJournal::create(&self.path, id).map_err(|e| self.write_error(&e))?;
         self.journal = Some(journal);
         Ok(())
     }
 
-    fn unlock(&mut self) {
+    fn unlock_record(&mut self) {
         if let Some(journal) = self.journal.take() {
             journal.remove();
         }
@@ -56,29 +57,29 @@ impl Sqlite {
         // A growing record without runs is locked as well.
         let entry = &record.entry;
         if !entry.is_complete && self.journal.is_none() {
-            self.lock(&entry.id)?;
+            self.lock_record(&entry.id)?;
         }
         self.replace(record).map_err(|error| self.explain(&error))?;
         // The lock of another record may protect runs that exist nowhere else.
         let journal = self.journal.as_ref();
         if entry.is_complete && journal.is_some_and(|j| j.belongs_to(&self.path, &entry.id)) {
-            self.unlock();
+            self.unlock_record();
         }
         Ok(())
     }
 
     fn replace(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
-        self.put_anew(record)?;
+        self.replace_in_transaction(record)?;
         transaction.commit()
     }
 
-    /// Within the caller's transaction.
-    fn put_anew(&self, record: &Prepared) -> rusqlite::Result<()> {
+    /// Writes a record in place of an older one with its runs, within the caller's transaction.
+    fn replace_in_transaction(&self, record: &Prepared) -> rusqlite::Result<()> {
         self.connection
             .prepare_cached("DELETE FROM record WHERE id = ?1")?
             .execute([&record.entry.id])?;
-        self.put(record)
+        self.put_record(record)
     }
 
     pub(super) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
@@ -97,13 +98,13 @@ impl Sqlite {
             return Ok(());
         };
         let written = journal.add(arm, run);
-        written.map_err(|error| self.cannot_write(&error))
+        written.map_err(|error| self.write_error(&error))
     }
 
     pub(super) fn finish(&mut self, record: &Prepared) -> Result<(), StoreError> {
         self.replace_parts(record)
             .map_err(|error| self.explain(&error))?;
-        self.unlock();
+        self.unlock_record();
         Ok(())
     }
 
@@ -111,7 +112,7 @@ impl Sqlite {
         self.connection
             .execute("DELETE FROM record WHERE id = ?1 AND NOT complete", [id])
             .map_err(|error| self.explain(&error))?;
-        self.unlock();
+        self.unlock_record();
         Ok(())
     }
 
@@ -121,12 +122,15 @@ impl Sqlite {
     }
 
     pub(super) fn find(&self, filter: &Filter) -> Result<FoundRecords, StoreError> {
-        // One transaction: total and lines are consistent.
-        let found = self.connection.unchecked_transaction().and_then(|moment| {
-            let found = lines::find(&moment, filter)?;
-            moment.commit()?;
-            Ok(found)
-        });
+        // In one transaction, so that total and lines agree.
+        let found = self
+            .connection
+            .unchecked_transaction()
+            .and_then(|transaction| {
+                let found = lines::find(&transaction, filter)?;
+                transaction.commit()?;
+                Ok(found)
+            });
         found.map_err(|error| self.explain(&error))
     }
 
@@ -139,19 +143,19 @@ impl Sqlite {
             body,
             runs: Vec::new(),
         });
-        let mut stored = matching::only(id, found.collect())?;
+        let mut stored = matching::require_one(id, found.collect())?;
         let id = &stored.entry.id;
         let runs = self.select_runs(id);
         let mut runs = runs.map_err(|error| self.explain(&error))?;
         if runs.is_empty() && !stored.entry.is_complete {
-            runs = journal::read(&journal::path(&self.path, id));
+            runs = journal::read(&journal::journal_path(&self.path, id));
         }
         stored.runs = runs;
         Ok(stored)
     }
 
     /// Writes a record and its line, within the caller's transaction.
-    fn put(&self, record: &Prepared) -> rusqlite::Result<()> {
+    fn put_record(&self, record: &Prepared) -> rusqlite::Result<()> {
         let entry = &record.entry;
         self.connection
             .prepare_cached(
@@ -171,7 +175,7 @@ impl Sqlite {
                 entry.is_complete,
                 record.body
             ])?;
-        lines::write(&self.connection, entry, &record.summary)
+        lines::write_line(&self.connection, entry, &record.summary)
     }
 
     fn adopt(&mut self, orphan: &Orphan) -> rusqlite::Result<()> {
@@ -189,14 +193,14 @@ impl Sqlite {
 
     fn put_whole(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
-        self.put(record)?;
+        self.put_record(record)?;
         transaction.commit()
     }
 
     fn replace_parts(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
-        // Not an update: its beginning may not have been written.
-        self.put(record)?;
+        // No update, because the record may not have been written when it began.
+        self.put_record(record)?;
         transaction.execute("DELETE FROM run WHERE record = ?1", [&record.entry.id])?;
         transaction.commit()
     }
@@ -208,12 +212,12 @@ impl Sqlite {
         );
         self.connection
             .prepare(&sql)?
-            .query_map([limit], entry)?
+            .query_map([limit], read_entry)?
             .collect()
     }
 
-    /// The Nth newest record that matches a condition, in the order of writing:
-    /// clocks are set back and differ.
+    /// The newest record that matches a condition, or with `back` an older one. Newest means
+    /// written last: clocks may be set back.
     fn select_newest(
         &self,
         condition: &str,
@@ -257,7 +261,7 @@ impl Sqlite {
         );
         self.connection
             .prepare(&sql)?
-            .query_map(params![id, matching::SHOWN + 1], read_entry_and_body)?
+            .query_map(params![id, matching::MAX_LISTED + 1], read_entry_and_body)?
             .collect()
     }
 
@@ -268,7 +272,7 @@ impl Sqlite {
             .collect()
     }
 
-    fn cannot_write(&self, error: &std::io::Error) -> StoreError {
+    fn write_error(&self, error: &std::io::Error) -> StoreError {
         StoreError::Write {
             path: self.path.display().to_string(),
             reason: error.to_string(),
@@ -277,7 +281,7 @@ impl Sqlite {
 
     fn explain(&self, error: &rusqlite::Error) -> StoreError {
         let path = self.path.display().to_string();
-        let reason = reason(error);
+        let reason = short_reason(error);
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 StoreError::Locked { path }
@@ -297,7 +301,7 @@ impl Sqlite {
 }
 
 /// SQLite's message on one line, without the statement.
-fn reason(error: &rusqlite::Error) -> String {
+fn short_reason(error: &rusqlite::Error) -> String {
     let words = match error {
         rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
@@ -306,7 +310,7 @@ fn reason(error: &rusqlite::Error) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Is the error transient, with nothing wrong in the store?
+/// May the same work succeed later, because the store itself is intact?
 fn is_transient(error: &rusqlite::Error) -> bool {
     use ErrorCode as Code;
     matches!(
@@ -321,11 +325,11 @@ fn is_transient(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Columns of [`read_entry_and_body`].
+/// Columns that [`read_entry_and_body`] reads.
 const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
 
 fn read_entry_and_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
-    Ok((entry(row)?, row.get(7)?))
+    Ok((read_entry(row)?, row.get(7)?))
 }
 
 #[cfg(test)]

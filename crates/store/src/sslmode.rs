@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The protection of a connection, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SslMode {
-    /// Plain.
+    /// Unencrypted.
     Disable,
     /// Encrypted if the server can; its identity is not checked.
     Prefer,
@@ -15,7 +15,7 @@ pub(super) enum SslMode {
     Require,
     /// Encrypted to a server whose certificate an authority signed.
     VerifyCa,
-    /// The same, and the certificate names the requested host.
+    /// As [`Self::VerifyCa`], and the certificate names the requested host.
     VerifyFull,
 }
 
@@ -36,7 +36,7 @@ impl SslMode {
     }
 }
 
-/// Whose signatures make a certificate trusted.
+/// The authorities whose signatures make a certificate trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Authorities {
     /// Those that the system trusts.
@@ -53,8 +53,8 @@ pub(super) struct Security {
 }
 
 impl Security {
-    /// Takes its parameters out of a URL; returns the rest for other parsers.
-    pub(super) fn take(url: &str) -> Result<(String, Self), String> {
+    /// Takes the parameters of protection out of a URL; returns the remaining URL, too.
+    pub(super) fn take_from_url(url: &str) -> Result<(String, Self), String> {
         let mut found = Self::default();
         let Some((before, parameters)) = url.split_once('?') else {
             return Ok((url.to_owned(), found));
@@ -66,14 +66,14 @@ impl Security {
             let pair = form_urlencoded::parse(plain.as_bytes()).next();
             match pair.as_ref().map(|(name, value)| (&**name, &**value)) {
                 Some(("sslmode", value)) => found.mode = Some(SslMode::parse(value)?),
-                Some(("sslrootcert", value)) => found.authorities = authorities(value),
+                Some(("sslrootcert", value)) => found.authorities = parse_authorities(value),
                 Some(("sslnegotiation", "direct")) => {
                     return Err("sslnegotiation=direct is not supported (omit it)".to_owned());
                 }
                 _ => kept.push(part),
             }
         }
-        found.check()?;
+        found.check_consistency()?;
         let parameters = kept.join("&");
         let rest = match parameters.is_empty() {
             true => before.to_owned(),
@@ -88,14 +88,14 @@ impl Security {
             self.mode = Some(SslMode::parse(mode).map_err(|reason| format!("PG{reason}"))?);
         }
         if self.authorities.is_none() {
-            self.authorities = roots.and_then(authorities);
+            self.authorities = roots.and_then(parse_authorities);
         }
-        self.check()
+        self.check_consistency()
     }
 
-    /// The system's authorities sign for anybody: then only the name distinguishes a server from
-    /// others.
-    fn check(&self) -> Result<(), String> {
+    /// Refuses the system's authorities without a check of the name: they sign certificates for
+    /// anybody, so only the name tells a server from others.
+    fn check_consistency(&self) -> Result<(), String> {
         let is_system = self.authorities == Some(Authorities::System);
         match self.mode {
             Some(mode) if is_system && mode < SslMode::VerifyFull => Err(
@@ -122,7 +122,7 @@ impl Security {
     }
 }
 
-fn authorities(text: &str) -> Option<Authorities> {
+fn parse_authorities(text: &str) -> Option<Authorities> {
     match text {
         "" => None,
         "system" => Some(Authorities::System),
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
 
     /// The rest of a URL, the mode and the authorities' file.
-    fn read(parameters: &str) -> Result<(String, SslMode, Option<Authorities>), String> {
-        let (rest, security) = Security::take(&format!("postgres://db/pin{parameters}"))?;
+    fn parse_url(parameters: &str) -> Result<(String, SslMode, Option<Authorities>), String> {
+        let (rest, security) = Security::take_from_url(&format!("postgres://db/pin{parameters}"))?;
         Ok((rest, security.mode(), security.authorities))
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let file = |path: &str| Some(Authorities::File(PathBuf::from(path)));
         let check = |parameters: &str, rest: &str, mode, authorities| {
             let wanted = (format!("postgres://db/pin{rest}"), mode, authorities);
-            assert_eq!(read(parameters), Ok(wanted), "{parameters}");
+            assert_eq!(parse_url(parameters), Ok(wanted), "{parameters}");
         };
         check("", "", SslMode::Prefer, None);
         check("?sslmode=disable", "", SslMode::Disable, None);
@@ -185,15 +185,16 @@ mod tests {
             ("?sslmode=require&sslrootcert=system", "sslmode=verify-full"),
             ("?sslnegotiation=direct", "omit it"),
         ] {
-            let error = read(parameters).unwrap_err();
+            let error = parse_url(parameters).unwrap_err();
             assert!(error.contains(hint), "{parameters}: {error}");
         }
     }
 
     #[test]
-    fn the_url_comes_before_the_environment() {
+    fn url_takes_precedence_over_the_environment() {
         let check = |parameters: &str, mode, roots, wanted: Result<SslMode, &str>| {
-            let (_, mut security) = Security::take(&format!("postgres://db{parameters}")).unwrap();
+            let (_, mut security) =
+                Security::take_from_url(&format!("postgres://db{parameters}")).unwrap();
             match (security.offer(mode, roots), wanted) {
                 (Ok(()), Ok(wanted)) => assert_eq!(security.mode(), wanted, "{parameters}"),
                 (Err(error), Err(hint)) => assert!(error.contains(hint), "{error}"),

@@ -33,7 +33,7 @@ pub(crate) fn commands(
     }
     let context = Context {
         command: vec![PROGRAM.to_owned()],
-        limit: setting.limit.and_then(|limit| limit.limit()),
+        limit: setting.limit.and_then(|limit| limit.to_limit()),
         ..Context::default()
     };
     let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {

@@ -20,7 +20,7 @@ use pinwise_machine::{
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
     Header, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun, TraceSource,
-    WorkRecord, beyond_samples,
+    WorkRecord, check_sampled_time,
 };
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::Topology;
@@ -195,7 +195,7 @@ pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
 /// Says that threads were missed, if samples represent clearly less CPU time than the kernel
 /// counted.
 pub(crate) fn describe_missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
-    let counted_s = beyond_samples(sampled_s, counted_s)?;
+    let counted_s = check_sampled_time(sampled_s, counted_s)?;
     Some(format!(
         "Samples cover {} of {} of CPU time: threads that live for less than {} are not sampled, and those with many short runs too rarely. Times are lower bounds, and shares are of the sampled time; pinwise trace sees all of it.",
         seconds(sampled_s),

@@ -33,7 +33,7 @@ use pinwise_format::count;
 use pinwise_machine::{CommandRunner, Output};
 use pinwise_placement::Realised;
 use pinwise_placement::space::Occupancy;
-use pinwise_record::{SearchRecord, as_comparison};
+use pinwise_record::{SearchRecord, to_comparison_command};
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload};
 
@@ -166,11 +166,11 @@ impl SearchPlan {
             return why;
         }
         let each = self.threads.first().filter(|_| self.sets_threads);
-        let option = each.map(|threads| match self.workload.names_threads() {
+        let option = each.map(|threads| match self.workload.has_thread_placeholder() {
             true => ("--parameter", format!("threads={threads}")),
             false => ("--threads-env", threads.to_string()),
         });
-        let compare = as_comparison(&self.argv, option);
+        let compare = to_comparison_command(&self.argv, option);
         let compare = compare.unwrap_or_else(|| "pinwise compare".to_owned());
         format!("{why}; fewer CPUs are tried by: {compare}")
     }

@@ -1,4 +1,4 @@
-//! Facts to topology: groups CPUs into disjoint units at every level.
+//! Builds a topology from facts: groups CPUs into disjoint units at every level.
 //!
 //! Facts come from files that contradict each other on real machines: sibling lists that overlap,
 //! NUMA nodes that all claim every CPU, hyper-threads with different core ids. The first consistent
@@ -15,11 +15,12 @@ mod contradictions;
 mod kinds;
 
 use contradictions::{
-    cores_within_packages, crossings, overlap_of, push_folded, split_at_packages, unit_of_each_cpu,
+    find_crossings, find_overlap, map_cpus_to_units, push_folded, split_caches_at_packages,
+    split_cores_at_packages,
 };
 pub use kinds::KindFacts;
-pub(super) use kinds::{CAPACITY_STEP, FREQUENCY_STEP, cache_speed, join_alike, ranks};
-use kinds::{kinds_by_caches, kinds_by_name};
+pub(super) use kinds::{CAPACITY_STEP, FREQUENCY_STEP, cache_speed, join_alike, sort_ranks};
+use kinds::{group_kinds_by_caches, name_kinds};
 
 /// Linux's maximum of NUMA nodes (the largest `MAX_NUMNODES`). They may nest, so this also bounds
 /// the depth of the tree.
@@ -69,7 +70,7 @@ pub struct Facts {
     /// CPUs by the speed that the firmware reports, in any order; fewer than two means no
     /// preference.
     pub ranks: Vec<KindFacts>,
-    /// What takes CPUs away.
+    /// What restricts the CPUs of this process.
     pub restrictions: Vec<Restriction>,
     /// CPUs that the scheduler avoids.
     pub isolated: CpuSet,
@@ -94,21 +95,21 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
     let allowed = facts
         .restrictions
         .iter()
-        .fold(online.clone(), |left, r| left.intersection(&r.leaves));
+        .fold(online.clone(), |allowed, r| allowed.intersection(&r.leaves));
 
-    let packages = packages(&facts, &online, &mut warnings);
-    let cores = cores(&facts, &online, &mut warnings);
-    let cores = cores_within_packages(cores, &packages, &mut warnings);
-    let caches = consistent_caches(&facts.caches, &online, &mut warnings);
-    let caches = split_at_packages(caches, &packages, &mut warnings);
-    let llcs = last_level_domains(&caches, &mut warnings);
-    let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
+    let packages = group_packages(&facts, &online, &mut warnings);
+    let cores = group_cores(&facts, &online, &mut warnings);
+    let cores = split_cores_at_packages(cores, &packages, &mut warnings);
+    let caches = drop_overlapping_caches(&facts.caches, &online, &mut warnings);
+    let caches = split_caches_at_packages(caches, &packages, &mut warnings);
+    let llcs = group_last_level_domains(&caches, &mut warnings);
+    let numa_nodes = group_numa_nodes(&facts, &online, &mut warnings);
     let kinds = match facts.kinds.len() {
-        0 | 1 => kinds_by_caches(&caches, &online),
+        0 | 1 => group_kinds_by_caches(&caches, &online),
         _ => facts.kinds,
     };
-    let kinds = kinds_by_name(kinds, &online);
-    let ranks = ranks(facts.ranks, &online);
+    let kinds = name_kinds(kinds, &online);
+    let ranks = sort_ranks(facts.ranks, &online);
     let devices = devices::complete(facts.devices, &online, &numa_nodes, &mut warnings);
 
     if let Some(quota) = facts
@@ -123,7 +124,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
             allowed.len()
         ));
     }
-    warnings.extend(crossings(&cores, &llcs, &numa_nodes, &packages));
+    warnings.extend(find_crossings(&cores, &llcs, &numa_nodes, &packages));
     let isolated = facts.isolated.intersection(&online);
     let nohz_full = facts.nohz_full.intersection(&online);
     let mut topology = Topology {
@@ -146,16 +147,16 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         links: Vec::new(),
     };
     let homes =
-        [&topology.cores, &topology.llcs, &topology.packages].map(|units| unit_of_each_cpu(units));
+        [&topology.cores, &topology.llcs, &topology.packages].map(|units| map_cpus_to_units(units));
     topology.cpus = facts
         .cpus
         .iter()
-        .map(|(&id, cpu)| describe(&topology, &homes, id, cpu.online))
+        .map(|(&id, cpu)| build_cpu(&topology, &homes, id, cpu.online))
         .collect();
     (topology, warnings)
 }
 
-fn describe(topology: &Topology, homes: &[Vec<Option<usize>>; 3], id: usize, online: bool) -> Cpu {
+fn build_cpu(topology: &Topology, homes: &[Vec<Option<usize>>; 3], id: usize, online: bool) -> Cpu {
     let [core, llc, package] = [0, 1, 2].map(|level| homes[level].get(id).copied().flatten());
     Cpu {
         id,
@@ -184,35 +185,35 @@ fn smallest_node(topology: &Topology, id: usize) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// Cores: the reported siblings, cut to online CPUs, and split where their core ids differ (the
+/// Groups the reported siblings that are online, and splits them where their core ids differ (the
 /// kernel calls both halves of an AMD Bulldozer module siblings, yet gives them two core ids).
 /// Unknown ids split nothing.
-fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
+fn group_cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
     let mut claims = Vec::new();
     for id in online.iter() {
         let Some(siblings) = &facts.cpus[&id].core else {
             continue;
         };
-        let own_core_id = facts.cpus[&id].core_id;
+        let core_id = facts.cpus[&id].core_id;
         let same: CpuSet = siblings
             .intersection(online)
             .iter()
-            .filter(|cpu| match (facts.cpus[cpu].core_id, own_core_id) {
-                (Some(id), Some(own)) => id == own,
+            .filter(|cpu| match (facts.cpus[cpu].core_id, core_id) {
+                (Some(other), Some(id)) => other == id,
                 _ => true,
             })
             .collect();
         claims.push((id, same.union(&CpuSet::single(id))));
     }
     let mut cores = disjoint_units("core", claims, warnings);
-    // A CPU that reports nothing is where others list it, or alone.
-    let listed: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
-    cores.extend(online.difference(&listed).iter().map(CpuSet::single));
+    // A CPU that reports no siblings is in the core that lists it, or alone.
+    let grouped: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    cores.extend(online.difference(&grouped).iter().map(CpuSet::single));
     cores.sort_by_key(CpuSet::first);
     cores
 }
 
-fn packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
+fn group_packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
     let claims: Vec<(usize, CpuSet)> = online
         .iter()
         .filter_map(|id| Some((id, facts.cpus[&id].package.clone()?.intersection(online))))
@@ -264,7 +265,11 @@ fn disjoint_units(
     units
 }
 
-fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cache> {
+fn drop_overlapping_caches(
+    caches: &[Cache],
+    online: &CpuSet,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Cache> {
     let mut kept: Vec<Cache> = Vec::new();
     let mut found = Vec::new();
     // Maps a CPU to its kept cache: large machines have too many to compare all.
@@ -277,8 +282,8 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
         let Some(first) = cache.cpus.first() else {
             continue;
         };
-        let of_first = cache_of.get(&key(first));
-        if of_first.is_some_and(|&index| kept[index].cpus == cache.cpus) {
+        let known = cache_of.get(&key(first));
+        if known.is_some_and(|&index| kept[index].cpus == cache.cpus) {
             continue;
         }
         let is_taken = |cpu| cache_of.contains_key(&key(cpu));
@@ -297,8 +302,8 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
     kept
 }
 
-/// Each CPU's outermost data cache; CPUs with the same one form a domain.
-fn last_level_domains(caches: &[Cache], warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
+/// Groups CPUs by their outermost data cache.
+fn group_last_level_domains(caches: &[Cache], warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
     let mut outermost: BTreeMap<usize, &Cache> = BTreeMap::new();
     for cache in caches.iter().filter(|c| c.kind != CacheType::Instruction) {
         for cpu in cache.cpus.iter() {
@@ -315,7 +320,7 @@ fn last_level_domains(caches: &[Cache], warnings: &mut Vec<Warning>) -> Vec<CpuS
     disjoint_units("last-level cache", claims, warnings)
 }
 
-fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<NumaNode> {
+fn group_numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<NumaNode> {
     let mut nodes: Vec<NumaNode> = facts
         .nodes
         .iter()
@@ -351,7 +356,7 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
         ));
         nodes.clear();
     }
-    if let Some(warning) = overlap_of(&nodes) {
+    if let Some(warning) = find_overlap(&nodes) {
         warnings.push(warning);
         nodes.clear();
     }

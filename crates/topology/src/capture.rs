@@ -1,6 +1,6 @@
 //! A machine as captured files: the contents of `/sys` and `/proc`, by path, as bytes.
 //!
-//! The Edge fills a capture from a running system or from a directory; parsing it is pure. The text
+//! Callers fill a capture from a running system or a directory; parsing it opens no file. The text
 //! form is one line per file, so that a capture can be kept, mailed, diffed and fuzzed. It contains
 //! only files that pinwise reads.
 
@@ -23,13 +23,13 @@ pub enum CaptureError {
     /// The first line is not the header.
     #[error("line 1: not a pinwise capture (its first line must be '{HEADER}')")]
     NotACapture,
-    /// A line has no tab between path and content.
+    /// A line, given by number, has no tab between path and content.
     #[error("line {0}: no tab between a path and its content")]
     NoContent(usize),
-    /// The last line is missing.
+    /// The last line is missing; the number is of the last line found.
     #[error("line {0}: the capture was cut off here (its last line must be '{END}')")]
-    CutOff(usize),
-    /// A backslash is followed by an unknown escape.
+    Truncated(usize),
+    /// In the line of this number, a backslash is followed by an unknown escape.
     #[error("line {0}: a backslash must be followed by n, t, \\ or x and two hexadecimal digits")]
     BadEscape(usize),
 }
@@ -125,7 +125,7 @@ impl Capture {
         text
     }
 
-    /// Reads the text form.
+    /// Parses the text form.
     ///
     /// # Errors
     /// [`CaptureError`] names the line.
@@ -149,7 +149,7 @@ impl Capture {
             let content = unescape(content).ok_or(CaptureError::BadEscape(number))?;
             capture.insert(String::from_utf8_lossy(&path).into_owned(), content);
         }
-        Err(CaptureError::CutOff(last))
+        Err(CaptureError::Truncated(last))
     }
 }
 

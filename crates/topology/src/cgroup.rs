@@ -1,8 +1,8 @@
-//! The CPUs, memory nodes and CPU time that cgroups leave.
+//! The CPUs, memory nodes and CPU time that cgroups allow.
 //!
 //! Supports cgroup v2, v1 with and without `noprefix`, the old `cpuset` file system, and containers
-//! that see only their own subtree. The Edge asks [`wanted_files`] which files to capture once it
-//! has the mount table.
+//! that see only their own subtree. [`wanted_files`] says which files to capture, given the mount
+//! table.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) struct Limits {
     pub(super) quota: Option<Quota>,
 }
 
-pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
+pub(super) fn find_limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
     let mut restrictions = Vec::new();
     let mut parse = |path: &str| -> Option<CpuSet> {
         let text = capture.text(path).filter(|text| !text.is_empty())?;
@@ -33,18 +33,18 @@ pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
     if let Some(leaves) = parse("pinwise/affinity") {
         restrictions.push(Restriction::mask("affinity mask", leaves));
     }
-    let candidates = candidates(capture);
+    let candidates = list_candidates(capture);
     let cpus = candidates.iter().flat_map(|c| c.files(&c.cpus));
-    if let Some((path, leaves)) = first_readable(cpus, &mut parse) {
-        let by = format!("cpuset /{}", parent(&path));
+    if let Some((path, leaves)) = find_first_readable(cpus, &mut parse) {
+        let by = format!("cpuset /{}", parent_folder(&path));
         restrictions.push(Restriction::limit(by, leaves));
     }
     let mems = candidates.iter().flat_map(|c| c.files(&c.mems));
-    let allowed_nodes = first_readable(mems, &mut parse).map(|(_, set)| set.iter().collect());
+    let allowed_nodes = find_first_readable(mems, &mut parse).map(|(_, set)| set.iter().collect());
     Limits {
         restrictions,
         allowed_nodes,
-        quota: quota(capture),
+        quota: find_quota(capture),
     }
 }
 
@@ -52,11 +52,11 @@ pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
 /// `/proc/mounts` and `/proc/self/{cgroup,cpuset}`.
 #[must_use]
 pub fn wanted_files(capture: &Capture) -> Vec<String> {
-    let mut files: Vec<String> = candidates(capture)
+    let mut files: Vec<String> = list_candidates(capture)
         .iter()
         .flat_map(|c| c.files(&c.cpus).chain(c.files(&c.mems)))
         .collect();
-    for dir in quota_folders(capture) {
+    for dir in list_quota_folders(capture) {
         files.extend(
             ["cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"].map(|f| format!("{dir}/{f}")),
         );
@@ -80,10 +80,10 @@ impl Candidate {
     }
 }
 
-/// Where each mount may have this process's cpuset. Version 1 shrinks `cpus` itself when a CPU goes offline; its later `effective_*` files are
-/// second choice.
-fn candidates(capture: &Capture) -> Vec<Candidate> {
-    captured_mounts(capture)
+/// Where each mount may have this process's cpuset. Version 1 shrinks `cpus` itself when a CPU goes
+/// offline; its newer `effective_*` files are the second choice.
+fn list_candidates(capture: &Capture) -> Vec<Candidate> {
+    parse_captured_mounts(capture)
         .filter_map(|mount| {
             let (cpus, mems) = match mount.kind.as_str() {
                 "cgroup2" => (vec!["cpuset.cpus.effective"], vec!["cpuset.mems.effective"]),
@@ -99,9 +99,9 @@ fn candidates(capture: &Capture) -> Vec<Candidate> {
                 _ => return None,
             };
             let controller = if mount.is_unified() { "" } else { "cpuset" };
-            let own = own_path(capture, controller);
+            let path = find_cpuset_path(capture, controller);
             // A container may see its own subtree as the root of the mount.
-            let mut folders = vec![join(&mount.point, own.as_deref().unwrap_or("/"))];
+            let mut folders = vec![join(&mount.point, path.as_deref().unwrap_or("/"))];
             folders.push(join(&mount.point, "/"));
             folders.dedup();
             Some(Candidate {
@@ -115,16 +115,16 @@ fn candidates(capture: &Capture) -> Vec<Candidate> {
 
 /// This process's path for cpusets: `/proc/self/cpuset`, which works in any hierarchy, else the
 /// line of `/proc/self/cgroup`.
-fn own_path(capture: &Capture, controller: &str) -> Option<String> {
+fn find_cpuset_path(capture: &Capture, controller: &str) -> Option<String> {
     capture
         .text("proc/self/cpuset")
         .filter(|path| path.starts_with('/') && path.len() <= LONGEST_PATH)
         .map(str::to_owned)
-        .or_else(|| cgroup_path(capture, controller))
+        .or_else(|| find_cgroup_path(capture, controller))
 }
 
 /// The path in `/proc/self/cgroup` for a controller; `""` is cgroup v2.
-fn cgroup_path(capture: &Capture, controller: &str) -> Option<String> {
+fn find_cgroup_path(capture: &Capture, controller: &str) -> Option<String> {
     capture.text("proc/self/cgroup")?.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let controllers = fields.nth(1)?;
@@ -137,42 +137,42 @@ fn cgroup_path(capture: &Capture, controller: &str) -> Option<String> {
 }
 
 /// The tightest limit of this process's cgroup and its ancestors.
-fn quota(capture: &Capture) -> Option<Quota> {
-    quota_folders(capture)
+fn find_quota(capture: &Capture) -> Option<Quota> {
+    list_quota_folders(capture)
         .into_iter()
-        .filter_map(|dir| folder_quota(capture, &dir))
+        .filter_map(|dir| read_quota(capture, &dir))
         .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
 }
 
-fn folder_quota(capture: &Capture, dir: &str) -> Option<Quota> {
-    // Whole microseconds; as floating point, `inf` would be a limit too.
-    let number = |text: &str| text.parse::<u64>().ok().filter(|&v| v > 0);
-    let number = |text: &str| number(text).map(|micros| micros as f64);
+fn read_quota(capture: &Capture, dir: &str) -> Option<Quota> {
+    // Parsed as whole microseconds: as floating point, `inf` would be a limit too.
+    let micros = |text: &str| text.parse::<u64>().ok().filter(|&v| v > 0);
+    let micros = |text: &str| micros(text).map(|value| value as f64);
     let v2 = format!("{dir}/cpu.max");
     if let Some(text) = capture.text(&v2) {
         let (limit, period) = text.split_once(' ')?;
         return Some(Quota {
-            cpus: number(limit)? / number(period)?,
+            cpus: micros(limit)? / micros(period)?,
             source: format!("/{v2}"),
         });
     }
     let v1 = format!("{dir}/cpu.cfs_quota_us");
     let period = capture.text(&format!("{dir}/cpu.cfs_period_us"))?;
     Some(Quota {
-        cpus: number(capture.text(&v1)?)? / number(period)?,
+        cpus: micros(capture.text(&v1)?)? / micros(period)?,
         source: format!("/{v1}"),
     })
 }
 
-fn quota_folders(capture: &Capture) -> Vec<String> {
+fn list_quota_folders(capture: &Capture) -> Vec<String> {
     let mut folders = Vec::new();
-    for mount in captured_mounts(capture) {
+    for mount in parse_captured_mounts(capture) {
         let controller = match mount.kind.as_str() {
             "cgroup2" => "",
             "cgroup" if mount.has("cpu") => "cpu",
             _ => continue,
         };
-        let own = cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());
+        let own = find_cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());
         let mut path = own.as_str();
         for _ in 0..MAX_CGROUP_DEPTH {
             folders.push(join(&mount.point, path));
@@ -192,7 +192,7 @@ fn quota_folders(capture: &Capture) -> Vec<String> {
 pub struct Mount {
     /// The mount point.
     pub point: String,
-    /// `cgroup2`, `cgroup` (version 1) or `cpuset` (before there were cgroups).
+    /// `cgroup2`, `cgroup` (version 1) or `cpuset` (older than cgroups).
     pub kind: String,
     /// Its options; for version 1 also its controllers, or `name=…`.
     pub options: Vec<String>,
@@ -227,11 +227,11 @@ pub fn mounts(table: &str) -> impl Iterator<Item = Mount> {
     mounts.take(MAX_MOUNTS)
 }
 
-fn captured_mounts(capture: &Capture) -> impl Iterator<Item = Mount> {
+fn parse_captured_mounts(capture: &Capture) -> impl Iterator<Item = Mount> {
     mounts(capture.text("proc/mounts").unwrap_or_default())
 }
 
-fn first_readable(
+fn find_first_readable(
     files: impl Iterator<Item = String>,
     parse: &mut impl FnMut(&str) -> Option<CpuSet>,
 ) -> Option<(String, CpuSet)> {
@@ -251,6 +251,6 @@ fn join(point: &str, path: &str) -> String {
     }
 }
 
-fn parent(path: &str) -> &str {
+fn parent_folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(dir, _)| dir)
 }

@@ -24,7 +24,7 @@ pub enum CpuSetError {
     NotANumber(String),
     /// A range is reversed.
     #[error("the range '{0}' is reversed")]
-    Backwards(String),
+    Reversed(String),
     /// A CPU id above [`CpuSet::MAX_CPU`].
     #[error("CPU {0} is beyond the largest id supported, {max}", max = CpuSet::MAX_CPU)]
     TooLarge(u64),
@@ -34,9 +34,9 @@ pub enum CpuSetError {
 }
 
 impl CpuSet {
-    /// The largest CPU id a set can hold (Linux itself stops at 8,191). A set
-    /// of CPUs for every CPU grows with the square of this: with 65,535 the
-    /// seven bytes `pu:65535` took a gigabyte.
+    /// The largest CPU id that a set can hold (Linux itself stops at 8,191). Memory for a set per
+    /// CPU grows with the square of this number: with 65,535, the description `pu:65535` took a
+    /// gigabyte.
     pub const MAX_CPU: usize = 16_383;
 
     /// The empty set.
@@ -203,7 +203,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Reads a mask: `0x55`, `ff`, or the kernel's comma-separated words of one width
+    /// Parses a mask: `0x55`, `ff`, or the kernel's comma-separated words of one width
     /// (`00000000,0000000f`; 32 bits, 64 on some kernels).
     ///
     /// # Errors
@@ -272,42 +272,42 @@ impl CpuSet {
     }
 }
 
-/// Used CPUs out of each group of this many.
+/// CPUs used in each group, and the group's length.
 type Stride = (usize, usize);
 
 fn split_stride(piece: &str) -> Result<(&str, Option<Stride>), CpuSetError> {
     let Some((range, stride)) = piece.split_once(':') else {
         return Ok((piece, None));
     };
-    let bad = || CpuSetError::NotANumber(piece.to_owned());
-    let (used, group) = stride.split_once('/').ok_or_else(bad)?;
-    let used = used.parse::<usize>().map_err(|_| bad())?;
-    let group = group.parse::<usize>().map_err(|_| bad())?;
+    let invalid = || CpuSetError::NotANumber(piece.to_owned());
+    let (used, group) = stride.split_once('/').ok_or_else(invalid)?;
+    let used = used.parse::<usize>().map_err(|_| invalid())?;
+    let group = group.parse::<usize>().map_err(|_| invalid())?;
     if used == 0 || group == 0 || used > group {
-        return Err(bad());
+        return Err(invalid());
     }
     Ok((range, Some((used, group))))
 }
 
 fn parse_range(range: &str) -> Result<(usize, usize), CpuSetError> {
-    let number = |text: &str| -> Result<usize, CpuSetError> {
-        let bad = || CpuSetError::NotANumber(range.to_owned());
+    let parse_number = |text: &str| -> Result<usize, CpuSetError> {
+        let invalid = || CpuSetError::NotANumber(range.to_owned());
         let digits = text.trim();
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(bad());
+            return Err(invalid());
         }
-        let value = digits.parse::<u64>().map_err(|_| bad())?;
+        let value = digits.parse::<u64>().map_err(|_| invalid())?;
         usize::try_from(value)
             .ok()
             .filter(|&cpu| cpu <= CpuSet::MAX_CPU)
             .ok_or(CpuSetError::TooLarge(value))
     };
     let (low, high) = match range.split_once('-') {
-        Some((low, high)) => (number(low)?, number(high)?),
-        None => (number(range)?, number(range)?),
+        Some((low, high)) => (parse_number(low)?, parse_number(high)?),
+        None => (parse_number(range)?, parse_number(range)?),
     };
     if low > high {
-        return Err(CpuSetError::Backwards(range.to_owned()));
+        return Err(CpuSetError::Reversed(range.to_owned()));
     }
     Ok((low, high))
 }
@@ -365,7 +365,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn check(list: &str, members: &[usize], printed: &str, mask: &str) {
+    fn check_set(list: &str, members: &[usize], printed: &str, mask: &str) {
         let set = CpuSet::parse_list(list).unwrap();
         assert_eq!(set.iter().collect::<Vec<_>>(), members);
         assert_eq!(set.to_string(), printed);
@@ -376,27 +376,27 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_masks_are_read() {
-        check("0,2-4", &[0, 2, 3, 4], "0,2-4", "0x1d");
-        check(" 3 , 1 ", &[1, 3], "1,3", "0xa");
-        check("", &[], "", "0x0");
-        check("0-7:2/4", &[0, 1, 4, 5], "0-1,4-5", "0x33");
-        check("64", &[64], "64", "0x10000000000000000");
+    fn lists_and_masks_are_parsed() {
+        check_set("0,2-4", &[0, 2, 3, 4], "0,2-4", "0x1d");
+        check_set(" 3 , 1 ", &[1, 3], "1,3", "0xa");
+        check_set("", &[], "", "0x0");
+        check_set("0-7:2/4", &[0, 1, 4, 5], "0-1,4-5", "0x33");
+        check_set("64", &[64], "64", "0x10000000000000000");
     }
 
     #[test]
-    fn kernel_mask_words_are_read() {
+    fn kernel_mask_words_are_parsed() {
         let set = CpuSet::parse_mask("00000001,00000000,0000000f").unwrap();
         assert_eq!(set.to_string(), "0-3,64");
     }
 
     #[test]
     fn damaged_text_is_refused() {
-        for bad in ["1-", "-1", "a", "0-4294967296", "5-3", "0:1", "1.5", "+1"] {
-            assert!(CpuSet::parse_list(bad).is_err(), "{bad}");
+        for invalid in ["1-", "-1", "a", "0-4294967296", "5-3", "0:1", "1.5", "+1"] {
+            assert!(CpuSet::parse_list(invalid).is_err(), "{invalid}");
         }
-        for bad in ["", "0x", "0xg", "zz"] {
-            assert!(CpuSet::parse_mask(bad).is_err(), "{bad}");
+        for invalid in ["", "0x", "0xg", "zz"] {
+            assert!(CpuSet::parse_mask(invalid).is_err(), "{invalid}");
         }
     }
 

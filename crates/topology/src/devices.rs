@@ -36,8 +36,8 @@ pub const CLASS_DIRS: [&str; 7] = [
 pub(super) const NVIDIA: u16 = 0x10de;
 const AMD: u16 = 0x1002;
 const INTEL: u16 = 0x8086;
-/// AMD's chips that draw a server's console, by device id: Rage XL, ES1000.
-const CONSOLES: [u16; 3] = [0x4752, 0x515e, 0x5969];
+/// Device ids of AMD's chips that only draw a server's console: Rage XL, ES1000.
+const AMD_CONSOLES: [u16; 3] = [0x4752, 0x515e, 0x5969];
 
 /// Limits the devices named in a warning.
 const MAX_NAMED: usize = 4;
@@ -63,7 +63,7 @@ impl DeviceKind {
     /// not matter for placement.
     #[must_use]
     pub fn from_class(class: u16, vendor: Option<u16>, device: Option<u16>) -> Option<Self> {
-        let is_console = vendor == Some(AMD) && device.is_some_and(|id| CONSOLES.contains(&id));
+        let is_console = vendor == Some(AMD) && device.is_some_and(|id| AMD_CONSOLES.contains(&id));
         let is_gpu_vendor = matches!(vendor, Some(NVIDIA | AMD | INTEL)) && !is_console;
         match (class >> 8, class & 0xff) {
             (0x01, _) => Some(Self::Storage),
@@ -77,7 +77,7 @@ impl DeviceKind {
         }
     }
 
-    /// The field's word for one.
+    /// The word for one device of this kind.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -157,8 +157,8 @@ impl Device {
         self.names.first().unwrap_or(&self.address)
     }
 
-    /// Does this name mean it: one of its names, or its address with or without `pci:` and the
-    /// domain 0000?
+    /// Does the device have this name: one of its names, or its address with or without `pci:` and
+    /// the domain 0000?
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         let address = name.strip_prefix("pci:").unwrap_or(name);
@@ -199,17 +199,18 @@ pub const DEVICE_FILES: [&str; 5] = [
 /// of irrelevant bridges and controllers.
 #[must_use]
 pub fn is_wanted(capture: &Capture, address: &str) -> bool {
-    class(capture, address).is_some_and(|class| DeviceKind::from_class(class, None, None).is_some())
+    parse_class(capture, address)
+        .is_some_and(|class| DeviceKind::from_class(class, None, None).is_some())
 }
 
 /// Base class and subclass; the last byte of the file is the programming
 /// interface.
-fn class(capture: &Capture, address: &str) -> Option<u16> {
+fn parse_class(capture: &Capture, address: &str) -> Option<u16> {
     let text = capture.text(&format!("{PCI_DIR}/{address}/class"))?;
-    u16::try_from(hex(text)? >> 8).ok()
+    u16::try_from(parse_hex(text)? >> 8).ok()
 }
 
-fn hex(text: &str) -> Option<u32> {
+fn parse_hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
@@ -234,7 +235,7 @@ impl Devices {
         let (online, nodes) = (topology.online.clone(), topology.numa_nodes.clone());
         Self::from_search(move || {
             let mut warnings = Vec::new();
-            let devices = complete(read(&capture()), &online, &nodes, &mut warnings);
+            let devices = complete(parse_devices(&capture()), &online, &nodes, &mut warnings);
             FoundDevices { devices, warnings }
         })
     }
@@ -306,10 +307,10 @@ impl fmt::Debug for Devices {
 }
 
 /// The devices of a capture.
-pub(super) fn read(capture: &Capture) -> Vec<Device> {
+pub(super) fn parse_devices(capture: &Capture) -> Vec<Device> {
     let mut devices: Vec<Device> = capture
         .children(PCI_DIR)
-        .filter_map(|address| device(capture, address))
+        .filter_map(|address| parse_device(capture, address))
         .collect();
     for dir in CLASS_DIRS {
         for name in capture.children(dir) {
@@ -317,7 +318,7 @@ pub(super) fn read(capture: &Capture) -> Vec<Device> {
             let address = target
                 .rsplit('/')
                 .find(|part| parse_address(part).is_some());
-            let owner = address.map_or_else(|| namespace_owner(name), ToOwned::to_owned);
+            let owner = address.map_or_else(|| find_namespace_owner(name), ToOwned::to_owned);
             if let Some(device) = devices.iter_mut().find(|d| d.is_called(&owner)) {
                 device.names.push(name.to_owned());
             }
@@ -326,22 +327,27 @@ pub(super) fn read(capture: &Capture) -> Vec<Device> {
     devices
 }
 
-/// With multipath a disk `nvme0n1` is not below a device; with a single path the controller of its
-/// number is the owner.
-fn namespace_owner(name: &str) -> String {
+/// With NVMe multipath the link of a disk `nvme0n1` names no device; the controller of the same
+/// number, `nvme0`, is taken as its owner.
+fn find_namespace_owner(name: &str) -> String {
     let digits = name.strip_prefix("nvme").unwrap_or_default();
     let controller = digits.split('n').next().unwrap_or_default();
     format!("nvme{controller}")
 }
 
-fn device(capture: &Capture, address: &str) -> Option<Device> {
+fn parse_device(capture: &Capture, address: &str) -> Option<Device> {
     let dir = format!("{PCI_DIR}/{address}");
     let text = |file: &str| capture.text(&format!("{dir}/{file}"));
-    let id = |file: &str| u16::try_from(hex(text(file)?)?).ok();
-    let information = format!("{NVIDIA_DIR}/{address}");
-    let is_nvidia = capture.children(&information).next().is_some();
+    let id = |file: &str| u16::try_from(parse_hex(text(file)?)?).ok();
+    let nvidia_dir = format!("{NVIDIA_DIR}/{address}");
+    let is_nvidia = capture.children(&nvidia_dir).next().is_some();
     let vendor = id("vendor").or(is_nvidia.then_some(NVIDIA));
-    let mut device = Device::new(address, class(capture, address)?, vendor, id("device"))?;
+    let mut device = Device::new(
+        address,
+        parse_class(capture, address)?,
+        vendor,
+        id("device"),
+    )?;
     device.numa_node = text("numa_node").and_then(|node| node.parse().ok());
     device.cpus = text("local_cpus")
         .and_then(|mask| CpuSet::parse_mask(mask).ok())
@@ -355,7 +361,7 @@ fn device(capture: &Capture, address: &str) -> Option<Device> {
         }
     }
     let information = capture
-        .text(&format!("{information}/information"))
+        .text(&format!("{nvidia_dir}/information"))
         .unwrap_or_default();
     for line in information.lines() {
         match line.split_once(':').map(|(key, value)| (key, value.trim())) {
@@ -388,14 +394,14 @@ pub(super) fn complete(
         }
         locate(device, online, nodes, has_several, warnings);
     }
-    let lost: Vec<&str> = devices
+    let unlocated: Vec<&str> = devices
         .iter()
         .filter(|device| device.cpus.is_none())
         .map(Device::name)
         .collect();
-    if !lost.is_empty() {
-        let named = lost[..lost.len().min(MAX_NAMED)].join(", ");
-        let more = match lost.len().saturating_sub(MAX_NAMED) {
+    if !unlocated.is_empty() {
+        let named = unlocated[..unlocated.len().min(MAX_NAMED)].join(", ");
+        let more = match unlocated.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -439,8 +445,8 @@ fn locate(
         _ => Some(near),
     };
     if let (None, Some(near)) = (node, &device.cpus) {
-        let holds = nodes.iter().filter(|node| near.is_subset(&node.cpus));
-        let smallest = holds.min_by_key(|node| node.cpus.len());
+        let around = nodes.iter().filter(|node| near.is_subset(&node.cpus));
+        let smallest = around.min_by_key(|node| node.cpus.len());
         device.numa_node = smallest.map(|node| node.node);
     }
 }

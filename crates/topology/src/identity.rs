@@ -1,10 +1,10 @@
-//! Names and versions from `/proc/cpuinfo`, DMI and what the Edge adds.
+//! Names and versions from `/proc/cpuinfo`, DMI and files that the capturing program adds.
 //!
 //! A missing field stays `None`.
 
 use super::{Capture, CpuSet, Identity};
 
-pub(super) fn read(capture: &Capture) -> Identity {
+pub(super) fn parse_identity(capture: &Capture) -> Identity {
     let info = CpuInfo::parse(capture.text("proc/cpuinfo").unwrap_or_default());
     let number = |key: &str| info.first(key).and_then(|text| text.parse().ok());
     let owned = |text: &str| Some(text.to_owned()).filter(|t| !t.is_empty());
@@ -17,7 +17,7 @@ pub(super) fn read(capture: &Capture) -> Identity {
         vendor: info
             .first("vendor_id")
             .and_then(owned)
-            .or_else(|| info.first("CPU implementer").map(arm_vendor)),
+            .or_else(|| info.first("CPU implementer").map(name_arm_vendor)),
         arch: capture.text("pinwise/arch").and_then(owned),
         kernel: capture
             .text("proc/sys/kernel/osrelease")
@@ -28,7 +28,7 @@ pub(super) fn read(capture: &Capture) -> Identity {
                     .nth(2)
             })
             .and_then(owned),
-        hypervisor: hypervisor(capture, &info),
+        hypervisor: find_hypervisor(capture, &info),
         family: number("cpu family"),
         model: number("model"),
         stepping: number("stepping"),
@@ -37,7 +37,7 @@ pub(super) fn read(capture: &Capture) -> Identity {
 }
 
 /// CPUs listed in `/proc/cpuinfo`, for systems that hide `/sys`.
-pub(super) fn processors(capture: &Capture) -> Option<CpuSet> {
+pub(super) fn list_processors(capture: &Capture) -> Option<CpuSet> {
     let text = capture.text("proc/cpuinfo")?;
     let cpus: CpuSet = text
         .lines()
@@ -70,7 +70,7 @@ impl<'a> CpuInfo<'a> {
     }
 }
 
-fn hypervisor(capture: &Capture, info: &CpuInfo<'_>) -> Option<String> {
+fn find_hypervisor(capture: &Capture, info: &CpuInfo<'_>) -> Option<String> {
     if let Some(name) = capture.text("pinwise/hypervisor").filter(|t| !t.is_empty()) {
         return Some(name.to_owned());
     }
@@ -86,7 +86,7 @@ fn hypervisor(capture: &Capture, info: &CpuInfo<'_>) -> Option<String> {
             .unwrap_or_default()
     };
     let described = format!("{} {}", dmi("sys_vendor"), dmi("product_name"));
-    let by_name = [
+    let known = [
         ("KVM", "kvm"),
         ("QEMU", "kvm"),
         ("Amazon EC2", "kvm"),
@@ -102,7 +102,7 @@ fn hypervisor(capture: &Capture, info: &CpuInfo<'_>) -> Option<String> {
     ];
     // Amazon's bare-metal instances carry its name without a hypervisor.
     let is_metal = described.contains(".metal");
-    let named = by_name
+    let named = known
         .iter()
         .find(|(mark, _)| !is_metal && described.contains(mark))
         .map(|(_, name)| (*name).to_owned());
@@ -112,8 +112,8 @@ fn hypervisor(capture: &Capture, info: &CpuInfo<'_>) -> Option<String> {
     named.or_else(|| has_flag.then(|| "unknown".to_owned()))
 }
 
-/// Implementer codes of arm64's MIDR register (Arm ARM, D19.2.122).
-fn arm_vendor(code: &str) -> String {
+/// The vendor of an implementer code in arm64's MIDR register (Arm ARM, D19.2.122).
+fn name_arm_vendor(code: &str) -> String {
     match code {
         "0x41" => "Arm",
         "0x42" => "Broadcom",

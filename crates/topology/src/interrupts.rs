@@ -14,7 +14,7 @@ pub struct Interrupt {
     pub cpus: CpuSet,
     /// How often it was raised since boot; `None` if unknown.
     pub count: Option<u64>,
-    /// Does the kernel choose its CPUs and refuse changes?
+    /// Does the kernel choose its CPUs and refuse changes (a managed interrupt)?
     pub is_managed: bool,
 }
 
@@ -117,8 +117,8 @@ pub fn lines(text: &str) -> Vec<Line> {
         let counts = words.iter().map_while(|word| word.parse::<u64>().ok());
         let counts: BTreeMap<usize, u64> = cpus.iter().copied().zip(counts).collect();
         let label = label.trim().to_owned();
-        // A chip and its line come between the counts and the requester; a sentence explains a
-        // lettered line.
+        // Numbered lines end with a chip, its line and the requester; lettered lines with a
+        // description.
         let rest = words.get(counts.len()..).unwrap_or_default();
         let name = match label.parse::<u32>() {
             Ok(_) => (*rest.last().unwrap_or(&"")).to_owned(),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_that_never_came_do_not_count() {
+    fn interrupts_that_were_never_raised_do_not_count() {
         let mut device = Device::new("0000:01:00.0", 0x0200, None, None).unwrap();
         let list = |text: &str| CpuSet::parse_list(text).unwrap();
         let interrupt = |number, cpus: &str, count| Interrupt {

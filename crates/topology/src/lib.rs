@@ -82,7 +82,7 @@ impl Level {
     /// All levels, outermost first.
     pub const ALL: [Self; 5] = [Self::Package, Self::Numa, Self::Llc, Self::Core, Self::Cpu];
 
-    /// The field's word for one unit of this level.
+    /// The word for one unit of this level.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -195,7 +195,7 @@ pub struct CpuKind {
 /// A limit on CPU time, from a cgroup's quota.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quota {
-    /// CPUs' worth of time per period: 2.5 means 250 ms every 100 ms.
+    /// CPU time per wall time: 2.5 means 250 ms every 100 ms.
     pub cpus: f64,
     /// The file with the limit.
     pub source: String,
@@ -305,27 +305,27 @@ impl Topology {
     /// Reads a captured Linux system.
     #[must_use]
     pub fn from_capture(capture: &Capture) -> (Self, Vec<Warning>) {
-        let (facts, mut warnings) = sysfs::read(capture);
+        let (facts, mut warnings) = sysfs::read_facts(capture);
         let (mut topology, more) = Self::from_facts(facts);
         warnings.extend(more);
         warnings.extend(topology.read_links(capture));
-        (topology, limit_warnings(warnings, MAX_WARNINGS))
+        (topology, limit_warnings(warnings))
     }
 
     /// Reads the units of a Linux system and the part that this process may use, from as few files
     /// as possible: without names, inner caches that no other core shares, and sizes of memory.
     #[must_use]
     pub fn from_files(files: &mut impl Files) -> (Self, Vec<Warning>) {
-        let (facts, mut warnings) = units::read(files);
+        let (facts, mut warnings) = units::read_facts(files);
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        (topology, limit_warnings(warnings, MAX_WARNINGS))
+        (topology, limit_warnings(warnings))
     }
 
     /// Reads the firmware's ranking of CPUs, from one or several files per CPU:
     /// [`Topology::from_files`] leaves that out.
     pub fn read_ranks(&mut self, files: &mut impl Files) {
-        self.ranks = build::ranks(units::ranks(files, &self.online), &self.online);
+        self.ranks = build::sort_ranks(units::read_ranks(files, &self.online), &self.online);
     }
 
     /// Parses a synthetic description such as `package:2 l3:2 core:4 pu:2`.
@@ -341,10 +341,10 @@ impl Topology {
     /// # Errors
     /// [`XmlError`] if it is not XML, not hwloc's, or has no CPU.
     pub fn from_hwloc_xml(text: &str) -> Result<(Self, Vec<Warning>), XmlError> {
-        let (facts, mut warnings) = xml::read(text)?;
+        let (facts, mut warnings) = xml::parse_facts(text)?;
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        Ok((topology, limit_warnings(warnings, MAX_WARNINGS)))
+        Ok((topology, limit_warnings(warnings)))
     }
 
     /// The CPU with this number.
@@ -356,17 +356,16 @@ impl Topology {
             .map(|index| &self.cpus[index])
     }
 
-    /// The device that a name or a PCI address means ([`Device::is_called`]).
+    /// The device with this name or PCI address ([`Device::is_called`]).
     #[must_use]
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.is_called(name))
     }
 
-    /// Names the models of unnamed devices, from `pci.ids` (<https://pci-ids.ucw.cz>), as far as
-    /// listed there.
+    /// Names the models of unnamed devices that `pci.ids` lists (<https://pci-ids.ucw.cz>).
     ///
     /// # Errors
-    /// If it cannot be read; some devices may have been named already.
+    /// If `ids` cannot be read; some devices may have been named already.
     pub fn name_models<R: Read + Seek>(&mut self, ids: R) -> io::Result<()> {
         let mut result = Ok(());
         self.devices
@@ -404,7 +403,7 @@ impl Topology {
     #[must_use]
     pub fn reachable(&self) -> CpuSet {
         let limits = self.restrictions.iter().filter(|r| !r.is_mask);
-        limits.fold(self.online.clone(), |left, r| left.intersection(&r.leaves))
+        limits.fold(self.online.clone(), |cpus, r| cpus.intersection(&r.leaves))
     }
 
     /// Units that this process may use, per level.
@@ -450,23 +449,25 @@ impl Topology {
     /// count, unless no node's memory is reported at all.
     #[must_use]
     pub fn usable_memory_nodes(&self) -> Vec<&NumaNode> {
-        let listed = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
+        let is_reported = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
         self.numa_nodes
             .iter()
-            .filter(|n| n.allowed && (!listed || n.memory_bytes.is_some_and(|bytes| bytes > 0)))
+            .filter(|n| {
+                n.allowed && (!is_reported || n.memory_bytes.is_some_and(|bytes| bytes > 0))
+            })
             .collect()
     }
 
     /// The machine as a typed tree, outermost level first.
     #[must_use]
     pub fn tree(&self) -> Node {
-        tree::build(self, &self.online)
+        tree::build_tree(self, &self.online)
     }
 
     /// The same tree with only the CPUs that this process may use.
     #[must_use]
     pub fn allowed_tree(&self) -> Node {
-        tree::build(self, &self.allowed)
+        tree::build_tree(self, &self.allowed)
     }
 
     /// A number that is the same for machines of the same shape, whatever their CPU numbers (sizes
@@ -477,13 +478,13 @@ impl Topology {
     }
 }
 
-/// A damaged report of a large machine is inconsistent at every CPU: warnings must stay readable.
+/// Limits the warnings: a damaged report of a large machine may be inconsistent at every CPU.
 const MAX_WARNINGS: usize = 40;
 
-fn limit_warnings(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
-    if warnings.len() > most {
-        let left_out = warnings.len() - most + 1;
-        warnings.truncate(most - 1);
+fn limit_warnings(mut warnings: Vec<Warning>) -> Vec<Warning> {
+    if warnings.len() > MAX_WARNINGS {
+        let left_out = warnings.len() - MAX_WARNINGS + 1;
+        warnings.truncate(MAX_WARNINGS - 1);
         warnings.push(format!("{left_out} more inconsistencies in this report."));
     }
     warnings

@@ -18,7 +18,7 @@ const XGMI: &str = "11";
 /// A link between two GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkKind {
-    /// Bonded NVLinks, this many.
+    /// NVLinks, bonded into one; their number.
     Nvlink(u32),
     /// Infinity Fabric (XGMI).
     Xgmi,
@@ -53,8 +53,8 @@ pub enum DevicePath {
 }
 
 impl Topology {
-    /// The shortest path between two devices; `None` if an unknown root complex or NUMA node leaves
-    /// it open.
+    /// The shortest path between two devices; `None` if it depends on an unknown root complex or
+    /// NUMA node.
     #[must_use]
     pub fn path(&self, a: &Device, b: &Device) -> Option<DevicePath> {
         let joins = |link: &&Link| link.from == a.address && link.to == b.address;
@@ -67,7 +67,7 @@ impl Topology {
         let is_one_root = a.root.as_ref()? == b.root.as_ref()?;
         Some(match (is_one_root, shared) {
             (true, 0) => DevicePath::HostBridge,
-            // Below the shared switch each has its own port.
+            // Below the shared switch each device has its own port.
             (true, _) if below <= 1 => DevicePath::Switch,
             (true, _) => DevicePath::Switches,
             (false, _) if a.numa_node? == b.numa_node? => DevicePath::Node,
@@ -78,9 +78,9 @@ impl Topology {
     /// Adds the links of devices, if the capture has any. Warnings report what could not be
     /// understood.
     pub fn read_links(&mut self, capture: &Capture) -> Vec<Warning> {
-        self.links = xgmi(capture, &self.devices);
+        self.links = list_xgmi_links(capture, &self.devices);
         let matrix = capture.text(NVIDIA_MATRIX);
-        match matrix.map_or(Ok(Vec::new()), |text| nvlinks(text, &self.devices)) {
+        match matrix.map_or(Ok(Vec::new()), |text| parse_nvlinks(text, &self.devices)) {
             Ok(links) => self.links.extend(links),
             Err(why) => return vec![format!("Links between GPUs are unknown: {why}.")],
         }
@@ -88,9 +88,9 @@ impl Topology {
     }
 }
 
-/// The NVLinks in the output of `nvidia-smi topo -m`: a row for each GPU, with cells in the order
-/// of the columns. It counts GPUs by PCI address.
-fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
+/// Parses the NVLinks in the output of `nvidia-smi topo -m`: a row for each GPU, with cells in the
+/// order of the columns. nvidia-smi numbers GPUs by PCI address.
+fn parse_nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
     let is_gpu = |d: &&Device| d.kind == DeviceKind::Gpu && d.vendor == Some(NVIDIA);
     let gpus: Vec<&Device> = devices.iter().filter(is_gpu).collect();
     let text = strip_escapes(text);
@@ -106,8 +106,8 @@ fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
         .take_while(|word| word.starts_with("GPU"))
         .count();
     if columns != gpus.len() {
-        let there = gpus.len();
-        return Err(format!("nvidia-smi shows {columns} of {there} GPUs"));
+        let expected = gpus.len();
+        return Err(format!("nvidia-smi shows {columns} of {expected} GPUs"));
     }
     let mut found = Vec::new();
     for (row, gpu) in gpus.iter().enumerate() {
@@ -126,7 +126,7 @@ fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
     Ok(found)
 }
 
-/// Removes the sequences that underline a heading.
+/// Removes terminal escape sequences, with which nvidia-smi underlines its heading.
 fn strip_escapes(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ fn strip_escapes(text: &str) -> String {
 }
 
 /// The XGMI links of AMD's GPUs.
-fn xgmi(capture: &Capture, devices: &[Device]) -> Vec<Link> {
+fn list_xgmi_links(capture: &Capture, devices: &[Device]) -> Vec<Link> {
     let property = |path: &str, key: &str| {
         let text = capture.text(&format!("{path}/properties"))?;
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -147,7 +147,7 @@ fn xgmi(capture: &Capture, devices: &[Device]) -> Vec<Link> {
             .map(|(_, value)| value.trim().to_owned())
     };
     // The low byte of a processor's PCI location is device and function.
-    let of_node = |node: &str| {
+    let find_device = |node: &str| {
         let number = |key| {
             property(&format!("{KFD_DIR}/{node}"), key)?
                 .parse::<u32>()
@@ -163,12 +163,14 @@ fn xgmi(capture: &Capture, devices: &[Device]) -> Vec<Link> {
     };
     let mut found = Vec::new();
     for node in capture.children(KFD_DIR) {
-        let Some(from) = of_node(node) else { continue };
+        let Some(from) = find_device(node) else {
+            continue;
+        };
         let links = format!("{KFD_DIR}/{node}/io_links");
         for link in capture.children(&links) {
             let path = format!("{links}/{link}");
             let is_xgmi = property(&path, "type").is_some_and(|kind| kind == XGMI);
-            let to = property(&path, "node_to").and_then(|node| of_node(&node));
+            let to = property(&path, "node_to").and_then(|node| find_device(&node));
             let to = to.filter(|to| is_xgmi && to.address != from.address);
             found.extend(to.map(|to| Link {
                 from: from.address.clone(),
@@ -200,7 +202,7 @@ mod tests {
         }
     }
 
-    fn paths(topology: &Topology) -> Vec<Option<DevicePath>> {
+    fn list_paths_from_first(topology: &Topology) -> Vec<Option<DevicePath>> {
         let first = &topology.devices[0];
         let others = topology.devices[1..].iter();
         others.map(|other| topology.path(first, other)).collect()
@@ -209,7 +211,7 @@ mod tests {
     const NV12: Option<DevicePath> = Some(DevicePath::Link(LinkKind::Nvlink(12)));
 
     #[test]
-    fn bridges_say_how_near_two_devices_are() {
+    fn bridges_tell_the_path_between_two_devices() {
         let mut topology = machine(&[
             ("0000:34:00.0", 0x0302, NVIDIA, "pci0000:2b up 33:00.0", 0),
             ("0000:36:00.0", 0x0302, NVIDIA, "pci0000:2b up 33:10.0", 0),
@@ -225,7 +227,7 @@ mod tests {
             ("0000:b7:00.0", 0x0302, NVIDIA, "pci0000:ae ae:00.0", 1),
         ]);
         assert_eq!(
-            paths(&topology),
+            list_paths_from_first(&topology),
             [
                 DevicePath::Switch,
                 DevicePath::Switches,
@@ -236,18 +238,18 @@ mod tests {
             .map(Some)
         );
         topology.devices.update(|all| all[5].numa_node = None);
-        assert_eq!(paths(&topology)[4], None);
+        assert_eq!(list_paths_from_first(&topology)[4], None);
     }
 
     /// Printed by `nvidia-smi` of driver 580, with its underlined heading.
-    const FOUR: &str = "\t\u{1b}[4mGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\u{1b}[0m\n\
+    const FOUR_GPUS: &str = "\t\u{1b}[4mGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\u{1b}[0m\n\
         GPU0\t X \tNV12\tNV12\tSYS\tSYS\t32-63,96-127\t1\t\tN/A\n\
         GPU1\tNV12\t X \tNV12\tNV12\tSYS\t32-63,96-127\t1\t\tN/A\n\
         GPU2\tNV12\tNV12\t X \tNV12\tSYS\t32-63,96-127\t1\t\tN/A\n\
         GPU3\tSYS\tNV12\tNV12\t X \tSYS\t32-63,96-127\t1\t\tN/A\n\
         NIC0\tSYS\tSYS\tSYS\tSYS\t X \t\t\t\t\n\nLegend:\n\n  X    = Self\n";
 
-    fn four() -> Topology {
+    fn machine_with_four_gpus() -> Topology {
         machine(&[
             ("0000:01:00.0", 0x0302, NVIDIA, "pci0000:00", 0),
             ("0000:02:00.0", 0x0200, 0x15b3, "pci0000:00", 0),
@@ -258,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn nvlinks_are_read_from_nvidia_smi() {
+    fn nvlinks_are_parsed_from_nvidia_smi() {
         let mut capture = Capture::new();
-        capture.insert(NVIDIA_MATRIX, FOUR);
-        let mut topology = four();
+        capture.insert(NVIDIA_MATRIX, FOUR_GPUS);
+        let mut topology = machine_with_four_gpus();
         assert_eq!(topology.read_links(&capture), [""; 0]);
         let (bridge, far) = (Some(DevicePath::HostBridge), Some(DevicePath::System));
-        assert_eq!(paths(&topology), [bridge, NV12, NV12, far]);
+        assert_eq!(list_paths_from_first(&topology), [bridge, NV12, NV12, far]);
         assert_eq!(topology.links.len(), 10);
     }
 
@@ -272,12 +274,12 @@ mod tests {
     fn a_matrix_of_other_gpus_is_refused() {
         for (text, why) in [
             ("No devices were found", "no matrix"),
-            (&FOUR.replace("GPU3", "NIC9"), "shows 3 of 4 GPUs"),
-            (&FOUR.replace("\nGPU2", "\nGPU9"), "no row GPU2"),
+            (&FOUR_GPUS.replace("GPU3", "NIC9"), "shows 3 of 4 GPUs"),
+            (&FOUR_GPUS.replace("\nGPU2", "\nGPU9"), "no row GPU2"),
         ] {
             let mut capture = Capture::new();
             capture.insert(NVIDIA_MATRIX, text);
-            let mut topology = four();
+            let mut topology = machine_with_four_gpus();
             let warnings = topology.read_links(&capture);
             assert!(warnings[0].contains(why), "{warnings:?}");
             assert_eq!(topology.links, []);
@@ -285,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn xgmi_is_read_of_the_driver() {
+    fn xgmi_links_are_read_from_the_driver() {
         let mut capture = Capture::new();
         let mut put = |path: &str, text: &str| {
             capture.insert(format!("{KFD_DIR}/{path}/properties"), text);
         };
-        // Node 0 is the processors.
+        // Node 0 stands for the CPUs.
         put(
             "0",
             "cpu_cores_count 64\nsimd_count 0\nlocation_id 0\ndomain 0",
@@ -311,7 +313,10 @@ mod tests {
             ("0000:c6:00.0", 0x0380, 0x1002, "pci0000:c0", 0),
         ]);
         assert_eq!(topology.read_links(&capture), [""; 0]);
-        assert_eq!(paths(&topology), [Some(DevicePath::Link(LinkKind::Xgmi))]);
+        assert_eq!(
+            list_paths_from_first(&topology),
+            [Some(DevicePath::Link(LinkKind::Xgmi))]
+        );
         assert_eq!(topology.links.len(), 2);
     }
 }

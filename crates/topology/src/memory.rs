@@ -12,7 +12,7 @@ pub struct MemoryAttributes {
     pub near: CpuSet,
     /// Bandwidth from the nearest CPUs, MB/s.
     pub bandwidth_mb_per_s: Option<u64>,
-    /// Latency from there, ns.
+    /// Latency from the nearest CPUs, ns.
     pub latency_ns: Option<u64>,
 }
 
@@ -21,9 +21,9 @@ pub struct MemoryAttributes {
 pub struct MemoryTier {
     /// Their numbers.
     pub nodes: CpuSet,
-    /// Memory of all of them; `None` if one is unknown.
+    /// Total memory of the nodes, bytes; `None` if one is unknown.
     pub bytes: Option<u64>,
-    /// Its properties, without nearest CPUs.
+    /// The properties of the memory, without the nearest CPUs.
     pub attributes: MemoryAttributes,
 }
 

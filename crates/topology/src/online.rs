@@ -1,7 +1,7 @@
-//! Which CPUs are online, if the list is not the kernel's.
+//! Which CPUs are online, even if the list was replaced by a container.
 //!
-//! A container may show a file of its own (lxcfs lists the first ones of as many CPUs as the
-//! container may use), while masks are the kernel's: a process can only be allowed online CPUs.
+//! A container may show a file of its own: if a container may use N CPUs, lxcfs lists the first N.
+//! Masks are the kernel's, so they tell more: a process can only be allowed online CPUs.
 
 use super::{CpuSet, Restriction, Warning};
 
@@ -16,8 +16,8 @@ pub fn online_cpus(listed: CpuSet, allowed: &CpuSet, described: impl FnOnce() ->
     }
 }
 
-/// The same with the known restrictions of this process, and a warning if the list is wrong.
-pub(super) fn check_list(
+/// [`online_cpus`] for the known restrictions of this process, with a warning if the list is wrong.
+pub(super) fn check_online_list(
     listed: CpuSet,
     restrictions: &[Restriction],
     warnings: &mut Vec<Warning>,
@@ -28,20 +28,20 @@ pub(super) fn check_list(
     }
     let described = described();
     let mask = restrictions.iter().find(|r| r.is_mask);
-    // A cpuset may name CPUs that are switched off, of which nothing is described.
+    // A cpuset may name offline CPUs, which have no `topology` folder.
     let is_impossible = |r: &&Restriction| {
         let beyond = r.leaves.difference(&listed);
         !beyond.is_empty() && (!r.leaves.intersects(&listed) || beyond.is_subset(&described))
     };
-    let sure = mask.or_else(|| restrictions.iter().find(is_impossible));
-    let Some(Restriction { leaves: sure, .. }) = sure.filter(|r| !r.leaves.is_subset(&listed))
+    let certain = mask.or_else(|| restrictions.iter().find(is_impossible));
+    let Some(Restriction { leaves: usable, .. }) = certain.filter(|r| !r.leaves.is_subset(&listed))
     else {
         return listed;
     };
     warnings.push(format!(
-        "/sys/devices/system/cpu/online says {listed}, but this process may use {} {sure}: a \
+        "/sys/devices/system/cpu/online says {listed}, but this process may use {} {usable}: a \
          file of the container, not the kernel's; it is ignored.",
-        if sure.len() == 1 { "CPU" } else { "CPUs" }
+        if usable.len() == 1 { "CPU" } else { "CPUs" }
     ));
-    online_cpus(listed, sure, || described)
+    online_cpus(listed, usable, || described)
 }

@@ -1,4 +1,4 @@
-//! A measured machine: the reported one with other units.
+//! A copy of a machine with the units that measurements found.
 
 use super::{Cpu, CpuSet, Level, Topology};
 
@@ -36,18 +36,18 @@ impl Topology {
     }
 }
 
-/// The groups, disjoint, and every other CPU alone, by lowest CPU.
+/// Makes the groups disjoint and adds every other CPU alone, by lowest CPU.
 fn partition(groups: &[CpuSet], all: &CpuSet) -> Vec<CpuSet> {
-    let mut left = all.clone();
+    let mut remaining = all.clone();
     let mut units = Vec::new();
     for group in groups {
-        let unit = group.intersection(&left);
+        let unit = group.intersection(&remaining);
         if !unit.is_empty() {
-            left = left.difference(&unit);
+            remaining = remaining.difference(&unit);
             units.push(unit);
         }
     }
-    units.extend(left.iter().map(CpuSet::single));
+    units.extend(remaining.iter().map(CpuSet::single));
     units.sort_by_key(CpuSet::first);
     units
 }

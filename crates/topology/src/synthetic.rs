@@ -47,7 +47,7 @@ pub enum SyntheticError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Machine, die, group: affects the count but is not one of our levels.
+    /// Machine, die, group: multiplies the units inside, but is no level of a topology.
     Other,
     Package,
     Numa,
@@ -83,7 +83,7 @@ pub(super) fn parse(description: &str) -> Result<Facts, SyntheticError> {
             return Err(SyntheticError::Misplaced(word));
         }
         if let Some(memory) = word.strip_prefix('[') {
-            levels.push(attached_memory(memory.trim_end_matches(']'), units)?);
+            levels.push(parse_attached_memory(memory.trim_end_matches(']'), units)?);
             continue;
         }
         let (name, count, attributes) = split_level(&word)?;
@@ -111,8 +111,8 @@ pub(super) fn parse(description: &str) -> Result<Facts, SyntheticError> {
     if nodes.map(|level| level.units).sum::<usize>() > MAX_NODES {
         return Err(SyntheticError::TooManyNodes);
     }
-    let numbers = os_numbers(indexes, units)?;
-    Ok(assemble(description, &levels, &numbers))
+    let numbers = check_cpu_numbers(indexes, units)?;
+    Ok(build_facts(description, &levels, &numbers))
 }
 
 /// Splits at white space outside parentheses and brackets.
@@ -173,19 +173,19 @@ fn parse_kind(name: &str) -> Result<Kind, SyntheticError> {
                 .ok()
                 .filter(|level| (1..=5).contains(level))
                 .ok_or_else(unknown)?;
-            let holds = match suffix {
+            let content = match suffix {
                 "" | "cache" if level == 1 => CacheType::Data,
                 "" | "cache" | "u" | "ucache" => CacheType::Unified,
                 "d" | "dcache" => CacheType::Data,
                 "i" | "icache" => CacheType::Instruction,
                 _ => return Err(unknown()),
             };
-            Kind::Cache(level, holds)
+            Kind::Cache(level, content)
         }
     })
 }
 
-fn attached_memory(text: &str, units: usize) -> Result<LevelSpec, SyntheticError> {
+fn parse_attached_memory(text: &str, units: usize) -> Result<LevelSpec, SyntheticError> {
     let (name, attributes) = match text.split_once('(') {
         Some((name, rest)) => (name, rest.trim_end_matches(')')),
         None => (text, ""),
@@ -209,17 +209,17 @@ struct Attributes {
 fn parse_attributes(text: &str, kind: Kind) -> Result<Attributes, SyntheticError> {
     let mut parsed = Attributes::default();
     for attribute in text.split_whitespace() {
-        let bad = || SyntheticError::BadAttribute(attribute.to_owned());
-        let (key, value) = attribute.split_once('=').ok_or_else(bad)?;
+        let invalid = || SyntheticError::BadAttribute(attribute.to_owned());
+        let (key, value) = attribute.split_once('=').ok_or_else(invalid)?;
         match (key, kind) {
             ("size", Kind::Cache(..)) | ("memory", Kind::Numa) => {
-                parsed.bytes = Some(parse_bytes(value).ok_or_else(bad)?);
+                parsed.bytes = Some(parse_bytes(value).ok_or_else(invalid)?);
             }
             ("indexes", Kind::Pu) => {
                 let numbers = value.split(',').map(|n| n.trim().parse::<usize>());
-                parsed.indexes = Some(numbers.collect::<Result<_, _>>().map_err(|_| bad())?);
+                parsed.indexes = Some(numbers.collect::<Result<_, _>>().map_err(|_| invalid())?);
             }
-            _ => return Err(bad()),
+            _ => return Err(invalid()),
         }
     }
     Ok(parsed)
@@ -238,7 +238,10 @@ fn parse_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-fn os_numbers(indexes: Option<Vec<usize>>, cpus: usize) -> Result<Vec<usize>, SyntheticError> {
+fn check_cpu_numbers(
+    indexes: Option<Vec<usize>>,
+    cpus: usize,
+) -> Result<Vec<usize>, SyntheticError> {
     let Some(numbers) = indexes else {
         return Ok((0..cpus).collect());
     };
@@ -251,8 +254,8 @@ fn os_numbers(indexes: Option<Vec<usize>>, cpus: usize) -> Result<Vec<usize>, Sy
     Ok(numbers)
 }
 
-fn assemble(description: &str, levels: &[LevelSpec], numbers: &[usize]) -> Facts {
-    let groups = |units: usize| -> Vec<CpuSet> {
+fn build_facts(description: &str, levels: &[LevelSpec], numbers: &[usize]) -> Facts {
+    let split_into = |units: usize| -> Vec<CpuSet> {
         numbers
             .chunks(numbers.len() / units)
             .map(|chunk| chunk.iter().copied().collect())
@@ -264,16 +267,16 @@ fn assemble(description: &str, levels: &[LevelSpec], numbers: &[usize]) -> Facts
             cpu_model: Some(format!("simulated '{}'", description.trim())),
             ..Identity::default()
         },
-        cpus: numbers.iter().map(|&id| (id, online_cpu(id))).collect(),
+        cpus: numbers.iter().map(|&id| (id, new_online_cpu(id))).collect(),
         ..Facts::default()
     };
-    let shapes_nothing = |level: &LevelSpec| matches!(level.kind, Kind::Other | Kind::Pu);
-    for level in levels.iter().filter(|level| !shapes_nothing(level)) {
-        let sets = groups(level.units);
+    let is_ignored = |level: &LevelSpec| matches!(level.kind, Kind::Other | Kind::Pu);
+    for level in levels.iter().filter(|level| !is_ignored(level)) {
+        let sets = split_into(level.units);
         match level.kind {
             Kind::Other | Kind::Pu => {}
-            Kind::Package => assign(&mut facts.cpus, sets, |cpu, set| cpu.package = Some(set)),
-            Kind::Core => assign(&mut facts.cpus, sets, |cpu, set| cpu.core = Some(set)),
+            Kind::Package => set_units(&mut facts.cpus, sets, |cpu, set| cpu.package = Some(set)),
+            Kind::Core => set_units(&mut facts.cpus, sets, |cpu, set| cpu.core = Some(set)),
             Kind::Cache(number, kind) => {
                 facts.caches.extend(sets.into_iter().map(|cpus| Cache {
                     level: number,
@@ -296,7 +299,7 @@ fn assemble(description: &str, levels: &[LevelSpec], numbers: &[usize]) -> Facts
     facts
 }
 
-fn online_cpu(id: usize) -> CpuFacts {
+fn new_online_cpu(id: usize) -> CpuFacts {
     CpuFacts {
         online: true,
         core: Some(CpuSet::single(id)),
@@ -304,15 +307,15 @@ fn online_cpu(id: usize) -> CpuFacts {
     }
 }
 
-fn assign(
+fn set_units(
     cpus: &mut BTreeMap<usize, CpuFacts>,
     sets: Vec<CpuSet>,
-    put: impl Fn(&mut CpuFacts, CpuSet),
+    set_field: impl Fn(&mut CpuFacts, CpuSet),
 ) {
     for set in sets {
         for id in set.iter() {
             if let Some(cpu) = cpus.get_mut(&id) {
-                put(cpu, set.clone());
+                set_field(cpu, set.clone());
             }
         }
     }

@@ -22,70 +22,70 @@ pub(super) use kinds::RANK_FILES;
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
 
-pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
+pub(super) fn read_facts(capture: &Capture) -> (Facts, Vec<Warning>) {
     let mut reader = Reader::new(capture);
     let present = reader.read_present();
-    let limits = cgroup::limits(capture, &mut reader.warnings);
+    let limits = cgroup::find_limits(capture, &mut reader.warnings);
     let online = reader.read_online(&present, &limits.restrictions);
-    reader.check_for_unseen(&present, &limits.restrictions);
+    reader.warn_of_unseen_cpus(&present, &limits.restrictions);
     let cpus = present
         .iter()
         .map(|id| (id, reader.read_cpu(id, online.contains(id))))
         .collect();
-    reader.report_missing(&cpus);
+    reader.warn_of_missing_units(&cpus);
     let caches = reader.read_caches(&cpus, &online);
-    reader.report_strangers();
+    reader.warn_of_sets_without_own_cpu();
     let facts = Facts {
-        identity: identity::read(capture),
+        identity: identity::parse_identity(capture),
         cpus,
         nodes: reader.read_nodes(),
-        kinds: reader.kinds(&online, &caches),
-        ranks: reader.ranks(&online),
+        kinds: reader.read_kinds(&online, &caches),
+        ranks: reader.read_ranks(&online),
         caches,
         restrictions: limits.restrictions,
-        isolated: read_isolated(|file| reader.list(file)),
+        isolated: read_isolated(|file| reader.read_list(file)),
         nohz_full: reader
-            .list(&format!("{CPU_DIR}/nohz_full"))
+            .read_list(&format!("{CPU_DIR}/nohz_full"))
             .unwrap_or_default(),
         allowed_nodes: limits.allowed_nodes,
         quota: limits.quota,
-        devices: devices::read(capture),
+        devices: devices::parse_devices(capture),
     };
     (facts, reader.warnings)
 }
 
 /// Kinds of CPU from the files of a capture without caches.
-pub(super) fn kinds(
+pub(super) fn read_kinds(
     capture: &Capture,
     online: &CpuSet,
     warnings: &mut Vec<Warning>,
 ) -> Vec<KindFacts> {
     let mut reader = Reader::new(capture);
-    let kinds = reader.kinds(online, &[]);
+    let kinds = reader.read_kinds(online, &[]);
     warnings.append(&mut reader.warnings);
     kinds
 }
 
 /// The firmware's ranking of CPUs from the files of a capture.
-pub(super) fn ranks(capture: &Capture, online: &CpuSet) -> Vec<KindFacts> {
-    Reader::new(capture).ranks(online)
+pub(super) fn read_ranks(capture: &Capture, online: &CpuSet) -> Vec<KindFacts> {
+    Reader::new(capture).read_ranks(online)
 }
 
 /// Nodes that are a GPU's memory.
-pub(super) fn gpu_nodes(capture: &Capture) -> BTreeSet<usize> {
-    Reader::new(capture).gpu_nodes()
+pub(super) fn list_gpu_nodes(capture: &Capture) -> BTreeSet<usize> {
+    Reader::new(capture).list_gpu_nodes()
 }
 
-/// Characters of a damaged file quoted in a warning.
-const LONGEST_SHOWN: usize = 40;
+/// Limits the characters of a damaged file that a warning quotes.
+const MAX_QUOTE: usize = 40;
 
 type SetParser = fn(&str) -> Result<CpuSet, super::CpuSetError>;
 
 struct Reader<'a> {
     capture: &'a Capture,
     warnings: Vec<Warning>,
-    /// CPUs whose file of this name leaves out the CPU itself, and what one of them says.
-    strangers: BTreeMap<String, (CpuSet, CpuSet)>,
+    /// CPUs whose file of this name leaves out the CPU itself, and the set in the first such file.
+    sets_without_own_cpu: BTreeMap<String, (CpuSet, CpuSet)>,
 }
 
 impl<'a> Reader<'a> {
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
         Self {
             capture,
             warnings: Vec::new(),
-            strangers: BTreeMap::new(),
+            sets_without_own_cpu: BTreeMap::new(),
         }
     }
 
@@ -111,9 +111,9 @@ impl<'a> Reader<'a> {
             return listed;
         }
         let fallback = self
-            .list(&format!("{CPU_DIR}/online"))
-            .or_else(|| self.list("pinwise/affinity"))
-            .or_else(|| identity::processors(self.capture))
+            .read_list(&format!("{CPU_DIR}/online"))
+            .or_else(|| self.read_list("pinwise/affinity"))
+            .or_else(|| identity::list_processors(self.capture))
             .unwrap_or_default();
         if !fallback.is_empty() {
             self.warnings.push(
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A process may only run on existing CPUs: if the report lacks some, it is incomplete.
-    fn check_for_unseen(&mut self, present: &CpuSet, restrictions: &[Restriction]) {
+    fn warn_of_unseen_cpus(&mut self, present: &CpuSet, restrictions: &[Restriction]) {
         for restriction in restrictions.iter().filter(|r| r.is_mask) {
             let unseen = restriction.leaves.difference(present);
             if !unseen.is_empty() {
@@ -137,28 +137,29 @@ impl<'a> Reader<'a> {
     }
 
     fn read_online(&mut self, present: &CpuSet, restrictions: &[Restriction]) -> CpuSet {
-        if let Some(online) = self.list(&format!("{CPU_DIR}/online")) {
+        if let Some(online) = self.read_list(&format!("{CPU_DIR}/online")) {
             let is_described = |id: &usize| {
                 let folder = format!("{CPU_DIR}/cpu{id}");
                 let mut inside = self.capture.children(&folder);
-                inside.any(|name| name == "topology") && !is_off(self.capture, *id)
+                inside.any(|name| name == "topology") && !is_offline(self.capture, *id)
             };
             let described = || present.iter().filter(is_described).collect();
-            let online = online::check_list(online, restrictions, &mut self.warnings, described);
+            let online =
+                online::check_online_list(online, restrictions, &mut self.warnings, described);
             let missing = online.difference(present);
             if !missing.is_empty() {
                 self.warnings.push(format!(
                     "CPUs {missing} are reported online but have no folder in /sys; left out."
                 ));
             }
-            let both = online.intersection(present);
-            if !both.is_empty() {
-                return both;
+            let online = online.intersection(present);
+            if !online.is_empty() {
+                return online;
             }
         }
         present
             .iter()
-            .filter(|id| !is_off(self.capture, *id))
+            .filter(|id| !is_offline(self.capture, *id))
             .collect()
     }
 
@@ -167,10 +168,10 @@ impl<'a> Reader<'a> {
         let group = |reader: &mut Self, names: [&str; 4]| {
             let [mask, list, old_mask, old_list] = names.map(|name| format!("{dir}/{name}"));
             reader
-                .own(&mask, CpuSet::parse_mask, id)
-                .or_else(|| reader.own(&list, CpuSet::parse_list, id))
-                .or_else(|| reader.own(&old_mask, CpuSet::parse_mask, id))
-                .or_else(|| reader.own(&old_list, CpuSet::parse_list, id))
+                .read_own_set(&mask, CpuSet::parse_mask, id)
+                .or_else(|| reader.read_own_set(&list, CpuSet::parse_list, id))
+                .or_else(|| reader.read_own_set(&old_mask, CpuSet::parse_mask, id))
+                .or_else(|| reader.read_own_set(&old_list, CpuSet::parse_list, id))
         };
         CpuFacts {
             online,
@@ -192,34 +193,34 @@ impl<'a> Reader<'a> {
                     "core_siblings_list",
                 ],
             ),
-            core_id: self.integer(&format!("{dir}/core_id")),
+            core_id: self.read_integer(&format!("{dir}/core_id")),
             // -1 means unknown.
             package_id: self
-                .integer(&format!("{dir}/physical_package_id"))
+                .read_integer(&format!("{dir}/physical_package_id"))
                 .filter(|&id| id >= 0),
         }
     }
 
-    /// Reports important missing facts: units that are assumed, or left out.
-    fn report_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
+    /// Warns of CPUs without a reported core or package.
+    fn warn_of_missing_units(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
         let without = |has: fn(&CpuFacts) -> bool| -> CpuSet {
             let online = cpus.iter().filter(|(_, cpu)| cpu.online && !has(cpu));
             online.map(|(&id, _)| id).collect()
         };
         let claims = cpus.values().filter_map(|cpu| cpu.core.as_ref());
         let claimed: CpuSet = claims.flat_map(CpuSet::iter).collect();
-        let coreless = without(|cpu| cpu.core.is_some()).difference(&claimed);
-        // If no CPU has a folder, that was reported.
+        let without_core = without(|cpu| cpu.core.is_some()).difference(&claimed);
+        // If no CPU has a folder, there is a warning about that already.
         let is_listed = !self.capture.numbered_children(CPU_DIR, "cpu").is_empty();
-        if is_listed && !coreless.is_empty() {
+        if is_listed && !without_core.is_empty() {
             self.warnings.push(format!(
-                "No core is reported for CPUs {coreless}: each is taken as its own core."
+                "No core is reported for CPUs {without_core}: each is taken as its own core."
             ));
         }
-        let homeless = without(|cpu| cpu.package.is_some());
-        if !homeless.is_empty() && cpus.values().any(|cpu| cpu.package.is_some()) {
+        let without_package = without(|cpu| cpu.package.is_some());
+        if !without_package.is_empty() && cpus.values().any(|cpu| cpu.package.is_some()) {
             self.warnings.push(format!(
-                "No package is reported for CPUs {homeless}, unlike for others."
+                "No package is reported for CPUs {without_package}, unlike for others."
             ));
         }
     }
@@ -236,7 +237,7 @@ impl<'a> Reader<'a> {
                     continue;
                 };
                 cache.cpus = cache.cpus.intersection(online);
-                if let Some(id) = self.integer(&format!("{dir}/id")) {
+                if let Some(id) = self.read_integer(&format!("{dir}/id")) {
                     let package = format!("{CPU_DIR}/cpu{cpu}/topology/physical_package_id");
                     ids.insert(self.capture.text(&package), &cache, id);
                 }
@@ -245,12 +246,12 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        self.warnings.extend(ids.contradictions());
+        self.warnings.extend(ids.find_contradictions());
         let covered: CpuSet = caches.iter().flat_map(|cache| cache.cpus.iter()).collect();
-        let bare = online.difference(&covered);
-        if !covered.is_empty() && !bare.is_empty() {
+        let without_cache = online.difference(&covered);
+        if !covered.is_empty() && !without_cache.is_empty() {
             self.warnings.push(format!(
-                "No cache is reported for CPUs {bare}, unlike for others."
+                "No cache is reported for CPUs {without_cache}, unlike for others."
             ));
         }
         caches
@@ -258,8 +259,8 @@ impl<'a> Reader<'a> {
 
     /// A cache of a CPU; if its sharers are not reported, they are the CPUs of its core.
     fn read_cache(&mut self, dir: &str, cpu: usize, core: Option<&CpuSet>) -> Option<Cache> {
-        let level = self.integer(&format!("{dir}/level"))?;
-        let kind = self.text(&format!("{dir}/type"))?;
+        let level = self.read_integer(&format!("{dir}/level"))?;
+        let kind = self.read_text(&format!("{dir}/type"))?;
         let kind = match kind {
             "Data" => Some(CacheType::Data),
             "Instruction" => Some(CacheType::Instruction),
@@ -273,8 +274,10 @@ impl<'a> Reader<'a> {
             return None;
         };
         let cpus = self
-            .own(&format!("{dir}/shared_cpu_map"), CpuSet::parse_mask, cpu)
-            .or_else(|| self.own(&format!("{dir}/shared_cpu_list"), CpuSet::parse_list, cpu))
+            .read_own_set(&format!("{dir}/shared_cpu_map"), CpuSet::parse_mask, cpu)
+            .or_else(|| {
+                self.read_own_set(&format!("{dir}/shared_cpu_list"), CpuSet::parse_list, cpu)
+            })
             .or_else(|| core.cloned())
             .unwrap_or_else(|| CpuSet::single(cpu));
         Some(Cache {
@@ -288,28 +291,27 @@ impl<'a> Reader<'a> {
     }
 
     fn read_nodes(&mut self) -> Vec<NodeFacts> {
-        let gpu_nodes = self.gpu_nodes();
+        let gpu_nodes = self.list_gpu_nodes();
         let numbers = self.capture.numbered_children(NODE_DIR, "node");
-        let nodes: Vec<NodeFacts> = numbers
+        numbers
             .into_iter()
             .filter(|number| !gpu_nodes.contains(number))
             .map(|node| {
-                let cpus = self.node_cpus(node);
+                let cpus = self.read_node_cpus(node);
                 let meminfo = format!("{NODE_DIR}/node{node}/meminfo");
                 NodeFacts {
                     node,
                     memory_bytes: self.parse_file(&meminfo, parse_mem_total, "memory in kB"),
-                    attributes: self.memory_attributes(node, &cpus),
+                    attributes: self.read_memory_attributes(node, &cpus),
                     cpus,
                 }
             })
-            .collect();
-        nodes
+            .collect()
     }
 
     /// NVIDIA GPUs on POWER9 and Grace show their memory as NUMA nodes, which are not for a
     /// program's threads and pages.
-    fn gpu_nodes(&self) -> BTreeSet<usize> {
+    fn list_gpu_nodes(&self) -> BTreeSet<usize> {
         let gpus = "proc/driver/nvidia/gpus";
         self.capture
             .children(gpus)
@@ -322,7 +324,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Content of a file; `None` if it is missing, empty or not text.
-    fn text(&mut self, path: &str) -> Option<&'a str> {
+    fn read_text(&mut self, path: &str) -> Option<&'a str> {
         let text = self.capture.text(path);
         if text.is_none() && self.capture.contains(path) {
             self.warnings.push(format!("/{path}: no text; ignored."));
@@ -330,17 +332,17 @@ impl<'a> Reader<'a> {
         text.filter(|text| !text.is_empty())
     }
 
-    fn list(&mut self, path: &str) -> Option<CpuSet> {
-        self.set(path, CpuSet::parse_list)
+    fn read_list(&mut self, path: &str) -> Option<CpuSet> {
+        self.read_set(path, CpuSet::parse_list)
     }
 
-    fn mask(&mut self, path: &str) -> Option<CpuSet> {
-        self.set(path, CpuSet::parse_mask)
+    fn read_mask(&mut self, path: &str) -> Option<CpuSet> {
+        self.read_set(path, CpuSet::parse_mask)
     }
 
-    fn set(&mut self, path: &str, parse: SetParser) -> Option<CpuSet> {
-        // Printed as the mask by a kernel that supports tickless CPUs but has none.
-        let text = self.text(path).filter(|text| *text != "(null)")?;
+    fn read_set(&mut self, path: &str, parse: SetParser) -> Option<CpuSet> {
+        // A kernel that supports tickless CPUs but has none prints this as their mask.
+        let text = self.read_text(path).filter(|text| *text != "(null)")?;
         match parse(text) {
             Ok(set) => Some(set),
             Err(error) => {
@@ -351,24 +353,27 @@ impl<'a> Reader<'a> {
     }
 
     /// A set of CPUs that must contain the file's own CPU.
-    fn own(&mut self, path: &str, parse: SetParser, cpu: usize) -> Option<CpuSet> {
-        let set = self.set(path, parse)?;
+    fn read_own_set(&mut self, path: &str, parse: SetParser, cpu: usize) -> Option<CpuSet> {
+        let set = self.read_set(path, parse)?;
         if set.contains(cpu) {
             return Some(set);
         }
-        // An offline CPU has an empty one.
+        // The set of an offline CPU is empty.
         if !set.is_empty() {
             let file = path.strip_prefix(&format!("{CPU_DIR}/cpu{cpu}/"));
             let file = file.unwrap_or(path).to_owned();
-            let (cpus, _) = self.strangers.entry(file).or_insert((CpuSet::new(), set));
+            let (cpus, _) = self
+                .sets_without_own_cpu
+                .entry(file)
+                .or_insert((CpuSet::new(), set));
             cpus.insert(cpu);
         }
         None
     }
 
-    /// One warning for each file, which a large machine has of every CPU.
-    fn report_strangers(&mut self) {
-        for (file, (cpus, set)) in std::mem::take(&mut self.strangers) {
+    /// Gives one warning per file name; a large machine may have such a file for every CPU.
+    fn warn_of_sets_without_own_cpu(&mut self) {
+        for (file, (cpus, set)) in std::mem::take(&mut self.sets_without_own_cpu) {
             let first = cpus.first().unwrap_or(0);
             let rest = match cpus.len() {
                 1 => String::new(),
@@ -380,15 +385,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn integer(&mut self, path: &str) -> Option<i64> {
+    fn read_integer(&mut self, path: &str) -> Option<i64> {
         self.parse_file(path, |text| text.parse().ok(), "a number")
     }
 
     fn parse_file<T>(&mut self, path: &str, parse: fn(&str) -> Option<T>, noun: &str) -> Option<T> {
-        let text = self.text(path)?;
+        let text = self.read_text(path)?;
         let parsed = parse(text);
         if parsed.is_none() {
-            let start: String = text.chars().take(LONGEST_SHOWN).collect();
+            let start: String = text.chars().take(MAX_QUOTE).collect();
             self.warnings
                 .push(format!("/{path}: '{start}' is not {noun}; ignored."));
         }
@@ -396,7 +401,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn is_off(capture: &Capture, id: usize) -> bool {
+fn is_offline(capture: &Capture, id: usize) -> bool {
     capture.text(&format!("{CPU_DIR}/cpu{id}/online")) == Some("0")
 }
 

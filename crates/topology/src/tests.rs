@@ -147,7 +147,7 @@ fn foreign_xml_is_refused() {
 /// Machines far larger than real ones are read in a moment or refused; the tree and every set of
 /// CPUs once took time and memory with the square of their size.
 #[test]
-fn machines_of_any_size_are_read_or_refused_soon() {
+fn machines_of_any_size_are_read_or_refused_quickly() {
     let error = |text: &str| Topology::from_synthetic(text).unwrap_err().to_string();
     assert!(error("pu:65535").contains("more than 16383 CPUs"));
     assert!(error("core:2000 [numa] pu:1").contains("more than 1024 NUMA nodes"));

@@ -23,7 +23,7 @@ pub enum NodeKind {
 /// groups) has its own kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node<K = NodeKind> {
-    /// What it is.
+    /// What the node represents.
     pub kind: K,
     /// Its CPUs.
     pub cpus: CpuSet,
@@ -32,7 +32,7 @@ pub struct Node<K = NodeKind> {
 }
 
 impl Node {
-    /// FNV-1a over the kind and the sorted hashes of the children.
+    /// The FNV-1a hash of the kind and the sorted hashes of the children.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let mut below: Vec<u64> = self.children.iter().map(Self::hash).collect();
@@ -53,8 +53,8 @@ impl Node {
 /// The hash of Fowler, Noll and Vo (FNV-1a, 64 bits): the same on every machine
 /// and in every version of pinwise.
 pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    let mixed = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, mixed)
+    let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 impl<K> Node<K> {
@@ -70,9 +70,10 @@ impl<K> Node<K> {
         }
     }
 
-    /// Nests sets of CPUs below a root that holds all of `within`: a set goes below the smallest
-    /// that holds it, of equal ones the later below the earlier. A set is left out if it overlaps a
-    /// larger one, or an earlier one of its size, without nesting, is empty, or reaches beyond `within`.
+    /// Nests sets of CPUs below a root that holds all of `within`: each set goes below the smallest
+    /// set that contains it, and of equal sets the later below the earlier. A set is left out if it
+    /// is empty, reaches beyond `within`, or partly overlaps a larger set or an earlier one of its
+    /// size.
     #[must_use]
     pub fn nest(root: K, within: CpuSet, mut units: Vec<(K, CpuSet)>) -> Self {
         units.retain(|(_, set)| !set.is_empty() && set.is_subset(&within));
@@ -82,19 +83,19 @@ impl<K> Node<K> {
         let mut smallest = vec![0; within.last().map_or(0, |last| last + 1)];
         let mut placed: Vec<(usize, Self)> = Vec::new();
         for (kind, cpus) in units {
-            let mut homes: Vec<usize> = cpus.iter().map(|cpu| smallest[cpu]).collect();
-            homes.dedup();
-            if let [home] = homes[..] {
+            let mut parents: Vec<usize> = cpus.iter().map(|cpu| smallest[cpu]).collect();
+            parents.dedup();
+            if let [parent] = parents[..] {
                 for cpu in cpus.iter() {
                     smallest[cpu] = placed.len() + 1;
                 }
-                placed.push((home, Self::childless(kind, cpus)));
+                placed.push((parent, Self::new_leaf(kind, cpus)));
             }
         }
-        assemble(Self::childless(root, within), placed)
+        assemble_tree(Self::new_leaf(root, within), placed)
     }
 
-    const fn childless(kind: K, cpus: CpuSet) -> Self {
+    const fn new_leaf(kind: K, cpus: CpuSet) -> Self {
         Self {
             kind,
             cpus,
@@ -104,8 +105,8 @@ impl<K> Node<K> {
 }
 
 /// The tree of the units of `topology`, each limited to the CPUs in `within`.
-pub(super) fn build(topology: &Topology, within: &CpuSet) -> Node {
-    let cut = |level: Level| {
+pub(super) fn build_tree(topology: &Topology, within: &CpuSet) -> Node {
+    let restrict = |level: Level| {
         let sets = topology.units(level);
         sets.into_iter()
             .map(move |set| (level, set.intersection(within)))
@@ -113,17 +114,17 @@ pub(super) fn build(topology: &Topology, within: &CpuSet) -> Node {
     // Equal sets nest in the order of the levels.
     let units = Level::ALL
         .into_iter()
-        .flat_map(cut)
+        .flat_map(restrict)
         .map(|(level, set)| (NodeKind::Unit(level), set));
     Node::nest(NodeKind::Machine, within.clone(), units.collect())
 }
 
-/// Puts every unit into its home: 0 is the root, `n` the n-th of `placed`, which precedes all its
+/// Puts every unit into its parent: 0 is the root, `n` the n-th of `placed`, which precedes all its
 /// contents.
-fn assemble<K>(mut root: Node<K>, mut placed: Vec<(usize, Node<K>)>) -> Node<K> {
-    while let Some((home, mut node)) = placed.pop() {
+fn assemble_tree<K>(mut root: Node<K>, mut placed: Vec<(usize, Node<K>)>) -> Node<K> {
+    while let Some((parent, mut node)) = placed.pop() {
         node.children.sort_by_key(|child| child.cpus.first());
-        match home.checked_sub(1) {
+        match parent.checked_sub(1) {
             Some(index) => placed[index].1.children.push(node),
             None => root.children.push(node),
         }

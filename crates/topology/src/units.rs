@@ -1,11 +1,11 @@
 //! The units of a machine from as few files as possible.
 //!
-//! A program that places its own threads should start faster than a few thousand files can be read:
-//! nothing is read of a CPU whose core, package or last-level cache another CPU has listed already.
-//! The full report gives the same result unless it contradicts itself, and then the first CPU is
-//! believed in both. For caches between core and last-level cache one CPU of each kind is read, and
-//! all only if it shares one with other cores. Names, versions, other inner caches and memory sizes
-//! are not read.
+//! A program that places its own threads should not wait until thousands of files are read. The
+//! file of a core, package or last-level cache is read for only one of its CPUs. All files together
+//! give the same result unless they contradict each other, and then the first CPU is believed in
+//! either case. Inner caches are read for one CPU of each kind, and for all of the kind only if
+//! that CPU shares one with other cores. Names, versions, other inner caches and memory sizes are
+//! not read.
 
 mod caches;
 
@@ -20,26 +20,26 @@ use super::{
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
 
-/// The format of a CPU set file, and its name; the list is the shorter format, and the names
-/// without `core_cpus` are those before Linux 5.3.
-type Named = (&'static str, Form);
+/// The name and format of a file with a set of CPUs. A list is usually shorter than a mask.
+/// `siblings` are the names before Linux 5.3.
+type SetFile = (&'static str, SetFormat);
 
-const CORE: [Named; 4] = [
-    ("topology/core_cpus_list", Form::List),
-    ("topology/thread_siblings_list", Form::List),
-    ("topology/core_cpus", Form::Mask),
-    ("topology/thread_siblings", Form::Mask),
+const CORE: [SetFile; 4] = [
+    ("topology/core_cpus_list", SetFormat::List),
+    ("topology/thread_siblings_list", SetFormat::List),
+    ("topology/core_cpus", SetFormat::Mask),
+    ("topology/thread_siblings", SetFormat::Mask),
 ];
-const PACKAGE: [Named; 4] = [
-    ("topology/package_cpus_list", Form::List),
-    ("topology/core_siblings_list", Form::List),
-    ("topology/package_cpus", Form::Mask),
-    ("topology/core_siblings", Form::Mask),
+const PACKAGE: [SetFile; 4] = [
+    ("topology/package_cpus_list", SetFormat::List),
+    ("topology/core_siblings_list", SetFormat::List),
+    ("topology/package_cpus", SetFormat::Mask),
+    ("topology/core_siblings", SetFormat::Mask),
 ];
-const LOCAL: [Named; 2] = [("cpulist", Form::List), ("cpumap", Form::Mask)];
+const LOCAL: [SetFile; 2] = [("cpulist", SetFormat::List), ("cpumap", SetFormat::Mask)];
 
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum SetFormat {
     List,
     Mask,
 }
@@ -65,26 +65,26 @@ impl Files for &Capture {
 }
 
 /// Groups CPUs by speed, from a file of each of them.
-pub(super) fn ranks(files: &mut impl Files, online: &CpuSet) -> Vec<KindFacts> {
+pub(super) fn read_ranks(files: &mut impl Files, online: &CpuSet) -> Vec<KindFacts> {
     let mut reader = Reader::new(files);
     let ranks = sysfs::RANK_FILES.into_iter().map(|file| {
         let mut capture = Capture::new();
-        reader.read_of_all_cpus(&mut capture, online, file);
-        sysfs::ranks(&capture, online)
+        reader.capture_file_of_all_cpus(&mut capture, online, file);
+        sysfs::read_ranks(&capture, online)
     });
     let mut known = ranks.filter(|ranks| !ranks.is_empty());
     known.next().unwrap_or_default()
 }
 
-pub(super) fn read(files: &mut impl Files) -> (Facts, Vec<Warning>) {
+pub(super) fn read_facts(files: &mut impl Files) -> (Facts, Vec<Warning>) {
     let mut reader = Reader::new(files);
-    let limits = cgroup::limits(&reader.read_limits(), &mut reader.warnings);
+    let limits = cgroup::find_limits(&reader.read_limits(), &mut reader.warnings);
     let online = reader.read_online(&limits.restrictions);
     let present = reader.read_present(&online);
     let cpus = reader.read_cpus(&present, &online);
     let kinds = reader.read_kinds(&online);
-    let mut caches = reader.last_level_caches(&cpus, &online);
-    caches.extend(reader.shared_inner_caches(&cpus, &kinds, &caches));
+    let mut caches = reader.read_last_level_caches(&cpus, &online);
+    caches.extend(reader.read_shared_inner_caches(&cpus, &kinds, &caches));
     let facts = Facts {
         cpus,
         caches,
@@ -119,24 +119,24 @@ impl<'a, F: Files> Reader<'a, F> {
     fn read_limits(&mut self) -> Capture {
         let mut capture = Capture::new();
         for path in ["pinwise/affinity", "proc/self/cgroup", "proc/self/cpuset"] {
-            self.keep(&mut capture, path);
+            self.capture_file(&mut capture, path);
         }
-        // On container hosts a mount table is long. If only version 2 is in use, it is mounted
-        // here.
+        // Container hosts have long mount tables. If only version 2 is in use, its usual mount
+        // point is enough.
         let own = capture.text("proc/self/cgroup").unwrap_or_default();
-        let only_v2 = own.starts_with("0::") && own.lines().count() == 1;
-        if only_v2 && self.read("sys/fs/cgroup/cgroup.controllers").is_some() {
+        let is_only_v2 = own.starts_with("0::") && own.lines().count() == 1;
+        if is_only_v2 && self.read("sys/fs/cgroup/cgroup.controllers").is_some() {
             capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
         } else {
-            self.keep(&mut capture, "proc/mounts");
+            self.capture_file(&mut capture, "proc/mounts");
         }
         for path in wanted_cgroup_files(&capture) {
-            self.keep(&mut capture, &path);
+            self.capture_file(&mut capture, &path);
         }
         capture
     }
 
-    fn keep(&mut self, capture: &mut Capture, path: &str) {
+    fn capture_file(&mut self, capture: &mut Capture, path: &str) {
         if let Some(text) = self.files.text(path) {
             capture.insert(path, text);
         }
@@ -147,15 +147,15 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     /// Reads a file of a CPU, cache or node; the path is built in place.
-    fn set(&mut self, folder: &str, (file, form): Named) -> Option<CpuSet> {
+    fn read_set(&mut self, folder: &str, (file, format): SetFile) -> Option<CpuSet> {
         self.path.clear();
         self.path.push_str(folder);
         self.path.push('/');
         self.path.push_str(file);
         let text = self.files.text(&self.path).filter(|t| !t.is_empty())?;
-        let parsed = match form {
-            Form::List => CpuSet::parse_list(text),
-            Form::Mask => CpuSet::parse_mask(text),
+        let parsed = match format {
+            SetFormat::List => CpuSet::parse_list(text),
+            SetFormat::Mask => CpuSet::parse_mask(text),
         };
         parsed
             .map_err(|error| {
@@ -165,11 +165,13 @@ impl<'a, F: Files> Reader<'a, F> {
             .ok()
     }
 
-    /// The first of several files whose CPUs include its own. The file that was found last time is
-    /// tried first.
-    fn own(&mut self, folder: &str, names: &mut [Named], cpu: usize) -> Option<CpuSet> {
+    /// Reads the first of several files whose set contains the CPU itself. The file that was found
+    /// last time is tried first.
+    fn read_own_set(&mut self, folder: &str, names: &mut [SetFile], cpu: usize) -> Option<CpuSet> {
         let found = names.iter().enumerate().find_map(|(index, &name)| {
-            let set = self.set(folder, name).filter(|set| set.contains(cpu))?;
+            let set = self
+                .read_set(folder, name)
+                .filter(|set| set.contains(cpu))?;
             Some((index, set))
         });
         let (index, set) = found?;
@@ -178,10 +180,10 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     fn read_online(&mut self, restrictions: &[Restriction]) -> CpuSet {
-        let listed = self.set(CPU_DIR, ("online", Form::List));
+        let listed = self.read_set(CPU_DIR, ("online", SetFormat::List));
         if let Some(online) = listed.filter(|set| !set.is_empty()) {
             let mut warnings = Vec::new();
-            let online = online::check_list(online, restrictions, &mut warnings, || {
+            let online = online::check_online_list(online, restrictions, &mut warnings, || {
                 let mut folders = self.list_numbered(CPU_DIR, "cpu");
                 folders.retain(|id| {
                     let inside = self.files.children(&format!("{CPU_DIR}/cpu{id}"));
@@ -206,7 +208,7 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     fn read_present(&mut self, online: &CpuSet) -> CpuSet {
-        let listed = self.set(CPU_DIR, ("present", Form::List));
+        let listed = self.read_set(CPU_DIR, ("present", SetFormat::List));
         let present = listed.unwrap_or_else(|| {
             let folders = self.list_numbered(CPU_DIR, "cpu");
             folders.into_iter().collect()
@@ -257,14 +259,14 @@ impl<'a, F: Files> Reader<'a, F> {
     }
 
     /// Reads the members of each unit from one of its CPUs.
-    fn read_units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
+    fn read_units(&mut self, online: &CpuSet, names: &mut [SetFile]) -> Vec<(usize, CpuSet)> {
         let mut known = CpuSet::new();
         let mut units = Vec::new();
         for id in online.iter() {
             if known.contains(id) {
                 continue;
             }
-            if let Some(set) = self.own(&format!("{CPU_DIR}/cpu{id}"), names, id) {
+            if let Some(set) = self.read_own_set(&format!("{CPU_DIR}/cpu{id}"), names, id) {
                 known = known.union(&set);
                 units.push((id, set));
             }
@@ -272,25 +274,25 @@ impl<'a, F: Files> Reader<'a, F> {
         units
     }
 
-    /// Only AMD's family 15h (Bulldozer) calls two cores siblings, and gives them two core ids. If
-    /// the processor is unknown, all ids are read.
+    /// May two cores be reported as siblings with two core ids? Only AMD's family 15h (Bulldozer)
+    /// does. If the processor is unknown, all ids are read.
     fn may_have_modules(&mut self) -> bool {
         let modalias = self.read(&format!("{CPU_DIR}/modalias"));
         modalias.is_none_or(|name| name.contains("ven0002fam0015"))
     }
 
     fn read_nodes(&mut self) -> Vec<NodeFacts> {
-        let listed = self.set(NODE_DIR, ("online", Form::List));
+        let listed = self.read_set(NODE_DIR, ("online", SetFormat::List));
         let numbers: Vec<usize> = match listed {
             Some(nodes) => nodes.iter().collect(),
             None => self.list_numbered(NODE_DIR, "node"),
         };
-        let gpus = self.gpu_nodes();
-        let numbers = numbers.into_iter().filter(|node| !gpus.contains(node));
+        let gpu_nodes = self.list_gpu_nodes();
+        let numbers = numbers.into_iter().filter(|node| !gpu_nodes.contains(node));
         numbers
             .map(|node| {
                 let folder = format!("{NODE_DIR}/node{node}");
-                let cpus = LOCAL.iter().find_map(|&name| self.set(&folder, name));
+                let cpus = LOCAL.iter().find_map(|&name| self.read_set(&folder, name));
                 NodeFacts {
                     node,
                     cpus: cpus.unwrap_or_default(),
@@ -300,62 +302,72 @@ impl<'a, F: Files> Reader<'a, F> {
             .collect()
     }
 
-    fn gpu_nodes(&mut self) -> std::collections::BTreeSet<usize> {
+    fn list_gpu_nodes(&mut self) -> std::collections::BTreeSet<usize> {
         let folder = "proc/driver/nvidia/gpus";
         let mut capture = Capture::new();
         for gpu in self.files.children(folder) {
-            self.keep(&mut capture, &format!("{folder}/{gpu}/numa_status"));
+            self.capture_file(&mut capture, &format!("{folder}/{gpu}/numa_status"));
         }
-        sysfs::gpu_nodes(&capture)
+        sysfs::list_gpu_nodes(&capture)
     }
 
     fn read_isolated(&mut self) -> CpuSet {
         read_isolated(|path| {
             let (folder, file) = path.rsplit_once('/')?;
-            self.set(folder, (file, Form::List))
+            self.read_set(folder, (file, SetFormat::List))
         })
     }
 
-    /// The files that give kinds of CPU, fewest first; each source is used only if the one before
-    /// gave nothing.
+    /// Reads the files that tell kinds of CPU, the fewest files first; each source only if the one
+    /// before gave nothing.
     fn read_kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
         let mut capture = Capture::new();
         for pmu in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
-            self.keep(&mut capture, &format!("sys/devices/{pmu}/cpus"));
+            self.capture_file(&mut capture, &format!("sys/devices/{pmu}/cpus"));
         }
         if capture.len() < 2 {
             let types = format!("{CPU_DIR}/types");
             for name in self.files.children(&types) {
                 for (file, _) in LOCAL.map(|(file, form)| (format!("{types}/{name}/{file}"), form))
                 {
-                    self.keep(&mut capture, &file);
+                    self.capture_file(&mut capture, &file);
                 }
             }
             let has_types = capture.children(&types).next().is_some();
             let by_design =
-                self.read_of_all_cpus(&mut capture, online, "regs/identification/midr_el1");
-            let differ = by_design && self.differ(&capture, online);
+                self.capture_file_of_all_cpus(&mut capture, online, "regs/identification/midr_el1");
+            let differ = by_design && self.do_designs_differ(&capture, online);
             if has_types || differ || !by_design {
-                let has_capacity = self.read_of_all_cpus(&mut capture, online, "cpu_capacity");
+                let has_capacity =
+                    self.capture_file_of_all_cpus(&mut capture, online, "cpu_capacity");
                 if has_capacity && !by_design {
-                    self.keep(&mut capture, "proc/cpuinfo");
+                    self.capture_file(&mut capture, "proc/cpuinfo");
                 }
                 if (has_types || differ)
                     && !has_capacity
-                    && !self.read_of_all_cpus(&mut capture, online, "cpufreq/cpuinfo_max_freq")
+                    && !self.capture_file_of_all_cpus(
+                        &mut capture,
+                        online,
+                        "cpufreq/cpuinfo_max_freq",
+                    )
                 {
-                    self.read_of_all_cpus(&mut capture, online, "acpi_cppc/highest_perf");
+                    self.capture_file_of_all_cpus(&mut capture, online, "acpi_cppc/highest_perf");
                 }
             }
         }
-        sysfs::kinds(&capture, online, &mut self.warnings)
+        sysfs::read_kinds(&capture, online, &mut self.warnings)
     }
 
-    /// Reads a file of every CPU, if the first has it.
-    fn read_of_all_cpus(&mut self, capture: &mut Capture, online: &CpuSet, file: &str) -> bool {
+    /// Captures a file of every CPU; stops and returns false at the first CPU that lacks it.
+    fn capture_file_of_all_cpus(
+        &mut self,
+        capture: &mut Capture,
+        online: &CpuSet,
+        file: &str,
+    ) -> bool {
         for id in online.iter() {
             let path = format!("{CPU_DIR}/cpu{id}/{file}");
-            self.keep(capture, &path);
+            self.capture_file(capture, &path);
             if !capture.contains(&path) {
                 return false;
             }
@@ -363,7 +375,7 @@ impl<'a, F: Files> Reader<'a, F> {
         true
     }
 
-    fn differ(&self, capture: &Capture, online: &CpuSet) -> bool {
+    fn do_designs_differ(&self, capture: &Capture, online: &CpuSet) -> bool {
         let design = |id: usize| {
             let path = format!("{CPU_DIR}/cpu{id}/regs/identification/midr_el1");
             capture.text(&path).map(str::to_owned)

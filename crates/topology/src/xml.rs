@@ -13,10 +13,10 @@ use super::build::{
 use super::{Cache, CacheType, CpuSet, Device, Identity, MemoryAttributes, Restriction, Warning};
 
 /// Largest number of XML nodes read; a 384-CPU export has about 10,000.
-const NODES_LIMIT: u32 = 1_000_000;
+const MAX_NODES: u32 = 1_000_000;
 
 /// Limit on the attributes of an element; hwloc writes some thirty. The parser compares all pairs.
-const ATTRIBUTES_LIMIT: usize = 1_000;
+const MAX_ATTRIBUTES: usize = 1_000;
 
 /// Why an XML file was refused.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +24,8 @@ pub enum XmlError {
     /// Not well-formed.
     #[error("not well-formed XML: {0}")]
     Syntax(roxmltree::Error),
-    /// It would take too long to read.
-    #[error("line {line}: an element has more than {ATTRIBUTES_LIMIT} attributes")]
+    /// An element has too many attributes to be parsed in reasonable time.
+    #[error("line {line}: an element has more than {MAX_ATTRIBUTES} attributes")]
     Attributes {
         /// Line in the file, from 1.
         line: usize,
@@ -49,11 +49,11 @@ pub enum XmlError {
     },
 }
 
-pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
+pub(super) fn parse_facts(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
     check_attributes(text)?;
     let options = ParsingOptions {
         allow_dtd: true,
-        nodes_limit: NODES_LIMIT,
+        nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
     let document = Document::parse_with_options(text, options).map_err(XmlError::Syntax)?;
@@ -108,13 +108,13 @@ impl Import {
         if object.attribute("type") == Some("PCIDev") {
             return self.read_device(object);
         }
-        let Some(cpus) = bitmap(object, "cpuset")? else {
+        let Some(cpus) = parse_bitmap(object, "cpuset")? else {
             return Ok(());
         };
         match object.attribute("type").unwrap_or_default() {
             "Machine" => self.read_machine(object)?,
-            "Package" => self.put_units(&cpus, |cpu, set| cpu.package = Some(set)),
-            "Core" => self.put_units(&cpus, |cpu, set| cpu.core = Some(set)),
+            "Package" => self.set_units(&cpus, |cpu, set| cpu.package = Some(set)),
+            "Core" => self.set_units(&cpus, |cpu, set| cpu.core = Some(set)),
             "PU" => self.read_pu(object, &cpus),
             "NUMANode" => self.read_numa_node(object, cpus),
             name => self.read_cache(name, object, cpus),
@@ -139,7 +139,7 @@ impl Import {
         for info in object.children().filter(|part| part.has_tag_name("info")) {
             match (info.attribute("name"), info.attribute("value")) {
                 (Some("PCIDevice"), Some(model)) => device.model = Some(model.to_owned()),
-                // pinwise's own: CPUs that no object contains.
+                // Written by pinwise's own exports, for CPUs that no object contains.
                 (Some("PinwiseNearCPUs"), Some(list)) => device.cpus = list.parse().ok(),
                 _ => {}
             }
@@ -151,13 +151,13 @@ impl Import {
             .map(Into::into)
             .collect();
         for around in object.ancestors().skip(1) {
-            if let Some(cpus) = bitmap(around, "cpuset")? {
+            if let Some(cpus) = parse_bitmap(around, "cpuset")? {
                 device.cpus.get_or_insert(cpus);
                 break;
             }
             match around.attribute("pci_busid") {
                 Some(bridge) => device.bridges.insert(0, bridge.to_owned()),
-                None => device.root = around.attribute("bridge_pci").and_then(root),
+                None => device.root = around.attribute("bridge_pci").and_then(parse_root_complex),
             }
         }
         self.facts.devices.push(device);
@@ -165,24 +165,24 @@ impl Import {
     }
 
     fn read_machine(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
-        for id in bitmap(object, "complete_cpuset")?
+        for id in parse_bitmap(object, "complete_cpuset")?
             .unwrap_or_default()
             .iter()
         {
             self.facts.cpus.entry(id).or_default();
         }
-        if let Some(leaves) = bitmap(object, "allowed_cpuset")? {
+        if let Some(leaves) = parse_bitmap(object, "allowed_cpuset")? {
             let limit = Restriction::limit("allowed_cpuset of the XML", leaves);
             self.facts.restrictions.push(limit);
         }
-        if let Some(nodes) = bitmap(object, "allowed_nodeset")? {
+        if let Some(nodes) = parse_bitmap(object, "allowed_nodeset")? {
             self.facts.allowed_nodes = Some(nodes.iter().collect());
         }
         Ok(())
     }
 
     fn read_pu(&mut self, object: Node<'_, '_>, cpus: &CpuSet) {
-        let id = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
+        let id = parse_number(object, "os_index").and_then(|n| usize::try_from(n).ok());
         match id.or_else(|| cpus.first()) {
             Some(id) if id <= CpuSet::MAX_CPU => {
                 let cpu = self.facts.cpus.entry(id).or_default();
@@ -219,7 +219,7 @@ impl Import {
             vendor: text("CPUVendor"),
             arch: text("Architecture"),
             kernel: text("OSRelease"),
-            // hwloc has neither of these; pinwise's own exports do.
+            // hwloc writes no hypervisor and no microcode; pinwise's own exports do.
             hypervisor: text("Hypervisor"),
             family: numeric("CPUFamilyNumber"),
             model: numeric("CPUModelNumber"),
@@ -230,15 +230,15 @@ impl Import {
 
     fn read_numa_node(&mut self, object: Node<'_, '_>, cpus: CpuSet) {
         let is_gpu = object.attribute("subtype") == Some("GPUMemory");
-        let node = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
+        let node = parse_number(object, "os_index").and_then(|n| usize::try_from(n).ok());
         if let (Some(node), false) = (node, is_gpu) {
-            if let Some(index) = number(object, "gp_index") {
+            if let Some(index) = parse_number(object, "gp_index") {
                 self.node_of.insert(index, self.facts.nodes.len());
             }
             self.facts.nodes.push(NodeFacts {
                 node,
                 cpus,
-                memory_bytes: number(object, "local_memory"),
+                memory_bytes: parse_number(object, "local_memory"),
                 attributes: MemoryAttributes {
                     kind: object.attribute("subtype").map(str::to_owned),
                     ..MemoryAttributes::default()
@@ -247,23 +247,25 @@ impl Import {
         }
     }
 
-    /// Bandwidth or latency of nodes. There is a value for each group of CPUs: the best is the
-    /// nearest group's.
+    /// Reads the bandwidth or latency of nodes. There is a value for each group of CPUs; the best
+    /// one is the nearest group's.
     fn read_memory_attribute(&mut self, element: Node<'_, '_>) {
         type Best = fn(u64, u64) -> u64;
         type Figure = fn(&mut MemoryAttributes) -> &mut Option<u64>;
         let (figure, best): (Figure, Best) = match element.attribute("name") {
-            Some("Bandwidth" | "ReadBandwidth") => (|of| &mut of.bandwidth_mb_per_s, u64::max),
-            Some("Latency" | "ReadLatency") => (|of| &mut of.latency_ns, u64::min),
+            Some("Bandwidth" | "ReadBandwidth") => {
+                (|memory| &mut memory.bandwidth_mb_per_s, u64::max)
+            }
+            Some("Latency" | "ReadLatency") => (|memory| &mut memory.latency_ns, u64::min),
             _ => return,
         };
         for value in element.children() {
-            let of_node = value.attribute("target_obj_type") == Some("NUMANode");
-            let index = number(value, "target_obj_gp_index").filter(|_| of_node);
-            let place = index.and_then(|index| self.node_of.get(&index));
-            let figures = place.zip(number(value, "value").filter(|&value| value > 0));
-            if let Some((&place, value)) = figures {
-                let known = figure(&mut self.facts.nodes[place].attributes);
+            let is_node = value.attribute("target_obj_type") == Some("NUMANode");
+            let index = parse_number(value, "target_obj_gp_index").filter(|_| is_node);
+            let position = index.and_then(|index| self.node_of.get(&index));
+            let figures = position.zip(parse_number(value, "value").filter(|&value| value > 0));
+            if let Some((&position, value)) = figures {
+                let known = figure(&mut self.facts.nodes[position].attributes);
                 *known = Some(known.map_or(value, |known| best(known, value)));
             }
         }
@@ -284,21 +286,23 @@ impl Import {
         self.facts.caches.push(Cache {
             level,
             kind,
-            size_bytes: number(object, "cache_size").filter(|&bytes| bytes > 0),
+            size_bytes: parse_number(object, "cache_size").filter(|&bytes| bytes > 0),
             cpus,
         });
     }
 
     fn read_cpu_kind(&mut self, element: Node<'_, '_>) -> Result<(), XmlError> {
-        if let Some(cpus) = bitmap(element, "cpuset")? {
-            // Ranks that do not measure speed are so far apart that none are joined.
+        if let Some(cpus) = parse_bitmap(element, "cpuset")? {
+            // Ranks are no speeds: powers of two keep them too far apart to be joined as alike.
             let rank = 1 << self.facts.kinds.len().min(60);
             let info = |name: &str| {
                 let infos = element.children();
                 let named = infos.filter(|part| part.attribute("name") == Some(name));
-                named.filter_map(|part| number(part, "value")).next_back()
+                named
+                    .filter_map(|part| parse_number(part, "value"))
+                    .next_back()
             };
-            let forced = number(element, "forced_efficiency").map(|rank| 1 << rank.min(60));
+            let forced = parse_number(element, "forced_efficiency").map(|rank| 1 << rank.min(60));
             let stated = info("LinuxCapacity").or(forced);
             let frequency = info("FrequencyMaxMHz");
             self.has_frequencies |= stated.is_none() && frequency.is_some();
@@ -308,16 +312,16 @@ impl Import {
         Ok(())
     }
 
-    fn put_units(&mut self, cpus: &CpuSet, put: impl Fn(&mut CpuFacts, CpuSet)) {
+    fn set_units(&mut self, cpus: &CpuSet, set_field: impl Fn(&mut CpuFacts, CpuSet)) {
         for id in cpus.iter() {
-            put(self.facts.cpus.entry(id).or_default(), cpus.clone());
+            set_field(self.facts.cpus.entry(id).or_default(), cpus.clone());
         }
     }
 }
 
-/// For the kernel, each CPU belongs to one node. hwloc gives each memory the CPUs near it, so
-/// several may have the same (DRAM and HBM), or one those of others (memory behind CXL): a node
-/// whose CPUs all belong to smaller or lower-numbered nodes has none of its own.
+/// Assigns each CPU to one node, as the kernel does. hwloc gives each memory the CPUs near it, so
+/// several nodes may have the same CPUs (DRAM and HBM), or one the CPUs of others (memory behind
+/// CXL): a node whose CPUs all belong to smaller or lower-numbered nodes gets none.
 fn assign_cpus_once(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
     nodes.sort_by_key(|node| (node.cpus.len(), node.node));
     let mut taken = CpuSet::new();
@@ -330,16 +334,16 @@ fn assign_cpus_once(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
     nodes
 }
 
-/// Refuses elements with too many attributes before they are parsed: each has a `=` and follows the
-/// element's `<` without another one between.
+/// Refuses elements with too many attributes before they are parsed, by the number of `=` between
+/// the element's `<` and the next.
 fn check_attributes(text: &str) -> Result<(), XmlError> {
     let mut before = 0;
     for piece in text.split('<') {
         let is_element = !piece.starts_with(['!', '?']);
         let signs = piece.bytes().filter(|&byte| byte == b'=').count();
-        if is_element && before > 0 && signs > ATTRIBUTES_LIMIT {
-            let begin = text.get(..before).unwrap_or_default();
-            let line = 1 + begin.bytes().filter(|&byte| byte == b'\n').count();
+        if is_element && before > 0 && signs > MAX_ATTRIBUTES {
+            let read = text.get(..before).unwrap_or_default();
+            let line = 1 + read.bytes().filter(|&byte| byte == b'\n').count();
             return Err(XmlError::Attributes { line });
         }
         before += piece.len() + 1;
@@ -348,37 +352,37 @@ fn check_attributes(text: &str) -> Result<(), XmlError> {
 }
 
 /// hwloc describes a root complex by the buses below it, `0000:[40-5f]`.
-fn root(buses: &str) -> Option<String> {
+fn parse_root_complex(buses: &str) -> Option<String> {
     let (domain, buses) = buses.split_once(":[")?;
     Some(format!("pci{domain}:{}", buses.split('-').next()?))
 }
 
-fn number(node: Node<'_, '_>, attribute: &str) -> Option<u64> {
+fn parse_number(node: Node<'_, '_>, attribute: &str) -> Option<u64> {
     node.attribute(attribute)?.trim().parse().ok()
 }
 
 /// hwloc prints bitmaps as 32-bit words, most significant first, a word of
 /// zero as nothing: `0x1,,0xffffffff`.
-fn bitmap(node: Node<'_, '_>, attribute: &str) -> Result<Option<CpuSet>, XmlError> {
+fn parse_bitmap(node: Node<'_, '_>, attribute: &str) -> Result<Option<CpuSet>, XmlError> {
     let Some(text) = node.attribute(attribute) else {
         return Ok(None);
     };
-    let bad = || XmlError::Bitmap {
+    let invalid = || XmlError::Bitmap {
         line: node.document().text_pos_at(node.range().start).row,
         text: text.to_owned(),
     };
     let mut set = CpuSet::new();
-    for (place, word) in text.trim().split(',').rev().enumerate() {
+    for (index, word) in text.trim().split(',').rev().enumerate() {
         if word.is_empty() {
             continue;
         }
-        let digits = word.strip_prefix("0x").ok_or_else(bad)?;
-        let bits = u32::from_str_radix(digits, 16).map_err(|_| bad())?;
-        if place * 32 > CpuSet::MAX_CPU {
-            return Err(bad());
+        let digits = word.strip_prefix("0x").ok_or_else(invalid)?;
+        let bits = u32::from_str_radix(digits, 16).map_err(|_| invalid())?;
+        if index * 32 > CpuSet::MAX_CPU {
+            return Err(invalid());
         }
         for bit in (0..32).filter(|bit| bits & (1 << bit) != 0) {
-            set.insert(place * 32 + bit);
+            set.insert(index * 32 + bit);
         }
     }
     Ok(Some(set))

@@ -1,6 +1,6 @@
 //! Commands as argument vectors, and sweeps over their parameters.
 //!
-//! A command is never passed to a shell unless asked: quoting is read the way
+//! A command is passed to a shell only on request: quoting is read the way
 //! a shell reads it, but `|`, `>`, `*` and `$X` are plain characters.
 
 use std::fmt;
@@ -35,8 +35,8 @@ impl Command {
         if argv.first().is_none_or(String::is_empty) {
             return Err(CommandError::Empty);
         }
-        if let Some(bad) = argv.iter().find(|argument| argument.contains('\0')) {
-            return Err(CommandError::Nul(bad.replace('\0', "\\0")));
+        if let Some(invalid) = argv.iter().find(|argument| argument.contains('\0')) {
+            return Err(CommandError::Nul(invalid.replace('\0', "\\0")));
         }
         Ok(Self { argv })
     }
@@ -83,28 +83,28 @@ impl Command {
         program.rsplit('/').next().unwrap_or(program)
     }
 
-    /// What only a shell would act on: a word of it, or a character outside quotes in the line that
-    /// the command was written as; `None` if there is nothing.
+    /// The first syntax that only a shell would act on: a word of the command, or characters
+    /// outside quotes in the line that the command was written as; `None` if there is none.
     #[must_use]
-    pub fn shell_syntax(&self, line: Option<&str>) -> Option<String> {
-        const MARKS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
+    pub fn find_shell_syntax(&self, line: Option<&str>) -> Option<String> {
+        const OPERATORS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
         const BUILT_IN: [&str; 6] = ["cd", "eval", "export", "source", "ulimit", "umask"];
         let first = self.program();
         let assigned = first.split_once('=').map(|(name, _)| name);
-        if assigned.is_some_and(is_mark) || BUILT_IN.contains(&first) {
+        if assigned.is_some_and(is_parameter_name) || BUILT_IN.contains(&first) {
             return Some(first.to_owned());
         }
-        let is_word = |word: &&String| MARKS.contains(&word.as_str()) || word.starts_with("2>");
+        let is_word = |word: &&String| OPERATORS.contains(&word.as_str()) || word.starts_with("2>");
         let word = self.argv.iter().find(is_word).cloned();
-        word.or_else(|| unquoted_syntax(line?))
+        word.or_else(|| find_unquoted_syntax(line?))
     }
 }
 
-/// The first thing in a line that a shell would act on.
-fn unquoted_syntax(line: &str) -> Option<String> {
-    let (mut quote, mut before) = (None, ' ');
+/// The first unquoted syntax in a line that a shell would act on.
+fn find_unquoted_syntax(line: &str) -> Option<String> {
+    let (mut quote, mut previous) = (None, ' ');
     let mut letters = line.char_indices();
-    while let Some((at, letter)) = letters.next() {
+    while let Some((start, letter)) = letters.next() {
         match (quote, letter) {
             (Some('\''), '\'') | (Some('"'), '"') => quote = None,
             (Some('\''), _) => {}
@@ -113,18 +113,18 @@ fn unquoted_syntax(line: &str) -> Option<String> {
             }
             (None, '\'' | '"') => quote = Some(letter),
             (_, '$') => {
-                let rest = &line[at + 1..];
+                let rest = &line[start + 1..];
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
                 if end > 0 || rest.starts_with(['{', '(']) {
-                    return Some(line[at..=at + end.max(1)].to_owned());
+                    return Some(line[start..=start + end.max(1)].to_owned());
                 }
             }
             (_, '`') | (None, '*' | ';' | '|' | '&' | '<' | '>') => return Some(letter.into()),
-            (None, '~') if before.is_whitespace() => return Some(letter.into()),
+            (None, '~') if previous.is_whitespace() => return Some(letter.into()),
             _ => {}
         }
-        before = letter;
+        previous = letter;
     }
     None
 }
@@ -151,14 +151,14 @@ pub struct Sweep {
 pub enum SweepError {
     /// Not `NAME=VALUES`.
     #[error("'{0}' is not NAME=VALUES such as threads=1,2,4 or threads=1..8")]
-    NotASweep(String),
+    Syntax(String),
     /// A range that is not two numbers, the lower first, and perhaps a step.
     #[error("'{0}' is not a range such as 1..8, or in steps 0.5..2..0.5")]
     BadRange(String),
     /// Nothing mentions the parameter.
     #[error("nothing uses the parameter: write {{{0}}} in the command or an option")]
     Unused(String),
-    /// A mark of no parameter.
+    /// `{NAME}` of no parameter.
     #[error(
         "{{{0}}} is not a parameter: add --parameter {0}=VALUES; or {0}={{{0}}} to keep it as it is"
     )]
@@ -166,7 +166,7 @@ pub enum SweepError {
     /// A parameter appears twice.
     #[error("'{0}' is given twice")]
     Twice(String),
-    /// Far more combinations than anyone compares.
+    /// More than [`MAX_COMMANDS`] combinations.
     #[error("the parameters make more than {MAX_COMMANDS} commands")]
     TooMany,
 }
@@ -181,19 +181,19 @@ impl std::str::FromStr for Sweep {
     type Err = SweepError;
 
     fn from_str(text: &str) -> Result<Self, SweepError> {
-        let bad = || SweepError::NotASweep(text.to_owned());
-        let (name, values) = text.split_once('=').ok_or_else(bad)?;
+        let invalid = || SweepError::Syntax(text.to_owned());
+        let (name, values) = text.split_once('=').ok_or_else(invalid)?;
         if !is_name(name) {
-            return Err(bad());
+            return Err(invalid());
         }
         let values = match values.split_once("..") {
             Some((low, rest)) => {
-                range(low, rest).ok_or_else(|| SweepError::BadRange(values.to_owned()))?
+                expand_range(low, rest).ok_or_else(|| SweepError::BadRange(values.to_owned()))?
             }
             None => values.split(',').map(str::to_owned).collect(),
         };
         if values.iter().any(String::is_empty) {
-            return Err(bad());
+            return Err(invalid());
         }
         Ok(Self {
             name: name.to_owned(),
@@ -202,8 +202,9 @@ impl std::str::FromStr for Sweep {
     }
 }
 
-/// `LOW`, then `HIGH` or `HIGH..STEP`; as whole numbers of the last decimal place.
-fn range(low: &str, rest: &str) -> Option<Vec<String>> {
+/// Expands a range: `LOW`, then `HIGH` or `HIGH..STEP`. It counts in units of the last decimal
+/// place, because floating point would round.
+fn expand_range(low: &str, rest: &str) -> Option<Vec<String>> {
     let rest = rest.trim_start_matches('=');
     let (high, step) = match rest.split_once("..") {
         Some((high, step)) => (high, Some(step)),
@@ -217,7 +218,7 @@ fn range(low: &str, rest: &str) -> Option<Vec<String>> {
         digits.parse::<i64>().ok()
     };
     let (low, high) = (scaled(parts[0])?, scaled(parts[1])?);
-    // Decimals in steps of 1 are hardly meant.
+    // For decimals, the default step of 1 is unlikely to be meant.
     if places > 0 && step.is_none() {
         return None;
     }
@@ -225,7 +226,7 @@ fn range(low: &str, rest: &str) -> Option<Vec<String>> {
     if step < 1 || !(0..=LONGEST_RANGE).contains(&(high.checked_sub(low)? / step)) || high < low {
         return None;
     }
-    let number = |value: i64| {
+    let format_number = |value: i64| {
         let (sign, digits) = (if value < 0 { "-" } else { "" }, value.unsigned_abs());
         let digits = format!("{digits:0>width$}", width = places + 1);
         let (whole, decimals) = digits.split_at(digits.len() - places);
@@ -233,7 +234,11 @@ fn range(low: &str, rest: &str) -> Option<Vec<String>> {
         format!("{sign}{whole}{point}{decimals}")
     };
     let steps = 0..=(high - low) / step;
-    Some(steps.map(|index| number(low + index * step)).collect())
+    Some(
+        steps
+            .map(|index| format_number(low + index * step))
+            .collect(),
+    )
 }
 
 fn is_name(text: &str) -> bool {
@@ -241,8 +246,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_letter)
 }
 
-/// Does it look like a parameter in a text? `{0}` and `{}` belong to other tools.
-fn is_mark(name: &str) -> bool {
+/// Can this be a parameter's name in a text? `{0}` and `{}` belong to other tools.
+fn is_parameter_name(name: &str) -> bool {
     is_name(name) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
@@ -250,7 +255,7 @@ impl Sweep {
     /// Refuses a parameter that none of the texts uses.
     ///
     /// # Errors
-    /// [`SweepError::Unused`] names it.
+    /// [`SweepError::Unused`] names the parameter.
     pub fn check_used(sweeps: &[Self], texts: &[&str]) -> Result<(), SweepError> {
         let is_unused = |sweep: &&Self| {
             let mark = format!("{{{}}}", sweep.name);
@@ -276,9 +281,9 @@ impl Sweep {
     /// in place of a value.
     pub fn fill(text: &str, choice: &[(&str, &str)]) -> Result<String, SweepError> {
         let is_known = |name: &str| choice.iter().any(|(known, _)| *known == name);
-        match marks(text).find(|name| !is_known(name)) {
+        match find_marks(text).find(|name| !is_known(name)) {
             Some(name) => Err(SweepError::Unknown(name.to_owned())),
-            None => Ok(fill(text, choice)),
+            None => Ok(replace_marks(text, choice)),
         }
     }
 
@@ -311,17 +316,17 @@ impl Sweep {
     }
 }
 
-/// What looks like a parameter in a text; `${NAME}` belongs to a shell.
-fn marks(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices('{').filter_map(|(at, _)| {
-        let (name, _) = text[at + 1..].split_once('}')?;
-        (is_mark(name) && !text[..at].ends_with('$')).then_some(name)
+/// The names in `{NAME}` marks of a text; `${NAME}` belongs to a shell.
+fn find_marks(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('{').filter_map(|(start, _)| {
+        let (name, _) = text[start + 1..].split_once('}')?;
+        (is_parameter_name(name) && !text[..start].ends_with('$')).then_some(name)
     })
 }
 
 /// Replaces marks by values, all in one pass: a value that looks like a mark is text, so that
 /// values cannot multiply each other.
-pub(super) fn fill(line: &str, choice: &[(&str, &str)]) -> String {
+pub(super) fn replace_marks(line: &str, choice: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('{') {
@@ -350,7 +355,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn check(line: &str, argv: &[&str]) {
+    fn check_split(line: &str, argv: &[&str]) {
         let command = Command::from_line(line).unwrap();
         assert_eq!(command.argv(), argv);
         assert_eq!(Command::from_line(&command.to_string()).unwrap(), command);
@@ -358,9 +363,9 @@ mod tests {
 
     #[test]
     fn lines_are_split_like_a_shell_would() {
-        check("xz -9 'my file'", &["xz", "-9", "my file"]);
-        check("a \"b c\"d e\\ f", &["a", "b cd", "e f"]);
-        check("grep '|' x", &["grep", "|", "x"]);
+        check_split("xz -9 'my file'", &["xz", "-9", "my file"]);
+        check_split("a \"b c\"d e\\ f", &["a", "b cd", "e f"]);
+        check_split("grep '|' x", &["grep", "|", "x"]);
         assert_eq!(Command::from_line(" "), Err(CommandError::Empty));
         assert!(matches!(
             Command::from_line("a 'b"),
@@ -370,10 +375,10 @@ mod tests {
     }
 
     #[test]
-    fn shell_characters_are_noticed() {
-        let marks = |line: &str| {
+    fn shell_syntax_is_found_outside_quotes() {
+        let find_syntax = |line: &str| {
             let command = Command::from_line(line).unwrap();
-            command.shell_syntax(Some(line))
+            command.find_shell_syntax(Some(line))
         };
         for (line, syntax) in [
             ("a | b", "|"),
@@ -390,7 +395,7 @@ mod tests {
             ("X=1 a", "X=1"),
             ("cd x", "cd"),
         ] {
-            assert_eq!(marks(line).as_deref(), Some(syntax), "{line}");
+            assert_eq!(find_syntax(line).as_deref(), Some(syntax), "{line}");
         }
         for line in [
             "a b",
@@ -399,10 +404,10 @@ mod tests {
             "a b~ 5$ --x=1",
             "a $",
         ] {
-            assert_eq!(marks(line), None, "{line}");
+            assert_eq!(find_syntax(line), None, "{line}");
         }
         let argv = Command::from_argv(vec!["ls".into(), "*".into()]).unwrap();
-        assert_eq!(argv.shell_syntax(None), None);
+        assert_eq!(argv.find_shell_syntax(None), None);
     }
 
     #[test]
@@ -421,8 +426,8 @@ mod tests {
         assert_eq!(unused, Err(SweepError::Unused("s".into())));
         let both = [sweeps[0].clone(), sweeps[0].clone()];
         assert!(Sweep::combinations(&both).is_err());
-        for bad in ["", "t", "t=", "=1", "t=1,,2", "t=9..1", "t=a..b", "t t=1"] {
-            assert!(bad.parse::<Sweep>().is_err(), "{bad}");
+        for invalid in ["", "t", "t=", "=1", "t=1,,2", "t=9..1", "t=a..b", "t t=1"] {
+            assert!(invalid.parse::<Sweep>().is_err(), "{invalid}");
         }
     }
 
@@ -439,7 +444,7 @@ mod tests {
         ] {
             assert_eq!(values(text).as_deref(), Ok(wanted), "{text}");
         }
-        for bad in [
+        for invalid in [
             "t=0.1..0.9",
             "t=1..9..0",
             "t=1..9..-1",
@@ -451,12 +456,12 @@ mod tests {
             "t=1..9223372036854775807",
             "t=-9223372036854775808..1",
         ] {
-            assert!(values(bad).is_err(), "{bad}");
+            assert!(values(invalid).is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn a_mark_of_no_parameter_is_refused() {
+    fn marks_of_unknown_parameters_are_refused() {
         let choice = [("n", "{other}")];
         for (text, filled) in [
             ("a {n}", "a {other}"),
@@ -471,11 +476,11 @@ mod tests {
     }
 
     #[test]
-    fn sweeps_do_not_grow_beyond_bounds() {
+    fn sweeps_are_limited() {
         let sweep = |text: &str| text.parse::<Sweep>().unwrap();
         let long = ["a=0..1000", "b=0..1000", "c=0..1000"].map(sweep);
         assert_eq!(Sweep::combinations(&long), Err(SweepError::TooMany));
-        let filled = fill("{a} {b} {c} {", &[("a", "{b}{b}"), ("b", "x")]);
+        let filled = replace_marks("{a} {b} {c} {", &[("a", "{b}{b}"), ("b", "x")]);
         assert_eq!(filled, "{b}{b} x {c} {");
     }
 

@@ -1,8 +1,8 @@
 //! Single benchmarks of benchmark frameworks: how they are listed, run alone
 //! and read.
 //!
-//! Values only: arguments to start a program with, and what its output means. What a benchmark
-//! prints is always turned into seconds per operation. Output must come through a pipe: two
+//! Nothing is run here: there are arguments to start a program with, and parsers of its output.
+//! Figures are always turned into seconds per operation. Output must come through a pipe: two
 //! frameworks write their report to `/dev/stdout`, which would empty a file first. Each framework's
 //! module names the versions that were tried.
 
@@ -127,14 +127,14 @@ impl Framework {
     /// combines several (see [`Self::parse_list`]). Standard error may follow in the output.
     ///
     /// # Errors
-    /// [`FrameworkError`] says why there is no such figure.
-    pub fn read(self, benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+    /// [`FrameworkError`] says why there is no figure.
+    pub fn parse_seconds(self, benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
         match self {
-            Self::Criterion => criterion::read(benchmark, output),
-            Self::GoogleBenchmark => google::read(benchmark, output),
-            Self::Go => go::read(benchmark, output),
-            Self::Jmh => jmh::read(benchmark, output),
-            Self::Pytest => pytest::read(benchmark, output),
+            Self::Criterion => criterion::parse_seconds(benchmark, output),
+            Self::GoogleBenchmark => google::parse_seconds(benchmark, output),
+            Self::Go => go::parse_seconds(benchmark, output),
+            Self::Jmh => jmh::parse_seconds(benchmark, output),
+            Self::Pytest => pytest::parse_seconds(benchmark, output),
         }
     }
 }

@@ -4,8 +4,8 @@
 //! [[program]]
 //! name = "web"
 //! command = "redis-server --port 7001 --save ''"   # a service: kept running
-//! ready = "redis-cli -p 7001 ping"                 # succeeds once it is
-//! load = "redis-benchmark -p 7001 -t get --csv"    # its figure is the service's
+//! ready = "redis-cli -p 7001 ping"                 # succeeds once the service is ready
+//! load = "redis-benchmark -p 7001 -t get --csv"    # measures the service, then ends
 //! metric = "regex:GET.*,\"([0-9.]+)\",\"[0-9.]+\"$ lower"
 //! unit = "ms"
 //! limit = "≤ 20 ms"
@@ -28,9 +28,9 @@ use super::{Better, Command, Metric};
 
 /// Largest file, bytes.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// Programs of a plan.
-const FEWEST: usize = 2;
-const MOST: usize = 6;
+/// Limits on the programs of a plan.
+const MIN_PROGRAMS: usize = 2;
+const MAX_PROGRAMS: usize = 6;
 
 /// A program that shares a machine with others.
 #[derive(Debug, Clone)]
@@ -39,17 +39,17 @@ pub struct JointProgram {
     pub name: String,
     /// What is placed.
     pub command: Command,
-    /// Succeeds once the service can be used; `None`: at once.
+    /// Succeeds once the service can be used; `None` if it can be used at once.
     pub ready: Option<Command>,
-    /// What uses the service, and ends; `None`: the program itself ends.
+    /// Uses the service, and ends; `None` if the program itself ends.
     pub load: Option<Command>,
     /// Its figure.
     pub metric: Metric,
     /// Unit of the figure; empty if unknown.
     pub unit: String,
-    /// How much its figure counts beside those of the others.
+    /// The weight of its figure in the mean over the programs.
     pub weight: f64,
-    /// Its figure may be no worse, in its unit.
+    /// The worst figure that is acceptable, in its unit.
     pub limit: Option<f64>,
     /// The position of its command.
     pub position: Position,
@@ -78,7 +78,7 @@ struct RawProgram {
 /// One round of all programs together, for the process that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// Who takes part.
+    /// The programs that take part.
     pub programs: Vec<RoundProgram>,
 }
 
@@ -89,22 +89,22 @@ pub struct RoundProgram {
     pub command: Vec<String>,
     /// Succeeds once it is ready.
     pub ready: Option<Vec<String>>,
-    /// What uses it.
+    /// The command that uses it.
     pub load: Option<Vec<String>>,
     /// Its CPUs, as a list.
     pub cpus: String,
 }
 
-/// What a round showed.
+/// The result of a round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundReport {
-    /// What each program did, in their order; empty if one failed.
+    /// The figures of each program, in the plan's order; empty if a program failed.
     pub programs: Vec<RoundFigures>,
     /// The number of the program that failed, and why.
     pub failure: Option<(usize, String)>,
 }
 
-/// What the first execution of a program, or of its load, showed.
+/// The figures of the first execution of a program, or of its load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundFigures {
     /// How long it took, seconds.
@@ -118,10 +118,10 @@ pub struct RoundFigures {
 /// # Errors
 /// [`TomlError`] says what is wrong, and where.
 pub fn parse(text: &str) -> Result<Vec<JointProgram>, TomlError> {
-    let raw: RawPlan = toml_error::read(text, MAX_FILE_BYTES, "this is not a joint plan")?;
-    if raw.program.len() < FEWEST {
+    let raw: RawPlan = toml_error::parse(text, MAX_FILE_BYTES, "this is not a joint plan")?;
+    if raw.program.len() < MIN_PROGRAMS {
         let reason = format!(
-            "a joint plan has {FEWEST} to {MOST} programs, this one {}: write [[program]] for each",
+            "a joint plan has {MIN_PROGRAMS} to {MAX_PROGRAMS} programs, this one {}: write [[program]] for each",
             raw.program.len()
         );
         return Err(TomlError::new(Position::START, reason));
@@ -129,8 +129,8 @@ pub fn parse(text: &str) -> Result<Vec<JointProgram>, TomlError> {
     let mut programs: Vec<JointProgram> = Vec::new();
     for value in &raw.program {
         let program = read_program(text, value)?;
-        if programs.len() == MOST {
-            let reason = format!("name: a joint plan has at most {MOST} programs");
+        if programs.len() == MAX_PROGRAMS {
+            let reason = format!("name: a joint plan has at most {MAX_PROGRAMS} programs");
             return Err(TomlError::mistake_in_value(text, &value.name, reason));
         }
         if programs.iter().any(|other| other.name == program.name) {
@@ -139,7 +139,7 @@ pub fn parse(text: &str) -> Result<Vec<JointProgram>, TomlError> {
         }
         programs.push(program);
     }
-    // If all have limits only, all count alike.
+    // If no program has a weight, because all have limits, all count alike.
     if programs.iter().all(|program| program.weight <= 0.0) {
         for program in &mut programs {
             program.weight = 1.0;
@@ -176,15 +176,16 @@ fn read_program(text: &str, raw: &RawProgram) -> Result<JointProgram, TomlError>
         None => None,
         Some(value) => {
             let limit = read_limit(value.get_ref(), metric.better(), &unit);
-            let at = |reason| TomlError::mistake_in_value(text, value, format!("limit: {reason}"));
-            Some(limit.map_err(at)?)
+            let mistake =
+                |reason| TomlError::mistake_in_value(text, value, format!("limit: {reason}"));
+            Some(limit.map_err(mistake)?)
         }
     };
     Ok(JointProgram {
         name: raw.name.get_ref().clone(),
         command: read_command(text, "command", &raw.command)?,
-        ready: read_some(text, "ready", raw.ready.as_ref())?,
-        load: read_some(text, "load", raw.load.as_ref())?,
+        ready: read_optional_command(text, "ready", raw.ready.as_ref())?,
+        load: read_optional_command(text, "load", raw.load.as_ref())?,
         metric,
         unit,
         weight,
@@ -193,7 +194,7 @@ fn read_program(text: &str, raw: &RawProgram) -> Result<JointProgram, TomlError>
     })
 }
 
-fn read_some(
+fn read_optional_command(
     text: &str,
     key: &str,
     value: Option<&Spanned<String>>,
@@ -204,11 +205,12 @@ fn read_some(
 }
 
 fn read_command(text: &str, key: &str, value: &Spanned<String>) -> Result<Command, TomlError> {
-    let at = |reason: String| TomlError::mistake_in_value(text, value, format!("{key}: {reason}"));
-    let command = Command::from_line(value.get_ref()).map_err(|why| at(why.to_string()))?;
-    match command.shell_syntax(Some(value.get_ref())) {
-        Some(mark) => Err(at(format!(
-            "'{mark}' is for a shell: write {key} = \"sh -c '…'\""
+    let mistake =
+        |reason: String| TomlError::mistake_in_value(text, value, format!("{key}: {reason}"));
+    let command = Command::from_line(value.get_ref()).map_err(|why| mistake(why.to_string()))?;
+    match command.find_shell_syntax(Some(value.get_ref())) {
+        Some(syntax) => Err(mistake(format!(
+            "'{syntax}' is for a shell: write {key} = \"sh -c '…'\""
         ))),
         None => Ok(command),
     }
@@ -218,15 +220,16 @@ fn read_metric(text: &str, raw: &RawProgram) -> Result<(Metric, String), TomlErr
     let metric = match &raw.metric {
         None => Metric::wall(),
         Some(value) => {
-            let at = |reason| TomlError::mistake_in_value(text, value, format!("metric: {reason}"));
+            let mistake =
+                |reason| TomlError::mistake_in_value(text, value, format!("metric: {reason}"));
             let metric: Metric = value
                 .get_ref()
                 .parse()
-                .map_err(|error: super::MetricError| at(error.to_string()))?;
-            let is_of_output = metric.needs_output() && !metric.needs_two_readings();
-            if !metric.is_wall() && !is_of_output {
+                .map_err(|error: super::MetricError| mistake(error.to_string()))?;
+            let is_from_output = metric.needs_output() && !metric.needs_two_readings();
+            if !metric.is_wall() && !is_from_output {
                 let reason = "a program of a joint plan has wall, 'regex:…' or 'json:…'";
-                return Err(at(reason.to_owned()));
+                return Err(mistake(reason.to_owned()));
             }
             metric
         }
@@ -241,17 +244,17 @@ fn read_metric(text: &str, raw: &RawProgram) -> Result<(Metric, String), TomlErr
     }
 }
 
-/// A limit in the unit of its metric: `≤ 20 ms`, `20ms`, `>= 5000`.
+/// Parses a limit and converts it to the unit of its metric: `≤ 20 ms`, `20ms`, `>= 5000`.
 fn read_limit(text: &str, better: Better, unit: &str) -> Result<f64, String> {
-    let (sign, other) = match better {
+    let (signs, wrong_signs) = match better {
         Better::Lower => (["≤", "<="], ["≥", ">="]),
         Better::Higher => (["≥", ">="], ["≤", "<="]),
     };
     let text = text.trim();
-    if other.iter().any(|other| text.starts_with(other)) {
-        return Err(format!("of this metric it is '{} …'", sign[0]));
+    if wrong_signs.iter().any(|sign| text.starts_with(sign)) {
+        return Err(format!("of this metric it is '{} …'", signs[0]));
     }
-    let bare = sign.iter().find_map(|sign| text.strip_prefix(sign));
+    let bare = signs.iter().find_map(|sign| text.strip_prefix(sign));
     let bare = bare.unwrap_or(text).trim();
     let end = bare
         .find(|c: char| !c.is_ascii_digit() && !".,_".contains(c))
@@ -275,9 +278,9 @@ fn read_limit(text: &str, better: Better, unit: &str) -> Result<f64, String> {
 }
 
 impl JointProgram {
-    /// Is its figure within its limit? A program without one has no bad figure.
+    /// Is a figure within the program's limit? Without a limit, every figure is.
     #[must_use]
-    pub fn holds(&self, figure: f64) -> bool {
+    pub fn is_within_limit(&self, figure: f64) -> bool {
         self.limit
             .is_none_or(|limit| self.metric.cost(figure) <= self.metric.cost(limit))
     }
@@ -291,24 +294,24 @@ mod tests {
     const WEB: &str = "[[program]]\nname = \"web\"\ncommand = \"server\"\nload = \"load\"\n";
     const BATCH: &str = "[[program]]\nname = \"batch\"\ncommand = \"xz -9 big\"\n";
 
-    fn web(more: &str) -> Result<Vec<JointProgram>, TomlError> {
+    fn parse_with_web(more: &str) -> Result<Vec<JointProgram>, TomlError> {
         parse(&format!("{WEB}{more}\n{BATCH}"))
     }
 
     #[test]
-    fn programs_are_read() {
-        let programs = web(
+    fn programs_are_parsed() {
+        let programs = parse_with_web(
             "ready = \"ping\"\nmetric = \"json:.p99_ms lower\"\nunit = \"ms\"\nlimit = \"≤ 0.02 s\"",
         )
         .unwrap();
         assert_eq!(programs[0].limit, Some(20.0));
-        assert!(programs[0].holds(20.0) && !programs[0].holds(20.1));
+        assert!(programs[0].is_within_limit(20.0) && !programs[0].is_within_limit(20.1));
         // A limit alone does not count in the mean.
         let weights: Vec<f64> = programs.iter().map(|program| program.weight).collect();
         assert_eq!(weights, [0.0, 1.0]);
         assert!(programs[1].metric.is_wall() && programs[1].load.is_none());
-        let rate = web("metric = \"json:.rps higher\"\nlimit = \">= 5_000\"").unwrap();
-        assert!(rate[0].holds(5001.0) && !rate[0].holds(4999.0));
+        let rate = parse_with_web("metric = \"json:.rps higher\"\nlimit = \">= 5_000\"").unwrap();
+        assert!(rate[0].is_within_limit(5001.0) && !rate[0].is_within_limit(4999.0));
         let both = format!("{WEB}limit = \"1s\"\n{BATCH}limit = \"2 min\"\n");
         assert!(
             parse(&both)
@@ -349,9 +352,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(\\[\\[program\\]\\]\n|name = \"[a-c/]{0,2}\"\n|command = \"\\PC{0,5}\"\n|load = \"x\"\n|limit = \"[≤≥<=0-9 mst]{0,6}\"\n|weight = [0-9.]{0,4}\n|\\PC{0,6}){0,12}") {
+        fn any_text_is_parsed_or_refused(text in "(\\[\\[program\\]\\]\n|name = \"[a-c/]{0,2}\"\n|command = \"\\PC{0,5}\"\n|load = \"x\"\n|limit = \"[≤≥<=0-9 mst]{0,6}\"\n|weight = [0-9.]{0,4}\n|\\PC{0,6}){0,12}") {
             if let Ok(programs) = parse(&text) {
-                prop_assert!((FEWEST..=MOST).contains(&programs.len()));
+                prop_assert!((MIN_PROGRAMS..=MAX_PROGRAMS).contains(&programs.len()));
                 prop_assert!(programs.iter().any(|program| program.weight > 0.0));
                 prop_assert!(programs.iter().all(|p| p.limit.is_none_or(|limit| limit > 0.0)));
             }

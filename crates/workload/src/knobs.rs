@@ -1,23 +1,22 @@
 //! Programs that place their own threads, and the setting of each that controls it.
 //!
-//! Data with its sources, and how to recognise a process: by the name of its program, its
-//! environment, its arguments, the files that it has mapped. Nothing is read here, and no setting
-//! is changed.
+//! A table with its sources. A process is recognised by the name of its program, its environment,
+//! its arguments or the files that it has mapped. Nothing is read here, and no setting is changed.
 
 /// A setting by which a program, or its runtime, places its own threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
-    /// Whose it is.
+    /// The program or runtime.
     pub owner: &'static str,
     /// The setting, as it is written.
     pub setting: &'static str,
     /// Its documentation.
     pub source: &'static str,
-    /// How to recognise it, as in [`KNOBS`].
+    /// How to recognise its processes, as in [`KNOBS`].
     signs: &'static str,
 }
 
-/// How a process can be recognised.
+/// The properties by which a process can be recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signs<'a> {
     /// Name of the executable file, without its folder.
@@ -52,7 +51,7 @@ Slurm | srun --cpu-bind | slurm.schedmd.com/srun.html | $SLURM_CPU_BIND srun
 MPICH and Intel MPI | mpiexec -bind-to, I_MPI_PIN | MPICH wiki, Using the Hydra Process Manager | $PMI_SIZE $I_MPI_PIN
 the JVM | -XX:+UseNUMA, or an affinity library of the program | the java command's reference | java libjvm.so*";
 
-fn knobs() -> impl Iterator<Item = Knob> {
+fn parse_knobs() -> impl Iterator<Item = Knob> {
     KNOBS.lines().map(|row| {
         let mut cells = row.split(" | ");
         let mut cell = || cells.next().unwrap_or_default();
@@ -65,13 +64,17 @@ fn knobs() -> impl Iterator<Item = Knob> {
     })
 }
 
-/// The knob of a process that moved its own threads; `None` if it is not known.
+/// The knob of a process that moved its own threads; `None` if no sign is known.
 #[must_use]
 pub fn find(signs: &Signs<'_>) -> Option<Knob> {
-    knobs().find(|knob| knob.signs.split(' ').any(|sign| is_shown(sign, signs)))
+    parse_knobs().find(|knob| {
+        knob.signs
+            .split(' ')
+            .any(|sign| is_sign_present(sign, signs))
+    })
 }
 
-fn is_shown(sign: &str, signs: &Signs<'_>) -> bool {
+fn is_sign_present(sign: &str, signs: &Signs<'_>) -> bool {
     if let Some(name) = sign.strip_prefix('$') {
         return signs.environment.split('\0').any(|entry| {
             let (known, value) = entry.split_once('=').unwrap_or_default();
@@ -99,29 +102,29 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn is_known_as(signs: Signs<'_>, owner: Option<&str>) {
+    fn check_owner(signs: Signs<'_>, owner: Option<&str>) {
         assert_eq!(find(&signs).map(|knob| knob.owner), owner, "{signs:?}");
     }
 
     #[test]
-    fn programs_are_known_by_what_they_show() {
+    fn programs_are_recognised_by_any_sign() {
         let program = |program| Signs {
             program,
             ..Signs::default()
         };
-        is_known_as(program("nginx"), Some("nginx"));
-        is_known_as(program("nginx (deleted)"), Some("nginx"));
-        is_known_as(program("nginxes"), None);
-        is_known_as(program("valkey-server"), Some("Redis"));
+        check_owner(program("nginx"), Some("nginx"));
+        check_owner(program("nginx (deleted)"), Some("nginx"));
+        check_owner(program("nginxes"), None);
+        check_owner(program("valkey-server"), Some("Redis"));
         let environment = |environment| Signs {
             program: "prog",
             environment,
             ..Signs::default()
         };
-        is_known_as(environment("A=1\0OMP_PROC_BIND=close\0"), Some("OpenMP"));
-        is_known_as(environment("A=1\0OMP_PROC_BIND=\0"), None);
-        is_known_as(environment("NOT_OMP_PROC_BIND=close\0"), None);
-        is_known_as(
+        check_owner(environment("A=1\0OMP_PROC_BIND=close\0"), Some("OpenMP"));
+        check_owner(environment("A=1\0OMP_PROC_BIND=\0"), None);
+        check_owner(environment("NOT_OMP_PROC_BIND=close\0"), None);
+        check_owner(
             environment("OMP_PLACES=cores\0GOMP_CPU_AFFINITY=0-3\0"),
             Some("GNU OpenMP"),
         );
@@ -130,35 +133,35 @@ mod tests {
             command_line,
             ..Signs::default()
         };
-        is_known_as(arguments("prog\0--lcores=0-3\0"), Some("DPDK"));
-        is_known_as(arguments("--lcores\0"), None);
+        check_owner(arguments("prog\0--lcores=0-3\0"), Some("DPDK"));
+        check_owner(arguments("--lcores\0"), None);
         let mappings = |mappings| Signs {
             program: "prog",
             mappings,
             ..Signs::default()
         };
-        is_known_as(
+        check_owner(
             mappings("7f00-7f01 r-xp 0 08:01 5 /usr/lib/librte_eal.so.24\n"),
             Some("DPDK"),
         );
-        is_known_as(mappings("7f00-7f01 r-xp 0 00:00 0 [librte_eal]\n"), None);
-        is_known_as(Signs::default(), None);
+        check_owner(mappings("7f00-7f01 r-xp 0 00:00 0 [librte_eal]\n"), None);
+        check_owner(Signs::default(), None);
     }
 
     #[test]
     fn every_knob_has_its_own_setting_and_a_sign() {
-        for (at, knob) in knobs().enumerate() {
+        for (at, knob) in parse_knobs().enumerate() {
             assert!(!knob.signs.is_empty(), "{}", knob.owner);
             assert!(!knob.source.is_empty(), "{}", knob.owner);
             let is_like = |other: Knob| other.owner == knob.owner || other.signs == knob.signs;
-            assert!(!knobs().take(at).any(is_like), "{}", knob.owner);
+            assert!(!parse_knobs().take(at).any(is_like), "{}", knob.owner);
         }
     }
 
     proptest! {
         /// Any process can be examined, and a program is found by its name among anything else.
         #[test]
-        fn whatever_is_shown_is_looked_through(
+        fn any_process_can_be_examined(
             program in any::<String>(),
             command_line in any::<String>(),
             environment in any::<String>(),
@@ -171,7 +174,7 @@ mod tests {
                 mappings: &mappings,
             };
             let found = find(&signs);
-            assert!(found.is_none_or(|knob| knobs().any(|known| known == knob)));
+            assert!(found.is_none_or(|knob| parse_knobs().any(|known| known == knob)));
             assert!(find(&Signs { program: "nginx", ..signs }).is_some_and(|knob| knob.owner == "nginx"));
         }
     }

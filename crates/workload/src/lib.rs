@@ -1,7 +1,7 @@
 //! What is run: the command, its surroundings, when it counts as a success, and which of a run's
 //! figures is its cost.
 //!
-//! Values only: nothing is started here, no file opened.
+//! Nothing is started here and no file is opened.
 //!
 //! ```
 //! use pinwise_workload::Metric;
@@ -35,7 +35,7 @@ pub use framework::{Framework, FrameworkError};
 pub use metric::{Better, BuiltInMetric, Counts, Metric, MetricError, MetricReadError, RunFigures};
 pub use pattern::Pattern;
 pub use policy::{PolicyError, SchedulingPolicy};
-pub use prometheus::{Missing, Query, two_readings};
+pub use prometheus::{Missing, Query, join_two_readings};
 pub use recipe::{ChoiceError, ChosenRecipe, Parameter, Program, Recipe, RecipeError};
 pub use threads::{missing_thread_variables, thread_variables};
 pub use toml_error::{Position, TomlError};
@@ -64,9 +64,9 @@ pub struct Workload {
     pub verify: Option<Command>,
     /// What the output must contain for the run to count; it is then kept.
     pub expect: Option<Pattern>,
-    /// The recipe that it was made from.
+    /// The recipe that this workload was made from.
     pub recipe: Option<String>,
-    /// Folder that the command starts in; `None`: the current one.
+    /// Folder that the command starts in; `None` for the current one.
     pub folder: Option<PathBuf>,
     /// Standard input; `None` for nothing.
     pub input: Option<PathBuf>,

@@ -1,7 +1,7 @@
-//! The cost of a run.
+//! Metrics: the figures of a run, and the costs that are compared.
 //!
-//! Lower is better for a cost. A rate is inverted, so that ratios of costs always mean the same:
-//! below 1 is better. A metric that a run lacks is an error of that run, never 0.
+//! For a cost, lower is better. Rates are inverted, so that a ratio of costs below 1 always means
+//! better. A metric that a run lacks is an error of that run, never 0.
 
 mod built_in;
 mod pattern;
@@ -97,7 +97,7 @@ pub enum MetricReadError {
     /// The regular expression matches nowhere in the output.
     #[error("the metric '{0}' matches nothing in the program's output")]
     NoMatch(String),
-    /// What matched is not a number.
+    /// The matching text is not a number.
     #[error("the metric '{metric}' found '{found}', which is not a number")]
     NotANumber {
         /// The metric.
@@ -198,7 +198,7 @@ impl Metric {
         }
     }
 
-    /// Is it a time? A figure of the program is one if its name says so.
+    /// Is it a time? The program's own figure is one if its name ends with `seconds`.
     #[must_use]
     pub fn is_time(&self) -> bool {
         match self {
@@ -223,7 +223,7 @@ impl Metric {
         has_time_word.then_some(false)
     }
 
-    /// Unit of the value, empty if the program defines it.
+    /// Unit of the value; empty if it is the program's own figure.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
@@ -233,8 +233,8 @@ impl Metric {
         }
     }
 
-    /// The unit that a pattern expects behind the number; `None` without one, and if the unit is
-    /// known otherwise.
+    /// The unit that a regular expression has after the number; `None` without one, and for other
+    /// metrics.
     #[must_use]
     pub fn printed_unit(&self) -> Option<String> {
         match self {
@@ -298,15 +298,17 @@ impl Metric {
                     metric: self.to_string(),
                     reason,
                 };
-                query.read(&self.output(run)?).map_err(missing)?
+                query.read(&self.require_output(run)?).map_err(missing)?
             }
             Self::Framework(framework, benchmark) => {
                 let missing = |reason| MetricReadError::Framework {
                     framework: *framework,
                     reason,
                 };
-                let output = self.output(run)?;
-                framework.read(benchmark, &output).map_err(missing)?
+                let output = self.require_output(run)?;
+                framework
+                    .parse_seconds(benchmark, &output)
+                    .map_err(missing)?
             }
         };
         if value > 0.0 && value.is_normal() {
@@ -318,7 +320,7 @@ impl Metric {
         })
     }
 
-    /// The cost that goes with a value: the value itself, or its inverse if higher is better.
+    /// The cost of a value: the value itself, or its inverse if higher is better.
     #[must_use]
     pub fn cost(&self, value: f64) -> f64 {
         match self.better() {
@@ -327,7 +329,7 @@ impl Metric {
         }
     }
 
-    fn output<'a>(
+    fn require_output<'a>(
         &self,
         run: &RunFigures<'a>,
     ) -> Result<std::borrow::Cow<'a, str>, MetricReadError> {
@@ -337,7 +339,7 @@ impl Metric {
     }
 
     fn read_regex(&self, regex: &Regex, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
-        let output = self.output(run)?;
+        let output = self.require_output(run)?;
         let found = regex
             .captures(&output)
             .and_then(|captures| captures.get(1).or_else(|| captures.get(0)))
@@ -351,7 +353,7 @@ impl Metric {
     }
 
     fn read_json(&self, path: &JsonPath, run: &RunFigures<'_>) -> Result<f64, MetricReadError> {
-        let output = self.output(run)?;
+        let output = self.require_output(run)?;
         let mut documents = serde_json::Deserializer::from_str(&output).into_iter();
         let document: serde_json::Value = documents
             .next()
@@ -385,7 +387,7 @@ impl JsonPath {
         let mut steps = Vec::new();
         for part in text.strip_prefix('.')?.split('.') {
             let (key, indices) = match part.find('[') {
-                Some(at) => part.split_at(at),
+                Some(bracket) => part.split_at(bracket),
                 None => (part, ""),
             };
             if !key.is_empty() {
@@ -394,8 +396,8 @@ impl JsonPath {
             for index in indices.split_terminator(']') {
                 steps.push(Step::Index(index.strip_prefix('[')?.parse().ok()?));
             }
-            let is_open = !indices.is_empty() && !indices.ends_with(']');
-            if part.is_empty() || is_open {
+            let is_unclosed = !indices.is_empty() && !indices.ends_with(']');
+            if part.is_empty() || is_unclosed {
                 return None;
             }
         }
@@ -436,10 +438,10 @@ impl FromStr for Metric {
             let path = JsonPath::parse(path).ok_or_else(|| MetricError::Path(text.to_owned()))?;
             return Ok(Self::Json(path, better));
         }
-        // Only pages of services have functions.
-        let is_function = !text.starts_with("prometheus:") && text.contains('(');
+        // Functions such as rate(…) need no prefix: only Prometheus metrics have them.
+        let is_prometheus_function = !text.starts_with("prometheus:") && text.contains('(');
         let page = text.strip_prefix("prometheus:");
-        if let Some(rest) = page.or(is_function.then_some(text)) {
+        if let Some(rest) = page.or(is_prometheus_function.then_some(text)) {
             let (query, better) = split_direction(text, rest)?;
             let query = Query::parse(query).ok_or_else(|| MetricError::Query(text.to_owned()))?;
             return Ok(Self::Prometheus(query, better));

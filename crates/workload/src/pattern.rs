@@ -1,30 +1,28 @@
 //! A regular expression that a program's output must match.
-//!
-//! It says whether a text matches, not what that means.
 
 use std::fmt;
 
 use regex_lite::{Regex, RegexBuilder};
 
-/// Compiled size of a regular expression, bytes.
-const LARGEST_REGEX: usize = 256 * 1024;
+/// Limits the compiled size of a regular expression, bytes.
+const MAX_REGEX_BYTES: usize = 256 * 1024;
 
 /// A regular expression; `^` and `$` are the ends of lines.
 #[derive(Debug, Clone)]
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// Reads a regular expression.
+    /// Parses a regular expression.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The text says what is wrong with the expression.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut builder = RegexBuilder::new(text);
-        let builder = builder.size_limit(LARGEST_REGEX).multi_line(true);
+        let builder = builder.size_limit(MAX_REGEX_BYTES).multi_line(true);
         builder.build().map(Self).map_err(|error| error.to_string())
     }
 
-    /// Is it in this output?
+    /// Does the output match?
     #[must_use]
     pub fn is_in(&self, output: &[u8]) -> bool {
         self.0.is_match(&String::from_utf8_lossy(output))
@@ -48,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_ends_and_wrong_expressions_are_refused() {
+    fn anchors_match_at_lines_and_bad_expressions_are_refused() {
         let pattern = Pattern::parse("^done$").unwrap();
         assert!(pattern.is_in(b"begun\ndone\n"));
         assert!(!pattern.is_in(b"not done\n"));

@@ -53,14 +53,14 @@ pub enum PolicyError {
     Deadline,
 }
 
-/// Slices that the kernel does not change: `__setparam_fair` limits them to 0.1 to 100 ms.
+/// The slices that the kernel accepts unchanged; `__setparam_fair` clamps others.
 const SLICES: RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
 
 impl FromStr for SchedulingPolicy {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let priority = |text: &str| match text.parse() {
+        let parse_priority = |text: &str| match text.parse() {
             Ok(priority @ 1..=99) => Ok(priority),
             _ => Err(PolicyError::Priority),
         };
@@ -75,8 +75,8 @@ impl FromStr for SchedulingPolicy {
                 let slice = parse_time(text).filter(|slice| SLICES.contains(slice));
                 Self::OtherWithSlice(slice.ok_or(PolicyError::Slice)?)
             }
-            Some(("fifo", text)) => Self::Fifo(priority(text)?),
-            Some(("rr", text)) => Self::RoundRobin(priority(text)?),
+            Some(("fifo", text)) => Self::Fifo(parse_priority(text)?),
+            Some(("rr", text)) => Self::RoundRobin(parse_priority(text)?),
             Some(("deadline", text)) => parse_deadline(text).ok_or(PolicyError::Deadline)?,
             Some(_) => return Err(PolicyError::Unknown),
         })
@@ -141,7 +141,7 @@ impl fmt::Display for SchedulingPolicy {
 }
 
 impl SchedulingPolicy {
-    /// The command line of chrt(1) that starts a command with it.
+    /// The chrt(1) command line that starts a command with this policy.
     #[must_use]
     pub fn chrt_command(self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
@@ -204,16 +204,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_would_refuse_is_refused() {
-        let refused = |text: &str| text.parse::<SchedulingPolicy>().unwrap_err();
+    fn policies_that_the_kernel_would_refuse_are_refused() {
+        let refuse = |text: &str| text.parse::<SchedulingPolicy>().unwrap_err();
         for text in ["", "fast", "fifo", "nice:3"] {
-            assert_eq!(refused(text), PolicyError::Unknown, "{text}");
+            assert_eq!(refuse(text), PolicyError::Unknown, "{text}");
         }
         for text in ["fifo:0", "fifo:100", "rr:x"] {
-            assert_eq!(refused(text), PolicyError::Priority, "{text}");
+            assert_eq!(refuse(text), PolicyError::Priority, "{text}");
         }
         for text in ["other:", "other:99us", "other:1s"] {
-            assert_eq!(refused(text), PolicyError::Slice, "{text}");
+            assert_eq!(refuse(text), PolicyError::Slice, "{text}");
         }
         for text in [
             "deadline:5ms",
@@ -221,7 +221,7 @@ mod tests {
             "deadline:0us/1ms/1ms",
             "deadline:1/2/3",
         ] {
-            assert_eq!(refused(text), PolicyError::Deadline, "{text}");
+            assert_eq!(refuse(text), PolicyError::Deadline, "{text}");
         }
     }
 }

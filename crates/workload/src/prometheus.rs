@@ -3,20 +3,20 @@
 //! The format is that of <https://prometheus.io/docs/instrumenting/exposition_formats/>;
 //! `OpenMetrics` adds exemplars behind a value, which are skipped. Malformed lines are skipped as
 //! well: a page is read for one figure, not judged. Counters and histograms only mean something
-//! between two readings of a page, which [`two_readings`] puts into one text.
+//! between two readings of a page, which [`join_two_readings`] puts into one text.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Longest names and quotes in a selector, bytes.
 const MAX_SELECTOR_BYTES: usize = 4096;
-/// Separates two readings; for every other reader it is a comment.
-const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
+/// Separates two readings in one text; other parsers take it as a comment.
+const READINGS_SEPARATOR: &str = "\n# pinwise: seconds until the next reading: ";
 
 /// What to read from a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    what: Aggregation,
+    aggregation: Aggregation,
     name: String,
     labels: Vec<(String, String)>,
 }
@@ -71,19 +71,20 @@ struct Series<'a> {
 
 /// Two readings of a page, this many seconds apart, as one text.
 #[must_use]
-pub fn two_readings(first: &[u8], second: &[u8], seconds: f64) -> Vec<u8> {
-    let line = format!("{BETWEEN}{seconds:?}\n");
+pub fn join_two_readings(first: &[u8], second: &[u8], seconds: f64) -> Vec<u8> {
+    let line = format!("{READINGS_SEPARATOR}{seconds:?}\n");
     [first, line.as_bytes(), second].concat()
 }
 
-/// The readings in a text and the seconds between them; a text with one
-/// reading is its second.
-fn readings(text: &str) -> (Option<(&str, f64)>, &str) {
-    let split = text.split_once(BETWEEN).and_then(|(first, rest)| {
-        let (seconds, second) = rest.split_once('\n')?;
-        let seconds: f64 = seconds.parse().ok()?;
-        (seconds.is_finite() && seconds > 0.0).then_some(((first, seconds), second))
-    });
+/// The first reading in a text with the seconds until the next, if there are two, and the last one.
+fn split_readings(text: &str) -> (Option<(&str, f64)>, &str) {
+    let split = text
+        .split_once(READINGS_SEPARATOR)
+        .and_then(|(first, rest)| {
+            let (seconds, second) = rest.split_once('\n')?;
+            let seconds: f64 = seconds.parse().ok()?;
+            (seconds.is_finite() && seconds > 0.0).then_some(((first, seconds), second))
+        });
     match split {
         Some((first, second)) => (Some(first), second),
         None => (None, text),
@@ -91,25 +92,25 @@ fn readings(text: &str) -> (Option<(&str, f64)>, &str) {
 }
 
 impl Query {
-    /// Reads `NAME{label="value"}`, or that in `rate(…)`, `mean(…)` or
-    /// `p99(…)`. `None`: it is not of that form.
+    /// Parses `NAME{label="value"}`, alone or in `rate(…)`, `mean(…)` or `p99(…)`; `None` if the
+    /// text has another form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_SELECTOR_BYTES {
             return None;
         }
         let text = text.trim();
-        let (what, selector) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
+        let (aggregation, selector) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
             Some(("rate", inside)) => (Aggregation::Rate, inside),
             Some(("mean", inside)) => (Aggregation::Mean, inside),
-            Some((function, inside)) => (Aggregation::Quantile(quantile(function)?), inside),
+            Some((function, inside)) => (Aggregation::Quantile(parse_quantile(function)?), inside),
             None => (Aggregation::Value, text),
         };
-        let (name, rest) = name(selector.trim())?;
+        let (name, rest) = split_name(selector.trim())?;
         let labels = match rest.trim() {
             "" => Vec::new(),
             rest => {
-                let (labels, after) = labels(rest.strip_prefix('{')?)?;
+                let (labels, after) = parse_labels(rest.strip_prefix('{')?)?;
                 if !after.trim().is_empty() {
                     return None;
                 }
@@ -120,7 +121,7 @@ impl Query {
             }
         };
         Some(Self {
-            what,
+            aggregation,
             name: name.to_owned(),
             labels,
         })
@@ -129,7 +130,7 @@ impl Query {
     /// Does it need two readings, some time apart?
     #[must_use]
     pub const fn needs_two_readings(&self) -> bool {
-        !matches!(self.what, Aggregation::Value)
+        !matches!(self.aggregation, Aggregation::Value)
     }
 
     /// Reads the figure off a page, or off two readings of it.
@@ -137,45 +138,45 @@ impl Query {
     /// # Errors
     /// [`Missing`] says why there is no value.
     pub fn read(&self, text: &str) -> Result<f64, Missing> {
-        let (first, second) = readings(text);
-        if self.what == Aggregation::Value {
-            return self.value(second);
+        let (first, second) = split_readings(text);
+        if self.aggregation == Aggregation::Value {
+            return self.read_value(second);
         }
         let (first, seconds) = first.ok_or_else(|| Missing::OneReading(self.to_string()))?;
-        match self.what {
+        match self.aggregation {
             Aggregation::Value | Aggregation::Rate => {
-                let grown = self.growth(&self.name, first, second)?;
-                self.check_growth(grown / seconds)
+                let grown = self.read_growth(&self.name, first, second)?;
+                self.require_growth(grown / seconds)
             }
             Aggregation::Mean => {
-                let sum = self.growth(&format!("{}_sum", self.name), first, second)?;
-                let count = self.growth(&format!("{}_count", self.name), first, second)?;
-                self.check_growth(count)?;
+                let sum = self.read_growth(&format!("{}_sum", self.name), first, second)?;
+                let count = self.read_growth(&format!("{}_count", self.name), first, second)?;
+                self.require_growth(count)?;
                 Ok(sum / count)
             }
-            Aggregation::Quantile(share) => self.quantile(share, first, second),
+            Aggregation::Quantile(share) => self.read_quantile(share, first, second),
         }
     }
 
-    fn check_growth(&self, value: f64) -> Result<f64, Missing> {
+    fn require_growth(&self, value: f64) -> Result<f64, Missing> {
         if value < 0.0 {
-            return Err(Missing::Reset(self.selector()));
+            return Err(Missing::Reset(self.format_selector()));
         }
         if value > 0.0 {
             return Ok(value);
         }
-        Err(Missing::Idle(self.selector()))
+        Err(Missing::Idle(self.format_selector()))
     }
 
-    fn value(&self, page: &str) -> Result<f64, Missing> {
+    fn read_value(&self, page: &str) -> Result<f64, Missing> {
         let found: Vec<Series<'_>> = self.select(&self.name, page).collect();
         match found.as_slice() {
-            [] => Err(Missing::Absent(self.selector())),
+            [] => Err(Missing::Absent(self.format_selector())),
             [one] => Ok(one.value),
             [first, ..] => Err(Missing::Several {
-                name: self.selector(),
+                name: self.format_selector(),
                 count: found.len(),
-                example: selector(
+                example: write_selector(
                     first.name,
                     first.labels.iter().map(|(name, value)| (*name, value)),
                 ),
@@ -184,7 +185,7 @@ impl Query {
     }
 
     /// The total increase of the series of a name.
-    fn growth(&self, name: &str, first: &str, second: &str) -> Result<f64, Missing> {
+    fn read_growth(&self, name: &str, first: &str, second: &str) -> Result<f64, Missing> {
         let sum = |page: &str| {
             let found = self.select(name, page).map(|series| series.value);
             found.fold(None, |sum: Option<f64>, value| {
@@ -192,20 +193,20 @@ impl Query {
             })
         };
         let absent = || Missing::Absent(name.to_owned());
-        // A series that appeared meanwhile began at 0.
+        // A series that is missing in the first reading began at 0.
         let grown = sum(second).ok_or_else(absent)? - sum(first).unwrap_or(0.0);
         if grown < 0.0 {
-            return Err(Missing::Reset(self.selector()));
+            return Err(Missing::Reset(self.format_selector()));
         }
         Ok(grown)
     }
 
-    /// As `histogram_quantile` of Prometheus: values are spread evenly in their bucket, the first
-    /// bucket begins at 0, and a quantile in the last bucket, which has no end, is reported as its
-    /// beginning.
-    fn quantile(&self, share: f64, first: &str, second: &str) -> Result<f64, Missing> {
-        let mut buckets = self.buckets(second)?;
-        for (end, count) in self.buckets(first).unwrap_or_default() {
+    /// Computes a quantile as `histogram_quantile` of Prometheus does: it assumes that values are
+    /// spread evenly in their bucket and that the first bucket begins at 0. For a quantile in the
+    /// last bucket, which has no end, it gives the beginning of that bucket.
+    fn read_quantile(&self, share: f64, first: &str, second: &str) -> Result<f64, Missing> {
+        let mut buckets = self.read_buckets(second)?;
+        for (end, count) in self.read_buckets(first).unwrap_or_default() {
             if let Some(now) = buckets
                 .iter_mut()
                 .find(|(other, _)| other.total_cmp(&end).is_eq())
@@ -214,32 +215,32 @@ impl Query {
             }
         }
         let total = buckets.last().map_or(0.0, |(_, count)| *count);
-        self.check_growth(total)?;
+        self.require_growth(total)?;
         let rank = share * total;
-        let (mut below, mut begin) = (0.0, 0.0);
+        let (mut below, mut start) = (0.0, 0.0);
         for (end, count) in buckets {
             if count >= rank && count > below {
                 if end.is_infinite() {
-                    return Ok(begin);
+                    return Ok(start);
                 }
-                let begin = if end < begin { end } else { begin };
-                return Ok(begin + (end - begin) * (rank - below) / (count - below));
+                let start = if end < start { end } else { start };
+                return Ok(start + (end - start) * (rank - below) / (count - below));
             }
-            (below, begin) = (below.max(count), end);
+            (below, start) = (below.max(count), end);
         }
-        Ok(begin)
+        Ok(start)
     }
 
     /// Ends of the buckets and the number of values below each, in order.
-    fn buckets(&self, page: &str) -> Result<Vec<(f64, f64)>, Missing> {
+    fn read_buckets(&self, page: &str) -> Result<Vec<(f64, f64)>, Missing> {
         let name = format!("{}_bucket", self.name);
         let mut counts: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
         for series in self.select(&name, page) {
             let end = series.labels.iter().find(|(label, _)| *label == "le");
-            let Some(end) = end.and_then(|(_, text)| number(text)) else {
+            let Some(end) = end.and_then(|(_, text)| parse_number(text)) else {
                 continue;
             };
-            // The order of the bits is that of the numbers.
+            // Keys that sort as the numbers do: their bits, inverted for negative numbers.
             let bits = end.to_bits().cast_signed();
             let key = if bits < 0 { i64::MIN ^ !bits } else { bits };
             counts.entry(key).or_insert((end, 0.0)).1 += series.value;
@@ -253,19 +254,19 @@ impl Query {
     fn select<'a>(&'a self, name: &'a str, page: &'a str) -> impl Iterator<Item = Series<'a>> {
         page.lines()
             .filter(move |line| line.trim_start().starts_with(name))
-            .filter_map(line)
+            .filter_map(parse_line)
             .filter(move |series| series.name == name)
             .filter(|series| {
                 self.labels.iter().all(|(name, value)| {
-                    let mut own = series.labels.iter();
-                    own.any(|(other, own)| other == name && own == value)
+                    let mut labels = series.labels.iter();
+                    labels.any(|(other, own)| other == name && own == value)
                 })
             })
     }
 
-    fn selector(&self) -> String {
+    fn format_selector(&self) -> String {
         let labels = self.labels.iter();
-        selector(
+        write_selector(
             &self.name,
             labels.map(|(name, value)| (name.as_str(), value)),
         )
@@ -274,8 +275,8 @@ impl Query {
 
 impl fmt::Display for Query {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let selector = self.selector();
-        match self.what {
+        let selector = self.format_selector();
+        match self.aggregation {
             Aggregation::Value => out.write_str(&selector),
             Aggregation::Rate => write!(out, "rate({selector})"),
             Aggregation::Mean => write!(out, "mean({selector})"),
@@ -288,7 +289,7 @@ impl fmt::Display for Query {
     }
 }
 
-fn selector<'a>(name: &str, labels: impl Iterator<Item = (&'a str, &'a String)>) -> String {
+fn write_selector<'a>(name: &str, labels: impl Iterator<Item = (&'a str, &'a String)>) -> String {
     let labels: Vec<String> = labels
         .map(|(name, value)| {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"");
@@ -302,7 +303,7 @@ fn selector<'a>(name: &str, labels: impl Iterator<Item = (&'a str, &'a String)>)
 }
 
 /// `p99`, `p99.9`, `median` as a share.
-fn quantile(function: &str) -> Option<f64> {
+fn parse_quantile(function: &str) -> Option<f64> {
     if function == "median" {
         return Some(0.5);
     }
@@ -313,14 +314,14 @@ fn quantile(function: &str) -> Option<f64> {
 }
 
 /// A line's name, labels and value; `None` for comments and malformed lines.
-fn line(text: &str) -> Option<Series<'_>> {
-    let (name, rest) = name(text.trim())?;
+fn parse_line(text: &str) -> Option<Series<'_>> {
+    let (name, rest) = split_name(text.trim())?;
     let rest = rest.trim_start();
     let (labels, rest) = match rest.strip_prefix('{') {
-        Some(inside) => labels(inside)?,
+        Some(inside) => parse_labels(inside)?,
         None => (Vec::new(), rest),
     };
-    let value = number(rest.split_ascii_whitespace().next()?)?;
+    let value = parse_number(rest.split_ascii_whitespace().next()?)?;
     Some(Series {
         name,
         labels,
@@ -329,25 +330,26 @@ fn line(text: &str) -> Option<Series<'_>> {
     .filter(|series| !series.value.is_nan())
 }
 
-fn name(text: &str) -> Option<(&str, &str)> {
+/// Splits a name off the beginning of a text.
+fn split_name(text: &str) -> Option<(&str, &str)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':' || c == '.';
     let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
-    let starts_well = name.starts_with(|c: char| !c.is_ascii_digit() && c != '.');
-    starts_well.then_some((name, rest))
+    let has_valid_start = name.starts_with(|c: char| !c.is_ascii_digit() && c != '.');
+    has_valid_start.then_some((name, rest))
 }
 
 type Labels<'a> = Vec<(&'a str, String)>;
 
 /// Labels up to the closing brace, and what follows it.
-fn labels(mut text: &str) -> Option<(Labels<'_>, &str)> {
+fn parse_labels(mut text: &str) -> Option<(Labels<'_>, &str)> {
     let mut found = Vec::new();
     loop {
         text = text.trim_start();
         if let Some(after) = text.strip_prefix('}') {
             return Some((found, after));
         }
-        let (label, rest) = name(text)?;
+        let (label, rest) = split_name(text)?;
         let rest = rest.trim_start().strip_prefix('=')?.trim_start();
         let (value, rest) = take_quoted(rest.strip_prefix('"')?)?;
         found.push((label, value));
@@ -363,9 +365,9 @@ fn labels(mut text: &str) -> Option<(Labels<'_>, &str)> {
 fn take_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
-    while let Some((at, character)) = characters.next() {
+    while let Some((position, character)) = characters.next() {
         match character {
-            '"' => return Some((value, &text[at + 1..])),
+            '"' => return Some((value, &text[position + 1..])),
             '\\' => match characters.next()?.1 {
                 'n' => value.push('\n'),
                 other => value.push(other),
@@ -376,7 +378,7 @@ fn take_quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 

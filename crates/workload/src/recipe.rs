@@ -1,7 +1,7 @@
 //! Recipes: real programs as ready workloads, described in TOML.
 //!
-//! Text in, value out: a recipe says which programs it needs, how its input is made, what is run,
-//! what is measured and how the output is verified. Nothing is looked up, made or started here.
+//! A recipe says which programs it needs, how its input is made, what is run, what is measured and
+//! how the output is verified. This module only parses it: nothing is looked up, made or started.
 //! Unknown keys are errors: a misspelt `verify` must not mean "any output will do".
 
 mod parse;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 pub use parse::RecipeError;
 
-use super::command::{Sweep, SweepError, fill};
+use super::command::{Sweep, SweepError, replace_marks};
 use super::{Command, CommandError, Metric, Pattern, Workload};
 
-/// Written for the private folder in commands and scripts.
+/// Placeholder of the private folder in commands and scripts: `{folder}`.
 const FOLDER: &str = "folder";
 
 /// A program with its input, its figure and the proof of its work.
@@ -25,9 +25,9 @@ pub struct Recipe {
     pub about: String,
     /// How the program takes its number of threads, in a sentence.
     pub threads: String,
-    /// What must be installed.
+    /// The programs that must be installed.
     pub programs: Vec<Program>,
-    /// What may be chosen.
+    /// The parameters that may be chosen.
     pub parameters: Vec<Parameter>,
     /// The figure that is compared.
     pub metric: Metric,
@@ -73,7 +73,7 @@ pub struct Program {
 pub struct Parameter {
     /// Written as `{name}` in commands and scripts.
     pub name: String,
-    /// What it is unless chosen.
+    /// Its default value.
     pub default: String,
     /// The allowed values; empty if any value is.
     pub values: Vec<String>,
@@ -92,7 +92,7 @@ struct Server {
 /// Why a choice of parameters is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// The sweeps themselves.
+    /// The sweeps are invalid in themselves.
     #[error(transparent)]
     Sweep(#[from] SweepError),
     /// No such parameter.
@@ -102,7 +102,7 @@ pub enum ChoiceError {
         recipe: String,
         /// What was requested.
         name: String,
-        /// What there is.
+        /// The recipe's parameters.
         known: String,
     },
     /// Not one of the values.
@@ -140,7 +140,7 @@ impl ChosenRecipe {
     /// All parameters and their values.
     #[must_use]
     pub fn choice(&self) -> Vec<(&str, &str)> {
-        pairs(&self.values)
+        borrow_pairs(&self.values)
     }
 }
 
@@ -161,11 +161,11 @@ impl Recipe {
         for sweep in sweeps {
             self.check_sweep(sweep)?;
         }
-        let defaults = |choice: &[(&str, &str)]| -> Vec<(String, String)> {
-            let chosen = |name: &str| choice.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+        let add_defaults = |choice: &[(&str, &str)]| -> Vec<(String, String)> {
+            let find_chosen = |name: &str| choice.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
             let all = self.parameters.iter();
             all.map(|p| {
-                let value = chosen(&p.name).unwrap_or(&p.default);
+                let value = find_chosen(&p.name).unwrap_or(&p.default);
                 (p.name.clone(), value.to_owned())
             })
             .collect()
@@ -173,7 +173,7 @@ impl Recipe {
         let combinations = Sweep::combinations(sweeps)?;
         let chosen = combinations.iter().map(|choice| ChosenRecipe {
             label: (!choice.is_empty()).then(|| Sweep::label(choice)),
-            values: defaults(choice),
+            values: add_defaults(choice),
         });
         Ok(chosen.collect())
     }
@@ -192,17 +192,17 @@ impl Recipe {
             });
         };
         let placeholder = format!("{{{}}}", sweep.name);
-        let makes_input = [&self.generate, &self.experiment_server_start()]
+        let affects_input = [&self.generate, &self.experiment_server_start()]
             .into_iter()
             .flatten()
             .any(|script| script.contains(&placeholder));
-        if makes_input && sweep.values.len() > 1 {
+        if affects_input && sweep.values.len() > 1 {
             return Err(ChoiceError::Input {
                 recipe: self.name.clone(),
                 name: sweep.name.clone(),
             });
         }
-        match sweep.values.iter().find(|value| !parameter.takes(value)) {
+        match sweep.values.iter().find(|value| !parameter.accepts(value)) {
             None => Ok(()),
             Some(value) => Err(ChoiceError::Value {
                 recipe: self.name.clone(),
@@ -218,56 +218,56 @@ impl Recipe {
         Some(server.start.clone())
     }
 
-    /// What makes the input: run once, before anything else. `programs` are
+    /// The command that makes the input, to be run once, before anything else. `programs` are
     /// paths by key.
     ///
     /// # Errors
     /// [`CommandError`] if a value holds NUL.
-    pub fn generation(
+    pub fn build_generation(
         &self,
         chosen: &ChosenRecipe,
         folder: &str,
         programs: &[(String, String)],
     ) -> Result<Option<Command>, CommandError> {
-        Filling::new(chosen, folder, programs).scripts([&self.generate])
+        PlaceholderValues::new(chosen, folder, programs).join_scripts([&self.generate])
     }
 
-    /// Commands that start and stop the server that lasts for the experiment.
+    /// The commands that start and stop a server that runs for the whole experiment.
     ///
     /// # Errors
     /// [`CommandError`] if a value holds NUL.
-    pub fn server(
+    pub fn build_server(
         &self,
         chosen: &ChosenRecipe,
         folder: &str,
         programs: &[(String, String)],
     ) -> Result<(Option<Command>, Option<Command>), CommandError> {
-        let filling = Filling::new(chosen, folder, programs);
+        let values = PlaceholderValues::new(chosen, folder, programs);
         let server = self.server.as_ref().filter(|server| !server.is_per_run);
         let stop = server.and_then(|server| server.stop.clone());
         Ok((
-            filling.scripts([&self.experiment_server_start()])?,
-            filling.scripts([&stop])?,
+            values.join_scripts([&self.experiment_server_start()])?,
+            values.join_scripts([&stop])?,
         ))
     }
 
-    /// What is run, with everything that belongs to every run.
+    /// The measured command, with everything that belongs to every run.
     ///
     /// # Errors
     /// [`CommandError`] if a value holds NUL.
-    pub fn workload(
+    pub fn build_workload(
         &self,
         chosen: &ChosenRecipe,
         folder: &str,
         programs: &[(String, String)],
     ) -> Result<Workload, CommandError> {
-        let filling = Filling::new(chosen, folder, programs);
+        let values = PlaceholderValues::new(chosen, folder, programs);
         let command = match &self.measured {
             MeasuredCommand::Command(argv) => {
-                Command::from_argv(argv.iter().map(|a| filling.plain(a)).collect())?
+                Command::from_argv(argv.iter().map(|a| values.fill_plain(a)).collect())?
             }
             MeasuredCommand::Script(script) => {
-                Command::wrap_in_shell("sh", &filling.script(script))?
+                Command::wrap_in_shell("sh", &values.fill_script(script))?
             }
         };
         let each_run = self.server.as_ref().filter(|server| server.is_per_run);
@@ -275,13 +275,16 @@ impl Recipe {
         let stop = each_run.and_then(|server| server.stop.clone());
         let environment = self.environment.iter();
         Ok(Workload {
-            prepare: filling.scripts([&self.prepare, &start])?,
-            conclude: filling.scripts([&stop, &self.conclude])?,
-            verify: filling.scripts([&self.verify])?,
+            prepare: values.join_scripts([&self.prepare, &start])?,
+            conclude: values.join_scripts([&stop, &self.conclude])?,
+            verify: values.join_scripts([&self.verify])?,
             expect: self.expect.clone(),
-            input: self.input.as_ref().map(|path| filling.plain(path).into()),
+            input: self
+                .input
+                .as_ref()
+                .map(|path| values.fill_plain(path).into()),
             environment: environment
-                .map(|(name, value)| (name.clone(), filling.plain(value)))
+                .map(|(name, value)| (name.clone(), values.fill_plain(value)))
                 .collect(),
             timeout: Some(self.timeout),
             recipe: Some(self.name.clone()),
@@ -291,8 +294,8 @@ impl Recipe {
 }
 
 impl Parameter {
-    /// Any text, unless the values are listed; a whole number if the default is one.
-    fn takes(&self, value: &str) -> bool {
+    /// Accepts any text unless the values are listed, and only whole numbers if the default is one.
+    fn accepts(&self, value: &str) -> bool {
         if !self.values.is_empty() {
             return self.values.iter().any(|known| known == value);
         }
@@ -308,17 +311,17 @@ impl Parameter {
     }
 }
 
-/// Replaces placeholders by values.
-struct Filling {
+/// The values of placeholders.
+struct PlaceholderValues {
     plain: Vec<(String, String)>,
-    /// The same, quoted if a shell would act on them.
+    /// The same, quoted for scripts.
     quoted: Vec<(String, String)>,
 }
 
-impl Filling {
+impl PlaceholderValues {
     fn new(chosen: &ChosenRecipe, folder: &str, programs: &[(String, String)]) -> Self {
-        let own = [(FOLDER.to_owned(), folder.to_owned())];
-        let all = chosen.values.iter().chain(programs).chain(&own);
+        let folder = [(FOLDER.to_owned(), folder.to_owned())];
+        let all = chosen.values.iter().chain(programs).chain(&folder);
         let plain: Vec<(String, String)> = all.cloned().collect();
         let quote = |(name, value): &(String, String)| {
             (name.clone(), shell_words::quote(value).into_owned())
@@ -329,31 +332,31 @@ impl Filling {
         }
     }
 
-    fn plain(&self, text: &str) -> String {
-        fill(text, &pairs(&self.plain))
+    fn fill_plain(&self, text: &str) -> String {
+        replace_marks(text, &borrow_pairs(&self.plain))
     }
 
     /// A script that starts in the private folder and ends at its first
     /// failure.
-    fn script(&self, text: &str) -> String {
+    fn fill_script(&self, text: &str) -> String {
         let whole = format!("set -e\ncd {{{FOLDER}}}\n{}", text.trim());
-        fill(&whole, &pairs(&self.quoted))
+        replace_marks(&whole, &borrow_pairs(&self.quoted))
     }
 
-    /// One command of the scripts that there are, in order.
-    fn scripts<const N: usize>(
+    /// Joins the present scripts into one command, in order.
+    fn join_scripts<const N: usize>(
         &self,
         scripts: [&Option<String>; N],
     ) -> Result<Option<Command>, CommandError> {
-        let there: Vec<&str> = scripts.into_iter().flatten().map(String::as_str).collect();
-        if there.is_empty() {
+        let present: Vec<&str> = scripts.into_iter().flatten().map(String::as_str).collect();
+        if present.is_empty() {
             return Ok(None);
         }
-        Command::wrap_in_shell("sh", &self.script(&there.join("\n"))).map(Some)
+        Command::wrap_in_shell("sh", &self.fill_script(&present.join("\n"))).map(Some)
     }
 }
 
-fn pairs(values: &[(String, String)]) -> Vec<(&str, &str)> {
+fn borrow_pairs(values: &[(String, String)]) -> Vec<(&str, &str)> {
     let all = values.iter();
     all.map(|(name, value)| (name.as_str(), value.as_str()))
         .collect()

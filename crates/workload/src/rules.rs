@@ -1,9 +1,8 @@
-//! Rules: which processes belong where.
+//! Rules for processes: which CPUs and which nice value they get.
 //!
-//! A rule has patterns and what is done with processes that match all of them; the first rule that
-//! matches decides. Text in, values out: properties of a process come through [`Process`], piece by
-//! piece, so that its implementation reads only what the rules ask for. What a placement means is
-//! decided elsewhere.
+//! A rule has patterns, and says what is done with processes that match all of them; the first
+//! matching rule decides. Properties of a process come from [`Process`] one at a time, so that its
+//! implementation reads only those that the rules need. Placements are not parsed here.
 
 mod glob;
 mod parse;
@@ -15,7 +14,7 @@ use regex_lite::Regex;
 
 use crate::toml_error::{Position, TomlError};
 
-/// A value with its place in the file.
+/// A value with its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithPosition<T> {
     /// The value.
@@ -85,7 +84,7 @@ pub trait Process {
 }
 
 impl Rules {
-    /// Reads a file of rules.
+    /// Parses a file of rules.
     ///
     /// # Errors
     /// The first mistake, with its line and column; then no rule is to be
@@ -99,18 +98,18 @@ impl Rules {
         self.rules.iter().position(|rule| rule.matches(process))
     }
 
-    /// Does any rule ask for the user? Then it matters when a process changes
-    /// its own.
+    /// Does any rule depend on the user? If so, a process that changes its user may match another
+    /// rule.
     #[must_use]
-    pub fn ask_for_users(&self) -> bool {
+    pub fn need_users(&self) -> bool {
         self.rules.iter().any(|rule| rule.user.is_some())
     }
 
-    /// Gives users their numbers; `find` looks a name up.
+    /// Looks up the numbers of named users with `find`.
     ///
     /// # Errors
     /// The first name without a user: such a rule would never match.
-    pub fn look_users_up(
+    pub fn look_up_users(
         &mut self,
         mut find: impl FnMut(&str) -> Option<u32>,
     ) -> Result<(), TomlError> {
@@ -130,14 +129,15 @@ impl Rules {
 }
 
 impl Rule {
-    /// Cheap checks first: a path is one system call, a command line must be searched.
+    /// Does a process match all patterns? Cheap ones are checked first: a path takes one system
+    /// call, a command line must be searched.
     fn matches(&self, process: &mut impl Process) -> bool {
-        if let Some(wanted) = &self.executable {
-            let is_this = process.executable().is_some_and(|path| match wanted {
+        if let Some(pattern) = &self.executable {
+            let is_match = process.executable().is_some_and(|path| match pattern {
                 Executable::Path(glob) => glob.matches(path),
                 Executable::Name(glob) => glob.matches(file_name(path)),
             });
-            if !is_this {
+            if !is_match {
                 return false;
             }
         }
@@ -157,12 +157,12 @@ impl Rule {
     }
 }
 
-/// The last part of a path. The kernel's suffix for an executable that was replaced meanwhile, as
-/// updates do, is not part of its name.
+/// The last part of a path, without the suffix that the kernel adds if the executable was replaced
+/// (by an update, for example).
 fn file_name(path: &[u8]) -> &[u8] {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let slash = path.iter().rposition(|&byte| byte == b'/');
-    slash.map_or(path, |at| &path[at + 1..])
+    slash.map_or(path, |slash| &path[slash + 1..])
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ struct RawStep {
 /// # Errors
 /// [`TomlError`] if it is not a study file.
 pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
-    let raw: RawStudy = toml_error::read(text, MAX_FILE_BYTES, "this is not a study")?;
+    let raw: RawStudy = toml_error::parse(text, MAX_FILE_BYTES, "this is not a study")?;
     if raw.step.is_empty() {
         let reason = "no steps: write [[step]]";
         return Err(TomlError::new(Position::START, reason));
@@ -114,7 +114,7 @@ fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, TomlError> {
             Some(number.ok_or_else(|| TomlError::mistake_in_value(text, value, reason))?)
         }
     };
-    let step = |name: String| StudyStep {
+    let new_step = |name: String| StudyStep {
         name,
         run: run.clone(),
         timeout,
@@ -122,12 +122,14 @@ fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, TomlError> {
     };
     let name = raw.name.get_ref();
     Ok(match repeat {
-        None => vec![step(name.clone())],
-        Some(times) => (1..=times).map(|n| step(format!("{name}-{n}"))).collect(),
+        None => vec![new_step(name.clone())],
+        Some(times) => (1..=times)
+            .map(|n| new_step(format!("{name}-{n}")))
+            .collect(),
     })
 }
 
-/// A time such as `90s`.
+/// Parses a time such as `90s`.
 pub(super) fn read_timeout(
     text: &str,
     value: Option<&Spanned<String>>,
@@ -146,7 +148,7 @@ pub(super) fn read_timeout(
 /// Can this name be part of a file's name and of a record's id?
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A sentence that says what is wrong.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || !name.chars().all(is_plain) {
@@ -156,11 +158,14 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.len() > LONGEST_NAME {
         return Err(format!("name: longer than {LONGEST_NAME} characters"));
     }
-    // Files of a node that belong to no step.
-    let is_taken = matches!(name, "node" | "log") || name.starts_with('.');
-    let is_numbered = |stem: &str| name.starts_with(stem);
-    let is_numbered = is_numbered("begun-") || is_numbered("ended-");
-    if is_taken || is_numbered || name.contains(".failed-") || name.ends_with(".done") {
+    // These names would collide with files that a node writes besides its steps'.
+    let is_taken = matches!(name, "node" | "log")
+        || [".", "begun-", "ended-"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+        || name.contains(".failed-")
+        || name.ends_with(".done");
+    if is_taken {
         return Err(format!("name: '{name}' is taken by a file of the fleet"));
     }
     Ok(())
@@ -171,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_read_and_repeated() {
+    fn steps_are_parsed_and_repeated() {
         let text = "[[step]]\nname = \"a\"\nrun = [\"bench\"]\ntimeout = \"2m\"\n\
                     [[step]]\nname = \"b\"\nrun = [\"bench\", \"fft\"]\nrepeat = 2\n";
         let steps = parse(text).unwrap();

@@ -15,7 +15,7 @@
 //! min_effect = "3%"
 //!
 //! [[benchmark]]
-//! adapter = "criterion"             # its benchmarks, one at a time
+//! adapter = "criterion"             # all benchmarks of the framework, one at a time
 //! run = "cargo bench --bench codec --"
 //! filter = "decode"
 //! ```
@@ -39,7 +39,7 @@ pub const MAX_BENCHMARKS: usize = 1000;
 /// Longest name of a benchmark, characters.
 const LONGEST_NAME: usize = 200;
 /// Default for the smallest effect of interest.
-const USUAL_EFFECT: f64 = 0.01;
+const DEFAULT_MIN_EFFECT: f64 = 0.01;
 
 /// The benchmarks of a program.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +51,12 @@ pub struct Suite {
     pub benchmarks: Vec<SuiteEntry>,
 }
 
-/// A benchmark, or all that a framework has.
+/// A benchmark, or all benchmarks of a framework.
 #[derive(Debug, Clone)]
 pub struct SuiteEntry {
     /// What is run, in the build's folder.
     pub command: Command,
-    /// What it describes.
+    /// The benchmarks that it stands for.
     pub content: SuiteContent,
     /// Smallest slow-down of interest, as a share.
     pub min_effect: f64,
@@ -74,14 +74,14 @@ impl PartialEq for SuiteEntry {
     }
 }
 
-/// What an entry describes.
+/// The benchmarks that an entry stands for.
 #[derive(Debug, Clone)]
 pub enum SuiteContent {
     /// One benchmark, the command itself.
     Single {
         /// Its name.
         name: String,
-        /// Its figure; `None` if none was named: how long it takes, and how much CPU time it needs.
+        /// Its figure; `None` for both wall-clock time and CPU time.
         metric: Option<Metric>,
     },
     /// Every benchmark of a framework.
@@ -126,14 +126,14 @@ struct RawBenchmark {
 /// # Errors
 /// [`TomlError`] says what is wrong, and where.
 pub fn parse(text: &str) -> Result<Suite, TomlError> {
-    let raw: RawSuite = toml_error::read(text, MAX_FILE_BYTES, "this is not a suite")?;
+    let raw: RawSuite = toml_error::parse(text, MAX_FILE_BYTES, "this is not a suite")?;
     if raw.benchmark.is_empty() {
         let reason = "no benchmarks: write [[benchmark]]";
         return Err(TomlError::new(Position::START, reason));
     }
-    let usual = match &raw.min_effect {
+    let default_effect = match &raw.min_effect {
         Some(value) => parse_effect(text, value)?,
-        None => USUAL_EFFECT,
+        None => DEFAULT_MIN_EFFECT,
     };
     let build = match &raw.build {
         Some(value) if value.get_ref().trim().is_empty() => {
@@ -146,20 +146,20 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
     let metric = read_metric(text, raw.metric.as_ref())?;
     let mut benchmarks: Vec<SuiteEntry> = Vec::new();
     for value in &raw.benchmark {
-        let mut entry = read_entry(text, value.get_ref(), usual)?;
+        let mut entry = read_entry(text, value.get_ref(), default_effect)?;
         if let SuiteContent::Single { metric: own, .. } = &mut entry.content
             && own.is_none()
         {
             own.clone_from(&metric);
         }
-        let is_twin = |other: &SuiteEntry| match (&entry.content, &other.content) {
+        let has_same_name = |other: &SuiteEntry| match (&entry.content, &other.content) {
             (SuiteContent::Single { name, .. }, SuiteContent::Single { name: other, .. }) => {
                 name == other
             }
             _ => false,
         };
         if let Some(name) = value.get_ref().name.as_ref()
-            && benchmarks.iter().any(is_twin)
+            && benchmarks.iter().any(has_same_name)
         {
             let reason = format!("name: there is a benchmark '{}' already", name.get_ref());
             return Err(TomlError::mistake_in_value(text, name, reason));
@@ -177,15 +177,19 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
     Ok(Suite { build, benchmarks })
 }
 
-fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, TomlError> {
+fn read_entry(
+    text: &str,
+    raw: &RawBenchmark,
+    default_effect: f64,
+) -> Result<SuiteEntry, TomlError> {
     let command = Command::from_line(raw.run.get_ref())
         .map_err(|why| TomlError::mistake_in_value(text, &raw.run, format!("run: {why}")))?;
     if let Some((name, value)) = command.program().split_once('=') {
         let reason = format!("run: write environment = {{ {name} = \"{value}\" }} for '{name}=…'");
         return Err(TomlError::mistake_in_value(text, &raw.run, reason));
     }
-    if let Some(mark) = command.shell_syntax(Some(raw.run.get_ref())) {
-        let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
+    if let Some(syntax) = command.find_shell_syntax(Some(raw.run.get_ref())) {
+        let reason = format!("run: '{syntax}' is for a shell: write run = \"sh -c '…'\"");
         return Err(TomlError::mistake_in_value(text, &raw.run, reason));
     }
     Ok(SuiteEntry {
@@ -193,7 +197,7 @@ fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, 
         command,
         min_effect: match &raw.min_effect {
             Some(value) => parse_effect(text, value)?,
-            None => usual,
+            None => default_effect,
         },
         timeout: read_timeout(text, raw.timeout.as_ref())?,
         environment: raw.environment.clone().into_iter().collect(),
@@ -288,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_metric_of_the_suite_is_that_of_benchmarks_without_one() {
+    fn benchmarks_without_a_metric_get_the_suites() {
         let text = "metric = \"cpu\"\n[[benchmark]]\nrun = \"./a\"\n\
             [[benchmark]]\nrun = \"./b\"\nmetric = \"wall\"\n\
             [[benchmark]]\nadapter = \"go\"\nrun = \"./pkg.test\"\n";
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn benchmarks_are_read_with_what_they_inherit() {
+    fn benchmarks_are_parsed_with_inherited_settings() {
         let text = "build = \"make\"\nmin_effect = \"2%\"\n\
             [[benchmark]]\nname = \"a\"\nrun = \"./a -x 'y z'\"\nenvironment = { N = \"1\" }\n\
             [[benchmark]]\nrun = \"./b\"\nmetric = \"cpu\"\nmin-effect = \"0.5%\"\ntimeout = \"3s\"\n\

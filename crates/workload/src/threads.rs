@@ -1,5 +1,5 @@
-//! How many threads a program should start: in its arguments, or in the
-//! environment that the usual runtimes read.
+//! Tells a program how many threads to start, in its arguments or in the environment that common
+//! runtimes read.
 
 use super::{Command, Workload};
 
@@ -17,7 +17,7 @@ const VARIABLES: [&str; 6] = [
     "MKL_NUM_THREADS",
 ];
 
-/// Variables that set for the usual runtimes how many threads to start.
+/// Variables that tell common runtimes how many threads to start.
 #[must_use]
 pub fn thread_variables(threads: usize) -> Vec<(String, String)> {
     let names = VARIABLES.iter();
@@ -44,7 +44,7 @@ pub fn missing_thread_variables(
 }
 
 impl Command {
-    /// With the number in place of `{threads}`.
+    /// A copy with the number in place of `{threads}`.
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Self {
         let arguments = self.argv().iter();
@@ -60,9 +60,9 @@ fn insert_thread_count(text: &str, threads: usize) -> String {
 }
 
 impl Workload {
-    /// Does `{threads}` occur anywhere?
+    /// Does `{threads}` occur in the command, its helpers, its input or its environment?
     #[must_use]
-    pub fn names_threads(&self) -> bool {
+    pub fn has_thread_placeholder(&self) -> bool {
         // A text that contains the placeholder differs for two numbers.
         self.with_threads(1, false) != self.with_threads(2, false)
     }
@@ -71,8 +71,8 @@ impl Workload {
     /// environment. Variables set by the user are kept.
     #[must_use]
     pub fn with_threads(&self, threads: usize, sets_environment: bool) -> Self {
-        let own = self.environment.iter();
-        let mut environment: Vec<(String, String)> = own
+        let variables = self.environment.iter();
+        let mut environment: Vec<(String, String)> = variables
             .map(|(name, value)| (name.clone(), insert_thread_count(value, threads)))
             .collect();
         if sets_environment {
@@ -80,15 +80,16 @@ impl Workload {
             let is_new = |name: &String| !self.environment.iter().any(|(other, _)| other == name);
             environment.extend(variables.filter(|(name, _)| is_new(name)));
         }
-        let helper = |command: &Option<Command>| command.as_ref().map(|c| c.with_threads(threads));
+        let fill_helper =
+            |command: &Option<Command>| command.as_ref().map(|c| c.with_threads(threads));
         let input = self.input.as_ref().map(|path| match path.to_str() {
             Some(text) => insert_thread_count(text, threads).into(),
             None => path.clone(),
         });
         Self {
             command: self.command.with_threads(threads),
-            prepare: helper(&self.prepare),
-            conclude: helper(&self.conclude),
+            prepare: fill_helper(&self.prepare),
+            conclude: fill_helper(&self.conclude),
             environment,
             input,
             ..self.clone()
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_is_not_missing() {
+    fn variables_that_are_set_are_not_missing() {
         let missing = missing_thread_variables(4, |name| name == "GOMAXPROCS");
         assert_eq!(missing.len(), thread_variables(4).len() - 1);
         assert!(missing.iter().all(|(name, _)| name != "GOMAXPROCS"));
@@ -124,12 +125,12 @@ mod tests {
         assert_eq!(eight.prepare, line("rm -rf out-8"));
         assert_eq!(eight.conclude, line("mv out-8 kept"));
         assert_eq!(eight.input.as_deref(), Some("in-8".as_ref()));
-        assert!(workload.names_threads() && !eight.names_threads());
+        assert!(workload.has_thread_placeholder() && !eight.has_thread_placeholder());
         assert_eq!(eight.command.argv(), ["prog", "-t8", "--also", "8"]);
         let value = |name: &str| {
             let mut found = eight.environment.iter().filter(|(n, _)| n == name);
             let value = found.next().map(|(_, value)| value.as_str());
-            assert_eq!(found.next(), None, "{name} stands twice");
+            assert_eq!(found.next(), None, "{name} is set twice");
             value
         };
         assert_eq!(value("OMP_NUM_THREADS"), Some("8"));

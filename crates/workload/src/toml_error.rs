@@ -1,12 +1,12 @@
-//! Mistakes in TOML that people write: each has its line and column, and is one line, whatever text
-//! it quotes. The meaning of the keys is left to others.
+//! Mistakes in TOML files that people write. Each has its line and column, and is printed on one
+//! line, whatever text it quotes.
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
-/// A place in a file; columns count characters.
+/// A position in a file; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, from 1.
@@ -19,7 +19,7 @@ impl Position {
     /// The beginning of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// The place of a byte of a text.
+    /// The position of a byte in a text.
     #[must_use]
     pub fn find(text: &str, byte: usize) -> Self {
         let mut end = byte.min(text.len());
@@ -68,13 +68,17 @@ impl TomlError {
     }
 }
 
-/// Reads a text of at most `largest` bytes; `what` is its kind, for messages.
+/// Parses a text of at most `max_bytes`; a longer one is refused with the sentence `complaint`.
 ///
 /// # Errors
 /// If it is larger, or not TOML of this form.
-pub fn read<T: DeserializeOwned>(text: &str, largest: usize, what: &str) -> Result<T, TomlError> {
-    if text.len() > largest {
-        let reason = format!("larger than {} KiB: {what}", largest / 1024);
+pub fn parse<T: DeserializeOwned>(
+    text: &str,
+    max_bytes: usize,
+    complaint: &str,
+) -> Result<T, TomlError> {
+    if text.len() > max_bytes {
+        let reason = format!("larger than {} KiB: {complaint}", max_bytes / 1024);
         return Err(TomlError::new(Position::START, reason));
     }
     toml::from_str(text).map_err(|error| {
@@ -83,7 +87,7 @@ pub fn read<T: DeserializeOwned>(text: &str, largest: usize, what: &str) -> Resu
     })
 }
 
-/// Errors quote keys and values, which may hold line breaks.
+/// Joins the lines of an error: it quotes keys and values, which may hold line breaks.
 pub(crate) fn join_lines(text: &str) -> String {
     text.trim().replace(['\n', '\r'], " ")
 }

@@ -32,5 +32,5 @@ fn check_line(line: &str) {
         Ok(&command)
     );
     assert!(!command.program().is_empty());
-    let _ = (command.program_name(), command.shell_syntax(Some(line)));
+    let _ = (command.program_name(), command.find_shell_syntax(Some(line)));
 }

@@ -28,7 +28,7 @@ fn check(set: CpuSet, text: &str, machine: &Topology) {
     let context = Context {
         command: vec![text.to_owned()],
         threads: None,
-        limit: CpuLimit::new(text.len() as f64 / 7.0, CpuLimit::PERIOD).ok(),
+        limit: CpuLimit::new(text.len() as f64 / 7.0, CpuLimit::DEFAULT_PERIOD).ok(),
         environment: vec![("NAME".to_owned(), text.to_owned())],
     };
     for tool in Tool::ALL {

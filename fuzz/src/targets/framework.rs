@@ -18,7 +18,7 @@ pub(crate) fn run(input: &[u8]) {
     for name in names.iter().take(TRIED) {
         let command = framework.command(&["bench".to_owned()], name);
         assert!(command.len() > 1, "{command:?}");
-        match framework.read(name, &text) {
+        match framework.parse_seconds(name, &text) {
             Ok(seconds) => assert!(seconds > 0.0 && seconds.is_normal(), "{seconds}"),
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
         }

@@ -32,13 +32,13 @@ pub(crate) fn run(text: &[u8]) {
         let choices = recipe.choices(sweeps).expect("defaults can be chosen");
         for chosen in &choices {
             let workload = recipe
-                .workload(chosen, "/tmp/a b", &programs)
+                .build_workload(chosen, "/tmp/a b", &programs)
                 .expect("what was read can be run");
             assert!(!workload.command.program().is_empty());
             assert!(workload.verify.is_some() || workload.expect.is_some());
-            let generation = recipe.generation(chosen, "/tmp/a b", &programs);
+            let generation = recipe.build_generation(chosen, "/tmp/a b", &programs);
             assert!(generation.is_ok());
-            assert!(recipe.server(chosen, "/tmp/a b", &programs).is_ok());
+            assert!(recipe.build_server(chosen, "/tmp/a b", &programs).is_ok());
         }
     }
 }

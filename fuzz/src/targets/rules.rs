@@ -36,7 +36,7 @@ pub(crate) fn run(text: &[u8]) {
     };
     assert!(!rules.rules.is_empty());
     rules
-        .look_users_up(|_| Some(7))
+        .look_up_users(|_| Some(7))
         .expect("everybody is there");
     for line in text.lines() {
         let found = rules.first_match(&mut Someone(line.as_bytes()));

@@ -16,12 +16,12 @@ pub(crate) fn run(text: &[u8]) {
         .collect();
     let Ok(topology) = Topology::from_synthetic("package:2 l3:1(size=1MB) core:2 pu:2") else { return };
     for record in &records {
-        assert!(TopologyDiff::between(["a", "a"], record, record).same);
+        assert!(TopologyDiff::compare(["a", "a"], record, record).same);
         check_topology_faces(&topology, record);
     }
     if let [a, b] = &records[..] {
-        let there = TopologyDiff::between(["a", "b"], a, b);
-        let back = TopologyDiff::between(["b", "a"], b, a);
+        let there = TopologyDiff::compare(["a", "b"], a, b);
+        let back = TopologyDiff::compare(["b", "a"], b, a);
         assert_eq!(there.differences.len(), back.differences.len());
         check_shown(&pinwise_report::topology_diff(&there, Palette::default()));
     }

@@ -60,7 +60,7 @@ impl Answer {
             command: self.command.clone(),
             environment: self.environment.clone(),
             threads: self.threads,
-            limit: self.setting.limit.and_then(|limit| limit.limit()),
+            limit: self.setting.limit.and_then(|limit| limit.to_limit()),
         }
     }
 
@@ -234,7 +234,7 @@ pub(in crate::cli) fn answer_from_comparison(
         command: if is_recipe {
             Vec::new()
         } else {
-            let launcher = arm.setting.launcher().into_iter();
+            let launcher = arm.setting.launcher_words().into_iter();
             launcher.chain(arm.command.iter().cloned()).collect()
         },
         environment: arm.workload.environment.clone(),

@@ -215,7 +215,7 @@ pub(in crate::cli) fn warn_of_shell_syntax(
     terminal: &Terminal,
 ) {
     if args.shell().is_none()
-        && let Some(syntax) = command.shell_syntax(line)
+        && let Some(syntax) = command.find_shell_syntax(line)
     {
         terminal.warn(&format!(
             "'{syntax}' is a shell's syntax, and none runs this command; add --shell sh"

@@ -48,7 +48,7 @@ impl NamedGroup {
 fn clear_of_interrupts(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, CpuSet) {
     let mut topology = topology.clone();
     read_interrupts(&mut topology);
-    InterruptCpus::away_from(cpus, &topology)
+    InterruptCpus::move_away_from(cpus, &topology)
 }
 
 fn limit_name(limit: CpuLimit) -> String {
@@ -217,7 +217,7 @@ pub(super) fn describe(
     }
     let mut sentences = vec!["Each run had a cgroup of its own.".to_owned()];
     for limit in &args.groups.limits {
-        let [of_systemd, of_kubelet] = match limit.written_period() {
+        let [of_systemd, of_kubelet] = match limit.custom_period_text() {
             None => [String::new(), String::new()],
             Some(period) => [
                 format!(" CPUQuotaPeriodSec={period}"),
@@ -226,9 +226,9 @@ pub(super) fn describe(
         };
         sentences.push(format!(
             "limit={limit} is {}{of_systemd} of systemd, {} of Docker, limits.cpu: {} of Kubernetes{of_kubelet}.",
-            limit.systemd(),
-            limit.docker().join(" "),
-            limit.kubernetes(),
+            limit.systemd_property(),
+            limit.docker_options().join(" "),
+            limit.kubernetes_quantity(),
         ));
     }
     for arm in arms {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn limit(cpus: f64) -> CpuLimit {
-        CpuLimit::new(cpus, CpuLimit::PERIOD).unwrap()
+        CpuLimit::new(cpus, CpuLimit::DEFAULT_PERIOD).unwrap()
     }
 
     fn isolate(placement: &str) -> GroupArgs {

@@ -45,13 +45,13 @@ pub(in crate::cli) fn open(
         .to_str()
         .context("the folder's name is not UTF-8")?;
     let workloads = choices.iter().map(|chosen| {
-        let workload = recipe.workload(chosen, path, &programs)?;
+        let workload = recipe.build_workload(chosen, path, &programs)?;
         Ok((chosen.clone(), workload))
     });
     let workloads = workloads.collect::<anyhow::Result<_>>()?;
     // What makes the input takes one value of each parameter.
-    let (start, stop) = recipe.server(&choices[0], path, &programs)?;
-    let generation = recipe.generation(&choices[0], path, &programs)?;
+    let (start, stop) = recipe.build_server(&choices[0], path, &programs)?;
+    let generation = recipe.build_generation(&choices[0], path, &programs)?;
     if generation.is_some() {
         terminal.note(&format!("Making the input of {} …", recipe.name));
     }

@@ -10,7 +10,7 @@ use crate::cli::args::SearchArgs;
 use crate::cli::plan;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::CommandRunner;
-use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped, as_comparison};
+use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped, to_comparison_command};
 use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Workload};
@@ -108,7 +108,7 @@ fn plan_team(
     terminal: &Terminal,
 ) -> anyhow::Result<Team> {
     let cpus = topology.allowed.len();
-    let names_threads = workload.names_threads();
+    let names_threads = workload.has_thread_placeholder();
     let Some(text) = &args.threads else {
         if names_threads {
             bail!(
@@ -134,7 +134,7 @@ fn plan_team(
         let is_number = text.parse::<usize>().is_ok();
         is_number.then(|| ("--threads-env", text.clone()))
     };
-    let compare = option.and_then(|option| as_comparison(argv, Some(option)));
+    let compare = option.and_then(|option| to_comparison_command(argv, Some(option)));
     let compare = compare.unwrap_or_else(|| "pinwise compare".to_owned());
     let searched = threads::parse(text, cpus, &compare)?;
     let most = searched.last().copied().unwrap_or(1);

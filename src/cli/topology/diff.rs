@@ -12,7 +12,7 @@ use pinwise_record::{TopologyDiff, TopologyRecord};
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     let names = [a, b].map(|path| path.display().to_string());
     let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);
-    let found = TopologyDiff::between([&names[0], &names[1]], &of_a, &of_b);
+    let found = TopologyDiff::compare([&names[0], &names[1]], &of_a, &of_b);
     terminal.show(&found, pinwise_report::topology_diff)?;
     Ok(Exit::Done)
 }

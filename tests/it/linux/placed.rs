@@ -172,7 +172,7 @@ fn ranks_share_out_the_cores_near_a_device() {
         ("network", DeviceKind::Network),
     ];
     let device_kind = kinds.iter().find(|(name, _)| *name == kind).unwrap().1;
-    let expected = pinwise_placement::per_device(&machine, device_kind, None, 2).unwrap();
+    let expected = pinwise_placement::place_per_device(&machine, device_kind, None, 2).unwrap();
     let trial = Trial::new();
     let line = "echo $PINWISE_RANK $LOCAL_WORLD_SIZE $PINWISE_DEVICE > rank-$PINWISE_RANK; \
                 grep Cpus_allowed_list /proc/self/status > cpus-$PINWISE_RANK";

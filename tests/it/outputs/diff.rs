@@ -9,7 +9,7 @@ use super::fixture::{self, Machine};
 use crate::support::{decode_output, pinwise, root};
 
 fn diff_records(a: &TopologyRecord, b: &TopologyRecord) -> TopologyDiff {
-    TopologyDiff::between(["a", "b"], a, b)
+    TopologyDiff::compare(["a", "b"], a, b)
 }
 
 /// Kind and level of each difference.

@@ -291,13 +291,13 @@ proptest! {
 
     #[test]
     fn no_record_differs_from_itself((_, record) in any_record()) {
-        let diff = TopologyDiff::between(["a", "a"], &record, &record);
+        let diff = TopologyDiff::compare(["a", "a"], &record, &record);
         prop_assert!(diff.same, "{:?}", diff.differences);
     }
 
     #[test]
     fn any_two_records_are_compared((_, a) in any_record(), (_, b) in any_record()) {
-        let (there, back) = (TopologyDiff::between(["a", "b"], &a, &b), TopologyDiff::between(["b", "a"], &b, &a));
+        let (there, back) = (TopologyDiff::compare(["a", "b"], &a, &b), TopologyDiff::compare(["b", "a"], &b, &a));
         prop_assert_eq!(there.differences.len(), back.differences.len());
         prop_assert_eq!(there.same, there.differences.is_empty());
         check_text(&pinwise_report::topology_diff(&there, Palette::default()))?;

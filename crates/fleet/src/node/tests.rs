@@ -44,7 +44,7 @@ impl Runner for ScriptedRunner {
     fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) {
         self.delivered.push(snapshot.done.len());
         if self.rival_finishes_b_at == Some(self.delivered.len()) {
-            let body = with_id(GOOD, "f.n1~b").unwrap();
+            let body = replace_id(GOOD, "f.n1~b").unwrap();
             assert!(place.put_record("b", &body, 2, "t", 1.0).unwrap());
         }
     }
@@ -191,7 +191,7 @@ fn an_interruption_ends_the_attempt() {
 fn the_first_record_of_a_step_counts() {
     let (_place, folder, record) = new_fleet();
     let place = folder.ensure_node("n1").unwrap();
-    let body = |text: &str| with_id(text, "f.n1~a").unwrap();
+    let body = |text: &str| replace_id(text, "f.n1~a").unwrap();
     let first = body(GOOD);
     assert!(place.put_record("a", &first, 1, "t", 1.0).unwrap());
     assert!(

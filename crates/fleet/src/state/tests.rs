@@ -14,7 +14,7 @@ fn snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> No
         elapsed_s: None,
     };
     let record = FleetNode {
-        header: Header::new(FleetNode::id_of("f", node), "", Vec::new()),
+        header: Header::new(FleetNode::join_id("f", node), "", Vec::new()),
         fleet: "f".to_owned(),
         node: node.to_owned(),
         ended: None,

@@ -96,7 +96,7 @@ impl Template {
     /// [`TomlError`] if it is invalid.
     pub fn parse(text: &str) -> Result<Self, TomlError> {
         let source = Source(text);
-        let raw: RawTemplate = toml_error::read(text, MAX_FILE_BYTES, "this is not a template")?;
+        let raw: RawTemplate = toml_error::parse(text, MAX_FILE_BYTES, "this is not a template")?;
         let submit = raw.submit.get_ref();
         if submit.command.is_none() && submit.script.is_none() {
             let reason = "[submit]: it has neither command nor script".to_owned();

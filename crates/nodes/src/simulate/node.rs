@@ -92,7 +92,7 @@ impl<'a> Node<'a> {
         let ahead: f64 = random.random_range(-0.02..0.02);
         FleetNode {
             header: Header::new(
-                FleetNode::id_of(&plan.id, &node),
+                FleetNode::join_id(&plan.id, &node),
                 &plan.started,
                 vec![FleetRecord::tag(&plan.id)],
             ),

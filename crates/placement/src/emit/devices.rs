@@ -8,28 +8,28 @@ use crate::Wish;
 use pinwise_format::shell;
 use pinwise_topology::{Device, DeviceKind};
 
-/// For a placement near a device: how the tool itself finds the place.
-pub(super) fn note(tool: Tool, request: &Request<'_>) -> Option<String> {
+/// For a placement near a device: how the tool itself finds the CPUs, if it can.
+pub(super) fn explain_device_syntax(tool: Tool, request: &Request<'_>) -> Option<String> {
     let placement = &request.realised.placement;
     let locality = placement.locality.as_ref().filter(|one| one.is_near)?;
     let device = request.topology.device(&locality.device)?;
-    // Tools mean all CPUs near a device.
+    // For tools, a device means all CPUs near it.
     let is_whole = placement.wish == Wish::Compact && placement.count.is_none();
     let name = &locality.device;
     match tool {
         Tool::Numactl if is_whole => {
-            let node = numactl_node(device)?;
+            let node = format_numactl_node(device)?;
             let memory = request.bound_nodes().map(|_| format!("--membind={node} "));
             Some(format!(
                 "numactl --cpunodebind={node} {}{} finds the node of {name} on any machine.",
                 memory.unwrap_or_default(),
-                request.line(&[])
+                request.shell_line(&[])
             ))
         }
         Tool::HwlocBind if is_whole => Some(format!(
             "hwloc-bind {} -- {} finds the CPUs near {name} on any machine.",
-            shell::word(&hwloc_location(device)),
-            request.line(&[])
+            shell::word(&format_hwloc_location(device)),
+            request.shell_line(&[])
         )),
         Tool::Slurm if device.kind == DeviceKind::Gpu => Some(
             "With one task per GPU, --gpus-per-task=1 --gpu-bind=closest has Slurm choose the GPU \
@@ -45,7 +45,7 @@ pub(super) fn note(tool: Tool, request: &Request<'_>) -> Option<String> {
 }
 
 /// The node of a network card or a disk in numactl's syntax.
-fn numactl_node(device: &Device) -> Option<String> {
+fn format_numactl_node(device: &Device) -> Option<String> {
     device.numa_node?;
     let name = device.names.first()?;
     match device.kind {
@@ -55,8 +55,8 @@ fn numactl_node(device: &Device) -> Option<String> {
     }
 }
 
-/// A GPU's first name is pinwise's own count.
-fn hwloc_location(device: &Device) -> String {
+/// The device in hwloc's syntax. A GPU's first name is pinwise's own and means nothing to hwloc.
+fn format_hwloc_location(device: &Device) -> String {
     let is_named = matches!(device.kind, DeviceKind::Network | DeviceKind::Storage);
     match device.names.first().filter(|_| is_named) {
         Some(name) => format!("os={name}"),
@@ -95,10 +95,10 @@ mod tests {
     fn check(placement: &str, tool: Tool, expected: Option<&str>) {
         let notes = emit_for(placement, tool).notes;
         let found = notes.iter().any(|note| Some(note.as_str()) == expected);
-        let of_device = |note: &String| note.contains("near the") || note.contains("node of");
+        let is_about_device = |note: &String| note.contains("near the") || note.contains("node of");
         match expected {
             Some(_) => assert!(found, "{notes:?}"),
-            None => assert!(!notes.iter().any(of_device), "{notes:?}"),
+            None => assert!(!notes.iter().any(is_about_device), "{notes:?}"),
         }
     }
 
@@ -136,15 +136,16 @@ mod tests {
     }
 
     #[test]
-    fn far_from_a_device_is_beyond_the_kubelet() {
-        let cannot = |placement| emit_for(placement, Tool::Kubernetes).unsupported.join(" ");
+    fn kubelet_cannot_place_far_from_a_device() {
+        let list_unsupported =
+            |placement| emit_for(placement, Tool::Kubernetes).unsupported.join(" ");
         let words = "cannot keep a pod far from a device";
-        assert!(cannot("far:gpu0").contains(words));
-        assert!(!cannot("near:gpu0").contains(words));
+        assert!(list_unsupported("far:gpu0").contains(words));
+        assert!(!list_unsupported("near:gpu0").contains(words));
     }
 
     #[test]
-    fn a_part_of_the_near_cpus_has_no_device_syntax() {
+    fn part_of_the_near_cpus_has_no_device_syntax() {
         check("near:gpu0", Tool::Numactl, None);
         check("near:eth0", Tool::Slurm, None);
         check("near:eth0*1", Tool::Numactl, None);

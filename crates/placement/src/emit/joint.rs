@@ -20,13 +20,13 @@ pub struct JointPlace {
 #[must_use]
 pub fn emit_jointly(tool: Tool, programs: &[JointPlace], topology: &Topology) -> Option<Emission> {
     match tool {
-        Tool::Systemd => Some(systemd(programs, topology)),
-        Tool::Kubernetes => Some(kubernetes(programs, topology)),
+        Tool::Systemd => Some(emit_systemd_units(programs, topology)),
+        Tool::Kubernetes => Some(emit_pods(programs, topology)),
         _ => None,
     }
 }
 
-fn systemd(programs: &[JointPlace], topology: &Topology) -> Emission {
+fn emit_systemd_units(programs: &[JointPlace], topology: &Topology) -> Emission {
     let mut pieces = Vec::new();
     let mut units = Vec::new();
     let mut notes = vec![
@@ -39,15 +39,15 @@ fn systemd(programs: &[JointPlace], topology: &Topology) -> Emission {
             tool: Tool::Systemd,
             unit: Some(unit.clone()),
         };
-        let one = emit(&target, &program.place, topology, &Context::default());
-        let files = one.pieces.into_iter();
+        let emission = emit(&target, &program.place, topology, &Context::default());
+        let files = emission.pieces.into_iter();
         pieces.extend(files.filter(|piece| matches!(piece, Piece::File { .. })));
-        notes.extend(one.notes);
+        notes.extend(emission.notes);
         units.push(unit);
     }
     notes.sort_unstable();
     notes.dedup();
-    notes.extend(left_alone(programs));
+    notes.extend(name_unplaced(programs));
     let units = shell::line(&units);
     pieces.push(Piece::Command("systemctl daemon-reload".to_owned()));
     pieces.push(Piece::Command(format!("systemctl restart {units}")));
@@ -61,7 +61,7 @@ fn systemd(programs: &[JointPlace], topology: &Topology) -> Emission {
 }
 
 /// A pod for each program: whole CPUs of its own, or the shared pool.
-fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
+fn emit_pods(programs: &[JointPlace], topology: &Topology) -> Emission {
     let write = |program: &JointPlace, text: fn(&Request<'_>) -> String| {
         let context = Context {
             command: program.command.clone(),
@@ -82,8 +82,8 @@ fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
     let mut pods = String::new();
     for program in programs {
         let container = match is_exclusive(&program) {
-            true => write(program, containers::pod),
-            false => write(program, containers::sharing_pod),
+            true => write(program, containers::write_pod),
+            false => write(program, containers::write_sharing_pod),
         };
         let container = container.lines().map(|line| format!("    {line}\n"));
         pods.push_str(&format!(
@@ -102,7 +102,7 @@ fn kubernetes(programs: &[JointPlace], topology: &Topology) -> Emission {
     if let Some(program) = largest {
         pieces.push(Piece::File {
             path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),
-            text: write(program, containers::kubelet),
+            text: write(program, containers::write_kubelet_config),
         });
     }
     let unsupported = vec![
@@ -127,8 +127,8 @@ fn is_placed(program: &JointPlace) -> bool {
     program.place.placement.wish != Wish::OsDefault
 }
 
-/// Programs that need no setting.
-fn left_alone(programs: &[JointPlace]) -> Option<String> {
+/// A sentence that names the programs that are not placed.
+fn name_unplaced(programs: &[JointPlace]) -> Option<String> {
     let names = programs.iter().filter(|program| !is_placed(program));
     let names: Vec<&str> = names.map(|program| program.name.as_str()).collect();
     (!names.is_empty()).then(|| format!("Left on all CPUs: {}.", names.join(", ")))
@@ -138,7 +138,7 @@ fn left_alone(programs: &[JointPlace]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn programs(placements: [&str; 3]) -> (Vec<JointPlace>, Topology) {
+    fn realise_programs(placements: [&str; 3]) -> (Vec<JointPlace>, Topology) {
         let topology = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
         let names = ["web", "batch_1", "rest"];
         let programs = names.into_iter().zip(placements).map(|(name, placement)| {
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn one_systemd_configuration_has_a_drop_in_for_each_placed_program() {
-        let (programs, topology) = programs(["cpu:0-1", "cpu:2-7", "os-default"]);
+    fn systemd_has_a_drop_in_for_each_placed_program() {
+        let (programs, topology) = realise_programs(["cpu:0-1", "cpu:2-7", "os-default"]);
         let text = emit_jointly(Tool::Systemd, &programs, &topology)
             .unwrap()
             .text();
@@ -170,16 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn pods_have_cpus_of_their_own_or_share() {
-        let (programs, topology) = programs(["cpu:0-1", "cpu:2-7", "cpu:4-7"]);
+    fn pods_have_exclusive_cpus_unless_programs_share_them() {
+        let (programs, topology) = realise_programs(["cpu:0-1", "cpu:2-7", "cpu:4-7"]);
         let text = emit_jointly(Tool::Kubernetes, &programs, &topology)
             .unwrap()
             .text();
         assert!(text.contains("name: batch-1\n"), "{text}");
         assert!(text.contains("command: [\"web\",\"-x $$y\"]"), "{text}");
-        let own = "    resources:\n      requests:\n        cpu: \"2\"\n";
-        assert!(text.contains(own), "{text}");
-        // Two share six CPUs, two of which one has alone.
+        let exclusive = "    resources:\n      requests:\n        cpu: \"2\"\n";
+        assert!(text.contains(exclusive), "{text}");
+        // The other two programs share CPUs 4-7, so neither gets a limit.
         assert_eq!(text.matches("limits:").count(), 1, "{text}");
         assert!(text.contains("cpuManagerPolicy: static"), "{text}");
         for tool in Tool::ALL {

@@ -1,24 +1,24 @@
 //! Launchers and runtimes of parallel programs: Slurm, Open MPI, OpenMP.
 
-use super::{ALLOWED, ALLOWED_OF_PID, Emission, Piece, Request};
+use super::{Emission, Piece, Request, SHOW_OWN_MASK, SHOW_PID_MASK};
 use crate::MemoryPolicy;
 use pinwise_topology::{CpuSet, Level};
 
-pub(super) fn slurm(request: &Request<'_>) -> Emission {
+pub(super) fn emit_slurm(request: &Request<'_>) -> Emission {
     let cpus = request.realised.cpus.len();
     let (amount, binding) = if request.is_bound() {
         let list = request.ordered_list();
         (format!("--ntasks={cpus}"), format!("map_cpu:{list}"))
     } else {
         let amount = format!("--ntasks=1 --cpus-per-task={cpus}");
-        (amount, format!("mask_cpu:{}", request.mask()))
+        (amount, format!("mask_cpu:{}", request.cpu_mask()))
     };
     let mut options = format!("{amount} --cpu-bind={binding}");
-    let memory = memory_binding(request);
+    let memory = memory_bind_option(request);
     if let Some(memory) = &memory {
         options.push_str(&format!(" --mem-bind={memory}"));
     }
-    let program = request.line(&[]);
+    let program = request.shell_line(&[]);
     let pieces = vec![
         Piece::Command(format!("srun {options} {program}")),
         Piece::File {
@@ -28,12 +28,12 @@ pub(super) fn slurm(request: &Request<'_>) -> Emission {
             ),
         },
     ];
-    let shows = match memory {
-        Some(_) => format!("sh -c '{ALLOWED}; head -n 1 /proc/self/numa_maps'"),
-        None => ALLOWED.to_owned(),
+    let mask_command = match memory {
+        Some(_) => format!("sh -c '{SHOW_OWN_MASK}; head -n 1 /proc/self/numa_maps'"),
+        None => SHOW_OWN_MASK.to_owned(),
     };
-    let verify = format!("srun {options} {shows}");
-    let mut emission = request.emission(pieces, verify);
+    let verify = format!("srun {options} {mask_command}");
+    let mut emission = request.emit_pieces(pieces, verify);
     if request.is_bound() {
         emission.unsupported.push(
             "Slurm binds tasks, not threads: this starts one process for each CPU.".to_owned(),
@@ -51,12 +51,12 @@ pub(super) fn slurm(request: &Request<'_>) -> Emission {
     emission
         .notes
         .push("The job needs these CPUs in its allocation (--exclusive).".to_owned());
-    emission.notes.extend(closest_hint(request));
+    emission.notes.extend(explain_closest_hint(request));
     emission
 }
 
-/// `--mem-bind` for nodes.
-fn memory_binding(request: &Request<'_>) -> Option<String> {
+/// The value of `--mem-bind`; `None` if Slurm does not support the policy.
+fn memory_bind_option(request: &Request<'_>) -> Option<String> {
     let memory = request.realised.memory.as_ref()?;
     let nodes: CpuSet = memory.nodes.iter().copied().collect();
     match memory.policy {
@@ -68,7 +68,7 @@ fn memory_binding(request: &Request<'_>) -> Option<String> {
 }
 
 /// The closest equivalent without CPU numbers, for other nodes.
-fn closest_hint(request: &Request<'_>) -> Option<String> {
+fn explain_closest_hint(request: &Request<'_>) -> Option<String> {
     let used = &request.realised.used;
     if !request.topology.has_smt() {
         return None;
@@ -84,14 +84,14 @@ fn closest_hint(request: &Request<'_>) -> Option<String> {
     ))
 }
 
-pub(super) fn openmpi(request: &Request<'_>) -> Emission {
+pub(super) fn emit_openmpi(request: &Request<'_>) -> Emission {
     if !request.is_bound() {
-        let mut emission = request.emission(
+        let mut emission = request.emit_pieces(
             vec![Piece::Command(format!(
                 "mpirun --np 1 --bind-to none {}",
-                request.placed_line()
+                request.start_line()
             ))],
-            request.verify_placed_pid(),
+            request.pid_mask_command(),
         );
         emission.notes.push(
             "mpirun maps whole cores or caches; any other mask is set by the program in between, \
@@ -105,66 +105,66 @@ pub(super) fn openmpi(request: &Request<'_>) -> Emission {
     let text: String = ranks
         .map(|(rank, cpu)| format!("rank {rank}=localhost slot={cpu}\n"))
         .collect();
-    let np = order.len();
-    let four = format!(
-        "mpirun --np {np} --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile ranks {}",
-        request.line(&[])
+    let processes = order.len();
+    let open_mpi_4 = format!(
+        "mpirun --np {processes} --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile ranks {}",
+        request.shell_line(&[])
     );
-    let emission = request.emission(
+    let emission = request.emit_pieces(
         vec![
             Piece::File {
                 path: "ranks".to_owned(),
                 text,
             },
-            Piece::Command(four),
+            Piece::Command(open_mpi_4),
         ],
-        ALLOWED_OF_PID.to_owned(),
+        SHOW_PID_MASK.to_owned(),
     );
-    let mut emission = request.drop_memory(emission);
+    let mut emission = request.note_missing_memory(emission);
     emission
         .unsupported
         .push("mpirun binds processes, not threads: this starts one for each CPU.".to_owned());
     emission.notes.push(format!(
         "Open MPI 5 (PRRTE) counts CPUs as hwloc does: --map-by pe-list={}:ordered --bind-to \
          hwthread.",
-        logical(request)
+        list_hwloc_numbers(request)
     ));
     emission
 }
 
 /// hwloc's numbers of the placement's CPUs: positions in the machine's tree.
-fn logical(request: &Request<'_>) -> String {
+fn list_hwloc_numbers(request: &Request<'_>) -> String {
     let mut tree_order = Vec::new();
     request.topology.tree().walk(&mut |node, _| {
         if node.children.is_empty() {
             tree_order.extend(node.cpus.iter());
         }
     });
-    let place = |cpu: &usize| tree_order.iter().position(|known| known == cpu);
-    let numbers = request.realised.order.iter().filter_map(place);
+    let position = |cpu: &usize| tree_order.iter().position(|known| known == cpu);
+    let numbers = request.realised.order.iter().filter_map(position);
     let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
     numbers.join(",")
 }
 
-pub(super) fn omp(request: &Request<'_>) -> Emission {
+pub(super) fn emit_omp(request: &Request<'_>) -> Emission {
     let places = if request.is_bound() {
-        omp_places(&request.realised.order)
+        write_omp_places(&request.realised.order)
     } else {
-        one_place(&request.realised.cpus)
+        write_one_place(&request.realised.cpus)
     };
     let pieces = vec![
         variable("OMP_PLACES", places),
         variable("OMP_PROC_BIND", "close".to_owned()),
         variable("OMP_NUM_THREADS", request.threads().to_string()),
-        Piece::Command(request.line(&[])),
+        Piece::Command(request.shell_line(&[])),
     ];
     let verify = format!(
         "OMP_DISPLAY_ENV=true OMP_DISPLAY_AFFINITY=true {}",
-        request.line(&[])
+        request.shell_line(&[])
     );
-    let mut emission = request.emission(pieces, verify);
+    let mut emission = request.emit_pieces(pieces, verify);
     emission.unsupported.extend(explain_mask(request));
-    openmp_only(request.drop_memory(emission))
+    note_openmp_only(request.note_missing_memory(emission))
 }
 
 /// libgomp and LLVM's runtime use no CPU outside of the mask that they find.
@@ -172,12 +172,12 @@ fn explain_mask(request: &Request<'_>) -> Option<String> {
     request.leaves_mask().then(|| {
         format!(
             "It stays within the affinity mask of its parent; start it with taskset -c {}.",
-            request.list()
+            request.cpu_list()
         )
     })
 }
 
-fn openmp_only(mut emission: Emission) -> Emission {
+fn note_openmp_only(mut emission: Emission) -> Emission {
     emission
         .notes
         .push("Affects OpenMP threads only.".to_owned());
@@ -188,58 +188,81 @@ const fn variable(name: &'static str, value: String) -> Piece {
     Piece::Variable { name, value }
 }
 
-/// Places of one CPU each, even steps written as OpenMP's `{first}:count:step`.
-fn omp_places(order: &[usize]) -> String {
-    let places = runs(order).into_iter().map(|(first, count, step)| {
-        if count == 1 {
-            return format!("{{{first}}}");
-        }
-        let step = if step == 1 {
-            String::new()
-        } else {
-            format!(":{step}")
-        };
-        format!("{{{first}}}:{count}{step}")
-    });
+/// Writes places of one CPU each, even steps as OpenMP's `{first}:count:step`.
+fn write_omp_places(order: &[usize]) -> String {
+    let places = find_runs(order)
+        .into_iter()
+        .map(|Run { first, count, step }| {
+            if count == 1 {
+                return format!("{{{first}}}");
+            }
+            let step = if step == 1 {
+                String::new()
+            } else {
+                format!(":{step}")
+            };
+            format!("{{{first}}}:{count}{step}")
+        });
     places.collect::<Vec<_>>().join(",")
 }
 
 /// One place of all CPUs: `{0,2,8:4}`.
-fn one_place(cpus: &CpuSet) -> String {
+fn write_one_place(cpus: &CpuSet) -> String {
     let order: Vec<usize> = cpus.iter().collect();
-    let parts = runs(&order).into_iter().map(|run| match run {
-        (first, 1, _) => first.to_string(),
-        (first, count, 1) => format!("{first}:{count}"),
-        (first, count, step) => format!("{first}:{count}:{step}"),
+    let parts = find_runs(&order).into_iter().map(|run| match run {
+        Run {
+            first, count: 1, ..
+        } => first.to_string(),
+        Run {
+            first,
+            count,
+            step: 1,
+        } => format!("{first}:{count}"),
+        Run { first, count, step } => format!("{first}:{count}:{step}"),
     });
     format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
 }
 
-/// A list in even steps: first, count, step. Short ones stay individual.
-fn runs(order: &[usize]) -> Vec<(usize, usize, usize)> {
+/// CPUs in even steps.
+struct Run {
+    first: usize,
+    count: usize,
+    step: usize,
+}
+
+/// Splits a list into runs of even steps. CPUs of short runs stay individual.
+fn find_runs(order: &[usize]) -> Vec<Run> {
     let mut found = Vec::new();
     let mut rest = order;
     while let [first, tail @ ..] = rest {
         let step = tail.first().and_then(|next| next.checked_sub(*first));
         let step = step.filter(|&step| step > 0).unwrap_or(1);
         let pairs = rest.windows(2);
-        let even = |pair: &&[usize]| pair[1].checked_sub(pair[0]) == Some(step);
-        let run = 1 + pairs.take_while(even).count();
-        if run < SHORTEST_RUN {
-            found.push((*first, 1, 1));
+        let has_step = |pair: &&[usize]| pair[1].checked_sub(pair[0]) == Some(step);
+        let count = 1 + pairs.take_while(has_step).count();
+        if count < SHORTEST_RUN {
+            found.push(Run {
+                first: *first,
+                count: 1,
+                step: 1,
+            });
             rest = tail;
         } else {
-            found.push((*first, run, step));
-            rest = &rest[run..];
+            found.push(Run {
+                first: *first,
+                count,
+                step,
+            });
+            rest = &rest[count..];
         }
     }
     found
 }
 
-/// Fewer places in even steps are clearer individually.
+/// Shorter runs are clearer as individual numbers.
 const SHORTEST_RUN: usize = 4;
 
-pub(super) fn kmp(request: &Request<'_>) -> Emission {
+pub(super) fn emit_kmp(request: &Request<'_>) -> Emission {
     let list = request.ordered_list();
     let places = if request.is_bound() {
         list
@@ -250,17 +273,17 @@ pub(super) fn kmp(request: &Request<'_>) -> Emission {
     let pieces = vec![
         variable("KMP_AFFINITY", affinity),
         variable("OMP_NUM_THREADS", request.threads().to_string()),
-        Piece::Command(request.line(&[])),
+        Piece::Command(request.shell_line(&[])),
     ];
-    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.line(&[]));
-    let mut emission = request.drop_memory(request.emission(pieces, verify));
+    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.shell_line(&[]));
+    let mut emission = request.note_missing_memory(request.emit_pieces(pieces, verify));
     emission.unsupported.extend(explain_mask(request));
-    emission.notes.extend(hw_subset(request));
-    openmp_only(emission)
+    emission.notes.extend(explain_hw_subset(request));
+    note_openmp_only(emission)
 }
 
 /// The placement as the first this many units of each level, if it has that form.
-fn hw_subset(request: &Request<'_>) -> Option<String> {
+fn explain_hw_subset(request: &Request<'_>) -> Option<String> {
     let used = &request.realised.used;
     let per_package = used.cores.checked_div(used.packages)?;
     let per_core = used.cpus.checked_div(used.cores)?;
@@ -278,20 +301,26 @@ fn hw_subset(request: &Request<'_>) -> Option<String> {
     })
 }
 
-pub(super) fn gomp(request: &Request<'_>) -> Emission {
+pub(super) fn emit_gomp(request: &Request<'_>) -> Emission {
     let order = &request.realised.order;
-    let list = runs(order).into_iter().map(|run| match run {
-        (first, 1, _) => first.to_string(),
-        (first, count, 1) => format!("{first}-{}", first + count - 1),
-        (first, count, step) => format!("{first}-{}:{step}", first + (count - 1) * step),
+    let list = find_runs(order).into_iter().map(|run| match run {
+        Run {
+            first, count: 1, ..
+        } => first.to_string(),
+        Run {
+            first,
+            count,
+            step: 1,
+        } => format!("{first}-{}", first + count - 1),
+        Run { first, count, step } => format!("{first}-{}:{step}", first + (count - 1) * step),
     });
     let pieces = vec![
         variable("GOMP_CPU_AFFINITY", list.collect::<Vec<_>>().join(" ")),
         variable("OMP_NUM_THREADS", request.threads().to_string()),
-        Piece::Command(request.line(&[])),
+        Piece::Command(request.shell_line(&[])),
     ];
-    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.line(&[]));
-    let mut emission = request.drop_memory(request.emission(pieces, verify));
+    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.shell_line(&[]));
+    let mut emission = request.note_missing_memory(request.emit_pieces(pieces, verify));
     if !request.is_bound() {
         emission.unsupported.push(
             "It binds each thread to one CPU; threads cannot share a mask (OMP_PLACES can)."
@@ -301,5 +330,5 @@ pub(super) fn gomp(request: &Request<'_>) -> Emission {
     emission
         .notes
         .push("Ignored when OMP_PROC_BIND is set.".to_owned());
-    openmp_only(emission)
+    note_openmp_only(emission)
 }

@@ -1,14 +1,14 @@
 //! Runtimes that choose a number of threads themselves, and llama.cpp.
 //!
-//! None of the former names CPUs: the mask comes from the process, and the number of threads must
+//! Runtimes do not name CPUs: the mask comes from the process, and the number of threads must
 //! be set to fit it.
 
-use super::{ALLOWED_OF_PID, Emission, Piece, Request};
+use super::{Emission, Piece, Request, SHOW_PID_MASK};
 use pinwise_format::shell;
 
-pub(super) fn jvm(request: &Request<'_>) -> Emission {
+pub(super) fn emit_jvm(request: &Request<'_>) -> Emission {
     let count = format!("-XX:ActiveProcessorCount={}", request.threads());
-    let mut emission = runtime(request, "JAVA_TOOL_OPTIONS", count);
+    let mut emission = emit_variable(request, "JAVA_TOOL_OPTIONS", count);
     emission.notes.push(
         "Threads of the collector and the compiler run on these CPUs, too; with memory on several \
          nodes consider -XX:+UseNUMA."
@@ -17,16 +17,16 @@ pub(super) fn jvm(request: &Request<'_>) -> Emission {
     emission
 }
 
-pub(super) fn go(request: &Request<'_>) -> Emission {
-    let mut emission = runtime(request, "GOMAXPROCS", request.threads().to_string());
+pub(super) fn emit_go(request: &Request<'_>) -> Emission {
+    let mut emission = emit_variable(request, "GOMAXPROCS", request.threads().to_string());
     emission.notes.push(
         "GOMAXPROCS counts threads that run Go code; those in system calls come on top.".to_owned(),
     );
     emission
 }
 
-pub(super) fn tokio(request: &Request<'_>) -> Emission {
-    let mut emission = runtime(
+pub(super) fn emit_tokio(request: &Request<'_>) -> Emission {
+    let mut emission = emit_variable(
         request,
         "TOKIO_WORKER_THREADS",
         request.threads().to_string(),
@@ -38,32 +38,32 @@ pub(super) fn tokio(request: &Request<'_>) -> Emission {
     emission
 }
 
-pub(super) fn rayon(request: &Request<'_>) -> Emission {
-    let mut emission = runtime(request, "RAYON_NUM_THREADS", request.threads().to_string());
+pub(super) fn emit_rayon(request: &Request<'_>) -> Emission {
+    let mut emission = emit_variable(request, "RAYON_NUM_THREADS", request.threads().to_string());
     emission.notes.push(
         "The variable applies to the global pool, and to pools without num_threads.".to_owned(),
     );
     emission
 }
 
-fn runtime(request: &Request<'_>, name: &'static str, value: String) -> Emission {
+fn emit_variable(request: &Request<'_>, name: &'static str, value: String) -> Emission {
     let pieces = vec![
         Piece::Variable { name, value },
-        Piece::Command(request.placed_line()),
+        Piece::Command(request.start_line()),
     ];
-    let mut emission = request.one_mask(pieces, request.verify_placed_pid());
+    let mut emission = request.emit_one_mask(pieces, request.pid_mask_command());
     emission
         .notes
         .push("The runtime does not choose CPUs: the process's affinity mask does.".to_owned());
     emission
 }
 
-/// llama.cpp's `GGML_MAX_N_THREADS`: no mask reaches beyond.
-const LLAMA_CPUS: usize = 512;
+/// llama.cpp's `GGML_MAX_N_THREADS`, the size of its masks.
+const LLAMA_MASK_CPUS: usize = 512;
 
-pub(super) fn llama_cpp(request: &Request<'_>) -> Emission {
+pub(super) fn emit_llama_cpp(request: &Request<'_>) -> Emission {
     let threads = request.threads().to_string();
-    let mask = request.mask();
+    let mask = request.cpu_mask();
     let strict = if request.is_bound() { "1" } else { "0" };
     let options = [
         "--threads",
@@ -73,21 +73,22 @@ pub(super) fn llama_cpp(request: &Request<'_>) -> Emission {
         "--cpu-strict",
         strict,
     ];
-    let mut words = request.command();
+    let mut words = request.command_words();
     words.extend(options.map(str::to_owned));
     let pieces = vec![Piece::Command(shell::line(words))];
-    let mut emission = request.drop_memory(request.emission(pieces, ALLOWED_OF_PID.to_owned()));
-    let ascending = request.realised.order.is_sorted();
-    if request.is_bound() && !ascending {
+    let mut emission =
+        request.note_missing_memory(request.emit_pieces(pieces, SHOW_PID_MASK.to_owned()));
+    let is_ascending = request.realised.order.is_sorted();
+    if request.is_bound() && !is_ascending {
         emission.unsupported.push(
             "--cpu-strict binds in ascending order of CPUs, not in this placement's order."
                 .to_owned(),
         );
     }
-    if request.realised.cpus.last() >= Some(LLAMA_CPUS) {
+    if request.realised.cpus.last() >= Some(LLAMA_MASK_CPUS) {
         emission
             .unsupported
-            .push(format!("Masks end at CPU {}.", LLAMA_CPUS - 1));
+            .push(format!("Masks end at CPU {}.", LLAMA_MASK_CPUS - 1));
     }
     emission.notes.push(
         "Batch threads (--threads-batch, --cpu-mask-batch) use the same unless set otherwise."

@@ -1,24 +1,26 @@
 //! Standard tools of a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
-use super::{ALLOWED, Emission, Piece, Request, Tool, node_list};
+use super::{Emission, Piece, Request, SHOW_OWN_MASK, Tool, format_nodes};
 use crate::MemoryPolicy;
 use pinwise_format::shell;
 
-pub(super) fn taskset(request: &Request<'_>) -> Emission {
-    let list = request.list();
-    let emission = request.one_mask(
-        vec![Piece::Command(request.line(&["taskset", "-c", &list]))],
-        format!("taskset -c {list} {ALLOWED}"),
+pub(super) fn emit_taskset(request: &Request<'_>) -> Emission {
+    let list = request.cpu_list();
+    let emission = request.emit_one_mask(
+        vec![Piece::Command(
+            request.shell_line(&["taskset", "-c", &list]),
+        )],
+        format!("taskset -c {list} {SHOW_OWN_MASK}"),
     );
-    request.drop_memory(emission)
+    request.note_missing_memory(emission)
 }
 
-pub(super) fn numactl(request: &Request<'_>) -> Emission {
+pub(super) fn emit_numactl(request: &Request<'_>) -> Emission {
     let options = numactl_options(request);
-    let mut emission = request.one_mask(
+    let mut emission = request.emit_one_mask(
         vec![Piece::Command(format!(
             "numactl {options} {}",
-            request.line(&[])
+            request.shell_line(&[])
         ))],
         format!("numactl {options} numactl --show"),
     );
@@ -52,8 +54,8 @@ pub(super) fn numactl_options(request: &Request<'_>) -> String {
     }
 }
 
-pub(super) fn hwloc_bind(request: &Request<'_>) -> Emission {
-    let mask = request.mask();
+pub(super) fn emit_hwloc_bind(request: &Request<'_>) -> Emission {
+    let mask = request.cpu_mask();
     let mut words = vec!["hwloc-bind".to_owned(), "--cpubind".to_owned(), mask];
     let memory = request.realised.memory.as_ref();
     let policy = memory.and_then(|memory| match memory.policy {
@@ -76,7 +78,8 @@ pub(super) fn hwloc_bind(request: &Request<'_>) -> Emission {
         None => "hwloc-bind --get --taskset",
     };
     let verify = format!("{} {shows}", shell::line(&words));
-    let mut emission = request.one_mask(vec![Piece::Command(request.line(&options))], verify);
+    let mut emission =
+        request.emit_one_mask(vec![Piece::Command(request.shell_line(&options))], verify);
     if request.has_policy(MemoryPolicy::Local) {
         emission.unsupported.push(
             "It does not support strictly local memory; numactl --localalloc does.".to_owned(),
@@ -88,11 +91,11 @@ pub(super) fn hwloc_bind(request: &Request<'_>) -> Emission {
     emission
 }
 
-pub(super) fn systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
-    let own = request.context.command.first();
-    let unit = match (unit, own) {
+pub(super) fn emit_systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
+    let program = request.context.command.first();
+    let unit = match (unit, program) {
         (Some(unit), _) => unit.to_owned(),
-        (None, Some(program)) => format!("{}.service", escape(base_name(program))),
+        (None, Some(program)) => format!("{}.service", escape_unit_name(base_name(program))),
         (None, None) => "UNIT.service".to_owned(),
     };
     let ending = unit.rsplit_once('.').map_or("service", |(_, end)| end);
@@ -107,7 +110,7 @@ pub(super) fn systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
     // Scopes and slices start no process: they only have a cgroup.
     let starts_processes = !matches!(ending, "scope" | "slice");
     let mut text = format!("[{section}]\n");
-    for (name, value) in properties(request, starts_processes) {
+    for (name, value) in list_properties(request, starts_processes) {
         text.push_str(&format!("{name}={value}\n"));
     }
     let quoted = shell::word(&unit);
@@ -124,10 +127,10 @@ pub(super) fn systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
         false => "CPUQuotaPerSecUSec,CPUQuotaPeriodUSec",
     };
     let verify = format!("systemctl show -p {shown} {quoted}");
-    let mut emission = request.one_mask(pieces, verify);
+    let mut emission = request.emit_one_mask(pieces, verify);
     if !starts_processes
         && request
-            .policy()
+            .memory_policy()
             .is_some_and(|(p, _)| p != MemoryPolicy::Bind)
     {
         emission.unsupported.push(format!(
@@ -135,7 +138,9 @@ pub(super) fn systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
         ));
     }
     if starts_processes {
-        emission.unsupported.extend(numa_policy_lacks(request));
+        emission
+            .unsupported
+            .extend(explain_numa_policy_limits(request));
     }
     if request.names_cpus() {
         emission.notes.push(
@@ -147,20 +152,20 @@ pub(super) fn systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
 }
 
 /// A unit's settings, as names and values.
-fn properties(request: &Request<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
+fn list_properties(request: &Request<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if request.names_cpus() {
-        lines.push(("AllowedCPUs", request.list()));
+        lines.push(("AllowedCPUs", request.cpu_list()));
     }
     if let Some(limit) = &request.context.limit {
-        lines.push(("CPUQuota", limit.percent()));
-        let period = limit.written_period();
+        lines.push(("CPUQuota", limit.systemd_percent()));
+        let period = limit.custom_period_text();
         lines.extend(period.map(|period| ("CPUQuotaPeriodSec", period)));
     }
     lines.extend(request.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
     if starts_processes {
         if request.names_cpus() {
-            lines.push(("CPUAffinity", request.list()));
+            lines.push(("CPUAffinity", request.cpu_list()));
         }
         if let Some(memory) = &request.realised.memory
             && memory.policy != MemoryPolicy::Weighted
@@ -172,7 +177,7 @@ fn properties(request: &Request<'_>, starts_processes: bool) -> Vec<(&'static st
                 _ => &memory.nodes[..],
             };
             if !nodes.is_empty() {
-                lines.push(("NUMAMask", node_list(nodes)));
+                lines.push(("NUMAMask", format_nodes(nodes)));
             }
         }
     }
@@ -180,7 +185,7 @@ fn properties(request: &Request<'_>, starts_processes: bool) -> Vec<(&'static st
 }
 
 /// What `NUMAPolicy=` cannot express.
-fn numa_policy_lacks(request: &Request<'_>) -> Option<String> {
+fn explain_numa_policy_limits(request: &Request<'_>) -> Option<String> {
     let first =
         "NUMAPolicy=preferred takes one node, here the first; numactl --preferred-many takes all.";
     match request.prefers_several() {
@@ -189,26 +194,28 @@ fn numa_policy_lacks(request: &Request<'_>) -> Option<String> {
     }
 }
 
-pub(super) fn systemd_run(request: &Request<'_>) -> Emission {
+pub(super) fn emit_systemd_run(request: &Request<'_>) -> Emission {
     let mut words: Vec<String> = ["systemd-run", "--wait", "--pipe", "--collect", "--same-dir"]
         .map(str::to_owned)
         .to_vec();
-    for (name, value) in properties(request, true) {
+    for (name, value) in list_properties(request, true) {
         words.extend(["-p".to_owned(), format!("{name}={value}")]);
     }
     words.push("--".to_owned());
     let options = shell::line(&words);
-    let command = request.command();
+    let command = request.command_words();
     words.extend(
         command
             .iter()
             .map(|word| Tool::SystemdRun.escape_word(word)),
     );
-    let mut emission = request.one_mask(
+    let mut emission = request.emit_one_mask(
         vec![Piece::Command(shell::line(words))],
-        format!("{options} {}", shown_inside(request)),
+        format!("{options} {}", show_inside_command(request)),
     );
-    emission.unsupported.extend(numa_policy_lacks(request));
+    emission
+        .unsupported
+        .extend(explain_numa_policy_limits(request));
     emission
         .notes
         .push("The program gets systemd's environment, not the shell's.".to_owned());
@@ -216,20 +223,20 @@ pub(super) fn systemd_run(request: &Request<'_>) -> Emission {
 }
 
 /// A command that shows mask and memory policy inside a service.
-fn shown_inside(request: &Request<'_>) -> String {
-    match request.policy() {
+fn show_inside_command(request: &Request<'_>) -> String {
+    match request.memory_policy() {
         // systemd takes $$ for a dollar sign.
         None if !request.names_cpus() => {
             "sh -c 'cat /sys/fs/cgroup$$(sed -n s/^0:://p /proc/self/cgroup)/cpu.max'".to_owned()
         }
         Some((policy, _)) if policy != MemoryPolicy::Weighted => {
-            format!("sh -c '{ALLOWED}; head -n 1 /proc/self/numa_maps'")
+            format!("sh -c '{SHOW_OWN_MASK}; head -n 1 /proc/self/numa_maps'")
         }
-        _ => ALLOWED.to_owned(),
+        _ => SHOW_OWN_MASK.to_owned(),
     }
 }
 
-pub(super) fn cgroup_v1(request: &Request<'_>) -> Emission {
+pub(super) fn emit_cgroup_v1(request: &Request<'_>) -> Emission {
     if let (Some(limit), false) = (&request.context.limit, request.names_cpus()) {
         let folder = "/sys/fs/cgroup/cpu/pinwise";
         let (quota, period) = (limit.quota_us(), limit.period_us());
@@ -237,10 +244,13 @@ pub(super) fn cgroup_v1(request: &Request<'_>) -> Emission {
             Piece::Command(format!("mkdir -p {folder}")),
             Piece::Command(format!("echo {period} > {folder}/cpu.cfs_period_us")),
             Piece::Command(format!("echo {quota} > {folder}/cpu.cfs_quota_us")),
-            Piece::Command(inside(request, &format!("{folder}/cgroup.procs"))),
+            Piece::Command(cgroup_start_line(
+                request,
+                &format!("{folder}/cgroup.procs"),
+            )),
         ];
         let verify = format!("cat {folder}/cpu.cfs_quota_us {folder}/cpu.cfs_period_us");
-        return request.emission(pieces, verify);
+        return request.emit_pieces(pieces, verify);
     }
     let folder = "/sys/fs/cgroup/cpuset/pinwise";
     // A v1 cpuset accepts no process before it has both.
@@ -250,19 +260,22 @@ pub(super) fn cgroup_v1(request: &Request<'_>) -> Emission {
     };
     let pieces = vec![
         Piece::Command(format!("mkdir -p {folder}")),
-        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", request.list())),
+        Piece::Command(format!(
+            "echo {} > {folder}/cpuset.cpus",
+            request.cpu_list()
+        )),
         Piece::Command(nodes),
-        Piece::Command(inside(request, &format!("{folder}/tasks"))),
+        Piece::Command(cgroup_start_line(request, &format!("{folder}/tasks"))),
     ];
     let mut verify = format!("cat {folder}/cpuset.effective_cpus");
     if request.bound_nodes().is_some() {
         verify.push_str(&format!(" {folder}/cpuset.effective_mems"));
     }
-    let emission = request.one_mask(pieces, verify);
-    request.keep_nodes_only(emission)
+    let emission = request.emit_one_mask(pieces, verify);
+    request.note_missing_policies(emission)
 }
 
-pub(super) fn cgroup_v2(request: &Request<'_>) -> Emission {
+pub(super) fn emit_cgroup_v2(request: &Request<'_>) -> Emission {
     let folder = "/sys/fs/cgroup/pinwise";
     if let (Some(limit), false) = (&request.context.limit, request.names_cpus()) {
         let (quota, period) = (limit.quota_us(), limit.period_us());
@@ -270,14 +283,20 @@ pub(super) fn cgroup_v2(request: &Request<'_>) -> Emission {
             Piece::Command("echo +cpu > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
             Piece::Command(format!("mkdir -p {folder}")),
             Piece::Command(format!("echo {quota} {period} > {folder}/cpu.max")),
-            Piece::Command(inside(request, &format!("{folder}/cgroup.procs"))),
+            Piece::Command(cgroup_start_line(
+                request,
+                &format!("{folder}/cgroup.procs"),
+            )),
         ];
-        return request.emission(pieces, format!("cat {folder}/cpu.max"));
+        return request.emit_pieces(pieces, format!("cat {folder}/cpu.max"));
     }
     let mut pieces = vec![
         Piece::Command("echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
         Piece::Command(format!("mkdir -p {folder}")),
-        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", request.list())),
+        Piece::Command(format!(
+            "echo {} > {folder}/cpuset.cpus",
+            request.cpu_list()
+        )),
     ];
     let mut verify = format!("cat {folder}/cpuset.cpus.effective");
     if let Some(nodes) = request.bound_nodes() {
@@ -286,21 +305,21 @@ pub(super) fn cgroup_v2(request: &Request<'_>) -> Emission {
         )));
         verify.push_str(&format!(" {folder}/cpuset.mems.effective"));
     }
-    pieces.push(Piece::Command(inside(
+    pieces.push(Piece::Command(cgroup_start_line(
         request,
         &format!("{folder}/cgroup.procs"),
     )));
-    let mut emission = request.one_mask(pieces, verify);
+    let mut emission = request.emit_one_mask(pieces, verify);
     emission.notes.push(format!(
         "For a running program: echo PID > {folder}/cgroup.procs; its threads then lose the masks that they had set."
     ));
-    request.keep_nodes_only(emission)
+    request.note_missing_policies(emission)
 }
 
-/// Starts the program inside a cgroup: a shell joins it and executes the program.
-fn inside(request: &Request<'_>, file: &str) -> String {
+/// The line that starts the program inside a cgroup: a shell joins it and executes the program.
+fn cgroup_start_line(request: &Request<'_>, file: &str) -> String {
     let enter = format!("echo $$ > {file} && exec \"$@\"");
-    request.line(&["sh", "-c", &enter, "sh"])
+    request.shell_line(&["sh", "-c", &enter, "sh"])
 }
 
 /// The last part of a path.
@@ -312,13 +331,13 @@ fn base_name(path: &str) -> &str {
 }
 
 /// A text as part of a unit's name, as systemd-escape(1) writes it.
-fn escape(text: &str) -> String {
+fn escape_unit_name(text: &str) -> String {
     let mut escaped = String::new();
-    for (at, byte) in text.bytes().enumerate() {
+    for (position, byte) in text.bytes().enumerate() {
         let is_plain = byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_');
         match byte {
             b'/' => escaped.push('-'),
-            b'.' if at > 0 => escaped.push('.'),
+            b'.' if position > 0 => escaped.push('.'),
             byte if is_plain => escaped.push(char::from(byte)),
             byte => escaped.push_str(&format!("\\x{byte:02x}")),
         }

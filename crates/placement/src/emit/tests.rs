@@ -343,36 +343,45 @@ fn understood(emission: &Emission, topology: &Topology) -> Option<Vec<CpuSet>> {
     match emission.tool {
         Tool::Taskset | Tool::Jvm | Tool::Go | Tool::Tokio | Tool::Rayon | Tool::OpenMpi => text
             .contains("taskset")
-            .then(|| vec![read::taskset_list(text_after(&text, "taskset -c ")).unwrap()]),
-        Tool::Numactl => one(read::numactl_list(text_after(&text, "-C "), all)),
-        Tool::HwlocBind => one(read::hwloc_location(
+            .then(|| vec![read::parse_taskset_list(text_after(&text, "taskset -c ")).unwrap()]),
+        Tool::Numactl => one(read::parse_numactl_list(text_after(&text, "-C "), all)),
+        Tool::HwlocBind => one(read::parse_hwloc_location(
             text_after(&text, "--cpubind "),
             topology,
         )),
-        Tool::Systemd => one(read::systemd_list(text_after(&text, "\nCPUAffinity="))),
-        Tool::SystemdRun => one(read::systemd_list(text_after(&text, "AllowedCPUs="))),
-        Tool::Docker | Tool::Podman => one(read::systemd_list(text_after(&text, "--cpuset-cpus="))),
+        Tool::Systemd => one(read::parse_systemd_list(text_after(
+            &text,
+            "\nCPUAffinity=",
+        ))),
+        Tool::SystemdRun => one(read::parse_systemd_list(text_after(&text, "AllowedCPUs="))),
+        Tool::Docker | Tool::Podman => one(read::parse_systemd_list(text_after(
+            &text,
+            "--cpuset-cpus=",
+        ))),
         Tool::CgroupV1 | Tool::CgroupV2 => {
             let line = text.lines().find(|line| line.ends_with("cpuset.cpus"));
-            one(read::systemd_list(text_after(line.unwrap(), "echo ")))
+            one(read::parse_systemd_list(text_after(line.unwrap(), "echo ")))
         }
-        Tool::Slurm => Some(read::slurm_binding(text_after(&text, "--cpu-bind=")).unwrap()),
-        Tool::Omp => Some(read::omp_places(&value(emission, "OMP_PLACES"), topology).unwrap()),
+        Tool::Slurm => Some(read::parse_slurm_binding(text_after(&text, "--cpu-bind=")).unwrap()),
+        Tool::Omp => {
+            Some(read::parse_omp_places(&value(emission, "OMP_PLACES"), topology).unwrap())
+        }
         Tool::Kmp => {
             let value = value(emission, "KMP_AFFINITY");
             let list = value.split_once("proclist=").unwrap().1;
-            Some(read::kmp_proclist(list.strip_suffix(",explicit").unwrap()).unwrap())
+            Some(read::parse_kmp_proclist(list.strip_suffix(",explicit").unwrap()).unwrap())
         }
         Tool::Gomp => {
-            let order = read::gomp_list(&value(emission, "GOMP_CPU_AFFINITY")).unwrap();
+            let order = read::parse_gomp_list(&value(emission, "GOMP_CPU_AFFINITY")).unwrap();
             Some(order.into_iter().map(CpuSet::single).collect())
         }
         Tool::Libvirt => {
             let pins = text.split("<vcpupin").skip(1);
-            let list = |pin: &str| read::libvirt_cpuset(text_after(pin, " cpuset='")).unwrap();
+            let list =
+                |pin: &str| read::parse_libvirt_cpuset(text_after(pin, " cpuset='")).unwrap();
             Some(pins.map(list).collect())
         }
-        Tool::LlamaCpp => one(read::hwloc_location(
+        Tool::LlamaCpp => one(read::parse_hwloc_location(
             text_after(&text, "--cpu-mask "),
             topology,
         )),

@@ -66,8 +66,8 @@ impl Tool {
         }
     }
 
-    /// Does it start the program in a cgroup with a limit on CPU time and a cpuset, which unlike a
-    /// mask a program cannot leave?
+    /// Does the tool start the program in a cgroup? Its limit on CPU time holds, and unlike a mask
+    /// the program cannot leave its cpuset.
     #[must_use]
     pub const fn uses_cgroup(self) -> bool {
         matches!(
@@ -149,7 +149,7 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownTool {
     /// No tool has this name.
-    #[error("'{name}' is not a tool{}; known are {}", suggestion(*nearest), list_names())]
+    #[error("'{name}' is not a tool{}; known are {}", suggest(*nearest), list_names())]
     Unknown {
         /// The given name.
         name: String,
@@ -166,7 +166,7 @@ pub enum UnknownTool {
     Unit(String),
 }
 
-fn suggestion(nearest: Option<&'static str>) -> String {
+fn suggest(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
@@ -182,18 +182,18 @@ impl Target {
         Self { tool, unit: None }
     }
 
-    /// Reads `taskset,systemd:redis.service` or `all`.
+    /// Parses `taskset,systemd:redis.service` or `all`.
     ///
     /// # Errors
     /// [`UnknownTool`] names the word that is not understood.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, UnknownTool> {
         let mut targets: Vec<Self> = Vec::new();
         for word in text.split(',').map(str::trim) {
-            let named = match word {
+            let word_targets = match word {
                 "all" => Tool::ALL.map(Self::new).to_vec(),
                 word => vec![word.parse()?],
             };
-            for target in named {
+            for target in word_targets {
                 if !targets.contains(&target) {
                     targets.push(target);
                 }
@@ -211,7 +211,7 @@ impl FromStr for Target {
             Some((name, argument)) => (name, Some(argument)),
             None => (text, None),
         };
-        let name = alias(name);
+        let name = resolve_alias(name);
         let Some(tool) = Tool::ALL.into_iter().find(|tool| tool.name() == name) else {
             let nearest = Tool::ALL
                 .iter()
@@ -228,15 +228,15 @@ impl FromStr for Target {
             None => Ok(Self::new(tool)),
             Some(unit) if tool == Tool::Systemd => Ok(Self {
                 tool,
-                unit: Some(unit_name(unit)?),
+                unit: Some(parse_unit_name(unit)?),
             }),
             Some(_) => Err(UnknownTool::Argument(text.to_owned())),
         }
     }
 }
 
-/// Other common names.
-fn alias(name: &str) -> &str {
+/// Translates other common names of tools.
+fn resolve_alias(name: &str) -> &str {
     match name {
         "hwloc" => "hwloc-bind",
         "openmp" => "omp",
@@ -253,9 +253,8 @@ fn alias(name: &str) -> &str {
 /// Types of unit whose processes can be placed.
 const UNIT_TYPES: [&str; 6] = ["service", "scope", "slice", "socket", "mount", "swap"];
 
-/// A unit's full name. Characters as in systemd.unit(5); up to 255 bytes.
-fn unit_name(unit: &str) -> Result<String, UnknownTool> {
-    let bad = || UnknownTool::Unit(unit.to_owned());
+/// Checks a unit's name and adds a missing type. Characters as in systemd.unit(5); up to 255 bytes.
+fn parse_unit_name(unit: &str) -> Result<String, UnknownTool> {
     let has_type = unit
         .rsplit_once('.')
         .is_some_and(|(_, ending)| UNIT_TYPES.contains(&ending));
@@ -264,10 +263,10 @@ fn unit_name(unit: &str) -> Result<String, UnknownTool> {
     } else {
         format!("{unit}.service")
     };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || ":_.\\@-".contains(c);
-    let is_fine = !unit.is_empty() && !unit.starts_with(['.', '@', '-']);
-    if !is_fine || full.len() > 255 || !full.chars().all(is_name) {
-        return Err(bad());
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || ":_.\\@-".contains(c);
+    let has_valid_start = !unit.is_empty() && !unit.starts_with(['.', '@', '-']);
+    if !has_valid_start || full.len() > 255 || !full.chars().all(is_allowed) {
+        return Err(UnknownTool::Unit(unit.to_owned()));
     }
     Ok(full)
 }

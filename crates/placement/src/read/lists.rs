@@ -1,29 +1,29 @@
 //! Lists and masks of CPUs in the dialects of the tools.
 
-use super::{MAX_PLACES, ReadError, number, wrong};
+use super::{MAX_PLACES, ReadError, error_at, parse_number};
 use pinwise_topology::{CpuSet, Level, Topology};
 
 /// `3`, `0-7`, and with strides `0-30:2`.
-fn range(piece: &str, knows_strides: bool) -> Result<Vec<usize>, ReadError> {
+fn parse_range(piece: &str, knows_strides: bool) -> Result<Vec<usize>, ReadError> {
     let (range, stride) = match piece.split_once(':') {
-        Some((range, stride)) if knows_strides => (range, number(stride, piece)?),
-        Some(_) => return Err(wrong(piece, "this tool does not support strides")),
+        Some((range, stride)) if knows_strides => (range, parse_number(stride, piece)?),
+        Some(_) => return Err(error_at(piece, "this tool does not support strides")),
         None => (piece, 1),
     };
     if stride == 0 {
-        return Err(wrong(piece, "a stride is 1 or more"));
+        return Err(error_at(piece, "a stride is 1 or more"));
     }
     let (low, high) = match range.split_once('-') {
-        Some((low, high)) => (number(low, piece)?, number(high, piece)?),
-        None => (number(range, piece)?, number(range, piece)?),
+        Some((low, high)) => (parse_number(low, piece)?, parse_number(high, piece)?),
+        None => (parse_number(range, piece)?, parse_number(range, piece)?),
     };
     if low > high {
-        return Err(wrong(piece, "the range is reversed"));
+        return Err(error_at(piece, "the range is reversed"));
     }
     Ok((low..=high).step_by(stride).collect())
 }
 
-fn pieces<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
+fn split_pieces<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
     text.split(separators)
         .map(str::trim)
         .filter(|piece| !piece.is_empty())
@@ -33,10 +33,10 @@ fn pieces<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
+pub(crate) fn parse_taskset_list(text: &str) -> Result<CpuSet, ReadError> {
     let mut set = CpuSet::new();
-    for piece in pieces(text, &[',']) {
-        range(piece, true)?
+    for piece in split_pieces(text, &[',']) {
+        parse_range(piece, true)?
             .into_iter()
             .for_each(|cpu| set.insert(cpu));
     }
@@ -48,9 +48,9 @@ pub(crate) fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece; `+0-3`, relative to a cpuset, is refused.
-pub(crate) fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
+pub(crate) fn parse_numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
     if text.contains('+') {
-        return Err(wrong(
+        return Err(error_at(
             text,
             "numbers relative to a cpuset are not supported",
         ));
@@ -60,12 +60,12 @@ pub(crate) fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError
         None => (text.trim(), false),
     };
     let mut set = CpuSet::new();
-    for piece in pieces(list, &[',']) {
+    for piece in split_pieces(list, &[',']) {
         if piece == "all" {
             set = set.union(all);
             continue;
         }
-        range(piece, false)?
+        parse_range(piece, false)?
             .into_iter()
             .for_each(|cpu| set.insert(cpu));
     }
@@ -81,10 +81,10 @@ pub(crate) fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
+pub(crate) fn parse_systemd_list(text: &str) -> Result<CpuSet, ReadError> {
     let mut set = CpuSet::new();
-    for piece in pieces(text, &[',', ' ', '\t']) {
-        range(piece, false)?
+    for piece in split_pieces(text, &[',', ' ', '\t']) {
+        parse_range(piece, false)?
             .into_iter()
             .for_each(|cpu| set.insert(cpu));
     }
@@ -95,14 +95,14 @@ pub(crate) fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
+pub(crate) fn parse_libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
     let mut set = CpuSet::new();
-    for piece in pieces(text, &[',']) {
+    for piece in split_pieces(text, &[',']) {
         if let Some(out) = piece.strip_prefix('^') {
-            set.remove(number(out, piece)?);
+            set.remove(parse_number(out, piece)?);
             continue;
         }
-        range(piece, false)?
+        parse_range(piece, false)?
             .into_iter()
             .for_each(|cpu| set.insert(cpu));
     }
@@ -113,12 +113,12 @@ pub(crate) fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
+pub(crate) fn parse_gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
     let mut order = Vec::new();
-    for piece in pieces(text, &[',', ' ', '\t']) {
-        order.extend(range(piece, true)?);
+    for piece in split_pieces(text, &[',', ' ', '\t']) {
+        order.extend(parse_range(piece, true)?);
         if order.len() > MAX_PLACES {
-            return Err(wrong(piece, "the list is too long"));
+            return Err(error_at(piece, "the list is too long"));
         }
     }
     Ok(order)
@@ -129,32 +129,32 @@ pub(crate) fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
+pub(crate) fn parse_kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
     let inner = text.trim().strip_prefix('[');
     let mut rest = inner
         .and_then(|inner| inner.strip_suffix(']'))
-        .ok_or_else(|| wrong(text, "write a list in brackets: [0,2-3,{4,5}]"))?;
+        .ok_or_else(|| error_at(text, "write a list in brackets: [0,2-3,{4,5}]"))?;
     let mut places = Vec::new();
     while !rest.is_empty() {
         let end;
         if let Some(set) = rest.strip_prefix('{') {
             let (set, after) = set
                 .split_once('}')
-                .ok_or_else(|| wrong(rest, "the brace is not closed"))?;
-            places.push(taskset_list(set)?);
+                .ok_or_else(|| error_at(rest, "the brace is not closed"))?;
+            places.push(parse_taskset_list(set)?);
             end = after;
         } else {
             let (piece, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
-            places.extend(range(piece, true)?.into_iter().map(CpuSet::single));
+            places.extend(parse_range(piece, true)?.into_iter().map(CpuSet::single));
             end = after;
         }
         if places.len() > MAX_PLACES {
-            return Err(wrong(text, "the list is too long"));
+            return Err(error_at(text, "the list is too long"));
         }
         rest = match end.strip_prefix(',') {
             Some(next) if !next.is_empty() => next,
             _ if end.is_empty() => end,
-            _ => return Err(wrong(end, "a comma and another place are needed")),
+            _ => return Err(error_at(end, "a comma and another place are needed")),
         };
     }
     Ok(places)
@@ -165,19 +165,20 @@ pub(crate) fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn slurm_binding(text: &str) -> Result<Vec<CpuSet>, ReadError> {
+pub(crate) fn parse_slurm_binding(text: &str) -> Result<Vec<CpuSet>, ReadError> {
     let reason = "map_cpu:LIST, mask_cpu:MASKS, map_mem:LIST or mask_mem:MASKS is needed";
-    let (kind, list) = text.split_once(':').ok_or_else(|| wrong(text, reason))?;
+    let (kind, list) = text.split_once(':').ok_or_else(|| error_at(text, reason))?;
     let read = |piece: &str| match kind {
-        "map_cpu" | "map_mem" => Ok(CpuSet::single(number(piece, piece)?)),
-        "mask_cpu" | "mask_mem" => mask(piece),
-        _ => Err(wrong(text, reason)),
+        "map_cpu" | "map_mem" => Ok(CpuSet::single(parse_number(piece, piece)?)),
+        "mask_cpu" | "mask_mem" => parse_mask(piece),
+        _ => Err(error_at(text, reason)),
     };
     list.split(',').map(str::trim).map(read).collect()
 }
 
-fn mask(piece: &str) -> Result<CpuSet, ReadError> {
-    CpuSet::parse_mask(piece).map_err(|_| wrong(piece, "a hexadecimal mask such as 0x55 is needed"))
+fn parse_mask(piece: &str) -> Result<CpuSet, ReadError> {
+    CpuSet::parse_mask(piece)
+        .map_err(|_| error_at(piece, "a hexadecimal mask such as 0x55 is needed"))
 }
 
 /// A location in `hwloc-bind`'s syntax: a mask, or `pu:0-3`, `core:2`, `numa:0`, `l3:1`,
@@ -185,9 +186,9 @@ fn mask(piece: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, ReadError> {
+pub(crate) fn parse_hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, ReadError> {
     let Some((kind, numbers)) = text.split_once(':') else {
-        return mask(text);
+        return parse_mask(text);
     };
     let units = match kind.to_ascii_lowercase().as_str() {
         "pu" => list_in_tree_order(topology),
@@ -195,15 +196,15 @@ pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, 
         "numa" | "numanode" | "node" => topology.units(Level::Numa),
         "l3" | "l3cache" => topology.units(Level::Llc),
         "package" | "socket" => topology.units(Level::Package),
-        _ => return Err(wrong(text, "pu, core, l3, numa or package is needed")),
+        _ => return Err(error_at(text, "pu, core, l3, numa or package is needed")),
     };
     if numbers == "all" {
         return Ok(CpuSet::union_of(units));
     }
     let mut set = CpuSet::new();
-    for index in range(numbers, false)? {
+    for index in parse_range(numbers, false)? {
         let unit = units.get(index);
-        set = set.union(unit.ok_or_else(|| wrong(text, "the machine does not have that many"))?);
+        set = set.union(unit.ok_or_else(|| error_at(text, "the machine does not have that many"))?);
     }
     Ok(set)
 }

@@ -1,6 +1,6 @@
 //! `OMP_PLACES`, by OpenMP 5.2, section 21.1.6.
 
-use super::{MAX_PLACES, ReadError, number, wrong};
+use super::{MAX_PLACES, ReadError, error_at, parse_number};
 use pinwise_topology::{CpuSet, Level, Topology};
 
 /// Reads places: `{0,1}:4:2,{9}`, `!{3}` (without this one), or a name with a number, `cores(4)`,
@@ -8,34 +8,34 @@ use pinwise_topology::{CpuSet, Level, Topology};
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub(crate) fn omp_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadError> {
+pub(crate) fn parse_omp_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadError> {
     let text = text.trim();
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return abstract_places(text, topology);
+        return list_abstract_places(text, topology);
     }
     let mut places: Vec<CpuSet> = Vec::new();
-    for piece in split_outside(text) {
+    for piece in split_outside_braces(text) {
         match piece.strip_prefix('!') {
             Some(out) => {
-                let out = place(out)?.0;
+                let out = parse_place(out)?.0;
                 places.retain(|known| *known != out);
             }
-            None => places.extend(interval(piece)?),
+            None => places.extend(parse_interval(piece)?),
         }
         if places.len() > MAX_PLACES {
-            return Err(wrong(text, "too many places"));
+            return Err(error_at(text, "too many places"));
         }
     }
     Ok(places)
 }
 
-fn abstract_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadError> {
+fn list_abstract_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadError> {
     let (name, count) = match text.split_once('(') {
         Some((name, count)) => {
             let count = count
                 .strip_suffix(')')
-                .ok_or_else(|| wrong(text, "the parenthesis is not closed"))?;
-            (name, Some(number(count.trim(), text)?))
+                .ok_or_else(|| error_at(text, "the parenthesis is not closed"))?;
+            (name, Some(parse_number(count.trim(), text)?))
         }
         None => (text, None),
     };
@@ -46,7 +46,7 @@ fn abstract_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadE
         "numa_domains" => Level::Numa,
         "sockets" => Level::Package,
         _ => {
-            return Err(wrong(
+            return Err(error_at(
                 text,
                 "threads, cores, ll_caches, numa_domains or sockets is needed",
             ));
@@ -58,7 +58,7 @@ fn abstract_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadE
 }
 
 /// Splits at commas outside braces.
-fn split_outside(text: &str) -> Vec<&str> {
+fn split_outside_braces(text: &str) -> Vec<&str> {
     let mut depth = 0usize;
     text.split(|c: char| {
         match c {
@@ -73,20 +73,20 @@ fn split_outside(text: &str) -> Vec<&str> {
 }
 
 /// A place in braces, and the text after it.
-fn place(piece: &str) -> Result<(CpuSet, &str), ReadError> {
+fn parse_place(piece: &str) -> Result<(CpuSet, &str), ReadError> {
     let inner = piece.trim().strip_prefix('{');
     let (inner, rest) = inner
         .and_then(|inner| inner.split_once('}'))
-        .ok_or_else(|| wrong(piece, "write a place in braces: {0,1}"))?;
+        .ok_or_else(|| error_at(piece, "write a place in braces: {0,1}"))?;
     let mut set = CpuSet::new();
     for part in inner.split(',').map(str::trim) {
         if let Some(out) = part.strip_prefix('!') {
-            set.remove(number(out, part)?);
+            set.remove(parse_number(out, part)?);
             continue;
         }
         let mut words = part.split(':');
-        let first = number(words.next().unwrap_or_default().trim(), part)?;
-        for cpu in progression(first, &mut words, part)? {
+        let first = parse_number(words.next().unwrap_or_default().trim(), part)?;
+        for cpu in parse_progression(first, &mut words, part)? {
             set.insert(cpu);
         }
     }
@@ -94,15 +94,15 @@ fn place(piece: &str) -> Result<(CpuSet, &str), ReadError> {
 }
 
 /// `{0,1}:4:2`: the place and its copies, each shifted by the stride.
-fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
-    let (first, rest) = place(piece)?;
+fn parse_interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
+    let (first, rest) = parse_place(piece)?;
     if rest.is_empty() {
         return Ok(vec![first]);
     }
     let rest = rest
         .trim()
         .strip_prefix(':')
-        .ok_or_else(|| wrong(piece, "write :COUNT or :COUNT:STRIDE after a place"))?;
+        .ok_or_else(|| error_at(piece, "write :COUNT or :COUNT:STRIDE after a place"))?;
     let mut words = rest.split(':');
     // A stride may be negative: it is counted from the lowest CPU of the place.
     let low = first.first().unwrap_or_default();
@@ -111,7 +111,10 @@ fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
         let shifted = first.iter().map(|cpu| start + (cpu - low));
         let shifted: Vec<usize> = shifted.collect();
         if shifted.iter().any(|&cpu| cpu > CpuSet::MAX_CPU) {
-            return Err(wrong(piece, "it reaches beyond the largest CPU supported"));
+            return Err(error_at(
+                piece,
+                "it reaches beyond the largest CPU supported",
+            ));
         }
         places.push(shifted.into_iter().collect());
     }
@@ -119,7 +122,7 @@ fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
 }
 
 /// `first`, or this many with `:COUNT[:STRIDE]`.
-fn progression<'a>(
+fn parse_progression<'a>(
     first: usize,
     words: &mut impl Iterator<Item = &'a str>,
     piece: &str,
@@ -136,16 +139,16 @@ fn parse_range<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     piece: &str,
 ) -> Result<Vec<usize>, ReadError> {
-    let count = number(words.next().unwrap_or_default().trim(), piece)?;
+    let count = parse_number(words.next().unwrap_or_default().trim(), piece)?;
     let (is_down, stride) = match words.next().map(str::trim) {
         None => (false, 1),
         Some(word) => match word.strip_prefix('-') {
-            Some(word) => (true, number(word, piece)?),
-            None => (false, number(word, piece)?),
+            Some(word) => (true, parse_number(word, piece)?),
+            None => (false, parse_number(word, piece)?),
         },
     };
     if words.next().is_some() || count == 0 || stride == 0 {
-        return Err(wrong(
+        return Err(error_at(
             piece,
             "a count of at least 1 and one stride are needed",
         ));
@@ -160,5 +163,5 @@ fn parse_range<'a>(
         (number <= CpuSet::MAX_CPU).then_some(number)
     };
     let numbers: Option<Vec<usize>> = (0..count).map(step).collect();
-    numbers.ok_or_else(|| wrong(piece, "it reaches beyond the CPUs supported"))
+    numbers.ok_or_else(|| error_at(piece, "it reaches beyond the CPUs supported"))
 }

@@ -23,25 +23,28 @@ fn check_sets(sets: Result<Vec<CpuSet>, ReadError>, lists: &[&str]) {
 #[test]
 fn lists_of_the_manuals_are_read() {
     let all = CpuSet::first_n(8);
-    check_set(taskset_list("0,5,8-11"), "0,5,8-11");
-    check_set(taskset_list("0-30:10"), "0,10,20,30");
-    check_set(numactl_list("!1-5", &all), "0,6-7");
-    check_set(numactl_list("all", &all), "0-7");
-    assert!(numactl_list("+0-1", &all).is_err());
-    check_set(systemd_list("0 2-3,5"), "0,2-3,5");
-    check_set(libvirt_cpuset("1-4,^3,6"), "1-2,4,6");
+    check_set(parse_taskset_list("0,5,8-11"), "0,5,8-11");
+    check_set(parse_taskset_list("0-30:10"), "0,10,20,30");
+    check_set(parse_numactl_list("!1-5", &all), "0,6-7");
+    check_set(parse_numactl_list("all", &all), "0-7");
+    assert!(parse_numactl_list("+0-1", &all).is_err());
+    check_set(parse_systemd_list("0 2-3,5"), "0,2-3,5");
+    check_set(parse_libvirt_cpuset("1-4,^3,6"), "1-2,4,6");
     assert_eq!(
-        gomp_list("0 3 1-2 4-15:2").unwrap(),
+        parse_gomp_list("0 3 1-2 4-15:2").unwrap(),
         [0, 3, 1, 2, 4, 6, 8, 10, 12, 14]
     );
-    check_sets(kmp_proclist("[7,4-6:2,{3,2}]"), &["7", "4", "6", "2-3"]);
-    check_sets(slurm_binding("mask_cpu:0x3,0xC"), &["0-1", "2-3"]);
-    check_sets(slurm_binding("map_cpu:2,0"), &["2", "0"]);
+    check_sets(
+        parse_kmp_proclist("[7,4-6:2,{3,2}]"),
+        &["7", "4", "6", "2-3"],
+    );
+    check_sets(parse_slurm_binding("mask_cpu:0x3,0xC"), &["0-1", "2-3"]);
+    check_sets(parse_slurm_binding("map_cpu:2,0"), &["2", "0"]);
 }
 
 #[test]
 fn places_of_the_standard_are_read() {
-    let places = |text: &str| omp_places(text, &server());
+    let places = |text: &str| parse_omp_places(text, &server());
     let four = ["0-3", "4-7", "8-11", "12-15"];
     check_sets(
         places("{0,1,2,3},{4,5,6,7},{8,9,10,11},{12,13,14,15}"),
@@ -75,13 +78,13 @@ fn places_of_the_standard_are_read() {
 #[test]
 fn places_of_hwloc_are_read() {
     let machine = server();
-    check_set(hwloc_location("0x5", &machine), "0,2");
-    check_set(hwloc_location("core:1", &machine), "2-3");
-    check_set(hwloc_location("pu:2-4", &machine), "2-4");
-    check_set(hwloc_location("package:1", &machine), "4-7");
-    check_set(hwloc_location("numa:all", &machine), "0-7");
+    check_set(parse_hwloc_location("0x5", &machine), "0,2");
+    check_set(parse_hwloc_location("core:1", &machine), "2-3");
+    check_set(parse_hwloc_location("pu:2-4", &machine), "2-4");
+    check_set(parse_hwloc_location("package:1", &machine), "4-7");
+    check_set(parse_hwloc_location("numa:all", &machine), "0-7");
     for bad in ["core:9", "kettle:0", "pu:x", "xyz"] {
-        assert!(hwloc_location(bad, &machine).is_err(), "{bad}");
+        assert!(parse_hwloc_location(bad, &machine).is_err(), "{bad}");
     }
 }
 
@@ -96,16 +99,16 @@ fn damaged_lists_are_refused() {
         "99999999999999999999",
         "20000",
     ] {
-        assert!(taskset_list(bad).is_err(), "{bad}");
-        assert!(libvirt_cpuset(bad).is_err(), "{bad}");
-        assert!(gomp_list(bad).is_err(), "{bad}");
+        assert!(parse_taskset_list(bad).is_err(), "{bad}");
+        assert!(parse_libvirt_cpuset(bad).is_err(), "{bad}");
+        assert!(parse_gomp_list(bad).is_err(), "{bad}");
     }
-    assert!(systemd_list("0-4:2").is_err());
+    assert!(parse_systemd_list("0-4:2").is_err());
     for bad in ["", "[", "[{1]", "[1,]", "[1 2]", "1,2"] {
-        assert!(kmp_proclist(bad).is_err(), "{bad}");
+        assert!(parse_kmp_proclist(bad).is_err(), "{bad}");
     }
     for bad in ["", "mask_cpu:", "mask_cpu:x", "rank", "tree:1"] {
-        assert!(slurm_binding(bad).is_err(), "{bad}");
+        assert!(parse_slurm_binding(bad).is_err(), "{bad}");
     }
 }
 
@@ -113,14 +116,14 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "([0-9a-f:,{}\\[\\]!^ ()x-]|cores|mask_cpu:|pu:){0,24}") {
         let machine = server();
-        let _ = taskset_list(&text);
-        let _ = numactl_list(&text, &machine.allowed);
-        let _ = systemd_list(&text);
-        let _ = libvirt_cpuset(&text);
-        let _ = gomp_list(&text);
-        let _ = kmp_proclist(&text);
-        let _ = slurm_binding(&text);
-        let _ = hwloc_location(&text, &machine);
-        let _ = omp_places(&text, &machine);
+        let _ = parse_taskset_list(&text);
+        let _ = parse_numactl_list(&text, &machine.allowed);
+        let _ = parse_systemd_list(&text);
+        let _ = parse_libvirt_cpuset(&text);
+        let _ = parse_gomp_list(&text);
+        let _ = parse_kmp_proclist(&text);
+        let _ = parse_slurm_binding(&text);
+        let _ = parse_hwloc_location(&text, &machine);
+        let _ = parse_omp_places(&text, &machine);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::branches::letter;
+use crate::branches::level_letter;
 use pinwise_topology::{Level, Node, NodeKind, Topology};
 
 /// The common properties of equal units.
@@ -15,19 +15,19 @@ use pinwise_topology::{Level, Node, NodeKind, Topology};
 pub(super) struct Class {
     /// Levels of a unit of this class, outermost first.
     pub(super) levels: Vec<Level>,
-    /// Its children, in the order of classes; empty for a CPU.
+    /// Its children, sorted by class; empty for a CPU.
     pub(super) groups: Vec<Group>,
-    /// Its CPUs.
+    /// Number of CPUs.
     pub(super) cpus: usize,
     /// Kinds of its CPUs as indices into [`Classes::kinds`].
     pub(super) kinds: BTreeSet<usize>,
-    /// Itself and every class inside it.
+    /// This class and every class inside it.
     pub(super) within: BTreeSet<usize>,
     /// The canonical form.
     text: String,
 }
 
-/// This many children of one class.
+/// Children of one class, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) class: usize,
@@ -41,8 +41,8 @@ pub(super) struct Unit {
     /// The CPU, if the unit is a single one.
     pub(super) cpu: Option<usize>,
     /// Is it the core of CPU 0?
-    pub(super) boot_core: bool,
-    /// In the order of the tree.
+    pub(super) is_boot_core: bool,
+    /// Children in the order of the tree.
     pub(super) children: Vec<Self>,
 }
 
@@ -59,16 +59,16 @@ pub(super) struct Classes {
 
 impl Classes {
     pub(super) fn from_topology(topology: &Topology) -> Self {
-        let mut intern = Intern {
+        let mut interner = ClassInterner {
             topology,
             known: BTreeMap::new(),
             list: Vec::new(),
         };
-        let root = intern.intern_unit(&topology.allowed_tree());
+        let root = interner.intern_unit(&topology.allowed_tree());
         let mut classes = Self {
-            list: intern.list,
+            list: interner.list,
             root,
-            kinds: kind_names(topology),
+            kinds: list_kind_names(topology),
         };
         classes.sort();
         classes
@@ -89,30 +89,30 @@ impl Classes {
                 .then(b.cpus.cmp(&a.cpus))
                 .then_with(|| a.text.cmp(&b.text))
         });
-        let mut number = vec![0; order.len()];
+        let mut new_numbers = vec![0; order.len()];
         for (new, &old) in order.iter().enumerate() {
-            number[old] = new;
+            new_numbers[old] = new;
         }
         for class in &mut self.list {
             for group in &mut class.groups {
-                group.class = number[group.class];
+                group.class = new_numbers[group.class];
             }
             class.groups.sort_by_key(|group| group.class);
-            class.within = class.within.iter().map(|&old| number[old]).collect();
+            class.within = class.within.iter().map(|&old| new_numbers[old]).collect();
         }
-        let mut sorted: Vec<(usize, Class)> = number
+        let mut sorted: Vec<(usize, Class)> = new_numbers
             .iter()
             .copied()
             .zip(std::mem::take(&mut self.list))
             .collect();
         sorted.sort_by_key(|(new, _)| *new);
         self.list = sorted.into_iter().map(|(_, class)| class).collect();
-        self.root.renumber(&number);
+        self.root.renumber(&new_numbers);
     }
 }
 
 impl Class {
-    /// Is it a single CPU, with whatever surrounds it?
+    /// Is it a single CPU, perhaps merged with the units that contain only this CPU?
     pub(super) fn is_cpu(&self) -> bool {
         self.levels.last() == Some(&Level::Cpu)
     }
@@ -124,18 +124,18 @@ impl Class {
 }
 
 impl Unit {
-    fn renumber(&mut self, number: &[usize]) {
-        self.class = number[self.class];
+    fn renumber(&mut self, new_numbers: &[usize]) {
+        self.class = new_numbers[self.class];
         for child in &mut self.children {
-            child.renumber(number);
+            child.renumber(new_numbers);
         }
     }
 }
 
-/// Names of the kinds of CPU; equal names get a number.
-fn kind_names(topology: &Topology) -> Vec<String> {
+/// Names of the kinds of CPU; equal names are numbered.
+fn list_kind_names(topology: &Topology) -> Vec<String> {
     let names: Vec<&str> = topology.kinds.iter().map(|k| k.name.as_str()).collect();
-    let named = |(index, name): (usize, &&str)| {
+    let number_if_equal = |(index, name): (usize, &&str)| {
         let others = names.iter().filter(|other| *other == name).count();
         if others > 1 {
             format!("{name}{index}")
@@ -143,19 +143,20 @@ fn kind_names(topology: &Topology) -> Vec<String> {
             (*name).to_owned()
         }
     };
-    names.iter().enumerate().map(named).collect()
+    names.iter().enumerate().map(number_if_equal).collect()
 }
 
 /// What distinguishes classes: levels, kind of the CPU, children by class.
 type Signature = (Vec<Level>, Option<usize>, Vec<Group>);
 
-struct Intern<'a> {
+/// Gives equal units the same class.
+struct ClassInterner<'a> {
     topology: &'a Topology,
     known: BTreeMap<Signature, usize>,
     list: Vec<Class>,
 }
 
-impl Intern<'_> {
+impl ClassInterner<'_> {
     fn intern_unit(&mut self, node: &Node) -> Unit {
         let mut levels = Vec::new();
         let mut node = node;
@@ -169,16 +170,16 @@ impl Intern<'_> {
             }
         }
         let children: Vec<Unit> = node.children.iter().map(|n| self.intern_unit(n)).collect();
-        let leaf = levels.last() == Some(&Level::Cpu);
-        let cpu = node.cpus.first().filter(|_| leaf);
-        let boot_core = levels.contains(&Level::Core) && node.cpus.contains(0);
+        let is_leaf = levels.last() == Some(&Level::Cpu);
+        let cpu = node.cpus.first().filter(|_| is_leaf);
+        let is_boot_core = levels.contains(&Level::Core) && node.cpus.contains(0);
         let kind = cpu
             .and_then(|id| self.topology.cpu(id))
             .and_then(|cpu| cpu.kind);
         Unit {
             class: self.intern_class(levels, kind, &children),
             cpu,
-            boot_core,
+            is_boot_core,
             children,
         }
     }
@@ -202,13 +203,13 @@ impl Intern<'_> {
             return known;
         }
         let number = self.list.len();
-        let class = self.describe(number, levels, kind, groups);
+        let class = self.new_class(number, levels, kind, groups);
         self.list.push(class);
         self.known.insert(signature, number);
         number
     }
 
-    fn describe(
+    fn new_class(
         &self,
         number: usize,
         levels: Vec<Level>,
@@ -227,19 +228,19 @@ impl Intern<'_> {
             "{}{}({})",
             levels
                 .iter()
-                .map(|&level| letter(level))
+                .map(|&level| level_letter(level))
                 .collect::<String>(),
             kind_name.map_or("", |kind| kind.name.as_str()),
             inner.join(",")
         );
-        let leaf = usize::from(levels.last() == Some(&Level::Cpu));
+        let own_cpus = usize::from(levels.last() == Some(&Level::Cpu));
         let mut within: BTreeSet<usize> = below().flat_map(|(c, _)| c.within.clone()).collect();
         within.insert(number);
         let mut kinds: BTreeSet<usize> = below().flat_map(|(c, _)| c.kinds.clone()).collect();
         kinds.extend(kind);
         Class {
             levels,
-            cpus: leaf + below().map(|(c, n)| c.cpus * n).sum::<usize>(),
+            cpus: own_cpus + below().map(|(c, n)| c.cpus * n).sum::<usize>(),
             groups,
             kinds,
             within,

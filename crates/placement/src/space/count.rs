@@ -9,11 +9,11 @@ use num_bigint::BigUint;
 
 use super::classes::{Classes, Group};
 
-/// Placements by units (first) and CPUs used (second), no unit using more than
-/// this many CPUs.
+/// Numbers of placements by units (first index) and CPUs used (second), where no unit uses more
+/// CPUs than the sizes added so far.
 type Layer = Vec<Vec<BigUint>>;
 
-/// Placements of a unit of each class by CPUs used.
+/// Numbers of placements of a unit of each class by CPUs used.
 #[derive(Debug, Clone)]
 pub(super) struct Counts {
     by_class: Vec<Vec<BigUint>>,
@@ -28,7 +28,7 @@ impl Counts {
         counts
     }
 
-    /// Placements of a unit that use this many CPUs.
+    /// The number of placements of a unit that use this many CPUs.
     pub(super) fn count(&self, class: usize, threads: usize) -> BigUint {
         self.by_class[class]
             .get(threads)
@@ -47,14 +47,14 @@ impl Counts {
         let mut all = vec![BigUint::from(1u8)];
         for group in &classes.list[class].groups {
             self.fill(classes, group.class);
-            let more = self.group(classes, *group);
-            all = product(&all, &more);
+            let more = self.count_group(classes, *group);
+            all = multiply(&all, &more);
         }
         self.by_class[class] = all;
     }
 
-    /// Placements of a group by CPUs used.
-    fn group(&self, classes: &Classes, group: Group) -> Vec<BigUint> {
+    /// Numbers of placements of a group by CPUs used.
+    fn count_group(&self, classes: &Classes, group: Group) -> Vec<BigUint> {
         if classes.list[group.class].is_cpu() {
             return vec![BigUint::from(1u8); group.units + 1];
         }
@@ -67,24 +67,24 @@ impl Counts {
     }
 }
 
-/// Lets units use `size` CPUs, too, in one of `states` ways.
+/// Adds the placements in which units use exactly `size` CPUs, each in one of `states` ways.
 fn next_layer(smaller: &Layer, size: usize, states: &BigUint) -> Layer {
-    let once = *states == BigUint::from(1u8);
-    let ways = multisets(states, smaller.len());
+    let has_one_state = *states == BigUint::from(1u8);
+    let ways = count_multisets(states, smaller.len());
     let mut layer: Layer = Vec::with_capacity(smaller.len());
     for units in 0..smaller.len() {
         let row = (0..=units * size).map(|threads| {
-            if once {
+            if has_one_state {
                 let fewer = units.checked_sub(1).zip(threads.checked_sub(size));
                 let with = fewer.and_then(|(units, left)| layer[units].get(left));
-                let without = at(smaller, units, threads);
+                let without = entry(smaller, units, threads);
                 return with.zip(without).map_or_else(
                     || with.or(without).cloned().unwrap_or_default(),
                     |(with, without)| with + without,
                 );
             }
             (0..=units.min(threads / size))
-                .filter_map(|k| Some(&ways[k] * at(smaller, units - k, threads - k * size)?))
+                .filter_map(|k| Some(&ways[k] * entry(smaller, units - k, threads - k * size)?))
                 .sum()
         });
         let row = row.collect();
@@ -93,21 +93,21 @@ fn next_layer(smaller: &Layer, size: usize, states: &BigUint) -> Layer {
     layer
 }
 
-fn at(layer: &Layer, units: usize, threads: usize) -> Option<&BigUint> {
+fn entry(layer: &Layer, units: usize, threads: usize) -> Option<&BigUint> {
     layer.get(units)?.get(threads)
 }
 
-/// Multisets of 0, 1, … elements of this many.
-fn multisets(of: &BigUint, up_to: usize) -> Vec<BigUint> {
+/// Numbers of multisets of 0, 1, … `up_to` elements, taken from this many.
+fn count_multisets(elements: &BigUint, up_to: usize) -> Vec<BigUint> {
     let mut ways = vec![BigUint::from(1u8)];
     for k in 1..=up_to {
-        let next = &ways[k - 1] * (of + (k - 1)) / k;
+        let next = &ways[k - 1] * (elements + (k - 1)) / k;
         ways.push(next);
     }
     ways
 }
 
-fn product(a: &[BigUint], b: &[BigUint]) -> Vec<BigUint> {
+fn multiply(a: &[BigUint], b: &[BigUint]) -> Vec<BigUint> {
     let mut product = vec![BigUint::default(); a.len() + b.len() - 1];
     for (i, a) in a.iter().enumerate() {
         for (j, b) in b.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! Shapes: placements that spread their threads evenly.
 //!
-//! A shape says how many units of each level are used in every unit around them; threads are shared
-//! out evenly at every level, as far as there is room, so that equal units differ by one thread at
-//! most. If sibling units are of several classes, shapes come in variants that begin with each of
-//! them; on hybrid machines each kind of core is also a machine of its own. Work and number grow
-//! with levels and classes, not with CPUs.
+//! A shape says how many units of each level are used in every unit around them. Threads are shared
+//! out evenly at every level as far as there is room, so that equal units differ by at most one
+//! thread. If sibling units are of several classes, there is a variant of each shape that begins
+//! with each class; on hybrid machines each kind of core is also treated as a machine of its own.
+//! The number of shapes and the time to find them grow with levels and classes, not with CPUs.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ const LEVELS: usize = Level::ALL.len();
 /// Limits the shapes for one number of threads. Machines of 2026 have up to 65; hundreds of cores
 /// without a level between them and the package have more.
 const MAX_SHAPES: usize = 200;
-/// Limits the numbers of units tried for one order.
+/// Limits the combinations of numbers of units tried for one order.
 const MAX_TRIED: usize = 20_000;
-/// Limits the classes that shapes begin with.
+/// Limits the classes that variants begin with.
 const MAX_FAVOURITES: usize = 8;
 
 /// An even placement and the units of each level that it uses.
 #[derive(Debug, Clone)]
-pub(super) struct Even {
+pub(super) struct EvenPlacement {
     pub(super) used: [usize; LEVELS],
     pub(super) occupancy: Occupancy,
 }
@@ -34,28 +34,28 @@ pub(super) struct Even {
 enum Order {
     /// In the order of the classes: the fastest, then the largest first.
     ByClass,
-    /// A share of each class.
+    /// Of each class in proportion to its units.
     Mixed,
-    /// Those that are or contain a unit of this class first.
+    /// First the units that are or contain a unit of this class.
     First(usize),
 }
 
 /// How threads are spread.
 struct Spread<'a> {
     classes: &'a Classes,
-    /// Units per unit around them.
+    /// Units of each level to use in every unit around them.
     per_parent: [usize; LEVELS],
     /// Only CPUs of this kind.
     kind: Option<usize>,
     order: Order,
-    /// Room in a unit of each class.
+    /// CPUs that can be used in a unit of each class, once computed.
     room: Vec<Option<usize>>,
 }
 
 impl Space {
     /// The even placements of this many threads, fewest units first, ties in a fixed order of
     /// variants.
-    pub(super) fn even(&self, threads: usize) -> Vec<Even> {
+    pub(super) fn list_even_placements(&self, threads: usize) -> Vec<EvenPlacement> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
         if threads == 0 || threads > self.cpus() {
@@ -72,10 +72,12 @@ impl Space {
                     order,
                     room: vec![None; self.classes.list.len()],
                 };
-                let laid = spread.lay(self.classes.root.class, threads);
-                if let Some(occupancy) = laid.filter(|laid| seen.insert(laid.clone())) {
+                let distributed = spread.distribute(self.classes.root.class, threads);
+                if let Some(occupancy) =
+                    distributed.filter(|distributed| seen.insert(distributed.clone()))
+                {
                     let used = self.count_used_units(&occupancy);
-                    found.push(Even { used, occupancy });
+                    found.push(EvenPlacement { used, occupancy });
                 }
             }
             if found.len() > MAX_SHAPES && !before.is_empty() {
@@ -107,11 +109,11 @@ impl Space {
         variants
     }
 
-    /// Numbers of units per level that are worth trying.
+    /// Combinations of numbers of units per level that are worth trying.
     fn unit_numbers(&self, threads: usize) -> Vec<[usize; LEVELS]> {
         let mut most = [1; LEVELS];
         for class in &self.classes.list {
-            if let Some(level) = self.level_inside(class) {
+            if let Some(level) = level_inside(&self.classes, class) {
                 let units: usize = class.groups.iter().map(|group| group.units).sum();
                 most[level as usize] = most[level as usize].max(units);
             }
@@ -120,7 +122,7 @@ impl Space {
         let all = most.iter().fold(1usize, |all, n| all.saturating_mul(*n));
         let mut tried = vec![[1; LEVELS]];
         for level in Level::ALL {
-            let numbers = numbers(most[level as usize], all <= MAX_TRIED);
+            let numbers = list_unit_numbers(most[level as usize], all <= MAX_TRIED);
             let longer = tried.iter().flat_map(|start| {
                 numbers.iter().map(|&units| {
                     let mut next = *start;
@@ -132,10 +134,6 @@ impl Space {
         }
         tried
     }
-
-    fn level_inside(&self, class: &Class) -> Option<Level> {
-        level_inside(&self.classes, class)
-    }
 }
 
 /// The level of a unit's children.
@@ -146,23 +144,23 @@ fn level_inside(classes: &Classes, class: &Class) -> Option<Level> {
         .min()
 }
 
-/// All numbers to `most`, or only some: 1, 2, 3, 4, 6, 8, 12, … and `most`.
-fn numbers(most: usize, all: bool) -> Vec<usize> {
-    if all {
-        return (1..=most).collect();
+/// All numbers to `max`, or only some: 1, 2, 3, 4, 6, 8, 12, … and `max`.
+fn list_unit_numbers(max: usize, is_complete: bool) -> Vec<usize> {
+    if is_complete {
+        return (1..=max).collect();
     }
     let steps = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
     let mut numbers: Vec<usize> = steps
         .flat_map(|n| [n, n + n / 2])
-        .take_while(|&n| n < most)
+        .take_while(|&n| n < max)
         .collect();
-    numbers.push(most);
+    numbers.push(max);
     numbers.dedup();
     numbers
 }
 
 /// At most [`MAX_SHAPES`] of them, evenly from the first to the last.
-fn thin_evenly(found: Vec<Even>) -> Vec<Even> {
+fn thin_evenly(found: Vec<EvenPlacement>) -> Vec<EvenPlacement> {
     let last = found.len().saturating_sub(1);
     if last < MAX_SHAPES {
         return found;
@@ -177,17 +175,18 @@ fn thin_evenly(found: Vec<Even>) -> Vec<Even> {
         .collect()
 }
 
-/// Units of a class, and the room or the threads in each.
+/// Units of a class that are used alike.
 struct Units {
     class: usize,
     units: usize,
+    /// CPUs in each: those that can be used, or once threads are shared out, those that are.
     each: usize,
 }
 
 impl Spread<'_> {
     /// Distributes threads within a unit of a class; `None` if there is no room.
-    fn lay(&mut self, class: usize, threads: usize) -> Option<Occupancy> {
-        if self.room(class) < threads {
+    fn distribute(&mut self, class: usize, threads: usize) -> Option<Occupancy> {
+        if self.count_room(class) < threads {
             return None;
         }
         if self.classes.list[class].is_cpu() {
@@ -196,7 +195,7 @@ impl Spread<'_> {
         let mut parts = Vec::new();
         for Units { class, units, each } in self.share_out(class, threads) {
             if each > 0 && units > 0 {
-                let below = self.lay(class, each)?;
+                let below = self.distribute(class, each)?;
                 parts.push(Part {
                     class,
                     units,
@@ -208,14 +207,14 @@ impl Spread<'_> {
     }
 
     /// CPUs that can be used in a unit of a class.
-    fn room(&mut self, class: usize) -> usize {
+    fn count_room(&mut self, class: usize) -> usize {
         if let Some(room) = self.room[class] {
             return room;
         }
         let described = &self.classes.list[class];
         let room = if described.is_cpu() {
-            let right = self.kind.is_none_or(|kind| described.kinds.contains(&kind));
-            usize::from(right)
+            let is_usable = self.kind.is_none_or(|kind| described.kinds.contains(&kind));
+            usize::from(is_usable)
         } else {
             let picked = self.list_used_units(class);
             picked.iter().map(|used| used.units * used.each).sum()
@@ -224,12 +223,12 @@ impl Spread<'_> {
         room
     }
 
-    /// The used units of a unit, with the room in each.
+    /// The units to use inside a unit, with the room in each.
     fn list_used_units(&mut self, class: usize) -> Vec<Units> {
         let described = &self.classes.list[class];
         let mut groups = Vec::with_capacity(described.groups.len());
         for group in &described.groups {
-            let room = self.room(group.class);
+            let room = self.count_room(group.class);
             if room > 0 {
                 groups.push(Units {
                     class: group.class,
@@ -245,13 +244,13 @@ impl Spread<'_> {
         }
         let all: usize = groups.iter().map(|used| used.units).sum();
         let wanted = wanted.min(all);
-        let mut passed = 0;
+        let mut seen = 0;
         let mut taken = 0;
         for used in &mut groups {
-            passed += used.units;
+            seen += used.units;
             let upto = match self.order {
-                Order::Mixed => wanted * passed / all,
-                Order::ByClass | Order::First(_) => wanted.min(passed),
+                Order::Mixed => wanted * seen / all,
+                Order::ByClass | Order::First(_) => wanted.min(seen),
             };
             used.units = upto - taken;
             taken = upto;
@@ -264,19 +263,19 @@ impl Spread<'_> {
     fn share_out(&mut self, class: usize, threads: usize) -> Vec<Units> {
         let mut picked = self.list_used_units(class);
         let mut shares = Vec::new();
-        let mut left = threads;
+        let mut remaining = threads;
         loop {
             let units: usize = picked.iter().map(|used| used.units).sum();
             if units == 0 {
                 return shares;
             }
-            let each = left / units;
+            let each = remaining / units;
             let small = picked.iter().position(|used| used.each <= each);
             let Some(small) = small else {
-                let mut more = left % units;
+                let mut extra = remaining % units;
                 for Units { class, units, .. } in picked {
-                    let larger = more.min(units);
-                    more -= larger;
+                    let larger = extra.min(units);
+                    extra -= larger;
                     for (units, each) in [(larger, each + 1), (units - larger, each)] {
                         shares.push(Units { class, units, each });
                     }
@@ -284,7 +283,7 @@ impl Spread<'_> {
                 return shares;
             };
             let full = picked.remove(small);
-            left -= full.units * full.each;
+            remaining -= full.units * full.each;
             shares.push(full);
         }
     }

@@ -411,7 +411,7 @@ fn check_cpus(machine: &str, name: &str, cpus: &str) {
 }
 
 #[test]
-fn numbers_of_units_left_out_are_as_large_as_can_be() {
+fn omitted_numbers_of_units_are_as_large_as_possible() {
     let machine = "package:2 l3:2 core:4 pu:2";
     check_cpus(machine, "shape:cpu=4", "2,8,16,24");
     check_cpus(machine, "shape:pkg=1,cpu=4", "2,4,8,10");
@@ -421,7 +421,7 @@ fn numbers_of_units_left_out_are_as_large_as_can_be() {
 }
 
 #[test]
-fn trees_say_any_placement() {
+fn trees_express_any_placement() {
     let machine = "package:2 l3:2 core:4 pu:2";
     check_cpus(machine, "tree:1p", "0-15");
     check_cpus(machine, "tree:1p.1l.2c.1t", "2,4");

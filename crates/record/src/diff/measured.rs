@@ -1,8 +1,8 @@
-//! What differs in what probes found.
+//! Compares what probes found.
 //!
-//! A figure has changed if the intervals do not overlap and the ratio of the medians is beyond
-//! [`CHANGED`]: within a state, latencies of a virtual machine wander by a fifth with the host's
-//! clock and neighbours.
+//! A figure has changed if the intervals do not overlap and the ratio of the medians exceeds
+//! [`MIN_RATIO`]: latencies of an unchanged virtual machine vary by a fifth with the host's clock
+//! and other guests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,27 @@ use crate::{Measured, MeasuredLevel, Median, PairRecord, PauseRecord, TopologyRe
 use pinwise_format::count;
 use pinwise_topology::CpuSet;
 
-/// Medians further apart than this ratio differ.
-const CHANGED: f64 = 1.25;
+/// The smallest ratio of medians that counts as a change.
+const MIN_RATIO: f64 = 1.25;
 
-pub(super) fn differences(a: &Measured, b: &Measured) -> Vec<Difference> {
-    let mut found = levels(a, b);
-    found.extend(latencies(a, b));
-    found.extend(pairs(a, b));
-    found.extend(pause(a, b));
-    found.extend(drift(a, b));
+pub(super) fn compare_probes(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let mut found = compare_levels(a, b);
+    found.extend(compare_latencies(a, b));
+    found.extend(compare_pairs(a, b));
+    found.extend(compare_pause(a, b));
+    found.extend(compare_drift(a, b));
     found
 }
 
-/// Levels whose report is contradicted in one of the two only.
-pub(super) fn contradictions(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
-    let levels = |record: &TopologyRecord| -> BTreeSet<String> {
+/// Compares the levels whose report is contradicted by measurement.
+pub(super) fn compare_contradictions(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+    let contradicted_levels = |record: &TopologyRecord| -> BTreeSet<String> {
         let found = record.contradictions.iter();
         found
             .map(|contradiction| contradiction.level.to_string())
             .collect()
     };
-    let (in_a, in_b) = (levels(a), levels(b));
+    let (in_a, in_b) = (contradicted_levels(a), contradicted_levels(b));
     let mut found = Vec::new();
     for (side, other, record, level) in in_a
         .difference(&in_b)
@@ -62,7 +62,7 @@ pub(super) fn contradictions(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Diff
     found
 }
 
-fn common_cpus(a: &Measured, b: &Measured) -> CpuSet {
+fn find_common_cpus(a: &Measured, b: &Measured) -> CpuSet {
     let cpus = |measured: &Measured| -> CpuSet { measured.cpus.iter().copied().collect() };
     cpus(a).intersection(&cpus(b))
 }
@@ -74,14 +74,14 @@ fn find_level<'a>(measured: &'a Measured, kind: &str) -> Option<&'a MeasuredLeve
         .find(|level| level.kind.as_str() == kind)
 }
 
-fn kinds<'a>(a: &'a Measured, b: &'a Measured) -> BTreeSet<&'a str> {
+fn list_level_kinds<'a>(a: &'a Measured, b: &'a Measured) -> BTreeSet<&'a str> {
     let levels = a.levels.iter().chain(&b.levels);
     levels.map(|level| level.kind.as_str()).collect()
 }
 
-/// Groups of each level, among the CPUs that were measured in both.
-fn levels(a: &Measured, b: &Measured) -> Vec<Difference> {
-    let common = common_cpus(a, b);
+/// Compares the groups of each level, among the CPUs that were measured in both.
+fn compare_levels(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let common = find_common_cpus(a, b);
     let groups = |measured: &Measured, kind: &str| -> BTreeSet<CpuSet> {
         let of_kind = measured
             .levels
@@ -94,7 +94,7 @@ fn levels(a: &Measured, b: &Measured) -> Vec<Difference> {
             .filter(|group| group.len() > 1)
             .collect()
     };
-    kinds(a, b)
+    list_level_kinds(a, b)
         .into_iter()
         .filter_map(|kind| {
             compare_groups("measured_level", kind, &groups(a, kind), &groups(b, kind))
@@ -102,9 +102,9 @@ fn levels(a: &Measured, b: &Measured) -> Vec<Difference> {
         .collect()
 }
 
-/// Typical latency within the groups of each level.
-fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
-    kinds(a, b)
+/// Compares the typical latencies within the groups of each level.
+fn compare_latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
+    list_level_kinds(a, b)
         .into_iter()
         .filter_map(|kind| {
             let (in_a, in_b) = (
@@ -116,7 +116,7 @@ fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
                 let sentence = format!(
                     "Within a {} a cache line takes {in_a:.1} ns in A and {in_b:.1} ns in B, {}.",
                     unit_noun(kind),
-                    times(ratio)
+                    describe_ratio(ratio)
                 );
                 Difference::new("latency", Some(kind), json!(in_a), json!(in_b), sentence)
             })
@@ -124,14 +124,14 @@ fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
         .collect()
 }
 
-/// Never if a figure is missing or not a number.
+/// Is the ratio of two figures beyond [`MIN_RATIO`]? No if a figure is not a number.
 fn is_changed(a: f64, b: f64) -> bool {
-    // Differences of logarithms do not overflow, and are alike both ways.
+    // A difference of logarithms does not overflow, and is symmetric.
     let change = (b.ln() - a.ln()).abs();
-    change.is_finite() && change > CHANGED.ln()
+    change.is_finite() && change > MIN_RATIO.ln()
 }
 
-fn times(ratio: f64) -> String {
+fn describe_ratio(ratio: f64) -> String {
     if ratio >= 1.0 {
         format!("{ratio:.2} times as long")
     } else {
@@ -139,8 +139,7 @@ fn times(ratio: f64) -> String {
     }
 }
 
-/// Do the medians differ beyond their intervals? Without intervals nothing can
-/// be said.
+/// Do the medians differ beyond their intervals? No if an interval is unknown.
 fn has_changed(a: &Median, b: &Median) -> bool {
     let (Some(low_a), Some(high_a)) = (a.low, a.high) else {
         return false;
@@ -158,8 +157,8 @@ struct ChangedPair {
     b: f64,
 }
 
-/// All pairs that have changed, as one difference.
-fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
+/// Compares the latencies of all pairs; the changed ones become one difference.
+fn compare_pairs(a: &Measured, b: &Measured) -> Option<Difference> {
     let (in_a, in_b) = (index_by_cpus(&a.pairs), index_by_cpus(&b.pairs));
     let both: Vec<(&PairRecord, &PairRecord)> = in_a
         .iter()
@@ -167,7 +166,7 @@ fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
         .collect();
     let mut changed: Vec<ChangedPair> = both
         .iter()
-        .filter_map(|(in_a, in_b)| changed_pair(in_a, in_b))
+        .filter_map(|(in_a, in_b)| find_largest_change(in_a, in_b))
         .collect();
     if changed.is_empty() {
         return None;
@@ -184,7 +183,7 @@ fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
         })
         .collect();
     let sentence = format!(
-        "Of {} measured in both, {} changed from A to B beyond their intervals and by more than {CHANGED} times: {}.",
+        "Of {} measured in both, {} changed from A to B beyond their intervals and by more than {MIN_RATIO} times: {}.",
         count(both.len(), "pair"),
         changed.len(),
         join_first(&shown)
@@ -210,15 +209,19 @@ fn index_by_cpus(pairs: &[PairRecord]) -> BTreeMap<(usize, usize), &PairRecord> 
     known
 }
 
-/// The change of a pair at the home of the line for which it is largest.
-fn changed_pair(a: &PairRecord, b: &PairRecord) -> Option<ChangedPair> {
-    let at = |pair: &PairRecord, home: Option<usize>| {
+/// The largest change of a pair's latency over the home nodes of the cache line; `None` if none
+/// changed.
+fn find_largest_change(a: &PairRecord, b: &PairRecord) -> Option<ChangedPair> {
+    let latency_for_home = |pair: &PairRecord, home: Option<usize>| {
         let latencies = pair.latency_ns.iter();
         latencies.copied().find(|latency| latency.home_node == home)
     };
     let homes: BTreeSet<Option<usize>> = a.latency_ns.iter().map(|l| l.home_node).collect();
     let homes = homes.into_iter().filter_map(|home| {
-        let (in_a, in_b) = (at(a, home)?.median, at(b, home)?.median);
+        let (in_a, in_b) = (
+            latency_for_home(a, home)?.median,
+            latency_for_home(b, home)?.median,
+        );
         has_changed(&in_a, &in_b).then_some((in_a.value, in_b.value))
     });
     let factor = |pair: &(f64, f64)| (pair.1 / pair.0).ln().abs();
@@ -230,24 +233,24 @@ fn changed_pair(a: &PairRecord, b: &PairRecord) -> Option<ChangedPair> {
     })
 }
 
-/// The spin-wait hint: CPUs on which its cost rose, and those on which it fell.
-fn pause(a: &Measured, b: &Measured) -> Vec<Difference> {
-    let (in_a, in_b) = (costs(&a.pause), costs(&b.pause));
+/// Compares the cost of the spin-wait hint: CPUs on which it rose, and those on which it fell.
+fn compare_pause(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let (in_a, in_b) = (index_by_cpu(&a.pause), index_by_cpu(&b.pause));
     let mut changes: [Vec<(usize, f64, f64)>; 2] = [Vec::new(), Vec::new()];
     for (cpu, before) in &in_a {
         if let Some(after) = in_b.get(cpu).filter(|after| has_changed(before, after)) {
-            let is_dearer = after.value > before.value;
-            changes[usize::from(is_dearer)].push((*cpu, before.value, after.value));
+            let is_slower = after.value > before.value;
+            changes[usize::from(is_slower)].push((*cpu, before.value, after.value));
         }
     }
     let shown = changes.into_iter().filter(|change| !change.is_empty());
     shown.map(|change| {
         let cpus: CpuSet = change.iter().map(|(cpu, ..)| *cpu).collect();
-        let in_a = middle(change.iter().map(|(_, a, _)| *a).collect());
-        let in_b = middle(change.iter().map(|(.., b)| *b).collect());
+        let in_a = lower_median(change.iter().map(|(_, a, _)| *a).collect());
+        let in_b = lower_median(change.iter().map(|(.., b)| *b).collect());
         let sentence = format!(
             "A spin-wait hint (PAUSE) on CPUs {cpus} takes {in_a:.1} ns in A and {in_b:.1} ns in B, {}.",
-            times(in_b / in_a)
+            describe_ratio(in_b / in_a)
         );
         Difference::new("pause", None, json!(in_a), json!(in_b), sentence)
     })
@@ -255,7 +258,7 @@ fn pause(a: &Measured, b: &Measured) -> Vec<Difference> {
 }
 
 /// Costs by CPU; of several records the first.
-fn costs(records: &[PauseRecord]) -> BTreeMap<usize, Median> {
+fn index_by_cpu(records: &[PauseRecord]) -> BTreeMap<usize, Median> {
     let mut known = BTreeMap::new();
     for record in records {
         known.entry(record.cpu).or_insert(record.pause_ns);
@@ -263,8 +266,8 @@ fn costs(records: &[PauseRecord]) -> BTreeMap<usize, Median> {
     known
 }
 
-/// The median; the lower one of two in the middle.
-fn middle(mut values: Vec<f64>) -> f64 {
+/// The median; the lower one of two in the lower_median.
+fn lower_median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values
         .get(values.len().saturating_sub(1) / 2)
@@ -272,8 +275,8 @@ fn middle(mut values: Vec<f64>) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// One that stays as it is, and one that does not.
-fn drift(a: &Measured, b: &Measured) -> Option<Difference> {
+/// Reports if the wiring of only one of the machines changed while it was measured.
+fn compare_drift(a: &Measured, b: &Measured) -> Option<Difference> {
     let (in_a, in_b) = (a.drift.as_ref()?, b.drift.as_ref()?);
     ((in_a.changes == 0) != (in_b.changes == 0)).then(|| {
         let shown = |changes: usize, seconds: f64| {

@@ -1,4 +1,4 @@
-//! What differs in the topologies that the systems report.
+//! Compares the topologies that the systems report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +11,20 @@ use pinwise_topology::CpuSet;
 
 /// Memory of a node may differ by this share without being reported: kernels
 /// reserve more or less of it.
-const MEMORY_ALIKE: f64 = 0.01;
+const MEMORY_TOLERANCE: f64 = 0.01;
 
-pub(super) fn differences(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
-    let mut found = identity(&a.machine, &b.machine);
-    found.extend(counts(a, b));
-    found.extend(cpu_sets(a, b));
-    found.extend(units(a, b));
-    found.extend(kinds(a, b));
-    found.extend(cache_sizes(a, b));
-    found.extend(nodes(&a.numa_nodes, &b.numa_nodes));
+pub(super) fn compare_reports(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+    let mut found = compare_identity(&a.machine, &b.machine);
+    found.extend(compare_counts(a, b));
+    found.extend(compare_cpu_sets(a, b));
+    found.extend(compare_units(a, b));
+    found.extend(compare_kinds(a, b));
+    found.extend(compare_cache_sizes(a, b));
+    found.extend(compare_nodes(&a.numa_nodes, &b.numa_nodes));
     found
 }
 
-fn identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
+fn compare_identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
     let signature = |machine: &MachineRecord| {
         let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |v| v.to_string());
         let numbers = [
@@ -93,7 +93,7 @@ fn identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
         .collect()
 }
 
-fn counts(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+fn compare_counts(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let (in_a, in_b) = (&a.counts, &b.counts);
     let levels = [
         ("cpu", in_a.cpus, in_b.cpus),
@@ -111,8 +111,8 @@ fn counts(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
         .collect()
 }
 
-/// Which CPUs are on, which may be used, and for how much time.
-fn cpu_sets(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+/// Compares the online and allowed CPUs, and the limits on CPU time.
+fn compare_cpu_sets(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let mut found = Vec::new();
     let sets = [
         ("online", "online", &a.online, &b.online),
@@ -166,8 +166,8 @@ fn is_nan(value: Option<f64>) -> bool {
 /// The unit of a CPU at a level.
 type UnitOf = fn(&CpuRecord) -> Option<usize>;
 
-/// Which CPUs share a unit, among those that are online in both.
-fn units(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+/// Compares which CPUs share a unit, among those that are online in both.
+fn compare_units(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let online = |record: &TopologyRecord| -> CpuSet {
         let cpus = record.cpus.iter().filter(|cpu| cpu.online);
         cpus.map(|cpu| cpu.cpu).collect()
@@ -182,13 +182,16 @@ fn units(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     levels
         .into_iter()
         .filter_map(|(level, unit)| {
-            let (in_a, in_b) = (groups(a, &common, unit), groups(b, &common, unit));
+            let (in_a, in_b) = (
+                group_by_unit(a, &common, unit),
+                group_by_unit(b, &common, unit),
+            );
             compare_groups("units", level, &in_a, &in_b)
         })
         .collect()
 }
 
-fn groups(record: &TopologyRecord, within: &CpuSet, unit: UnitOf) -> BTreeSet<CpuSet> {
+fn group_by_unit(record: &TopologyRecord, within: &CpuSet, unit: UnitOf) -> BTreeSet<CpuSet> {
     let mut groups: BTreeMap<usize, CpuSet> = BTreeMap::new();
     for cpu in record.cpus.iter().filter(|cpu| within.contains(cpu.cpu)) {
         if let Some(index) = unit(cpu) {
@@ -198,7 +201,7 @@ fn groups(record: &TopologyRecord, within: &CpuSet, unit: UnitOf) -> BTreeSet<Cp
     groups.into_values().collect()
 }
 
-/// The groups of a level that are not in both.
+/// Reports the groups of a level that are not in both.
 pub(super) fn compare_groups(
     what: &str,
     level: &str,
@@ -234,7 +237,7 @@ pub(super) fn compare_groups(
     ))
 }
 
-fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
+fn compare_kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
     let shown = |record: &TopologyRecord| -> Vec<String> {
         let kinds = record.kinds.iter();
         kinds
@@ -252,10 +255,10 @@ fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
     })
 }
 
-/// A cache of a CPU by level and type: its size, `None` if unknown.
+/// Sizes in bytes by level and type, then by CPU; `None` if unknown.
 type CacheSizes = BTreeMap<(u8, CacheKind), BTreeMap<usize, Option<u64>>>;
 
-fn sizes_by_cpu(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {
+fn index_cache_sizes(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {
     let mut sizes = CacheSizes::new();
     for cache in &record.caches {
         let cpus: CpuSet = cache.cpus.parse().unwrap_or_default();
@@ -267,13 +270,13 @@ fn sizes_by_cpu(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {
     sizes
 }
 
-fn cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+fn compare_cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let cpus = |record: &TopologyRecord| -> CpuSet {
         let online = record.cpus.iter().filter(|cpu| cpu.online);
         online.map(|cpu| cpu.cpu).collect()
     };
     let common = cpus(a).intersection(&cpus(b));
-    let (in_a, in_b) = (sizes_by_cpu(a, &common), sizes_by_cpu(b, &common));
+    let (in_a, in_b) = (index_cache_sizes(a, &common), index_cache_sizes(b, &common));
     let levels: BTreeSet<&(u8, CacheKind)> = in_a.keys().chain(in_b.keys()).collect();
     let mut found = Vec::new();
     for level in levels {
@@ -287,12 +290,12 @@ fn cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
             }
         }
         let changed = changes.into_iter();
-        found.extend(changed.map(|(sizes, cpus)| cache_change(level, sizes, &cpus)));
+        found.extend(changed.map(|(sizes, cpus)| describe_cache_change(level, sizes, &cpus)));
     }
     found
 }
 
-fn cache_change(
+fn describe_cache_change(
     (level, kind): &(u8, CacheKind),
     [a, b]: [Option<Option<u64>>; 2],
     cpus: &CpuSet,
@@ -317,7 +320,7 @@ fn cache_change(
     )
 }
 
-fn nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
+fn compare_nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
     let find =
         |nodes: &[NodeRecord], number: usize| nodes.iter().find(|n| n.node == number).cloned();
     let numbers: BTreeSet<usize> = a.iter().chain(b).map(|node| node.node).collect();
@@ -356,7 +359,7 @@ fn nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
 
 fn is_alike(a: Option<u64>, b: Option<u64>) -> bool {
     match (a, b) {
-        (Some(a), Some(b)) => a.abs_diff(b) as f64 <= MEMORY_ALIKE * a.max(b) as f64,
+        (Some(a), Some(b)) => a.abs_diff(b) as f64 <= MEMORY_TOLERANCE * a.max(b) as f64,
         _ => a == b,
     }
 }

@@ -17,15 +17,15 @@ pub struct FleetDiff {
     pub settings: Vec<FleetSettingChange>,
     /// Figures that both have.
     pub figures: Vec<FleetFigureChange>,
-    /// Which part of the difference of a profiled workload comes from what.
+    /// The causes of the differences of profiled workloads.
     pub attributions: Vec<FleetAttribution>,
-    /// Figures that one of them lacks.
+    /// Figures that only one side has.
     pub only_one: Vec<String>,
     /// The answer in one sentence.
     pub sentence: String,
 }
 
-/// A step's difference, taken apart.
+/// The causes of a step's difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetAttribution {
@@ -44,19 +44,19 @@ pub struct FleetSide {
     pub fleet: String,
     /// The group's name.
     pub group: String,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
 }
 
-/// A setting that two groups have otherwise.
+/// A setting that differs between two groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetSettingChange {
     /// The setting.
     pub name: String,
-    /// What most nodes of the first have.
+    /// The value of most nodes of A; `null` if unknown.
     pub a: Option<String>,
-    /// What most nodes of the second have.
+    /// The value of most nodes of B; `null` if unknown.
     pub b: Option<String>,
 }
 
@@ -66,23 +66,23 @@ pub struct FleetSettingChange {
 pub struct FleetFigureChange {
     /// The step it comes from.
     pub step: String,
-    /// What it is of.
+    /// The subject of the figure.
     pub name: String,
     /// Unit.
     pub unit: String,
-    /// Median of the first.
+    /// Median of A.
     pub a: f64,
-    /// Median of the second.
+    /// Median of B.
     pub b: f64,
-    /// Typical second over typical first.
+    /// Typical value of B divided by that of A.
     pub ratio: f64,
-    /// 95 % interval of the ratio, over nodes; `null` if there are too few.
+    /// Lower end of the ratio's 95 % interval, over nodes; `null` if there are too few nodes.
     pub low: Option<f64>,
-    /// Its upper end.
+    /// Upper end of the ratio's interval.
     pub high: Option<f64>,
     /// p-value of "the ratio is 1", adjusted for the number of figures
     /// (Benjamini and Hochberg 1995); `null` as the interval.
     pub p_adjusted: Option<f64>,
-    /// Found to differ: by 1 % or more, at a rate of false discoveries of 5 %.
+    /// Does it differ by 1 % or more, at a false-discovery rate of 5 %?
     pub differs: bool,
 }

@@ -1,4 +1,4 @@
-//! What one node of a fleet did, and what was found on it.
+//! One node of a fleet: its steps and its figures.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Header, HostRecord, StoredRecord, Summary};
 
-/// From this on the difference between a node's clock and the submitter's is reported,
-/// seconds.
+/// A difference between a node's clock and the submitter's is reported from this size on, seconds.
 pub const CLOCK_TOLERANCE_S: f64 = 2.0;
 
-/// A node of a fleet. There is one record a node and fleet, whatever the number
-/// of attempts: its id is `FLEET.NODE`.
+/// A node of a fleet. There is one record per node and fleet, whatever the number of attempts. Its
+/// id is `FLEET.NODE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet-node/1")]
@@ -25,7 +24,7 @@ pub struct FleetNode {
     pub node: String,
     /// When the last step ended; `null` if steps are missing.
     pub ended: Option<String>,
-    /// Times that it was begun: 1, and 1 for each requeue and resumption.
+    /// Number of starts: 1, and 1 for each requeue and resumption.
     pub attempts: u32,
     /// The machine; `null` if unknown.
     pub host: Option<HostRecord>,
@@ -33,7 +32,7 @@ pub struct FleetNode {
     /// `boost`, `transparent-hugepages`, `kernel-command-line` … Names and microcode, kernel and
     /// hypervisor are also in `host`.
     pub settings: BTreeMap<String, String>,
-    /// What it ran.
+    /// The steps that it ran.
     pub steps: Vec<NodeStep>,
     /// Headline figures of all records of the node.
     pub figures: Vec<NodeFigure>,
@@ -52,9 +51,9 @@ pub struct NodeStep {
     pub state: StepState,
     /// Id of its record; `null` if there is none.
     pub record: Option<String>,
-    /// The attempt that this is of, from 1.
+    /// Number of the attempt that ran it, from 1.
     pub attempt: u32,
-    /// Why it failed.
+    /// Why it failed; `null` if it did not.
     pub why: Option<String>,
     /// How long it took, seconds.
     pub elapsed_s: Option<f64>,
@@ -79,7 +78,7 @@ pub enum StepState {
 pub struct NodeFigure {
     /// The step it comes from.
     pub step: String,
-    /// What it is of.
+    /// The subject of the figure.
     pub name: String,
     /// Unit; `""` for a number without one.
     pub unit: String,
@@ -92,9 +91,9 @@ pub struct NodeFigure {
 }
 
 impl NodeFigure {
-    /// The figures of a record as stored, which a step of a node made.
+    /// The headline figures in the JSON of a step's record.
     #[must_use]
-    pub fn all_of(step: &str, body: &str) -> Vec<Self> {
+    pub fn list_from_json(step: &str, body: &str) -> Vec<Self> {
         let figures = Summary::from_json(body).figures.into_iter();
         figures
             .map(|figure| Self {
@@ -112,7 +111,7 @@ impl NodeFigure {
 impl FleetNode {
     /// The id of a node's record.
     #[must_use]
-    pub fn id_of(fleet: &str, node: &str) -> String {
+    pub fn join_id(fleet: &str, node: &str) -> String {
         format!("{fleet}.{node}")
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Header, StoredRecord};
 
-/// Nodes beside their peers.
+/// Nodes compared with their peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet-report/1")]
@@ -18,17 +18,17 @@ pub struct FleetReport {
     pub fleet: String,
     /// When the fleet was submitted, RFC 3339.
     pub submitted: String,
-    /// The host on which it was found.
+    /// The host on which the report was made.
     pub host: String,
-    /// Requested nodes.
+    /// Number of requested nodes.
     pub asked: usize,
     /// Nodes with a record.
     pub nodes: usize,
-    /// Nodes of which every step is done.
+    /// Nodes whose steps are all done.
     pub complete: usize,
-    /// The expected share of nodes named that are named by chance, at most; 0 to 1.
+    /// The largest expected share of reported nodes that are reported by chance, 0 to 1.
     pub false_discovery_rate: f64,
-    /// Figures of nodes that were judged.
+    /// Number of figures of nodes that were tested.
     pub judged: usize,
     /// Groups of similar nodes, the largest first.
     pub groups: Vec<FleetGroup>,
@@ -57,9 +57,9 @@ impl StoredRecord for FleetReport {
 pub struct FleetGroup {
     /// Its name, such as the CPU model.
     pub name: String,
-    /// Nodes in it.
+    /// Number of nodes.
     pub nodes: usize,
-    /// What they are alike in, and the value that most of them have.
+    /// The settings in which they are alike, with the value that most of them have.
     pub identity: BTreeMap<String, String>,
     /// Their figures.
     pub figures: Vec<FleetFigure>,
@@ -71,7 +71,7 @@ pub struct FleetGroup {
 pub struct FleetFigure {
     /// The step it comes from.
     pub step: String,
-    /// What it is of.
+    /// The subject of the figure.
     pub name: String,
     /// Unit.
     pub unit: String,
@@ -82,13 +82,13 @@ pub struct FleetFigure {
     /// Robust standard deviation of the nodes' logarithms: about the relative spread of ordinary
     /// nodes; `null` if there are too few.
     pub spread: Option<f64>,
-    /// 5th and 95th percentile.
+    /// 5th percentile.
     pub p5: f64,
     /// 95th percentile.
     pub p95: f64,
-    /// Least.
+    /// Smallest value.
     pub least: f64,
-    /// Greatest.
+    /// Largest value.
     pub greatest: f64,
 }
 
@@ -109,9 +109,9 @@ pub enum OutlierKind {
 pub struct FleetOutlier {
     /// The node.
     pub node: String,
-    /// Place of its group in `groups`, from 0.
+    /// Index of its group in `groups`.
     pub group: usize,
-    /// Its name.
+    /// A figure, or a setting.
     pub kind: OutlierKind,
     /// The figure, as `step · name`, or the setting.
     pub figure: String,
@@ -121,11 +121,11 @@ pub struct FleetOutlier {
     pub value: Option<f64>,
     /// Its group's median; `null` for settings.
     pub typical: Option<f64>,
-    /// The first over the second.
+    /// `value` divided by `typical`.
     pub ratio: Option<f64>,
     /// Distance in robust standard deviations of its group.
     pub z: Option<f64>,
-    /// Its p-value, adjusted: the false-discovery rate at which it is just named; `null` for
+    /// Its adjusted p-value: the smallest false-discovery rate at which it is reported; `null` for
     /// settings.
     pub adjusted_p: Option<f64>,
     /// The node's setting; `null` for figures.
@@ -142,9 +142,9 @@ pub struct FleetOutlier {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetCommon {
-    /// Place of the group in `groups`, from 0.
+    /// Index of the group in `groups`.
     pub group: usize,
-    /// The figure that they differ in, or several; settings are not examined.
+    /// The figures in which they differ.
     pub figures: Vec<String>,
     /// The outliers.
     pub nodes: Vec<String>,
@@ -152,13 +152,14 @@ pub struct FleetCommon {
     pub setting: String,
     /// Its value among the outliers.
     pub value: String,
-    /// Outliers that have it.
+    /// Number of outliers with this value.
     pub outliers_with: usize,
-    /// Other nodes of the group that have it.
+    /// Number of other nodes of the group with this value.
     pub others_with: usize,
-    /// Other nodes of the group.
+    /// Number of other nodes of the group.
     pub others: usize,
-    /// Chance of so clear a separation, adjusted for the settings looked at.
+    /// Probability of such a clear separation by chance, adjusted for the number of settings
+    /// tested.
     pub adjusted_p: f64,
     /// All that in one sentence.
     pub sentence: String,

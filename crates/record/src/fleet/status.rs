@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a fleet is at.
+/// The progress of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet-status/1")]
 pub struct FleetStatus {
     /// The fleet's id.
     pub fleet: String,
-    /// When it was looked at, RFC 3339.
+    /// When the state was read, RFC 3339.
     pub at: String,
     /// Requested nodes.
     pub asked: usize,
-    /// Steps of each.
+    /// Steps per node.
     pub steps: usize,
-    /// Nodes of which every step has its record.
+    /// Nodes whose steps all have their record.
     pub done: usize,
     /// Nodes that run.
     pub running: usize,
@@ -23,22 +23,22 @@ pub struct FleetStatus {
     pub queued: usize,
     /// Nodes that ended without all records.
     pub failed: usize,
-    /// Nodes that were requested, have no job, and never began; those that a
-    /// scheduler would have chosen among them.
+    /// Requested nodes that have no job and never began, including those that a scheduler would
+    /// have chosen.
     pub missing: usize,
-    /// Each node that is known.
+    /// The known nodes.
     pub nodes: Vec<NodeStatus>,
-    /// What else there is to say, in whole sentences.
+    /// Further notes, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// What a node is at.
+/// The progress of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeStatus {
     /// The node.
     pub node: String,
-    /// How far it is.
+    /// Its state.
     pub state: NodeState,
     /// Steps that have their record.
     pub done: usize,
@@ -48,15 +48,15 @@ pub struct NodeStatus {
     pub since: Option<String>,
     /// Why it failed, or what its job waits for.
     pub why: Option<String>,
-    /// Its newest job, in the scheduler's words.
+    /// Id of its newest job in the scheduler.
     pub job: Option<String>,
-    /// Attempts.
+    /// Number of attempts.
     pub attempts: u32,
     /// How far its clock is ahead of the shared folder's, seconds.
     pub clock_ahead_s: Option<f64>,
 }
 
-/// How far a node is.
+/// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -74,7 +74,7 @@ pub enum NodeState {
 }
 
 impl NodeState {
-    /// The word for it.
+    /// The word for the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,23 +2,23 @@
 
 use super::{Agreement, LevelName, Measured};
 
-/// Groups that the answer names.
-const NAMED: usize = 4;
+/// Limits the groups that the answer names.
+const MAX_NAMED: usize = 4;
 
 impl Measured {
     /// Is the system's report right? The sentence for [`Self::answer`]. The CPUs of a virtual machine
     /// may move later: unless they were watched, it says no more than was seen.
     #[must_use]
     pub fn answer_sentence(&self, is_virtual: bool) -> String {
-        let with = |wanted: Agreement| {
+        let with_verdict = |wanted: Agreement| {
             let verdicts = self.verdicts.iter();
             verdicts.filter(move |verdict| verdict.verdict == wanted)
         };
-        let names = |wanted| -> Vec<&str> {
-            let nouns = with(wanted).map(|verdict| verdict.level.noun());
+        let list_nouns = |wanted| -> Vec<&str> {
+            let nouns = with_verdict(wanted).map(|verdict| verdict.level.noun());
             nouns.collect()
         };
-        let mut contradicted = with(Agreement::Contradicted);
+        let mut contradicted = with_verdict(Agreement::Contradicted);
         if let Some(first) = contradicted.next() {
             let others: Vec<&str> = contradicted.map(|verdict| verdict.level.noun()).collect();
             let others = match others.is_empty() {
@@ -35,12 +35,15 @@ impl Measured {
                 first.level.noun(),
             );
         }
-        let (mut right, mut open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
+        let (mut right, mut open) = (
+            list_nouns(Agreement::Agrees),
+            list_nouns(Agreement::CannotTell),
+        );
         open.dedup();
         // Smaller caches may be as reported even if the largest one is not known: "right" is not
         // said without that exception.
         let caches = LevelName::Cache.noun();
-        let doubt = with(Agreement::CannotTell).find(|v| v.level == LevelName::Cache);
+        let doubt = with_verdict(Agreement::CannotTell).find(|v| v.level == LevelName::Cache);
         let doubt = doubt.filter(|_| right.iter().any(|noun| *noun != caches));
         if doubt.is_some() {
             right.retain(|noun| *noun != caches);
@@ -49,7 +52,14 @@ impl Measured {
         let (right, open) = (right.join(", "), open.join(", "));
         if right.is_empty() {
             let why = self.cannot_tell.as_deref();
-            let why = why.or_else(|| Some(with(Agreement::CannotTell).next()?.measured.as_str()));
+            let why = why.or_else(|| {
+                Some(
+                    with_verdict(Agreement::CannotTell)
+                        .next()?
+                        .measured
+                        .as_str(),
+                )
+            });
             let why = why.unwrap_or("nothing could be compared.");
             return format!("Whether the kernel's picture is right cannot be told here: {why}");
         }
@@ -72,7 +82,7 @@ impl Measured {
         }
     }
 
-    /// Which CPUs share something else instead, if groups were found.
+    /// The groups that were found at a level, as a sentence; `None` if there are none.
     fn describe_found(&self, level: &LevelName) -> Option<String> {
         let shared = match level {
             LevelName::Smt => "core",
@@ -87,10 +97,10 @@ impl Measured {
             .groups;
         let named: Vec<String> = groups
             .iter()
-            .take(NAMED)
+            .take(MAX_NAMED)
             .map(|g| format!("{{{g}}}"))
             .collect();
-        let more = if groups.len() > NAMED { " …" } else { "" };
+        let more = if groups.len() > MAX_NAMED { " …" } else { "" };
         let named = named.join(" ");
         (!groups.is_empty()).then(|| format!("CPUs {named}{more} share a {shared}."))
     }
@@ -101,7 +111,7 @@ mod tests {
     use super::super::LevelVerdict;
     use super::*;
 
-    fn answer(verdicts: &[(LevelName, Agreement)]) -> String {
+    fn answer_for(verdicts: &[(LevelName, Agreement)]) -> String {
         measure(verdicts).answer_sentence(false)
     }
 
@@ -131,33 +141,33 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_right_contradicted_or_inconclusive() {
+    fn answer_says_right_contradicted_or_inconclusive() {
         use Agreement::{Agrees, CannotTell, Contradicted};
         let (smt, llc) = (LevelName::Smt, LevelName::Llc);
         assert_eq!(
-            answer(&[(smt.clone(), Agrees), (llc.clone(), CannotTell)]),
+            answer_for(&[(smt.clone(), Agrees), (llc.clone(), CannotTell)]),
             "The kernel's picture is right as far as could be measured (last-level caches not confirmed): SMT siblings are as measured."
         );
         assert_eq!(
-            answer(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
+            answer_for(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
             "The kernel's picture is contradicted (SMT siblings): CPUs 0 and 1 share a core."
         );
         assert_eq!(
-            answer(&[(LevelName::Placement, Contradicted)]),
+            answer_for(&[(LevelName::Placement, Contradicted)]),
             "The kernel's picture does not hold: CPUs 0 and 1 share a core."
         );
         let caches = LevelName::Cache;
         assert_eq!(
-            answer(&[
+            answer_for(&[
                 (LevelName::Smt, Agrees),
                 (caches.clone(), Agrees),
                 (caches, CannotTell)
             ]),
             "Apart from its caches, the kernel's picture is right: SMT siblings are as measured. CPUs 0 and 1 share a core."
         );
-        let open = answer(&[(llc, CannotTell)]);
+        let open = answer_for(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");
-        let none = answer(&[]);
+        let none = answer_for(&[]);
         assert!(none.ends_with("nothing could be compared."), "{none}");
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::profile::FunctionKind;
 
-fn change(before_s: f64, after_s: f64, is_noise: bool) -> ChangeRecord {
+fn build_change(before_s: f64, after_s: f64, is_noise: bool) -> ChangeRecord {
     let delta_s = after_s - before_s;
     ChangeRecord {
         before_samples: 0,
@@ -28,31 +28,31 @@ fn the_headline_names_the_function_with_the_largest_part() {
         seen: SeenIn::Both,
         own,
         total: own,
-        waits: change(0.0, 0.0, true),
+        waits: build_change(0.0, 0.0, true),
     };
     let line = |own: ChangeRecord| {
-        let grew = function("grew", change(0.0, 1.2, false));
+        let grew = function("grew", build_change(0.0, 1.2, false));
         let functions = [grew, function("shrank", own)];
-        let none = change(0.0, 0.0, true);
-        headline(&change(4.0, 2.0, false), &none, &functions, "run")
+        let none = build_change(0.0, 0.0, true);
+        write_headline(&build_change(4.0, 2.0, false), &none, &functions, "run")
     };
     let start = "2.00 s less CPU time per run (4.00 s before, 2.00 s after)";
     assert_eq!(
-        line(change(1.9, 0.1, false)),
+        line(build_change(1.9, 0.1, false)),
         format!("{start}, in shrank (1.80 s).")
     );
     assert_eq!(
-        line(change(1.0, 0.4, false)),
+        line(build_change(1.0, 0.4, false)),
         format!("{start}; shrank has the largest part, 600 ms.")
     );
-    assert_eq!(line(change(1.0, 0.4, true)), format!("{start}."));
+    assert_eq!(line(build_change(1.0, 0.4, true)), format!("{start}."));
 }
 
 #[test]
 fn the_headline_says_whether_waiting_makes_up_the_difference() {
     let line = |waits_after: f64, is_noise: bool| {
-        let waits = change(3.0, waits_after, false);
-        headline(&change(4.0, 2.0, is_noise), &waits, &[], "run")
+        let waits = build_change(3.0, waits_after, false);
+        write_headline(&build_change(4.0, 2.0, is_noise), &waits, &[], "run")
     };
     assert!(line(1.1, false).contains("less waiting in spin hints"));
     assert!(!line(2.9, false).contains("waiting"));

@@ -1,5 +1,4 @@
-//! The result of a search: fresh pairs, the least that is nearly as good, the
-//! verdict.
+//! The result of a search: fresh pairs, the smallest placement that is nearly as good, the verdict.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::named::open_enum;
 use pinwise_format::percent;
 
 open_enum! {
-    /// What fresh pairs show of an arm.
+    /// What fresh pairs show about an arm.
     PairsVerdict {
         /// It costs less.
         Faster = "faster",
@@ -22,12 +21,12 @@ open_enum! {
         NotSlower = "not_slower",
         /// It does not cost less by the indifference zone.
         NotFaster = "not_faster",
-        /// None of these is shown.
+        /// Undecided.
         Undecided = "undecided",
     }
 }
 
-/// The best arm against `os-default`, in pairs run after the choice.
+/// The best arm compared with `os-default`, in pairs of runs after the choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfirmationRecord {
@@ -35,9 +34,9 @@ pub struct ConfirmationRecord {
     pub arm: String,
     /// Number of pairs of runs.
     pub pairs: usize,
-    /// Runs, two a pair.
+    /// Number of runs: two per pair.
     pub runs: usize,
-    /// Typical cost over that of `os-default`.
+    /// Typical cost divided by that of `os-default`.
     pub ratio: f64,
     /// Lower end of the interval; `null` if there are too few pairs for one.
     pub low: Option<f64>,
@@ -51,7 +50,7 @@ pub struct ConfirmationRecord {
     pub sentence: String,
 }
 
-/// The best shape on other CPUs: do all CPUs of a shape do as well?
+/// The best shape on other CPUs: are all CPUs of a shape equally good?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OtherCpusRecord {
@@ -61,7 +60,7 @@ pub struct OtherCpusRecord {
     pub against: String,
     /// Pairs.
     pub pairs: usize,
-    /// Typical cost over that of `against`.
+    /// Typical cost divided by that of `against`.
     pub ratio: f64,
     /// Lower end of the interval; `null` if there are too few pairs for one.
     pub low: Option<f64>,
@@ -75,13 +74,13 @@ pub struct OtherCpusRecord {
     pub sentence: String,
 }
 
-/// The least resource that is nearly as good as the best.
+/// The smallest placement that is nearly as good as the best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeastRecord {
     /// The arm.
     pub arm: String,
-    /// Expected performance over that of the best arm: 0.98 is 98 % of it.
+    /// Expected performance divided by that of the best arm: 0.98 is 98 % of it.
     pub of_best: f64,
     /// Lower end of the 90 % interval.
     pub low: f64,
@@ -89,22 +88,22 @@ pub struct LeastRecord {
     pub high: f64,
     /// Was it run, or only predicted?
     pub measured: bool,
-    /// Fresh pairs of it, or of a smaller one that they did not confirm, and
-    /// the best arm.
+    /// Number of fresh pairs with the best arm, including those of a smaller placement that they
+    /// did not confirm.
     pub pairs: usize,
-    /// Do those pairs say that it is within the limit? With an error of 5 %;
-    /// the interval is then theirs.
+    /// Do those pairs confirm that it is within the limit, at an error of 5 %? If so, the interval
+    /// is theirs.
     pub confirmed: bool,
     /// In words: "4 cores of one LLC: 98 % of the best".
     pub sentence: String,
-    /// The basis for it, in words; empty if nothing smaller will do.
+    /// The evidence for it, in words; empty if it is the best arm itself.
     pub basis: String,
     /// Commands that run it, if it is not the best arm itself.
     pub commands: Vec<CommandRecord>,
 }
 
 impl LeastRecord {
-    pub(super) fn basis(&self) -> String {
+    pub(super) fn describe_basis(&self) -> String {
         let known = match (self.confirmed, self.measured) {
             (true, _) => format!("{} fresh pairs", self.pairs),
             (false, true) => "measured, not confirmed".to_owned(),
@@ -120,14 +119,13 @@ impl LeastRecord {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchAnswer {
-    /// One placement is best, and better than doing nothing.
+    /// One placement is best, and better than `os-default`.
     Best,
-    /// Nothing beats doing nothing by more than the indifference zone, though
-    /// placements differ.
+    /// Nothing beats `os-default` by more than the indifference zone, although placements differ.
     LeaveAlone,
-    /// No placement differs from doing nothing by more than that.
+    /// No placement differs from `os-default` by more than the indifference zone.
     DoesNotMatter,
-    /// None of these.
+    /// Undecided.
     Undecided,
 }
 
@@ -139,18 +137,18 @@ pub struct SearchVerdict {
     pub kind: SearchAnswer,
     /// In words.
     pub sentence: String,
-    /// The figure that says most; `null` without a confirmation.
+    /// The most informative figure; `null` without a confirmation.
     pub headline: Option<HeadlineRecord>,
-    /// What else was found, as sentences.
+    /// Further results, as sentences.
     pub beside: Vec<String>,
-    /// What to do, or what is missing.
+    /// What to do, or what is missing for an answer.
     pub advice: String,
     /// Commands that run the best arm; empty if that is `os-default`.
     pub commands: Vec<CommandRecord>,
     /// Why the best arm has no commands although it could be run; `advice` says it in
     /// words. `null` otherwise.
     pub not_recommended: Option<NotRecommended>,
-    /// What it is conditional on.
+    /// The conditions under which it holds.
     pub condition: String,
 }
 
@@ -162,12 +160,12 @@ pub struct TruthRecord {
     pub best: String,
     /// Its cost.
     pub cost: f64,
-    /// `os-default`'s cost over it.
+    /// The cost of `os-default` divided by that cost.
     pub default_ratio: f64,
     /// Median error of the predictions of arms that were never run, as a share; `null` if all were
     /// run.
     pub prediction_error: Option<f64>,
-    /// Share of true costs, over that of the bound arm with most runs, inside
-    /// their 90 % intervals.
+    /// Share of the true costs that lie inside their 90 % intervals, both relative to the bound arm
+    /// with the most runs.
     pub coverage: f64,
 }

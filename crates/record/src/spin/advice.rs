@@ -7,7 +7,7 @@ use crate::{Entry, Header, StoredRecord};
 use pinwise_format::nanoseconds;
 use pinwise_spin::advice::Advice;
 
-/// What waiting costs, and what settings fit that.
+/// The costs of waiting on a machine, and values of settings that fit them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-advice/1")]
@@ -19,17 +19,17 @@ pub struct SpinAdviceRecord {
     pub processor: ProcessorRecord,
     /// Number of CPUs that programs see.
     pub cpus: u64,
-    /// From a wake-up until the woken thread runs, ns, measured here.
+    /// Time from a wake-up until the woken thread runs, ns, measured here.
     pub futex_wake_ns: f64,
-    /// A switch between threads, ns, measured here.
+    /// Time of a switch between threads, ns, measured here.
     pub context_switch_ns: f64,
-    /// Both together: how long to spin at most, ns.
+    /// The sum of both: how long to spin at most, ns.
     pub budget_ns: f64,
-    /// The same in PAUSEs of the processor.
+    /// `budget_ns` in PAUSEs of the processor.
     pub budget_pauses: u64,
-    /// Why that is the budget.
+    /// The rule for the budget, in words.
     pub rule: String,
-    /// A row per setting.
+    /// One entry per setting.
     pub advice: Vec<AdviceRecord>,
 }
 
@@ -59,22 +59,22 @@ pub struct AdviceRecord {
     pub setting: String,
     /// How to set it.
     pub how: String,
-    /// Its usual value.
+    /// Its default value.
     pub usual: String,
-    /// How long that spins on this processor, ns.
+    /// How long the default spins on this processor, ns.
     pub usual_ns: Option<f64>,
-    /// What would fit; `null`: leave it alone.
+    /// The suggested value; `null` to leave the default.
     pub suggested: Option<String>,
-    /// How long that would spin, ns.
+    /// How long the suggested value would spin, ns.
     pub suggested_ns: Option<f64>,
-    /// Why.
+    /// The reasons.
     pub reasoning: String,
     /// A command that shows whether it helps; `null` if there is none.
     pub verify: Option<String>,
 }
 
 impl AdviceRecord {
-    /// A row of advice.
+    /// The record of a piece of advice.
     #[must_use]
     pub fn new(advice: &Advice) -> Self {
         Self {

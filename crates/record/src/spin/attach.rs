@@ -1,15 +1,16 @@
-//! Where a program spins.
+//! Spin-waiting of a program: how much of its CPU time, and in which loops.
 
 use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use crate::named::open_enum;
-use crate::{Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, beyond_samples};
+use crate::{
+    Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, check_sampled_time,
+};
 use pinwise_spin::identify::Strength;
 use pinwise_spin::loops::LoopKind;
 
-/// How much of a program's CPU time is spinning, and where. What was not reported is `null`, never
-/// 0.
+/// How much of a program's CPU time is spinning, and where. Unknown figures are `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-attach/1")]
@@ -21,11 +22,11 @@ pub struct SpinAttachRecord {
     pub host: HostRecord,
     /// The command or process.
     pub source: TraceSource,
-    /// What made the samples.
+    /// The event that triggered samples.
     pub event: SampleEvent,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
-    /// How long was sampled, s.
+    /// Duration of sampling, s.
     pub wall_s: f64,
     /// Number of samples.
     pub samples: u64,
@@ -38,11 +39,11 @@ pub struct SpinAttachRecord {
     pub lost: u64,
     /// CPU time that pinwise itself used while sampling, s.
     pub own_cpu_s: f64,
-    /// CPU time by what it went into; `null` with `proc`.
+    /// CPU time by activity; `null` with `proc`.
     pub shares: Option<SpinShares>,
-    /// All kinds of spinning together over the CPU time, 0 to 1.
+    /// All kinds of spinning together as a share of the CPU time, 0 to 1.
     pub spin_share: Option<f64>,
-    /// Standard error of that, from the number of samples.
+    /// Standard error of `spin_share`, from the number of samples.
     pub spin_share_error: Option<f64>,
     /// What one PAUSE costs on this machine, measured afterwards, ns.
     pub pause_ns: Option<f64>,
@@ -57,7 +58,7 @@ pub struct SpinAttachRecord {
     pub exit: Option<i32>,
 }
 
-/// CPU time by what it went into, s.
+/// CPU time by activity, s. To look is to read the memory that another thread changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinShares {
@@ -69,8 +70,8 @@ pub struct SpinShares {
     pub bare_load_s: f64,
     /// Calls of `sched_yield`, the kernel's work for them included.
     pub yielding_s: f64,
-    /// System calls that ask for something and get nothing, over and over (`epoll_wait` with
-    /// time-out 0); the kernel's work for them included.
+    /// Repeated system calls that return nothing (`epoll_wait` with time-out 0), the kernel's work
+    /// for them included.
     pub asking_s: f64,
     /// Everything else.
     pub work_s: f64,
@@ -93,9 +94,9 @@ open_enum! {
         BlindDelay = "blind_delay",
         /// It looks without a hint.
         BareLoad = "bare_load",
-        /// It gives the CPU up between looks.
+        /// It yields the CPU between looks.
         Yielding = "yielding",
-        /// It asks the kernel over and over and gets nothing.
+        /// It repeats system calls that return nothing.
         Asking = "asking",
         /// Anything else.
         Work = "work",
@@ -103,13 +104,13 @@ open_enum! {
 }
 
 open_enum! {
-    /// How sure it is that a loop is an algorithm's.
+    /// How certain it is that a loop belongs to an algorithm.
     MatchStrength from Strength {
-        /// Others have its shape, too.
+        /// Other algorithms have the same shape.
         Possible = "possible",
-        /// By shape and constants, or by the file.
+        /// Shape and constants match, or the file does.
         Likely = "likely",
-        /// By the name of a function.
+        /// The name of a function matches.
         Certain = "certain",
     }
 }
@@ -122,30 +123,30 @@ pub struct SpinPlace {
     pub kind: SpinKind,
     /// Function, if it has a name.
     pub function: Option<String>,
-    /// File it is from; `null` for code made at run time.
+    /// The file of its code; `null` for code generated at run time.
     pub module: Option<String>,
     /// Address of the loop: in its file if it has one, else in the process.
     pub address: u64,
     /// CPU time, s.
     pub cpu_s: f64,
-    /// Of all CPU time, 0 to 1.
+    /// Share of all CPU time, 0 to 1.
     pub share: f64,
     /// Samples.
     pub samples: u64,
     /// Threads that were seen there.
     pub threads: usize,
-    /// Hints of one iteration.
+    /// Number of hints per iteration.
     pub hints: u32,
-    /// Hints between two looks, if the code says it.
+    /// Number of hints between two looks; `null` if the code does not show it.
     pub gap_hints: Option<u64>,
-    /// What one hint took, ns, from counters in registers between neighbouring
-    /// samples.
+    /// Duration of one hint, ns, from loop counters in registers of neighbouring samples; `null` if
+    /// unknown.
     pub hint_ns_seen: Option<f64>,
-    /// Neighbouring samples that it is based on.
+    /// Pairs of neighbouring samples that it is based on.
     pub hint_ns_pairs: usize,
     /// Constants in and before the loop.
     pub constants: Vec<u64>,
-    /// What waits: the commonest stacks, innermost first, with CPU seconds.
+    /// The most frequent stacks that wait there.
     pub callers: Vec<SpinCaller>,
     /// Known algorithms that it may be, the likeliest first.
     pub algorithms: Vec<SpinMatch>,
@@ -171,7 +172,7 @@ pub struct SpinMatch {
     pub algorithm: String,
     /// Its name.
     pub name: String,
-    /// How sure that is.
+    /// How certain the match is.
     pub strength: MatchStrength,
     /// Why, as a sentence.
     pub why: String,
@@ -197,21 +198,21 @@ pub struct SpinThread {
 
 impl StoredRecord for SpinAttachRecord {
     fn entry(&self) -> Entry {
-        let what = match &self.source {
+        let target = match &self.source {
             TraceSource::Command { command, .. } => shell::line(command),
             TraceSource::Process { pid, name } => format!("--pid {pid} ({name})"),
             _ => String::new(),
         };
         self.header.to_entry::<Self>(
             self.host.name(),
-            format!("spin attach {what}"),
+            format!("spin attach {target}"),
             self.verdict(),
         )
     }
 }
 
-/// A smaller share of the CPU time is next to nothing.
-const HARDLY: f64 = 0.005;
+/// A smaller share of spinning is called "hardly".
+const MIN_SPIN_SHARE: f64 = 0.005;
 
 impl SpinAttachRecord {
     /// The share of spinning in a sentence, with its figures.
@@ -225,7 +226,7 @@ impl SpinAttachRecord {
         if self.samples == 0 {
             return "it used no CPU time while sampled".to_owned();
         }
-        let sampled = match beyond_samples(self.cpu_s, self.counted_cpu_s) {
+        let sampled = match check_sampled_time(self.cpu_s, self.counted_cpu_s) {
             Some(counted_s) => format!("the sampled {:.2} s of {counted_s:.2} s", self.cpu_s),
             None => format!("{:.2} s", self.cpu_s),
         };
@@ -233,7 +234,7 @@ impl SpinAttachRecord {
             "{:.1} % of {sampled} of CPU time is spinning ({spin_s:.2} s)",
             100.0 * share,
         );
-        match share < HARDLY {
+        match share < MIN_SPIN_SHARE {
             true => format!("it hardly spins: {figure}"),
             false => format!("{figure}{}", self.describe_worst(share)),
         }
@@ -245,7 +246,7 @@ impl SpinAttachRecord {
         if self.shares.is_none() || self.samples == 0 {
             return String::new();
         }
-        if self.spin_share.unwrap_or(0.0) >= HARDLY {
+        if self.spin_share.unwrap_or(0.0) >= MIN_SPIN_SHARE {
             return "Let waiters sleep after a short spin (a futex, as mutexes of libraries do), or run \
                     no more threads than CPUs: one that spins keeps its CPU from whom it waits for."
                 .to_owned();
@@ -258,10 +259,11 @@ impl SpinAttachRecord {
         format!("Whether it computes or waits: pinwise trace {target}")
     }
 
-    /// Where it spins most, of this share of its CPU time.
+    /// The loop with the most spinning, as the end of a sentence; `share` is the share of all
+    /// spinning.
     fn describe_worst(&self, share: f64) -> String {
-        let spins = |place: &&SpinPlace| place.kind != SpinKind::Work;
-        let Some(worst) = self.places.iter().find(spins) else {
+        let is_spinning = |place: &&SpinPlace| place.kind != SpinKind::Work;
+        let Some(worst) = self.places.iter().find(is_spinning) else {
             return String::new();
         };
         let part = match 2.0 * worst.share >= share {
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answer_says_where_it_spins_most() {
+    fn verdict_names_the_loop_that_spins_most() {
         let text = include_str!("../../../../tests/data/records/spin-attach.json");
         let mut record: SpinAttachRecord = serde_json::from_str(text).unwrap();
         let spins = |place: &&mut SpinPlace| place.kind != SpinKind::Work;

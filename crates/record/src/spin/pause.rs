@@ -21,7 +21,7 @@ pub struct SpinPauseRecord {
     pub cpus: Vec<CpuPauseRecord>,
     /// The machine's chips in the table of known ones, or why it has none.
     pub chips: Vec<ChipRecord>,
-    /// Whether known algorithms would wait too long; `null` unless asked.
+    /// Whether known algorithms would wait too long; `null` unless requested.
     pub check: Option<PauseCheckRecord>,
     /// Why the CPU's own counter gave no count of cycles; `null` if it did.
     pub counter_unavailable: Option<String>,
@@ -30,11 +30,11 @@ pub struct SpinPauseRecord {
 }
 
 open_enum! {
-    /// How cycles were found.
+    /// How cycles were measured.
     CycleMethod {
-        /// By the CPU's counter.
+        /// By the CPU's performance counter.
         Counter = "pmu",
-        /// By dependent additions beside the PAUSEs.
+        /// By dependent additions between the PAUSEs.
         Additions = "add-chain",
     }
 }
@@ -51,7 +51,7 @@ pub struct CpuPauseRecord {
     pub pause_ns_low: Option<f64>,
     /// Upper end.
     pub pause_ns_high: Option<f64>,
-    /// In core cycles; `null` if they are not known.
+    /// One PAUSE in core cycles; `null` if unknown.
     pub pause_cycles: Option<f64>,
     /// Lower end of its interval.
     pub pause_cycles_low: Option<f64>,
@@ -63,17 +63,17 @@ pub struct CpuPauseRecord {
     pub chain_cycles: Option<f64>,
     /// Core cycles by the CPU's counter; `null` if there is none.
     pub counted_cycles: Option<f64>,
-    /// Difference between the two, as a share of the counter's.
+    /// Difference between `chain_cycles` and `counted_cycles`, as a share of the latter.
     pub disagreement_share: Option<f64>,
     /// The core's frequency during the measurement, GHz.
     pub ghz: Option<f64>,
-    /// Two levels if there are two, lower first; otherwise empty.
+    /// The two costs if there are two, the lower first; otherwise empty.
     pub levels: Vec<LevelRecord>,
-    /// Other hints that the CPU has, at their least cost.
+    /// Other hints of the CPU, with their lowest cost.
     pub hints: Vec<HintCostRecord>,
     /// Rounds that it is based on.
     pub rounds: usize,
-    /// Batches in these.
+    /// Batches in those rounds.
     pub batches: usize,
     /// Batches discarded because the thread was preempted.
     pub switched: usize,
@@ -99,7 +99,7 @@ pub struct LevelRecord {
 pub struct HintCostRecord {
     /// `TPAUSE`, `UMWAIT`, `YIELD`.
     pub hint: String,
-    /// Its least cost, ns.
+    /// Its lowest cost, ns.
     pub ns: f64,
     /// In core cycles.
     pub cycles: Option<f64>,
@@ -119,11 +119,11 @@ pub struct ChipRecord {
     pub published_low: Option<f64>,
     /// Highest published cost, cycles.
     pub published_high: Option<f64>,
-    /// Measured, cycles: the median of the CPUs.
+    /// Measured cost, cycles: the median of the CPUs.
     pub measured_cycles: Option<f64>,
     /// Do both agree within 10 %?
     pub agrees: Option<bool>,
-    /// Known chips whose PAUSE is cheaper.
+    /// Number of known chips with a cheaper PAUSE.
     pub cheaper_chips: Option<usize>,
     /// Known chips.
     pub known_chips: usize,
@@ -143,11 +143,11 @@ pub struct PauseCheckRecord {
     pub limit_blind_gap_ms: f64,
     /// A million PAUSEs on the slowest CPU, ms.
     pub million_ms: f64,
-    /// CPUs that a program would count.
+    /// Number of CPUs that programs see.
     pub processors: u64,
-    /// None is too long.
+    /// Is no algorithm too long?
     pub is_fine: bool,
-    /// Those that are, longest first.
+    /// The algorithms that are too long, longest first.
     pub too_long: Vec<TooLongRecord>,
     /// The verdict in a line.
     pub sentence: String,
@@ -185,11 +185,11 @@ impl SpinPauseRecord {
         if let Some(check) = &self.check {
             return check.sentence.clone();
         }
-        let ns = |pick: fn(f64, f64) -> f64| {
+        let reduce_ns = |pick: fn(f64, f64) -> f64| {
             let all = self.cpus.iter().map(|cpu| cpu.pause_ns);
             all.reduce(pick)
         };
-        match (ns(f64::min), ns(f64::max)) {
+        match (reduce_ns(f64::min), reduce_ns(f64::max)) {
             (Some(low), Some(high)) => format!(
                 "{} takes {low:.1} to {high:.1} ns on {} CPUs.",
                 self.instruction,

@@ -1,4 +1,4 @@
-//! What known algorithms would spin, predicted.
+//! Predictions of how long known algorithms spin.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub struct SpinPredictRecord {
     /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
-    /// The processor; the one moved to, if two are compared.
+    /// The processor; if two are compared, the one moved to.
     pub processor: ProcessorRecord,
     /// The processor moved from.
     pub from: Option<ProcessorRecord>,
-    /// Every algorithm with every number of CPUs, on `processor`.
+    /// Predictions for every algorithm and number of CPUs, on `processor`.
     pub predictions: Vec<PredictionRecord>,
-    /// What moving changes, most first.
+    /// The effects of moving, the largest first.
     pub moves: Vec<MoveRecord>,
     /// Numbers of CPUs at which totals change, per algorithm, if several numbers were requested.
     pub cliffs: Vec<CliffsRecord>,
@@ -43,11 +43,11 @@ impl StoredRecord for SpinPredictRecord {
 impl SpinPredictRecord {
     /// The result, in a line.
     fn verdict(&self) -> String {
-        let spins = |one: &PredictionRecord| one.total_ms.filter(|ms| *ms > 0.0 && !one.immune);
+        let spin_ms = |one: &PredictionRecord| one.total_ms.filter(|ms| *ms > 0.0 && !one.immune);
         let known = self
             .predictions
             .iter()
-            .filter_map(|one| Some((one, spins(one)?)));
+            .filter_map(|one| Some((one, spin_ms(one)?)));
         let Some((longest, ms)) = known.max_by(|a, b| a.1.total_cmp(&b.1)) else {
             return "None of those that count PAUSEs spins for a known time.".to_owned();
         };
@@ -66,7 +66,7 @@ impl SpinPredictRecord {
 pub struct ProcessorRecord {
     /// Its name, as `Skylake-SP/X` or `this machine`.
     pub name: String,
-    /// Its id in the table of chips; `null` for none of them.
+    /// Its id in the table of chips; `null` if it is not there.
     pub chip: Option<String>,
     /// One PAUSE, ns.
     pub pause_ns: f64,
@@ -81,9 +81,9 @@ pub struct ProcessorRecord {
 }
 
 impl ProcessorRecord {
-    /// Its figures.
+    /// The cost of PAUSE from its figures.
     #[must_use]
-    pub const fn processor(&self) -> PauseCost {
+    pub const fn to_pause_cost(&self) -> PauseCost {
         PauseCost {
             pause_ns: self.pause_ns,
             pause_cycles: self.pause_cycles,
@@ -93,7 +93,7 @@ impl ProcessorRecord {
 }
 
 open_enum! {
-    /// What an algorithm counts.
+    /// The unit in which an algorithm counts its waiting.
     SpinUnit {
         /// PAUSEs.
         Pause = "pause",
@@ -126,15 +126,15 @@ impl From<Unit> for SpinUnit {
 open_enum! {
     /// The source of an algorithm's parameters.
     SpinEvidence from Evidence {
-        /// The source was read.
+        /// From the source code.
         Read = "read",
-        /// An excerpt, an issue or a manual was.
+        /// From an excerpt, an issue or a manual.
         Excerpt = "excerpt",
     }
 }
 
-/// One algorithm with one number of CPUs. `null`: it never ends, is not known
-/// in figures, or spends its time in something else than PAUSE.
+/// The prediction for one algorithm with one number of CPUs. Figures are `null` if it never ends,
+/// if they are unknown, or if it spends its time in something other than PAUSE.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictionRecord {
@@ -152,11 +152,11 @@ pub struct PredictionRecord {
     pub pause_cycles: Option<f64>,
     /// The clock, GHz.
     pub ghz: Option<f64>,
-    /// PAUSEs before it gives up; draws at their mean.
+    /// PAUSEs before it gives up; random draws at their mean.
     pub total_pauses: Option<u64>,
     /// How long they take, ms.
     pub total_ms: Option<f64>,
-    /// At the longest.
+    /// The largest possible number of PAUSEs.
     pub longest_pauses: Option<u64>,
     /// How long these take, ms.
     pub longest_ms: Option<f64>,
@@ -166,21 +166,21 @@ pub struct PredictionRecord {
     pub blind_gap_ms: Option<f64>,
     /// CPU time burnt if all CPUs but one wait in full, ms.
     pub wasted_cpu_ms: Option<f64>,
-    /// It spins until it has the lock.
+    /// Does it spin until it has the lock?
     pub never_parks: bool,
-    /// The cost of PAUSE hardly matters to it.
+    /// Is its waiting time nearly independent of the cost of PAUSE?
     pub immune: bool,
-    /// What it counts.
+    /// The unit in which it counts.
     pub unit: SpinUnit,
-    /// What follows in the end.
+    /// What it does after spinning.
     pub then: String,
-    /// What changes it.
+    /// Settings that change it.
     pub tunables: Vec<TunableRecord>,
-    /// What was read of it.
+    /// The kind of source of its parameters.
     pub evidence: SpinEvidence,
     /// Source of its parameters.
     pub source: String,
-    /// What else; `null` for nothing.
+    /// A further note; `null` if there is none.
     pub note: Option<String>,
 }
 
@@ -190,7 +190,7 @@ pub struct PredictionRecord {
 pub struct TunableRecord {
     /// Its name.
     pub name: String,
-    /// Its usual value; `null` for none.
+    /// Its default value; `null` if there is none.
     pub usual: Option<String>,
     /// How to set it.
     pub how: String,
@@ -208,13 +208,13 @@ pub struct MoveRecord {
     pub from_ms: Option<f64>,
     /// Its total after, ms.
     pub to_ms: Option<f64>,
-    /// After over before.
+    /// After divided by before.
     pub ratio: Option<f64>,
     /// Its blind gap before, ms.
     pub from_blind_gap_ms: Option<f64>,
     /// Its blind gap after, ms.
     pub to_blind_gap_ms: Option<f64>,
-    /// The cost of PAUSE hardly matters to it.
+    /// Is its waiting time nearly independent of the cost of PAUSE?
     pub immune: bool,
 }
 
@@ -224,9 +224,9 @@ pub struct MoveRecord {
 pub struct CliffsRecord {
     /// Its id.
     pub algorithm: String,
-    /// Looked at from this many CPUs …
+    /// The smallest number of CPUs that was examined.
     pub from_cpus: u64,
-    /// … to this many.
+    /// The largest number of CPUs that was examined.
     pub to_cpus: u64,
     /// Numbers of CPUs whose total differs from that with one CPU less.
     pub changes_at: Vec<u64>,

@@ -8,19 +8,19 @@ use crate::{Entry, Header, StoredRecord};
 use pinwise_spin::lateness::ReleaseNotice;
 
 open_enum! {
-    /// What is replayed.
+    /// The experiment that is replayed.
     ReplayExperiment {
-        /// A worker holds a lock for each item, a sender wants it a delay later.
+        /// A worker holds a lock for each item; a sender wants it after a delay.
         ProducerConsumer = "producer-consumer",
-        /// A waiter comes when the lock is taken; it is released a delay later.
+        /// A waiter arrives while the lock is held; it is released after a delay.
         Handoff = "handoff",
-        /// Threads take a lock again and again.
+        /// Threads take a lock repeatedly.
         Contend = "contend",
     }
 }
 
-/// A replay: what was executed, the predicted duration and the measured one. What
-/// could not be measured or is not predicted is `null`, never 0.
+/// A replay: the experiment, the predicted durations and the measured ones. Figures that could not
+/// be measured or predicted are `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-replay/1")]
@@ -39,16 +39,15 @@ pub struct SpinReplayRecord {
     pub cpus_assumed: u64,
     /// The spin-wait hint.
     pub hint: ReplayHint,
-    /// From the release until a parked waiter has the lock, ns, measured
-    /// beforehand.
+    /// Time from the release until a parked waiter has the lock, ns, measured beforehand.
     pub wake_ns: Option<f64>,
     /// How long the lock was held for an item, ms; `null` if that varied.
     pub hold_ms: Option<f64>,
     /// Items requested of each cell, all repeats together.
     pub items: u64,
-    /// Times that all cells were repeated.
+    /// How often all cells were repeated.
     pub repeats: u64,
-    /// At real-time priority?
+    /// Did the threads run at real-time priority?
     pub realtime: bool,
     /// CPUs of the threads: holder and waiter, or all that contended for the lock.
     pub cpus: Vec<usize>,
@@ -105,7 +104,7 @@ pub struct ReplayedAlgorithm {
     pub algorithm: String,
     /// Its name.
     pub name: String,
-    /// Hints before it gives up; `null`: it never does.
+    /// Hints before it gives up; `null` if it never does.
     pub total_hints: Option<u64>,
     /// Maximum number of hints between two reads of the lock.
     pub blind_gap_hints: u64,
@@ -135,14 +134,14 @@ pub struct ReplayCell {
     pub predicted: ReplayPrediction,
     /// Prediction for the hint's measured duration.
     pub predicted_as_achieved: Option<ReplayPrediction>,
-    /// What a hint took here, ns.
+    /// Measured duration of the hint, ns.
     pub hint_achieved_ns: Option<f64>,
-    /// Over the good items; `null` if there were none.
+    /// The results of the good items; `null` if there were none.
     pub measured: Option<ReplayMeasured>,
-    /// Measured against predicted lateness, per cent of the predicted.
+    /// Measured minus predicted lateness, per cent of the predicted.
     pub error_percent: Option<f64>,
-    /// The smallest change of the hint's latency that gives another result, per
-    /// cent; `null`: none of up to 100.
+    /// The smallest change of the hint's latency that gives another result, per cent; `null` if
+    /// none up to 100 does.
     pub cliff_percent: Option<f64>,
     /// Is the cliff within the accuracy of the hint, so that either result may occur?
     pub unstable: bool,
@@ -157,9 +156,9 @@ pub struct ReplayCell {
 open_enum! {
     /// How a waiter learns of a release.
     ReleaseSeen from ReleaseNotice {
-        /// By a look between hints.
+        /// It reads the lock between hints.
         Spinning = "spinning",
-        /// By a look between yields.
+        /// It reads the lock between yields.
         Yielding = "yielding",
         /// It is woken.
         Parked = "parked",
@@ -172,7 +171,7 @@ open_enum! {
 pub struct ReplayPrediction {
     /// How the waiter learns of the release.
     pub seen: ReleaseSeen,
-    /// How late, µs.
+    /// Time from the release until the waiter has the lock, µs.
     pub lateness_us: Option<f64>,
     /// What 100 items take, seconds.
     pub seconds_per_100_items: Option<f64>,
@@ -184,19 +183,19 @@ pub struct ReplayPrediction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayMeasured {
-    /// How late, µs.
+    /// Time from the release until the waiter has the lock, µs.
     pub lateness_us: f64,
-    /// Lower quartile of that.
+    /// Lower quartile of the lateness, µs.
     pub lateness_low_us: f64,
-    /// Upper quartile of that.
+    /// Upper quartile of the lateness, µs.
     pub lateness_high_us: f64,
-    /// 90 of 100 were at most so late.
+    /// 90th percentile of the lateness, µs.
     pub lateness_p90_us: f64,
-    /// The latest.
+    /// The largest lateness, µs.
     pub lateness_max_us: f64,
     /// What 100 items take, seconds.
     pub seconds_per_100_items: f64,
-    /// CPU time of the waits for 100 items, seconds: their mean.
+    /// CPU time of the waits for 100 items, seconds: the mean.
     pub waiter_cpu_s_per_100_items: f64,
     /// Hints of a wait.
     pub hints: u64,
@@ -204,20 +203,20 @@ pub struct ReplayMeasured {
     pub parks: u64,
 }
 
-/// Threads that contended; nothing of it is predicted.
+/// Results of threads that contended for the lock; these are not predicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentionCell {
     /// The number of threads.
     pub threads: u64,
-    /// Times one of them had the lock, per second of their CPU time: the median
-    /// of the repeats, as all below.
+    /// Acquisitions of the lock per second of the threads' CPU time. Like the figures below, this
+    /// is the median of the repeats.
     pub operations_per_cpu_s: f64,
-    /// Share of their CPU time that went into hints.
+    /// Share of their CPU time that was spent in hints.
     pub spinning_share: f64,
-    /// The longest that one waited for the lock, ms.
+    /// The longest wait for the lock, ms.
     pub longest_ms: f64,
-    /// Times that one was parked, per 1000 operations.
+    /// Parked waits per 1000 operations.
     pub parks_per_1000: f64,
 }
 

@@ -9,7 +9,7 @@ use pinwise_code::Arch;
 use pinwise_format::{count, nanoseconds};
 
 open_enum! {
-    /// How to treat loops whose gap is not known from the code.
+    /// How the answer treats loops whose gap the code does not show.
     UnknownGaps {
         /// They pass.
         Pass = "pass",
@@ -28,7 +28,7 @@ open_enum! {
     }
 }
 
-/// Loops that hint, and for how long they do not look.
+/// Loops with spin-wait hints, and their gaps between two looks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-scan/1")]
@@ -46,7 +46,7 @@ pub struct SpinScan {
     pub cpus: u64,
     /// The longest blind gap that passes, ns; `null` if no limit was requested.
     pub max_blind_gap_ns: Option<f64>,
-    /// How to treat loops whose gap is not known from the code.
+    /// How the answer treats loops whose gap the code does not show.
     pub unknown: UnknownGaps,
     /// Whether all loops passed; `null` if no limit was requested.
     pub passed: Option<bool>,
@@ -81,7 +81,7 @@ impl SpinScan {
     }
 }
 
-/// A file that was read.
+/// A file that was scanned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScannedBinary {
@@ -101,13 +101,13 @@ pub struct ScannedBinary {
     pub hints_outside_loops: u64,
 }
 
-/// A file that was not read.
+/// A file that was not scanned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkippedFile {
     /// Its path as given.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -191,6 +191,6 @@ pub struct MatchedAlgorithm {
     pub id: String,
     /// How sure that is.
     pub strength: MatchStrength,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
 }

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn a_comparison_is_outlined() {
+fn a_comparison_is_summarised() {
     let record = json!({
         "schema": "pinwise.comparison/1", "tags": ["nightly"],
         "host": {"cpu_model": "EPYC", "shape_hash": "ab", "kernel": "6.1", "microcode": null},
@@ -30,7 +30,7 @@ fn a_comparison_is_outlined() {
 }
 
 #[test]
-fn a_machine_is_outlined() {
+fn a_machine_is_summarised() {
     let record = json!({
         "schema": "pinwise.topology/1",
         "measured": {
@@ -162,7 +162,7 @@ fn skipped_fields_are_not_in_the_summary() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_outlined(text in "\\PC{0,60}") {
+    fn any_text_is_summarised_without_panic(text in "\\PC{0,60}") {
         let _ = Summary::from_json(&text);
     }
 }

@@ -1,4 +1,4 @@
-//! What a trace comes to, in a sentence.
+//! The answer of a trace, in a sentence.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,6 @@ pub struct TraceAnswer {
     /// The largest cause, then the shares of the threads' time: running, waiting for a CPU or a
     /// lock, blocked otherwise.
     pub sentence: String,
-    /// What to do about the largest; empty if nothing is known.
+    /// How to reduce the largest; empty if nothing is known to help.
     pub advice: String,
 }

@@ -24,7 +24,7 @@ pub struct MigrationCounts {
 impl MigrationCounts {
     /// Moves whose boundary is known, each with its words, innermost first.
     #[must_use]
-    pub const fn crossings(&self) -> [(u64, &'static str); 5] {
+    pub const fn list_crossings(&self) -> [(u64, &'static str); 5] {
         [
             (self.smt, "to an SMT sibling"),
             (self.core, "across cores"),

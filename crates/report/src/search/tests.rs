@@ -1,5 +1,5 @@
 use super::*;
-use pinwise_record::examples::search as made;
+use pinwise_record::examples::build_search as made;
 use pinwise_record::{Finding, Severity, no_verdict_yet};
 
 /// Lines of text fit, except for those that are meant to be copied.

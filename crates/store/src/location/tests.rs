@@ -69,7 +69,7 @@ fn a_password_file_gives_what_the_url_lacks() {
 #[test]
 fn local_and_remote_servers_are_told_apart() {
     let check = |text: &str, wanted: bool| match Location::parse(text).unwrap() {
-        Location::Postgres(server) => assert_eq!(server.is_here(), wanted, "{text}"),
+        Location::Postgres(server) => assert_eq!(server.is_local(), wanted, "{text}"),
         other => panic!("{other:?}"),
     };
     check("postgres:///pin", true);

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::Postgres;
 use super::link::Trouble;
-use super::writing::{Conflict, put, put_runs};
+use super::writing::{Conflict, put_records, put_runs};
 use crate::journal::{self, Orphan};
-use crate::spool::{Shelter, file_name, id_of};
+use crate::spool::{StoreSpool, file_name, id_from_file_name};
 
-/// Runs of a journal per statement.
-const RUNS: usize = 1000;
+/// Runs of a journal that one statement sends.
+const RUNS_PER_STATEMENT: usize = 1000;
 
 impl Postgres {
     /// Delivers spooled records and runs. What the server does not accept now stays, and is
@@ -23,24 +23,24 @@ impl Postgres {
     }
 
     fn deliver_records(&self) -> Result<(), Trouble> {
-        for path in self.shelter.waiting() {
-            match Shelter::take(&path) {
-                Ok(Some(parcel)) => {
-                    let id = &parcel.record.entry.id;
-                    // It still changes, and its writer delivers it.
+        for path in self.spool.list_waiting() {
+            match StoreSpool::lock_file(&path) {
+                Ok(Some(locked)) => {
+                    let id = &locked.record.entry.id;
+                    // The record still changes; its writer delivers it.
                     if self.is_written_elsewhere(id) {
                         continue;
                     }
-                    let records = std::slice::from_ref(&parcel.record);
-                    let put = put(&self.link, records, Conflict::ReplaceWithRuns);
-                    if self.is_done(&path, put.map(|_| ()))? {
-                        self.shelter.forget_begun(&parcel.record.entry.id);
-                        parcel.remove();
+                    let records = std::slice::from_ref(&locked.record);
+                    let put = put_records(&self.link, records, Conflict::ReplaceWithRuns);
+                    if self.check_delivered(&path, put.map(|_| ()))? {
+                        self.spool.forget_begun(&locked.record.entry.id);
+                        locked.remove();
                     }
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    self.is_done(&path, Err(Trouble::Refused(error.to_string())))?;
+                    self.check_delivered(&path, Err(Trouble::Refused(error.to_string())))?;
                 }
             }
         }
@@ -48,18 +48,21 @@ impl Postgres {
     }
 
     fn is_written_elsewhere(&self, id: &str) -> bool {
-        let is_own = self.growing.as_ref().is_some_and(|own| own.has_id(id));
-        !is_own && journal::is_being_written(&self.shelter.base(), &file_name(id))
+        let is_ours = self
+            .growing
+            .as_ref()
+            .is_some_and(|growing| growing.has_id(id));
+        !is_ours && journal::is_being_written(&self.spool.journal_base(), &file_name(id))
     }
 
-    /// Takes in the journals whose writers are gone.
+    /// Takes in the journals whose writers have ended.
     fn adopt_orphans(&self) -> Result<(), Trouble> {
-        for orphan in journal::orphans(&self.shelter.base()) {
-            let id = id_of(orphan.id());
+        for orphan in journal::lock_orphans(&self.spool.journal_base()) {
+            let id = id_from_file_name(orphan.id());
             let adopted = self.adopt(&id, &orphan);
-            let path = journal::path(&self.shelter.base(), orphan.id());
-            if self.is_done(&path, adopted)? {
-                self.shelter.forget_begun(&id);
+            let path = journal::journal_path(&self.spool.journal_base(), orphan.id());
+            if self.check_delivered(&path, adopted)? {
+                self.spool.forget_begun(&id);
                 orphan.remove();
             }
         }
@@ -67,24 +70,31 @@ impl Postgres {
     }
 
     fn adopt(&self, id: &str, orphan: &Orphan) -> Result<(), Trouble> {
-        if let Some(begun) = self.shelter.read_begun(id) {
-            put(&self.link, &[begun], Conflict::Keep)?;
+        if let Some(begun) = self.spool.read_begun(id) {
+            put_records(&self.link, &[begun], Conflict::Keep)?;
         }
-        for (index, runs) in orphan.runs().chunks(RUNS).enumerate() {
-            put_runs(&self.link, id, index * RUNS, runs)?;
+        for (index, runs) in orphan.runs().chunks(RUNS_PER_STATEMENT).enumerate() {
+            put_runs(&self.link, id, index * RUNS_PER_STATEMENT, runs)?;
         }
         Ok(())
     }
 
-    /// Was it delivered? If the server is away, delivery ends; refused or unreadable data does not
-    /// block the rest.
-    fn is_done(&self, path: &Path, delivered: Result<(), Trouble>) -> Result<bool, Trouble> {
+    /// Returns whether `path` was delivered. An error, which ends the delivery, only if the server
+    /// is away; refused or unreadable data is reported and does not block the rest.
+    fn check_delivered(
+        &self,
+        path: &Path,
+        delivered: Result<(), Trouble>,
+    ) -> Result<bool, Trouble> {
         match delivered {
             Ok(()) => Ok(true),
             Err(Trouble::Away(reason)) => Err(Trouble::Away(reason)),
             Err(trouble) => {
                 let reason = self.explain(trouble);
-                (self.spool.warn)(&format!("{} still undelivered: {reason}", path.display()));
+                (self.spool_settings.warn)(&format!(
+                    "{} still undelivered: {reason}",
+                    path.display()
+                ));
                 Ok(false)
             }
         }

@@ -16,8 +16,8 @@ pub(super) enum Failure {
     Insecure(#[from] Insecure),
 }
 
-/// A server's message on one line; it is untrusted.
-pub(super) fn plain(words: &str) -> String {
+/// Puts a server's message on one line, without control characters: it is untrusted.
+pub(super) fn to_one_line(words: &str) -> String {
     words
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })

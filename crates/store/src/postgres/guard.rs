@@ -1,10 +1,10 @@
-//! Inspects the heads of a server's messages before the client library sees them. It delays and
-//! changes none; two things end a connection:
+//! Inspects the heads of a server's messages before the client library sees them. It neither delays
+//! nor changes them, but ends the connection in two cases:
 //!
-//! - The server chooses how a password is proved, and if it asks for the password itself, the
-//!   client library sends it, whoever the server is. If the server is unverified, this is refused.
-//! - The client library allocates as much memory as a server announces. Messages are limited, and
-//!   so is what is kept for the life of the connection.
+//! - The server asks for the password in clear text, and is not verified. The server chooses how a
+//!   password is proved, and the client library would send the password to any server.
+//! - The server announces a message that is too large, or makes the client library keep too much.
+//!   The library allocates as much memory as a server announces.
 
 use std::io;
 use std::pin::Pin;
@@ -13,37 +13,37 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
-/// Limit on a row: the largest record, and its other columns.
-pub(super) const LARGEST_ROW: usize = 128 << 20;
-/// Limit on other messages, and on everything that is kept of a connection.
+/// Limits a row: the largest record, and its other columns.
+pub(super) const MAX_ROW_BYTES: usize = 128 << 20;
+/// Limits other messages, and all that the client library keeps for the life of a connection.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// Bytes of a message's type and length (PostgreSQL, "Message Formats").
-const HEAD: usize = 5;
-/// The same for an `Authentication…`, followed by its method.
-const AUTHENTICATION: usize = 9;
+const HEAD_BYTES: usize = 5;
+/// The same for an `Authentication…` message, with the four bytes of its method.
+const AUTHENTICATION_HEAD_BYTES: usize = 9;
 /// The method of `AuthenticationCleartextPassword`.
-const CLEARTEXT: [u8; 4] = [0, 0, 0, 3];
+const CLEARTEXT_METHOD: [u8; 4] = [0, 0, 0, 3];
 
-/// Why a working connection is ended.
+/// Why the guard ends a working connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ended {
+pub(super) enum GuardError {
     /// The server requests a password that it must not get.
     #[error(
         "the server asks for the password in clear text, which goes over loopback, Unix sockets and TLS only (write sslmode=verify-full, let it ask by scram-sha-256, or use a tunnel: ssh -L 5432:localhost:5432 HOST)"
     )]
     Cleartext,
-    /// It announces more than any answer needs.
+    /// The server announces more than any answer needs.
     #[error(
-        "the server sends a message of {bytes} bytes, where at most {most} are read (is it a PostgreSQL server?)"
+        "the server sends a message of {bytes} bytes, where at most {max} are read (is it a PostgreSQL server?)"
     )]
     TooLarge {
         /// What it announced.
         bytes: usize,
         /// The limit for such messages.
-        most: usize,
+        max: usize,
     },
-    /// It continues without an end.
+    /// The server sends settings and notices without end.
     #[error("the server sends settings and notices without end (is it a PostgreSQL server?)")]
     Endless,
 }
@@ -51,11 +51,11 @@ pub(super) enum Ended {
 /// The state of the message being read.
 #[derive(Debug, Default)]
 struct Messages {
-    /// Its first bytes.
-    head: [u8; AUTHENTICATION],
+    /// The message's first bytes.
+    head: [u8; AUTHENTICATION_HEAD_BYTES],
     read: usize,
     /// Remaining bytes after its head.
-    left: usize,
+    remaining: usize,
     /// Bytes that the client library keeps for the life of the connection.
     kept: usize,
     /// Has the server announced that it is ready?
@@ -64,11 +64,11 @@ struct Messages {
 
 impl Messages {
     /// Processes further bytes of the server.
-    fn follow(&mut self, mut bytes: &[u8], gives_password: bool) -> io::Result<()> {
+    fn process(&mut self, mut bytes: &[u8], gives_password: bool) -> io::Result<()> {
         while !bytes.is_empty() {
-            if self.left > 0 {
-                let now = self.left.min(bytes.len());
-                self.left -= now;
+            if self.remaining > 0 {
+                let now = self.remaining.min(bytes.len());
+                self.remaining -= now;
                 bytes = &bytes[now..];
                 continue;
             }
@@ -76,42 +76,46 @@ impl Messages {
             self.read += 1;
             bytes = &bytes[1..];
             let wanted = match self.head[0] {
-                b'R' => AUTHENTICATION,
-                _ => HEAD,
+                b'R' => AUTHENTICATION_HEAD_BYTES,
+                _ => HEAD_BYTES,
             };
             if self.read == wanted {
-                self.left = self.judge(gives_password)?;
+                self.remaining = self.check_head(gives_password)?;
                 self.read = 0;
             }
         }
         Ok(())
     }
 
-    /// The number of bytes after the head.
-    fn judge(&mut self, gives_password: bool) -> io::Result<usize> {
+    /// Checks a complete head; returns the number of bytes after it.
+    fn check_head(&mut self, gives_password: bool) -> io::Result<usize> {
         let [tag, a, b, c, d, method @ ..] = self.head;
         let length = u32::from_be_bytes([a, b, c, d]);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let most = match tag {
-            b'D' => LARGEST_ROW,
+        let max = match tag {
+            b'D' => MAX_ROW_BYTES,
             _ => MAX_MESSAGE_BYTES,
         };
-        if length > most {
+        if length > max {
             let bytes = length;
-            return Err(io::Error::other(Ended::TooLarge { bytes, most }));
+            return Err(io::Error::other(GuardError::TooLarge { bytes, max }));
         }
-        if tag == b'R' && method == CLEARTEXT && !gives_password {
-            return Err(io::Error::other(Ended::Cleartext));
+        if tag == b'R' && method == CLEARTEXT_METHOD && !gives_password {
+            return Err(io::Error::other(GuardError::Cleartext));
         }
-        // Before it is ready the library keeps notices, later settings.
+        // The library keeps notices until the server is ready, and settings always.
         if !self.is_ready || tag == b'S' {
             self.kept += length;
             if self.kept > MAX_MESSAGE_BYTES {
-                return Err(io::Error::other(Ended::Endless));
+                return Err(io::Error::other(GuardError::Endless));
             }
         }
         self.is_ready |= tag == b'Z';
-        let head = if tag == b'R' { AUTHENTICATION } else { HEAD };
+        let head = if tag == b'R' {
+            AUTHENTICATION_HEAD_BYTES
+        } else {
+            HEAD_BYTES
+        };
         let left = (length + 1).checked_sub(head);
         left.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a message without length"))
     }
@@ -158,7 +162,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         let before = into.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, into))?;
         let more = &into.filled()[before..];
-        Poll::Ready(this.messages.follow(more, this.gives_password))
+        Poll::Ready(this.messages.process(more, this.gives_password))
     }
 }
 
@@ -185,12 +189,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The verdict on these bytes, read this many at a time.
+    /// Processes these bytes, `size` at a time.
     fn follow_handshake(bytes: &[u8], size: usize, gives_password: bool) -> Result<(), String> {
         let mut messages = Messages::default();
         for piece in bytes.chunks(size) {
             messages
-                .follow(piece, gives_password)
+                .process(piece, gives_password)
                 .map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_a_bound() {
+    fn large_messages_are_refused() {
         let check =
             |bytes: &[u8], wanted: Option<&str>| match (follow_handshake(bytes, 3, true), wanted) {
                 (Ok(()), None) => {}
@@ -216,8 +220,8 @@ mod tests {
             };
         let ready = message(b'Z', b"I");
         let after = |tag, length| [ready.clone(), head(tag, length)].concat();
-        check(&after(b'D', LARGEST_ROW), None);
-        check(&after(b'D', LARGEST_ROW + 1), Some("at most"));
+        check(&after(b'D', MAX_ROW_BYTES), None);
+        check(&after(b'D', MAX_ROW_BYTES + 1), Some("at most"));
         check(&after(b'E', MAX_MESSAGE_BYTES), None);
         check(&after(b'E', MAX_MESSAGE_BYTES + 1), Some("at most"));
         check(&after(b'N', u32::MAX as usize), Some("4294967295 bytes"));
@@ -245,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_question_for_the_password_is_found_among_others(
+        fn cleartext_password_request_is_found_among_other_messages(
             before in prop::collection::vec((b'A'..b'P', prop::collection::vec(any::<u8>(), 0..9)), 0..5),
             method in 0u8..14,
             size in 1usize..12,
@@ -259,7 +263,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_followed(bytes in prop::collection::vec(any::<u8>(), 0..60), size in 1usize..12) {
+        fn any_bytes_are_processed(bytes in prop::collection::vec(any::<u8>(), 0..60), size in 1usize..12) {
             let _ = follow_handshake(&bytes, size, false);
         }
     }

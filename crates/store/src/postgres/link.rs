@@ -1,7 +1,7 @@
-//! The connection: made, remade after it broke, with every wait bounded.
+//! The connection to a server: opened again after it broke, with a time limit on every wait.
 //!
-//! It has no background thread: the connection advances while somebody waits for an answer and is
-//! idle in between, so that no measurement is disturbed.
+//! There is no background thread: the connection is served only while a caller waits for an answer,
+//! so that it disturbs no measurement.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -21,22 +21,22 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 use tokio_postgres::{Client, Connection, Error, NoTls, Row};
 
-use super::failure::{Failure, plain};
-use super::guard::Ended;
+use super::failure::{Failure, to_one_line};
+use super::guard::GuardError;
 use super::secure::Connector;
 use crate::StoreError;
-use crate::location::{PORT, Server, reason};
+use crate::location::{DEFAULT_PORT, Server, innermost_reason};
 
-/// Time allowed for an answer; waiting for a lock is shorter.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Minimum useful transfer rate.
+/// Default time limit for an answer; the limit for a lock (`lock_timeout`) is shorter.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
+/// Slowest transfer that is waited for.
 const BYTES_PER_S: usize = 1 << 20;
 
-/// Limit on an answer that is kept whole.
-const LARGEST_ANSWER: usize = 1 << 30;
+/// Limits an answer whose rows are all kept in memory.
+const MAX_ANSWER_BYTES: usize = 1 << 30;
 
-/// Settings of every session. Nothing in the schema is looked up before its owner is known.
-const SESSION: &str = "SET search_path TO pg_catalog; SET lock_timeout = '5s';";
+/// Settings of every session. The search path leaves out our schema until its owner is checked.
+const SESSION_SETTINGS: &str = "SET search_path TO pg_catalog; SET lock_timeout = '5s';";
 
 /// A statement's value and its type.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -48,11 +48,11 @@ pub(super) enum Trouble {
     Away(String),
     /// Another session holds the lock.
     Locked,
-    /// Another session wrote the same at the same moment; a retry sees it.
+    /// Another session wrote the same row at the same moment; a retry sees it.
     Raced,
     /// The server's message.
     Refused(String),
-    /// It lacks the requested encryption.
+    /// The connection lacks the requested encryption.
     Insecure(String),
     /// Already an error of the store.
     Store(StoreError),
@@ -65,7 +65,7 @@ pub(super) struct Link {
     connector: Connector,
     /// Why the guard ended the connection; the next query takes it.
     ended: Arc<Mutex<Option<String>>>,
-    /// `None` only while it is dropped.
+    /// `None` only while the link is created or dropped.
     runtime: Option<Runtime>,
     client: RefCell<Option<Arc<Client>>>,
     /// Additional settings of sessions.
@@ -97,10 +97,10 @@ impl Link {
             ended: Arc::default(),
             runtime: None,
             client: RefCell::new(None),
-            settings: RefCell::new(SESSION.to_owned()),
+            settings: RefCell::new(SESSION_SETTINGS.to_owned()),
             sessions: Cell::new(0),
             is_in_transaction: Cell::new(false),
-            patience: Cell::new(PATIENCE),
+            patience: Cell::new(DEFAULT_PATIENCE),
         };
         let runtime = Builder::new_current_thread().enable_all().build();
         let connected = match runtime {
@@ -136,15 +136,15 @@ impl Link {
         work: impl FnOnce(&Self) -> T,
     ) -> T {
         let before = self.patience.replace(patience);
-        let done = work(self);
+        let result = work(self);
         self.patience.set(before);
-        done
+        result
     }
 
     /// Applies settings to this session and later ones.
-    pub(super) fn set(&self, settings: &str) -> Result<(), Trouble> {
+    pub(super) fn apply_settings(&self, settings: &str) -> Result<(), Trouble> {
         self.settings.borrow_mut().push_str(&format!("{settings};"));
-        self.batch(settings)
+        self.execute(settings)
     }
 
     /// The rows of a statement. If the connection is broken, it is made again and the statement
@@ -154,18 +154,18 @@ impl Link {
         self.send(0, sql, values)
     }
 
-    /// The same for a statement that sends this many bytes.
+    /// As [`Self::query`], with more time for a statement that sends this many bytes.
     pub(super) fn send(
         &self,
         bytes: usize,
         sql: &str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, Trouble> {
-        self.again(|client| self.run(bytes, rows(client, sql, values)))
+        self.retry_once(|client| self.wait(bytes, collect_rows(client, sql, values)))
     }
 
     /// The first value of the only row.
-    pub(super) fn one<T: FromSqlOwned>(
+    pub(super) fn query_value<T: FromSqlOwned>(
         &self,
         sql: &str,
         values: &[Value<'_>],
@@ -178,22 +178,22 @@ impl Link {
     }
 
     /// Statements without values.
-    pub(super) fn batch(&self, sql: &str) -> Result<(), Trouble> {
-        self.again(|client| self.run(0, client.batch_execute(sql)))
+    pub(super) fn execute(&self, sql: &str) -> Result<(), Trouble> {
+        self.retry_once(|client| self.wait(0, client.batch_execute(sql)))
     }
 
     /// Visits rows one by one.
-    pub(super) fn each(
+    pub(super) fn visit_rows(
         &self,
         sql: &str,
         values: &[Value<'_>],
-        each: &mut dyn FnMut(&Row) -> Result<(), Trouble>,
+        visit: &mut dyn FnMut(&Row) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let client = self.client()?;
+        let client = self.connected_client()?;
         let values = values.iter().map(|(value, kind)| (*value, kind.clone()));
-        let mut rows = Box::pin(self.run(0, client.query_typed_raw(sql, values))?);
-        while let Some(row) = self.run(0, rows.try_next())? {
-            each(&row)?;
+        let mut rows = Box::pin(self.wait(0, client.query_typed_raw(sql, values))?);
+        while let Some(row) = self.wait(0, rows.try_next())? {
+            visit(&row)?;
         }
         Ok(())
     }
@@ -204,12 +204,12 @@ impl Link {
         begin: &str,
         work: impl FnOnce(&Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        self.batch(begin)?;
+        self.execute(begin)?;
         self.is_in_transaction.set(true);
-        let done = work(self).and_then(|done| self.batch("COMMIT").map(|()| done));
+        let done = work(self).and_then(|done| self.execute("COMMIT").map(|()| done));
         if done.is_err() && self.is_connected() {
             // If even the rollback fails, the session ends.
-            if self.batch("ROLLBACK").is_err() {
+            if self.execute("ROLLBACK").is_err() {
                 self.disconnect();
             }
         }
@@ -237,17 +237,18 @@ impl Link {
         self.client.replace(None);
     }
 
-    fn again<T>(&self, ask: impl Fn(&Client) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    /// Repeats a request once if an existing connection turns out to be broken.
+    fn retry_once<T>(&self, ask: impl Fn(&Client) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let was_connected = self.is_connected();
-        match ask(&*self.client()?) {
+        match ask(&*self.connected_client()?) {
             Err(Trouble::Away(_)) if was_connected && !self.is_in_transaction.get() => {
-                ask(&*self.client()?)
+                ask(&*self.connected_client()?)
             }
             answer => answer,
         }
     }
 
-    fn client(&self) -> Result<Arc<Client>, Trouble> {
+    fn connected_client(&self) -> Result<Arc<Client>, Trouble> {
         let client = self.client.borrow().clone();
         match client {
             Some(client) => Ok(client),
@@ -262,9 +263,9 @@ impl Link {
     /// authentication or the first settings.
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
         let settings = self.settings.borrow().clone();
-        let client = self.run_with_patience(self.connecting(), |link| {
-            link.run(0, async {
-                let client = link.reach().await?;
+        let client = self.run_with_patience(self.connect_limit(), |link| {
+            link.wait(0, async {
+                let client = link.connect_to_host().await?;
                 client.batch_execute(&settings).await?;
                 Ok::<_, Trouble>(client)
             })
@@ -275,14 +276,14 @@ impl Link {
         Ok(client)
     }
 
-    /// A new connection.
-    async fn reach(&self) -> Result<Client, Trouble> {
+    /// Opens a connection to the first host that answers.
+    async fn connect_to_host(&self) -> Result<Client, Trouble> {
         if self.server.is_socket() {
-            return self.reach_socket().await;
+            return self.connect_to_socket().await;
         }
         let config = &self.server.config;
         let connect = async |connector| -> Result<Client, Trouble> {
-            Ok(self.drive(config.connect(connector).await?))
+            Ok(self.spawn_connection(config.connect(connector).await?))
         };
         match (
             connect(self.connector.clone()).await,
@@ -294,18 +295,18 @@ impl Link {
     }
 
     /// The client library does not allow inspecting a socket that it opened itself.
-    async fn reach_socket(&self) -> Result<Client, Trouble> {
+    async fn connect_to_socket(&self) -> Result<Client, Trouble> {
         let config = &self.server.config;
         let ports = config.get_ports();
         let mut connected = Err(Trouble::Away("no socket is named".to_owned()));
         for (index, host) in config.get_hosts().iter().enumerate() {
             let Host::Unix(folder) = host else { continue };
-            let port = ports.get(index).or(ports.first()).unwrap_or(&PORT);
+            let port = ports.get(index).or(ports.first()).unwrap_or(&DEFAULT_PORT);
             let path = folder.join(format!(".s.PGSQL.{port}"));
             let connect = async {
-                let stream = self.connector.plain(UnixStream::connect(path).await?);
-                let made = config.connect_raw(stream, NoTls).await?;
-                Ok::<_, Trouble>(self.drive(made))
+                let stream = self.connector.guard_plain(UnixStream::connect(path).await?);
+                let connection = config.connect_raw(stream, NoTls).await?;
+                Ok::<_, Trouble>(self.spawn_connection(connection))
             };
             connected = connect.await;
             if connected.is_ok() {
@@ -315,8 +316,9 @@ impl Link {
         connected
     }
 
-    /// Advances a connection whenever somebody waits; the next query sees its end.
-    fn drive<S, T>(&self, (client, connection): (Client, Connection<S, T>)) -> Client
+    /// Lets the runtime serve a connection whenever a caller waits. If the guard ends it, the
+    /// reason is kept for the next query.
+    fn spawn_connection<S, T>(&self, (client, connection): (Client, Connection<S, T>)) -> Client
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -324,7 +326,7 @@ impl Link {
         let ended = Arc::clone(&self.ended);
         drop(tokio::spawn(async move {
             let Err(error) = connection.await else { return };
-            if let (Some(reason), Ok(mut ended)) = (reason_of_guard(&error), ended.lock()) {
+            if let (Some(reason), Ok(mut ended)) = (find_guard_error(&error), ended.lock()) {
                 *ended = Some(reason);
             }
         }));
@@ -332,17 +334,17 @@ impl Link {
     }
 
     /// Time allowed for connecting: the client itself limits only each host.
-    fn connecting(&self) -> Duration {
+    fn connect_limit(&self) -> Duration {
         let config = &self.server.config;
         let hosts = config.get_hosts().len().max(1);
         let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
         let limit = config.get_connect_timeout().copied();
-        let limit = limit.map_or(PATIENCE, |limit| limit.saturating_mul(hosts));
+        let limit = limit.map_or(DEFAULT_PATIENCE, |limit| limit.saturating_mul(hosts));
         limit.min(self.patience.get())
     }
 
     /// Waits for an answer, for a limited time.
-    fn run<T, E: Into<Trouble>>(
+    fn wait<T, E: Into<Trouble>>(
         &self,
         bytes: usize,
         answer: impl Future<Output = Result<T, E>>,
@@ -370,15 +372,19 @@ impl Link {
 }
 
 /// The rows of an answer, up to a limit.
-async fn rows(client: &Client, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
+async fn collect_rows(
+    client: &Client,
+    sql: &str,
+    values: &[Value<'_>],
+) -> Result<Vec<Row>, Trouble> {
     let values = values.iter().map(|(value, kind)| (*value, kind.clone()));
     let mut found = pin!(client.query_typed_raw(sql, values).await?);
     let mut rows = Vec::new();
     let mut bytes = 0;
     while let Some(row) = found.try_next().await? {
         bytes += row.raw_size_bytes() + size_of::<Row>();
-        if bytes > LARGEST_ANSWER {
-            let gib = LARGEST_ANSWER >> 30;
+        if bytes > MAX_ANSWER_BYTES {
+            let gib = MAX_ANSWER_BYTES >> 30;
             return Err(Trouble::Refused(format!(
                 "an answer is larger than {gib} GiB"
             )));
@@ -390,25 +396,25 @@ async fn rows(client: &Client, sql: &str, values: &[Value<'_>]) -> Result<Vec<Ro
 
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
-        Self::Away(plain(&error.to_string()))
+        Self::Away(to_one_line(&error.to_string()))
     }
 }
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        trouble(&error)
+        classify_error(&error)
     }
 }
 
 /// Classifies an error of the client.
-fn trouble(error: &Error) -> Trouble {
+fn classify_error(error: &Error) -> Trouble {
     let Some(refusal) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
-            Some(source) => from_error_source(error, source),
+            Some(source) => classify_source(error, source),
         };
     };
-    let words = plain(refusal.message());
+    let words = to_one_line(refusal.message());
     let code = refusal.code();
     // Classes of SQLSTATE: connections, resources, intervention by the operator.
     let is_away = code.code().starts_with("08")
@@ -447,17 +453,17 @@ fn trouble(error: &Error) -> Trouble {
 }
 
 /// Classifies an error that does not come from the server.
-fn from_error_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
-    if let Some(reason) = reason_of_guard(error) {
+fn classify_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
+    if let Some(reason) = find_guard_error(error) {
         return Trouble::Refused(reason);
     }
-    let words = || plain(&reason(error));
+    let words = || to_one_line(&innermost_reason(error));
     match source.downcast_ref() {
-        Some(Failure::Insecure(insecure)) => Trouble::Insecure(plain(&insecure.to_string())),
-        Some(Failure::Io(error)) => Trouble::Away(plain(&error.to_string())),
+        Some(Failure::Insecure(insecure)) => Trouble::Insecure(to_one_line(&insecure.to_string())),
+        Some(Failure::Io(error)) => Trouble::Away(to_one_line(&error.to_string())),
         None => match source.downcast_ref::<io::Error>().map(io::Error::kind) {
-            // In the client library's terms: the peer breaks the protocol, does not know the
-            // password itself, or requests too many rounds.
+            // How the client library reports that the server breaks the protocol, does not know the
+            // password itself, or requests too many rounds of hashing.
             Some(ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
                 Trouble::Refused(format!("{} (is it the right server?)", words()))
             }
@@ -468,21 +474,21 @@ fn from_error_source(error: &Error, source: &(dyn std::error::Error + 'static)) 
 }
 
 /// Why the guard ended a connection, if it did.
-fn reason_of_guard(error: &Error) -> Option<String> {
+fn find_guard_error(error: &Error) -> Option<String> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
-    let ended = error.get_ref()?.downcast_ref::<Ended>()?;
+    let ended = error.get_ref()?.downcast_ref::<GuardError>()?;
     Some(ended.to_string())
 }
 
-/// A value of a row.
+/// Reads a value of a row.
 pub(super) fn value<T: FromSqlOwned>(row: &Row, column: usize) -> Result<T, Trouble> {
     row.try_get(column)
-        .map_err(|error| Trouble::Refused(plain(&reason(&error))))
+        .map_err(|error| Trouble::Refused(to_one_line(&innermost_reason(&error))))
 }
 
-/// PostgreSQL allows no U+0000 in texts; in lines and filters it becomes U+FFFD. Bodies have it
-/// escaped.
-pub(super) fn text(text: &str) -> Cow<'_, str> {
+/// Replaces U+0000, which PostgreSQL does not allow in texts, by U+FFFD in lines and filters.
+/// Bodies are JSON and have it escaped.
+pub(super) fn replace_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
     } else {

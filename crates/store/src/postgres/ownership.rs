@@ -1,19 +1,19 @@
-//! Whose code a session would run.
+//! Refuses a schema that contains code of other users.
 //!
 //! Triggers, rules, policies, defaults, checks, expressions of indexes and types of columns run
 //! with the rights of the user of a table, even a superuser's, and functions in the schema can
-//! shadow those of the server. Whoever makes the schema first could leave such code there for all
-//! others. Owners who can run code as this user anyway are trusted: the user, the database's owner
-//! and superusers; and even their tables may contain only what pinwise made, because an owner can
-//! be changed after code was planted.
+//! shadow those of the server. A user who creates the schema first could leave such code there for
+//! all others. Trusted are only owners who could run code as this user anyway: the user, the
+//! database's owner and superusers. Even their tables may contain only what pinwise made, because
+//! code could have been planted before the owner was changed.
 
-use super::failure::plain;
+use super::failure::to_one_line;
 use super::link::{Link, Trouble, value};
 
-/// A row for each forbidden thing: its name, and the remedy. The search path must be `pg_catalog`:
-/// names are looked up by it, and expressions come back with other functions and operators
-/// qualified.
-const FOREIGN: &str = r"
+/// Finds something forbidden: its name, and the remedy. The search path must be `pg_catalog`: then
+/// names mean the server's own objects, and expressions show other functions and operators with
+/// their schema.
+const FIND_FOREIGN_CODE: &str = r"
     WITH trusted AS (
         SELECT oid FROM pg_roles WHERE rolsuper OR rolname = current_user
         UNION SELECT datdba FROM pg_database WHERE datname = current_database()
@@ -86,14 +86,14 @@ const FOREIGN: &str = r"
     ) AS planted (what)
     LIMIT 1";
 
-/// Refuses a schema in which somebody else could have put code.
+/// Refuses a schema in which another user could have put code.
 pub(super) fn refuse_foreign_code(link: &Link) -> Result<(), Trouble> {
-    let rows = link.query(FOREIGN, &[])?;
+    let rows = link.query(FIND_FOREIGN_CODE, &[])?;
     let Some(row) = rows.first() else {
         return Ok(());
     };
     let (what, hint): (String, String) = (value(row, 0)?, value(row, 1)?);
-    Err(Trouble::Insecure(plain(&format!(
+    Err(Trouble::Insecure(to_one_line(&format!(
         "{what}: code of others could run as you ({hint}; docs/records.md, PostgreSQL)"
     ))))
 }

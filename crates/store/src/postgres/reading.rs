@@ -1,47 +1,49 @@
-//! Finding and reading records.
+//! Finds and reads records.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::Postgres;
-use super::link::{Link, Trouble, text, value};
+use super::link::{Link, Trouble, replace_nul, value};
 use crate::condition::{Condition, Dialect};
 use crate::{
     Entry, Filter, FoundRecords, ListedRecord, StoreError, Stored, journal, matching, spool,
 };
 use pinwise_record::Summary;
 
-/// Columns of [`entry`].
+/// Columns that [`read_entry`] reads.
 const COLUMNS: &str =
     "line.id, line.schema, line.time, line.host, line.title, line.verdict, line.complete";
 
 /// Newest first; ties in the order of writing.
-const NEWEST: &str = "ORDER BY line.time DESC, line.number DESC";
+const ORDER_NEWEST: &str = "ORDER BY line.time DESC, line.number DESC";
 
-/// All reads within see one moment.
-const MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// Begins a transaction whose reads all see the same moment.
+const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 impl Postgres {
     /// The newest complete record of this schema and host.
     pub(crate) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
         let condition = "line.schema = $1 AND line.host = $2 AND line.complete";
-        let values: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&text(schema), Type::TEXT), (&text(host), Type::TEXT)];
+        let values: [(&(dyn ToSql + Sync), Type); 2] = [
+            (&replace_nul(schema), Type::TEXT),
+            (&replace_nul(host), Type::TEXT),
+        ];
         let newest = self.select_newest(condition, &values, 0);
         newest.map_err(|trouble| self.explain(trouble))
     }
 
     /// The newest record of this schema, complete or not, of whatever host.
     pub(crate) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
-        self.select_newest("line.schema = $1", &[(&text(schema), Type::TEXT)], 0)
+        self.select_newest("line.schema = $1", &[(&replace_nul(schema), Type::TEXT)], 0)
             .map_err(|trouble| self.explain(trouble))
     }
 
     pub(crate) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let list = || -> Result<Vec<Entry>, Trouble> {
             let sql = format!("SELECT {COLUMNS} FROM line ORDER BY line.number DESC LIMIT $1");
-            let rows = self.link.query(&sql, &[(&number(limit), Type::INT8)])?;
-            rows.iter().map(entry).collect()
+            let rows = self.link.query(&sql, &[(&to_bigint(limit), Type::INT8)])?;
+            rows.iter().map(read_entry).collect()
         };
         list().map_err(|trouble| self.explain(trouble))
     }
@@ -49,36 +51,39 @@ impl Postgres {
     /// Finds records by a filter, newest first, without reading a body.
     pub(crate) fn find(&self, filter: &Filter) -> Result<FoundRecords, StoreError> {
         self.link
-            .transaction(MOMENT, |link| find_lines(link, filter))
+            .transaction(BEGIN_SNAPSHOT, |link| find_lines(link, filter))
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// Line and body of each record found by a filter, newest first.
+    /// Calls `visit` with line and body of each record found by a filter, newest first.
     pub(crate) fn each_body(
         &self,
         filter: &Filter,
-        each: &mut dyn FnMut(Entry, &str),
+        visit: &mut dyn FnMut(Entry, &str),
     ) -> Result<(), StoreError> {
-        let pass = |each: &mut dyn FnMut(Entry, &str)| {
-            let condition = condition(filter, &names(&self.link, &matching::distinct("schema"))?);
+        let visit_all = |visit: &mut dyn FnMut(Entry, &str)| {
+            let condition = build_condition(
+                filter,
+                &select_names(&self.link, &matching::select_distinct("schema"))?,
+            );
             let sql = format!(
                 "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id {}
-                 {NEWEST} {}",
+                 {ORDER_NEWEST} {}",
                 condition.sql,
-                condition.page()
+                condition.page_clause()
             );
-            let (limit, offset) = page_of(filter);
-            let mut values = values_of(&condition);
-            values.extend(page_values(&limit, &offset));
-            self.link.each(&sql, &values, &mut |row| {
+            let (limit, offset) = find_page(filter);
+            let mut values = borrow_values(&condition);
+            values.extend(borrow_page(&limit, &offset));
+            self.link.visit_rows(&sql, &values, &mut |row| {
                 let body: &str = row
                     .try_get(7)
                     .map_err(|error| Trouble::Refused(error.to_string()))?;
-                each(entry(row)?, body);
+                visit(read_entry(row)?, body);
                 Ok(())
             })
         };
-        pass(each).map_err(|trouble| self.explain(trouble))
+        visit_all(visit).map_err(|trouble| self.explain(trouble))
     }
 
     /// The record whose id begins with `id`, or the newest for `last`.
@@ -86,13 +91,13 @@ impl Postgres {
         let found = self
             .select_matching(id)
             .map_err(|trouble| self.explain(trouble))?;
-        let mut stored = matching::only(id, found)?;
+        let mut stored = matching::require_one(id, found)?;
         if !stored.entry.is_complete {
             let runs = self.select_runs(&stored.entry.id);
             stored.runs = runs.map_err(|trouble| self.explain(trouble))?;
-            // Its writer on this host may not have sent its last ones.
+            // The writer, if it runs on this host, may not have sent the last runs.
             let name = spool::file_name(&stored.entry.id);
-            let written = journal::read(&journal::path(&self.shelter.base(), &name));
+            let written = journal::read(&journal::journal_path(&self.spool.journal_base(), &name));
             if written.len() > stored.runs.len() {
                 stored.runs = written;
             }
@@ -118,9 +123,9 @@ impl Postgres {
         if let Some(back) = matching::records_back(id) {
             return Ok(self.select_newest("TRUE", &[], back)?.into_iter().collect());
         }
-        let same = self.select_newest("line.id = $1", &[(&text(id), Type::TEXT)], 0)?;
-        if let Some(same) = same {
-            return Ok(vec![same]);
+        let exact = self.select_newest("line.id = $1", &[(&replace_nul(id), Type::TEXT)], 0)?;
+        if let Some(exact) = exact {
+            return Ok(vec![exact]);
         }
         // Ids with the same prefix are neighbours in the index.
         let sql = format!(
@@ -128,27 +133,28 @@ impl Postgres {
              WHERE line.id >= $1 AND line.id < $1 || chr(1114111)
              ORDER BY line.id LIMIT $2"
         );
-        let most = number(matching::SHOWN + 1);
-        let rows = self
-            .link
-            .query(&sql, &[(&text(id), Type::TEXT), (&most, Type::INT8)])?;
+        let limit = to_bigint(matching::MAX_LISTED + 1);
+        let rows = self.link.query(
+            &sql,
+            &[(&replace_nul(id), Type::TEXT), (&limit, Type::INT8)],
+        )?;
         rows.iter().map(read_stored).collect()
     }
 
     fn select_runs(&self, id: &str) -> Result<Vec<(usize, String)>, Trouble> {
         let rows = self.link.query(
             "SELECT arm, body FROM run WHERE record = $1 ORDER BY number",
-            &[(&text(id), Type::TEXT)],
+            &[(&replace_nul(id), Type::TEXT)],
         )?;
-        let run = |row: &Row| {
+        let read_run = |row: &Row| {
             let arm: i32 = value(row, 0)?;
             Ok((usize::try_from(arm).unwrap_or(0), value(row, 1)?))
         };
-        rows.iter().map(run).collect()
+        rows.iter().map(read_run).collect()
     }
 }
 
-pub(super) fn entry(row: &Row) -> Result<Entry, Trouble> {
+pub(super) fn read_entry(row: &Row) -> Result<Entry, Trouble> {
     Ok(Entry {
         id: value(row, 0)?,
         schema: value(row, 1)?,
@@ -162,80 +168,83 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Trouble> {
 
 fn read_stored(row: &Row) -> Result<Stored, Trouble> {
     Ok(Stored {
-        entry: entry(row)?,
+        entry: read_entry(row)?,
         body: value(row, 7)?,
         runs: Vec::new(),
     })
 }
 
 fn find_lines(link: &Link, filter: &Filter) -> Result<FoundRecords, Trouble> {
-    let schemas = names(link, &matching::distinct("schema"))?;
-    let condition = condition(filter, &schemas);
-    let (limit, offset) = page_of(filter);
+    let schemas = select_names(link, &matching::select_distinct("schema"))?;
+    let condition = build_condition(filter, &schemas);
+    let (limit, offset) = find_page(filter);
     let sql = format!(
         "SELECT {COLUMNS}, outline.body
-         FROM line LEFT JOIN outline ON outline.number = line.number {} {NEWEST} {}",
+         FROM line LEFT JOIN outline ON outline.number = line.number {} {ORDER_NEWEST} {}",
         condition.sql,
-        condition.page()
+        condition.page_clause()
     );
-    let mut values = values_of(&condition);
-    values.extend(page_values(&limit, &offset));
+    let mut values = borrow_values(&condition);
+    values.extend(borrow_page(&limit, &offset));
     let rows = link.query(&sql, &values)?;
-    let listed = |row: &Row| {
+    let read_listed = |row: &Row| {
         let summary: Option<String> = value(row, 7)?;
         let summary = summary.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
         Ok(ListedRecord {
-            entry: entry(row)?,
+            entry: read_entry(row)?,
             summary: summary.unwrap_or_default(),
         })
     };
-    let lines = rows.iter().map(listed).collect::<Result<_, Trouble>>()?;
+    let lines = rows
+        .iter()
+        .map(read_listed)
+        .collect::<Result<_, Trouble>>()?;
     let sql = format!("SELECT count(*) FROM line {}", condition.sql);
-    let total: i64 = link.one(&sql, &values_of(&condition))?;
+    let total: i64 = link.query_value(&sql, &borrow_values(&condition))?;
     Ok(FoundRecords {
         lines,
         total: usize::try_from(total).unwrap_or(0),
-        hosts: names(link, &matching::distinct("host"))?,
-        tags: names(link, "SELECT DISTINCT name FROM tag ORDER BY name")?,
+        hosts: select_names(link, &matching::select_distinct("host"))?,
+        tags: select_names(link, "SELECT DISTINCT name FROM tag ORDER BY name")?,
         schemas,
     })
 }
 
-fn names(link: &Link, sql: &str) -> Result<Vec<String>, Trouble> {
+fn select_names(link: &Link, sql: &str) -> Result<Vec<String>, Trouble> {
     let rows = link.query(sql, &[])?;
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
 /// The condition of a filter. The index of subjects needs a bounded length.
-fn condition(filter: &Filter, schemas: &[String]) -> Condition {
+fn build_condition(filter: &Filter, schemas: &[String]) -> Condition {
     let dialect = Dialect {
-        place: '$',
+        placeholder: '$',
         position: "strpos",
         subject: "md5(line.subject) = md5(@)",
     };
     let mut condition = Condition::from_filter(filter, schemas, &dialect);
     for value in &mut condition.values {
-        *value = text(value).into_owned();
+        *value = replace_nul(value).into_owned();
     }
     condition
 }
 
-fn values_of(condition: &Condition) -> Vec<(&(dyn ToSql + Sync), Type)> {
+fn borrow_values(condition: &Condition) -> Vec<(&(dyn ToSql + Sync), Type)> {
     let values = condition.values.iter();
     values
         .map(|value| (value as &(dyn ToSql + Sync), Type::TEXT))
         .collect()
 }
 
-fn page_values<'a>(limit: &'a Option<i64>, offset: &'a i64) -> [(&'a (dyn ToSql + Sync), Type); 2] {
+fn borrow_page<'a>(limit: &'a Option<i64>, offset: &'a i64) -> [(&'a (dyn ToSql + Sync), Type); 2] {
     [(limit, Type::INT8), (offset, Type::INT8)]
 }
 
-/// No limit is `NULL` there.
-fn page_of(filter: &Filter) -> (Option<i64>, i64) {
-    (filter.limit.map(number), number(filter.offset))
+/// Limit and offset; no limit becomes `NULL`.
+fn find_page(filter: &Filter) -> (Option<i64>, i64) {
+    (filter.limit.map(to_bigint), to_bigint(filter.offset))
 }
 
-fn number(count: usize) -> i64 {
+fn to_bigint(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

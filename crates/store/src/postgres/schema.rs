@@ -13,8 +13,7 @@ use crate::StoreError;
 const VERSION: i64 = 1;
 
 /// The tables of files. `owner` is the database user who wrote a row and who alone may change it.
-/// References show that its parts are of the same user, which also holds within the statement that
-/// writes both.
+/// Foreign keys that include the owner ensure that the parts of a record belong to the same user.
 const TABLES: &str = r#"
     CREATE TABLE record (
         id       TEXT COLLATE "C" PRIMARY KEY,
@@ -87,15 +86,15 @@ const TABLES: &str = r#"
     END $$;
 "#;
 
-/// The advisory lock under which tables are made, a number of our own.
+/// Takes the advisory lock under which tables are created; its number is arbitrary.
 const CREATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7094729651437)";
 
-/// The number of the advisory lock of the record with this id, an expression.
-pub(super) fn key(id: &str) -> String {
+/// An SQL expression for the number of the advisory lock of the record with this id.
+pub(super) fn lock_number(id: &str) -> String {
     format!("hashtextextended('pinwise ' || {id}, 0)")
 }
 
-/// Does any session hold the lock of the record with this id? An expression.
+/// An SQL expression that tells whether any session holds the lock of the record with this id.
 /// `pg_locks` has the number in halves.
 pub(super) fn is_held(id: &str) -> String {
     format!(
@@ -104,36 +103,37 @@ pub(super) fn is_held(id: &str) -> String {
                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
                 AND ((classid::bigint << 32) | objid::bigint) = {}
          )",
-        key(id)
+        lock_number(id)
     )
 }
 
-/// Makes missing tables; of many simultaneous processes one does. The session's names then resolve
-/// to them.
-pub(super) fn make_tables(link: &Link) -> Result<(), StoreError> {
-    let make = || {
+/// Creates missing tables; of several simultaneous processes only one does. Then sets the search
+/// path to them.
+pub(super) fn create_tables(link: &Link) -> Result<(), StoreError> {
+    let create = || {
         refuse_other_encodings(link)?;
         if !has_tables(link)? {
             link.transaction("BEGIN", |link| {
                 link.query(CREATION_LOCK, &[])?;
-                create(link)
+                create_all(link)
             })?;
         }
-        link.set("SET search_path TO pinwise")
+        link.apply_settings("SET search_path TO pinwise")
     };
-    make().map_err(|trouble| link.explain(trouble))
+    create().map_err(|trouble| link.explain(trouble))
 }
 
-/// Do they exist? Tables of another version or with foreign code are refused.
+/// Do the tables exist? Those of another version or with foreign code are refused.
 fn has_tables(link: &Link) -> Result<bool, Trouble> {
     refuse_foreign_code(link)?;
-    // Read as a table: catalogue caches may be stale in a transaction that waited.
+    // Read from a table: to_regclass could use a stale cache in a transaction that waited.
     let is_there = "SELECT EXISTS (SELECT 1 FROM pg_tables
         WHERE schemaname = 'pinwise' AND tablename = 'version')";
-    if !link.one::<bool>(is_there, &[])? {
+    if !link.query_value::<bool>(is_there, &[])? {
         return Ok(false);
     }
-    let found: i64 = link.one("SELECT coalesce(max(schema), 0) FROM pinwise.version", &[])?;
+    let found: i64 =
+        link.query_value("SELECT coalesce(max(schema), 0) FROM pinwise.version", &[])?;
     if found == VERSION {
         return Ok(true);
     }
@@ -144,21 +144,21 @@ fn has_tables(link: &Link) -> Result<bool, Trouble> {
     }))
 }
 
-fn create(link: &Link) -> Result<(), Trouble> {
+fn create_all(link: &Link) -> Result<(), Trouble> {
     // Another process may have been faster.
     if has_tables(link)? {
         return Ok(());
     }
     // An existing schema may be used without permission to create one.
     let is_there = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'pinwise')";
-    if !link.one::<bool>(is_there, &[])? {
-        link.batch("CREATE SCHEMA pinwise")?;
+    if !link.query_value::<bool>(is_there, &[])? {
+        link.execute("CREATE SCHEMA pinwise")?;
     }
-    // Somebody else may have made it just now.
+    // Another user may have created it just now.
     refuse_foreign_code(link)?;
-    link.batch("SET LOCAL search_path TO pinwise")?;
-    link.batch("CREATE TABLE version (schema BIGINT NOT NULL)")?;
-    link.batch(TABLES)?;
+    link.execute("SET LOCAL search_path TO pinwise")?;
+    link.execute("CREATE TABLE version (schema BIGINT NOT NULL)")?;
+    link.execute(TABLES)?;
     link.query(
         "INSERT INTO version (schema) VALUES ($1)",
         &[(&VERSION, Type::INT8)],

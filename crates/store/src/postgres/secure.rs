@@ -1,8 +1,8 @@
 //! The connection to a server, encrypted if requested, and guarded.
 //!
-//! The client library hands the connection over before it sends anything; here the server is asked
-//! for TLS, according to `sslmode`, and the returned stream inspects all messages of the server.
-//! `tls` checks the certificate.
+//! The client library hands the connection over before it sends anything. This module asks the
+//! server for TLS, according to `sslmode`, and returns a stream that inspects all messages of the
+//! server. `tls` checks the certificate.
 
 use std::io;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ pub(super) struct Connector {
     mode: SslMode,
     client: Client,
     /// Does all traffic stay on this machine?
-    is_here: bool,
+    is_local: bool,
     host: String,
 }
 
@@ -39,12 +39,12 @@ impl Connector {
         Ok(Self {
             mode,
             client: Client::new(mode, server.security.authorities())?,
-            is_here: server.is_here(),
+            is_local: server.is_local(),
             host: String::new(),
         })
     }
 
-    /// The same unencrypted, if encryption was optional.
+    /// A connector without encryption, if encryption is optional.
     pub(super) fn fallback(&self) -> Option<Self> {
         let mode = SslMode::Disable;
         (self.mode == SslMode::Prefer).then(|| Self {
@@ -53,9 +53,9 @@ impl Connector {
         })
     }
 
-    /// A connection that stays plain.
-    pub(super) fn plain<S>(&self, stream: S) -> Guarded<Channel<S>> {
-        Guarded::new(Channel::Plain(stream), self.is_here, None)
+    /// Guards a connection that stays unencrypted.
+    pub(super) fn guard_plain<S>(&self, stream: S) -> Guarded<Channel<S>> {
+        Guarded::new(Channel::Plain(stream), self.is_local, None)
     }
 
     async fn secure<S>(self, mut stream: S) -> Result<Guarded<Channel<S>>, Failure>
@@ -63,14 +63,14 @@ impl Connector {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         if self.mode == SslMode::Disable {
-            return Ok(self.plain(stream));
+            return Ok(self.guard_plain(stream));
         }
         stream.write_all(&SSL_REQUEST).await?;
         stream.flush().await?;
         // Exactly one byte: the rest must come encrypted.
         match stream.read_u8().await? {
             b'S' => {}
-            b'N' if self.mode == SslMode::Prefer => return Ok(self.plain(stream)),
+            b'N' if self.mode == SslMode::Prefer => return Ok(self.guard_plain(stream)),
             b'N' => {
                 return Err(Failure::Insecure(Insecure(
                     "the server does not speak TLS (sslmode=prefer does without; or use a tunnel: ssh -L 5432:localhost:5432 HOST)".to_owned(),
@@ -84,7 +84,7 @@ impl Connector {
         }
         let (encrypted, end_point) = self.client.encrypt(stream, &self.host).await?;
         // A user who only prefers TLS has not said which server may get the password.
-        let gives_password = self.is_here || self.mode > SslMode::Prefer;
+        let gives_password = self.is_local || self.mode > SslMode::Prefer;
         let stream = Channel::Encrypted(Box::new(encrypted));
         Ok(Guarded::new(stream, gives_password, end_point))
     }

@@ -1,4 +1,4 @@
-//! TLS as a client: which certificates count, and for which hosts.
+//! TLS for clients: which certificates are trusted, and for which hosts.
 //!
 //! `require` only checks that the server holds the certificate's key: SCRAM's channel binding then
 //! detects a man in the middle. No client certificate is sent, and no revocation list read.
@@ -33,11 +33,11 @@ use crate::sslmode::{Authorities, SslMode};
 /// A connection that is encrypted.
 pub(super) type Encrypted<S> = TlsStream<S>;
 
-/// No file of certificates is larger.
-const LARGEST_FILE: u64 = 4 << 20;
+/// Limits the size of a file of certificates, bytes.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The systems' trusted certificates: Debian, Red Hat, SUSE, Alpine.
-const SYSTEM: [&str; 4] = [
+const SYSTEM_FILES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
@@ -49,13 +49,13 @@ const SYSTEM: [&str; 4] = [
 pub(super) struct Client(Option<Arc<ClientConfig>>);
 
 impl Client {
-    /// Reads the certificates that `mode` needs.
+    /// Reads the authorities' certificates if `mode` needs them.
     pub(super) fn new(mode: SslMode, authorities: Option<&Authorities>) -> Result<Self, Insecure> {
         if mode == SslMode::Disable {
             return Ok(Self(None));
         }
         let roots = match mode >= SslMode::VerifyCa {
-            true => Some(roots(authorities)?),
+            true => Some(read_roots(authorities)?),
             false => None,
         };
         let provider = Arc::new(ring::default_provider());
@@ -73,7 +73,7 @@ impl Client {
         Ok(Self(Some(Arc::new(config))))
     }
 
-    /// The encrypted connection, and its channel binding.
+    /// Encrypts a connection; returns it with its channel binding.
     pub(super) async fn encrypt<S>(
         self,
         stream: S,
@@ -87,20 +87,23 @@ impl Client {
             return Err(Insecure(format!("TLS: '{host}' is not the name of a host")).into());
         };
         let connected = TlsConnector::from(config).connect(name, stream).await;
-        let stream = connected.map_err(|error| failure(error, host))?;
+        let stream = connected.map_err(|error| explain_failure(error, host))?;
         let (_, session) = stream.get_ref();
         let certificate = session.peer_certificates().and_then(<[_]>::first);
-        let end_point = certificate.and_then(|certificate| end_point(certificate));
+        let end_point = certificate.and_then(|certificate| hash_end_point(certificate));
         Ok((stream, end_point))
     }
 }
 
 /// The certificates of authorities.
-fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
+fn read_roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
     let path = match authorities {
         Some(Authorities::File(path)) => path,
         Some(Authorities::System) => {
-            let found = SYSTEM.iter().map(Path::new).find(|path| path.exists());
+            let found = SYSTEM_FILES
+                .iter()
+                .map(Path::new)
+                .find(|path| path.exists());
             found.ok_or_else(|| {
                 Insecure(
                     "this system has no file of trusted certificates (name one: sslrootcert=FILE)"
@@ -115,23 +118,23 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
             ));
         }
     };
-    let bad = |reason: &str| Insecure(format!("sslrootcert={}: {reason}", path.display()));
-    let pem = read(path).map_err(|error| bad(&error.to_string()))?;
+    let invalid = |reason: &str| Insecure(format!("sslrootcert={}: {reason}", path.display()));
+    let pem = read_file(path).map_err(|error| invalid(&error.to_string()))?;
     let mut certificates = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(&pem) {
-        certificates.push(certificate.map_err(|_| bad("it is damaged, or not PEM"))?);
+        certificates.push(certificate.map_err(|_| invalid("it is damaged, or not PEM"))?);
     }
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates);
     match added {
-        0 => Err(bad(
+        0 => Err(invalid(
             "it has no certificate (as PEM, -----BEGIN CERTIFICATE-----)",
         )),
         _ => Ok(roots),
     }
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe or device must not block.
     let mut options = OpenOptions::new();
     let file = options
@@ -142,15 +145,15 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is not a file"));
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_FILE {
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other("it is larger than 4 MiB"));
     }
     Ok(bytes)
 }
 
 /// Why there is no encrypted connection, and what to do.
-fn failure(error: io::Error, host: &str) -> Failure {
+fn explain_failure(error: io::Error, host: &str) -> Failure {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     let Some(inner) = inner else {
         return error.into();
@@ -171,7 +174,7 @@ fn failure(error: io::Error, host: &str) -> Failure {
     Insecure(words).into()
 }
 
-/// Checks what was requested and no more.
+/// Checks only what `sslmode` requests.
 #[derive(Debug)]
 struct Verifier {
     roots: Option<RootCertStore>,
@@ -229,13 +232,14 @@ impl ServerCertVerifier for Verifier {
 
 /// `tls-server-end-point` (RFC 5929): the certificate, hashed with its signature's hash, MD5 and
 /// SHA-1 replaced. `None` for other signatures.
-fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+fn hash_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate, SEQUENCE { OBJECT, … }, … }
-    let (whole, _) = element(certificate, 0x30)?;
-    let (_, rest) = element(whole, 0x30)?;
-    let (algorithm, _) = element(rest, 0x30)?;
-    let (object, _) = element(algorithm, 0x06)?;
-    // The last bytes of PKCS #1's and of ANSI X9.62's.
+    let (whole, _) = split_element(certificate, 0x30)?;
+    let (_, rest) = split_element(whole, 0x30)?;
+    let (algorithm, _) = split_element(rest, 0x30)?;
+    let (object, _) = split_element(algorithm, 0x06)?;
+    // The prefixes of the object identifiers of PKCS #1 and ANSI X9.62; their last bytes name the
+    // hash.
     let rsa = object.strip_prefix(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01]);
     let ecdsa = object.strip_prefix(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04]);
     match (rsa, ecdsa) {
@@ -248,8 +252,8 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The content of the first element of DER, and the rest.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+/// Splits DER into the content of its first element, which must have this tag, and the rest.
+fn split_element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], mut rest) = der.split_first_chunk()?;
     let mut length = usize::from(first);
     if first > 0x80 {
@@ -268,18 +272,19 @@ mod tests {
     use proptest::prelude::*;
 
     /// A certificate with only the parts that are read.
-    fn certificate(object: &[u8]) -> Vec<u8> {
-        let wrapped = |tag: u8, content: &[u8]| {
+    fn build_certificate(object: &[u8]) -> Vec<u8> {
+        let encode = |tag: u8, content: &[u8]| {
             let length = u16::try_from(content.len()).unwrap().to_be_bytes();
             [&[tag, 0x82][..], &length, content].concat()
         };
-        let algorithm = wrapped(0x30, &wrapped(0x06, object));
-        wrapped(0x30, &[wrapped(0x30, &[0; 300]), algorithm].concat())
+        let algorithm = encode(0x30, &encode(0x06, object));
+        encode(0x30, &[encode(0x30, &[0; 300]), algorithm].concat())
     }
 
     #[test]
-    fn the_end_point_is_hashed_as_the_signature_is() {
-        let length = |object: &[u8]| end_point(&certificate(object)).map(|hash| hash.len());
+    fn end_point_has_the_hash_of_the_signature() {
+        let length =
+            |object: &[u8]| hash_end_point(&build_certificate(object)).map(|hash| hash.len());
         let rsa = |last: u8| length(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, last]);
         let found = [5, 10, 11, 12, 13].map(rsa);
         assert_eq!(found, [Some(32), None, Some(32), Some(48), Some(64)]);
@@ -298,7 +303,7 @@ mod tests {
             if let Some(content) = content {
                 std::fs::write(&path, content).unwrap();
             }
-            let error = roots(Some(&Authorities::File(path)))
+            let error = read_roots(Some(&Authorities::File(path)))
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(name) && error.contains(word), "{error}");
@@ -311,19 +316,19 @@ mod tests {
             Some(b"-----BEGIN CERTIFICATE-----\n%\n".to_vec()),
             "PEM",
         );
-        let large = vec![b'x'; usize::try_from(LARGEST_FILE).unwrap() + 1];
+        let large = vec![b'x'; usize::try_from(MAX_FILE_BYTES).unwrap() + 1];
         check("large", Some(large), "4 MiB");
-        let error = roots(None).unwrap_err().to_string();
+        let error = read_roots(None).unwrap_err().to_string();
         assert!(error.contains("sslrootcert=system"), "{error}");
     }
 
     proptest! {
         #[test]
-        fn any_certificate_is_looked_at(bytes in prop::collection::vec(any::<u8>(), 0..60), at in 0usize..400) {
-            let _ = end_point(&bytes);
-            let mut whole = certificate(&bytes);
+        fn any_certificate_is_parsed(bytes in prop::collection::vec(any::<u8>(), 0..60), at in 0usize..400) {
+            let _ = hash_end_point(&bytes);
+            let mut whole = build_certificate(&bytes);
             whole.truncate(at);
-            let _ = end_point(&whole);
+            let _ = hash_end_point(&whole);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::types::Type;
 
-use super::link::{Link, Trouble, text, value};
-use super::writing::{Conflict, put};
+use super::link::{Link, Trouble, replace_nul, value};
+use super::writing::{Conflict, put_records};
 use super::{Postgres, schema};
 use crate::{Prepared, RemovalResult, StoreError, TagChange};
 use pinwise_record::{RecordError, replace_tags};
@@ -24,7 +24,7 @@ impl Postgres {
                 "SELECT body, {} FROM record WHERE id = $1 FOR UPDATE",
                 schema::is_held("id")
             );
-            let rows = link.query(&sql, &[(&text(&entry.id), Type::TEXT)])?;
+            let rows = link.query(&sql, &[(&replace_nul(&entry.id), Type::TEXT)])?;
             let Some(row) = rows.first() else {
                 return Err(Trouble::Store(explain_unchangeable(link, &entry.id)?));
             };
@@ -50,7 +50,7 @@ impl Postgres {
                     reason: RecordError::Damaged(error),
                 })
             })?;
-            put(
+            put_records(
                 link,
                 &[Prepared::new(entry.clone(), body)],
                 Conflict::Replace,
@@ -63,7 +63,9 @@ impl Postgres {
     pub(crate) fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
         let sql = "SELECT (coalesce((SELECT octet_length(body) FROM record WHERE id = $1), 0)
             + (SELECT coalesce(sum(octet_length(body)), 0) FROM run WHERE record = $1))::bigint";
-        let bytes: Result<i64, Trouble> = self.link.one(sql, &[(&text(id), Type::TEXT)]);
+        let bytes: Result<i64, Trouble> = self
+            .link
+            .query_value(sql, &[(&replace_nul(id), Type::TEXT)]);
         bytes
             .map(i64::unsigned_abs)
             .map_err(|trouble| self.explain(trouble))
@@ -85,17 +87,17 @@ impl Postgres {
                 AND id NOT IN (SELECT id FROM busy) AND id NOT IN (SELECT id FROM gone)",
             schema::is_held("asked.id")
         );
-        let requested: Vec<_> = ids.iter().map(|id| text(id)).collect();
+        let requested: Vec<_> = ids.iter().map(|id| replace_nul(id)).collect();
         let rows = self.link.query(&sql, &[(&requested, Type::TEXT_ARRAY)]);
         let rows = rows.map_err(|trouble| self.explain(trouble))?;
-        let stay = || -> Result<BTreeMap<String, bool>, Trouble> {
-            let all = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
-            all.collect()
+        let read_kept = || -> Result<BTreeMap<String, bool>, Trouble> {
+            let pairs = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
+            pairs.collect()
         };
-        let stay = stay().map_err(|trouble| self.explain(trouble))?;
+        let kept = read_kept().map_err(|trouble| self.explain(trouble))?;
         let mut removed = RemovalResult::default();
         for id in ids {
-            let list = match stay.get(&*text(id)) {
+            let list = match kept.get(&*replace_nul(id)) {
                 None => &mut removed.gone,
                 Some(true) => &mut removed.being_written,
                 Some(false) => &mut removed.of_others,
@@ -119,7 +121,7 @@ impl Postgres {
 /// Why a readable record cannot be changed.
 fn explain_unchangeable(link: &Link, id: &str) -> Result<StoreError, Trouble> {
     let sql = "SELECT owner FROM record WHERE id = $1";
-    let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;
+    let rows = link.query(sql, &[(&replace_nul(id), Type::TEXT)])?;
     Ok(match rows.first() {
         Some(row) => StoreError::OtherOwner {
             id: id.to_owned(),

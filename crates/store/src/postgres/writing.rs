@@ -1,17 +1,17 @@
-//! Written records: one statement writes record, line, outline and tags, so that a record costs one
-//! round trip and exists whole or not at all.
+//! Writes records. One statement writes record, line, outline and tags, so that a record costs one
+//! round trip and is written completely or not at all.
 
 use std::collections::BTreeMap;
 
 use tokio_postgres::types::Type;
 
 use super::Postgres;
-use super::guard::LARGEST_ROW;
-use super::link::{Link, Trouble, text, value};
+use super::guard::MAX_ROW_BYTES;
+use super::link::{Link, Trouble, replace_nul, value};
 use crate::{Prepared, StoreError};
 
-/// A written record can be read again, with a line added.
-const LARGEST_BODY: usize = LARGEST_ROW - (1 << 20);
+/// Limits a body, so that its row with the other columns can be read again.
+const MAX_BODY_BYTES: usize = MAX_ROW_BYTES - (1 << 20);
 
 /// What to do with a record that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub(super) enum Conflict {
 impl Postgres {
     /// Writes records, each replacing its older version, all or none.
     pub(crate) fn keep_all(&mut self, records: &[Prepared]) -> Result<(), StoreError> {
-        let put = put(&self.link, records, Conflict::ReplaceWithRuns);
-        put.map(|_| ()).map_err(|trouble| self.explain(trouble))
+        let written = put_records(&self.link, records, Conflict::ReplaceWithRuns);
+        written.map(|_| ()).map_err(|trouble| self.explain(trouble))
     }
 
     /// Writes records whose ids do not exist; returns how many.
     pub(crate) fn create_all(&mut self, records: &[Prepared]) -> Result<usize, StoreError> {
-        put(&self.link, records, Conflict::Keep).map_err(|trouble| self.explain(trouble))
+        put_records(&self.link, records, Conflict::Keep).map_err(|trouble| self.explain(trouble))
     }
 
     /// Writes a record with its runs unless there is one with its id.
@@ -44,7 +44,7 @@ impl Postgres {
     ) -> Result<bool, StoreError> {
         let create = || {
             self.link.transaction("BEGIN", |link| {
-                let is_new = put(link, std::slice::from_ref(record), Conflict::Keep)? == 1;
+                let is_new = put_records(link, std::slice::from_ref(record), Conflict::Keep)? == 1;
                 if is_new {
                     put_runs(link, &record.entry.id, 0, runs)?;
                 }
@@ -53,34 +53,35 @@ impl Postgres {
         };
         let created = match runs {
             [] => self.put_new(record),
-            _ => twice(create),
+            _ => retry_if_raced(create),
         };
         created.map_err(|trouble| self.explain(trouble))
     }
 
-    /// If the answer is lost with the connection, the stored state decides.
+    /// Writes a record unless its id exists. If the connection broke and the statement was sent
+    /// again, the stored record tells whether the first attempt wrote it.
     fn put_new(&self, record: &Prepared) -> Result<bool, Trouble> {
         let session = self.link.session();
-        let is_new = put(&self.link, std::slice::from_ref(record), Conflict::Keep)? == 1;
+        let is_new = put_records(&self.link, std::slice::from_ref(record), Conflict::Keep)? == 1;
         if is_new || self.link.session() == session {
             return Ok(is_new);
         }
-        self.link.one(
+        self.link.query_value(
             "SELECT EXISTS (SELECT 1 FROM record WHERE id = $1 AND body = $2)",
             &[
-                (&text(&record.entry.id), Type::TEXT),
+                (&replace_nul(&record.entry.id), Type::TEXT),
                 (&record.body, Type::TEXT),
             ],
         )
     }
 }
 
-/// Repeats what another session did a moment earlier: `ON CONFLICT` watches only one of two unique
-/// indexes, and it is random which one both hit first.
-fn twice<T>(mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
+/// Repeats `work` if another session wrote the same record at the same moment: `ON CONFLICT` covers
+/// only one of two unique indexes, and the sessions may collide on the other one first.
+fn retry_if_raced<T>(mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
     match work() {
         Err(Trouble::Raced) => work(),
-        done => done,
+        result => result,
     }
 }
 
@@ -98,14 +99,14 @@ impl<'a> Columns<'a> {
         let entry = &record.entry;
         let summary = serde_json::to_string(&record.summary).unwrap_or_default();
         let texts = [
-            text(&entry.id),
-            text(&entry.schema),
-            text(&entry.time),
-            text(&entry.host),
-            text(&entry.title),
-            text(&entry.verdict),
-            text(&record.body),
-            text(&record.search_text()).into_owned().into(),
+            replace_nul(&entry.id),
+            replace_nul(&entry.schema),
+            replace_nul(&entry.time),
+            replace_nul(&entry.host),
+            replace_nul(&entry.title),
+            replace_nul(&entry.verdict),
+            replace_nul(&record.body),
+            replace_nul(&record.search_text()).into_owned().into(),
             summary.into(),
         ];
         for (column, text) in self.texts.iter_mut().zip(texts) {
@@ -113,25 +114,29 @@ impl<'a> Columns<'a> {
         }
         self.complete.push(entry.is_complete);
         self.subjects
-            .push(record.summary.subject.as_deref().map(text));
+            .push(record.summary.subject.as_deref().map(replace_nul));
         for tag in &record.summary.tags {
-            self.tags[0].push(text(&entry.id));
-            self.tags[1].push(text(tag));
+            self.tags[0].push(replace_nul(&entry.id));
+            self.tags[1].push(replace_nul(tag));
         }
     }
 }
 
 /// Writes records; returns how many were written.
-pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Result<usize, Trouble> {
-    // One statement touches a row once; and all writers use the same order of records.
+pub(super) fn put_records(
+    link: &Link,
+    records: &[Prepared],
+    conflict: Conflict,
+) -> Result<usize, Trouble> {
+    // A statement may write a row only once, and all writers must use the same order of records.
     let records: BTreeMap<&str, &Prepared> = records
         .iter()
         .map(|record| (record.entry.id.as_str(), record))
         .collect();
     let mut columns = Columns::default();
     for record in records.values() {
-        if record.body.len() > LARGEST_BODY {
-            let mib = LARGEST_BODY >> 20;
+        if record.body.len() > MAX_BODY_BYTES {
+            let mib = MAX_BODY_BYTES >> 20;
             return Err(Trouble::Refused(format!(
                 "record {} is larger than {mib} MiB (an SQLite file takes it)",
                 record.entry.id
@@ -146,7 +151,7 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
     let send = || {
         link.send(
             bytes,
-            &statement(conflict),
+            &build_statement(conflict),
             &[
                 (id, texts()),
                 (schema, texts()),
@@ -167,13 +172,13 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
     // A failed transaction accepts no second statement: the caller retries all of it.
     let rows = match link.is_in_transaction() {
         true => send(),
-        false => twice(send),
+        false => retry_if_raced(send),
     }?;
     let written: i64 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
     Ok(usize::try_from(written).unwrap_or(0))
 }
 
-fn statement(conflict: Conflict) -> String {
+fn build_statement(conflict: Conflict) -> String {
     let record = match conflict {
         Conflict::Keep => "NOTHING",
         Conflict::Replace | Conflict::ReplaceWithRuns => {
@@ -224,7 +229,7 @@ fn statement(conflict: Conflict) -> String {
     )
 }
 
-/// Writes runs of an unfinished record, numbered from this on; existing ones stay unchanged.
+/// Writes runs of an unfinished record, numbered from `first`; existing ones stay unchanged.
 pub(super) fn put_runs(
     link: &Link,
     id: &str,
@@ -244,7 +249,7 @@ pub(super) fn put_runs(
          JOIN record ON record.id = $1 AND NOT record.complete
          ON CONFLICT DO NOTHING",
         &[
-            (&text(id), Type::TEXT),
+            (&replace_nul(id), Type::TEXT),
             (&numbers, Type::INT4_ARRAY),
             (&arms, Type::INT4_ARRAY),
             (&bodies, Type::TEXT_ARRAY),

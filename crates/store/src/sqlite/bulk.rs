@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction, TransactionBehavior, params, params_from_iter};
 
 use super::Sqlite;
-use super::lines::{self, entry};
+use super::lines::{self, read_entry};
 use crate::{Entry, Filter, Prepared, StoreError};
 
 impl Sqlite {
@@ -13,7 +13,7 @@ impl Sqlite {
             let transaction =
                 Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
             for record in records {
-                self.put_anew(record)?;
+                self.replace_in_transaction(record)?;
             }
             transaction.commit()
         };
@@ -51,17 +51,17 @@ impl Sqlite {
         create().map_err(|error| self.explain(&error))
     }
 
-    /// Within the caller's transaction.
+    /// Writes a record unless its id exists, within the caller's transaction.
     fn put_new(&self, record: &Prepared, runs: &[(usize, String)]) -> rusqlite::Result<bool> {
         let id = &record.entry.id;
-        let is_there = self
+        let exists = self
             .connection
             .prepare_cached("SELECT 1 FROM record WHERE id = ?1")?
             .exists([id])?;
-        if is_there {
+        if exists {
             return Ok(false);
         }
-        self.put(record)?;
+        self.put_record(record)?;
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO run (record, number, arm, body) VALUES (?1, ?2, ?3, ?4)",
         )?;
@@ -74,34 +74,35 @@ impl Sqlite {
     pub(crate) fn each_body(
         &self,
         filter: &Filter,
-        each: &mut dyn FnMut(Entry, &str),
+        visit: &mut dyn FnMut(Entry, &str),
     ) -> Result<(), StoreError> {
-        self.pass_bodies(filter, each)
+        self.visit_bodies(filter, visit)
             .map_err(|error| self.explain(&error))
     }
 
-    fn pass_bodies(
+    fn visit_bodies(
         &self,
         filter: &Filter,
-        each: &mut dyn FnMut(Entry, &str),
+        visit: &mut dyn FnMut(Entry, &str),
     ) -> rusqlite::Result<()> {
-        let moment = self.connection.unchecked_transaction()?;
-        let schemas = lines::schemas(&moment)?;
-        let condition = lines::condition(filter, &schemas);
+        let transaction = self.connection.unchecked_transaction()?;
+        let schemas = lines::select_schemas(&transaction)?;
+        let condition = lines::build_condition(filter, &schemas);
         let sql = format!(
             "SELECT {}, record.body FROM line JOIN record ON record.id = line.id {}
              ORDER BY line.time DESC, line.number DESC {}",
             lines::COLUMNS,
             condition.sql,
-            condition.page()
+            condition.page_clause()
         );
-        let mut statement = moment.prepare(&sql)?;
-        let mut rows = statement.query(params_from_iter(lines::page_values(&condition, filter)))?;
+        let mut statement = transaction.prepare(&sql)?;
+        let mut rows =
+            statement.query(params_from_iter(lines::collect_values(&condition, filter)))?;
         while let Some(row) = rows.next()? {
             let row: &Row<'_> = row;
             // A body that is not text is damaged and must not hide the others.
             let body = row.get_ref(7)?.as_bytes().unwrap_or_default();
-            each(entry(row)?, &String::from_utf8_lossy(body));
+            visit(read_entry(row)?, &String::from_utf8_lossy(body));
         }
         Ok(())
     }

@@ -4,14 +4,14 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::condition::{Condition, Dialect};
-use crate::{Entry, Filter, FoundRecords, ListedRecord, matching, search_text};
+use crate::{Entry, Filter, FoundRecords, ListedRecord, build_search_text, matching};
 use pinwise_record::Summary;
 
-/// Columns of [`entry`].
+/// Columns that [`read_entry`] reads.
 pub(super) const COLUMNS: &str =
     "line.id, line.schema, line.time, line.host, line.title, line.verdict, line.complete";
 
-pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
         id: row.get(0)?,
         schema: row.get(1)?,
@@ -25,7 +25,7 @@ pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 
 /// Writes the line of a record that is in the store, within the caller's
 /// transaction.
-pub(super) fn write(
+pub(super) fn write_line(
     connection: &Connection,
     entry: &Entry,
     summary: &Summary,
@@ -49,7 +49,7 @@ pub(super) fn write(
                 entry.verdict,
                 entry.is_complete,
                 summary.subject,
-                search_text(entry, summary)
+                build_search_text(entry, summary)
             ],
             |row| row.get(0),
         )?;
@@ -70,24 +70,24 @@ pub(super) fn write(
 
 /// Finds records by a filter, newest first.
 pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result<FoundRecords> {
-    let names = |sql: &str| names(connection, sql);
-    let schemas = schemas(connection)?;
-    let condition = condition(filter, &schemas);
+    let names = |sql: &str| select_names(connection, sql);
+    let schemas = select_schemas(connection)?;
+    let condition = build_condition(filter, &schemas);
     Ok(FoundRecords {
-        lines: page(connection, &condition, filter)?,
-        total: count(connection, &condition)?,
-        hosts: names(&matching::distinct("host"))?,
+        lines: select_page(connection, &condition, filter)?,
+        total: count_lines(connection, &condition)?,
+        hosts: names(&matching::select_distinct("host"))?,
         tags: names("SELECT DISTINCT name FROM tag ORDER BY name")?,
         schemas,
     })
 }
 
 /// Schemas of all records, sorted.
-pub(super) fn schemas(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    names(connection, &matching::distinct("schema"))
+pub(super) fn select_schemas(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    select_names(connection, &matching::select_distinct("schema"))
 }
 
-fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+fn select_names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     connection
         .prepare_cached(sql)?
         .query_map([], |row| row.get(0))?
@@ -95,9 +95,9 @@ fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
 }
 
 /// The condition of a filter.
-pub(super) fn condition(filter: &Filter, schemas: &[String]) -> Condition {
+pub(super) fn build_condition(filter: &Filter, schemas: &[String]) -> Condition {
     let dialect = Dialect {
-        place: '?',
+        placeholder: '?',
         position: "instr",
         subject: "line.subject = @",
     };
@@ -105,14 +105,17 @@ pub(super) fn condition(filter: &Filter, schemas: &[String]) -> Condition {
 }
 
 /// The values of a condition, and those of a limit and an offset after it.
-pub(super) fn page_values(condition: &Condition, filter: &Filter) -> impl Iterator<Item = Value> {
-    let number = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-    let limit = filter.limit.map_or(Value::from(-1), number);
+pub(super) fn collect_values(
+    condition: &Condition,
+    filter: &Filter,
+) -> impl Iterator<Item = Value> {
+    let to_value = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
+    let limit = filter.limit.map_or(Value::from(-1), to_value);
     let values = condition.values.iter().cloned().map(Value::from);
-    values.chain([limit, number(filter.offset)])
+    values.chain([limit, to_value(filter.offset)])
 }
 
-fn page(
+fn select_page(
     connection: &Connection,
     condition: &Condition,
     filter: &Filter,
@@ -122,18 +125,21 @@ fn page(
          FROM line LEFT JOIN outline ON outline.number = line.number {}
          ORDER BY line.time DESC, line.number DESC {}",
         condition.sql,
-        condition.page()
+        condition.page_clause()
     );
-    let listed = |row: &Row<'_>| -> rusqlite::Result<ListedRecord> {
+    let read_listed = |row: &Row<'_>| -> rusqlite::Result<ListedRecord> {
         let summary: Option<String> = row.get(7)?;
         Ok(ListedRecord {
-            entry: entry(row)?,
+            entry: read_entry(row)?,
             summary: summary.as_deref().map(read_summary).unwrap_or_default(),
         })
     };
     connection
         .prepare_cached(&sql)?
-        .query_map(params_from_iter(page_values(condition, filter)), listed)?
+        .query_map(
+            params_from_iter(collect_values(condition, filter)),
+            read_listed,
+        )?
         .collect()
 }
 
@@ -141,7 +147,7 @@ fn read_summary(json: &str) -> Summary {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-fn count(connection: &Connection, condition: &Condition) -> rusqlite::Result<usize> {
+fn count_lines(connection: &Connection, condition: &Condition) -> rusqlite::Result<usize> {
     let sql = format!("SELECT count(*) FROM line {}", condition.sql);
     let found = connection
         .prepare_cached(&sql)?

@@ -1,7 +1,7 @@
-//! Opens a file for writing, making what is missing, or for reading, making and changing nothing.
+//! Opens a file for writing, and creates what is missing, or for reading, and changes nothing.
 //!
-//! A file may come from somebody else: its schema can run only harmless code, and a file that is
-//! not a store is left unchanged.
+//! A file may come from another user: its schema can run only harmless functions
+//! (`trusted_schema`), and a file that is not a store is left unchanged.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
@@ -17,18 +17,18 @@ use crate::StoreError;
 use crate::journal;
 
 /// How long to wait for another process's lock.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Interval of polling a lock if SQLite does not wait itself.
-const MOMENT: Duration = Duration::from_millis(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval of polling a lock where SQLite does not wait itself.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The purpose of opening a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Writing,
     Reading,
-    /// Reading if nothing can be written, not even SQLite's own index of the log: the file is
+    /// Reading where nothing can be written, not even SQLite's index of its log: the file is
     /// assumed not to change.
-    Frozen,
+    Immutable,
     /// There is no file: an empty store in memory replaces it.
     Absent,
 }
@@ -39,10 +39,10 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] if it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        make_private(path)?;
+        create_private_file(path)?;
         let mut store = Self::connect(path, Access::Writing)?;
-        store.refuse_others()?;
-        store.prepare().map_err(|error| store.explain(&error))?;
+        store.refuse_foreign_files()?;
+        store.configure().map_err(|error| store.explain(&error))?;
         store
             .create_tables()
             .map_err(|error| store.explain(&error))?;
@@ -57,20 +57,20 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] if it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        if let Some(absent) = Self::open_stand_in(path)? {
+        if let Some(absent) = Self::open_if_missing(path)? {
             return Ok(absent);
         }
         let store = Self::connect_to_read(path)?;
-        store.refuse_others()?;
+        store.refuse_foreign_files()?;
         let version = store.version().map_err(|error| store.explain(&error))?;
         if version != VERSION {
-            // The file is empty: its tables are not made yet.
+            // The file is empty, as its tables are not created yet.
             drop(store);
             return Self::open(path);
         }
         if store.access == Access::Reading {
-            let sealed = store.connection.pragma_update(None, "query_only", true);
-            sealed.map_err(|error| store.explain(&error))?;
+            let result = store.connection.pragma_update(None, "query_only", true);
+            result.map_err(|error| store.explain(&error))?;
         }
         Ok(store)
     }
@@ -80,19 +80,19 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] if it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_change(path: &Path) -> Result<Self, StoreError> {
-        match Self::open_stand_in(path)? {
+        match Self::open_if_missing(path)? {
             Some(absent) => Ok(absent),
             None => Self::open(path),
         }
     }
 
     /// An empty store in place of a missing file; `None` if the file exists.
-    fn open_stand_in(path: &Path) -> Result<Option<Self>, StoreError> {
+    fn open_if_missing(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => return Ok(None),
-            Ok(_) => return Err(cannot_open(path, &NO_FILE)),
+            Ok(_) => return Err(open_error(path, &NOT_A_FILE)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(cannot_open(path, &error)),
+            Err(error) => return Err(open_error(path, &error)),
         }
         let mut store = Self::connect(path, Access::Absent)?;
         store
@@ -101,14 +101,15 @@ impl Sqlite {
         Ok(Some(store))
     }
 
-    /// A user who may write the file reads it like any writer, in step with the others; any other
-    /// user reads it through the writers' index of the log while there are any.
+    /// A user who may write the file opens it like a writer and sees all changes. Any other user
+    /// can do so while writers keep a log, whose index is then shared; without a log the file is
+    /// read as immutable.
     fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
         let may_write = OpenOptions::new().write(true).open(path).is_ok();
         let has_log = log_bytes(path) > 0;
         if may_write || has_log {
             let store = Self::connect(path, Access::Reading)?;
-            // The folder may refuse the files beside the store.
+            // SQLite may not be allowed to create its files in the folder.
             let is_readable = !matches!(
                 store.version().map_err(|error| store.explain(&error)),
                 Err(StoreError::Open { .. } | StoreError::Write { .. })
@@ -117,14 +118,14 @@ impl Sqlite {
                 return Ok(store);
             }
         }
-        Self::connect(path, Access::Frozen)
+        Self::connect(path, Access::Immutable)
     }
 
     fn connect(path: &Path, access: Access) -> Result<Self, StoreError> {
         let connection = match access {
             Access::Absent => Connection::open_in_memory(),
-            Access::Frozen => Connection::open_with_flags(
-                frozen_uri(path),
+            Access::Immutable => Connection::open_with_flags(
+                immutable_uri(path),
                 OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | UNSHARED,
             ),
             Access::Reading | Access::Writing => {
@@ -134,51 +135,51 @@ impl Sqlite {
         let store = Self {
             connection: connection.map_err(|error| StoreError::Open {
                 path: path.display().to_string(),
-                reason: super::reason(&error),
+                reason: super::short_reason(&error),
             })?,
             path: path.to_owned(),
             access,
             journal: None,
         };
-        let trust = || -> rusqlite::Result<()> {
-            store.connection.busy_timeout(PATIENCE)?;
+        let apply_limits = || -> rusqlite::Result<()> {
+            store.connection.busy_timeout(LOCK_TIMEOUT)?;
             store
                 .connection
                 .pragma_update(None, "trusted_schema", false)
         };
-        trust().map_err(|error| store.explain(&error))?;
+        apply_limits().map_err(|error| store.explain(&error))?;
         Ok(store)
     }
 
-    fn prepare(&self) -> rusqlite::Result<()> {
-        self.write_ahead()?;
+    fn configure(&self) -> rusqlite::Result<()> {
+        self.enable_write_ahead_log()?;
         self.connection
             .pragma_update(None, "synchronous", "NORMAL")?;
         self.connection.pragma_update(None, "foreign_keys", true)
     }
 
-    /// If others make the same store, SQLite does not wait for them: two that read it and want to
-    /// change its mode would wait for each other.
-    fn write_ahead(&self) -> rusqlite::Result<()> {
+    /// Switches to write-ahead logging. While other processes create the same store, SQLite does
+    /// not wait: two readers that both want to change the mode would wait for each other. So this
+    /// function polls.
+    fn enable_write_ahead_log(&self) -> rusqlite::Result<()> {
         let change = || self.connection.pragma_update(None, "journal_mode", "WAL");
         let is_locked =
             |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
-        // Waiting is done here.
         self.connection.busy_timeout(Duration::ZERO)?;
         let mut changed = change();
         let mut waited = Duration::ZERO;
-        while changed.as_ref().is_err_and(is_locked) && waited < PATIENCE {
-            std::thread::sleep(MOMENT);
-            waited += MOMENT;
+        while changed.as_ref().is_err_and(is_locked) && waited < LOCK_TIMEOUT {
+            std::thread::sleep(POLL_INTERVAL);
+            waited += POLL_INTERVAL;
             changed = change();
         }
-        self.connection.busy_timeout(PATIENCE)?;
+        self.connection.busy_timeout(LOCK_TIMEOUT)?;
         changed
     }
 
     /// Checks before any change: a store of another version, and a file that is not a store, are
     /// left as they are.
-    fn refuse_others(&self) -> Result<(), StoreError> {
+    fn refuse_foreign_files(&self) -> Result<(), StoreError> {
         let found = self.version().map_err(|error| self.explain(&error))?;
         let path = self.path.display().to_string();
         if found != 0 && found != VERSION {
@@ -201,9 +202,9 @@ impl Sqlite {
     }
 
     fn has_tables(&self) -> rusqlite::Result<bool> {
-        let mut all = self.connection.prepare("SELECT 1 FROM sqlite_schema")?;
-        let found = all.exists([])?;
-        // Another process may have made them, and its version, in between.
+        let mut tables = self.connection.prepare("SELECT 1 FROM sqlite_schema")?;
+        let found = tables.exists([])?;
+        // Another process may just have created them and set the version.
         Ok(found && self.version()? == 0)
     }
 
@@ -211,12 +212,12 @@ impl Sqlite {
         if self.version()? == VERSION {
             return Ok(());
         }
-        schema::create(&mut self.connection)
+        schema::create_tables(&mut self.connection)
     }
 
-    /// Takes in the journals whose writers are gone.
+    /// Takes in the journals whose writers have ended.
     fn adopt_orphans(&mut self) -> rusqlite::Result<()> {
-        for orphan in journal::orphans(&self.path) {
+        for orphan in journal::lock_orphans(&self.path) {
             match self.adopt(&orphan) {
                 Ok(()) => orphan.remove(),
                 // If nothing can be written for now, as on a full disk, its runs are read from the
@@ -229,13 +230,13 @@ impl Sqlite {
     }
 }
 
-/// A connection is used by one thread at a time.
+/// SQLite need not lock the connection: one thread at a time uses it.
 const UNSHARED: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 
 /// Why a folder, pipe or device is not a store.
-const NO_FILE: &str = "it is not a file";
+const NOT_A_FILE: &str = "it is not a file";
 
-fn cannot_open(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
+fn open_error(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
     StoreError::Open {
         path: path.display().to_string(),
         reason: error.to_string(),
@@ -244,18 +245,18 @@ fn cannot_open(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
 
 /// Makes folder and file if they are missing; SQLite gives its log the file's mode. Existing ones
 /// keep their mode.
-fn make_private(path: &Path) -> Result<(), StoreError> {
+fn create_private_file(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
         let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(folder);
-        made.map_err(|error| cannot_open(path, &error))?;
+        let created = builder.recursive(true).mode(0o700).create(folder);
+        created.map_err(|error| open_error(path, &error))?;
     }
     let mut options = OpenOptions::new();
     match { options.write(true).create_new(true).mode(0o600) }.open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(cannot_open(path, &error))
+            Err(open_error(path, &error))
         }
-        Err(_) if !path.is_file() => Err(cannot_open(path, &NO_FILE)),
+        Err(_) if !path.is_file() => Err(open_error(path, &NOT_A_FILE)),
         _ => Ok(()),
     }
 }
@@ -267,8 +268,8 @@ pub(super) fn log_bytes(path: &Path) -> u64 {
     std::fs::metadata(PathBuf::from(log)).map_or(0, |found| found.len())
 }
 
-/// The URI of the file as an unchanging one (<https://www.sqlite.org/uri.html>).
-fn frozen_uri(path: &Path) -> String {
+/// The URI that opens the file as immutable (<https://www.sqlite.org/uri.html>).
+fn immutable_uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {

@@ -1,5 +1,5 @@
-//! The store's schema, made in one transaction: if killed in the middle, the file is unchanged, and
-//! of two simultaneous processes one waits.
+//! The store's schema. It is created in one transaction: if that is interrupted, the file is
+//! unchanged, and of two simultaneous processes one waits.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -55,8 +55,8 @@ const TABLES: &str = "
     CREATE INDEX tag_by_line ON tag (number);
 ";
 
-/// Makes the tables of an empty file.
-pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Creates the tables of an empty file.
+pub(super) fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been faster.
     let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::Sqlite;
-use super::lines::{self, entry};
+use super::lines::{self, read_entry};
 use crate::{Entry, RemovalResult, StoreError, TagChange, journal};
 use pinwise_record::{RecordError, Summary, replace_tags};
 
@@ -14,23 +14,23 @@ impl Sqlite {
         change: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Result<TagChange, StoreError> {
         let id = self.load(id)?.entry.id;
-        let retagged = self.retag_found(&id, change);
+        let retagged = self.retag_exact(&id, change);
         retagged.map_err(|error| match error {
-            Failure::Sqlite(error) => self.explain(&error),
-            Failure::Store(error) => error,
+            RetagError::Sqlite(error) => self.explain(&error),
+            RetagError::Store(error) => error,
         })
     }
 
-    fn retag_found(
+    fn retag_exact(
         &self,
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Result<TagChange, Failure> {
+    ) -> Result<TagChange, RetagError> {
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         // Checked within the transaction: a record begins with its lock.
         if journal::is_being_written(&self.path, id) {
-            return Err(Failure::Store(StoreError::BeingWritten {
+            return Err(RetagError::Store(StoreError::BeingWritten {
                 id: id.to_owned(),
             }));
         }
@@ -49,7 +49,7 @@ impl Sqlite {
             return Ok(retagged);
         }
         let body = replace_tags(&body, &retagged.after).map_err(|error| {
-            Failure::Store(StoreError::Record {
+            RetagError::Store(StoreError::Record {
                 id: id.to_owned(),
                 reason: RecordError::Damaged(error),
             })
@@ -58,7 +58,7 @@ impl Sqlite {
             "UPDATE record SET body = ?2 WHERE id = ?1",
             params![id, body],
         )?;
-        lines::write(&transaction, &line(&transaction, id)?, &summary)?;
+        lines::write_line(&transaction, &select_line(&transaction, id)?, &summary)?;
         transaction.commit()?;
         Ok(retagged)
     }
@@ -98,39 +98,39 @@ impl Sqlite {
         Ok(removed)
     }
 
-    /// SQLite keeps the space of removed records for new ones; a file can be shortened piece by
-    /// piece only if it was made for that, so it is rewritten.
+    /// Rewrites the file: SQLite keeps the space of removed records for new ones, and can shorten a
+    /// file step by step only if it was created with `auto_vacuum`.
     pub(crate) fn reclaim_space(&mut self) -> Result<u64, StoreError> {
         let vacuum = || -> rusqlite::Result<u64> {
-            let before = size(&self.connection)?;
+            let before = measure_size(&self.connection)?;
             self.connection.execute_batch("VACUUM")?;
             // The new file stays in the log until it is checkpointed.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-            Ok(before.saturating_sub(size(&self.connection)?))
+            Ok(before.saturating_sub(measure_size(&self.connection)?))
         };
         vacuum().map_err(|error| self.explain(&error))
     }
 }
 
-fn line(connection: &Connection, id: &str) -> rusqlite::Result<Entry> {
+fn select_line(connection: &Connection, id: &str) -> rusqlite::Result<Entry> {
     let sql = format!("SELECT {} FROM line WHERE id = ?1", lines::COLUMNS);
-    connection.query_row(&sql, [id], entry)
+    connection.query_row(&sql, [id], read_entry)
 }
 
-fn size(connection: &Connection) -> rusqlite::Result<u64> {
+fn measure_size(connection: &Connection) -> rusqlite::Result<u64> {
     let pages: u64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
     let length: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     Ok(pages * length)
 }
 
-/// Errors halfway: SQLite's, or already reported.
-enum Failure {
+/// An error of SQLite, or one that is already the store's.
+enum RetagError {
     Sqlite(rusqlite::Error),
     Store(StoreError),
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for RetagError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }

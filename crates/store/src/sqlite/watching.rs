@@ -1,5 +1,5 @@
 //! For a reader that watches a store while others write it: whether anything changed, and whether a
-//! record still grows. It changes nothing.
+//! record still grows.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -37,8 +37,8 @@ impl Sqlite {
             inode: found.ino(),
             ..FileIdentity::default()
         };
-        if self.access == Access::Frozen {
-            // SQLite does not check again whether it changed.
+        if self.access == Access::Immutable {
+            // SQLite does not check whether an immutable file changes.
             file.changed = (found.mtime(), found.mtime_nsec(), log_bytes(&self.path));
         }
         Ok(file)
@@ -58,10 +58,10 @@ impl Sqlite {
     /// Does the unfinished record with exactly this id still grow?
     #[must_use]
     pub(crate) fn growth(&self, id: &str) -> Growth {
-        match journal::state(&journal::path(&self.path, id)) {
+        match journal::check_state(&journal::journal_path(&self.path, id)) {
             journal::State::Written(bytes) => Growth::Growing(bytes),
             journal::State::Orphaned => Growth::CutOff,
-            // Its runs were taken in: that only happens after the writer's end.
+            // Runs are taken in only after the writer has ended.
             journal::State::Missing if self.has_runs(id) => Growth::CutOff,
             journal::State::Missing => Growth::Unknown,
         }

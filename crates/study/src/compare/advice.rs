@@ -247,8 +247,8 @@ pub(super) fn commands(
     topology: &Topology,
 ) -> Vec<CommandRecord> {
     let arm = &record.arms[arm];
-    let mut commands = record.commands_of(arm);
-    let program = |tool: Tool| record.program_of(arm, |word| tool.escape_word(word));
+    let mut commands = record.list_apply_commands(arm);
+    let program = |tool: Tool| record.write_program(arm, |word| tool.escape_word(word));
     commands.extend(launchers::commands(place, &arm.setting, topology, &program));
     if arm.setting.has_group() {
         // Files, not a command that starts it.

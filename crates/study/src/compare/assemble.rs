@@ -22,7 +22,7 @@ use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_record::{
     Arm, CompanionRecord, Comparison, ContrastRecord, Estimate, Header, MetricRecord, Phase,
     PlacementKind, PlacementRecord, PlanRecord, SettingRecord, Spread, Stopped, ThreadTime,
-    VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet,
+    VerdictKind, VerdictRecord, WorkloadRecord, no_verdict_yet, repeat_command,
 };
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
@@ -38,7 +38,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         header: Header::new(&plan.id, &plan.started, plan.tags.clone()),
         study: plan.study.clone(),
         argv: plan.argv.clone(),
-        again: again(&plan.argv, plan.study.as_str(), plan.seed),
+        again: repeat_command(&plan.argv, plan.study.as_str(), plan.seed),
         host: host_record(machine, topology),
         seed: plan.seed,
         metric: MetricRecord::new(&plan.metric, &plan.unit),

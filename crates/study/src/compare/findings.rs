@@ -115,7 +115,7 @@ fn find_equivalent(arm: &ArmPlan) -> Option<Finding> {
     let moves = |setting: &RunSetting| matches!(setting, RunSetting::Interrupts(_));
     let what = match arm.settings.iter().any(moves) {
         true => "interrupts",
-        false => arm.place.stands_for(),
+        false => arm.place.resource_noun(),
     };
     (!same_as.is_empty()).then(|| {
         Finding::new(

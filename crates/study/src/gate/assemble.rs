@@ -97,7 +97,7 @@ pub(super) fn fill(
     adjust(&mut record.benchmarks, states);
     let benchmarks = record.benchmarks.iter_mut();
     for ((entry, state), planned) in benchmarks.zip(states).zip(&plan.benchmarks) {
-        entry.standing = entry.standing_at(plan.alpha);
+        entry.standing = entry.describe_outcome(plan.alpha);
         entry.sentence = match state {
             Some(state) if state.only_in.is_none() => {
                 words::sentence(entry, state, planned, plan, &names)
@@ -213,7 +213,7 @@ pub(super) fn close(
 ) {
     record.stopped = Some(stopped);
     record.ended = Stopped::words(record.stopped).to_owned();
-    let has = |outcome: GateOutcome| record.with(&outcome).next().is_some();
+    let has = |outcome: GateOutcome| record.benchmarks_with(&outcome).next().is_some();
     let decision = if has(GateOutcome::Slower) {
         GateDecision::Fail
     } else if has(GateOutcome::Failed) || has(GateOutcome::Missing) {
@@ -289,7 +289,7 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
         )
     }));
     let new: Vec<&str> = record
-        .with(&GateOutcome::New)
+        .benchmarks_with(&GateOutcome::New)
         .map(|benchmark| benchmark.name.as_str())
         .collect();
     if !new.is_empty() {

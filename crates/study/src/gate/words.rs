@@ -106,7 +106,7 @@ fn describe_undecided(
 
 /// ` and likely faster`, if it is among the changes of the suite at this rate of false discoveries.
 fn likely_text(entry: &GateBenchmark, rate: f64) -> String {
-    let word = entry.likely(rate);
+    let word = entry.find_likely_change(rate);
     word.map_or_else(String::new, |word| format!(" but likely {word}"))
 }
 
@@ -157,14 +157,15 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
         _ => format!("{number} of {}", count(all, "benchmark")),
     };
     let is = |number: usize| if number == 1 { "is" } else { "are" };
-    let open = record.with(&GateOutcome::Undecided).count();
+    let open = record.benchmarks_with(&GateOutcome::Undecided).count();
     let broken = |entry: &&GateBenchmark| {
         matches!(entry.outcome, GateOutcome::Failed | GateOutcome::Missing)
     };
     let broken: Vec<&GateBenchmark> = record.benchmarks.iter().filter(broken).collect();
     match decision {
         GateDecision::Fail => {
-            let slower: Vec<&GateBenchmark> = record.with(&GateOutcome::Slower).collect();
+            let slower: Vec<&GateBenchmark> =
+                record.benchmarks_with(&GateOutcome::Slower).collect();
             let named = slower.iter().take(NAMED);
             let named = named.map(|entry| format!("{} by {}", entry.name, slower_by(entry)));
             let mut named: Vec<String> = named.collect();
@@ -221,7 +222,7 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
 
 /// Is every verdict that is open withheld, so that more time decides none?
 fn is_withheld(record: &GateRecord) -> bool {
-    let mut open = record.with(&GateOutcome::Undecided);
+    let mut open = record.benchmarks_with(&GateOutcome::Undecided);
     open.all(|entry| entry.problem.is_some())
 }
 
@@ -241,11 +242,13 @@ const SHARPER: f64 = 2.0;
 /// What CPU time decides, or would decide sooner, when wall-clock time leaves benchmarks undecided.
 pub(super) fn cpu_time_decides(record: &GateRecord) -> String {
     let named = |is_so: &dyn Fn(&GateBenchmark, f64, f64) -> bool| {
-        let open = record.with(&GateOutcome::Undecided).filter(|entry| {
-            let cpu = entry.cpu.as_ref();
-            let ends = cpu.and_then(|cpu| cpu.low.zip(cpu.high));
-            ends.is_some_and(|(low, high)| is_so(entry, low, high))
-        });
+        let open = record
+            .benchmarks_with(&GateOutcome::Undecided)
+            .filter(|entry| {
+                let cpu = entry.cpu.as_ref();
+                let ends = cpu.and_then(|cpu| cpu.low.zip(cpu.high));
+                ends.is_some_and(|(low, high)| is_so(entry, low, high))
+            });
         let names: Vec<&str> = open.map(|entry| entry.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMED);
         let shown = names[..names.len() - more].join(", ");

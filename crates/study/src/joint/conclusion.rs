@@ -8,7 +8,7 @@ use pinwise_format::{count, quantity};
 use pinwise_placement::space::Space;
 use pinwise_record::{
     CommandRecord, Comparison, ContrastVerdict, Direction, JointProgramRecord, JointRecord,
-    JointTrialRecord, LimitState, MetricRecord, Stopped, VerdictKind, again,
+    JointTrialRecord, LimitState, MetricRecord, Stopped, VerdictKind, repeat_command,
 };
 use pinwise_stats::describe::{median, median_interval};
 use pinwise_topology::Topology;
@@ -25,7 +25,7 @@ pub(super) fn conclude(
     rounds: &Rounds<'_>,
     topology: &Topology,
 ) {
-    record.again = again(&search.argv, "search", search.seed);
+    record.again = repeat_command(&search.argv, "search", search.seed);
     "joint cost".clone_into(&mut record.metric.name);
     "the joint cost".clone_into(&mut record.metric.label);
     let joint = joint_record(record, search, found, rounds, topology);
@@ -101,7 +101,7 @@ fn joint_record(
 fn judge_limit(program: &JointProgram, figures: &[f64]) -> Option<LimitState> {
     program.limit?;
     let ends = median_interval(figures, CONFIDENCE);
-    let held = ends.map(|(low, high)| [low, high].map(|end| program.holds(end)));
+    let held = ends.map(|(low, high)| [low, high].map(|end| program.is_within_limit(end)));
     Some(match held {
         Some([true, true]) => LimitState::Held,
         Some([false, false]) => LimitState::Broken,

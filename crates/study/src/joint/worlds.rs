@@ -224,7 +224,7 @@ impl JointWorld {
         let cost = both().map(|(_, figure)| figure.ln()).sum::<f64>() / figures.len() as f64;
         (
             cost,
-            both().all(|(program, figure)| program.holds(figure / 1.005)),
+            both().all(|(program, figure)| program.is_within_limit(figure / 1.005)),
         )
     }
 

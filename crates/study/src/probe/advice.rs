@@ -4,7 +4,7 @@
 //! that depend on that level are taken from the measured groups, or left out if the wiring does not
 //! stay.
 
-use pinwise_placement::{Placement, Wish, defaults};
+use pinwise_placement::{Placement, Wish, default_placements};
 use pinwise_record::{LevelName, TopologyRecord};
 use pinwise_topology::{CpuSet, Level, Topology};
 
@@ -25,7 +25,7 @@ pub fn advise_placements(
     threads: Option<usize>,
     known: &TopologyRecord,
 ) -> Advice {
-    let usual = defaults(topology, threads);
+    let usual = default_placements(topology, threads);
     let when = known.started.as_str();
     let is_doubted = |level: LevelName| known.contradictions.iter().any(|c| c.level == level);
     if is_doubted(LevelName::Placement) {
@@ -50,7 +50,7 @@ pub fn advise_placements(
         return as_usual(Some(MOMENT));
     }
     let mut notes = Vec::new();
-    let placements: Vec<Placement> = defaults(&measured, threads)
+    let placements: Vec<Placement> = default_placements(&measured, threads)
         .into_iter()
         .map(|placement| name_placement(&placement, topology, &measured, when, &mut notes))
         .collect();
@@ -206,7 +206,7 @@ mod tests {
         topology.identity.hypervisor = Some("kvm".to_owned());
         let mut record = known_record(&topology, LevelName::Smt, &["0-1", "2-3"]);
         let advice = advise_placements(&topology, Some(2), &record);
-        assert_eq!(advice.placements, defaults(&topology, Some(2)));
+        assert_eq!(advice.placements, default_placements(&topology, Some(2)));
         assert_eq!(advice.notes, [MOMENT]);
         record.measured.as_mut().unwrap().drift = Some(pinwise_record::DriftRecord::default());
         let advice = advise_placements(&topology, Some(2), &record);
@@ -221,14 +221,14 @@ mod tests {
             Some(1),
             &known_record(&topology, LevelName::Smt, &["0-1"]),
         );
-        assert_eq!(advice.placements, defaults(&topology, Some(1)));
+        assert_eq!(advice.placements, default_placements(&topology, Some(1)));
         assert_eq!(advice.notes, [NOTHING_LEFT]);
     }
 
     #[test]
     fn floating_cpus_leave_no_wiring_to_place_by() {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
-        let plain = defaults(&topology, Some(2));
+        let plain = default_placements(&topology, Some(2));
         let advice = advise_placements(
             &topology,
             Some(2),
@@ -244,7 +244,7 @@ mod tests {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
         let record = TopologyRecord::new(&topology, &[]);
         let advice = advise_placements(&topology, Some(2), &record);
-        assert_eq!(advice.placements, defaults(&topology, Some(2)));
+        assert_eq!(advice.placements, default_placements(&topology, Some(2)));
         assert_eq!(advice.notes, Vec::<String>::new());
     }
 }

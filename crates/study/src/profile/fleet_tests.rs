@@ -21,7 +21,7 @@ fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
         host: None,
         settings: BTreeMap::new(),
         steps: Vec::new(),
-        figures: NodeFigure::all_of(step, &body),
+        figures: NodeFigure::list_from_json(step, &body),
         clock_ahead_s: None,
         node: name,
     }

@@ -13,7 +13,7 @@ use pinwise_placement::emit::Tool;
 use pinwise_record::{
     CommandRecord, Estimate, FeatureRecord, Header, MetricRecord, ModelJudgement, PredictedArm,
     SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict,
-    SettingRecord, Stopped, WorkloadRecord, again, no_verdict_yet,
+    SettingRecord, Stopped, WorkloadRecord, no_verdict_yet, repeat_command,
 };
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_stats::surrogate::{Belief, interval};
@@ -42,7 +42,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             ..Header::new(&plan.id, &plan.started, plan.tags.clone())
         },
         argv: plan.argv.clone(),
-        again: again(&plan.argv, "search", plan.seed),
+        again: repeat_command(&plan.argv, "search", plan.seed),
         host: host_record(&*engine.machine, engine.topology),
         command: plan.workload.command.argv().to_vec(),
         workload: WorkloadRecord {
@@ -94,7 +94,7 @@ fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
     let launched = |name: &String| {
         let at = record.arms.iter().position(|arm| &arm.name == name)?;
         let arm = &record.arms[at];
-        let program = |tool: Tool| Some(record.program_of(arm, |word| tool.escape_word(word)));
+        let program = |tool: Tool| Some(record.write_program(arm, |word| tool.escape_word(word)));
         let place = &engine.arms[at].place;
         let setting = SettingRecord::default();
         Some(launchers::commands(

@@ -86,7 +86,7 @@ pub(super) fn name_candidate(plan: &SearchPlan, placement: &Placement, threads: 
 impl Candidate {
     /// Its common name: "8 cores in one LLC"; its name, if that is a word.
     pub(super) fn label(&self) -> String {
-        pinwise_record::label(&self.place.placement.to_string(), &self.place.used)
+        pinwise_record::label_placement(&self.place.placement.to_string(), &self.place.used)
     }
 
     /// Its common name, with the name that `--place` takes.

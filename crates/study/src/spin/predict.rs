@@ -26,7 +26,7 @@ pub struct PredictionPlan {
 /// Predicts.
 #[must_use]
 pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
-    let processor = plan.processor.processor();
+    let processor = plan.processor.to_pause_cost();
     let mut predictions = Vec::new();
     for algorithm in &plan.algorithms {
         for &cpus in &plan.cpus {
@@ -39,10 +39,9 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
         processor: plan.processor.clone(),
         from: plan.from.clone(),
         predictions,
-        moves: plan
-            .from
-            .as_ref()
-            .map_or_else(Vec::new, |from| moves(plan, &from.processor(), &processor)),
+        moves: plan.from.as_ref().map_or_else(Vec::new, |from| {
+            moves(plan, &from.to_pause_cost(), &processor)
+        }),
         cliffs: changes(plan, processor.pause_ns),
     }
 }

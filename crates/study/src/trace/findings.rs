@@ -359,7 +359,7 @@ fn find_migrations(figures: &TraceFigures) -> Option<Finding> {
     let rate = far as f64 / figures.totals.cpu_s.max(1e-3);
     let unseen = (moves.unknown, "unseen");
     let parts: Vec<String> = moves
-        .crossings()
+        .list_crossings()
         .into_iter()
         .chain([unseen])
         .filter(|(count, _)| *count > 0)

@@ -174,7 +174,7 @@ mod tests {
             let (record, seen) = record(20_000, &lengths, &gaps);
             let packed = record.timeline.packed.as_ref().unwrap();
             prop_assert_eq!(packed.count, 20_000);
-            let mut listed = packed.slices().unwrap();
+            let mut listed = packed.unpack_slices().unwrap();
             listed.sort_by_key(|slice| (slice.start_ns + slice.length_ns, slice.start_ns));
             let sum: u64 = listed.iter().map(|slice| slice.length_ns).sum();
             let cpu_ns = (record.figures.totals.cpu_s * 1e9).round();

@@ -1,19 +1,19 @@
-//! Units that cannot be as they are reported: each is named, and the likelier reading taken.
+//! Finds units that cannot be as they are reported, warns, and takes the likelier reading.
 
 use std::collections::BTreeSet;
 
 use crate::{Cache, CpuSet, NumaNode, Warning};
 
 /// No core spans packages: if one is reported to, each package gets its part.
-pub(super) fn cores_within_packages(
+pub(super) fn split_cores_at_packages(
     cores: Vec<CpuSet>,
     packages: &[CpuSet],
     warnings: &mut Vec<Warning>,
 ) -> Vec<CpuSet> {
     let mut found = Vec::new();
-    let homes = unit_of_each_cpu(packages);
+    let homes = map_cpus_to_units(packages);
     let split = |core: CpuSet| -> Vec<CpuSet> {
-        let parts = parts(&core, packages, &homes);
+        let parts = split_by_unit(&core, packages, &homes);
         if parts.len() < 2 {
             return vec![core];
         }
@@ -21,10 +21,10 @@ pub(super) fn cores_within_packages(
             "CPUs {core} are reported as one core over {} packages, which is impossible: taken as one in each.",
             parts.len()
         ));
-        let left = parts.iter().fold(core, |left, part| left.difference(part));
+        let in_no_package = parts.iter().fold(core, |rest, part| rest.difference(part));
         parts
             .into_iter()
-            .chain(left.iter().map(CpuSet::single))
+            .chain(in_no_package.iter().map(CpuSet::single))
             .collect()
     };
     let mut cores: Vec<CpuSet> = cores.into_iter().flat_map(split).collect();
@@ -33,15 +33,15 @@ pub(super) fn cores_within_packages(
     cores
 }
 
-/// The parts of a set in several units.
-fn parts(set: &CpuSet, units: &[CpuSet], homes: &[Option<usize>]) -> Vec<CpuSet> {
+/// Splits a set by unit; CPUs in no unit are left out.
+fn split_by_unit(set: &CpuSet, units: &[CpuSet], homes: &[Option<usize>]) -> Vec<CpuSet> {
     let parts = units_around(set, homes)
         .into_iter()
         .map(|index| set.intersection(&units[index]));
     parts.collect()
 }
 
-/// The units that a set has CPUs of, by index.
+/// The indices of the units that a set has CPUs of.
 fn units_around(set: &CpuSet, homes: &[Option<usize>]) -> BTreeSet<usize> {
     let units = set.iter().filter_map(|cpu| homes.get(cpu).copied()?);
     units.collect()
@@ -49,20 +49,20 @@ fn units_around(set: &CpuSet, homes: &[Option<usize>]) -> BTreeSet<usize> {
 
 /// Adds warnings of one kind, only the first two in full: a large machine may have one per CPU.
 pub(super) fn push_folded(mut found: Vec<Warning>, warnings: &mut Vec<Warning>) {
-    let rest = found.len().saturating_sub(SHOWN_ALIKE);
-    found.truncate(SHOWN_ALIKE);
+    let rest = found.len().saturating_sub(MAX_ALIKE);
+    found.truncate(MAX_ALIKE);
     if let Some(last) = found.last_mut().filter(|_| rest > 0) {
         last.push_str(&format!(" The same of {rest} more."));
     }
     warnings.append(&mut found);
 }
 
-/// Warnings of one sort that are given in full.
-const SHOWN_ALIKE: usize = 2;
+/// Limits the warnings of one sort that are given in full.
+const MAX_ALIKE: usize = 2;
 
-/// The unit of each CPU, by number. Searching all units for each took longer on a large machine
-/// than reading half of its files.
-pub(super) fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
+/// The index of the unit of each CPU, by CPU number. Searching all units for each CPU took longer
+/// on a large machine than reading half of its files.
+pub(super) fn map_cpus_to_units(units: &[CpuSet]) -> Vec<Option<usize>> {
     let last = units.iter().filter_map(CpuSet::last).max();
     let mut homes = vec![None; last.map_or(0, |last| last + 1)];
     for (index, unit) in units.iter().enumerate() {
@@ -74,14 +74,14 @@ pub(super) fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
 }
 
 /// Warns if a unit of one level lies across units of another: both cannot be right.
-pub(super) fn crossings(
+pub(super) fn find_crossings(
     cores: &[CpuSet],
     llcs: &[CpuSet],
     nodes: &[NumaNode],
     packages: &[CpuSet],
 ) -> Vec<Warning> {
     let nodes: Vec<CpuSet> = nodes.iter().map(|node| node.cpus.clone()).collect();
-    let level = |noun, units| Reported { noun, units };
+    let level = |noun, units| ReportedLevel { noun, units };
     let [cores, llcs] = [level("core", cores), level("last-level cache", llcs)];
     let [nodes, packages] = [level("NUMA node", &nodes), level("package", packages)];
     let pairs = [
@@ -92,19 +92,19 @@ pub(super) fn crossings(
     ];
     let found = pairs
         .into_iter()
-        .filter_map(|(one, other)| crossing_of(one, other));
+        .filter_map(|(one, other)| find_crossing(one, other));
     found.collect()
 }
 
 /// The units of a level, as the system reports them.
 #[derive(Clone, Copy)]
-struct Reported<'a> {
+struct ReportedLevel<'a> {
     noun: &'a str,
     units: &'a [CpuSet],
 }
 
-fn crossing_of(one: Reported<'_>, others: Reported<'_>) -> Option<Warning> {
-    let homes = unit_of_each_cpu(others.units);
+fn find_crossing(one: ReportedLevel<'_>, others: ReportedLevel<'_>) -> Option<Warning> {
+    let homes = map_cpus_to_units(others.units);
     let crosses = |unit: &CpuSet, other: &CpuSet| {
         unit.intersects(other) && !unit.is_subset(other) && !other.is_subset(unit)
     };
@@ -122,15 +122,15 @@ fn crossing_of(one: Reported<'_>, others: Reported<'_>) -> Option<Warning> {
 }
 
 /// No cache spans packages: if one is reported to, each package gets its part.
-pub(super) fn split_at_packages(
+pub(super) fn split_caches_at_packages(
     caches: Vec<Cache>,
     packages: &[CpuSet],
     warnings: &mut Vec<Warning>,
 ) -> Vec<Cache> {
     let mut found = Vec::new();
-    let homes = unit_of_each_cpu(packages);
+    let homes = map_cpus_to_units(packages);
     let split = |cache: Cache| -> Vec<Cache> {
-        let parts = parts(&cache.cpus, packages, &homes);
+        let parts = split_by_unit(&cache.cpus, packages, &homes);
         if parts.len() < 2 {
             return vec![cache];
         }
@@ -151,9 +151,9 @@ pub(super) fn split_at_packages(
     caches
 }
 
-/// Nodes may nest (memory at several levels), but two must not have the same CPUs or overlap
-/// partially.
-pub(super) fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
+/// Warns of NUMA nodes with the same CPUs, or that overlap in part. Nodes may nest (memory at
+/// several levels).
+pub(super) fn find_overlap(nodes: &[NumaNode]) -> Option<Warning> {
     let pairs = nodes
         .iter()
         .enumerate()

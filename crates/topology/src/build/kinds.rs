@@ -1,4 +1,4 @@
-//! Kinds of CPU of a hybrid machine, and which of them is the faster.
+//! Kinds of CPU of a hybrid machine, and their order by speed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub(crate) const FREQUENCY_STEP: f64 = 1.25;
 /// Joins kinds that differ only in speed, by at most `step`, and whose cores have caches of the
 /// same sizes.
 pub(crate) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64) -> Vec<KindFacts> {
-    let own_caches = |kind: &KindFacts| -> BTreeSet<(u8, CacheType, Option<u64>)> {
+    let first_cpu_caches = |kind: &KindFacts| -> BTreeSet<(u8, CacheType, Option<u64>)> {
         let first = kind.cpus.first();
         let own = caches.iter().filter(|cache| cache.level <= 2);
         let own = own.filter(|cache| first.is_some_and(|cpu| cache.cpus.contains(cpu)));
@@ -37,7 +37,7 @@ pub(crate) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64)
         match joined.last_mut() {
             Some(slower)
                 if kind.speed as f64 <= step * slower.speed as f64
-                    && own_caches(slower) == own_caches(&kind) =>
+                    && first_cpu_caches(slower) == first_cpu_caches(&kind) =>
             {
                 slower.cpus = slower.cpus.union(&kind.cpus);
                 slower.speed = kind.speed;
@@ -48,19 +48,19 @@ pub(crate) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64)
     joined
 }
 
-/// Kinds by the sizes of a core's own caches, which differ on a hybrid, if nothing else names them.
-/// None if a size is unknown.
-pub(super) fn kinds_by_caches(caches: &[Cache], online: &CpuSet) -> Vec<KindFacts> {
+/// Groups CPUs by the sizes of their cores' own caches, which differ on hybrid machines; for
+/// systems that do not report kinds. Empty if a size is unknown.
+pub(super) fn group_kinds_by_caches(caches: &[Cache], online: &CpuSet) -> Vec<KindFacts> {
     let mut sizes: BTreeMap<usize, [Option<u64>; 3]> = BTreeMap::new();
     for cache in caches {
-        let place = match (cache.level, cache.kind) {
+        let slot = match (cache.level, cache.kind) {
             (1, CacheType::Data) => 0,
             (1, CacheType::Instruction) => 1,
             (2, _) => 2,
             _ => continue,
         };
         for cpu in cache.cpus.iter() {
-            sizes.entry(cpu).or_default()[place] = cache.size_bytes;
+            sizes.entry(cpu).or_default()[slot] = cache.size_bytes;
         }
     }
     let mut kinds: BTreeMap<[Option<u64>; 3], CpuSet> = BTreeMap::new();
@@ -78,9 +78,10 @@ pub(super) fn kinds_by_caches(caches: &[Cache], online: &CpuSet) -> Vec<KindFact
     kinds.collect()
 }
 
-/// Grows with a core's own data cache, and for equal ones with its part of the second level.
+/// A speed for [`KindFacts`] by caches: grows with the core's share of the L1 data cache, and for
+/// equal ones with its share of the L2.
 pub(crate) fn cache_speed(cpu: Option<usize>, caches: &[Cache]) -> u64 {
-    let part = |level: u8| {
+    let share_kib = |level: u8| {
         let mut own = caches.iter().filter(|cache| cache.level == level);
         let own = own.find(|cache| {
             cache.kind != CacheType::Instruction && cpu.is_some_and(|cpu| cache.cpus.contains(cpu))
@@ -88,8 +89,8 @@ pub(crate) fn cache_speed(cpu: Option<usize>, caches: &[Cache]) -> u64 {
         let share = own.and_then(|cache| Some((cache.size_bytes?, cache.cpus.len() as u64)));
         share.map_or(0, |(bytes, cpus)| bytes / cpus.max(1) / 1024)
     };
-    let first = part(1).min(u64::from(u32::MAX));
-    (first << 32) + part(2).min(u64::from(u32::MAX))
+    let first = share_kib(1).min(u64::from(u32::MAX));
+    (first << 32) + share_kib(2).min(u64::from(u32::MAX))
 }
 
 /// Groups that differ, slowest first; none if all CPUs are alike.
@@ -105,7 +106,8 @@ fn sort_by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> 
     }
 }
 
-pub(crate) fn ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
+/// Groups CPUs by speed, fastest first; empty if all are equally fast.
+pub(crate) fn sort_ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
     let mut groups: Vec<KindFacts> = Vec::new();
     for group in sort_by_speed(facts, online).into_iter().rev() {
         match groups.last_mut() {
@@ -119,7 +121,8 @@ pub(crate) fn ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
     }
 }
 
-pub(super) fn kinds_by_name(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
+/// Names the kinds `E`, `M`, `P` by speed; empty if all CPUs are alike.
+pub(super) fn name_kinds(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
     let facts = sort_by_speed(facts, online);
     let last = facts.len().saturating_sub(1);
     facts

@@ -6,8 +6,8 @@
 //! \t\t10de 144e  a board with it
 //! ```
 //!
-//! It is sorted by vendor and has 1.4 MB: vendors are found by binary search, and only the lines
-//! below them are read.
+//! The list is sorted by vendor and has 1.4 MB: vendors are found by binary search, and only the
+//! lines below them are read.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -15,9 +15,9 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use super::Device;
 
 /// Size below which the list is read linearly, bytes.
-const SMALL: u64 = 8 << 10;
+const LINEAR_BYTES: u64 = 8 << 10;
 
-/// Gives devices without a model its name, if listed.
+/// Gives devices without a model the name from the list, if it has one.
 pub(in super::super) fn name_models<R: Read + Seek>(
     devices: &mut [Device],
     ids: R,
@@ -33,11 +33,11 @@ pub(in super::super) fn name_models<R: Read + Seek>(
         line: Vec::new(),
     };
     for (vendor, mut devices) in by_vendor {
-        if !list.go_below(vendor)? {
+        if !list.seek_below(vendor)? {
             continue;
         }
         while list.next_line()? && !list.is_heading() {
-            let Some((id, model)) = list.model() else {
+            let Some((id, model)) = list.parse_model() else {
                 continue;
             };
             for (_, device) in devices.iter_mut().filter(|(wanted, _)| *wanted == id) {
@@ -56,20 +56,20 @@ struct List<R> {
 
 impl<R: Read + Seek> List<R> {
     /// Goes to the line after a vendor's own; false if there is none.
-    fn go_below(&mut self, vendor: u16) -> io::Result<bool> {
+    fn seek_below(&mut self, vendor: u16) -> io::Result<bool> {
         let (mut low, mut high) = (0, self.reader.seek(SeekFrom::End(0))?);
-        while high - low > SMALL {
+        while high - low > LINEAR_BYTES {
             let middle = low + (high - low) / 2;
-            match self.first_vendor(middle, high)? {
+            match self.find_first_vendor(middle, high)? {
                 // The vendor is here or further down.
-                Some((at, found)) if found <= vendor => low = at,
+                Some((start, found)) if found <= vendor => low = start,
                 _ => high = middle,
             }
         }
         self.reader.seek(SeekFrom::Start(low))?;
         // From here on the first vendor, or a later one, follows.
         while self.next_line()? {
-            match self.vendor() {
+            match self.parse_vendor() {
                 Some(found) if found == vendor => return Ok(true),
                 Some(found) if found > vendor => break,
                 _ => {}
@@ -80,20 +80,20 @@ impl<R: Read + Seek> List<R> {
 
     /// The first vendor whose line begins after `from` and before `until`, and the start of that
     /// line.
-    fn first_vendor(&mut self, from: u64, until: u64) -> io::Result<Option<(u64, u16)>> {
+    fn find_first_vendor(&mut self, from: u64, until: u64) -> io::Result<Option<(u64, u16)>> {
         self.reader.seek(SeekFrom::Start(from))?;
         // Skips the rest of a partial line.
         self.next_line()?;
-        let mut at = from + self.line.len() as u64;
-        while at < until && self.next_line()? {
-            if let Some(vendor) = self.vendor() {
-                return Ok(Some((at, vendor)));
+        let mut start = from + self.line.len() as u64;
+        while start < until && self.next_line()? {
+            if let Some(vendor) = self.parse_vendor() {
+                return Ok(Some((start, vendor)));
             }
             // Classes follow the vendors.
             if self.is_heading() {
                 break;
             }
-            at += self.line.len() as u64;
+            start += self.line.len() as u64;
         }
         Ok(None)
     }
@@ -110,20 +110,20 @@ impl<R: Read + Seek> List<R> {
         first.is_some_and(|first| !first.is_ascii_whitespace() && *first != b'#')
     }
 
-    fn vendor(&self) -> Option<u16> {
-        entry(&self.line).map(|(vendor, _)| vendor)
+    fn parse_vendor(&self) -> Option<u16> {
+        parse_entry(&self.line).map(|(vendor, _)| vendor)
     }
 
     /// A model's number and name.
-    fn model(&self) -> Option<(u16, String)> {
-        let (id, name) = entry(self.line.strip_prefix(b"\t")?)?;
+    fn parse_model(&self) -> Option<(u16, String)> {
+        let (id, name) = parse_entry(self.line.strip_prefix(b"\t")?)?;
         let name = String::from_utf8_lossy(name.trim_ascii());
         (!name.is_empty()).then(|| (id, name.into_owned()))
     }
 }
 
-/// Four digits, two spaces, a name.
-fn entry(line: &[u8]) -> Option<(u16, &[u8])> {
+/// Parses four hexadecimal digits, two spaces and a name.
+fn parse_entry(line: &[u8]) -> Option<(u16, &[u8])> {
     let (digits, name) = line.split_at_checked(4)?;
     let name = name.strip_prefix(b"  ")?;
     let is_number = digits.iter().all(u8::is_ascii_hexdigit);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn models_stand_below_their_vendor() {
+    fn models_are_listed_below_their_vendor() {
         let list = "# list\n1002  AMD\n\t20b0  Wrong\n10de  NVIDIA Corporation\n\t20af  Other\n\
                     \t20b0  GA100 [A100 SXM4 40GB]\n\t\t10de 144e  Subsystem\nffff  End\n";
         let model = find_name(list, 0x10de, 0x20b0);

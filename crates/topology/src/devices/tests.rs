@@ -22,7 +22,7 @@ fn machine(files: &[(&str, &str)]) -> (Topology, Vec<Warning>) {
 const GPU: &str = "sys/bus/pci/devices/0000:41:00.0";
 
 #[test]
-fn devices_are_read_once_and_not_before_they_are_looked_at() {
+fn devices_are_read_once_when_they_are_needed() {
     use std::sync::atomic::{AtomicU32, Ordering};
     let reads = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&reads);
@@ -102,7 +102,7 @@ fn unknown_to_the_firmware_is_unknown_here() {
 }
 
 #[test]
-fn a_contradiction_is_reported_and_the_cpus_count() {
+fn a_contradiction_is_reported_and_the_cpus_take_precedence() {
     let (topology, warnings) = read_devices(&gpu("0", "2-3"));
     assert_eq!(topology.devices[0].cpus, CpuSet::parse_list("2-3").ok());
     assert!(warnings[0].contains("yet near CPUs 2-3"), "{warnings:?}");

@@ -1,4 +1,4 @@
-//! Lists of the CPUs that share a cache, compared with the caches' ids.
+//! Compares the lists of CPUs that share a cache with the caches' ids.
 //!
 //! Both come from the firmware in different ways: in a virtual machine that describes its caches
 //! badly, CPUs with one L3 id have lists that do not overlap, or the CPUs of one list have several
@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cache, CacheType, CpuSet, Warning};
 
-/// Caches of one level and type of a package; ids may repeat in other groups.
+/// Package, level and type of caches. Ids are unique only within such a group.
 type Group<'a> = (Option<&'a str>, u8, CacheType);
 
-/// The ids of caches, and their lists.
+/// The ids of caches with their lists of CPUs.
 #[derive(Debug, Default)]
 pub(super) struct CacheIds<'a>(BTreeMap<Group<'a>, BTreeSet<(i64, CpuSet)>>);
 
 impl<'a> CacheIds<'a> {
-    /// A CPU of this package lists this cache under this id.
+    /// Adds the id that a CPU of this package reports for a cache.
     pub(super) fn insert(&mut self, package: Option<&'a str>, cache: &Cache, id: i64) {
         let group = (package, cache.level, cache.kind);
         self.0
@@ -25,8 +25,8 @@ impl<'a> CacheIds<'a> {
             .insert((id, cache.cpus.clone()));
     }
 
-    /// Contradictions.
-    pub(super) fn contradictions(&self) -> Vec<Warning> {
+    /// Ids with several lists, and lists with several ids, as warnings.
+    pub(super) fn find_contradictions(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for ((_, level, _), pairs) in &self.0 {
             let mut lists: BTreeMap<i64, Vec<&CpuSet>> = BTreeMap::new();
@@ -36,14 +36,14 @@ impl<'a> CacheIds<'a> {
                 ids.entry(cpus).or_default().push(*id);
             }
             for (id, lists) in lists {
-                let is_apart = |(at, list): (usize, &&CpuSet)| {
-                    lists[..at].iter().all(|other| !other.intersects(list))
+                let is_apart = |(index, list): (usize, &&CpuSet)| {
+                    lists[..index].iter().all(|other| !other.intersects(list))
                 };
                 if lists.len() > 1 && lists.iter().enumerate().all(is_apart) {
                     warnings.push(format!(
                         "The L{level} with id {id} has {} lists of CPUs that do not overlap, {}: taken as one L{level} for each list, by which the scheduler goes.",
                         lists.len(),
-                        join(&lists)
+                        join_first(&lists)
                     ));
                 }
             }
@@ -51,7 +51,7 @@ impl<'a> CacheIds<'a> {
                 warnings.push(format!(
                     "CPUs {cpus} are listed as sharing an L{level}, but give it {} ids, {}: taken as one L{level} by the list, by which the scheduler goes.",
                     ids.len(),
-                    join(&ids)
+                    join_first(&ids)
                 ));
             }
         }
@@ -60,7 +60,7 @@ impl<'a> CacheIds<'a> {
 }
 
 /// Joins items; shows only the first few of many.
-fn join(items: &[impl ToString]) -> String {
+fn join_first(items: &[impl ToString]) -> String {
     const MAX_SHOWN: usize = 4;
     let shown: Vec<String> = items
         .iter()

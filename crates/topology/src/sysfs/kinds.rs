@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::build::{CAPACITY_STEP, FREQUENCY_STEP, KindFacts, cache_speed, join_alike};
 use super::{CPU_DIR, Cache, CpuSet, Reader, parse_hex};
 
-/// Files with a CPU's speed, the best first.
+/// Files that tell favoured cores of one design apart, the most reliable first.
 pub(crate) const RANK_FILES: [&str; 4] = [
     "cpufreq/amd_pstate_prefcore_ranking",
     "acpi_cppc/highest_perf",
@@ -13,7 +13,7 @@ pub(crate) const RANK_FILES: [&str; 4] = [
     "cpufreq/cpuinfo_max_freq",
 ];
 
-/// Files of a CPU that tell which of two designs is the faster, the best first.
+/// Files of a CPU that tell which of two designs is faster, the most reliable first.
 const SPEED_FILES: [&str; 3] = [
     "cpu_capacity",
     "cpufreq/cpuinfo_max_freq",
@@ -21,38 +21,39 @@ const SPEED_FILES: [&str; 3] = [
 ];
 
 impl Reader<'_> {
-    /// Kinds by the kernel's own lists (x86 hybrids), else by processor design (arm64: MIDR, or
-    /// part number), else by capacity and sizes of caches, else by highest frequencies that differ
-    /// too much for favoured cores of one design.
-    pub(super) fn kinds(&mut self, online: &CpuSet, caches: &[Cache]) -> Vec<KindFacts> {
-        let by_pmu = self.kinds_by_pmu();
+    /// Reads kinds from the kernel's own lists (x86 hybrids), else by processor design (arm64:
+    /// MIDR, or part number), else by capacity and sizes of caches, else by highest frequencies
+    /// that differ too much for favoured cores of one design.
+    pub(super) fn read_kinds(&mut self, online: &CpuSet, caches: &[Cache]) -> Vec<KindFacts> {
+        let by_pmu = self.read_kinds_by_pmu();
         if by_pmu.len() > 1 {
             return by_pmu;
         }
-        let by_type = self.kinds_by_type_folder(online);
+        let by_type = self.read_kinds_by_type_folder(online);
         if by_type.len() > 1 {
-            return self.ordered(by_type, caches);
+            return self.add_speeds(by_type, caches);
         }
-        let by_design = self.groups_by_file(online, "regs/identification/midr_el1", parse_hex);
+        let by_design = self.group_by_file(online, "regs/identification/midr_el1", parse_hex);
         if by_design.len() > 1 {
             let designs = by_design.into_iter().map(|group| group.cpus);
-            return self.ordered(designs.collect(), caches);
+            return self.add_speeds(designs.collect(), caches);
         }
-        let by_part = self.kinds_by_part(online);
+        let by_part = self.read_kinds_by_part(online);
         if by_part.len() > 1 {
-            return self.ordered(by_part, caches);
+            return self.add_speeds(by_part, caches);
         }
-        let by_capacity = self.groups_by_file(online, "cpu_capacity", |text| text.parse().ok());
+        let by_capacity = self.group_by_file(online, "cpu_capacity", |text| text.parse().ok());
         if by_capacity.len() > 1 {
             return join_alike(by_capacity, caches, CAPACITY_STEP);
         }
         let parse = |text: &str| text.parse().ok();
-        let by_frequency = self.groups_by_file(online, "cpufreq/cpuinfo_max_freq", parse);
+        let by_frequency = self.group_by_file(online, "cpufreq/cpuinfo_max_freq", parse);
         join_alike(by_frequency, caches, FREQUENCY_STEP)
     }
 
-    /// By the designs that an arm64 kernel prints (`CPU part`), if their registers are unreadable.
-    fn kinds_by_part(&self, online: &CpuSet) -> Vec<CpuSet> {
+    /// Kinds by the designs that an arm64 kernel prints (`CPU part`), for unreadable MIDR
+    /// registers.
+    fn read_kinds_by_part(&self, online: &CpuSet) -> Vec<CpuSet> {
         let text = self.capture.text("proc/cpuinfo").unwrap_or_default();
         let mut designs: BTreeMap<String, CpuSet> = BTreeMap::new();
         for block in text.split("\n\n") {
@@ -65,8 +66,8 @@ impl Reader<'_> {
             if let (Some(number), Some(part)) = (number, field("CPU part"))
                 && online.contains(number)
             {
-                let maker = field("CPU implementer").unwrap_or_default();
-                let design = designs.entry(format!("{maker} {part}")).or_default();
+                let implementer = field("CPU implementer").unwrap_or_default();
+                let design = designs.entry(format!("{implementer} {part}")).or_default();
                 design.insert(number);
             }
         }
@@ -77,25 +78,25 @@ impl Reader<'_> {
         designs.into_values().collect()
     }
 
-    fn kinds_by_pmu(&mut self) -> Vec<KindFacts> {
+    fn read_kinds_by_pmu(&mut self) -> Vec<KindFacts> {
         [("cpu_lowpower", 0), ("cpu_atom", 1), ("cpu_core", 2)]
             .into_iter()
             .filter_map(|(pmu, speed)| {
-                let cpus = self.list(&format!("sys/devices/{pmu}/cpus"))?;
+                let cpus = self.read_list(&format!("sys/devices/{pmu}/cpus"))?;
                 Some(KindFacts { cpus, speed })
             })
             .collect()
     }
 
-    fn kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<CpuSet> {
+    fn read_kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<CpuSet> {
         let dir = format!("{CPU_DIR}/types");
         let names: Vec<String> = self.capture.children(&dir).map(str::to_owned).collect();
         let mut rest = online.clone();
         let mut kinds = Vec::new();
         for name in names {
             let cpus = self
-                .mask(&format!("{dir}/{name}/cpumap"))
-                .or_else(|| self.list(&format!("{dir}/{name}/cpulist")))
+                .read_mask(&format!("{dir}/{name}/cpumap"))
+                .or_else(|| self.read_list(&format!("{dir}/{name}/cpulist")))
                 .unwrap_or_default()
                 .intersection(&rest);
             rest = rest.difference(&cpus);
@@ -107,11 +108,11 @@ impl Reader<'_> {
         kinds
     }
 
-    /// Kinds with their speed from the first source in which they differ; without any, a
-    /// design with more cache to a core is the faster one.
-    fn ordered(&self, kinds: Vec<CpuSet>, caches: &[Cache]) -> Vec<KindFacts> {
+    /// Adds each kind's speed from the first source in which the kinds differ. Without any, a
+    /// design with more cache per core counts as faster.
+    fn add_speeds(&self, kinds: Vec<CpuSet>, caches: &[Cache]) -> Vec<KindFacts> {
         let mut speeds = SPEED_FILES.map(|file| {
-            let means = kinds.iter().map(|cpus| self.mean(cpus, file));
+            let means = kinds.iter().map(|cpus| self.read_mean(cpus, file));
             means.collect::<Option<Vec<u64>>>()
         });
         let mut known = speeds.iter_mut().filter_map(Option::take);
@@ -131,15 +132,15 @@ impl Reader<'_> {
     /// first source that shows a difference counts, because some firmware gives all CPUs the
     /// highest performance that fits into the field. A source that lacks one of the CPUs is
     /// skipped.
-    pub(super) fn ranks(&self, online: &CpuSet) -> Vec<KindFacts> {
+    pub(super) fn read_ranks(&self, online: &CpuSet) -> Vec<KindFacts> {
         let parse = |text: &str| text.parse().ok();
-        let mut groups = RANK_FILES.map(|file| self.groups_by_file(online, file, parse));
+        let mut groups = RANK_FILES.map(|file| self.group_by_file(online, file, parse));
         let first = groups.iter_mut().find(|groups| groups.len() > 1);
         first.map(std::mem::take).unwrap_or_default()
     }
 
     /// CPUs with the same number in a file; empty if a CPU lacks the file.
-    fn groups_by_file(
+    fn group_by_file(
         &self,
         online: &CpuSet,
         file: &str,
@@ -159,8 +160,8 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// The mean of a file over the CPUs that have it; `None` where none has.
-    fn mean(&self, cpus: &CpuSet, file: &str) -> Option<u64> {
+    /// The mean of a file's number over the CPUs that have it; `None` if none has.
+    fn read_mean(&self, cpus: &CpuSet, file: &str) -> Option<u64> {
         let read = |id: usize| -> Option<u64> {
             let text = self.capture.text(&format!("{CPU_DIR}/cpu{id}/{file}"));
             text?.parse().ok()

@@ -6,27 +6,27 @@ use std::collections::BTreeMap;
 
 use super::super::build::{CpuFacts, KindFacts};
 use super::super::{Cache, CacheType, CpuSet, sysfs};
-use super::{CPU_DIR, Files, Form, Named, Reader};
+use super::{CPU_DIR, Files, Reader, SetFile, SetFormat};
 
-const SHARED: [Named; 2] = [
-    ("shared_cpu_list", Form::List),
-    ("shared_cpu_map", Form::Mask),
+const SHARED_CPU_FILES: [SetFile; 2] = [
+    ("shared_cpu_list", SetFormat::List),
+    ("shared_cpu_map", SetFormat::Mask),
 ];
 
 /// From this level on there are no instruction-only caches.
 const UNIFIED_FROM: u8 = 3;
 
 impl<F: Files> Reader<'_, F> {
-    /// One CPU of each last-level cache lists its sharers. If the cache with the index of the
-    /// outermost one so far has the same level, it is the outermost again; otherwise all caches of
-    /// the CPU are read.
-    pub(super) fn last_level_caches(
+    /// Reads the CPUs that share each last-level cache from one of them. If the cache at the index
+    /// where the previous CPU had its outermost cache has the same level, it is taken as the
+    /// outermost here, too; otherwise all caches of the CPU are read.
+    pub(super) fn read_last_level_caches(
         &mut self,
         units: &BTreeMap<usize, CpuFacts>,
         online: &CpuSet,
     ) -> Vec<Cache> {
-        let mut shared = SHARED;
-        let mut usual: Option<(usize, u8)> = None;
+        let mut shared = SHARED_CPU_FILES;
+        let mut previous: Option<(usize, u8)> = None;
         let mut known = CpuSet::new();
         let mut caches = Vec::new();
         for id in online.iter() {
@@ -34,17 +34,17 @@ impl<F: Files> Reader<'_, F> {
                 continue;
             }
             let folder = format!("{CPU_DIR}/cpu{id}/cache");
-            let is_usual = |&(index, level): &(usize, u8)| {
-                level >= UNIFIED_FROM && self.level(&folder, index) == Some(level)
+            let is_same_as_previous = |&(index, level): &(usize, u8)| {
+                level >= UNIFIED_FROM && self.read_level(&folder, index) == Some(level)
             };
-            let outermost = usual.filter(is_usual);
-            let Some((index, level)) = outermost.or_else(|| self.outermost(&folder)) else {
+            let outermost = previous.filter(is_same_as_previous);
+            let Some((index, level)) = outermost.or_else(|| self.find_outermost(&folder)) else {
                 continue;
             };
-            usual = Some((index, level));
+            previous = Some((index, level));
             let cpus = self
-                .own(&format!("{folder}/index{index}"), &mut shared, id)
-                .or_else(|| core_of(units, id).cloned())
+                .read_own_set(&format!("{folder}/index{index}"), &mut shared, id)
+                .or_else(|| find_core(units, id).cloned())
                 .unwrap_or_else(|| CpuSet::single(id));
             known = known.union(&cpus);
             let size = self.read(&format!("{folder}/index{index}/size"));
@@ -59,7 +59,7 @@ impl<F: Files> Reader<'_, F> {
     }
 
     /// Caches that several cores share within a last-level cache (the L2 of four E-cores).
-    pub(super) fn shared_inner_caches(
+    pub(super) fn read_shared_inner_caches(
         &mut self,
         cpus: &BTreeMap<usize, CpuFacts>,
         kinds: &[KindFacts],
@@ -75,10 +75,10 @@ impl<F: Files> Reader<'_, F> {
         let mut inner = Vec::new();
         for group in groups.chain([online.difference(&of_kinds)]) {
             let Some(first) = group.first() else { continue };
-            let last = self.outermost(&format!("{CPU_DIR}/cpu{first}/cache"));
+            let last = self.find_outermost(&format!("{CPU_DIR}/cpu{first}/cache"));
             let Some((last, _)) = last else { continue };
-            let own = self.inner_caches(first, last);
-            let core = core_of(cpus, first);
+            let own = self.read_inner_caches(first, last);
+            let core = find_core(cpus, first);
             let id = |cpu: usize| cpus.get(&cpu).and_then(|facts| facts.core_id);
             // The two cores of a Bulldozer module have different ids.
             let is_beside = |cpu: usize| {
@@ -92,7 +92,7 @@ impl<F: Files> Reader<'_, F> {
             let mut known = CpuSet::new();
             for id in group.iter() {
                 if !known.contains(id) {
-                    let own = self.inner_caches(id, last);
+                    let own = self.read_inner_caches(id, last);
                     let innermost = own.last().map(|cache| known.union(&cache.cpus));
                     known = innermost.unwrap_or(known);
                     inner.extend(own);
@@ -103,16 +103,18 @@ impl<F: Files> Reader<'_, F> {
         inner
     }
 
-    /// The caches of a CPU from level 2 on before this one, the outermost first.
-    fn inner_caches(&mut self, cpu: usize, last: usize) -> Vec<Cache> {
+    /// The caches of a CPU from level 2 on with indices below `last`, the outermost first.
+    fn read_inner_caches(&mut self, cpu: usize, last: usize) -> Vec<Cache> {
         let folder = format!("{CPU_DIR}/cpu{cpu}/cache");
-        let mut shared = SHARED;
+        let mut shared = SHARED_CPU_FILES;
         let mut caches = Vec::new();
         for index in (0..last).rev() {
-            let Some(level) = self.level(&folder, index).filter(|&level| level > 1) else {
+            let Some(level) = self.read_level(&folder, index).filter(|&level| level > 1) else {
                 break;
             };
-            if let Some(cpus) = self.own(&format!("{folder}/index{index}"), &mut shared, cpu) {
+            if let Some(cpus) =
+                self.read_own_set(&format!("{folder}/index{index}"), &mut shared, cpu)
+            {
                 caches.push(Cache {
                     level,
                     kind: CacheType::Unified,
@@ -124,16 +126,16 @@ impl<F: Files> Reader<'_, F> {
         caches
     }
 
-    fn level(&mut self, folder: &str, index: usize) -> Option<u8> {
+    fn read_level(&mut self, folder: &str, index: usize) -> Option<u8> {
         let text = self.read(&format!("{folder}/index{index}/level"))?;
         text.parse().ok().filter(|&level| level > 0)
     }
 
-    /// Number and level of the outermost data cache.
-    fn outermost(&mut self, folder: &str) -> Option<(usize, u8)> {
+    /// Index and level of the outermost data cache.
+    fn find_outermost(&mut self, folder: &str) -> Option<(usize, u8)> {
         let mut found: Option<(usize, u8)> = None;
         for index in self.list_numbered(folder, "index") {
-            let Some(level) = self.level(folder, index) else {
+            let Some(level) = self.read_level(folder, index) else {
                 continue;
             };
             let kind = self.read(&format!("{folder}/index{index}/type"));
@@ -147,7 +149,7 @@ impl<F: Files> Reader<'_, F> {
 }
 
 /// The CPUs of a CPU's core.
-fn core_of(cpus: &BTreeMap<usize, CpuFacts>, id: usize) -> Option<&CpuSet> {
+fn find_core(cpus: &BTreeMap<usize, CpuFacts>, id: usize) -> Option<&CpuSet> {
     let mut cores = cpus.values().filter_map(|cpu| cpu.core.as_ref());
     cores.find(|core| core.contains(id))
 }

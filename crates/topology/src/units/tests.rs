@@ -89,7 +89,7 @@ fn machine(counts: [usize; 4], interleaved: bool) -> Capture {
 }
 
 #[test]
-fn regular_machines_read_alike() {
+fn regular_machines_are_read_the_same() {
     for interleaved in [false, true] {
         check(&machine([2, 3, 4, 2], interleaved));
         check(&machine([1, 1, 2, 1], interleaved));
@@ -97,7 +97,7 @@ fn regular_machines_read_alike() {
 }
 
 #[test]
-fn efficiency_cores_without_the_outer_cache_read_alike() {
+fn efficiency_cores_without_the_outer_cache_are_read_the_same() {
     let mut capture = machine([1, 1, 4, 2], false);
     for cpu in [6, 7] {
         let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
@@ -125,7 +125,7 @@ fn efficiency_cores_without_the_outer_cache_read_alike() {
 }
 
 #[test]
-fn kinds_by_design_and_capacity_read_alike() {
+fn kinds_by_design_and_capacity_are_read_the_same() {
     let mut capture = machine([1, 1, 4, 1], false);
     for cpu in 0..4 {
         capture.insert(
@@ -162,7 +162,7 @@ fn a_cache_without_a_list_is_that_of_the_core() {
 
 /// Arrow Lake's E-cores: `spread*4` took two of one L2.
 #[test]
-fn caches_that_several_cores_share_read_alike() {
+fn caches_that_several_cores_share_are_read_the_same() {
     let mut capture = machine([1, 1, 8, 1], false);
     let share = |capture: &mut Capture, cpus: std::ops::Range<usize>, list: &str| {
         for cpu in cpus {
@@ -191,7 +191,7 @@ fn caches_that_several_cores_share_read_alike() {
 }
 
 #[test]
-fn ranks_read_alike() {
+fn ranks_are_read_the_same() {
     let mut capture = machine([1, 1, 4, 1], false);
     for (file, values) in [
         ("cpufreq/cpuinfo_max_freq", ["5", "6", "7", "8"]),
@@ -233,7 +233,7 @@ fn modules_are_split_only_by_known_core_ids() {
 }
 
 #[test]
-fn quotas_and_cpusets_of_both_versions_read_alike() {
+fn quotas_and_cpusets_of_both_versions_are_read_the_same() {
     let mut v2 = machine([1, 2, 2, 2], false);
     v2.insert("pinwise/affinity", "0-5");
     v2.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
@@ -259,7 +259,7 @@ fn quotas_and_cpusets_of_both_versions_read_alike() {
 
 proptest! {
     #[test]
-    fn any_regular_machine_reads_alike(
+    fn any_regular_machine_is_read_the_same(
         counts in [1usize..3, 1..4, 1..5, 1..3],
         interleaved: bool,
         off in proptest::collection::btree_set(0usize..48, 0..6),

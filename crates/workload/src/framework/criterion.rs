@@ -7,12 +7,12 @@
 
 use super::error::FrameworkError;
 use super::pattern::exact_pattern;
-use super::time::{number, seconds};
+use super::time::{parse_number, to_seconds};
 
 pub(super) const LIST: &[&str] = &["--bench", "--list"];
 
 /// Version 0.4 has no `--exact`; the filter is a regular expression in all versions.
-const RUN: [&str; 6] = [
+const RUN_OPTIONS: [&str; 6] = [
     "--bench",
     "--noplot",
     "--quiet",
@@ -21,7 +21,7 @@ const RUN: [&str; 6] = [
     "--discard-baseline",
 ];
 
-/// What follows a name; up to version 0.4 in short form.
+/// What follows a name in the list; the short form up to version 0.4.
 const ENDINGS: [&str; 2] = [": benchmark", ": bench"];
 
 pub(super) fn parse_list(output: &str) -> Vec<&str> {
@@ -32,23 +32,24 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
 }
 
 pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
-    let mut arguments: Vec<String> = RUN.into_iter().map(str::to_owned).collect();
+    let mut arguments: Vec<String> = RUN_OPTIONS.into_iter().map(str::to_owned).collect();
     arguments.push(exact_pattern(benchmark));
     arguments
 }
 
-pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
-    let interval = interval(benchmark, output).ok_or_else(|| FrameworkError::absent(benchmark))?;
+pub(super) fn parse_seconds(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+    let interval =
+        find_interval(benchmark, output).ok_or_else(|| FrameworkError::absent(benchmark))?;
     let words: Vec<&str> = interval.split_whitespace().collect();
     match words[..] {
-        [_, _, value, unit, _, _] => seconds(benchmark, number(benchmark, value)?, unit),
+        [_, _, value, unit, _, _] => to_seconds(benchmark, parse_number(benchmark, value)?, unit),
         _ => Err(FrameworkError::not_a_number(benchmark, interval)),
     }
 }
 
 /// The text in brackets after `time:`, on the line of the benchmark or,
 /// after a long name, on the next.
-fn interval<'a>(benchmark: &str, output: &'a str) -> Option<&'a str> {
+fn find_interval<'a>(benchmark: &str, output: &'a str) -> Option<&'a str> {
     let mut lines = output.lines().peekable();
     while let Some(line) = lines.next() {
         let Some(rest) = line.strip_prefix(benchmark) else {

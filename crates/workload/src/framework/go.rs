@@ -7,7 +7,7 @@
 
 use super::error::FrameworkError;
 use super::pattern::exact_pattern;
-use super::time::{geometric_mean, number, seconds};
+use super::time::{geometric_mean, parse_number, to_seconds};
 
 pub(super) const LIST: &[&str] = &["-test.list=^Benchmark"];
 
@@ -26,25 +26,29 @@ pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
     ]
 }
 
-pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+pub(super) fn parse_seconds(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
     let mut times = Vec::new();
-    // What a benchmark prints appears between its name and its result.
-    let mut is_open = false;
+    // The benchmark's own output may come between its name and its result.
+    let mut is_result_pending = false;
     for line in output.lines() {
-        let is_result = if line.starts_with("Benchmark") {
-            is_open = false;
+        let result = if line.starts_with("Benchmark") {
+            is_result_pending = false;
             let (name, rest) = line.split_at(line.find(char::is_whitespace).unwrap_or(line.len()));
             is_result_of(benchmark, name).then_some(rest)
         } else {
-            is_open.then_some(line)
+            is_result_pending.then_some(line)
         };
-        let Some(rest) = is_result else { continue };
-        match per_operation(rest) {
+        let Some(rest) = result else { continue };
+        match find_ns_per_operation(rest) {
             Some(value) => {
-                times.push(seconds(benchmark, number(benchmark, value)?, "ns")?);
-                is_open = false;
+                times.push(to_seconds(
+                    benchmark,
+                    parse_number(benchmark, value)?,
+                    "ns",
+                )?);
+                is_result_pending = false;
             }
-            None => is_open = true,
+            None => is_result_pending = true,
         }
     }
     geometric_mean(&times).ok_or_else(|| FrameworkError::absent(benchmark))
@@ -60,9 +64,8 @@ fn is_result_of(benchmark: &str, printed: &str) -> bool {
     rest.is_empty() || rest.starts_with('/') || rest.strip_prefix('-').is_some_and(is_number)
 }
 
-/// The value before `ns/op` in a line of the number of iterations and pairs
-/// of a value and its unit.
-fn per_operation(line: &str) -> Option<&str> {
+/// The value before `ns/op` in a line with the number of iterations, then pairs of value and unit.
+fn find_ns_per_operation(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     words.next()?.parse::<u64>().ok()?;
     while let (Some(value), Some(unit)) = (words.next(), words.next()) {

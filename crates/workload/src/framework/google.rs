@@ -12,7 +12,7 @@ use pinwise_stats::describe::median;
 use super::error::FrameworkError;
 use super::json::{find_report, parse_figure};
 use super::pattern::exact_pattern;
-use super::time::seconds;
+use super::time::to_seconds;
 
 pub(super) const LIST: &[&str] = &["--benchmark_list_tests=true"];
 
@@ -54,7 +54,7 @@ pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
     ]
 }
 
-pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+pub(super) fn parse_seconds(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
     let report: Report = find_report("google-benchmark", output, "{", "context")?;
     let entries: Vec<&Entry> = report
         .benchmarks
@@ -62,7 +62,7 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
         .filter(|entry| entry.run_name.as_ref().unwrap_or(&entry.name) == benchmark)
         .collect();
     for entry in &entries {
-        entry.check(benchmark)?;
+        entry.check_success(benchmark)?;
     }
     let aggregate = |entry: &&&Entry| entry.aggregate_name.as_deref() == Some("median");
     if let Some(entry) = entries.iter().find(aggregate) {
@@ -77,7 +77,7 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
 }
 
 impl Entry {
-    fn check(&self, benchmark: &str) -> Result<(), FrameworkError> {
+    fn check_success(&self, benchmark: &str) -> Result<(), FrameworkError> {
         if !self.error_occurred && !self.skipped {
             return Ok(());
         }
@@ -88,6 +88,6 @@ impl Entry {
 
     fn seconds(&self, benchmark: &str) -> Result<f64, FrameworkError> {
         let value = parse_figure(benchmark, &self.real_time)?;
-        seconds(benchmark, value, &self.time_unit)
+        to_seconds(benchmark, value, &self.time_unit)
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::error::FrameworkError;
 use super::json::{find_report, parse_figure};
 use super::pattern::exact_pattern;
-use super::time::{geometric_mean, seconds, seconds_of_rate};
+use super::time::{geometric_mean, invert_rate, to_seconds};
 
 pub(super) const LIST: &[&str] = &["-l"];
 
@@ -29,7 +29,7 @@ struct Score {
     unit: String,
 }
 
-/// Names follow a heading; the JVM may print warnings above it.
+/// Parses the names below a heading; the JVM may print warnings above it.
 pub(super) fn parse_list(output: &str) -> Vec<&str> {
     let lines = output.lines().map(str::trim_end);
     let below = lines.skip_while(|line| *line != "Benchmarks:").skip(1);
@@ -38,13 +38,13 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
 }
 
 pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
-    let rest = "-foe true -rf json -rff /dev/stdout -v SILENT".split(' ');
+    let options = "-foe true -rf json -rff /dev/stdout -v SILENT".split(' ');
     let mut arguments = vec![exact_pattern(benchmark)];
-    arguments.extend(rest.map(str::to_owned));
+    arguments.extend(options.map(str::to_owned));
     arguments
 }
 
-pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+pub(super) fn parse_seconds(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
     let entries: Vec<Entry> = find_report("jmh", output, "[{", "jmhVersion")?;
     let entries = entries.iter().filter(|entry| entry.benchmark == benchmark);
     let times = entries.map(|entry| entry.metric.seconds(benchmark));
@@ -56,10 +56,10 @@ impl Score {
     fn seconds(&self, benchmark: &str) -> Result<f64, FrameworkError> {
         let value = parse_figure(benchmark, &self.score)?;
         if let Some(unit) = self.unit.strip_prefix("ops/") {
-            return seconds_of_rate(benchmark, value, unit);
+            return invert_rate(benchmark, value, unit);
         }
         match self.unit.strip_suffix("/op") {
-            Some(unit) => seconds(benchmark, value, unit),
+            Some(unit) => to_seconds(benchmark, value, unit),
             None => Err(FrameworkError::unit(benchmark, &self.unit)),
         }
     }

@@ -1,12 +1,12 @@
-//! The JSON report in a program's output, whatever surrounds it.
+//! Finds the JSON report in a program's output among other text.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::FrameworkError;
-use super::time::number;
+use super::time::parse_number;
 
-/// Places that may be the beginning of the report; each is read once or twice.
+/// Limits the positions at which the report is looked for; at each it is parsed once or twice.
 const MAX_TRIES: usize = 16;
 
 /// Finds and parses the report. It begins with `opening`, such as `[{`, right before the first key
@@ -18,12 +18,12 @@ pub(super) fn find_report<T: DeserializeOwned>(
     key: &str,
 ) -> Result<T, FrameworkError> {
     let key = format!("\"{key}\"");
-    let begins = output
+    let starts = output
         .match_indices(&key)
-        .filter_map(|(at, _)| begin(&output[..at], opening));
+        .filter_map(|(key_start, _)| find_opening(&output[..key_start], opening));
     let mut error = FrameworkError::no_report(framework);
-    for begin in begins.take(MAX_TRIES) {
-        let text = &output[begin..];
+    for start in starts.take(MAX_TRIES) {
+        let text = &output[start..];
         match parse(text).or_else(|_| parse(&replace_bare_numbers(text))) {
             Ok(report) => return Ok(report),
             Err(reason) => error = FrameworkError::report(framework, &reason.to_string()),
@@ -32,8 +32,8 @@ pub(super) fn find_report<T: DeserializeOwned>(
     Err(error)
 }
 
-/// Start of the opening at the end of a text, ignoring white space.
-fn begin(before: &str, opening: &str) -> Option<usize> {
+/// The position of the opening at the end of a text, ignoring white space.
+fn find_opening(before: &str, opening: &str) -> Option<usize> {
     let mut rest = before;
     for character in opening.chars().rev() {
         rest = rest.trim_ascii_end().strip_suffix(character)?;
@@ -49,7 +49,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 /// `null`.
 fn replace_bare_numbers(text: &str) -> String {
     let mut replaced = String::with_capacity(text.len());
-    for (index, part) in unescaped_quotes(text).enumerate() {
+    for (index, part) in split_at_unescaped_quotes(text).enumerate() {
         if index % 2 == 1 {
             replaced.push_str(part);
             continue;
@@ -65,26 +65,26 @@ fn replace_bare_numbers(text: &str) -> String {
 
 /// Parts of a text, in turn outside and inside of strings; each but the last
 /// ends with a quote.
-fn unescaped_quotes(text: &str) -> impl Iterator<Item = &str> {
+fn split_at_unescaped_quotes(text: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     text.split_inclusive(move |c| {
-        let ends = c == '"' && !is_escaped;
+        let is_end = c == '"' && !is_escaped;
         is_escaped = c == '\\' && !is_escaped;
-        ends
+        is_end
     })
 }
 
 /// Parses a figure of a report: a number, possibly in quotes.
 pub(super) fn parse_figure(benchmark: &str, value: &Value) -> Result<f64, FrameworkError> {
     match value {
-        Value::String(text) => number(benchmark, text),
+        Value::String(text) => parse_number(benchmark, text),
         other => other
             .as_f64()
-            .ok_or_else(|| FrameworkError::not_a_number(benchmark, &kind(other))),
+            .ok_or_else(|| FrameworkError::not_a_number(benchmark, &describe_value(other))),
     }
 }
 
-fn kind(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Array(_) => "[…]".to_owned(),
         Value::Object(_) => "{…}".to_owned(),

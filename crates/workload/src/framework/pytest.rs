@@ -3,10 +3,10 @@
 //!
 //! `--collect-only` lists tests of all kinds; `--setup-plan` says which use the fixture
 //! `benchmark`, and runs none. A benchmark is named by its node id, such as
-//! `tests/bench.py::test_sum[8]`, relative to the folder that the command runs in, which must hold
-//! the file. An id adds to the files that a command names instead of choosing among them, so those
-//! are taken out; if others run all the same, the figure is refused. A command needs `-n 0` if a
-//! project's settings start pytest-xdist.
+//! `tests/bench.py::test_sum[8]`. It is relative to the folder that the command runs in, and the
+//! file must be below that folder. pytest runs an id in addition to the files that a command names,
+//! so these are removed; if other benchmarks still run, the figure is refused. A command needs
+//! `-n 0` if a project's settings start pytest-xdist.
 //!
 //! The median round is read. A run takes about 1.5 s; `--benchmark-max-time
 //! 0.1` makes it shorter. The report holds every round, 43 bytes each and up
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::error::FrameworkError;
 use super::json::{find_report, parse_figure};
-use super::time::seconds;
+use super::time::to_seconds;
 
 /// `--verbosity` and `--benchmark-enable` override what a project's settings
 /// add; `-q` would add to it.
@@ -29,7 +29,7 @@ pub(super) const LIST: &[&str] = &[
     "--rootdir=.",
 ];
 
-const RUN: [&str; 6] = [
+const RUN_OPTIONS: [&str; 6] = [
     "--benchmark-only",
     "--benchmark-enable",
     "--verbosity=-1",
@@ -38,7 +38,7 @@ const RUN: [&str; 6] = [
     "--benchmark-json=/dev/stdout",
 ];
 
-/// Between a node id and the names of its fixtures.
+/// The text between a node id and the names of its fixtures.
 const FIXTURES: &str = " (fixtures used: ";
 
 #[derive(Deserialize)]
@@ -67,18 +67,18 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
 /// to a file above the folder and cannot be run.
 fn parse_plan_line(line: &str) -> Option<&str> {
     let (id, fixtures) = line.trim().strip_suffix(')')?.rsplit_once(FIXTURES)?;
-    let uses = |name: &str| fixtures.split(", ").any(|fixture| fixture == name);
+    let uses_fixture = |name: &str| fixtures.split(", ").any(|fixture| fixture == name);
     let is_runnable = id.contains("::") && !id.starts_with("::");
-    (is_runnable && (uses("benchmark") || uses("benchmark_weave"))).then_some(id)
+    (is_runnable && (uses_fixture("benchmark") || uses_fixture("benchmark_weave"))).then_some(id)
 }
 
 pub(super) fn run_arguments(benchmark: &str) -> Vec<String> {
-    let arguments = RUN.into_iter().chain([benchmark]);
+    let arguments = RUN_OPTIONS.into_iter().chain([benchmark]);
     arguments.map(str::to_owned).collect()
 }
 
-/// The command without the arguments that choose benchmarks: all files of
-/// Python after the word `pytest`, and what holds this benchmark.
+/// Removes the arguments that choose benchmarks: all Python files after the word `pytest`, and
+/// arguments that contain this benchmark.
 pub(super) fn remove_selection(command: &[String], benchmark: &str) -> Vec<String> {
     let is_pytest = |argument: &String| {
         let name = argument.rsplit('/').next();
@@ -95,7 +95,7 @@ pub(super) fn remove_selection(command: &[String], benchmark: &str) -> Vec<Strin
     kept.map(|(_, argument)| argument.clone()).collect()
 }
 
-/// Does it name the benchmark's file, a folder above, or a part of its id?
+/// Does an argument name the benchmark's file, a folder above it, or the beginning of its id?
 fn selects(argument: &str, benchmark: &str) -> bool {
     let file = benchmark.split("::").next().unwrap_or(benchmark);
     let plain = argument.strip_prefix("./").unwrap_or(argument);
@@ -105,20 +105,21 @@ fn selects(argument: &str, benchmark: &str) -> bool {
         return rest.is_empty() || rest.starts_with("::") || rest.starts_with('[');
     }
     let plain = plain.trim_end_matches('/');
-    let ends = file.match_indices('/').map(|(at, _)| at);
+    let folder_ends = file.match_indices('/').map(|(slash, _)| slash);
     let is_same = |path: &str| match argument.starts_with('/') {
         true => plain
             .strip_suffix(path)
             .is_some_and(|before| before.ends_with('/')),
         false => plain == path,
     };
-    argument == "." || argument == "./" || ends.chain([file.len()]).any(|at| is_same(&file[..at]))
+    let mut ends = folder_ends.chain([file.len()]);
+    argument == "." || argument == "./" || ends.any(|end| is_same(&file[..end]))
 }
 
-pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+pub(super) fn parse_seconds(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
     let report: Report = find_report("pytest-benchmark", output, "{", "machine_info")?;
-    let is_own = |entry: &&Entry| entry.fullname == benchmark;
-    let entry = report.benchmarks.iter().find(is_own);
+    let is_this = |entry: &&Entry| entry.fullname == benchmark;
+    let entry = report.benchmarks.iter().find(is_this);
     let entry = entry.ok_or_else(|| FrameworkError::absent(benchmark))?;
     if report.benchmarks.len() > 1 {
         return Err(FrameworkError::not_alone(
@@ -127,5 +128,5 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
         ));
     }
     let value = parse_figure(benchmark, &entry.stats.median)?;
-    seconds(benchmark, value, "s")
+    to_seconds(benchmark, value, "s")
 }

@@ -123,7 +123,7 @@ const PLAN: &str = "s\n        SETUP    F benchmark\n\
 
 #[track_caller]
 fn check(framework: Framework, output: &str, benchmark: &str, expected: Result<f64, &str>) {
-    match (framework.read(benchmark, output), expected) {
+    match (framework.parse_seconds(benchmark, output), expected) {
         (Ok(value), Ok(wanted)) => assert!((value / wanted - 1.0).abs() < 1e-9, "{value}"),
         (Err(error), Err(part)) => {
             let line = error.to_string();
@@ -345,7 +345,10 @@ fn a_benchmark_is_a_metric_in_seconds() {
 #[test]
 fn long_names_are_cut_in_messages() {
     let name = "x".repeat(5000);
-    let error = Framework::Go.read(&name, "").unwrap_err().to_string();
+    let error = Framework::Go
+        .parse_seconds(&name, "")
+        .unwrap_err()
+        .to_string();
     assert!(error.chars().count() < 200, "{error}");
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::FrameworkError;
 
-/// Seconds of one unit.
+/// The length of a unit of time in seconds; `None` if it is not one.
 pub(crate) fn unit_s(unit: &str) -> Option<f64> {
     Some(match unit {
         "ps" => 1e-12,
@@ -18,29 +18,25 @@ pub(crate) fn unit_s(unit: &str) -> Option<f64> {
     })
 }
 
-/// A time in seconds.
-pub(super) fn seconds(benchmark: &str, value: f64, unit: &str) -> Result<f64, FrameworkError> {
+/// Converts a time to seconds.
+pub(super) fn to_seconds(benchmark: &str, value: f64, unit: &str) -> Result<f64, FrameworkError> {
     let unit_s = unit_s(unit).ok_or_else(|| FrameworkError::unit(benchmark, unit))?;
-    positive(benchmark, value * unit_s)
+    require_positive(benchmark, value * unit_s)
 }
 
-/// Seconds per operation of a rate; its unit follows `ops/`.
-pub(super) fn seconds_of_rate(
-    benchmark: &str,
-    rate: f64,
-    unit: &str,
-) -> Result<f64, FrameworkError> {
+/// Converts a rate to seconds per operation; `unit` is the one after `ops/`.
+pub(super) fn invert_rate(benchmark: &str, rate: f64, unit: &str) -> Result<f64, FrameworkError> {
     let unit_s = unit_s(unit).ok_or_else(|| FrameworkError::unit(benchmark, unit))?;
-    positive(benchmark, unit_s / rate)
+    require_positive(benchmark, unit_s / rate)
 }
 
-/// A number as written.
-pub(super) fn number(benchmark: &str, text: &str) -> Result<f64, FrameworkError> {
+/// Parses a finite number.
+pub(super) fn parse_number(benchmark: &str, text: &str) -> Result<f64, FrameworkError> {
     let value = text.parse().ok().filter(|value: &f64| value.is_finite());
     value.ok_or_else(|| FrameworkError::not_a_number(benchmark, text))
 }
 
-fn positive(benchmark: &str, seconds: f64) -> Result<f64, FrameworkError> {
+fn require_positive(benchmark: &str, seconds: f64) -> Result<f64, FrameworkError> {
     if seconds > 0.0 && seconds.is_normal() {
         return Ok(seconds);
     }

@@ -5,11 +5,11 @@ use pinwise_stats::verdict::Words;
 /// A figure that does not come from the program. Less is better.
 #[derive(Debug)]
 pub struct BuiltInMetric {
-    /// On the command line: the usual name first.
+    /// Its names on the command line, the preferred one first.
     pub names: &'static [&'static str],
-    /// What it is called in sentences.
+    /// Its name in sentences.
     pub label: &'static str,
-    /// Unit of the value: `s`, or that of an exact count.
+    /// Unit of the value: `s`, or what is counted.
     pub unit: &'static str,
     /// Words for its cost.
     pub words: Words,
@@ -43,7 +43,7 @@ const MAX_RSS: BuiltInMetric = BuiltInMetric {
     read: |run| run.max_rss_bytes.map(|bytes| bytes as f64),
 };
 
-/// All of them. Each row decides how one is parsed, read, printed and recorded.
+/// All built-in metrics. A row says how its metric is parsed, read, printed and recorded.
 pub(super) static BUILT_IN: [BuiltInMetric; 7] = [
     WALL,
     BuiltInMetric {
@@ -78,7 +78,7 @@ pub(super) static BUILT_IN: [BuiltInMetric; 7] = [
     },
 ];
 
-/// What the kernel counted of a process tree; `None` if it did not.
+/// What the kernel counted for a process tree; `None` if it did not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Moves of threads between CPUs.
@@ -90,7 +90,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was added since `before`.
+    /// The increase since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         let difference = |now: Option<u64>, then: Option<u64>| {

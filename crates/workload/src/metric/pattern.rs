@@ -1,5 +1,5 @@
-//! What a pattern says of the figure that it finds: the words in front of the number name it, and a
-//! unit may stand behind. Nobody wants to read the pattern itself in a table.
+//! Finds the name and unit of a figure in the regular expression that reads it: the words before
+//! the number, and the unit after it. They replace the expression in tables.
 
 /// Words in the name of a figure that is a time or a rate.
 const TIME_WORDS: [&str; 27] = [
@@ -32,31 +32,32 @@ const TIME_WORDS: [&str; 27] = [
     "fps",
 ];
 
-/// Units that programs print, beside times, and rates such as `req/s`.
+/// Units that programs print, besides times and rates such as `req/s`.
 const UNITS: [&str; 18] = [
     "B", "KB", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bytes", "%", "fps", "Hz", "kHz", "MHz",
     "GHz", "W", "J", "IOPS",
 ];
-const TIMES: [&str; 9] = ["s", "sec", "secs", "seconds", "ms", "us", "µs", "ns", "min"];
+const TIME_UNITS: [&str; 9] = ["s", "sec", "secs", "seconds", "ms", "us", "µs", "ns", "min"];
 
 /// Is this a unit of time?
 pub(super) fn is_time(unit: &str) -> bool {
-    TIMES.contains(&unit)
+    TIME_UNITS.contains(&unit)
 }
 
-/// A pattern around its first group; `None` if more than one text may stand there.
-struct Around<'a> {
+/// A regular expression, split at its first group.
+struct SplitPattern<'a> {
     before: &'a str,
     /// `p99` of `(?P<p99>…)`.
     group: Option<&'a str>,
-    behind: &'a str,
+    after: &'a str,
 }
 
-impl<'a> Around<'a> {
-    fn read(pattern: &'a str) -> Option<Self> {
+impl<'a> SplitPattern<'a> {
+    /// `None` if there is no group, or an alternative (`|`) outside of groups.
+    fn split(pattern: &'a str) -> Option<Self> {
         let (mut open, mut close) = (None, None);
         let (mut depth, mut is_class, mut is_escaped) = (0_usize, false, false);
-        for (at, c) in pattern.char_indices() {
+        for (position, c) in pattern.char_indices() {
             match c {
                 _ if is_escaped => is_escaped = false,
                 '\\' => is_escaped = true,
@@ -65,11 +66,11 @@ impl<'a> Around<'a> {
                 '[' => is_class = true,
                 '(' => {
                     depth += 1;
-                    open = open.or(Some(at));
+                    open = open.or(Some(position));
                 }
                 ')' => {
                     depth = depth.checked_sub(1)?;
-                    close = close.or((depth == 0).then_some(at));
+                    close = close.or((depth == 0).then_some(position));
                 }
                 '|' if depth == 0 => return None,
                 _ => {}
@@ -84,13 +85,13 @@ impl<'a> Around<'a> {
         Some(Self {
             before: &pattern[..open],
             group: named.and_then(|rest| rest.split('>').next()),
-            behind: pattern.get(close + 1..)?,
+            after: pattern.get(close + 1..)?,
         })
     }
 }
 
-/// The text that a part of a pattern stands for, character by character; `None` is anything else.
-fn literals(part: &str) -> Vec<Option<char>> {
+/// The characters that a part of a regular expression matches literally; `None` for all else.
+fn list_literals(part: &str) -> Vec<Option<char>> {
     let mut out: Vec<Option<char>> = Vec::new();
     let mut rest = part.chars().peekable();
     while let Some(c) = rest.next() {
@@ -113,26 +114,26 @@ fn literals(part: &str) -> Vec<Option<char>> {
     out
 }
 
-/// What the figure of a pattern is called: the words in front of the number.
+/// The name of a pattern's figure: the words before the number.
 pub(super) fn find_name(pattern: &str) -> Option<String> {
-    let around = Around::read(pattern)?;
-    if let Some(name) = around.group {
+    let split = SplitPattern::split(pattern)?;
+    if let Some(name) = split.group {
         return Some(name.to_owned());
     }
-    let before = literals(around.before);
+    let before = list_literals(split.before);
     let last = before.rsplit(Option::is_none).next()?;
     let text: String = last.iter().flatten().collect();
-    let is_mark = |c: char| " :=\"'([{,<>-".contains(c);
-    let name = text.trim_matches(is_mark);
+    let is_punctuation = |c: char| " :=\"'([{,<>-".contains(c);
+    let name = text.trim_matches(is_punctuation);
     let is_word = name.chars().any(char::is_alphabetic);
     is_word.then(|| name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The unit behind the number of a pattern.
+/// The unit after the number of a pattern.
 pub(super) fn find_unit(pattern: &str) -> Option<String> {
-    let behind = literals(Around::read(pattern)?.behind);
+    let after = list_literals(SplitPattern::split(pattern)?.after);
     let is_space = |c: &&Option<char>| **c == Some(' ');
-    let unit = behind.iter().skip_while(is_space);
+    let unit = after.iter().skip_while(is_space);
     let unit: Option<String> = unit
         .take_while(|c| !is_space(c))
         .copied()
@@ -140,8 +141,10 @@ pub(super) fn find_unit(pattern: &str) -> Option<String> {
     let unit = unit?;
     let unit = unit.trim_end_matches(|c: char| ",;.)".contains(c));
     let is_rate = |unit: &str| {
-        let of = unit.strip_suffix("/s").or(unit.strip_suffix("/sec"));
-        of.is_some_and(|of| !of.is_empty() && of.chars().all(char::is_alphanumeric))
+        let counted = unit.strip_suffix("/s").or(unit.strip_suffix("/sec"));
+        counted.is_some_and(|counted| {
+            !counted.is_empty() && counted.chars().all(char::is_alphanumeric)
+        })
     };
     (is_time(unit) || UNITS.contains(&unit) || is_rate(unit)).then(|| unit.to_owned())
 }
@@ -169,8 +172,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_and_names_are_found_in_what_people_write() {
-        let found = |pattern: &str| (find_name(pattern), find_unit(pattern));
+    fn units_and_names_are_found_in_regular_expressions() {
+        let find_both = |pattern: &str| (find_name(pattern), find_unit(pattern));
         let pair = |name: Option<&str>, unit: Option<&str>| {
             (name.map(str::to_owned), unit.map(str::to_owned))
         };
@@ -190,7 +193,7 @@ mod tests {
             (r"a)b(c)", None, None),
             ("", None, None),
         ] {
-            assert_eq!(found(pattern), pair(name, unit), "{pattern}");
+            assert_eq!(find_both(pattern), pair(name, unit), "{pattern}");
         }
     }
 }

@@ -17,7 +17,7 @@ const LATER: &str = "requests_total{path=\"/a\",code=\"200\"} 150\n\
 #[track_caller]
 fn check(query: &str, expected: Result<f64, &str>) {
     let query = Query::parse(query).unwrap();
-    let both = two_readings(PAGE.as_bytes(), LATER.as_bytes(), 2.0);
+    let both = join_two_readings(PAGE.as_bytes(), LATER.as_bytes(), 2.0);
     let text = match query.needs_two_readings() {
         true => String::from_utf8(both).unwrap(),
         false => PAGE.to_owned(),
@@ -30,7 +30,7 @@ fn check(query: &str, expected: Result<f64, &str>) {
 }
 
 #[test]
-fn figures_of_a_page() {
+fn figures_are_read_from_a_page() {
     check("load", Ok(2.5));
     check("requests_total{path=\"/a\"}", Ok(100.0));
     check("requests_total{ path = \"/b \\\"x\\\"\" , }", Ok(20.0));
@@ -42,7 +42,7 @@ fn figures_of_a_page() {
 }
 
 #[test]
-fn figures_between_two_readings() {
+fn figures_are_computed_between_two_readings() {
     check("rate(requests_total)", Ok(50.0));
     check("rate(requests_total{path=\"/a\"})", Ok(25.0));
     check("rate(up)", Err("did not grow"));
@@ -53,7 +53,7 @@ fn figures_between_two_readings() {
     check("p95(latency)", Ok(0.2));
     check("p99.9(requests_total)", Err("requests_total_bucket"));
     let rate = Query::parse("rate(a)").unwrap();
-    let fell = two_readings(b"a 5\n", b"a 3\n", 1.0);
+    let fell = join_two_readings(b"a 5\n", b"a 3\n", 1.0);
     let fell = String::from_utf8(fell).unwrap();
     assert_eq!(rate.read(&fell), Err(Missing::Reset("a".to_owned())));
     assert!(matches!(rate.read("a 5\n"), Err(Missing::OneReading(_))));
@@ -82,7 +82,7 @@ fn malformed_queries_are_refused() {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(name in "[a-z_:][a-z0-9_:]{0,8}", label in "[a-z_]{1,5}", text in "[ -~\n]{0,8}", value in -1e12f64..1e12) {
+    fn any_written_series_is_read(name in "[a-z_:][a-z0-9_:]{0,8}", label in "[a-z_]{1,5}", text in "[ -~\n]{0,8}", value in -1e12f64..1e12) {
         let series = selector(&name, [(label.as_str(), &text)].into_iter());
         let page = format!("other 1\n{series} {value:?} 17\n");
         let query = Query::parse(&series).unwrap();
@@ -99,7 +99,7 @@ proptest! {
         }
         page.push_str(&format!("h_bucket{{le=\"+Inf\"}} {total}\n"));
         let query = Query { what: Aggregation::Quantile(share), name: "h".to_owned(), labels: Vec::new() };
-        let both = String::from_utf8(two_readings(b"", page.as_bytes(), 1.0)).unwrap();
+        let both = String::from_utf8(join_two_readings(b"", page.as_bytes(), 1.0)).unwrap();
         match query.read(&both) {
             Ok(value) => prop_assert!((0.0..=counts.len() as f64).contains(&value), "{}", value),
             Err(error) => prop_assert!(total == 0, "{}", error),

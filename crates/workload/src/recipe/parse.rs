@@ -1,7 +1,6 @@
-//! From TOML to a recipe.
+//! Parses a recipe in TOML.
 //!
-//! Every mistake is reported with its line and key; nothing is guessed and nothing
-//! left out silently.
+//! Every mistake is reported with its line and key; nothing is guessed or ignored.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,16 +12,16 @@ use super::{FOLDER, MeasuredCommand, Parameter, Program, Recipe, Server};
 use crate::toml_error::{Position, join_lines};
 use crate::{Command, Metric, Pattern};
 
-/// Largest recipe, bytes: they are a page or two.
+/// Limits the size of a recipe, bytes; real ones have a page or two.
 const MAX_RECIPE_BYTES: usize = 256 * 1024;
 /// Longest name.
 const LONGEST_NAME: usize = 40;
 /// Default time-out of a run.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why a recipe was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{line}: {}{reason}", key_of(.key))]
+#[error("{line}: {}{reason}", format_key(.key))]
 pub struct RecipeError {
     /// Line, from 1.
     pub line: usize,
@@ -32,7 +31,7 @@ pub struct RecipeError {
     pub reason: String,
 }
 
-fn key_of(key: &str) -> String {
+fn format_key(key: &str) -> String {
     match key {
         "" => String::new(),
         key => format!("{key}: "),
@@ -97,12 +96,12 @@ struct RawServer {
     per: Option<Text>,
 }
 
-/// Errors at a place of the text.
+/// The text, to locate mistakes in it.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
-    fn line(&self, at: usize) -> usize {
-        Position::find(self.0, at).line
+    fn line(&self, byte: usize) -> usize {
+        Position::find(self.0, byte).line
     }
 
     fn error<T>(&self, value: &Spanned<T>, key: &str, reason: impl Into<String>) -> RecipeError {
@@ -114,7 +113,7 @@ impl Source<'_> {
     }
 
     /// A text that is not empty and that a process can be given.
-    fn text(&self, value: &Text, key: &str) -> Result<String, RecipeError> {
+    fn require_text(&self, value: &Text, key: &str) -> Result<String, RecipeError> {
         let text = value.get_ref();
         if text.trim().is_empty() {
             return Err(self.error(value, key, "it is empty"));
@@ -125,8 +124,12 @@ impl Source<'_> {
         Ok(text.clone())
     }
 
-    fn optional(&self, value: Option<&Text>, key: &str) -> Result<Option<String>, RecipeError> {
-        value.map(|value| self.text(value, key)).transpose()
+    fn optional_text(
+        &self,
+        value: Option<&Text>,
+        key: &str,
+    ) -> Result<Option<String>, RecipeError> {
+        value.map(|value| self.require_text(value, key)).transpose()
     }
 }
 
@@ -153,40 +156,40 @@ pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
     let programs = parse_programs(&source, &raw)?;
     let parameters = parse_parameters(&source, &raw)?;
     let metric = parse_metric(&source, raw.metric.as_ref())?;
-    let unit = source.optional(raw.unit.as_ref(), "unit")?;
+    let unit = source.optional_text(raw.unit.as_ref(), "unit")?;
     if let Some(unit) = raw.unit.as_ref().filter(|_| !metric.unit().is_empty()) {
         let reason = format!("the metric {metric} is in {} already", metric.unit());
         return Err(source.error(unit, "unit", reason));
     }
     let recipe = Recipe {
         name: parse_name(&source, &raw.name)?,
-        about: source.text(&raw.about, "about")?,
+        about: source.require_text(&raw.about, "about")?,
         threads: raw.threads.clone().unwrap_or_default(),
         metric,
         unit: unit.unwrap_or_default(),
-        generate: source.optional(raw.generate.as_ref(), "generate")?,
+        generate: source.optional_text(raw.generate.as_ref(), "generate")?,
         measured: parse_measured(&source, &raw)?,
-        prepare: source.optional(raw.prepare.as_ref(), "prepare")?,
-        conclude: source.optional(raw.conclude.as_ref(), "conclude")?,
-        verify: source.optional(raw.verify.as_ref(), "verify")?,
+        prepare: source.optional_text(raw.prepare.as_ref(), "prepare")?,
+        conclude: source.optional_text(raw.conclude.as_ref(), "conclude")?,
+        verify: source.optional_text(raw.verify.as_ref(), "verify")?,
         expect: parse_expect(&source, &raw)?,
-        input: source.optional(raw.input.as_ref(), "input")?,
+        input: source.optional_text(raw.input.as_ref(), "input")?,
         environment: parse_environment(&source, &raw)?,
         timeout: parse_timeout(&source, raw.timeout_s.as_ref())?,
         server: parse_server(&source, raw.server.as_ref())?,
         programs,
         parameters,
     };
-    check_verified(&source, &raw)?;
+    require_output_check(&source, &raw)?;
     check_placeholders(&source, &raw, &recipe)?;
-    check_used(&source, &raw, &recipe)?;
+    check_parameters_used(&source, &raw, &recipe)?;
     Ok(recipe)
 }
 
 fn parse_name(source: &Source<'_>, value: &Text) -> Result<String, RecipeError> {
-    let name = source.text(value, "name")?;
-    let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.len() > LONGEST_NAME || !name.chars().all(is_good) {
+    let name = source.require_text(value, "name")?;
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.len() > LONGEST_NAME || !name.chars().all(is_allowed) {
         let reason = format!("lower-case letters, digits and hyphens, at most {LONGEST_NAME}");
         return Err(source.error(value, "name", reason));
     }
@@ -194,8 +197,8 @@ fn parse_name(source: &Source<'_>, value: &Text) -> Result<String, RecipeError> 
 }
 
 fn is_key(name: &str) -> bool {
-    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    !name.is_empty() && name.chars().all(is_good)
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.chars().all(is_allowed)
 }
 
 fn parse_programs(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Program>, RecipeError> {
@@ -237,23 +240,23 @@ fn parse_parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Paramete
     let mut parameters = Vec::new();
     for (name, value) in &raw.parameters {
         let shown = format!("parameters.{name}");
-        let wish = value.get_ref();
+        let parameter = value.get_ref();
         if !is_key(name) || name == FOLDER || raw.programs.contains_key(name) {
             let reason = "letters, digits, _ and -, neither folder nor a program";
             return Err(source.error(value, &shown, reason));
         }
-        let all = wish.values.iter().chain([&wish.default]);
+        let all = parameter.values.iter().chain([&parameter.default]);
         if all.clone().any(|v| v.contains('\0') || v.is_empty()) {
             return Err(source.error(value, &shown, "a value is empty or holds a NUL byte"));
         }
-        if !wish.values.is_empty() && !wish.values.contains(&wish.default) {
+        if !parameter.values.is_empty() && !parameter.values.contains(&parameter.default) {
             return Err(source.error(value, &shown, "the default is not one of the values"));
         }
         parameters.push(Parameter {
             name: name.clone(),
-            default: wish.default.clone(),
-            values: wish.values.clone(),
-            about: wish.about.clone(),
+            default: parameter.default.clone(),
+            values: parameter.values.clone(),
+            about: parameter.about.clone(),
         });
     }
     Ok(parameters)
@@ -262,16 +265,18 @@ fn parse_parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Paramete
 fn parse_measured(source: &Source<'_>, raw: &RawRecipe) -> Result<MeasuredCommand, RecipeError> {
     match (&raw.command, &raw.script) {
         (Some(line), None) => {
-            let text = source.text(line, "command")?;
+            let text = source.require_text(line, "command")?;
             let command = Command::from_line(&text)
                 .map_err(|error| source.error(line, "command", error.to_string()))?;
-            if let Some(mark) = command.shell_syntax(Some(&text)) {
-                let reason = format!("'{mark}' would reach the program as it is: use script");
+            if let Some(syntax) = command.find_shell_syntax(Some(&text)) {
+                let reason = format!("'{syntax}' would reach the program as it is: use script");
                 return Err(source.error(line, "command", reason));
             }
             Ok(MeasuredCommand::Command(command.argv().to_vec()))
         }
-        (None, Some(script)) => source.text(script, "script").map(MeasuredCommand::Script),
+        (None, Some(script)) => source
+            .require_text(script, "script")
+            .map(MeasuredCommand::Script),
         (Some(_), Some(script)) => {
             Err(source.error(script, "script", "command and script exclude each other"))
         }
@@ -295,7 +300,7 @@ fn parse_expect(source: &Source<'_>, raw: &RawRecipe) -> Result<Option<Pattern>,
     let Some(value) = &raw.expect else {
         return Ok(None);
     };
-    let pattern = Pattern::parse(&source.text(value, "expect")?);
+    let pattern = Pattern::parse(&source.require_text(value, "expect")?);
     let pattern = pattern.map_err(|reason| source.error(value, "expect", reason))?;
     Ok(Some(pattern))
 }
@@ -320,7 +325,7 @@ fn parse_timeout(
     value: Option<&Spanned<f64>>,
 ) -> Result<Duration, RecipeError> {
     let Some(value) = value else {
-        return Ok(TIMEOUT);
+        return Ok(DEFAULT_TIMEOUT);
     };
     let time = Duration::try_from_secs_f64(*value.get_ref());
     match time {
@@ -343,14 +348,14 @@ fn parse_server(
         },
     };
     Ok(Some(Server {
-        start: source.text(&raw.start, "server.start")?,
-        stop: source.optional(raw.stop.as_ref(), "server.stop")?,
+        start: source.require_text(&raw.start, "server.start")?,
+        stop: source.optional_text(raw.stop.as_ref(), "server.stop")?,
         is_per_run,
     }))
 }
 
-/// A workload whose output is never checked may have done nothing.
-fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeError> {
+/// Refuses a recipe without a check of the output: its program could do nothing.
+fn require_output_check(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeError> {
     if raw.verify.is_none() && raw.expect.is_none() {
         let reason = "missing: a check of the output, verify or expect";
         return Err(source.error(&raw.name, "verify", reason));
@@ -358,7 +363,8 @@ fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeErro
     Ok(())
 }
 
-/// Without a shell, `{word}` can only be a placeholder. (In scripts, braces belong to the shell as well.)
+/// Refuses unknown placeholders where no shell is involved. (In scripts, braces may be the
+/// shell's.)
 fn check_placeholders(
     source: &Source<'_>,
     raw: &RawRecipe,
@@ -387,8 +393,12 @@ fn check_placeholders(
     Ok(())
 }
 
-/// A parameter that changes nothing would make equal arms look different.
-fn check_used(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(), RecipeError> {
+/// Refuses unused parameters: equal arms would look different.
+fn check_parameters_used(
+    source: &Source<'_>,
+    raw: &RawRecipe,
+    recipe: &Recipe,
+) -> Result<(), RecipeError> {
     let server = raw.server.iter();
     let server = server.flat_map(|s| [Some(&s.start), s.stop.as_ref()]);
     let own = [

@@ -16,21 +16,23 @@ mode = { default = "x", values = ["x", "y z"] }
 size = { default = "3" }
 "#;
 
-fn sweep(text: &str) -> Sweep {
+fn parse_sweep(text: &str) -> Sweep {
     text.parse().unwrap()
 }
 
-fn programs() -> Vec<(String, String)> {
+fn list_programs() -> Vec<(String, String)> {
     vec![("prog".to_owned(), "/usr/bin/prog2".to_owned())]
 }
 
 #[test]
 fn placeholders_are_filled_and_quoted_in_scripts() {
     let recipe = Recipe::parse(SMALL).unwrap();
-    let chosen = recipe.choices(&[sweep("mode=y z"), sweep("threads=4")]);
+    let chosen = recipe.choices(&[parse_sweep("mode=y z"), parse_sweep("threads=4")]);
     let chosen = &chosen.unwrap()[0];
     assert_eq!(chosen.label.as_deref(), Some("mode=y z,threads=4"));
-    let workload = recipe.workload(chosen, "/tmp/a b", &programs()).unwrap();
+    let workload = recipe
+        .build_workload(chosen, "/tmp/a b", &list_programs())
+        .unwrap();
     assert_eq!(
         workload.command.argv(),
         ["/usr/bin/prog2", "-t", "4", "/tmp/a b/in", "a b"]
@@ -41,7 +43,7 @@ fn placeholders_are_filled_and_quoted_in_scripts() {
         "set -e\ncd '/tmp/a b'\ntest -s '/tmp/a b'/out 'y z'"
     );
     let generation = recipe
-        .generation(chosen, "/f", &programs())
+        .build_generation(chosen, "/f", &list_programs())
         .unwrap()
         .unwrap();
     assert_eq!(generation.argv()[2], "set -e\ncd /f\necho 3 > in");
@@ -51,7 +53,7 @@ fn placeholders_are_filled_and_quoted_in_scripts() {
 #[test]
 fn sweeps_make_arms_and_unknown_values_are_refused() {
     let recipe = Recipe::parse(SMALL).unwrap();
-    let all = recipe.choices(&[sweep("threads=1..3")]).unwrap();
+    let all = recipe.choices(&[parse_sweep("threads=1..3")]).unwrap();
     let labels: Vec<_> = all.iter().filter_map(|c| c.label.as_deref()).collect();
     assert_eq!(labels, ["threads=1", "threads=2", "threads=3"]);
     assert!(recipe.choices(&[]).unwrap()[0].label.is_none());
@@ -64,10 +66,13 @@ fn sweeps_make_arms_and_unknown_values_are_refused() {
         ("threads=many", "takes a whole number there"),
         ("size=1,2", "depends on size: give it one value at a time"),
     ] {
-        let error = recipe.choices(&[sweep(text)]).unwrap_err().to_string();
+        let error = recipe
+            .choices(&[parse_sweep(text)])
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }
-    assert!(recipe.choices(&[sweep("size=5")]).is_ok());
+    assert!(recipe.choices(&[parse_sweep("size=5")]).is_ok());
 }
 
 #[test]
@@ -75,19 +80,22 @@ fn servers_last_for_a_run_or_for_all() {
     let server = "\n[server]\nstart = \"serve {threads} &\"\nstop = \"kill 1\"\n";
     let whole = Recipe::parse(&format!("{SMALL}{server}")).unwrap();
     let chosen = &whole.choices(&[]).unwrap()[0];
-    let (start, stop) = whole.server(chosen, "/f", &programs()).unwrap();
+    let (start, stop) = whole.build_server(chosen, "/f", &list_programs()).unwrap();
     assert!(start.unwrap().argv()[2].ends_with("serve 1 &"));
     assert!(stop.unwrap().argv()[2].ends_with("kill 1"));
     assert_eq!(
-        whole.workload(chosen, "/f", &programs()).unwrap().prepare,
+        whole
+            .build_workload(chosen, "/f", &list_programs())
+            .unwrap()
+            .prepare,
         None
     );
-    assert!(whole.choices(&[sweep("threads=1,2")]).is_err());
+    assert!(whole.choices(&[parse_sweep("threads=1,2")]).is_err());
     let each = Recipe::parse(&format!("{SMALL}{server}per = \"run\"\n")).unwrap();
-    let chosen = &each.choices(&[sweep("threads=1,2")]).unwrap()[1];
-    let (start, stop) = each.server(chosen, "/f", &programs()).unwrap();
+    let chosen = &each.choices(&[parse_sweep("threads=1,2")]).unwrap()[1];
+    let (start, stop) = each.build_server(chosen, "/f", &list_programs()).unwrap();
     assert_eq!((start, stop), (None, None));
-    let workload = each.workload(chosen, "/f", &programs()).unwrap();
+    let workload = each.build_workload(chosen, "/f", &list_programs()).unwrap();
     assert!(workload.prepare.unwrap().argv()[2].ends_with("serve 2 &"));
     assert!(workload.conclude.unwrap().argv()[2].ends_with("kill 1"));
 }
@@ -129,7 +137,7 @@ proptest! {
         let recipe = Recipe::parse(&text).unwrap();
         let sweep = Sweep { name: "threads".to_owned(), values: vec![value.clone()] };
         let chosen = &recipe.choices(&[sweep]).unwrap()[0];
-        let workload = recipe.workload(chosen, "/f", &programs()).unwrap();
+        let workload = recipe.build_workload(chosen, "/f", &list_programs()).unwrap();
         prop_assert_eq!(&workload.command.argv()[2], &value);
     }
 }

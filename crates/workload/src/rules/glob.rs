@@ -1,16 +1,16 @@
-//! Patterns of paths, as shells have them.
+//! Shell-like patterns of paths.
 //!
-//! Matching never tries all combinations, as others choose the names of processes: the worst case
-//! is the pattern's length times the square of the text's.
+//! Any user can choose the names of processes, so hostile names must not make matching slow: its
+//! worst case is the pattern's length times the square of the text's.
 
 use std::fmt;
 
 /// Longest pattern, bytes: the kernel's longest path.
 const MAX_PATTERN_BYTES: usize = 4096;
 
-/// A pattern of paths: `*` is any run of characters without `/`, `**` any run
-/// at all, `?` one byte that is no `/`, `[a-z]` one of a set (`[!a-z]`: not of
-/// it), `\` takes the next character as it is.
+/// A pattern of paths. `*` is any run of characters without `/`, `**` any run, `?` one byte other
+/// than `/`, `[a-z]` one character of a set, `[!a-z]` one that is not in the set. `\` takes the
+/// next character literally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,
@@ -22,7 +22,7 @@ enum Part {
     Byte(u8),
     /// `?`
     Any,
-    /// Ranges, and whether they are those that do not match.
+    /// Ranges, and whether the set is negated.
     Set(Vec<(u8, u8)>, bool),
     /// `*`
     Run,
@@ -31,7 +31,7 @@ enum Part {
 }
 
 impl Glob {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -52,7 +52,7 @@ impl Glob {
                 }
                 b'?' => parts.push(Part::Any),
                 b'[' => {
-                    let (part, after) = set(after)?;
+                    let (part, after) = parse_set(after)?;
                     parts.push(part);
                     rest = after;
                 }
@@ -75,8 +75,8 @@ impl Glob {
     /// Does the whole text match?
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
-        // Where to resume if what follows a star does not match: for `*` and for the last `**`,
-        // each the part after it and the text that it took.
+        // Where to resume if the parts after a star do not match: for the last `*` and the last
+        // `**`, the index of the next part and the end of the text that the star took.
         let (mut part, mut at) = (0, 0);
         let mut run: Option<(usize, usize)> = None;
         let mut deep: Option<(usize, usize)> = None;
@@ -93,7 +93,7 @@ impl Glob {
                     part += 1;
                     continue;
                 }
-                Some(one) if text.get(at).is_some_and(|&byte| one.takes(byte)) => {
+                Some(one) if text.get(at).is_some_and(|&byte| one.accepts(byte)) => {
                     part += 1;
                     at += 1;
                     continue;
@@ -139,7 +139,7 @@ impl Glob {
         match self.parts.first() {
             Some(Part::Byte(byte)) => *byte == b'/',
             Some(Part::Deep) => true,
-            Some(Part::Set(..)) => self.parts.first().is_some_and(|part| part.takes(b'/')),
+            Some(Part::Set(..)) => self.parts.first().is_some_and(|part| part.accepts(b'/')),
             Some(Part::Run) => self.parts.get(1) == Some(&Part::Byte(b'/')),
             Some(Part::Any) | None => false,
         }
@@ -147,7 +147,7 @@ impl Glob {
 }
 
 impl Part {
-    fn takes(&self, byte: u8) -> bool {
+    fn accepts(&self, byte: u8) -> bool {
         match self {
             Self::Byte(own) => *own == byte,
             Self::Any => byte != b'/',
@@ -160,16 +160,16 @@ impl Part {
     }
 }
 
-/// What follows `[`.
-fn set(mut rest: &[u8]) -> Result<(Part, &[u8]), String> {
-    let open = || "a [ has no ]".to_owned();
+/// Parses a set after its `[`; returns it with the rest of the pattern.
+fn parse_set(mut rest: &[u8]) -> Result<(Part, &[u8]), String> {
+    let unclosed = || "a [ has no ]".to_owned();
     let mut ranges = Vec::new();
     let is_negated = matches!(rest.first(), Some(b'!' | b'^'));
     if is_negated {
         rest = &rest[1..];
     }
     loop {
-        let (&from, after) = rest.split_first().ok_or_else(open)?;
+        let (&from, after) = rest.split_first().ok_or_else(unclosed)?;
         if from == b']' && !ranges.is_empty() {
             return Ok((Part::Set(ranges, is_negated), after));
         }
@@ -204,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+    fn check_matches(pattern: &str, matching: &[&str], others: &[&str]) {
         let glob = Glob::parse(pattern).unwrap();
         assert_eq!(glob.to_string(), pattern);
         for text in matching {
@@ -216,28 +216,28 @@ mod tests {
     }
 
     #[test]
-    fn stars_questions_and_sets() {
-        check(
+    fn wildcards_match_as_in_shells() {
+        check_matches(
             "redis-server",
             &["redis-server"],
             &["redis", "redis-server2"],
         );
-        check("*", &["", "a", "a b"], &["/", "a/b"]);
-        check("**", &["", "a/b/c"], &[]);
-        check("/usr/*/x", &["/usr/bin/x"], &["/usr/x", "/usr/a/b/x"]);
-        check("/usr/**/x", &["/usr/bin/x", "/usr/a/b/x"], &["/usr/x"]);
-        check("/usr/**x", &["/usr/x", "/usr/a/bx"], &["/usr/a/b"]);
-        check("a*b*c", &["abc", "axbxbc"], &["abcd", "ab/c"]);
-        check("**/a*b/c", &["/x/ab/c", "/ab/axb/c"], &["/ab/c/d"]);
-        check("py?", &["py3"], &["py", "py/", "py33"]);
-        check("[a-c]x[!0-9]", &["axx", "cx-"], &["dxx", "ax1", "ax/"]);
-        check("[]a]", &["]", "a"], &["b"]);
-        check(r"\*\[", &["*["], &["x["]);
-        check("", &[""], &["a"]);
+        check_matches("*", &["", "a", "a b"], &["/", "a/b"]);
+        check_matches("**", &["", "a/b/c"], &[]);
+        check_matches("/usr/*/x", &["/usr/bin/x"], &["/usr/x", "/usr/a/b/x"]);
+        check_matches("/usr/**/x", &["/usr/bin/x", "/usr/a/b/x"], &["/usr/x"]);
+        check_matches("/usr/**x", &["/usr/x", "/usr/a/bx"], &["/usr/a/b"]);
+        check_matches("a*b*c", &["abc", "axbxbc"], &["abcd", "ab/c"]);
+        check_matches("**/a*b/c", &["/x/ab/c", "/ab/axb/c"], &["/ab/c/d"]);
+        check_matches("py?", &["py3"], &["py", "py/", "py33"]);
+        check_matches("[a-c]x[!0-9]", &["axx", "cx-"], &["dxx", "ax1", "ax/"]);
+        check_matches("[]a]", &["]", "a"], &["b"]);
+        check_matches(r"\*\[", &["*["], &["x["]);
+        check_matches("", &[""], &["a"]);
     }
 
     #[test]
-    fn the_path_before_the_first_sign() {
+    fn fixed_path_ends_before_the_first_wildcard() {
         for (pattern, path) in [
             ("/usr/bin/db", "/usr/bin/db"),
             ("/usr/bin/db*", "/usr/bin"),
@@ -275,39 +275,39 @@ mod tests {
         assert!(!glob.matches(&b"a/".repeat(400)));
     }
 
-    /// By definition, slowly.
-    fn truly(parts: &[Part], text: &[u8]) -> bool {
+    /// Matches by definition, slowly.
+    fn matches_by_definition(parts: &[Part], text: &[u8]) -> bool {
         let Some((part, rest)) = parts.split_first() else {
             return text.is_empty();
         };
         let (is_run, is_deep) = (*part == Part::Run, *part == Part::Deep);
         if is_run || is_deep {
             let longest = text.iter().take_while(|&&b| is_deep || b != b'/').count();
-            return (0..=longest).any(|taken| truly(rest, &text[taken..]));
+            return (0..=longest).any(|taken| matches_by_definition(rest, &text[taken..]));
         }
         text.split_first()
-            .is_some_and(|(&byte, text)| part.takes(byte) && truly(rest, text))
+            .is_some_and(|(&byte, text)| part.accepts(byte) && matches_by_definition(rest, text))
     }
 
     proptest! {
         #[test]
         fn matching_is_as_defined(pattern in "[ab/*?]{0,9}", text in "[ab/]{0,9}") {
             let glob = Glob::parse(&pattern).unwrap();
-            prop_assert_eq!(glob.matches(text.as_bytes()), truly(&glob.parts, text.as_bytes()), "{} {}", pattern, text);
+            prop_assert_eq!(glob.matches(text.as_bytes()), matches_by_definition(&glob.parts, text.as_bytes()), "{} {}", pattern, text);
             if glob.matches(text.as_bytes()) && text.starts_with('/') {
                 prop_assert!(glob.may_begin_with_slash());
             }
         }
 
         #[test]
-        fn any_pattern_is_read_or_refused(pattern in "\\PC{0,30}", text in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_pattern_is_parsed_or_refused(pattern in "\\PC{0,30}", text in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(glob) = Glob::parse(&pattern) {
-                prop_assert_eq!(glob.matches(&text), truly(&glob.parts, &text));
+                prop_assert_eq!(glob.matches(&text), matches_by_definition(&glob.parts, &text));
             }
         }
 
         #[test]
-        fn a_text_without_signs_matches_itself(text in "[a-zA-Z0-9/._ -]{0,40}") {
+        fn text_without_wildcards_matches_itself(text in "[a-zA-Z0-9/._ -]{0,40}") {
             prop_assert!(Glob::parse(&text).unwrap().matches(text.as_bytes()));
         }
     }

@@ -1,4 +1,4 @@
-//! From TOML to rules.
+//! Parses rules in TOML.
 //!
 //! Every mistake is reported with line, column and key; nothing is guessed, and a
 //! file with a mistake has no rules.
@@ -16,10 +16,10 @@ const MAX_FILE_BYTES: usize = 1024 * 1024;
 const MAX_RULES: usize = 1000;
 /// Longest name of a rule.
 const LONGEST_NAME: usize = 60;
-/// Compiled size of a regular expression, bytes.
-const LARGEST_REGEX: usize = 64 * 1024;
+/// Limits the compiled size of a regular expression, bytes.
+const MAX_REGEX_BYTES: usize = 64 * 1024;
 /// Nice values of Linux.
-const NICE: std::ops::RangeInclusive<i64> = -20..=19;
+const NICE_VALUES: std::ops::RangeInclusive<i64> = -20..=19;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,11 +47,11 @@ enum RawUser {
     Name(String),
 }
 
-/// The text, to find the line of a value.
+/// The text, to locate mistakes in it.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
-    fn at<T>(&self, value: &Spanned<T>) -> Position {
+    fn position<T>(&self, value: &Spanned<T>) -> Position {
         Position::find(self.0, value.span().start)
     }
 
@@ -60,7 +60,11 @@ impl Source<'_> {
     }
 
     /// A text that is not empty.
-    fn text<'a>(&self, value: &'a Spanned<String>, key: &str) -> Result<&'a str, TomlError> {
+    fn require_text<'a>(
+        &self,
+        value: &'a Spanned<String>,
+        key: &str,
+    ) -> Result<&'a str, TomlError> {
         let text = value.get_ref().as_str();
         if text.trim().is_empty() {
             return Err(self.error(value, &format!("{key}: it is empty")));
@@ -71,15 +75,15 @@ impl Source<'_> {
         Ok(text)
     }
 
-    fn glob(&self, value: &Spanned<String>, key: &str) -> Result<Glob, TomlError> {
-        let text = self.text(value, key)?;
+    fn parse_glob(&self, value: &Spanned<String>, key: &str) -> Result<Glob, TomlError> {
+        let text = self.require_text(value, key)?;
         Glob::parse(text).map_err(|reason| self.error(value, &format!("{key}: {reason}")))
     }
 }
 
 pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
     let source = Source(text);
-    let raw: RawRules = toml_error::read(text, MAX_FILE_BYTES, "these are not rules")?;
+    let raw: RawRules = toml_error::parse(text, MAX_FILE_BYTES, "these are not rules")?;
     if raw.rule.is_empty() {
         let reason = "no rules: write [[rule]]";
         return Err(TomlError::new(Position::START, reason));
@@ -112,10 +116,10 @@ pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
     Ok(Rules { rules, warnings })
 }
 
-/// Does every process of a later rule match an earlier one, as far as equal
-/// patterns and patterns of everything show?
+/// Is it certain that every process of a later rule matches an earlier one? Only equal patterns and
+/// patterns that match everything are considered.
 fn covers(earlier: &Rule, later: &Rule) -> bool {
-    let takes_all = |pattern: &String| {
+    let matches_all = |pattern: &String| {
         [
             "executable = \"*\"",
             "executable = \"**\"",
@@ -126,7 +130,7 @@ fn covers(earlier: &Rule, later: &Rule) -> bool {
     earlier
         .patterns
         .iter()
-        .all(|pattern| takes_all(pattern) || later.patterns.contains(pattern))
+        .all(|pattern| matches_all(pattern) || later.patterns.contains(pattern))
 }
 
 fn parse_rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError> {
@@ -138,13 +142,13 @@ fn parse_rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, Tom
     let command_line = parse_command_line(source, raw.command_line.as_ref())?;
     let place = match &raw.place {
         Some(place) => Some(WithPosition {
-            value: source.text(place, "place")?.to_owned(),
-            position: source.at(place),
+            value: source.require_text(place, "place")?.to_owned(),
+            position: source.position(place),
         }),
         None => None,
     };
     let nice = parse_nice(source, raw.nice.as_ref())?;
-    let patterns = patterns(raw);
+    let patterns = list_patterns(raw);
     if patterns.is_empty() {
         let reason = "no pattern, so every process would match; if that is meant, write \
                       executable = \"*\"";
@@ -175,14 +179,14 @@ fn parse_name(
     source: &Source<'_>,
     value: &Spanned<String>,
 ) -> Result<WithPosition<String>, TomlError> {
-    let name = source.text(value, "name")?;
+    let name = source.require_text(value, "name")?;
     if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
         let reason = format!("name: at most {LONGEST_NAME} characters, none a control character");
         return Err(source.error(value, &reason));
     }
     Ok(WithPosition {
         value: name.to_owned(),
-        position: source.at(value),
+        position: source.position(value),
     })
 }
 
@@ -191,7 +195,7 @@ fn parse_executable(
     value: Option<&Spanned<String>>,
 ) -> Result<Option<Executable>, TomlError> {
     let Some(value) = value else { return Ok(None) };
-    let glob = source.glob(value, "executable")?;
+    let glob = source.parse_glob(value, "executable")?;
     if !value.get_ref().contains('/') {
         return Ok(Some(Executable::Name(glob)));
     }
@@ -207,7 +211,7 @@ fn parse_cgroup(
     value: Option<&Spanned<String>>,
 ) -> Result<Option<Glob>, TomlError> {
     let Some(value) = value else { return Ok(None) };
-    let glob = source.glob(value, "cgroup")?;
+    let glob = source.parse_glob(value, "cgroup")?;
     if !glob.may_begin_with_slash() {
         let reason = "cgroup: it can never match, because cgroup paths begin with /; write /system.slice/** or **/redis.service, for example";
         return Err(source.error(value, reason));
@@ -232,7 +236,7 @@ fn parse_user(
     };
     Ok(Some(WithPosition {
         value: user,
-        position: source.at(value),
+        position: source.position(value),
     }))
 }
 
@@ -241,8 +245,8 @@ fn parse_command_line(
     value: Option<&Spanned<String>>,
 ) -> Result<Option<regex_lite::Regex>, TomlError> {
     let Some(value) = value else { return Ok(None) };
-    let mut builder = RegexBuilder::new(source.text(value, "command-line")?);
-    let built = builder.size_limit(LARGEST_REGEX).build();
+    let mut builder = RegexBuilder::new(source.require_text(value, "command-line")?);
+    let built = builder.size_limit(MAX_REGEX_BYTES).build();
     let regex = built.map_err(|error| source.error(value, &format!("command-line: {error}")))?;
     Ok(Some(regex))
 }
@@ -253,29 +257,33 @@ fn parse_nice(
 ) -> Result<Option<WithPosition<i32>>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let nice = i32::try_from(*value.get_ref()).ok();
-    let nice = nice.filter(|nice| NICE.contains(&i64::from(*nice)));
+    let nice = nice.filter(|nice| NICE_VALUES.contains(&i64::from(*nice)));
     let nice = nice.ok_or_else(|| {
         let reason = "nice: from -20 (first) to 19 (last); 0 is the default";
         source.error(value, reason)
     })?;
     Ok(Some(WithPosition {
         value: nice,
-        position: source.at(value),
+        position: source.position(value),
     }))
 }
 
-fn patterns(raw: &RawRule) -> Vec<String> {
+fn list_patterns(raw: &RawRule) -> Vec<String> {
     let texts = [
         ("executable", raw.executable.as_ref()),
         ("cgroup", raw.cgroup.as_ref()),
         ("command-line", raw.command_line.as_ref()),
     ];
-    let shown = |(key, value): (&str, Option<&Spanned<String>>)| {
+    let format_pattern = |(key, value): (&str, Option<&Spanned<String>>)| {
         value.map(|value| format!("{key} = \"{}\"", value.get_ref()))
     };
     let user = raw.user.as_ref().map(|user| match user.get_ref() {
         RawUser::Id(id) => format!("user = {id}"),
         RawUser::Name(name) => format!("user = \"{name}\""),
     });
-    texts.into_iter().filter_map(shown).chain(user).collect()
+    texts
+        .into_iter()
+        .filter_map(format_pattern)
+        .chain(user)
+        .collect()
 }

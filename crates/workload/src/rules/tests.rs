@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[derive(Debug, Clone, Default)]
-struct Someone {
+struct FakeProcess {
     executable: Option<&'static str>,
     cgroup: Option<&'static str>,
     user: Option<u32>,
@@ -12,7 +12,7 @@ struct Someone {
     asked: Vec<&'static str>,
 }
 
-impl Process for Someone {
+impl Process for FakeProcess {
     fn executable(&mut self) -> Option<&[u8]> {
         self.asked.push("executable");
         self.executable.map(str::as_bytes)
@@ -55,7 +55,7 @@ nice = 10
 fn rules() -> Rules {
     let mut rules = Rules::parse(FILE).unwrap();
     rules
-        .look_users_up(|name| (name == "build").then_some(7))
+        .look_up_users(|name| (name == "build").then_some(7))
         .unwrap();
     rules
 }
@@ -63,11 +63,11 @@ fn rules() -> Rules {
 #[test]
 fn the_first_rule_that_matches_decides() {
     let rules = rules();
-    assert!(rules.warnings.is_empty() && rules.ask_for_users());
-    let mut redis = Someone {
+    assert!(rules.warnings.is_empty() && rules.need_users());
+    let mut redis = FakeProcess {
         executable: Some("/usr/bin/redis-server"),
         cgroup: Some("/system.slice/redis.service"),
-        ..Someone::default()
+        ..FakeProcess::default()
     };
     assert_eq!(rules.first_match(&mut redis), Some(0));
     // What no rule asks for is not looked up.
@@ -76,26 +76,26 @@ fn the_first_rule_that_matches_decides() {
     assert_eq!(rules.first_match(&mut redis), Some(0));
     redis.cgroup = Some("/user.slice");
     assert_eq!(rules.first_match(&mut redis), None);
-    let mut make = Someone {
+    let mut make = FakeProcess {
         executable: Some("/usr/bin/make"),
         user: Some(7),
         command_line: Some(b"make -j 8".to_vec()),
-        ..Someone::default()
+        ..FakeProcess::default()
     };
     assert_eq!(rules.first_match(&mut make), Some(1));
     // The ends are the ends of the command line, not of a line in it.
     make.command_line = Some(b"make -j8\n all".to_vec());
     assert_eq!(rules.first_match(&mut make), None);
-    let mut python = Someone {
+    let mut python = FakeProcess {
         executable: Some("/usr/lib/a/python3.11"),
         user: Some(1000),
-        ..Someone::default()
+        ..FakeProcess::default()
     };
     assert_eq!(rules.first_match(&mut python), Some(2));
     python.user = None;
     assert_eq!(rules.first_match(&mut python), None);
     // What is unknown does not match.
-    assert_eq!(rules.first_match(&mut Someone::default()), None);
+    assert_eq!(rules.first_match(&mut FakeProcess::default()), None);
 }
 
 #[track_caller]
@@ -148,7 +148,7 @@ fn mistakes_have_a_line_and_a_column() {
 #[test]
 fn unknown_users_are_refused() {
     let mut rules = Rules::parse(FILE).unwrap();
-    let error = rules.look_users_up(|_| None).unwrap_err();
+    let error = rules.look_up_users(|_| None).unwrap_err();
     assert_eq!(
         error.position,
         Position {
@@ -160,7 +160,7 @@ fn unknown_users_are_refused() {
 }
 
 #[test]
-fn rules_behind_a_wider_one_are_reported() {
+fn rules_after_a_wider_one_are_reported() {
     #[track_caller]
     fn check(first: &str, second: &str, is_covered: bool) {
         let text = format!(
@@ -225,9 +225,9 @@ proptest! {
             text += &user.map_or(String::new(), |u| format!("user = {u}\n"));
         }
         let mut rules = Rules::parse(&text).unwrap();
-        rules.look_users_up(|_| None).unwrap();
+        rules.look_up_users(|_| None).unwrap();
         let path: &'static str = Box::leak(format!("/opt/{name}").into_boxed_str());
-        let mut someone = Someone { executable: Some(path), user: Some(user), ..Someone::default() };
+        let mut someone = FakeProcess { executable: Some(path), user: Some(user), ..FakeProcess::default() };
         let expected = wishes.iter().position(|(e, u)| {
             e.as_ref().is_none_or(|e| Glob::parse(e).unwrap().matches(name.as_bytes())) && u.is_none_or(|u| u == user)
         });

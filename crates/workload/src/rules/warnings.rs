@@ -1,7 +1,7 @@
-//! Rules that give something to processes that may not be meant.
+//! Warns of rules that may give CPUs or priority to processes for which they are not meant.
 //!
-//! Rules are enforced by root, and a process decides by itself what it runs: a rule that anybody's
-//! process can match gives anybody what it gives.
+//! Rules are enforced by root, and every user chooses which programs to run: any user can profit
+//! from a rule that matches any user's processes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,9 +14,10 @@ impl Rules {
     /// Rules that may match processes for which they are not meant.
     #[must_use]
     pub fn warnings(&self) -> Vec<TomlError> {
-        let rules = self.rules.iter().filter(|rule| rule.gives_something());
-        let open = rules.filter(|rule| rule.user.is_none());
-        open.flat_map(|rule| [warn_of_raised_priority(rule), name_only(rule)])
+        let rules = self.rules.iter().filter(|rule| rule.changes_processes());
+        let for_any_user = rules.filter(|rule| rule.user.is_none());
+        for_any_user
+            .flat_map(|rule| [warn_of_raised_priority(rule), warn_of_name_only(rule)])
             .flatten()
             .collect()
     }
@@ -25,7 +26,7 @@ impl Rules {
     /// below which everything may match.
     #[must_use]
     pub fn executable_paths(&self) -> Vec<(&Rule, PathBuf)> {
-        let rules = self.rules.iter().filter(|rule| rule.gives_something());
+        let rules = self.rules.iter().filter(|rule| rule.changes_processes());
         rules
             .filter_map(|rule| match rule.executable.as_ref()? {
                 Executable::Path(glob) => {
@@ -38,8 +39,8 @@ impl Rules {
 }
 
 impl Rule {
-    /// Does it do more than leave processes where they are?
-    fn gives_something(&self) -> bool {
+    /// Does the rule change anything about its processes?
+    fn changes_processes(&self) -> bool {
         let is_placed = |place: &WithPosition<String>| place.value != "os-default";
         self.nice.is_some() || self.place.as_ref().is_some_and(is_placed)
     }
@@ -56,7 +57,7 @@ fn warn_of_raised_priority(rule: &Rule) -> Option<TomlError> {
     ))
 }
 
-fn name_only(rule: &Rule) -> Option<TomlError> {
+fn warn_of_name_only(rule: &Rule) -> Option<TomlError> {
     let Some(Executable::Name(glob)) = &rule.executable else {
         return None;
     };

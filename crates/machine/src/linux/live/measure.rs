@@ -14,7 +14,7 @@ use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
 use crate::{BusyProcess, CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
-use pinwise_workload::{Command, Metric, RunFigures, two_readings};
+use pinwise_workload::{Command, Metric, RunFigures, join_two_readings};
 
 /// A command that takes this share of a sample does its own measuring.
 const OWN_SHARE: f64 = 0.5;
@@ -240,7 +240,7 @@ impl LiveMachine {
             Err(why) => return Ok(Err(self.or_gone(why))),
         };
         let text = match first.filter(|_| needs_two) {
-            Some(first) => two_readings(&first, &reading.text, between.as_secs_f64()),
+            Some(first) => join_two_readings(&first, &reading.text, between.as_secs_f64()),
             None => reading.text,
         };
         Ok(Ok(Sample {

@@ -7,11 +7,11 @@ use crate::Store;
 use crate::tests::comparison;
 use pinwise_study::compare::NoObserver;
 
-fn mode(path: &Path) -> u32 {
+fn read_mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-fn names(folder: &Path) -> Vec<String> {
+fn list_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.collect()
@@ -30,15 +30,15 @@ fn new_files_are_private() {
     let mut store = Store::open(&path).unwrap();
     store.begin(&comparison("one", &mut NoObserver)).unwrap();
     for made in ["a", "a/b"] {
-        assert_eq!(mode(&folder.path().join(made)), 0o700, "{made}");
+        assert_eq!(read_mode(&folder.path().join(made)), 0o700, "{made}");
     }
-    let inside = names(&folder.path().join("a/b"));
+    let inside = list_names(&folder.path().join("a/b"));
     for needed in ["x.db", "x.db-wal", "x.db.one.runs"] {
         assert!(inside.iter().any(|name| name == needed), "{inside:?}");
     }
     for name in inside {
         assert_eq!(
-            mode(&folder.path().join("a/b").join(&name)),
+            read_mode(&folder.path().join("a/b").join(&name)),
             0o600,
             "{name}"
         );
@@ -46,25 +46,25 @@ fn new_files_are_private() {
 }
 
 #[test]
-fn a_file_that_is_shared_stays_so() {
+fn a_shared_file_stays_shared() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     fill_store(&path);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let mut store = Store::open(&path).unwrap();
     store.begin(&comparison("two", &mut NoObserver)).unwrap();
-    assert_eq!(mode(&path), 0o644);
-    assert_eq!(mode(&folder.path().join("x.db.two.runs")), 0o644);
+    assert_eq!(read_mode(&path), 0o644);
+    assert_eq!(read_mode(&folder.path().join("x.db.two.runs")), 0o644);
 }
 
 #[test]
-fn a_store_that_is_missing_is_empty_and_is_not_made() {
+fn a_missing_store_is_empty_and_is_not_created() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/x.db");
     for open in [Sqlite::open_to_read, Sqlite::open_to_change] {
         let store = open(&path).unwrap();
         assert_eq!(store.list(9).unwrap().len(), 0);
-        assert_eq!(names(folder.path()), [""; 0]);
+        assert_eq!(list_names(folder.path()), [""; 0]);
         let before = store.file().unwrap();
         assert_eq!(store.file().unwrap(), before);
         fill_store(&path);
@@ -85,7 +85,7 @@ fn reading_changes_nothing() {
     assert!(error.unwrap_err().to_string().contains("readonly"));
     drop(store);
     assert!(std::fs::read(&path).unwrap() == before);
-    assert_eq!(names(folder.path()), ["x.db"]);
+    assert_eq!(list_names(folder.path()), ["x.db"]);
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn a_read_only_file_is_read_and_checked_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("50 % of #1?.db");
     fill_store(&path);
-    let store = Sqlite::connect(&path, Access::Frozen).unwrap();
+    let store = Sqlite::connect(&path, Access::Immutable).unwrap();
     assert_eq!(store.list(9).unwrap().len(), 1);
-    assert_eq!(names(folder.path()).len(), 1);
+    assert_eq!(list_names(folder.path()).len(), 1);
     let before = store.file().unwrap();
     let mut writer = Store::open(&path).unwrap();
     writer.keep(&comparison("two", &mut NoObserver)).unwrap();
@@ -110,7 +110,7 @@ fn no_schema_is_trusted() {
     let opened = [
         Sqlite::open(&path),
         Sqlite::open_to_read(&path),
-        Sqlite::connect(&path, Access::Frozen),
+        Sqlite::connect(&path, Access::Immutable),
     ];
     for store in opened {
         let connection = store.unwrap().connection;
@@ -163,7 +163,7 @@ fn errors_show_no_statement() {
 }
 
 #[test]
-fn writers_that_make_the_same_store_at_once_all_get_it() {
+fn concurrent_creators_of_a_store_all_open_it() {
     for round in 0..40 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");

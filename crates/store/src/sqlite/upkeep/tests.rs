@@ -20,17 +20,17 @@ fn open_filled() -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
-fn add(tag: &str) -> impl FnOnce(&[String]) -> Vec<String> {
+fn add_tag(tag: &str) -> impl FnOnce(&[String]) -> Vec<String> {
     let tag = tag.to_owned();
     move |tags| tags.iter().cloned().chain([tag]).collect()
 }
 
 #[test]
-fn a_removed_record_leaves_nothing_and_its_space_comes_back() {
+fn a_removed_record_leaves_nothing_and_frees_its_space() {
     let (folder, mut store) = open_filled();
     let bytes = store.bytes_of("two").unwrap();
     assert_eq!(bytes, store.load("two").unwrap().body.len() as u64);
-    store.retag("two", add("x")).unwrap();
+    store.retag("two", add_tag("x")).unwrap();
     store.remove(&["two".to_owned()]).unwrap();
     let found = store.find(&Filter::default()).unwrap();
     assert_eq!(found.total, 1);
@@ -50,7 +50,7 @@ fn a_damaged_record_keeps_its_body() {
     file(&folder)
         .execute("UPDATE record SET body = '{\"a\":' WHERE id = 'one'", [])
         .unwrap();
-    let refused = store.retag("one", add("x")).unwrap_err().to_string();
+    let refused = store.retag("one", add_tag("x")).unwrap_err().to_string();
     assert!(refused.contains("damaged"), "{refused}");
     assert_eq!(store.load("one").unwrap().body, "{\"a\":");
 }

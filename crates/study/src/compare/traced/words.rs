@@ -29,7 +29,7 @@ pub(super) fn sentence(name: &str, figures: &TraceFigures) -> String {
 
 /// `migrated 412 times, 20 of them across LLCs, 3 across packages`.
 fn describe_moves(moves: &MigrationCounts) -> String {
-    let [_, _, far @ ..] = moves.crossings();
+    let [_, _, far @ ..] = moves.list_crossings();
     let mut far: Vec<String> = far
         .iter()
         .filter(|(times, _)| *times > 0)

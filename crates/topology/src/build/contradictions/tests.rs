@@ -85,7 +85,7 @@ fn an_l3_over_two_packages_is_one_in_each() {
 }
 
 #[test]
-fn lists_count_if_an_l3_id_has_several() {
+fn lists_take_precedence_if_an_l3_id_has_several() {
     let halves = ["0-1", "2-3", "4-5", "6-7"];
     let capture = alter_capture("cache/index3/shared_cpu_list", |cpu| {
         halves[cpu / 2].to_owned()
@@ -102,7 +102,7 @@ fn lists_count_if_an_l3_id_has_several() {
 }
 
 #[test]
-fn lists_count_if_one_has_several_l3_ids() {
+fn lists_take_precedence_if_one_has_several_l3_ids() {
     let capture = alter_capture("cache/index3/id", |cpu| (cpu / 2).to_string());
     let warning = "CPUs 0-3 are listed as sharing an L3, but give it 2 ids, 0; 1";
     check(&capture, Level::Llc, &["0-3", "4-7"], warning);
@@ -190,7 +190,7 @@ fn the_same_contradiction_of_many_cpus_is_one_warning() {
 
 /// lxcfs lists as many CPUs as the container may use, which may be some of the right ones.
 #[test]
-fn a_cpuset_that_a_made_up_list_has_in_part_counts() {
+fn a_cpuset_takes_precedence_over_a_made_up_list() {
     let mut capture = machine();
     capture.insert(format!("{CPU_DIR}/online"), "0-3");
     capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
