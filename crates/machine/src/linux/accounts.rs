@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 
 use super::sys;
 
-/// Room for one entry, bytes; groups of many members are long.
-const LONGEST_ENTRY: usize = 1024 * 1024;
+/// Room for one entry of the system's list of groups, bytes; groups of many members are long.
+const MAX_ENTRY_BYTES: usize = 1024 * 1024;
 
 /// The user whose rights this process has.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn group_id(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let mut entry = MaybeUninit::<libc::group>::zeroed();
     let mut found = std::ptr::null_mut();
-    let mut buffer = vec![0 as libc::c_char; LONGEST_ENTRY];
+    let mut buffer = vec![0 as libc::c_char; MAX_ENTRY_BYTES];
     // SAFETY: all pointers are valid for the call, the buffer has the length passed; the entry is read
     // only if the call says that it found one.
     unsafe {

@@ -20,7 +20,7 @@ mod symbols;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-use super::supervise::{Attendant, Stir};
+use super::supervise::{Attendant, WakeReason};
 use super::trace::{Target, check_target};
 use super::{LinuxMachine, search_path, sys};
 use crate::{MachineError, Request, Run, SampleOrder, Sampler, SamplingResult, Subject};
@@ -84,11 +84,11 @@ impl LinuxMachine {
         session: &mut Session,
     ) -> Result<Run, MachineError> {
         // Counters would only cost the command time.
-        let aside = self.counters.set_aside();
+        let closed = self.counters.close_all();
         let has_run = std::mem::replace(&mut self.has_run, true);
         let run = self.run_beside(request, order.limit, session);
         self.has_run = has_run;
-        self.counters.reopen(&aside);
+        self.counters.open_kinds(&closed);
         run
     }
 
@@ -192,7 +192,7 @@ impl Attendant for Session {
             .map_or_else(Vec::new, Source::descriptors)
     }
 
-    fn next(&self) -> Duration {
+    fn next_wake(&self) -> Duration {
         self.next
     }
 
@@ -204,12 +204,12 @@ impl Attendant for Session {
         true
     }
 
-    fn attend(&mut self, now: Duration, stir: Stir) -> bool {
-        if stir.has_ended {
+    fn attend(&mut self, now: Duration, reason: WakeReason) -> bool {
+        if reason.has_ended {
             // The last moment to learn what it used.
             self.times.look();
         }
-        if stir.has_filled || now >= self.next {
+        if reason.has_filled || now >= self.next {
             self.attend_at(now);
         }
         true

@@ -12,7 +12,7 @@ use super::{LedgerError, groups};
 use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{sys, tree};
-use crate::processes::{Processes, RuledProcess, give_back};
+use crate::processes::{Processes, RuledProcess, restore_processes};
 use pinwise_topology::{CpuSet, CpuSetError};
 
 /// Tries for a CPU that is busy being switched …
@@ -245,7 +245,7 @@ impl System {
                 before,
                 asked,
             } => match sys::nice_of(*thread) {
-                Ok(_) | Err(_) if tree::start_of(*thread) != Some(*start) => Standing::Ended,
+                Ok(_) | Err(_) if tree::read_start(*thread) != Some(*start) => Standing::Ended,
                 Err(_) => Standing::Ended,
                 Ok(now) => compare(&now, before, now == *asked),
             },
@@ -289,7 +289,7 @@ impl System {
                 before,
                 to,
             } => match groups::group_of(*task, to) {
-                Some(now) if tree::start_of(*task) == Some(*start) => {
+                Some(now) if tree::read_start(*task) == Some(*start) => {
                     compare(&now.display(), &before.display(), now == *to)
                 }
                 _ => Standing::Ended,
@@ -380,7 +380,7 @@ fn mask_standing(
     before: &CpuSet,
     is_ours: impl Fn(&CpuSet) -> bool,
 ) -> Standing {
-    if tree::start_of(thread) != Some(start) {
+    if tree::read_start(thread) != Some(start) {
         return Standing::Ended;
     }
     match sys::affinity_of(thread) {
@@ -390,7 +390,7 @@ fn mask_standing(
 }
 
 fn memory_standing(moved: &MovedMemory) -> Standing {
-    match tree::start_of(moved.process) == Some(moved.start) {
+    match tree::read_start(moved.process) == Some(moved.start) {
         true if moved.is_there() => Standing::Ours,
         true => Standing::AsBefore,
         false => Standing::Ended,
@@ -414,7 +414,7 @@ fn held_standing(held: &RuledProcess) -> Standing {
 }
 
 fn start(thread: i32) -> Result<u64, LedgerError> {
-    tree::start_of(thread).ok_or(LedgerError::Gone(thread))
+    tree::read_start(thread).ok_or(LedgerError::Gone(thread))
 }
 
 fn explain_thread_error(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerError {

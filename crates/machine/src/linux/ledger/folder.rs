@@ -46,7 +46,7 @@ pub(super) fn own_name() -> String {
 /// Finds the folders with random names that this user made.
 pub(super) fn find_random_folders(temporary: &Path) -> Vec<PathBuf> {
     let prefix = own_name() + "-";
-    let names = crate::linux::capture::names(temporary).into_iter();
+    let names = crate::linux::capture::list_names(temporary).into_iter();
     let folders = names.filter(|name| name.starts_with(&prefix));
     let folders = folders.map(|name| temporary.join(name));
     folders.filter(|folder| is_private(folder)).collect()
@@ -161,7 +161,7 @@ pub(super) fn journal_path(folder: &Path, boot: &str, pid: u32, number: u64) -> 
 pub(super) fn list_journals(folders: &[PathBuf]) -> Vec<PathBuf> {
     let private = folders.iter().filter(|folder| is_private(folder));
     let all = private.flat_map(|folder| {
-        let names = crate::linux::capture::names(folder);
+        let names = crate::linux::capture::list_names(folder);
         names.into_iter().map(|name| folder.join(name))
     });
     all.filter(|path| path.extension() == Some(OsStr::new(&SUFFIX[1..])))

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::linux::capture::{mounts, read_file};
+use crate::linux::capture::{read_file, read_mounts};
 use pinwise_topology::Mount;
 
 /// The folder of a task's cgroup in the hierarchy that contains `folder`; `None` if the task has
 /// ended or its group is not visible here.
 pub(super) fn group_of(task: i32, folder: &Path) -> Option<PathBuf> {
     let text = read_file(Path::new(&format!("/proc/{task}/cgroup")))?;
-    group_in(&String::from_utf8_lossy(&text), &mounts(), folder)
+    group_in(&String::from_utf8_lossy(&text), &read_mounts(), folder)
 }
 
 fn group_in(text: &str, mounts: &[Mount], folder: &Path) -> Option<PathBuf> {

@@ -29,7 +29,7 @@ pub(super) fn start(
         let mut journal = journal.clone();
         let mut known = Known::default();
         let mut is_closed = false;
-        daemon::listen(|line| {
+        daemon::read_lines(|line| {
             is_closed |= line == CLOSED.trim_end();
             journal.take_line(line);
             known.take_line(line);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::act::{self, System};
 use super::entry::{Change, Entry};
 use super::{Id, Ledger, LedgerError, UndoOutcome};
-use crate::linux::capture::{mounts, names};
+use crate::linux::capture::{list_names, read_mounts};
 use crate::linux::process_stat::{self, PF_NO_SETAFFINITY, ProcessStat};
 use crate::linux::{sys, tree};
 use crate::{MachineError, RunSetting};
@@ -216,7 +216,7 @@ struct CpusetGroup {
 /// Without the roots, which have all CPUs.
 fn cpuset_groups() -> Vec<CpusetGroup> {
     let mut found = Vec::new();
-    for mount in mounts() {
+    for mount in read_mounts() {
         if mount.is_unified() || mount.has("cpuset") {
             let is_v1 = !mount.is_unified();
             gather(Path::new(&mount.point), is_v1, MAX_CGROUP_DEPTH, &mut found);
@@ -226,7 +226,7 @@ fn cpuset_groups() -> Vec<CpusetGroup> {
 }
 
 fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<CpusetGroup>) {
-    for name in names(folder) {
+    for name in list_names(folder) {
         let below = folder.join(name);
         let is_group = below.join("cpuset.cpus").is_file();
         if found.len() >= MAX_GROUPS || depth == 0 || !below.is_dir() {
@@ -286,17 +286,17 @@ fn shrinking_cpusets(cpus: &CpuSet) -> Vec<(PathBuf, CpuSet)> {
 
 /// All threads of the host.
 fn threads() -> Vec<i32> {
-    let processes = names(Path::new("/proc"));
+    let processes = list_names(Path::new("/proc"));
     let processes = processes.iter().filter_map(|name| name.parse::<i32>().ok());
     processes
-        .flat_map(|pid| names(Path::new(&format!("/proc/{pid}/task"))))
+        .flat_map(|pid| list_names(Path::new(&format!("/proc/{pid}/task"))))
         .filter_map(|name| name.parse().ok())
         .collect()
 }
 
 /// The threads of a process.
 pub(super) fn threads_of(process: i32) -> Vec<i32> {
-    let names = names(Path::new(&format!("/proc/{process}/task")));
+    let names = list_names(Path::new(&format!("/proc/{process}/task")));
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
@@ -313,7 +313,7 @@ pub(super) fn threads_in(file: &Path) -> Vec<i32> {
 
 /// A thread's mask to record; `None` if it has ended, or if the kernel itself binds it.
 pub(super) fn saved_mask_entry(thread: i32) -> Option<Entry> {
-    let start = tree::start_of(thread)?;
+    let start = tree::read_start(thread)?;
     let before = sys::affinity_of(thread).ok()?;
     (!is_bound_by_the_kernel(thread)).then_some(Entry::Saved {
         thread,
@@ -330,8 +330,8 @@ fn mask_entry_if_own(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entr
 }
 
 fn is_bound_by_the_kernel(thread: i32) -> bool {
-    let line = process_stat::line_of(thread).unwrap_or_default();
+    let line = process_stat::read_line(thread).unwrap_or_default();
     let stat = ProcessStat::parse(&line);
-    stat.and_then(|stat| stat.has(PF_NO_SETAFFINITY))
+    stat.and_then(|stat| stat.has_flag(PF_NO_SETAFFINITY))
         .unwrap_or(true)
 }

@@ -13,7 +13,7 @@ use super::journal::ChangeJournal;
 use super::{file, folder};
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{boot_id, sys};
-use crate::processes::{RuledProcess, give_back};
+use crate::processes::{RuledProcess, restore_processes};
 
 /// Longest journal that is read.
 const MAX_JOURNAL_BYTES: u64 = 64 << 20;

@@ -17,7 +17,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use super::LedgerError;
 use super::words::{id, list, some_cpus};
 use crate::linux::capture::read_text;
-use crate::linux::numa_maps::{open, ranges};
+use crate::linux::numa_maps::{open, read_ranges};
 use crate::linux::sys;
 use pinwise_format::round_bytes;
 use pinwise_topology::CpuSet;
@@ -196,7 +196,7 @@ fn page_bytes() -> u64 {
 pub(super) fn find_pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
     check(process, targets)?;
     let ends = ends(process);
-    let Some(ranges) = ranges(process) else {
+    let Some(ranges) = read_ranges(process) else {
         return Err(LedgerError::Value(
             format!("memory of process {process}"),
             "the kernel does not show where it is (/proc/PID/numa_maps)".to_owned(),

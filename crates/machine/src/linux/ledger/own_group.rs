@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::act::{self, System};
 use super::entry::{Change, Entry};
 use super::{Ledger, LedgerError, groups};
-use crate::linux::capture::mounts;
+use crate::linux::capture::read_mounts;
 use crate::linux::{sys, usage};
 use crate::{OwnGroup, Throttling};
 use pinwise_placement::CpuLimit;
@@ -76,7 +76,7 @@ impl Ledger {
             std::process::id(),
             sys::random_u64() & 0xff_ffff
         );
-        for parent in parents(controllers, &mounts(), own)? {
+        for parent in parents(controllers, &read_mounts(), own)? {
             let group = parent.folder.join(&name);
             let folder = Change::Folder {
                 path: group.clone(),
@@ -103,7 +103,7 @@ impl Parent {
 /// Does the kernel keep others away from an own cpuset? Version 1 does not.
 #[must_use]
 pub fn cpusets_exclude_others() -> bool {
-    mounts()
+    read_mounts()
         .iter()
         .all(|mount| mount.is_unified() || !mount.has("cpuset"))
 }

@@ -149,7 +149,7 @@ fn cpus_are_restored_before_cpusets_and_cpusets_before_masks() {
 #[test]
 fn memory_on_its_target_is_left_alone() {
     let own = i32::try_from(std::process::id()).unwrap();
-    let nodes: CpuSet = crate::linux::numa_maps::bytes_by_node(own)
+    let nodes: CpuSet = crate::linux::numa_maps::read_bytes_by_node(own)
         .into_keys()
         .collect();
     if nodes.is_empty() {
@@ -463,7 +463,7 @@ fn another_thread_of_the_same_number_is_left_alone() {
     let now = sys::affinity_of(own).unwrap();
     let entry = Entry::Mask {
         thread: own,
-        start: tree::start_of(own).unwrap() + 1,
+        start: tree::read_start(own).unwrap() + 1,
         before: CpuSet::single(now.first().unwrap()),
         asked: now.clone(),
         granted: None,

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::linux::capture::{mounts, names, read_file};
+use crate::linux::capture::{list_names, read_file, read_mounts};
 use pinwise_topology::{CpuSet, Restriction};
 
 /// Depth to which a unit is searched, and the folders examined.
@@ -27,7 +27,7 @@ fn resolve_below(mount: &Path, path: &str) -> Option<PathBuf> {
 /// The folders of a cgroup, in every hierarchy that has it: version 2, cpusets, systemd, then
 /// others. If any has threads, only those.
 pub(super) fn folders(path: &str) -> Vec<PathBuf> {
-    let mut mounts = mounts();
+    let mut mounts = read_mounts();
     mounts.sort_by_key(|mount| match mount {
         mount if mount.is_unified() => 0,
         mount if mount.has("cpuset") => 1,
@@ -51,7 +51,7 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
 
 /// The path of a unit's cgroup: the first folder of its name, in systemd's hierarchy or another.
 pub(super) fn path_of_unit(unit: &str) -> Option<String> {
-    let mut mounts = mounts();
+    let mut mounts = read_mounts();
     mounts.retain(|mount| mount.is_unified() || mount.has("name=systemd") || mount.has("cpuset"));
     let wanted: Vec<String> = match unit.contains('.') {
         true => vec![unit.to_owned()],
@@ -75,7 +75,7 @@ fn search(
     looked: &mut usize,
     found: &mut Vec<(bool, String)>,
 ) {
-    for name in names(folder) {
+    for name in list_names(folder) {
         let path = folder.join(&name);
         *looked += 1;
         if *looked > MAX_FOLDERS || !path.is_dir() {
@@ -120,7 +120,7 @@ fn collect(folder: &Path, depth: usize, looked: &mut usize, threads: &mut Vec<i3
         }
     }
     if depth < MAX_DEPTH {
-        for name in names(folder) {
+        for name in list_names(folder) {
             let below = folder.join(name);
             if below.is_dir() && !below.is_symlink() {
                 collect(&below, depth + 1, looked, threads);
@@ -143,7 +143,7 @@ pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
     let own = read_file(Path::new(&format!("/proc/{process}/cgroup"))).unwrap_or_default();
     let own = String::from_utf8_lossy(&own);
     let mut found = Vec::new();
-    for mount in mounts() {
+    for mount in read_mounts() {
         let controller = if mount.is_unified() { "" } else { "cpuset" };
         if !mount.is_unified() && !mount.has("cpuset") {
             continue;

@@ -20,7 +20,7 @@ impl Service {
     }
 
     /// Undoes the host-wide settings; returns each outcome, the last change first.
-    pub fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
-        self.pins.unset_host()
+    pub fn restore_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
+        self.pins.restore_host()
     }
 }

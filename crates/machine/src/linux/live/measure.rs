@@ -139,21 +139,21 @@ impl LiveMachine {
     /// # Errors
     /// The inner one if the host was not fully restored.
     pub fn give_back(&mut self) -> (RestoreSummary, Result<(), MachineError>) {
-        let unset = self.unset_host();
+        let unset = self.restore_host();
         (self.service.give_back(), unset)
     }
 
     /// Applies an arm's host settings.
     fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), MachineError> {
-        self.unset_host()?;
+        self.restore_host()?;
         match settings {
             [] => Ok(()),
             _ => self.service.set_host(settings).map_err(machine_error),
         }
     }
 
-    fn unset_host(&mut self) -> Result<(), MachineError> {
-        let outcomes = self.service.unset_host();
+    fn restore_host(&mut self) -> Result<(), MachineError> {
+        let outcomes = self.service.restore_host();
         for (entry, outcome) in &outcomes {
             if matches!(outcome, UndoOutcome::Changed(_)) {
                 self.note(format!("{entry}: {outcome}"));

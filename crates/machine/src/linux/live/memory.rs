@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::LiveError;
 use super::service::Service;
-use crate::linux::numa_maps::bytes_by_node;
+use crate::linux::numa_maps::read_bytes_by_node;
 use crate::linux::{LedgerError, UndoOutcome};
 use pinwise_topology::CpuSet;
 
@@ -15,7 +15,7 @@ impl Service {
     pub fn memory(&self) -> BTreeMap<usize, u64> {
         let mut nodes = BTreeMap::new();
         for process in self.target.processes() {
-            for (node, bytes) in bytes_by_node(process) {
+            for (node, bytes) in read_bytes_by_node(process) {
                 *nodes.entry(node).or_default() += bytes;
             }
         }
@@ -32,7 +32,7 @@ impl Service {
             match self.pins.move_memory(process, nodes) {
                 Ok(()) | Err(LedgerError::Gone(_)) => {}
                 Err(error) => {
-                    self.pins.move_back();
+                    self.pins.move_memory_back();
                     return Err(LiveError::Ledger(error));
                 }
             }
@@ -42,7 +42,7 @@ impl Service {
 
     /// Moves pages back; returns the reasons for those that stay.
     pub fn give_memory_back(&mut self) -> Vec<String> {
-        let outcomes = self.pins.move_back().into_iter();
+        let outcomes = self.pins.move_memory_back().into_iter();
         let failed = outcomes.filter_map(|outcome| match outcome {
             UndoOutcome::Failed(reason) => Some(reason),
             _ => None,

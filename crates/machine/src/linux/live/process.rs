@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::linux::capture::{names, read_file};
+use crate::linux::capture::{list_names, read_file};
 use crate::linux::process_stat::{self, PF_KTHREAD, ProcessStat};
 use pinwise_topology::CpuSet;
 
@@ -28,7 +28,7 @@ pub(super) struct Stat {
 
 /// The figures of a process, or of a thread by its id.
 pub(super) fn stat(id: i32) -> Option<Stat> {
-    let line = process_stat::line_of(id)?;
+    let line = process_stat::read_line(id)?;
     let stat = ProcessStat::parse(&line)?;
     let (user, system) = stat.ticks()?;
     Some(Stat {
@@ -64,7 +64,7 @@ pub(super) fn process_of(thread: i32) -> Option<i32> {
 
 /// The threads of a process, the first one first.
 pub(super) fn threads_of(process: i32) -> Vec<i32> {
-    let found = names(Path::new(&format!("/proc/{process}/task")));
+    let found = list_names(Path::new(&format!("/proc/{process}/task")));
     let mut threads: Vec<i32> = found.iter().filter_map(|name| name.parse().ok()).collect();
     threads.sort_unstable();
     threads

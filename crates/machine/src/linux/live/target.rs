@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::process::{command_line, is_ours, process_of, stat, threads_of};
 use super::{LiveError, cgroup};
 use crate::linux::LinuxMachine;
-use crate::linux::capture::mounts;
+use crate::linux::capture::read_mounts;
 use crate::linux::tree::children_of_threads;
 use crate::{CommandRunner, End, Host, MachineError, Output, Request};
 use pinwise_workload::{Command, Workload};
@@ -128,7 +128,7 @@ impl Target {
             let is_unit = path.ends_with(".service") && !path.contains('/');
             return Err(LiveError::NoCgroup {
                 path: path.to_owned(),
-                mounts: mounts().into_iter().map(|mount| mount.point).collect(),
+                mounts: read_mounts().into_iter().map(|mount| mount.point).collect(),
                 hint: is_unit.then(|| format!("for a unit write --unit {path}")),
             });
         }

@@ -126,7 +126,7 @@ impl Chase {
         const PART: usize = 4096;
         const LONGEST_NS: f64 = 2e7;
         let clock = &self.run.clock;
-        let left_ns = self.run.left().as_secs_f64() * 1e9;
+        let left_ns = self.run.time_left().as_secs_f64() * 1e9;
         let budget = clock.ticks_in(LONGEST_NS.min(0.1 * left_ns));
         let start = clock.ticks();
         let lines = self.bytes / self.stride;

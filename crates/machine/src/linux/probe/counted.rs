@@ -58,7 +58,7 @@ fn open() -> io::Result<OwnedFd> {
     attributes.set_pinned(1);
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
-    sys::perf_event(&attributes, 0, -1)
+    sys::open_perf_event(&attributes, 0, -1)
 }
 
 /// The count; 0 if it cannot be read, which invalidates the lap.

@@ -43,7 +43,7 @@ impl ProbeRun {
     }
 
     /// Time left.
-    pub(super) fn left(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         Duration::from_nanos(self.deadline_ns.saturating_sub(system_ns()))
     }
 }

@@ -13,7 +13,7 @@ fn allowed() -> Vec<usize> {
 }
 
 fn make(probes: &[Probe], batches: usize, limit: Duration) -> Result<Vec<Batches>, MachineError> {
-    ProbeSession::new()?.make(probes, batches, limit, || false)
+    ProbeSession::new()?.measure(probes, batches, limit, || false)
 }
 
 /// Makes a probe and checks that its figures are within bounds that every real machine meets.
@@ -185,7 +185,7 @@ fn probes_end_with_the_limit_and_return_what_they_have() {
 fn everything_ends_when_the_user_interrupts() {
     for probe in endless() {
         let mut looks = 0;
-        let batches = ProbeSession::new().unwrap().make(
+        let batches = ProbeSession::new().unwrap().measure(
             std::slice::from_ref(&probe),
             usize::MAX,
             Duration::from_secs(3600),
@@ -207,7 +207,7 @@ fn a_second_call_uses_the_same_threads() {
     let mut prober = ProbeSession::new().unwrap();
     for _ in 0..3 {
         let probe = [Probe::Cycle { cpu }];
-        let batches = prober.make(&probe, 2, LIMIT, || false).unwrap();
+        let batches = prober.measure(&probe, 2, LIMIT, || false).unwrap();
         assert_eq!(batches[0].values.len(), 2);
     }
     assert_eq!(prober.pool.len(), 1);

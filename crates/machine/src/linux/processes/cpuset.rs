@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::capture::{mounts, read_file};
+use super::super::capture::{read_file, read_mounts};
 use super::super::trace::threads::online_cpus;
 use pinwise_topology::{CpuSet, Mount};
 
@@ -15,7 +15,7 @@ pub(super) struct Cpusets {
 
 impl Cpusets {
     pub(super) fn find() -> Self {
-        Self::among(mounts().into_iter())
+        Self::among(read_mounts().into_iter())
     }
 
     /// The controller belongs to one hierarchy: version 1's if it is mounted there, else version

@@ -2,7 +2,7 @@
 //!
 //! A lone exec is reported at once; in a storm of them they are reported together, some
 //! milliseconds later, since waking up costs more than examining a process. If the connector is not
-//! permitted, `/proc` is listed repeatedly: only new numbers count, and they are checked twice
+//! permitted, `/proc` is listed repeatedly: only new list_numbers count, and they are checked twice
 //! more, because a fork comes before its exec.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::time::Duration;
 use super::super::signals::Signals;
 use super::super::sys;
 use super::connector::Connector;
-use super::numbers;
-use crate::processes::{Heard, Watch};
+use super::list_numbers;
+use crate::processes::{Watch, WatchEvents};
 
 /// Minimum interval between two wake-ups by processes.
 const GATHER: Duration = Duration::from_millis(20);
@@ -63,7 +63,7 @@ impl ProcessWatch {
                 next: now + every,
                 known: BTreeMap::new(),
             };
-            polling.look(&numbers("/proc"), &mut Vec::new());
+            polling.look(&list_numbers("/proc"), &mut Vec::new());
             Source::Polling(polling)
         };
         let (source, why) = match polls {
@@ -83,7 +83,7 @@ impl ProcessWatch {
         Ok((watch, why))
     }
 
-    fn take_signals(&self, heard: &mut Heard) {
+    fn take_signals(&self, heard: &mut WatchEvents) {
         while let Some(signal) = self.signals.next() {
             if signal == libc::SIGHUP {
                 heard.reload = true;
@@ -143,8 +143,8 @@ impl Polling {
 }
 
 impl Watch for ProcessWatch {
-    fn next(&mut self) -> io::Result<Heard> {
-        let mut heard = Heard::default();
+    fn next(&mut self) -> io::Result<WatchEvents> {
+        let mut heard = WatchEvents::default();
         loop {
             let due = match &self.source {
                 Source::Connector(_) => self.round,
@@ -164,7 +164,7 @@ impl Watch for ProcessWatch {
                     }
                 }
                 Source::Polling(polling) if now >= polling.next => {
-                    polling.look(&numbers("/proc"), &mut heard.started);
+                    polling.look(&list_numbers("/proc"), &mut heard.started);
                     polling.next = now + polling.every;
                 }
                 _ => {}
@@ -173,7 +173,7 @@ impl Watch for ProcessWatch {
                 heard.look = true;
                 self.round = now + ROUND;
             }
-            if heard != Heard::default() {
+            if heard != WatchEvents::default() {
                 return Ok(heard);
             }
         }

@@ -8,7 +8,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::lock::{Lock, Manner};
-use super::{Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
+use super::{
+    Deadline, calibrate_hints, collect_answers, convert_runs, start_thread, summarise_hints,
+    wait_until,
+};
 use crate::linux::sys;
 use crate::{ContendOrder, Contender, ContentionResult, HintSummary, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -43,7 +46,7 @@ pub(super) fn contend(
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<ContentionResult, MachineError> {
     let (clock, hints, hint) = calibrate(order, is_interrupted)?;
-    let (runs, is_endless) = runs_of(&order.waiter);
+    let (runs, is_endless) = convert_runs(&order.waiter);
     let arena = Arc::new(Arena {
         deadline: Deadline::new(order.time.saturating_add(MEETING)),
         lock: Lock::default(),
@@ -62,10 +65,11 @@ pub(super) fn contend(
             let arena = Arc::clone(&arena);
             move || Ok(arena.contend(hints, &clock))
         };
-        start(cpu, false, &to, work).inspect_err(|_| arena.deadline.end())?;
+        start_thread(cpu, false, &to, work).inspect_err(|_| arena.deadline.end())?;
     }
     drop(to);
-    let shares: Vec<Share> = collect(&arena.deadline, &answers, order.cpus.len(), is_interrupted)?;
+    let shares: Vec<Share> =
+        collect_answers(&arena.deadline, &answers, order.cpus.len(), is_interrupted)?;
     let begin = shares.iter().map(|share| share.1).min().unwrap_or(0);
     let end = shares.iter().map(|share| share.2).max().unwrap_or(0);
     Ok(ContentionResult {
@@ -86,9 +90,9 @@ fn calibrate(
     let wanted_ns = order.waiter.hint_ns;
     let (to, answers) = channel();
     let cpu = order.cpus.first().copied().unwrap_or(0);
-    start(cpu, false, &to, move || {
+    start_thread(cpu, false, &to, move || {
         let clock = Clock::calibrate();
-        let mut hints = hints_of(wanted_ns, &clock)?;
+        let mut hints = calibrate_hints(wanted_ns, &clock)?;
         let before: Vec<f64> = (0..TIMES)
             .map(|_| hints.observe_ns(&clock, || true))
             .collect();
@@ -96,7 +100,7 @@ fn calibrate(
         Ok(hint.map(|hint| (clock, hints, hint)))
     })?;
     drop(to);
-    let results: Vec<Option<_>> = collect(&deadline, &answers, 1, is_interrupted)?;
+    let results: Vec<Option<_>> = collect_answers(&deadline, &answers, 1, is_interrupted)?;
     results
         .into_iter()
         .flatten()
@@ -111,7 +115,7 @@ impl Arena {
     fn contend(&self, mut hints: Hints, clock: &Clock) -> Share {
         self.ready.fetch_add(1, Ordering::AcqRel);
         let are_all_there = || self.ready.load(Ordering::Acquire) >= self.threads;
-        await_that(&self.deadline, are_all_there);
+        wait_until(&self.deadline, are_all_there);
         let manner = Manner {
             runs: &self.runs,
             is_endless: self.is_endless,

@@ -10,7 +10,10 @@ use std::sync::mpsc::channel;
 
 use super::calls::{self, sleep_until};
 use super::lock::{Lock, Manner};
-use super::{Answer, Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
+use super::{
+    Answer, Deadline, calibrate_hints, collect_answers, convert_runs, start_thread,
+    summarise_hints, wait_until,
+};
 use crate::linux::sys;
 use crate::{HandOver, HandOverOrder, HandOverResult, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -94,7 +97,7 @@ pub(super) fn hand_over(
         released_at: AtomicU64::new(0),
         was_late: AtomicU64::new(0),
     });
-    let (runs, is_endless) = runs_of(&order.waiter);
+    let (runs, is_endless) = convert_runs(&order.waiter);
     let waiting = Waiting {
         runs,
         is_endless,
@@ -104,18 +107,19 @@ pub(super) fn hand_over(
     };
     let (to, answers) = channel();
     let held = Arc::clone(&stage);
-    start(order.holder_cpu, order.is_realtime, &to, move || {
+    start_thread(order.holder_cpu, order.is_realtime, &to, move || {
         held.hold_items();
         Ok(None)
     })?;
-    start(order.waiter_cpu, order.is_realtime, &to, move || {
+    start_thread(order.waiter_cpu, order.is_realtime, &to, move || {
         let answer = stage.wait_for_items(&waiting);
         stage.deadline.end();
         answer
     })
     .inspect_err(|_| deadline.end())?;
     drop(to);
-    let answers: Vec<Option<HandOverResult>> = collect(&deadline, &answers, 2, is_interrupted)?;
+    let answers: Vec<Option<HandOverResult>> =
+        collect_answers(&deadline, &answers, 2, is_interrupted)?;
     Ok(answers
         .into_iter()
         .flatten()
@@ -140,7 +144,7 @@ impl Stage {
     fn hold_items(&self) {
         for item in 1.. {
             self.rest();
-            if !await_that(&self.deadline, || {
+            if !wait_until(&self.deadline, || {
                 self.ready.load(Ordering::Acquire) == item
             }) {
                 return;
@@ -162,7 +166,7 @@ impl Stage {
     /// The waiter's side.
     fn wait_for_items(&self, waiting: &Waiting) -> Answer<Option<HandOverResult>> {
         let clock = Clock::calibrate();
-        let mut hints = hints_of(waiting.hint_ns, &clock)?;
+        let mut hints = calibrate_hints(waiting.hint_ns, &clock)?;
         let (mut before_ns, mut in_waits_ns, mut after_ns) = (vec![], vec![], vec![]);
         let mut result = HandOverResult {
             items: Vec::new(),
@@ -211,7 +215,7 @@ impl Stage {
             hints.correct(clock);
         }
         self.ready.store(item, Ordering::Release);
-        if !await_that(&self.deadline, || {
+        if !wait_until(&self.deadline, || {
             self.taken.load(Ordering::Acquire) == item
         }) {
             return HandOverOutcome::Over;
@@ -235,7 +239,7 @@ impl Stage {
         let Some(taken) = taken else {
             return HandOverOutcome::Over;
         };
-        if !await_that(&self.deadline, || {
+        if !wait_until(&self.deadline, || {
             self.released.load(Ordering::Acquire) == item
         }) {
             return HandOverOutcome::Over;

@@ -94,7 +94,7 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     attributes.set_comm_exec(1);
     attributes.set_sample_id_all(1);
     let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
-    sys::perf_event(&attributes, wish.thread, cpu)
+    sys::open_perf_event(&attributes, wish.thread, cpu)
 }
 
 /// CPU time between samples, ns.

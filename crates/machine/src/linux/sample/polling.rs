@@ -50,7 +50,7 @@ impl Times {
                 continue;
             };
             let entry = self.threads.entry(thread.tid).or_insert_with(|| {
-                let name = threads::name(thread.tid).unwrap_or_default();
+                let name = threads::read_name(thread.tid).unwrap_or_default();
                 (thread.process, name.into(), 0, 0)
             });
             entry.3 = run_ns;

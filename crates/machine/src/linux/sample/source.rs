@@ -7,7 +7,7 @@ use super::super::ring::{self, Ring};
 use super::super::stack::maps;
 use super::super::sys;
 use super::super::trace::permission::{self, Attempt};
-use super::super::trace::{Target, dummy, threads};
+use super::super::trace::{Target, open_dummy, threads};
 use super::collect::Collector;
 use super::event::{self, Kind, Wish};
 use super::records::Records;
@@ -97,7 +97,7 @@ impl Source {
     ) -> Result<Self, Failure> {
         let target = Target::Process(pid);
         let refused = |error: &io::Error| failure(target, error);
-        let rings = open_rings(cpus, bytes, &dummy).map_err(|error| refused(&error))?;
+        let rings = open_rings(cpus, bytes, &open_dummy).map_err(|error| refused(&error))?;
         let mut source = Self::with(rings);
         let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
         let mut attached = std::collections::BTreeSet::new();
@@ -112,12 +112,13 @@ impl Source {
             }
             let needed = attached.len() * cpus.len();
             if needed > most {
-                let refusal = permission::too_many(pid, attached.len(), needed, most);
+                let refusal =
+                    permission::explain_too_many_threads(pid, attached.len(), needed, most);
                 return Err(Failure::Refused(refusal));
             }
             for thread in fresh {
                 collector.introduce(thread.process, &maps::read(thread.process));
-                if let Some(name) = threads::name(thread.tid) {
+                if let Some(name) = threads::read_name(thread.tid) {
                     collector.name(thread.tid, &name);
                 }
                 match source.attach(kind, thread.tid, cpus, collector) {
@@ -146,9 +147,9 @@ impl Source {
                 watermark_bytes: 0,
             };
             let guest = event::open(kind, &wish)?;
-            ring.admit(&guest)?;
-            collector.register(ring::id(&guest)?, thread);
-            ring::switch(&guest, true);
+            ring.attach_event(&guest)?;
+            collector.register(ring::read_id(&guest)?, thread);
+            ring::set_enabled(&guest, true);
             self.guests.push(guest);
         }
         Ok(())
@@ -160,7 +161,7 @@ impl Source {
 
     pub(super) fn stop(&self) {
         for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
-            ring::switch(event, false);
+            ring::set_enabled(event, false);
         }
     }
 
@@ -194,7 +195,7 @@ fn open_rings(
             // A reader is woken at a quarter full.
             match Ring::new(open(cpu, bytes / 4)?, bytes) {
                 Ok(ring) => rings.push(ring),
-                Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {
+                Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_size(&error) => {
                     return Err(error);
                 }
                 Err(_) => {
@@ -210,8 +211,8 @@ fn open_rings(
 fn failure(target: Target, error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL) => {
-            Failure::Missing(permission::words(error))
+            Failure::Missing(permission::message_of(error))
         }
-        _ => Failure::Refused(permission::refusal(Attempt::Own(target), error)),
+        _ => Failure::Refused(permission::explain_refusal(Attempt::Own(target), error)),
     }
 }

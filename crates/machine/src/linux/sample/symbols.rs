@@ -48,7 +48,7 @@ pub(super) fn name(
                 let offset = offsets[frame].unwrap_or(0);
                 let address = match group {
                     Group::File(..) => offset,
-                    Group::Vdso => sys::vdso().saturating_add(offset),
+                    Group::Vdso => sys::vdso_address().saturating_add(offset),
                     Group::Kernel | Group::Made(_) => samples.frames[frame].address,
                 };
                 address.saturating_sub(back(frame))

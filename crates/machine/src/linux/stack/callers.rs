@@ -283,7 +283,7 @@ fn own_vdso() -> Vec<u8> {
     let mut page = vec![0; PAGE];
     let own = std::process::id().cast_signed();
     while image.len() < LARGEST_VDSO {
-        let address = sys::vdso().saturating_add(image.len() as u64);
+        let address = sys::vdso_address().saturating_add(image.len() as u64);
         let Some(read) = sys::read_memory(own, address, &mut page) else {
             break;
         };

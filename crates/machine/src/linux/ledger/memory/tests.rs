@@ -97,7 +97,7 @@ fn words_of_pieces_are_read_again() {
 #[test]
 fn own_pages_are_found_and_need_no_move_to_their_nodes() {
     let own = i32::try_from(std::process::id()).unwrap();
-    if ranges(own).is_none() {
+    if read_ranges(own).is_none() {
         eprintln!("SKIPPED own_pages_are_found: no /proc/self/numa_maps");
         return;
     }
