@@ -67,9 +67,9 @@ pub use host::{HostFacts, is_pod, read_host_facts, read_tuners};
 pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;
 pub use ledger::{
-    Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
+    Change, ChangeId, ChangeJournal, Entry, FAULT_POINTS, Fault, Ledger, LedgerError,
     LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal, SetQueue,
-    UndoOutcome, cpusets_exclude_others, journal_folders, leftovers,
+    UndoOutcome, cpusets_exclude_others, find_leftovers, journal_folders,
 };
 pub use links::{capture_links, read_links};
 pub use peers::owner_of_peer;

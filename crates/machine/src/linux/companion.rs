@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::guardian::{self, MARK};
-use super::live::{PATIENCE, printed};
+use super::live::{READING_TIMEOUT, take_output};
 use super::supervise::NoAttendant;
 use super::{CommandPurpose, LinuxMachine, sys, tree};
 use crate::{
@@ -122,7 +122,7 @@ impl LinuxMachine {
             return Ok(None);
         };
         let workload = Workload {
-            timeout: Some(PATIENCE),
+            timeout: Some(READING_TIMEOUT),
             ..Workload::new(command.clone())
         };
         let cpus = self.topology.allowed.clone();
@@ -131,7 +131,7 @@ impl LinuxMachine {
             ..Request::new(&workload, &cpus)
         };
         let run = self.run_beside(&request, None, &mut NoAttendant)?;
-        Ok(Some(printed(run, "--beside-metric-command", command)))
+        Ok(Some(take_output(run, "--beside-metric-command", command)))
     }
 
     /// Ends all companions with everything they started.

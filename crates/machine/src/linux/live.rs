@@ -20,9 +20,9 @@ mod url;
 
 pub use measure::{Limit, LiveMachine, LiveOrder};
 pub use reading::Source;
-pub(super) use reading::{PATIENCE, printed};
+pub(super) use reading::{READING_TIMEOUT, take_output};
 pub use service::{FollowSummary, ObservedCpus, POLL, RestoreSummary, Service, Wish};
-pub(super) use sweep::Known;
+pub(super) use sweep::ThreadSweep;
 pub use target::{Target, TargetFacts};
 pub use url::{BadUrl, Url};
 

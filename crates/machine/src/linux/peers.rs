@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::sys;
-
 /// The lists of this network namespace (`proc_net(5)`).
 const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
@@ -68,6 +66,7 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::sys;
     use proptest::prelude::*;
     use std::net::{TcpListener, TcpStream};
 

@@ -7,7 +7,7 @@
 
 use std::io;
 
-use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, UndoOutcome};
+use super::ledger::{Change, ChangeId, Entry, Ledger, LedgerError, LedgerOptions, UndoOutcome};
 use super::sys;
 use crate::RunSetting;
 use pinwise_topology::CpuSet;
@@ -17,11 +17,11 @@ use pinwise_topology::CpuSet;
 pub struct Pins {
     ledger: Ledger,
     /// Pinned threads.
-    pins: Vec<(i32, Id)>,
+    pins: Vec<(i32, ChangeId)>,
     /// Moved memory of processes.
-    moves: Vec<Id>,
+    moves: Vec<ChangeId>,
     /// Changes of the host's settings.
-    host: Vec<Id>,
+    host: Vec<ChangeId>,
 }
 
 impl Pins {
@@ -101,7 +101,7 @@ impl Pins {
     /// # Errors
     /// [`LedgerError`]; the host is then unchanged.
     pub(super) fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), LedgerError> {
-        self.host.extend(self.ledger.set(settings)?);
+        self.host.extend(self.ledger.apply_settings(settings)?);
         self.ledger.note_running();
         Ok(())
     }

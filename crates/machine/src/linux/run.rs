@@ -32,8 +32,8 @@ impl LinuxMachine {
         };
         let joined = match &mut self.ledger {
             Some(ledger) => {
-                ledger.set(settings).map_err(refused)?;
-                ledger.join_groups().map_err(refused)
+                ledger.apply_settings(settings).map_err(refused)?;
+                ledger.open_groups().map_err(refused)
             }
             None if settings.iter().any(RunSetting::needs_ledger) => {
                 return Err(refused(LedgerError::NotForHost));

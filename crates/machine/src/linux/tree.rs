@@ -196,7 +196,7 @@ mod tests {
     fn a_thread_that_only_started_the_others_is_not_at_work() {
         let mut sampler = ThreadSampler::new(Duration::ZERO, true);
         assert_eq!(sampler.max_threads_at_work(), None);
-        sampler.most = 5;
+        sampler.max_threads = 5;
         sampler.times = BTreeMap::from([(1, (2, 0))]);
         sampler.times.extend((2..6).map(|tid| (tid, (100, 40))));
         assert_eq!(
@@ -204,7 +204,7 @@ mod tests {
             (Some(5), Some(4))
         );
         // Compilers one after the other.
-        sampler.most = 2;
+        sampler.max_threads = 2;
         assert_eq!(sampler.max_threads_at_work(), Some(2));
     }
 }

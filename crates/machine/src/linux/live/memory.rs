@@ -1,4 +1,4 @@
-//! Memory of a target, moved to other NUMA nodes and back.
+//! Moves a target's memory to other NUMA nodes and back.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::linux::{LedgerError, UndoOutcome};
 use pinwise_topology::CpuSet;
 
 impl Service {
-    /// Memory of its processes on each NUMA node, bytes, as counted by the kernel: shared pages
-    /// count twice.
+    /// Memory of its processes on each NUMA node, bytes. Pages that two processes share count
+    /// twice.
     #[must_use]
     pub fn memory(&self) -> BTreeMap<usize, u64> {
         let mut nodes = BTreeMap::new();
@@ -41,7 +41,7 @@ impl Service {
     }
 
     /// Moves pages back; returns the reasons for those that stay.
-    pub fn give_memory_back(&mut self) -> Vec<String> {
+    pub fn move_memory_back(&mut self) -> Vec<String> {
         let outcomes = self.pins.move_memory_back().into_iter();
         let failed = outcomes.filter_map(|outcome| match outcome {
             UndoOutcome::Failed(reason) => Some(reason),

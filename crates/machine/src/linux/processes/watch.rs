@@ -84,7 +84,7 @@ impl ProcessWatch {
     }
 
     fn take_signals(&self, heard: &mut WatchEvents) {
-        while let Some(signal) = self.signals.next() {
+        while let Some(signal) = self.signals.next_pending() {
             if signal == libc::SIGHUP {
                 heard.reload = true;
             } else {

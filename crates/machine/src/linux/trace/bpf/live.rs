@@ -14,7 +14,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::super::{Opened, Source};
 use super::permission::{BpfConditions, explain_refusal};
-use super::rings::{CURSOR_WORDS, Reader, Ring, SLOT_WORDS};
+use super::rings::{CURSOR_WORDS, Progress, Reader, Ring, SLOT_WORDS};
 use crate::linux::sys;
 use pinwise_sched::{Event, EventKind};
 
