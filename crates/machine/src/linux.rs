@@ -56,7 +56,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
-pub use accounts::{effective_user, group_id};
+pub use accounts::{effective_user, group_id, user_id};
 pub use bind::coverage::own_setting;
 pub use busiest::find_busiest;
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
@@ -76,7 +76,7 @@ pub use peers::owner_of_peer;
 pub use pins::{Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use processes::{
-    LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
+    LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, writable_by_others,
 };
 pub use program_paths::find_program;
 pub use ranks::{RankCommand, run_side_by_side};

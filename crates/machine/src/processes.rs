@@ -1,7 +1,9 @@
 //! The interface to running processes, for rules: reading facts about them, placing and restoring
-//! them. Callers of these traits work on a real host and on a list of fake processes alike. A
-//! thread is changed only if its CPUs are the default ones (all that its cpuset allows) or those
-//! that a rule gave it: any others were set on purpose.
+//! them.
+//!
+//! Callers of these traits work on a real host and on a list of fake processes alike. A thread is
+//! changed only if its CPUs are the default ones (all that its cpuset allows) or those that a rule
+//! gave it: any others were set on purpose.
 
 use std::collections::BTreeMap;
 use std::io;

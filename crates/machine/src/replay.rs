@@ -1,4 +1,5 @@
 //! The interface for replays: threads wait for a lock as an algorithm with given parameters would.
+//!
 //! Hints may be given the length that they have on another processor. `study::spin` compares the
 //! measured lateness with [`pinwise_spin::lateness`].
 

@@ -16,7 +16,27 @@ pub fn effective_user() -> u32 {
     sys::effective_user()
 }
 
-/// The number of the group of this name.
+/// Looks up the number of a user.
+#[must_use]
+pub fn user_id(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    let mut entry = MaybeUninit::<libc::passwd>::zeroed();
+    let mut found = std::ptr::null_mut();
+    let mut buffer = vec![0 as libc::c_char; 64 * 1024];
+    // SAFETY: as in `group_id`.
+    unsafe {
+        let result = libc::getpwnam_r(
+            name.as_ptr(),
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw mut found,
+        );
+        (result == 0 && !found.is_null()).then(|| (*found).pw_uid)
+    }
+}
+
+/// Looks up the number of a group.
 #[must_use]
 pub fn group_id(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
@@ -42,7 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_have_numbers() {
+    fn users_and_groups_have_numbers() {
+        assert_eq!(user_id("root"), Some(0));
+        assert_eq!(user_id("no such user"), None);
+        assert_eq!(user_id("a\0b"), None);
         assert_eq!(group_id("root"), Some(0));
         assert_eq!(group_id("no such group"), None);
         assert_eq!(group_id("a\0b"), None);

@@ -6,11 +6,14 @@
 //! creator   ──clone──┤ event: gives the new thread's id ├──────────────►
 //! new thread         └─┤ stopped; sched_setaffinity ├── first instruction
 //! ```
+//!
 //! The whole process tree is followed through fork, vfork, clone and exec, including static and Go
 //! programs. System calls are not traced, and a running thread is not touched. Threads get the CPUs
 //! of [`Binding::order`] in the order of their creation, round robin; the first goes to the
-//! command's main thread. It does not poll: ptrace reports stops by SIGCHLD. Only the thread that
-//! seized the command may use it.
+//! command's main thread.
+//!
+//! It does not poll: ptrace reports stops by SIGCHLD. Only the thread that seized the command may
+//! use it.
 
 pub(super) mod calls;
 pub(super) mod coverage;

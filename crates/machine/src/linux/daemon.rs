@@ -1,7 +1,9 @@
-//! Processes that outlive pinwise and clean up, however it ended. Such a daemon sleeps on a pipe
-//! whose other end only pinwise holds open, so even SIGKILL of pinwise wakes it. Its parent has
-//! ended, so it outlives pinwise and is not mistaken for a process of a command. It ignores the
-//! signals by which terminals and users end programs, and keeps none of pinwise's files open.
+//! Processes that outlive pinwise and clean up, however it ended.
+//!
+//! Such a daemon sleeps on a pipe whose other end only pinwise holds open, so even SIGKILL of
+//! pinwise wakes it. Its parent has ended, so it outlives pinwise and is not mistaken for a process
+//! of a command. It ignores the signals by which terminals and users end programs, and keeps none
+//! of pinwise's files open.
 
 #![expect(unsafe_code, reason = "fork has no safe form")]
 

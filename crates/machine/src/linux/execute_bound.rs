@@ -1,8 +1,9 @@
 //! `pinwise run` with a bound placement: the command replaces this process as usual, and a process
-//! beside it binds its threads. So the command keeps its own process id, parent, terminal, job
-//! control, signals and exit status; killing the binder ends only the binding. The binder is not a
-//! child of the command, sleeps while no thread begins or ends, and ends with the last thread of
-//! the tree or after the settling time.
+//! beside it binds its threads.
+//!
+//! So the command keeps its own process id, parent, terminal, job control, signals and exit status;
+//! killing the binder ends only the binding. The binder is not a child of the command, sleeps while
+//! no thread begins or ends, and ends with the last thread of the tree or after the settling time.
 
 #![expect(unsafe_code, reason = "fork has no safe form")]
 

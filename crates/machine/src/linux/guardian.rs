@@ -1,7 +1,8 @@
-//! A second process that cleans up if pinwise is killed outright. It sleeps on a pipe that only
-//! pinwise holds open. When pinwise ends for whatever reason, SIGKILL included, the pipe closes,
-//! and the guardian kills the command's process group and every process that carries pinwise's mark
-//! in its environment. It uses no CPU time while a command runs.
+//! A second process that cleans up if pinwise is killed outright.
+//!
+//! It sleeps on a pipe that only pinwise holds open. When pinwise ends for whatever reason, SIGKILL
+//! included, the pipe closes, and the guardian kills the command's process group and every process
+//! that carries pinwise's mark in its environment. It uses no CPU time while a command runs.
 
 #![expect(unsafe_code, reason = "fork and shared memory have no safe form")]
 

@@ -1,5 +1,7 @@
-//! The host's settings, for `doctor`. Only reads; every fact may be missing. The root folder is a
-//! parameter, so that tests can describe any host.
+//! The host's settings, for `doctor`.
+//!
+//! Only reads; every fact may be missing. The root folder is a parameter, so that tests can
+//! describe any host.
 
 use std::path::Path;
 

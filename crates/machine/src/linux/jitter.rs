@@ -1,5 +1,7 @@
 //! Watches CPUs: on each, a thread that only reads the clock, and the kernel's own counts for that
-//! CPU. The threads have normal priority and stay bound to their CPUs. Pinwise sleeps meanwhile, on
+//! CPU.
+//!
+//! The threads have normal priority and stay bound to their CPUs. Pinwise sleeps meanwhile, on
 //! other CPUs if there are any; its own mask is restored afterwards. It wakes when a buffer fills
 //! up, and every [`ROUND`].
 

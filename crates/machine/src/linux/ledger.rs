@@ -1,9 +1,11 @@
-//! Changes of the system that are undone, however pinwise ends. Before a value is changed, its old
-//! value is written to a journal and sent to a second process, the guardian. When pinwise ends,
-//! even by SIGKILL, the guardian undoes the changes in force. If it fails, `pinwise apply restore`
-//! can finish: the journal stays until everything is restored. A value that someone else has
-//! changed since is left alone. Nothing is changed if the journal cannot be written or the guardian
-//! has ended; a journal whose folder was removed is written again.
+//! Changes of the system that are undone, however pinwise ends.
+//!
+//! Before a value is changed, its old value is written to a journal and sent to a second process,
+//! the guardian. When pinwise ends, even by SIGKILL, the guardian undoes the changes in force. If
+//! it fails, `pinwise apply restore` can finish: the journal stays until everything is restored. A
+//! value that someone else has changed since is left alone. Nothing is changed if the journal
+//! cannot be written or the guardian has ended; a journal whose folder was removed is written
+//! again.
 
 mod act;
 mod entry;

@@ -1,9 +1,10 @@
-//! Running processes: finding, placing and restoring their threads. A [`Target`] says whose threads
-//! are meant. A [`Service`] keeps them where they should run and restores the mask that each had
-//! before. A [`LiveMachine`] measures a service under several placements in turns. Masks are
-//! changed through [`Pins`](super::Pins) alone, so that they are restored even after SIGKILL of
-//! pinwise. Threads whose mask somebody else changes meanwhile are left alone; kernel threads are
-//! never touched.
+//! Running processes: finding, placing and restoring their threads.
+//!
+//! A [`Target`] says whose threads are meant. A [`Service`] keeps them where they should run and
+//! restores the mask that each had before. A [`LiveMachine`] measures a service under several
+//! placements in turns. Masks are changed through [`Pins`](super::Pins) alone, so that they are
+//! restored even after SIGKILL of pinwise. Threads whose mask somebody else changes meanwhile are
+//! left alone; kernel threads are never touched.
 
 mod cgroup;
 mod host;

@@ -1,7 +1,8 @@
-//! Probes of the host: from a [`Probe`] to loops of `kernels` on pinned threads. Probes work at
-//! normal priority and without privilege, on machines where other programs run: no thread waits
-//! long for another, batches that the scheduler or a hypervisor disturbed are discarded and
-//! counted, and all work ends at the limit.
+//! Probes of the host: from a [`Probe`] to loops of `kernels` on pinned threads.
+//!
+//! Probes work at normal priority and without privilege, on machines where other programs run: no
+//! thread waits long for another, batches that the scheduler or a hypervisor disturbed are
+//! discarded and counted, and all work ends at the limit.
 
 mod bandwidth;
 pub(super) mod calls;
@@ -182,20 +183,20 @@ fn make_jobs(
         Ok(vec![PlacedJob::first(cpu, job)])
     };
     match *probe {
-        Probe::Cycle { cpu } => alone(cpu, single::cycle),
-        Probe::Pause { cpu } => alone(cpu, single::pause),
-        Probe::PauseCycles { cpu } => alone(cpu, single::pause_cycles),
-        Probe::PauseCounted { cpu } => alone(cpu, counted::pause_cycles),
+        Probe::Cycle { cpu } => alone(cpu, single::measure_cycle),
+        Probe::Pause { cpu } => alone(cpu, single::measure_pause),
+        Probe::PauseCycles { cpu } => alone(cpu, single::measure_pause_cycles),
+        Probe::PauseCounted { cpu } => alone(cpu, counted::measure_pause_cycles),
         Probe::Hint { cpu, hint } => alone(
             cpu,
             match hint {
-                Hint::Yield => single::yield_hint,
-                Hint::TimedPause => single::timed_pause,
-                Hint::MonitoredWait => single::monitored_wait,
+                Hint::Yield => single::measure_yield,
+                Hint::TimedPause => single::measure_timed_pause,
+                Hint::MonitoredWait => single::measure_monitored_wait,
             },
         ),
-        Probe::Tick { cpu } => alone(cpu, single::tick),
-        Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
+        Probe::Tick { cpu } => alone(cpu, single::measure_tick),
+        Probe::TimerStep { cpu } => alone(cpu, single::measure_timer_step),
         Probe::Transfer { a, b, home } => {
             let shared = Transfer::new(run, a, b, home)?;
             Ok(make_two_jobs(

@@ -1,5 +1,7 @@
-//! The host's processes, read from `/proc` for rules. Processes choose their names, paths and
-//! command lines: these are read as bytes of limited length, and prove nothing about a process.
+//! The host's processes, read from `/proc` for rules.
+//!
+//! Processes choose their names, paths and command lines: these are read as bytes of limited
+//! length, and prove nothing about a process.
 
 mod connector;
 mod cpuset;
@@ -11,7 +13,6 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-pub use connector::user_id;
 pub use ownership::writable_by_others;
 pub use watch::ProcessWatch;
 
@@ -237,11 +238,14 @@ impl Processes for LinuxProcesses {
     }
 
     fn nice(&mut self, thread: i32) -> Option<i32> {
-        connector::nice_of(thread)
+        (thread > 0).then(|| sys::nice_of(thread).ok())?
     }
 
     fn set_nice(&mut self, thread: i32, nice: i32) -> Result<(), Refused> {
-        connector::set_nice_of(thread, nice).map_err(|error| explain_refusal(&error))
+        if thread <= 0 {
+            return Err(Refused::Gone);
+        }
+        sys::set_nice_of(thread, nice).map_err(|error| explain_refusal(&error))
     }
 
     fn default_mask(&mut self, process: i32) -> Option<CpuSet> {

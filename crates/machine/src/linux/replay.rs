@@ -1,7 +1,8 @@
 //! Replays on the host: threads of pinwise, each pinned to one CPU, wait for a lock as an algorithm
-//! with given parameters would. CPU mask and priority are set on these threads only and end with
-//! them. Every wait checks the time: whatever happens to another thread, a replay ends soon after
-//! its limit.
+//! with given parameters would.
+//!
+//! CPU mask and priority are set on these threads only and end with them. Every wait checks the
+//! time: whatever happens to another thread, a replay ends soon after its limit.
 
 mod contend;
 mod hand_over;
@@ -19,7 +20,7 @@ use super::probe::calls;
 use super::{LinuxMachine, sys};
 use crate::{
     ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintSummary, MachineError,
-    Replayer, Waiter,
+    Replayer,
 };
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::Hints;
@@ -183,14 +184,6 @@ fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Opt
         before_ns: quantile(before_ns, 0.5),
         achieved_ns: quantile(achieved_ns, 0.5),
     })
-}
-
-/// Converts an algorithm's runs for the kernel's loop: each run's number of polls and hints before
-/// each poll, and whether the last run repeats for ever.
-fn convert_runs(waiter: &Waiter<'_>) -> (Vec<(u64, u64)>, bool) {
-    let runs = waiter.wait.runs.iter();
-    let runs = runs.map(|run| (run.times, run.hints)).collect();
-    (runs, waiter.wait.is_endless)
 }
 
 /// Waits until another thread makes a condition true: spins for half a millisecond, then sleeps and

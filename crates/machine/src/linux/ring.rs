@@ -1,7 +1,8 @@
-//! Perf events' buffers, which the kernel writes records into. A buffer is memory that is shared
-//! with the kernel, one for each CPU. Its first page has the positions of writer and reader; the
-//! data pages, a power of two, follow. Data is copied before it is parsed, so that the kernel gets
-//! the room back soon. Records are not interpreted here.
+//! Perf events' buffers, which the kernel writes records into.
+//!
+//! A buffer is memory that is shared with the kernel, one for each CPU. Its first page has the
+//! positions of writer and reader; the data pages, a power of two, follow. Data is copied before it
+//! is parsed, so that the kernel gets the room back soon. Records are not interpreted here.
 
 #![expect(
     unsafe_code,

@@ -1,9 +1,11 @@
 //! One round of a joint plan: several programs side by side, each on its CPUs, until each has
-//! finished once. A process of its own makes the round: the engine starts it like any measured
-//! command, so a time-out, a signal or the death of pinwise ends it and all its descendants. A
-//! program that finishes before the others is started again, so that they are never alone and no
-//! figure depends on who is fastest (Tuck and Tullsen, PACT 2003; Vera et al., PACT 2007). The
-//! first execution counts. Loads stand for clients: they run on all CPUs, in every plan.
+//! finished once.
+//!
+//! A process of its own makes the round: the engine starts it like any measured command, so a
+//! time-out, a signal or the death of pinwise ends it and all its descendants. A program that
+//! finishes before the others is started again, so that they are never alone and no figure depends
+//! on who is fastest (Tuck and Tullsen, PACT 2003; Vera et al., PACT 2007). The first execution
+//! counts. Loads stand for clients: they run on all CPUs, in every plan.
 
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -1,7 +1,9 @@
-//! Traces the scheduler of this host. Each of the five tiers has an implementation of one trait,
-//! [`Source`], which is opened before the command starts, drained now and then, and closed after
-//! the last thread has ended. [`Tracer::trace`](crate::Tracer::trace) drives it together with the
-//! supervision of the command; nothing here decides what events mean.
+//! Traces the scheduler of this host.
+//!
+//! Each of the five tiers has an implementation of one trait, [`Source`], which is opened before
+//! the command starts, drained now and then, and closed after the last thread has ended.
+//! [`Tracer::trace`](crate::Tracer::trace) drives it together with the supervision of the command;
+//! nothing here decides what events mean.
 
 mod attach;
 mod blocked;

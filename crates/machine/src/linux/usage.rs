@@ -178,11 +178,12 @@ impl Meter {
     }
 }
 
-/// Separates a command's peak memory from pinwise's own. The kernel counts a process's memory
-/// before it executes a program as well. So the reported peak of a command is at least pinwise's,
-/// and the own peak of a smaller command is unknown. For the same reason `getrusage` reports for
-/// pinwise at least the peak of the program that started it, which may be far larger than any
-/// command.
+/// Separates a command's peak memory from pinwise's own.
+///
+/// The kernel counts a process's memory before it executes a program as well. So the reported peak
+/// of a command is at least pinwise's, and the own peak of a smaller command is unknown. For the
+/// same reason `getrusage` reports for pinwise at least the peak of the program that started it,
+/// which may be far larger than any command.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
     /// Peak of pinwise alone, as last read; `None` if `getrusage` reports it, too.

@@ -1,6 +1,7 @@
-//! Entries of a ledger: changes with their old values, and their form as lines of a journal. An
-//! incomplete or malformed line means that the change was not made: a change is made only after its
-//! line is complete.
+//! Entries of a ledger: changes with their old values, and their form as lines of a journal.
+//!
+//! An incomplete or malformed line means that the change was not made: a change is made only after
+//! its line is complete.
 
 use std::fmt;
 use std::path::PathBuf;

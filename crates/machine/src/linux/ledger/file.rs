@@ -1,6 +1,7 @@
-//! The file of a journal, to which lines are appended, or which is written anew. Folders of a
-//! session are removed with their contents at logout, and a file without a name is of no use. So it
-//! is checked whether the path still leads to the file before the file is relied on.
+//! The file of a journal, to which lines are appended, or which is written anew.
+//!
+//! Folders of a session are removed with their contents at logout, and a file without a name is of
+//! no use. So it is checked whether the path still leads to the file before the file is relied on.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};

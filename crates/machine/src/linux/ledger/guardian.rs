@@ -1,6 +1,7 @@
-//! Starts a second process, the guardian, which restores everything if pinwise is killed. It
-//! receives every line of the journal and tracks which changes are in force, because the file may
-//! be gone by then, for example with the folder of a session that has ended.
+//! Starts a second process, the guardian, which restores everything if pinwise is killed.
+//!
+//! It receives every line of the journal and tracks which changes are in force, because the file
+//! may be gone by then, for example with the folder of a session that has ended.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,8 @@
-//! Makes temporary settings: switches CPUs of the host off, moves interrupts. The kernel drops some
-//! state while CPUs are off: a thread whose CPUs are all off gets the mask of all CPUs, and cpusets
-//! of version 1 lose the CPUs for good. So masks and cpusets of the whole host are recorded before,
-//! and restored after the CPUs are on again.
+//! Makes temporary settings: switches CPUs of the host off, moves interrupts.
+//!
+//! The kernel drops some state while CPUs are off: a thread whose CPUs are all off gets the mask of
+//! all CPUs, and cpusets of version 1 lose the CPUs for good. So masks and cpusets of the whole
+//! host are recorded before, and restored after the CPUs are on again.
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +106,7 @@ impl Ledger {
     /// Checks that these CPUs can be switched off.
     fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
         self.check_host_lock()?;
-        let online = self.system.online().unwrap_or_default();
+        let online = self.system.read_online().unwrap_or_default();
         let off = cpus.difference(&online);
         if !off.is_empty() {
             let what = format!("CPU {off}");
@@ -142,7 +143,7 @@ impl Ledger {
                 asked: requested,
             })?;
         }
-        let online = self.system.online().unwrap_or_default();
+        let online = self.system.read_online().unwrap_or_default();
         for thread in list_all_threads() {
             if let Some(entry) = entry_for_own_mask(thread, cpus, &online) {
                 self.save(entry)?;

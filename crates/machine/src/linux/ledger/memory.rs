@@ -1,12 +1,15 @@
-//! Moves pages of a running process to other NUMA nodes and back. `migrate_pages(2)` moves all
-//! pages from one set of nodes to another. That can be undone only if the process had no pages on
-//! the target before: on the way back those would move, too. So pages are moved by their addresses
-//! (`move_pages(2)`), and the journal records each page's node. Adjacent pages on one node form a
-//! [`PageRange`], which is restored exactly. If pages alternate so often that more than
-//! [`MAX_RANGES`] would be needed, neighbouring ranges are joined to one with several nodes; on the
-//! way back each node gets as many pages as it had, but not the same ones. Pages that several
-//! processes use, such as those of libraries, stay where they are. A page that is no longer on a
-//! target node is left alone.
+//! Moves pages of a running process to other NUMA nodes and back.
+//!
+//! `migrate_pages(2)` moves all pages from one set of nodes to another. That can be undone only if
+//! the process had no pages on the target before: on the way back those would move, too. So pages
+//! are moved by their addresses (`move_pages(2)`), and the journal records each page's node.
+//! Adjacent pages on one node form a [`PageRange`], which is restored exactly. If pages alternate
+//! so often that more than [`MAX_RANGES`] would be needed, neighbouring ranges are joined to one
+//! with several nodes; on the way back each node gets as many pages as it had, but not the same
+//! ones.
+//!
+//! Pages that several processes use, such as those of libraries, stay where they are. A page that
+//! is no longer on a target node is left alone.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;

@@ -1,6 +1,7 @@
-//! Makes a cgroup for a command, with a limit on CPU time and a cpuset. It is created before a run,
-//! entered by the command before its first instruction, and removed after the run. Old values of
-//! its files need not be recorded: they are removed with it.
+//! Makes a cgroup for a command, with a limit on CPU time and a cpuset.
+//!
+//! It is created before a run, entered by the command before its first instruction, and removed
+//! after the run. Old values of its files need not be recorded: they are removed with it.
 
 use std::fs::File;
 use std::io;

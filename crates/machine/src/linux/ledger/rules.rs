@@ -1,7 +1,8 @@
-//! The journal of rules, which a later process may continue. What rules gave to processes can stay
-//! when pinwise ends; the next pinwise that applies rules finds it here. A lock file beside the
-//! journal, whose lock the guardian holds as well, excludes a second writer. The number of an entry
-//! is the id of its process.
+//! The journal of rules, which a later process may continue.
+//!
+//! What rules gave to processes can stay when pinwise ends; the next pinwise that applies rules
+//! finds it here. A lock file beside the journal, whose lock the guardian holds as well, excludes a
+//! second writer. The number of an entry is the id of its process.
 
 use std::fs::File;
 use std::io;

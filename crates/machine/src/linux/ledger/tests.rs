@@ -533,7 +533,7 @@ fn the_state_of_leftover_journals_is_found() {
     let lock = write_journal(&held, "pinwise journal 1 x 5\n").unwrap();
     let folders = [folder.path().to_owned()];
     let states = |undo: bool| {
-        let found = find_find_leftovers(&folders, None, undo).into_iter();
+        let found = find_leftovers(&folders, None, undo).into_iter();
         found.map(|left| left.state).collect::<Vec<_>>()
     };
     for undo in [false, true] {
@@ -554,7 +554,7 @@ fn the_state_of_leftover_journals_is_found() {
     drop(lock);
     // A folder that others may enter may hold their files.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(find_find_leftovers(&folders, None, true), []);
+    assert_eq!(find_leftovers(&folders, None, true), []);
 }
 
 proptest! {

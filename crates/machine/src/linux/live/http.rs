@@ -1,5 +1,7 @@
-//! Fetches one page by HTTP/1.1, bounded in size and time. Redirects, TLS and proxies are not
-//! supported: a service publishes its figures on its own host. It starts no thread.
+//! Fetches one page by HTTP/1.1, bounded in size and time.
+//!
+//! Redirects, TLS and proxies are not supported: a service publishes its figures on its own host.
+//! It starts no thread.
 
 use std::future::poll_fn;
 use std::pin::pin;

@@ -1,7 +1,8 @@
-//! Measures a running service under several placements, in turns. What is a run of a command in
-//! other experiments is here a series of steps: restore every thread, apply the arm's placement,
-//! let the service settle, then measure its own figure for a while. Every arm goes through the same
-//! steps, including the one that changes nothing.
+//! Measures a running service under several placements, in turns.
+//!
+//! What is a run of a command in other experiments is here a series of steps: restore every thread,
+//! apply the arm's placement, let the service settle, then measure its own figure for a while.
+//! Every arm goes through the same steps, including the one that changes nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,9 @@
-//! Keeps a target's threads where they should run, and restores them. A thread inherits the mask of
-//! the thread that starts it, so new threads under a shared mask only need to be recorded for
-//! restoring. Former masks are recorded by [`Pins`] alone: a thread that started under a placement
-//! is recorded with the mask that it would have inherited without the placement.
+//! Keeps a target's threads where they should run, and restores them.
+//!
+//! A thread inherits the mask of the thread that starts it, so new threads under a shared mask only
+//! need to be recorded for restoring. Former masks are recorded by [`Pins`] alone: a thread that
+//! started under a placement is recorded with the mask that it would have inherited without the
+//! placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Restores threads that pinwise had not found yet when it was killed. A
-//! [`Ledger`](crate::linux::Ledger) restores recorded threads. A thread that began just before a
+//! Restores threads that pinwise had not found yet when it was killed.
+//!
+//! A [`Ledger`](crate::linux::Ledger) restores recorded threads. A thread that began just before a
 //! SIGKILL inherited a mask of the placement and is not recorded. So after everything else the
 //! guardian, which knows the target, searches for threads that belong to it, are new, and have a
 //! mask of the placement.

@@ -1,6 +1,7 @@
 //! Attaches to a running process: each of its threads gets an event on every CPU, and threads that
-//! it creates later inherit these events. It refuses if this would take more descriptors than
-//! permitted, and never stops a thread.
+//! it creates later inherit these events.
+//!
+//! It refuses if this would take more descriptors than permitted, and never stops a thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -4,6 +4,7 @@
 //! sched.bpf.c ─► a ring per CPU ─► rings ─► live (merge) ─► Event…
 //!  (kernel)       (mapped)
 //! ```
+//!
 //! `sched.bpf.o` is compiled from `sched.bpf.c` by `cargo xtask bpf` and committed, with
 //! `sched.bpf.hash` to show that the two agree. Descriptors of this process hold everything that is
 //! loaded, so nothing stays loaded when the process ends, in whatever way. The program reports all

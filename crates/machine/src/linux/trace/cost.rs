@@ -1,9 +1,10 @@
-//! Measures how much CPU time each tier costs the traced threads on this machine. Two threads pass
-//! a byte back and forth on one CPU, so that each does little but switch: the worst case for a
-//! tracer. A turn is a round with the tier and one without it, in random order. The result is the
-//! median over turns of the difference in the pair's CPU time, with an interval from order
-//! statistics. It says nothing about a program that switches seldom, and does not include the CPU
-//! time of the collecting thread.
+//! Measures how much CPU time each tier costs the traced threads on this machine.
+//!
+//! Two threads pass a byte back and forth on one CPU, so that each does little but switch: the
+//! worst case for a tracer. A turn is a round with the tier and one without it, in random order.
+//! The result is the median over turns of the difference in the pair's CPU time, with an interval
+//! from order statistics. It says nothing about a program that switches seldom, and does not
+//! include the CPU time of the collecting thread.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,7 +1,9 @@
 //! Receives the kernel's reports of ended threads (`linux/taskstats.h`): their last figures, which
-//! cannot be read from `/proc` in time. This needs `CAP_NET_ADMIN` and the initial namespaces of
-//! processes and networks; otherwise nothing is reported. The kernel reports every thread of the
-//! machine, so reports that are not asked for are dropped after a while.
+//! cannot be read from `/proc` in time.
+//!
+//! This needs `CAP_NET_ADMIN` and the initial namespaces of processes and networks; otherwise
+//! nothing is reported. The kernel reports every thread of the machine, so reports that are not
+//! asked for are dropped after a while.
 
 #![expect(unsafe_code, reason = "sockets of this family have no safe form")]
 

@@ -1,6 +1,7 @@
-//! Sums up interrupts during a trace, from tracepoints on all CPUs. Every record names the thread
-//! that had the CPU. Whether that thread is traced is known from the trace's events, which may come
-//! a round later.
+//! Sums up interrupts during a trace, from tracepoints on all CPUs.
+//!
+//! Every record names the thread that had the CPU. Whether that thread is traced is known from the
+//! trace's events, which may come a round later.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

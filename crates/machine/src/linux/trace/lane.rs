@@ -1,8 +1,9 @@
-//! Converts the records of one CPU to events. Each kind of source records a switch in its own way:
-//! as two halves (a thread leaves, the next arrives) if either is of the traced program, as two
-//! halves of any threads, or as one tracepoint. A lane tracks the thread on its CPU, so that no
-//! switch is emitted twice. It does not invent what is missing: a half without its other half is
-//! emitted as it is.
+//! Converts the records of one CPU to events.
+//!
+//! Each kind of source records a switch in its own way: as two halves (a thread leaves, the next
+//! arrives) if either is of the traced program, as two halves of any threads, or as one tracepoint.
+//! A lane tracks the thread on its CPU, so that no switch is emitted twice. It does not invent what
+//! is missing: a half without its other half is emitted as it is.
 
 use pinwise_sched::perf::{Native, Record};
 use pinwise_sched::{

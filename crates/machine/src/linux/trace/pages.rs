@@ -1,6 +1,7 @@
-//! Samples the NUMA nodes of traced processes' pages from `/proc/PID/numa_maps`. To print this file
-//! the kernel walks the page tables, which takes longer with more memory. After the first few
-//! samples, pauses are so long that sampling takes a hundredth of the time.
+//! Samples the NUMA nodes of traced processes' pages from `/proc/PID/numa_maps`.
+//!
+//! To print this file the kernel walks the page tables, which takes longer with more memory. After
+//! the first few samples, pauses are so long that sampling takes a hundredth of the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

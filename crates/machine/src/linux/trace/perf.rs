@@ -1,7 +1,9 @@
 //! The three tiers that read perf's buffers: switch records of a program's own threads, of whole
-//! CPUs, and the scheduler's tracepoints. All events of a CPU share one buffer, which keeps their
-//! records in order. Records younger than the start of a read are held back until the next: when
-//! the last CPU is read, a CPU that was read before may have new records that are older than those.
+//! CPUs, and the scheduler's tracepoints.
+//!
+//! All events of a CPU share one buffer, which keeps their records in order. Records younger than
+//! the start of a read are held back until the next: when the last CPU is read, a CPU that was read
+//! before may have new records that are older than those.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};

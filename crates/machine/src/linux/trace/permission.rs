@@ -1,6 +1,8 @@
-//! Why perf is refused, and the command that would permit it. Permission is tested by trying. A
-//! refusal is explained from the settings that the kernel checks (`kernel.perf_event_paranoid`,
-//! capabilities, container filters), and a command is only suggested if it would help.
+//! Why perf is refused, and the command that would permit it.
+//!
+//! Permission is tested by trying. A refusal is explained from the settings that the kernel checks
+//! (`kernel.perf_event_paranoid`, capabilities, container filters), and a command is only suggested
+//! if it would help.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;

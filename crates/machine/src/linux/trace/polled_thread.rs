@@ -1,6 +1,7 @@
-//! Polls one thread: reads its files in `/proc`, which it keeps open, again and again. An open file
-//! stays bound to its thread: after the thread's end it cannot be read any more, even if another
-//! thread gets the same id.
+//! Polls one thread: reads its files in `/proc`, which it keeps open, again and again.
+//!
+//! An open file stays bound to its thread: after the thread's end it cannot be read any more, even
+//! if another thread gets the same id.
 
 use std::borrow::Cow;
 use std::fs::File;

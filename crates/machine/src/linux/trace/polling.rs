@@ -1,6 +1,8 @@
-//! Tier `proc`: polls threads in `/proc`. A poll costs 6 to 30 µs of CPU time per thread, so polls
-//! are at least 10 ms apart and take at most a fiftieth of one CPU. What happens between two polls
-//! is not seen, and this does not guess it.
+//! Tier `proc`: polls threads in `/proc`.
+//!
+//! A poll costs 6 to 30 µs of CPU time per thread, so polls are at least 10 ms apart and take at
+//! most a fiftieth of one CPU. What happens between two polls is not seen, and this does not guess
+//! it.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;

@@ -1,8 +1,9 @@
-//! Throttling by the quotas on CPU time of all cgroups that traced processes are in. A shell,
-//! `systemd-run` and container runtimes put a child into its own cgroup, often a new one, whose
-//! throttling would look like the scheduler's doing. So every process is checked, new ones first. A
-//! cgroup counts from the start of the trace: its earlier throttling is read in advance. This does
-//! not tell which threads were throttled.
+//! Throttling by the quotas on CPU time of all cgroups that traced processes are in.
+//!
+//! A shell, `systemd-run` and container runtimes put a child into its own cgroup, often a new one,
+//! whose throttling would look like the scheduler's doing. So every process is checked, new ones
+//! first. A cgroup counts from the start of the trace: its earlier throttling is read in advance.
+//! This does not tell which threads were throttled.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,7 @@
 //! Polls the traced threads for what a stream of switches does not show: which threads exist at its
-//! beginning, the CPUs that they may use, and how long the kernel says that they were queued. Up to
-//! 256 threads are polled every 100 ms, less often if that takes long. The stream says which
+//! beginning, the CPUs that they may use, and how long the kernel says that they were queued.
+//!
+//! Up to 256 threads are polled every 100 ms, less often if that takes long. The stream says which
 //! threads are traced.
 
 use std::collections::BTreeMap;

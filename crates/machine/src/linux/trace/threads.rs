@@ -1,5 +1,6 @@
-//! Lists threads from `/proc`, and parses their files. Lists are snapshots of limited length; a
-//! thread that has ended meanwhile is left out.
+//! Lists threads from `/proc`, and parses their files.
+//!
+//! Lists are snapshots of limited length; a thread that has ended meanwhile is left out.
 
 use std::collections::BTreeSet;
 use std::path::Path;

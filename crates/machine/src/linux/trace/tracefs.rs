@@ -1,5 +1,6 @@
-//! Reads the formats of tracepoints from tracefs. It mounts nothing: if tracefs is missing, it says
-//! how to mount it.
+//! Reads the formats of tracepoints from tracefs.
+//!
+//! It mounts nothing: if tracefs is missing, it says how to mount it.
 
 use std::io::{self, Read};
 use std::path::Path;

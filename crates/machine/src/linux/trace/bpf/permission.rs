@@ -1,5 +1,7 @@
-//! Says what prevents BPF here, and which command permits it. It checks only what can be known in
-//! advance; other refusals are reported with the kernel's error.
+//! Says what prevents BPF here, and which command permits it.
+//!
+//! It checks only what can be known in advance; other refusals are reported with the kernel's
+//! error.
 
 use super::super::permission::{check_initial_pid_namespace, own_program};
 use pinwise_sched::Refusal;

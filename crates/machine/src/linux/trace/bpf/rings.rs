@@ -1,7 +1,8 @@
 //! Reads the rings that the program writes, one per CPU, laid out as in `sched.bpf.c`: slots of 16
-//! bytes, in whose words one bit, the phase, alternates from lap to lap. It reads records in the
-//! order of a ring, and says up to which time all of them are read. It trusts nothing: a malformed
-//! word counts as a lost record.
+//! bytes, in whose words one bit, the phase, alternates from lap to lap.
+//!
+//! It reads records in the order of a ring, and says up to which time all of them are read. It
+//! trusts nothing: a malformed word counts as a lost record.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
