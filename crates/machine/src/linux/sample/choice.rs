@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use super::super::spawn::find_program;
 use super::super::stack::callers::read_tables;
-use super::super::stack::files::{open_regular, program_of};
+use super::super::stack::files::{open_program, open_regular};
 use crate::Subject;
 use pinwise_code::unwind::ParseBudget;
 use pinwise_profile::Stacks;
@@ -42,7 +42,7 @@ fn open_program(subject: &Subject<'_>, search: &str) -> Option<File> {
         }
         Subject::Process(pid) => {
             let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-            program_of(*pid, path.to_str()?)
+            open_program(*pid, path.to_str()?)
         }
         Subject::Everything => None,
     }

@@ -84,7 +84,7 @@ pub(super) fn find_wait_place(
     else {
         return (None, what);
     };
-    let (place, kind) = places.find(found.process, call);
+    let (place, kind) = places.find_waiting_function(found.process, call);
     let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
     (place, what)
 }
