@@ -53,7 +53,7 @@ fn measure(machine: &str, threads: usize, busy: f64) -> (f64, u64) {
         let mut world = World::new(topology.cpus.len(), threads, busy, round as u64);
         let mut analysis = Analysis::new(&topology, Tier::Bpf.scope());
         for event in world.first_events() {
-            analysis.take(&event);
+            analysis.add_event(&event);
         }
         let mut took = 0.0;
         let mut half = 0;
@@ -61,7 +61,7 @@ fn measure(machine: &str, threads: usize, busy: f64) -> (f64, u64) {
             let events = world.next_events();
             let start = Instant::now();
             for event in &events {
-                analysis.take(event);
+                analysis.add_event(event);
             }
             took += start.elapsed().as_secs_f64();
             if portion == EVENTS / PORTION / 2 {

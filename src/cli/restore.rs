@@ -7,13 +7,13 @@ use super::args::RestoreArgs;
 use super::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{
-    Leftover, LeftoverState, UndoOutcome, journal_folders, leftovers, own_user_is_root,
+    Leftover, LeftoverState, UndoOutcome, find_leftovers, journal_folders, own_user_is_root,
 };
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let folders = journal_folders();
     let of_rules = default_rules_state();
-    let found = leftovers(&folders, of_rules.as_deref(), !args.dry_run);
+    let found = find_leftovers(&folders, of_rules.as_deref(), !args.dry_run);
     let mut text = String::new();
     for left in &found {
         text.push_str(&message(left, args.dry_run));
@@ -76,7 +76,7 @@ fn message(left: &Leftover, is_dry: bool) -> String {
 
 /// Reports what an earlier pinwise left, before anything is changed again.
 pub(super) fn offer(terminal: &Terminal) {
-    let found = leftovers(&journal_folders(), None, false);
+    let found = find_leftovers(&journal_folders(), None, false);
     let is_left =
         |left: &&Leftover| matches!(&left.state, LeftoverState::Left(all) if !all.is_empty());
     let left = found.iter().filter(is_left).count();

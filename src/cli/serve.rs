@@ -18,7 +18,7 @@ use super::opening::location;
 use super::surroundings::{named_folder, temporary_folder};
 use super::terminal::Terminal;
 use pinwise_kernels::Scratch;
-use pinwise_machine::linux::{own_user, owner_of_peer, random_bytes};
+use pinwise_machine::linux::{effective_user, owner_of_peer, random_bytes};
 use pinwise_serve::{Secret, Server, Site};
 use pinwise_store::Location;
 
@@ -49,7 +49,7 @@ pub(super) fn serve(
         ticket: ticket.clone(),
         differ: Box::new(|a, b| super::diff::diff_stored(a, b).map_err(|e| format!("{e:#}"))),
         chain: Box::new(super::history::write_chain),
-        user: own_user(),
+        user: effective_user(),
         owner_of_peer: Box::new(owner_of_peer),
         warn: Arc::new(move |sentence| teller.warn(sentence)),
     };

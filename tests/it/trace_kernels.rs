@@ -40,9 +40,9 @@ fn analyse(name: &str, cpus: &str) -> Summary {
     let mut analysis = Analysis::new(&topology, import.facts().scope);
     let mask = CpuSet::parse_list(cpus).unwrap();
     let mut take = |event: &Event| {
-        analysis.take(event);
+        analysis.add_event(event);
         if let EventKind::Follow { thread } | EventKind::Fork { child: thread, .. } = event.what {
-            analysis.take(&Event {
+            analysis.add_event(&Event {
                 what: EventKind::Mask {
                     thread,
                     cpus: Box::new(mask.clone()),

@@ -1,5 +1,5 @@
-//! The seam for jitter: threads that only read the clock, how long they were interrupted, and by
-//! what.
+//! The interface for jitter: threads that only read the clock show how long they were interrupted,
+//! and by what.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub trait GapWatcher: Host {
     ) -> Result<WatchedCpus, MachineError>;
 }
 
-/// CPUs to watch.
+/// The request to watch CPUs.
 #[derive(Debug, Clone, Copy)]
 pub struct JitterOrder<'a> {
     /// The CPUs, all at the same time.
@@ -45,11 +45,11 @@ pub trait GapListener {
 pub struct WatchedCpus {
     /// Each CPU, in order.
     pub cpus: Vec<WatchedCpu>,
-    /// When the first thread began, ns of the gaps' clock.
+    /// Start of the first thread, ns of the gaps' clock.
     pub from_ns: u64,
     /// Why the kernel does not report causes; `None` if it does.
     pub unreported: Option<Refusal>,
-    /// The user interrupted it.
+    /// Did the user interrupt it?
     pub was_interrupted: bool,
     /// Further notes, as full sentences.
     pub notes: Vec<String>,
@@ -60,11 +60,11 @@ pub struct WatchedCpus {
 pub struct WatchedCpu {
     /// The CPU.
     pub cpu: usize,
-    /// From its first reading of the clock to its last.
+    /// Time from its first reading of the clock to its last.
     pub time: Duration,
     /// Readings of the clock.
     pub readings: u64,
-    /// The usual time to enter and leave the kernel; `None` if the kernel reported too little.
+    /// The usual time to enter and leave the kernel; `None` if the kernel reported too few gaps.
     pub entry: Option<Duration>,
     /// Gaps that the full buffer could not take: only their number is known.
     pub lost_gaps: u64,
@@ -81,17 +81,17 @@ pub struct WatchedCpu {
 /// A counter of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemCounter {
-    /// A number in `/proc/irq`, or letters such as `LOC`.
+    /// The number of an interrupt, or letters such as `LOC`.
     pub label: String,
-    /// What it is.
+    /// What it counts, as the system describes it.
     pub name: String,
     /// Its count.
     pub count: u64,
 }
 
-/// How a system is configured to keep CPUs free of interrupts and other threads. Sets of CPUs kept
-/// free are empty if none are; `kernel_threads`, `irq_default` and `irq_cpus` are what is set now,
-/// empty or `None` if that cannot be read.
+/// How a system is configured to keep CPUs free of interrupts and other threads. Sets of CPUs that
+/// are kept free are empty if there are none; `kernel_threads`, `irq_default` and `irq_cpus` are
+/// the settings now in force, empty or `None` if they cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
     /// CPUs on which the scheduler balances nothing (`isolcpus`).
@@ -104,8 +104,7 @@ pub struct Isolation {
     pub kernel_threads: CpuSet,
     /// Are interrupts that the kernel places itself kept off isolated CPUs?
     pub has_managed_irq: bool,
-    /// CPUs that interrupts may use unless something else is set
-    /// (`irqaffinity`).
+    /// CPUs that interrupts may use by default (`irqaffinity`).
     pub irq_default: Option<CpuSet>,
     /// CPUs that may take each interrupt, by its number.
     pub irq_cpus: Vec<(u32, CpuSet)>,

@@ -1,5 +1,4 @@
-//! The seam to the host: what can be asked of a machine, one trait for each
-//! kind of question.
+//! The interface to the host: one trait for each kind of thing that a machine can do.
 //!
 //! [`Host`] discovers a machine and has its clock. A [`CommandRunner`] runs commands on given CPUs,
 //! a [`Prober`] measures the machine itself, a [`Tracer`] and a [`Sampler`] watch what runs, a
@@ -39,7 +38,7 @@ pub mod trace;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use busy::Busy;
+pub use busy::BusyThreads;
 pub use jitter::{GapListener, GapWatcher, Isolation, JitterOrder, WatchedCpu, WatchedCpus};
 pub use probe::{Batches, Hint, Port, Probe, Prober, Stream};
 pub use replay::{
@@ -145,12 +144,12 @@ pub enum Output {
     Inherit,
 }
 
-/// A run to do.
+/// A run that a machine should make.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The workload.
     pub workload: &'a Workload,
-    /// The mask that all threads start with.
+    /// The affinity mask that all threads start with.
     pub cpus: &'a CpuSet,
     /// Memory policy.
     pub memory: Option<&'a MemoryBinding>,
@@ -190,12 +189,12 @@ impl<'a> Request<'a> {
 pub struct Binding {
     /// The CPU of each thread, in creation order, round robin. Never empty.
     pub order: Vec<usize>,
-    /// Later threads are not bound any more; `None`: all are.
+    /// Time after the start at which binding stops: later threads are not bound. `None`: all are.
     pub settle: Option<Duration>,
 }
 
 impl Binding {
-    /// The binding a placement asks for; `None` if it confines instead.
+    /// The binding of a placement; `None` if the placement only restricts threads to its CPUs.
     #[must_use]
     pub fn for_place(place: &Realised, settle: Option<Duration>) -> Option<Self> {
         (place.placement.kind == Kind::Bound).then(|| Self {
@@ -205,18 +204,18 @@ impl Binding {
     }
 }
 
-/// How far bound threads stayed where they were bound. Threads that moved themselves count as moved
-/// from their first moment.
+/// How much of the CPU time of bound threads was used on the CPUs they were bound to. Threads that
+/// moved themselves count as moved from their start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Bound threads that were seen until their end, or until binding ended.
     pub threads: u64,
     /// Of these, threads whose mask had changed by then.
     pub moved: u64,
-    /// CPU time of these threads.
+    /// CPU time of all bound threads.
     pub cpu: Duration,
     /// CPU time of threads that had not moved.
-    pub where_asked: Duration,
+    pub where_bound: Duration,
     /// The first few programs whose threads had moved.
     pub movers: Vec<Mover>,
 }
@@ -276,7 +275,7 @@ pub struct Run {
     pub counts: Counts,
     /// Largest number of threads seen at once, over the whole tree.
     pub threads: Option<u32>,
-    /// The same without those that hardly ran, such as one that awaits the others.
+    /// As `threads`, but without threads that hardly ran, such as one that waits for the others.
     pub threads_at_work: Option<u32>,
     /// Time the threads of the whole tree were ready but had no CPU; `None` if the kernel does not
     /// keep it, or too many threads ended unseen.
@@ -285,9 +284,9 @@ pub struct Run {
     pub granted: CpuSet,
     /// How much ran where it was bound; `None` if no threads were bound.
     pub coverage: Option<Coverage>,
-    /// CPU time of all other processes during the run, seconds.
+    /// CPU time of all other processes during the run.
     pub foreign_cpu: Option<Duration>,
-    /// CPU time that the hypervisor gave to others during the run, seconds.
+    /// CPU time that the hypervisor gave to other virtual machines during the run.
     pub steal: Option<Duration>,
     /// What the cgroup's limit on CPU time held back during the run.
     pub throttled: Option<Throttling>,
@@ -324,7 +323,7 @@ pub struct BusyProcess {
     pub process: i32,
     /// Its name.
     pub name: String,
-    /// CPU time over time.
+    /// CPU time divided by elapsed time.
     pub cpus: f64,
 }
 
@@ -333,9 +332,9 @@ pub struct BusyProcess {
 pub struct Usage {
     /// When it was read, by [`Host::now`].
     pub at: Duration,
-    /// Busy time per CPU, as (CPU, time).
+    /// BusyThreads time per CPU: (CPU, time).
     pub busy: Vec<(usize, Duration)>,
-    /// Time the hypervisor gave to others, over all CPUs.
+    /// Time that the hypervisor gave to other virtual machines, over all CPUs.
     pub steal: Duration,
 }
 

@@ -56,7 +56,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
-pub use accounts::{effective_user, group_id};
+pub use accounts::{effective_user, group_id, user_id};
 pub use bind::coverage::own_setting;
 pub use busiest::find_busiest;
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
@@ -67,16 +67,16 @@ pub use host::{HostFacts, is_pod, read_host_facts, read_tuners};
 pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;
 pub use ledger::{
-    Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
+    Change, ChangeId, ChangeJournal, Entry, FAULT_POINTS, Fault, Ledger, LedgerError,
     LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal, SetQueue,
-    UndoOutcome, cpusets_exclude_others, journal_folders, leftovers,
+    UndoOutcome, cpusets_exclude_others, find_leftovers, journal_folders,
 };
 pub use links::{capture_links, read_links};
-pub use peers::{own_user, owner_of_peer};
+pub use peers::owner_of_peer;
 pub use pins::{Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use processes::{
-    LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
+    LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, writable_by_others,
 };
 pub use program_paths::find_program;
 pub use ranks::{RankCommand, run_side_by_side};
@@ -98,7 +98,7 @@ use ledger::{JoinedGroup, check_undone};
 use output::Streams;
 use signals::Signals;
 use spawn::{Child, ChildPlan, Spawner, Step};
-use start::{CommandPurpose, Programs, c_strings, policy_mode, start_error};
+use start::{CommandPurpose, Programs, c_arguments, explain_start_error, policy_mode};
 use supervise::NoAttendant;
 use usage::{Meter, OwnPeak, Throttle};
 
@@ -130,8 +130,9 @@ pub struct LinuxMachine {
     disturbance: Option<usage::Disturbance>,
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
-    /// Children that keep running: from before all commands, and left by them.
-    left: BTreeSet<libc::pid_t>,
+    /// Children that are not ended: those from before all commands, companions, and those that
+    /// commands left running.
+    spared: BTreeSet<libc::pid_t>,
     mark: String,
     /// Binds the threads of the running command.
     binder: Option<Binder>,
@@ -152,8 +153,9 @@ impl std::fmt::Debug for LinuxMachine {
 }
 
 impl LinuxMachine {
-    /// Makes the host ready to run commands: signals are taken by descriptor until it is dropped,
-    /// orphans become ours, and a guardian watches.
+    /// Makes the host ready to run commands. Until the result is dropped, signals are read from a
+    /// descriptor, this process is the parent of orphans, and a guardian process cleans up if
+    /// pinwise is killed.
     ///
     /// # Errors
     /// [`MachineError`] if the system refuses something needed.
@@ -166,11 +168,11 @@ impl LinuxMachine {
             }
         };
         let (topology, warnings) = discover()?;
-        let mark = guardian::own_mark();
+        let mark = guardian::make_mark();
         let guardian = Guardian::start(&mark).map_err(system("starting the guardian process"))?;
         sys::become_subreaper().map_err(system("becoming the parent of orphans"))?;
-        let taken = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-        let signals = Signals::take(&taken).map_err(system("taking signals"))?;
+        let handled = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+        let signals = Signals::take(&handled).map_err(system("taking signals"))?;
         let counters = Counters::open(cycles);
         let throttle = topology
             .quota
@@ -194,7 +196,7 @@ impl LinuxMachine {
             helpers: BTreeSet::new(),
             // This process may have inherited children, and as the first process of a container it
             // is the guardian's parent.
-            left: tree::own_children(&BTreeSet::new()).into_iter().collect(),
+            spared: tree::own_children(&BTreeSet::new()).into_iter().collect(),
             mark,
             binder: None,
             probing: None,
@@ -211,9 +213,9 @@ impl LinuxMachine {
         self
     }
 
-    /// `NAME=VALUE` strings for a command: the inherited ones, the workload's own, the mark and the
-    /// padding.
-    fn environment_of(
+    /// Builds `NAME=VALUE` strings for a command: the inherited ones, the workload's own, the mark
+    /// and the padding.
+    fn build_environment(
         &self,
         workload: Option<&Workload>,
         mark: &str,
@@ -233,16 +235,17 @@ impl LinuxMachine {
         environment
     }
 
-    fn start(
+    /// Starts a command; returns it with the time of its start.
+    fn start_command(
         &mut self,
         command: &Command,
-        role: CommandPurpose<'_>,
+        purpose: CommandPurpose<'_>,
         cpus: &CpuSet,
         memory: Option<&MemoryBinding>,
         bound: Option<(&Binding, Orphans)>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
-        let (workload, settings, padding) = match role {
+        let (workload, settings, padding) = match purpose {
             CommandPurpose::Measured(workload, settings, padding) => {
                 (Some(workload), settings, padding)
             }
@@ -254,8 +257,8 @@ impl LinuxMachine {
         if bound.is_some() {
             refusal::check_program(&program, command)?;
         }
-        let arguments = c_strings(command);
-        let environment = self.environment_of(workload, role.mark(&self.mark), padding);
+        let arguments = c_arguments(command);
+        let environment = self.build_environment(workload, purpose.mark(&self.mark), padding);
         let nodes: CpuSet = memory
             .map(|memory| memory.nodes.iter().copied().collect())
             .unwrap_or_default();
@@ -275,18 +278,18 @@ impl LinuxMachine {
             signals: self.signals.before(),
             slot: self.guardian.slot(),
             is_traced: bound.is_some(),
-            is_subreaper: matches!(role, CommandPurpose::Companion { .. }),
-            scheduling: scheduling::attributes(settings),
+            is_subreaper: matches!(purpose, CommandPurpose::Companion { .. }),
+            scheduling: scheduling::build_attributes(settings),
             has_own_cookie: settings.contains(&crate::RunSetting::CoreScheduling),
         };
-        let held = Signals::hold();
+        let blocked = Signals::block();
         let started = sys::monotonic();
         let child = self.spawner.spawn(&plan);
-        drop(held);
+        drop(blocked);
         let child = child.map_err(|(step, error)| match step {
             Step::Scheduling => scheduling::explain_refusal(settings, &error),
             Step::Cookie => scheduling::explain_refused_cookie(&error),
-            step => start_error(step, &error, command, cpus, memory),
+            step => explain_start_error(step, &error, command, cpus, memory),
         })?;
         let started = child.joined.unwrap_or(started);
         self.binder =
@@ -296,7 +299,7 @@ impl LinuxMachine {
 
     fn take_pending_interrupt(&self) -> bool {
         let mut is_interrupted = false;
-        while let Some(signal) = self.signals.next() {
+        while let Some(signal) = self.signals.next_pending() {
             is_interrupted |= signal != libc::SIGCHLD;
         }
         is_interrupted
@@ -317,7 +320,7 @@ impl Host for LinuxMachine {
     }
 
     fn program(&self, workload: &Workload) -> Option<String> {
-        self.programs.contents(workload)
+        self.programs.digest(workload)
     }
 
     fn usage(&mut self) -> Option<Usage> {
@@ -364,7 +367,7 @@ impl CommandRunner for LinuxMachine {
                 reason: error.to_string(),
             })?;
         let cpus = self.topology.allowed.clone();
-        let (child, _) = self.start(
+        let (child, _) = self.start_command(
             command,
             CommandPurpose::Helper,
             &cpus,
@@ -386,14 +389,14 @@ impl CommandRunner for LinuxMachine {
                 "it did not end".to_owned()
             }
         };
-        let words = String::from_utf8_lossy(&stderr).trim().to_owned();
+        let message = String::from_utf8_lossy(&stderr).trim().to_owned();
         Err(MachineError::Helper {
             role,
             command: command.to_string(),
-            reason: if words.is_empty() {
+            reason: if message.is_empty() {
                 how
             } else {
-                format!("{how}: {words}")
+                format!("{how}: {message}")
             },
         })
     }
@@ -402,7 +405,7 @@ impl CommandRunner for LinuxMachine {
 impl Drop for LinuxMachine {
     fn drop(&mut self) {
         if !self.helpers.is_empty() || !self.companions.is_empty() {
-            guardian::end_marked(&format!("{MARK}={}", self.mark));
+            guardian::kill_marked(&format!("{MARK}={}", self.mark));
         }
     }
 }
@@ -432,16 +435,16 @@ pub fn time_of_day() -> String {
     humantime::format_rfc3339_seconds(now).to_string()
 }
 
-/// An unpredictable number.
+/// A random number, to seed generators.
 #[must_use]
 pub fn random_seed() -> u64 {
     sys::random_u64()
 }
 
-/// Unguessable bytes.
+/// Random bytes that nobody can guess.
 ///
 /// # Errors
-/// The system's error if it has none to give.
+/// The system's error if it cannot provide any.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     sys::random_bytes()
 }
@@ -462,13 +465,14 @@ fn search_path() -> String {
     std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
 }
 
-/// The store and its password: no business of measured commands.
+/// Where the store is and its password: measured commands must not inherit them.
 const STORE_VARIABLES: [&str; 2] = ["PINWISE_STORE", "PGPASSWORD"];
 
-/// The inherited environment, without what is added for commands.
+/// The inherited environment, without the variables that pinwise sets for commands or keeps from
+/// them.
 fn inherited_environment() -> BTreeMap<String, CString> {
-    let all = whole_environment();
-    all.filter(|(name, _)| ![MARK, PADDING].contains(&name.as_str()))
+    whole_environment()
+        .filter(|(name, _)| ![MARK, PADDING].contains(&name.as_str()))
         .filter(|(name, _)| !STORE_VARIABLES.contains(&name.as_str()))
         .collect()
 }

@@ -10,11 +10,10 @@ use super::{Host, MachineError};
 pub use pinwise_kernels::loops::stream::Stream;
 use pinwise_topology::CpuSet;
 
-/// A machine that makes probes.
+/// A machine that can measure itself by probes.
 pub trait Prober: Host {
-    /// Makes these probes, all at the same time, until each has this many good
-    /// batches or `limit` has passed. They must not share a CPU. The answer
-    /// has one entry per probe, in order.
+    /// Makes these probes, all at the same time, until each has this many undisturbed batches or
+    /// `limit` has passed. They must not share a CPU. The result has one entry per probe, in order.
     ///
     /// # Errors
     /// [`MachineError`] if threads cannot be started or placed, or the user interrupted. A probe
@@ -77,8 +76,8 @@ pub enum Probe {
         /// NUMA node of the line's memory; `None`: wherever the first CPU's allocation falls.
         home: Option<usize>,
     },
-    /// Time of the same work on both CPUs at once over its time alone; a
-    /// ratio, the larger of both sides'.
+    /// Time of some work on one CPU while the other CPU does the same, divided by its time alone:
+    /// the larger ratio of the two CPUs.
     Contention {
         /// One CPU.
         a: usize,
@@ -92,12 +91,12 @@ pub enum Probe {
         /// Where it runs.
         cpu: usize,
     },
-    /// The same in core cycles, calibrated within the batch.
+    /// As `Pause`, in core cycles, calibrated within the batch.
     PauseCycles {
         /// Where it runs.
         cpu: usize,
     },
-    /// The same in core cycles, by the CPU's own counter.
+    /// As `Pause`, in core cycles that the CPU's own counter counts.
     PauseCounted {
         /// Where it runs.
         cpu: usize,
@@ -124,8 +123,8 @@ pub enum Probe {
         /// Where it runs.
         cpu: usize,
     },
-    /// One load of a chain of dependent ones through this many bytes, each line once in random
-    /// order, ns.
+    /// One load of a chain of dependent loads through this many bytes, which visits each cache line
+    /// once in random order, ns.
     Chase {
         /// Where it runs.
         cpu: usize,
@@ -162,8 +161,8 @@ pub enum Probe {
         /// Where it runs.
         cpu: usize,
     },
-    /// From `FUTEX_WAKE` on one CPU until the woken thread runs on the other,
-    /// ns; on one and the same CPU, until the kernel has switched to it.
+    /// From `FUTEX_WAKE` on one CPU until the woken thread runs on the other, ns; if both are the
+    /// same CPU, until the kernel has switched to it.
     FutexWake {
         /// The CPU of the waking thread.
         waker: usize,
@@ -212,8 +211,8 @@ impl Probe {
 pub struct Batches {
     /// One figure per batch, in time order, without discarded batches.
     pub values: Vec<f64>,
-    /// For [`Probe::LoadedLatency`], the loaders' bandwidth meanwhile, 1e9
-    /// bytes per second, per batch; empty otherwise.
+    /// For [`Probe::LoadedLatency`], the loaders' bandwidth during each batch, 1e9 bytes per
+    /// second; empty otherwise.
     pub background: Vec<f64>,
     /// Batches discarded because a thread was preempted.
     pub switched: usize,
@@ -227,7 +226,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// The answer to a probe that this machine cannot make.
+    /// The result of a probe that this machine cannot make.
     #[must_use]
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Self {

@@ -1,8 +1,9 @@
-//! The seam to running processes: what rules ask of them, how they are placed and restored.
+//! The interface to running processes, for rules: reading facts about them, placing and restoring
+//! them.
 //!
-//! Everything above these traits runs on a real host and on a list of made-up processes alike. A
-//! task is touched only if its CPUs are the default ones (all that its cpuset allows) or those that
-//! it was given here: any others were set on purpose.
+//! Callers of these traits work on a real host and on a list of fake processes alike. A thread is
+//! changed only if its CPUs are the default ones (all that its cpuset allows) or those that a rule
+//! gave it: any others were set on purpose.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,9 +11,9 @@ use std::io;
 use pinwise_topology::CpuSet;
 use pinwise_workload::rules;
 
-/// Ancestors checked until one is known.
+/// Most ancestors that are checked for an entry.
 const MAX_ANCESTORS: usize = 64;
-/// Passes over a process's threads until one finds nothing new.
+/// Most passes over a process's threads while each finds new ones.
 const PASSES: usize = 8;
 
 /// Identifies a process: its id may be reused.
@@ -55,14 +56,14 @@ pub trait Processes {
     fn threads(&mut self, process: i32) -> Vec<i32>;
     /// The CPUs that a thread may use.
     fn mask(&mut self, thread: i32) -> Option<CpuSet>;
-    /// Sets them.
+    /// Sets the CPUs that a thread may use.
     ///
     /// # Errors
     /// [`Refused`]; then nothing was changed.
     fn set_mask(&mut self, thread: i32, cpus: &CpuSet) -> Result<(), Refused>;
     /// A thread's nice value.
     fn nice(&mut self, thread: i32) -> Option<i32>;
-    /// Sets it.
+    /// Sets a thread's nice value.
     ///
     /// # Errors
     /// [`Refused`]; then nothing was changed.
@@ -71,25 +72,27 @@ pub trait Processes {
     fn default_mask(&mut self, process: i32) -> Option<CpuSet>;
 }
 
-/// A process that has CPUs or a nice value from here.
+/// A process to which rules gave CPUs or a nice value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuledProcess {
     /// Its number.
     pub process: i32,
     /// Its start time, ticks since boot.
     pub start: u64,
-    /// Masks given to its threads, the last in force. They had the default one before.
+    /// Masks that its threads were given, oldest first; the last is in force. Before, they had the
+    /// default mask.
     pub masks: Vec<CpuSet>,
-    /// Nice values given to its threads, the last in force. They had 0 before.
+    /// Nice values that its threads were given, oldest first; the last is in force. Before, they
+    /// had 0.
     pub nices: Vec<i32>,
-    /// Threads that already had one of these masks, and keep it.
+    /// Threads that already had one of these masks of their own, and keep it.
     pub own_masks: Vec<i32>,
-    /// Threads that already had one of these nice values.
+    /// Threads that already had one of these nice values of their own, and keep it.
     pub own_nices: Vec<i32>,
 }
 
 impl RuledProcess {
-    /// An entry of a process that was given nothing so far.
+    /// An entry for a process that was given nothing so far.
     #[must_use]
     pub const fn new(process: i32, start: u64) -> Self {
         Self {
@@ -102,59 +105,59 @@ impl RuledProcess {
         }
     }
 
-    /// Does a thread have something from here?
+    /// Does a thread have its CPUs or its nice value from a rule?
     #[must_use]
-    pub fn is_on(&self, thread: i32, mask: &CpuSet, nice: Option<i32>) -> bool {
+    pub fn gave_mask_or_nice(&self, thread: i32, mask: &CpuSet, nice: Option<i32>) -> bool {
         self.gave_mask(thread, mask) || nice.is_some_and(|nice| self.gave_nice(thread, nice))
     }
 
-    /// Does a thread have its CPUs from here?
+    /// Does a thread have its CPUs from a rule?
     #[must_use]
     pub fn gave_mask(&self, thread: i32, mask: &CpuSet) -> bool {
         self.masks.contains(mask) && !self.own_masks.contains(&thread)
     }
 
-    /// Does a thread have its nice value from here?
+    /// Does a thread have its nice value from a rule?
     #[must_use]
     pub fn gave_nice(&self, thread: i32, nice: i32) -> bool {
         self.nices.contains(&nice) && !self.own_nices.contains(&thread)
     }
 }
 
-/// Records what each process is about to be given.
+/// Records what a process is about to be given, before it is given.
 pub trait HeldJournal {
     /// Records an entry, in place of an older one of the process.
     ///
     /// # Errors
     /// If it could not be written: then nothing may be changed.
     fn note(&mut self, held: &RuledProcess) -> io::Result<()>;
-    /// Records that a process has nothing from here any more.
+    /// Records that a process has nothing from rules any more.
     ///
     /// # Errors
     /// If it could not be written; a superfluous entry does no harm.
     fn forget(&mut self, process: i32, start: u64) -> io::Result<()>;
 }
 
-/// New events.
+/// What a [`Watch`] reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct WatchEvents {
     /// Processes that executed a program, or changed their user.
     pub started: Vec<i32>,
-    /// All processes should be checked: it is time, or an event was missed.
+    /// All processes should be checked: the interval is over, or an event was missed.
     pub look: bool,
     /// The rules should be read again.
     pub reload: bool,
-    /// It is time to end.
+    /// The user or the system asks pinwise to stop.
     pub stop: bool,
 }
 
 /// Reports new processes.
 pub trait Watch {
-    /// Waits for an event and returns what is there.
+    /// Waits for events and returns them.
     ///
     /// # Errors
     /// If no further events will come.
-    fn next(&mut self) -> io::Result<Heard>;
+    fn next(&mut self) -> io::Result<WatchEvents>;
     /// Should processes that change their user be reported, too?
     ///
     /// # Errors
@@ -162,7 +165,7 @@ pub trait Watch {
     fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()>;
 }
 
-/// Every CPU there may ever be: the kernel keeps only those that the cpuset allows and remembers
+/// A mask of all possible CPUs. The kernel applies only those that the cpuset allows and remembers
 /// the request, so a thread with this mask is as if it had never been placed.
 #[must_use]
 pub fn every_cpu() -> CpuSet {
@@ -178,43 +181,43 @@ pub fn for_each_thread<P: Processes + ?Sized>(
 ) {
     let mut seen: Vec<i32> = Vec::new();
     for _ in 0..PASSES {
-        let fresh: Vec<i32> = host.threads(process);
-        let mut is_news = false;
-        for thread in fresh {
+        let threads: Vec<i32> = host.threads(process);
+        let mut has_new = false;
+        for thread in threads {
             if !seen.contains(&thread) {
                 change(host, thread);
                 seen.push(thread);
-                is_news = true;
+                has_new = true;
             }
         }
-        if !is_news {
+        if !has_new {
             return;
         }
     }
 }
 
 /// Restores CPUs and nice values of processes and of those that inherited them, but only of threads
-/// that still have what they were given here. Returns the processes with the number of threads
+/// that still have what a rule gave them. Returns the processes with the number of threads
 /// restored.
-pub fn give_back<P: Processes>(host: &mut P, all: &[RuledProcess]) -> Vec<(i32, usize)> {
+pub fn restore_processes<P: Processes>(host: &mut P, ruled: &[RuledProcess]) -> Vec<(i32, usize)> {
     let mut living: BTreeMap<i32, &RuledProcess> = BTreeMap::new();
-    for held in all {
+    for held in ruled {
         let identity = host.identity(held.process);
         if identity.is_some_and(|identity| identity.start == held.start) {
             living.insert(held.process, held);
         }
     }
-    let mut given = Vec::new();
+    let mut restored = Vec::new();
     // Parents are found by number, so inheritors are recorded before anything is changed.
-    let heirs = find_inheritors(host, &living);
+    let inheritors = find_inheritors(host, &living);
     let own = living.iter().map(|(&process, &held)| (process, held));
-    for (process, held) in own.chain(heirs) {
-        let count = release(host, process, held);
+    for (process, held) in own.chain(inheritors) {
+        let count = restore_process(host, process, held);
         if count > 0 {
-            given.push((process, count));
+            restored.push((process, count));
         }
     }
-    given
+    restored
 }
 
 /// Processes without an entry that have what an ancestor with one was given.
@@ -228,30 +231,32 @@ fn find_inheritors<'a, P: Processes>(
             continue;
         }
         let (mask, nice) = (host.mask(process), host.nice(process));
-        let Some(mask) =
-            mask.filter(|mask| living.values().any(|held| held.is_on(process, mask, nice)))
-        else {
+        let Some(mask) = mask.filter(|mask| {
+            living
+                .values()
+                .any(|held| held.gave_mask_or_nice(process, mask, nice))
+        }) else {
             continue;
         };
-        let mut at = process;
+        let mut descendant = process;
         for _ in 0..MAX_ANCESTORS {
-            let Some(identity) = host.identity(at) else {
+            let Some(identity) = host.identity(descendant) else {
                 break;
             };
             if let Some(held) = living.get(&identity.parent) {
-                if held.is_on(process, &mask, nice) {
+                if held.gave_mask_or_nice(process, &mask, nice) {
                     found.push((process, *held));
                 }
                 break;
             }
-            at = identity.parent;
+            descendant = identity.parent;
         }
     }
     found
 }
 
-/// Restores the threads of one process.
-pub fn release<P: Processes>(host: &mut P, process: i32, held: &RuledProcess) -> usize {
+/// Restores the threads of one process; returns how many were restored.
+pub fn restore_process<P: Processes>(host: &mut P, process: i32, held: &RuledProcess) -> usize {
     let mut count = 0;
     let every = every_cpu();
     for_each_thread(host, process, |host, thread| {

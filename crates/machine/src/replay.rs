@@ -1,7 +1,7 @@
-//! The seam for replays: threads wait for a lock as an algorithm with given parameters would.
+//! The interface for replays: threads wait for a lock as an algorithm with given parameters would.
 //!
-//! Hints may be as long as those of another processor. What a machine measures is compared with
-//! [`pinwise_spin::lateness`] elsewhere.
+//! Hints may be given the length that they have on another processor. `study::spin` compares the
+//! measured lateness with [`pinwise_spin::lateness`].
 
 use std::time::Duration;
 
@@ -34,11 +34,11 @@ pub struct Waiter<'a> {
     pub wait: &'a Wait,
     /// What follows the hints.
     pub ending: Ending,
-    /// Length of a hint, ns; `None`: as on this machine.
+    /// Wanted length of a hint, ns; `None`: the length that it has on this machine.
     pub hint_ns: Option<f64>,
 }
 
-/// One thread holds a lock, another comes for it, item after item.
+/// The request to hand over a lock: for each item one thread holds it and another comes for it.
 #[derive(Debug, Clone, Copy)]
 pub struct HandOverOrder<'a> {
     /// How the lock is waited for.
@@ -47,11 +47,11 @@ pub struct HandOverOrder<'a> {
     pub holder_cpu: usize,
     /// Where the waiter runs: another CPU.
     pub waiter_cpu: usize,
-    /// How long the lock is held for an item, by the clock.
+    /// How long the lock is held for an item.
     pub hold: Duration,
-    /// From the start of holding until the waiter comes, by the clock.
+    /// From the start of holding until the waiter comes.
     pub delay: Duration,
-    /// Number of good items wanted.
+    /// Number of undisturbed items to collect.
     pub items: usize,
     /// The longest time to spend.
     pub limit: Duration,
@@ -79,30 +79,31 @@ pub struct HandOver {
 pub struct HintSummary {
     /// How they are made.
     pub kind: HintKind,
-    /// Length of one right before the waits, ns, including interrupts.
+    /// Median length of a hint right before the waits, ns, including interrupts.
     pub before_ns: f64,
-    /// What one really took, ns: in the waits themselves, or right after them if they are too
-    /// short.
+    /// Median length that a hint really had, ns: in the waits themselves, or right after them if
+    /// they are too short to measure.
     pub achieved_ns: f64,
 }
 
 /// The result of handing over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandOverResult {
-    /// Good items, in order.
+    /// Undisturbed items, in order.
     pub items: Vec<HandOver>,
     /// Items left out because the waiter was preempted.
     pub switched: usize,
     /// Items left out because something else took time from a thread: the hypervisor, an interrupt,
     /// a late release or arrival.
     pub stopped: usize,
-    /// Its hints; `None` if not even one item was begun.
+    /// Its hints; `None` if no item was begun.
     pub hint: Option<HintSummary>,
-    /// A `sched_yield` on the waiter's CPU, ns, if the waiter ends with them.
+    /// Duration of a `sched_yield` on the waiter's CPU, ns, if the algorithm yields after its
+    /// hints.
     pub yield_ns: Option<f64>,
 }
 
-/// Threads that take a lock repeatedly.
+/// The request to let threads take a lock repeatedly.
 #[derive(Debug, Clone)]
 pub struct ContendOrder<'a> {
     /// How the lock is waited for.

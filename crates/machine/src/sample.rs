@@ -1,4 +1,4 @@
-//! The seam for sampling where a program's CPU time goes, down to the instruction.
+//! The interface for sampling where a program's CPU time goes, down to the instruction.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub trait Sampler: Host {
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<SamplingResult, MachineError>;
 }
 
-/// What to sample.
+/// The request to sample.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleOrder<'a> {
     /// A command or a process; whole machines are not sampled.
@@ -40,8 +40,8 @@ pub struct SamplingResult {
     pub samples: Samples,
     /// How the command ran, if one was started.
     pub run: Option<Run>,
-    /// CPU time that pinwise itself used while sampling, without reading symbols and code
-    /// afterwards.
+    /// CPU time that pinwise itself used while sampling, without the later reading of symbols and
+    /// code.
     pub own_cpu: Duration,
     /// Notes for the user as full sentences, such as what was not permitted and how to permit it.
     pub notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! The seam for traces: the order for a machine, its listener, the result.
+//! The interface for traces: the request, the listener for events, and the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,9 +24,9 @@ pub trait Tracer: CommandRunner {
         listener: &mut dyn Listener,
     ) -> Result<TraceResult, MachineError>;
 
-    /// The cost of each tier per switch, measured for about this long each, in turns with untraced
-    /// switches. Unavailable tiers are left out; the result is empty on a machine with simulated
-    /// time, or if measuring takes far longer than requested.
+    /// Measures the cost of each tier per context switch, for about `time` each, alternating with
+    /// untraced switches. Unavailable tiers are left out; the result is empty on a machine with
+    /// simulated time, or if measuring takes far longer than requested.
     ///
     /// # Errors
     /// [`MachineError`] if threads cannot be started, or the user interrupts.
@@ -37,7 +37,7 @@ pub trait Tracer: CommandRunner {
     ) -> Result<Vec<TierCost>, MachineError>;
 }
 
-/// What a trace is about.
+/// The threads that are traced or sampled.
 #[derive(Debug, Clone, Copy)]
 pub enum Subject<'a> {
     /// A command, started for the trace, and its descendants.
@@ -48,7 +48,7 @@ pub enum Subject<'a> {
     Everything,
 }
 
-/// A trace to make.
+/// The request for a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceOrder<'a> {
     /// What to trace.
@@ -58,7 +58,7 @@ pub struct TraceOrder<'a> {
     /// Longest time to trace; `None` for no limit. At the end a process is left running, and a
     /// command is killed as if it had timed out.
     pub limit: Option<Duration>,
-    /// How long events may be held back: short for a live view, long to disturb little.
+    /// How long events may be buffered: short for a live view, long to disturb little.
     pub round: Duration,
     /// Are interrupts and softirqs summed up as well? Each adds a little cost.
     pub interrupts: bool,
@@ -73,8 +73,8 @@ pub trait Listener {
     /// [`Known`](pinwise_sched::EventKind::Known) or `Fork` comes before its `Follow`.
     fn events(&mut self, events: &[Event]);
 
-    /// A round is over; `now_ns` is the trace's clock, as in events. Returns whether the trace
-    /// continues; if not, a command is ended.
+    /// Called after each round; `now_ns` is the time on the events' clock. Returns whether the
+    /// trace continues; if not, a traced command is ended.
     fn round(&mut self, now_ns: u64) -> bool {
         let _ = now_ns;
         true
@@ -93,7 +93,7 @@ pub struct Throttling {
 }
 
 impl Throttling {
-    /// Adds two cgroups beside each other, which throttle different threads.
+    /// Adds the figures of a sibling cgroup, which throttles other threads.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             periods: self.periods + other.periods,
@@ -113,7 +113,7 @@ impl Throttling {
     }
 }
 
-/// The nodes of the traced processes' pages at a moment.
+/// The NUMA nodes of the traced processes' pages at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagesSeen {
     /// Time of the sample, ns of the trace's clock.
@@ -129,11 +129,11 @@ pub struct PagesSeen {
 pub struct TraceResult {
     /// The tier used.
     pub tier: Tier,
-    /// What its events can show; a tier may show less than usual.
+    /// What its events can show: less than usual where the system permits only a part.
     pub scope: Scope,
-    /// First and last moment of the trace, ns of the events' clock.
+    /// First moment of the trace, ns of the events' clock.
     pub from_ns: u64,
-    /// See `from_ns`.
+    /// Last moment of the trace, ns of the events' clock.
     pub to_ns: u64,
     /// How the command ran, if one was started.
     pub run: Option<Run>,
@@ -141,7 +141,7 @@ pub struct TraceResult {
     pub own_cpu: Duration,
     /// What quotas on CPU time took from the subject; `None` if their cgroups cannot be seen.
     pub throttled: Option<Throttling>,
-    /// The nodes of its pages, in time order; empty if not sampled.
+    /// Samples of the NUMA nodes of its pages, in time order; empty if not sampled.
     pub pages: Vec<PagesSeen>,
     /// What interrupts and softirqs took; `None` if not requested.
     pub interrupts: Option<InterruptSummary>,
@@ -152,16 +152,16 @@ pub struct TraceResult {
 }
 
 /// The cost of a tier, measured on this machine: two threads pass a byte back and forth on one CPU,
-/// with and without it, in turns.
+/// alternately traced and untraced.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TierCost {
     /// The tier.
     pub tier: Tier,
     /// Additional CPU time of the traced threads per switch, ns; the median of pairs.
     pub ns_per_switch: f64,
-    /// Interval of the median, ns.
+    /// Lower end of the median's confidence interval, ns.
     pub low_ns: f64,
-    /// See `low_ns`.
+    /// Upper end of the interval, ns.
     pub high_ns: f64,
     /// Time of an untraced context switch, ns.
     pub untraced_ns: f64,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::{DemandedCpus, RulesPlan};
 use pinwise_machine::processes::{
-    HeldJournal, Identity, Processes, Refused, RuledProcess, every_cpu, for_each_thread, give_back,
-    release,
+    HeldJournal, Identity, Processes, Refused, RuledProcess, every_cpu, for_each_thread,
+    restore_process, restore_processes,
 };
 use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::CpuSet;
@@ -144,7 +144,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             return;
         }
         let all: Vec<RuledProcess> = self.held.values().cloned().collect();
-        for (process, threads) in give_back(&mut self.host, &all) {
+        for (process, threads) in restore_processes(&mut self.host, &all) {
             let name = self.host.identity(process).map(|found| found.name);
             let mut change = change(RuleChangeKind::Released, process, name);
             change.threads = threads;
@@ -389,7 +389,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         notify: &mut dyn FnMut(RuleEvent),
     ) {
         let from = self.host.mask(held.process);
-        let threads = release(&mut self.host, held.process, held);
+        let threads = restore_process(&mut self.host, held.process, held);
         if threads == 0 {
             return;
         }

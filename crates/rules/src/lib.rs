@@ -1,9 +1,9 @@
 //! Rules in force: processes are placed as a file says, for as long as this runs.
 //!
 //! ```text
-//! file ──► RulesPlan ───────┐
-//! Watch ──Heard──► keep ──► RuleEnforcer ──► Processes (masks, nice values)
-//!                             └──────► HeldJournal (written down before)
+//! file ──► RulesPlan ───────────────┐
+//! Watch ──WatchEvents──► keep ──► RuleEnforcer ──► Processes (masks, nice values)
+//!                                     └──────► HeldJournal (written down before)
 //! ```
 //!
 //! A process keeps what its first matching rule says. Its children and threads inherit it, as they

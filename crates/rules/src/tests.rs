@@ -6,7 +6,7 @@ use std::io;
 use std::rc::Rc;
 
 use super::*;
-use pinwise_machine::processes::{Heard, Identity, Refused, RuledProcess};
+use pinwise_machine::processes::{Identity, Refused, RuledProcess, WatchEvents};
 use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::rules;
@@ -468,10 +468,10 @@ fn mistakes_in_placements_have_a_place() {
 }
 
 /// Plays back these events, in order.
-struct Script(Vec<Heard>);
+struct Script(Vec<WatchEvents>);
 
 impl Watch for Script {
-    fn next(&mut self) -> io::Result<Heard> {
+    fn next(&mut self) -> io::Result<WatchEvents> {
         Ok(self.0.remove(0))
     }
     fn report_user_changes(&mut self, _: bool) -> io::Result<()> {
@@ -484,17 +484,17 @@ fn a_bad_file_leaves_the_old_rules_in_force() {
     let host = Host::default();
     let (mut enforcer, _) = start_enforcer(&host, &[DB]);
     host.add(10, 1, "/bin/db", "0-7");
-    let reload = Heard {
+    let reload = WatchEvents {
         reload: true,
-        ..Heard::default()
+        ..WatchEvents::default()
     };
-    let started = Heard {
+    let started = WatchEvents {
         started: vec![10],
-        ..Heard::default()
+        ..WatchEvents::default()
     };
-    let stop = Heard {
+    let stop = WatchEvents {
         stop: true,
-        ..Heard::default()
+        ..WatchEvents::default()
     };
     let mut script = Script(vec![reload, started, stop]);
     let mut reported = Vec::new();

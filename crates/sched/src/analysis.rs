@@ -1,7 +1,7 @@
-//! From events to figures: the state of every thread and CPU, and sums.
+//! Computes figures from events: keeps the state of every thread and CPU, and sums.
 //!
-//! An event changes what a CPU or a thread does; the time since the last change goes to what it did
-//! before. Unknown time (before the first event of a CPU, after a loss) goes nowhere.
+//! An event changes what a CPU or a thread does; the time since the last change counts for what it
+//! did before. Unknown time (before the first event of a CPU, after lost records) is not counted.
 
 mod closing;
 pub(crate) mod histogram;
@@ -26,9 +26,9 @@ use super::{CpuMap, Event, EventKind, Scope, Tid};
 use histogram::Histogram;
 use pinwise_topology::{CpuSet, Topology};
 use queues::Queues;
-use sharing::{Cores, Moment};
+use sharing::{Cores, SumsAt};
 use threads::Threads;
-use timeline::Drawing;
+use timeline::TimelineBuilder;
 
 /// The activity of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,21 +46,22 @@ enum Occupant {
 #[derive(Debug, Clone, Default)]
 struct CpuState {
     occupant: Occupant,
+    /// The time before this is counted.
     since_ns: u64,
-    /// No event yet, and no loss.
+    /// No event yet, and no lost records.
     is_fresh: bool,
     last_event_ns: u64,
     own_ns: u64,
     foreign_ns: u64,
     idle_ns: u64,
     switches: u64,
-    /// Threads that left although it was thought to idle, without a loss.
+    /// Threads that left although the CPU should have been idle, without lost records.
     unseen_arrivals: u64,
-    /// Slots of threads woken on it while it idled.
+    /// Slots of threads that were woken on it while it idled.
     starting: Vec<usize>,
-    /// Sums of sharing at its last event, to return to after a loss.
-    moment: Moment,
-    /// Polled busy time: first and latest.
+    /// Sums of sharing at its last event; restored if records are lost.
+    sums_at_last_event: SumsAt,
+    /// Busy time at the first and the latest poll.
     polled_ns: Option<(u64, u64)>,
 }
 
@@ -72,17 +73,19 @@ struct Counts {
     causes: WaitCauseTotals,
     after_preemption_ns: u64,
     after_wakeup_ns: u64,
-    /// Upper limit of unseen waits: those whose end is missing.
+    /// Upper limit of the waits whose end is missing.
     unseen_wait_ns: u64,
     lost_records: u64,
+    /// Intervals of a CPU with lost records, and their sum.
     lost_windows: u64,
     lost_ns: u64,
+    /// Events that are earlier than their predecessor.
     backwards: u64,
     contradictions: u64,
 }
 
-/// Turns events into a [`Summary`]. Memory grows with the threads that live at once and with CPUs;
-/// what the timeline keeps of events is bounded.
+/// Computes a [`Summary`] from events. Memory grows with CPUs and with the threads that live at the
+/// same time; the part of the timeline is limited.
 #[derive(Debug)]
 pub struct Analysis {
     cpu_map: CpuMap,
@@ -91,20 +94,20 @@ pub struct Analysis {
     threads: Threads,
     queues: Queues,
     cores: Cores,
-    drawing: Drawing,
+    timeline: TimelineBuilder,
     waits: Histogram,
     blocked: Blocked,
     counts: Counts,
     totals: closing::Totals,
     from_ns: Option<u64>,
     now_ns: u64,
-    /// Threads that announced their end, and when they left their CPU.
-    dying: VecDeque<(u64, Tid)>,
+    /// Threads that announced their end, after the time when they left their CPU.
+    ending: VecDeque<(u64, Tid)>,
 }
 
 impl Analysis {
-    /// An analysis of events of this scope on this machine. All threads are followed until an event
-    /// names one to follow; the figures then start again.
+    /// Analyses events of this scope on this machine. All threads are followed until an event names
+    /// one to follow; then all figures start again.
     #[must_use]
     pub fn new(topology: &Topology, scope: Scope) -> Self {
         let cpu_map = CpuMap::new(topology);
@@ -112,26 +115,26 @@ impl Analysis {
         cores.add_mask(cpu_map.online());
         let length = cpu_map.online().last().map_or(0, |last| last + 1);
         Self {
-            cpu_states: vec![fresh_cpu_state(); length],
+            cpu_states: vec![new_cpu_state(); length],
             threads: Threads::new(),
             queues: Queues::new(cpu_map.online()),
             cores,
-            drawing: Drawing::new(),
+            timeline: TimelineBuilder::new(),
             waits: Histogram::new(),
             blocked: Blocked::default(),
             counts: Counts::default(),
             totals: closing::Totals::default(),
             from_ns: None,
             now_ns: 0,
-            dying: VecDeque::new(),
+            ending: VecDeque::new(),
             cpu_map,
             scope,
         }
     }
 
-    /// Takes the next event, in time order. An earlier one than its predecessor gets the
+    /// Adds an event, in time order. One that is earlier than its predecessor gets the
     /// predecessor's time, and is counted.
-    pub fn take(&mut self, event: &Event) {
+    pub fn add_event(&mut self, event: &Event) {
         let mut time_ns = event.time_ns;
         if self.from_ns.is_none() {
             self.begin(time_ns);
@@ -146,34 +149,35 @@ impl Analysis {
             EventKind::Wake { target, .. } => target,
             _ => cpu,
         };
-        // Tables grow with CPU numbers, which a file may invent.
+        // Memory grows with CPU numbers, and a damaged file can contain any.
         if cpu.max(target) as usize > CpuSet::MAX_CPU {
             self.counts.contradictions += 1;
             return;
         }
         match &event.what {
-            EventKind::Switch { prev, left, next } => self.switch(cpu, *prev, *left, *next),
-            EventKind::In { thread } => self.take_arrival(cpu, *thread),
-            EventKind::Out { thread, left } => self.take_departure(cpu, *thread, *left),
-            EventKind::Wake { thread, target } => self.wake(cpu, *thread, *target),
+            EventKind::Switch { prev, left, next } => self.handle_switch(cpu, *prev, *left, *next),
+            EventKind::In { thread } => self.handle_arrival(cpu, *thread),
+            EventKind::Out { thread, left } => self.handle_departure(cpu, *thread, *left),
+            EventKind::Wake { thread, target } => self.handle_wakeup(cpu, *thread, *target),
             EventKind::Fork {
                 parent,
                 child,
                 process,
-            } => self.fork(*parent, *child, *process),
-            EventKind::Exit { thread } => self.exit(*thread),
-            EventKind::Known { thread, process } => self.know(*thread, *process),
+            } => self.handle_fork(*parent, *child, *process),
+            EventKind::Exit { thread } => self.handle_exit(*thread),
+            EventKind::Known { thread, process } => self.set_process(*thread, *process),
             EventKind::Follow { thread } => self.follow(*thread),
-            EventKind::Name { thread, name } => self.name(*thread, name),
+            EventKind::Name { thread, name } => self.set_name(*thread, name),
             EventKind::Mask { thread, cpus } => self.set_mask(*thread, cpus),
-            EventKind::Lost { records } => self.mark_lost(cpu, *records),
-            EventKind::Sample(sample) => self.sample(sample),
-            EventKind::Usage { busy_ns } => self.usage(cpu, *busy_ns),
+            EventKind::Lost { records } => self.handle_lost_records(cpu, *records),
+            EventKind::Sample(sample) => self.add_sample(sample),
+            EventKind::Usage { busy_ns } => self.add_cpu_usage(cpu, *busy_ns),
         }
     }
 
-    /// Ends the trace at `to_ns`, or at the last event if that is later. `from_ns`: when it began,
-    /// if that is before the first event.
+    /// Ends the trace at the end of `span_ns` (its first and last moment), or at the last event if
+    /// that is later. The trace begins at its first event, or without events at the start of
+    /// `span_ns`.
     #[must_use]
     pub fn finish(self, span_ns: Option<(u64, u64)>) -> Summary {
         closing::close(self, span_ns)
@@ -181,7 +185,7 @@ impl Analysis {
 
     fn begin(&mut self, time_ns: u64) {
         self.from_ns = Some(time_ns);
-        self.drawing.begin(time_ns);
+        self.timeline.begin(time_ns);
         self.cores.restart(time_ns);
         for cpu_state in &mut self.cpu_states {
             cpu_state.since_ns = time_ns;
@@ -196,7 +200,7 @@ impl Analysis {
             let cpu_state = CpuState {
                 since_ns,
                 last_event_ns: since_ns,
-                ..fresh_cpu_state()
+                ..new_cpu_state()
             };
             self.cpu_states.resize(index + 1, cpu_state);
         }
@@ -204,7 +208,7 @@ impl Analysis {
     }
 }
 
-const fn fresh_cpu_state() -> CpuState {
+const fn new_cpu_state() -> CpuState {
     CpuState {
         occupant: Occupant::Unknown,
         since_ns: 0,
@@ -216,7 +220,7 @@ const fn fresh_cpu_state() -> CpuState {
         switches: 0,
         unseen_arrivals: 0,
         starting: Vec::new(),
-        moment: Moment::ZERO,
+        sums_at_last_event: SumsAt::ZERO,
         polled_ns: None,
     }
 }

@@ -17,7 +17,7 @@ fn summary(machine: &str, scope: Scope, events: &[Event], to_ms: u64) -> Summary
     let topology = Topology::from_synthetic(machine).unwrap();
     let mut analysis = Analysis::new(&topology, scope);
     for event in events {
-        analysis.take(event);
+        analysis.add_event(event);
     }
     analysis.finish(Some((0, to_ms * MS)))
 }

@@ -1,5 +1,5 @@
-//! What the scheduler really did: events to thread timelines, migrations by
-//! level, run-queue waits and avoidable SMT sharing.
+//! Analyses what a scheduler did: events become timelines of threads, migrations by level, waits in
+//! run queues and avoidable SMT sharing.
 //!
 //! ```text
 //! source ──► Event… ──► Merger ──► Analysis ──► Summary
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A source is a live tier ([`Tier`], collected in `machine`), an imported file or a simulated
-//! machine. Everything here is pure: it reads no file and no clock, and keeps memory for threads
-//! and CPUs, not for events. It refuses to guess: what a source does not report is absent, and a
-//! loss makes its time unknown.
+//! machine. This crate opens no file and reads no clock; its memory grows with threads and CPUs,
+//! not with events. It does not guess: what a source does not report is absent, and time with lost
+//! records is unknown.
 //!
 //! ```
 //! use pinwise_sched::{Analysis, Event, EventKind, IDLE, LeaveReason, Tier};
@@ -25,7 +25,7 @@
 //!     (40, 0, EventKind::Switch { prev: 7, left, next: IDLE }),
 //!     (50, 2, EventKind::Switch { prev: IDLE, left, next: 7 }),
 //! ] {
-//!     analysis.take(&Event { time_ns, cpu, what });
+//!     analysis.add_event(&Event { time_ns, cpu, what });
 //! }
 //! let summary = analysis.finish(Some((0, 100)));
 //! assert_eq!(summary.cpu_ns, 30 + 50);

@@ -74,9 +74,9 @@ pub(super) fn apply(
         lasts: args.lasts,
     };
     let ended = keep(&mut service, &wanted, &mut host, &mut applied, terminal);
-    let unset = service.unset_host();
-    let stayed = service.give_memory_back();
-    let (returned, exit) = (service.give_back(), ended?);
+    let unset = service.restore_host();
+    let stayed = service.move_memory_back();
+    let (returned, exit) = (service.restore_masks(), ended?);
     note_interrupts(&mut applied, &unset, terminal);
     note_returned(&mut applied, &service, &stayed, terminal);
     applied.elapsed_s = host.now().saturating_sub(began).as_secs_f64();
@@ -286,7 +286,7 @@ fn keep(
         if let Some(exit) = exit {
             return Ok(exit);
         }
-        if !service.target().is_there() {
+        if !service.target().exists() {
             terminal.note(&format!("{} ended", visible(service.target().name())));
             return Ok(Exit::Done);
         }
@@ -366,7 +366,7 @@ fn note(applied: &mut Applied, service: &Service) {
     if granted != CpuSet::new() {
         applied.granted_cpus = granted.to_string();
     }
-    let seen = service.seen();
+    let seen = service.observed();
     applied.observed_cpus = seen.cpus.to_string();
     applied.observations = seen.times;
     applied.observed_share = (seen.times > 0).then(|| seen.inside as f64 / seen.times as f64);

@@ -71,7 +71,7 @@ pub(super) fn compare(
     if let Some(share) = live.abort_if_worse {
         let baseline = &plan.arms[plan.baseline];
         let is_as_now = baseline.is_default;
-        machine.limit(
+        machine.set_limit(
             Limit {
                 share,
                 cpus: baseline.place.cpus.clone(),
@@ -95,7 +95,7 @@ pub(super) fn compare(
         notes,
         knob,
         aborted: machine.aborted(),
-        has_ended: !machine.is_there(),
+        has_ended: !machine.exists(),
     };
     give_back(machine, terminal);
     describe(&mut record, &state);
@@ -110,7 +110,7 @@ pub(super) fn compare(
 
 /// Restores every thread, and interrupts.
 fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
-    let (returned, unset) = machine.give_back();
+    let (returned, unset) = machine.restore();
     if let Err(error) = unset {
         terminal.warn(&error.to_string());
     }

@@ -8,7 +8,7 @@ use super::candidates::parse_line;
 use crate::cli::args::WorkloadArgs;
 use crate::cli::subject;
 use crate::cli::values::parse_variable;
-use pinwise_machine::{Busy, CommandRunner, Output, Request};
+use pinwise_machine::{BusyThreads, CommandRunner, Output, Request};
 use pinwise_study::compare::RunFailure;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Sweep, Workload, thread_variables};
@@ -102,8 +102,8 @@ pub(in crate::cli) fn measure_busy_threads(
     if let Some(failure) = RunFailure::from_run(&run, workload) {
         bail!("{failure}");
     }
-    Ok(match Busy::from_run(&run) {
-        Some(busy) => (busy.threads(), busy.words()),
+    Ok(match BusyThreads::from_run(&run) {
+        Some(busy) => (busy.threads(), busy.describe()),
         None => (
             1,
             "does not show its CPU time; taken as 1 thread".to_owned(),

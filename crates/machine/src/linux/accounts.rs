@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 
 use super::sys;
 
-/// Room for one entry, bytes; groups of many members are long.
-const LONGEST_ENTRY: usize = 1024 * 1024;
+/// Room for one entry of the system's list of groups, bytes; groups of many members are long.
+const MAX_ENTRY_BYTES: usize = 1024 * 1024;
 
 /// The user whose rights this process has.
 #[must_use]
@@ -16,13 +16,33 @@ pub fn effective_user() -> u32 {
     sys::effective_user()
 }
 
-/// The number of the group of this name.
+/// Looks up the number of a user.
+#[must_use]
+pub fn user_id(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    let mut entry = MaybeUninit::<libc::passwd>::zeroed();
+    let mut found = std::ptr::null_mut();
+    let mut buffer = vec![0 as libc::c_char; 64 * 1024];
+    // SAFETY: as in `group_id`.
+    unsafe {
+        let result = libc::getpwnam_r(
+            name.as_ptr(),
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw mut found,
+        );
+        (result == 0 && !found.is_null()).then(|| (*found).pw_uid)
+    }
+}
+
+/// Looks up the number of a group.
 #[must_use]
 pub fn group_id(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let mut entry = MaybeUninit::<libc::group>::zeroed();
     let mut found = std::ptr::null_mut();
-    let mut buffer = vec![0 as libc::c_char; LONGEST_ENTRY];
+    let mut buffer = vec![0 as libc::c_char; MAX_ENTRY_BYTES];
     // SAFETY: all pointers are valid for the call, the buffer has the length passed; the entry is read
     // only if the call says that it found one.
     unsafe {
@@ -42,7 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_have_numbers() {
+    fn users_and_groups_have_numbers() {
+        assert_eq!(user_id("root"), Some(0));
+        assert_eq!(user_id("no such user"), None);
+        assert_eq!(user_id("a\0b"), None);
         assert_eq!(group_id("root"), Some(0));
         assert_eq!(group_id("no such group"), None);
         assert_eq!(group_id("a\0b"), None);

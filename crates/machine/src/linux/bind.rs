@@ -7,13 +7,13 @@
 //! new thread         └─┤ stopped; sched_setaffinity ├── first instruction
 //! ```
 //!
-//! The whole tree is followed, through fork, vfork, clone and exec, static and Go programs
-//! included; no system call is traced, and a thread that runs is not touched. Threads get the CPUs
+//! The whole process tree is followed through fork, vfork, clone and exec, including static and Go
+//! programs. System calls are not traced, and a running thread is not touched. Threads get the CPUs
 //! of [`Binding::order`] in the order of their creation, round robin; the first goes to the
 //! command's main thread.
 //!
-//! It does not poll: ptrace reports its stops by SIGCHLD. It must be used by the
-//! thread that seized the command.
+//! It does not poll: ptrace reports stops by SIGCHLD. Only the thread that seized the command may
+//! use it.
 
 pub(super) mod calls;
 pub(super) mod coverage;
@@ -32,7 +32,7 @@ use super::sys;
 use crate::{Binding, Coverage};
 use coverage::Tally;
 use pinwise_topology::CpuSet;
-use ptrace::{Next, Orphans, Stop};
+use ptrace::{ChildEvent, Orphans, Stop};
 
 /// A traced thread.
 #[derive(Debug, Clone, Copy)]
@@ -60,13 +60,14 @@ impl Thread {
     };
 }
 
-/// A child that has ended.
+/// A child that has ended and was reaped.
 #[derive(Debug)]
-pub(super) struct Gone {
+pub(super) struct ReapedChild {
     pub(super) pid: libc::pid_t,
     pub(super) status: libc::c_int,
     pub(super) usage: libc::rusage,
-    /// Is it a process that we must reap, rather than a thread or a process whose own parent will?
+    /// Is it a child process of pinwise, rather than a traced thread or a process that its own
+    /// parent reaps as well?
     pub(super) is_own: bool,
 }
 
@@ -74,16 +75,18 @@ pub(super) struct Gone {
 #[derive(Debug)]
 pub(super) struct Binder {
     order: Vec<usize>,
-    all: CpuSet,
+    all_cpus: CpuSet,
+    /// Number of CPUs handed out so far.
     next: usize,
     threads: BTreeMap<libc::pid_t, Thread>,
     /// Threads that ended before their creator reported them.
     unannounced: BTreeSet<libc::pid_t>,
     tally: Tally,
     orphans: Orphans,
-    /// When it ends; `None`: with the last thread.
+    /// When binding ends; `None`: with the last thread.
     until: Option<Duration>,
-    is_leaving: bool,
+    /// Is each thread released as soon as it stops?
+    is_releasing: bool,
     has_executed: bool,
 }
 
@@ -103,14 +106,14 @@ impl Binder {
         };
         Self {
             order: binding.order.clone(),
-            all: binding.order.iter().copied().collect(),
+            all_cpus: binding.order.iter().copied().collect(),
             next: 0,
             threads: BTreeMap::from([(first, thread)]),
             unannounced: BTreeSet::new(),
             tally: Tally::default(),
             orphans,
             until: binding.settle.map(|settle| started.saturating_add(settle)),
-            is_leaving: false,
+            is_releasing: false,
             has_executed: false,
         }
     }
@@ -120,23 +123,23 @@ impl Binder {
         self.has_executed
     }
 
-    /// The latest time to wake it.
-    pub(super) fn wake(&self) -> Duration {
+    /// The latest time at which [`Self::handle_next_event`] must be called.
+    pub(super) fn next_wake(&self) -> Duration {
         self.until
-            .filter(|_| !self.is_leaving)
+            .filter(|_| !self.is_releasing)
             .unwrap_or(Duration::MAX)
     }
 
-    /// Reaps one child that has ended; `None` if there is none now. `sleeps`: waits for one. An
-    /// error if no child is left.
-    pub(super) fn next_gone(&mut self, sleeps: bool) -> io::Result<Option<Gone>> {
+    /// Reaps one child that has ended; `None` if there is none now. With `blocks`, waits for one.
+    /// An error if no child exists.
+    pub(super) fn reap_next(&mut self, blocks: bool) -> io::Result<Option<ReapedChild>> {
         loop {
-            match self.step(sleeps)? {
-                Next::Stop(_) => {}
-                Next::Nothing => return Ok(None),
-                Next::End(pid) => {
-                    if let Some(gone) = self.bury(pid) {
-                        return Ok(Some(gone));
+            match self.handle_next_event(blocks)? {
+                ChildEvent::Stop(_) => {}
+                ChildEvent::Nothing => return Ok(None),
+                ChildEvent::End(pid) => {
+                    if let Some(reaped) = self.reap(pid) {
+                        return Ok(Some(reaped));
                     }
                 }
             }
@@ -144,35 +147,35 @@ impl Binder {
     }
 
     /// Handles the next event, but reaps nothing.
-    pub(super) fn step(&mut self, sleeps: bool) -> io::Result<Next> {
-        if self.wake() != Duration::MAX && sys::monotonic() >= self.wake() {
-            self.leave();
+    pub(super) fn handle_next_event(&mut self, blocks: bool) -> io::Result<ChildEvent> {
+        if self.next_wake() != Duration::MAX && sys::monotonic() >= self.next_wake() {
+            self.release_all();
         }
-        let next = ptrace::next(sleeps)?;
-        if let Next::Stop(thread) = next
+        let event = ptrace::peek_event(blocks)?;
+        if let ChildEvent::Stop(thread) = event
             && let Some(stop) = ptrace::take_stop(thread)
         {
-            self.answer(stop);
+            self.handle_stop(stop);
         }
-        Ok(next)
+        Ok(event)
     }
 
     /// Reaps a child that has ended.
-    pub(super) fn bury(&mut self, pid: libc::pid_t) -> Option<Gone> {
+    pub(super) fn reap(&mut self, pid: libc::pid_t) -> Option<ReapedChild> {
         let ended = self.threads.get(&pid).copied();
-        // A traced process is reported twice, first to us and then to its own parent; once if we
-        // are the parent.
+        // The kernel reports the end of a traced process first to its tracer, then to its parent;
+        // only once if both are pinwise.
         let is_own = match ended.map(|thread| thread.process) {
             Some(Some(process)) if process != pid => false,
             Some(_) => is_child(pid),
             None => true,
         };
         if let Some(thread) = ended {
-            self.look(pid, thread);
+            self.check_thread(pid, thread);
         }
-        let (status, usage) = ptrace::take(pid)?;
+        let (status, usage) = ptrace::reap(pid)?;
         self.forget(pid);
-        Some(Gone {
+        Some(ReapedChild {
             pid,
             status,
             usage,
@@ -180,7 +183,7 @@ impl Binder {
         })
     }
 
-    /// A thread has ended. Its creator may still report it.
+    /// Removes a thread that has ended. Its creator may still report it.
     fn forget(&mut self, id: libc::pid_t) {
         let ended = self.threads.remove(&id);
         if ended.is_some_and(|thread| !thread.is_announced) {
@@ -193,54 +196,54 @@ impl Binder {
         let mut tally = self.tally.clone();
         for (&id, thread) in &self.threads {
             if let Some(cpu) = thread.cpu {
-                tally.look(id, cpu, thread.process);
+                tally.check_thread(id, cpu, thread.process);
             }
         }
         tally.coverage()
     }
 
     /// Handles a stop and resumes the thread.
-    fn answer(&mut self, stop: Stop) {
+    fn handle_stop(&mut self, stop: Stop) {
         if !stop.is_traced {
             return;
         }
         let thread = stop.thread;
         match stop.event {
-            0 => return self.go_on(thread, stop.signal),
+            0 => return self.resume(thread, stop.signal),
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.note_new_thread(thread, stop.event == libc::PTRACE_EVENT_CLONE);
             }
             libc::PTRACE_EVENT_EXEC => self.note_exec(thread),
             libc::PTRACE_EVENT_EXIT => self.note_ending_process(thread),
             libc::PTRACE_EVENT_STOP => {
-                self.arrive(thread);
-                if is_stopping(stop.signal) && !self.is_leaving {
+                self.bind_new_thread(thread);
+                if is_stopping(stop.signal) && !self.is_releasing {
                     return ptrace::listen(thread);
                 }
             }
             _ => {}
         }
-        self.go_on(thread, 0);
+        self.resume(thread, 0);
     }
 
-    fn go_on(&mut self, thread: libc::pid_t, signal: libc::c_int) {
-        if !self.is_leaving {
-            return ptrace::go_on(thread, signal);
+    fn resume(&mut self, thread: libc::pid_t, signal: libc::c_int) {
+        if !self.is_releasing {
+            return ptrace::resume(thread, signal);
         }
-        if let Some(left) = self.threads.remove(&thread) {
-            self.release(thread, left);
+        if let Some(released) = self.threads.remove(&thread) {
+            self.release(thread, released);
         }
         ptrace::detach(thread, signal);
     }
 
-    /// A thread has created another, which gets its number now.
+    /// Notes that a thread has created another one, whose id the event's message gives.
     fn note_new_thread(&mut self, creator: libc::pid_t, is_thread: bool) {
-        if let Some(new) = ptrace::message(creator) {
-            self.announce(creator, new, is_thread);
+        if let Some(new) = ptrace::read_event_message(creator) {
+            self.add_announced(creator, new, is_thread);
         }
     }
 
-    fn announce(&mut self, creator: libc::pid_t, new: libc::pid_t, is_thread: bool) {
+    fn add_announced(&mut self, creator: libc::pid_t, new: libc::pid_t, is_thread: bool) {
         let mut process = None;
         if let Some(thread) = self.threads.get_mut(&creator) {
             thread.is_creator = true;
@@ -252,13 +255,13 @@ impl Binder {
         if !is_thread {
             process = Some(new);
         }
-        let thread = self.entry_of(new);
+        let thread = self.thread_entry(new);
         thread.is_announced = true;
         thread.process = process;
     }
 
-    /// The state of a thread; a new one is numbered.
-    fn entry_of(&mut self, id: libc::pid_t) -> &mut Thread {
+    /// The state of a thread; a new thread gets the next CPU.
+    fn thread_entry(&mut self, id: libc::pid_t) -> &mut Thread {
         let is_known = self.threads.contains_key(&id);
         let cpu = if is_known { None } else { self.next_cpu() };
         self.threads.entry(id).or_insert(Thread {
@@ -267,27 +270,26 @@ impl Binder {
         })
     }
 
-    /// A thread has stopped; a new one has not run its first instruction and now gets its CPU.
-    /// Binding it while it sleeps is cheap; a running thread would have to be pushed off its
-    /// creator's CPU.
-    fn arrive(&mut self, id: libc::pid_t) {
-        let thread = self.entry_of(id);
+    /// Binds a thread at its first stop, before its first instruction. Binding a sleeping thread is
+    /// cheap; a running thread would have to be migrated off its creator's CPU.
+    fn bind_new_thread(&mut self, id: libc::pid_t) {
+        let thread = self.thread_entry(id);
         if std::mem::replace(&mut thread.has_arrived, true) {
             return;
         }
         let thread = *thread;
-        // A thread that the kernel does not bind shows in the coverage. If binding has stopped, this
-        // one has inherited its creator's single CPU.
+        // If the kernel does not bind it, the coverage shows that. If binding has ended, the thread
+        // has inherited its creator's single CPU and gets all CPUs.
         let own = thread.cpu.map(CpuSet::single);
-        let _ = sys::set_affinity_of(id, own.as_ref().unwrap_or(&self.all));
+        let _ = sys::set_affinity_of(id, own.as_ref().unwrap_or(&self.all_cpus));
         if let Some(process) = thread.process {
-            ptrace::set_kind(id, process == id, self.orphans);
+            ptrace::set_stops(id, process == id, self.orphans);
         }
     }
 
-    /// The CPU of the next thread; `None` if binding has stopped.
+    /// The CPU for the next thread; `None` if binding has ended.
     fn next_cpu(&mut self) -> Option<usize> {
-        if self.is_leaving || self.order.is_empty() {
+        if self.is_releasing || self.order.is_empty() {
             return None;
         }
         let cpu = self.order[self.next % self.order.len()];
@@ -295,30 +297,31 @@ impl Binder {
         Some(cpu)
     }
 
-    /// A process is about to end: the last moment to read its figures.
+    /// Checks the threads of a process that is about to end: the last moment at which its program
+    /// can be read.
     fn note_ending_process(&mut self, id: libc::pid_t) {
         let own = self.threads.iter().filter(|(_, t)| t.process == Some(id));
         let own = own.filter_map(|(&thread, known)| Some((thread, known.cpu?)));
-        self.tally.name(id, own);
+        self.tally.note_mover(id, own);
     }
 
-    /// Checks a thread for the last time.
-    fn look(&mut self, id: libc::pid_t, thread: Thread) {
+    /// Checks for the last time where a thread may run.
+    fn check_thread(&mut self, id: libc::pid_t, thread: Thread) {
         if let Some(cpu) = thread.cpu {
-            self.tally.look(id, cpu, thread.process);
+            self.tally.check_thread(id, cpu, thread.process);
         }
     }
 
-    /// A thread has executed a program. If it was not its process's first, it now is, under that
-    /// id.
+    /// Notes that a thread has executed a program. It is then the only thread of its process, and
+    /// has the process's id.
     fn note_exec(&mut self, id: libc::pid_t) {
-        if let Some(former) = ptrace::message(id)
+        if let Some(former) = ptrace::read_event_message(id)
             && former != id
             && let Some(thread) = self.threads.remove(&former)
         {
             let process = Some(id);
             self.threads.insert(id, Thread { process, ..thread });
-            ptrace::set_kind(id, true, self.orphans);
+            ptrace::set_stops(id, true, self.orphans);
         }
         if !std::mem::replace(&mut self.has_executed, true) {
             let cpu = self.next_cpu();
@@ -333,20 +336,20 @@ impl Binder {
     }
 
     /// Releases all threads, each as soon as it stops.
-    fn leave(&mut self) {
-        self.is_leaving = true;
+    fn release_all(&mut self) {
+        self.is_releasing = true;
         for &thread in self.threads.keys() {
             ptrace::interrupt(thread);
         }
     }
 
-    /// Stops tracing a thread. Threads that it creates later would inherit its single CPU, so a
-    /// creator gets all CPUs back.
+    /// Prepares a thread for the end of its tracing. Threads that it creates later would inherit
+    /// its single CPU, so a creator gets all CPUs back.
     fn release(&mut self, id: libc::pid_t, thread: Thread) {
         let Some(cpu) = thread.cpu else { return };
-        self.look(id, thread);
+        self.check_thread(id, thread);
         if thread.is_creator && sys::affinity_of(id).is_ok_and(|mask| mask == CpuSet::single(cpu)) {
-            let _ = sys::set_affinity_of(id, &self.all);
+            let _ = sys::set_affinity_of(id, &self.all_cpus);
         }
     }
 }
@@ -359,9 +362,9 @@ const fn is_stopping(signal: libc::c_int) -> bool {
     )
 }
 
-/// Is this process the parent of that one?
+/// Is this process the parent of `pid`?
 fn is_child(pid: libc::pid_t) -> bool {
-    let line = process_stat::line_of(pid).unwrap_or_default();
+    let line = process_stat::read_line(pid).unwrap_or_default();
     let parent = ProcessStat::parse(&line).and_then(|stat| stat.parent());
     parent.and_then(|parent| u32::try_from(parent).ok()) == Some(std::process::id())
 }

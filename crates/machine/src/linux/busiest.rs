@@ -1,39 +1,40 @@
-//! Which processes use the CPUs, from two looks at all of them. It does not say which CPUs.
+//! Which processes use the CPUs, from two samples of all processes. It does not say which CPUs they
+//! use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::capture::names;
+use super::capture::list_names;
 use super::daemon;
-use super::process_stat::{ProcessStat, line_of};
+use super::process_stat::{ProcessStat, read_line};
 use super::sys;
 use crate::BusyProcess;
 
-/// Ticks are 10 ms, so that a tenth of a CPU is two of them.
-const TIME: Duration = Duration::from_millis(200);
+/// Time between the two samples: with ticks of 10 ms, a tenth of a CPU is two ticks.
+const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Processes that use CPUs now, the busiest first. It takes a moment.
+/// Finds processes that use CPUs now, the busiest first. It takes 0.2 s.
 #[must_use]
 pub fn find_busiest() -> Vec<BusyProcess> {
     let (before, began) = (read_ticks(), sys::monotonic());
-    sys::poll([], Some(TIME));
+    sys::poll([], Some(INTERVAL));
     let time = sys::monotonic().saturating_sub(began);
-    rank(&before, &read_ticks(), time)
+    rank_by_cpu_time(&before, &read_ticks(), time)
 }
 
-/// Process by number: its name and the ticks it has used so far.
+/// By process: its name and the ticks it has used so far.
 type Ticks = BTreeMap<i32, (String, u64)>;
 
-/// Of all processes but this one and its helpers.
+/// Reads the ticks of all processes except pinwise's own.
 fn read_ticks() -> Ticks {
-    // The number by which this `/proc` knows this process, whatever namespace it is of.
+    // This `/proc` may belong to another PID namespace, in which this process has another number.
     let own = std::fs::read_link(Path::new("/proc/self"));
     let own = own.ok().and_then(|own| own.to_str()?.parse().ok());
-    let numbers = names(Path::new("/proc")).into_iter();
+    let numbers = list_names(Path::new("/proc")).into_iter();
     let processes = numbers.filter_map(|name| name.parse().ok());
     let read = |process: i32| {
-        let line = line_of(process)?;
+        let line = read_line(process)?;
         let stat = ProcessStat::parse(&line)?;
         let (user, system) = stat.ticks()?;
         Some((process, (stat.name.to_owned(), user + system)))
@@ -41,12 +42,12 @@ fn read_ticks() -> Ticks {
     processes
         .filter(|process| Some(*process) != own)
         .filter_map(read)
-        .filter(|(_, (name, _))| !daemon::is_name(name.as_bytes()))
+        .filter(|(_, (name, _))| !daemon::is_daemon_name(name.as_bytes()))
         .collect()
 }
 
-/// Those that used a CPU between two looks, the busiest first.
-fn rank(before: &Ticks, after: &Ticks, time: Duration) -> Vec<BusyProcess> {
+/// The processes that used CPU time between two samples, the busiest first.
+fn rank_by_cpu_time(before: &Ticks, after: &Ticks, time: Duration) -> Vec<BusyProcess> {
     let ticks_per_cpu = time.as_secs_f64() * sys::ticks_per_second() as f64;
     let used = after.iter().filter_map(|(&process, (name, ticks))| {
         let (_, earlier) = before.get(&process)?;
@@ -75,7 +76,7 @@ mod tests {
         let second = sys::ticks_per_second();
         let before = ticks(&[(1, 5), (2, 7), (3, 9)]);
         let after = ticks(&[(1, 5 + second / 4), (2, 7), (3, 9 + second), (4, 99)]);
-        let busy = rank(&before, &after, Duration::from_secs(1));
+        let busy = rank_by_cpu_time(&before, &after, Duration::from_secs(1));
         let shown: Vec<(i32, &str)> = busy.iter().map(|b| (b.process, b.name.as_str())).collect();
         assert_eq!(shown, [(3, "p3"), (1, "p1")]);
         assert!((busy[0].cpus - 1.0).abs() < 1e-9);

@@ -94,7 +94,7 @@ pub fn capture_host() -> Result<Capture, CaptureReadError> {
     reader.finish()
 }
 
-/// The same without devices.
+/// As [`capture_host`], without devices.
 pub(super) fn capture_cpus() -> Result<Capture, CaptureReadError> {
     Reader::read_this_host().finish()
 }
@@ -120,8 +120,8 @@ pub fn name_models(topology: &mut Topology) {
     }
 }
 
-/// Captures from a folder that holds `sys` (and perhaps `proc`), directly, in
-/// `fsroot`, or in its only subfolder.
+/// Captures from a folder that holds `sys` (and perhaps `proc`) directly, in `fsroot`, or in its
+/// only subfolder.
 ///
 /// # Errors
 /// [`CaptureReadError`] if there is no such folder.
@@ -143,7 +143,8 @@ pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
     Ok(reader.capture)
 }
 
-/// The folder itself, its `fsroot` (as in hwloc's archives), or the same of its only subfolder.
+/// Finds the folder that holds `sys`: the given one, its `fsroot` (as in hwloc's archives), or
+/// either of these in its only subfolder.
 fn find_root(folder: &Path) -> Option<PathBuf> {
     let mut folder = folder.to_owned();
     for _ in 0..MAX_ROOT_DEPTH {
@@ -151,7 +152,9 @@ fn find_root(folder: &Path) -> Option<PathBuf> {
         if let Some(root) = candidates.into_iter().find(|c| c.join(CPU_DIR).is_dir()) {
             return Some(root);
         }
-        let inside = names(&folder).into_iter().map(|name| folder.join(name));
+        let inside = list_names(&folder)
+            .into_iter()
+            .map(|name| folder.join(name));
         let mut folders = inside.filter(|path| path.is_dir());
         let only = folders.next()?;
         if folders.next().is_some() {
@@ -175,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// Reads the rest of this system.
+    /// Reads everything but devices of this system, and what only a running process knows.
     fn finish(mut self) -> Result<Capture, CaptureReadError> {
         let affinity = sys::affinity().map_err(|error| CaptureReadError {
             path: "sched_getaffinity".to_owned(),
@@ -207,11 +210,11 @@ impl Reader {
         }
     }
 
-    /// Folders of devices are reached by links, which say where a device is: the links are
-    /// captured.
+    /// Captures devices. Their folders are reached by links, whose targets say where on the bus a
+    /// device is, so the links are captured.
     fn read_devices(&mut self) {
         self.read_folders(NVIDIA_DIR, &["information"]);
-        for address in names(&self.root.join(PCI_DIR)) {
+        for address in list_names(&self.root.join(PCI_DIR)) {
             let dir = format!("{PCI_DIR}/{address}");
             self.read(&format!("{dir}/class"));
             if !devices::is_wanted(&self.capture, &address) {
@@ -219,11 +222,11 @@ impl Reader {
             }
             self.read_link(&dir, &dir);
             for file in DEVICE_FILES {
-                self.read_wanted(&dir, file);
+                self.read_unless_known(&dir, file);
             }
         }
         for dir in CLASS_DIRS {
-            for name in names(&self.root.join(dir)) {
+            for name in list_names(&self.root.join(dir)) {
                 let path = format!("{dir}/{name}");
                 // Before Linux 2.6.26 the devices of a class were folders.
                 if !self.read_link(&path, &path) {
@@ -250,11 +253,11 @@ impl Reader {
         for name in self.list_numbered(CPU_DIR, "cpu") {
             let dir = format!("{CPU_DIR}/{name}");
             for file in CPU_FILES {
-                self.read_wanted(&dir, file);
+                self.read_unless_known(&dir, file);
             }
             for index in self.list_numbered(&format!("{dir}/cache"), "index") {
                 for file in CACHE_FILES {
-                    self.read_wanted(&format!("{dir}/cache/{index}"), file);
+                    self.read_unless_known(&format!("{dir}/cache/{index}"), file);
                 }
             }
         }
@@ -264,12 +267,12 @@ impl Reader {
         for name in self.list_numbered(NODE_DIR, "node") {
             let dir = format!("{NODE_DIR}/{name}");
             for file in ["cpumap", "cpulist", "meminfo"] {
-                self.read_wanted(&dir, file);
+                self.read_unless_known(&dir, file);
             }
             for class in ["access0", "access1"] {
                 let dir = format!("{dir}/{class}/initiators");
                 for file in ["read_bandwidth", "read_latency"] {
-                    self.read_wanted(&dir, file);
+                    self.read_unless_known(&dir, file);
                 }
                 for initiator in self.list_numbered(&dir, "node") {
                     let path = format!("{dir}/{initiator}");
@@ -280,17 +283,17 @@ impl Reader {
     }
 
     fn read_folders(&mut self, dir: &str, files: &[&str]) {
-        for name in names(&self.root.join(dir)) {
+        for name in list_names(&self.root.join(dir)) {
             for file in files {
                 self.read(&format!("{dir}/{name}/{file}"));
             }
         }
     }
 
-    /// Reads a file unless the fact is already known from a better one: new names come before old,
-    /// masks (which all kernels have) before lists.
-    fn read_wanted(&mut self, dir: &str, file: &str) {
-        let better: &[&str] = match file {
+    /// Reads a file unless the fact is already known from a preferred one: new names are preferred
+    /// to old ones, masks (which all kernels have) to lists.
+    fn read_unless_known(&mut self, dir: &str, file: &str) {
+        let preferred: &[&str] = match file {
             "topology/core_cpus_list" | "topology/thread_siblings" => &["topology/core_cpus"],
             "topology/thread_siblings_list" => &["topology/core_cpus", "topology/thread_siblings"],
             "topology/package_cpus_list" | "topology/core_siblings" => &["topology/package_cpus"],
@@ -300,7 +303,7 @@ impl Reader {
             "local_cpulist" => &["local_cpus"],
             _ => &[],
         };
-        let is_known = better
+        let is_known = preferred
             .iter()
             .any(|name| self.capture.contains(&format!("{dir}/{name}")));
         if !is_known {
@@ -310,7 +313,7 @@ impl Reader {
 
     fn read(&mut self, path: &str) {
         if let Some(content) = read_file(&self.root.join(path)) {
-            self.capture.insert(path, relevant(path, content));
+            self.capture.insert(path, keep_cpu_lines(path, content));
         }
     }
 
@@ -319,15 +322,16 @@ impl Reader {
             name.strip_prefix(stem)
                 .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
         };
-        let mut found = names(&self.root.join(dir));
+        let mut found = list_names(&self.root.join(dir));
         found.retain(is_numbered);
         found
     }
 }
 
-/// The CPU-related part of a file. Captures are shared: other mounts would reveal network shares
-/// and homes, drivers serial numbers, and the rest of `meminfo` changes all the time.
-fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
+/// Keeps the lines of a file that matter for topology. Captures are shared: other mounts would
+/// reveal network shares and homes, drivers would reveal serial numbers, and the rest of `meminfo`
+/// changes all the time.
+fn keep_cpu_lines(path: &str, content: Vec<u8>) -> Vec<u8> {
     let is_wanted: fn(&str) -> bool = if path == "proc/mounts" {
         |line| {
             let kind = line.split_ascii_whitespace().nth(2);
@@ -352,7 +356,7 @@ pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
     read_at_most(path, MAX_FILE_BYTES)
 }
 
-/// The same as text, trimmed.
+/// As [`read_file`], as text without surrounding white space.
 pub(super) fn read_text(path: &Path) -> Option<String> {
     let content = read_file(path)?;
     Some(String::from_utf8_lossy(&content).trim().to_owned())
@@ -375,14 +379,14 @@ fn read_at_most(path: &Path, longest: u64) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// The mounted cgroup file systems.
-pub(super) fn mounts() -> Vec<Mount> {
+/// Reads which cgroup file systems are mounted.
+pub(super) fn read_mounts() -> Vec<Mount> {
     let table = read_file(Path::new("/proc/mounts")).unwrap_or_default();
     pinwise_topology::mounts(&String::from_utf8_lossy(&table)).collect()
 }
 
-/// Names in a folder; empty if it cannot be listed.
-pub(super) fn names(folder: &Path) -> Vec<String> {
+/// Lists the names in a folder, sorted; empty if it cannot be listed.
+pub(super) fn list_names(folder: &Path) -> Vec<String> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the Edge lists folders of /sys and of captures"

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::guardian::{self, MARK};
-use super::live::{PATIENCE, printed};
+use super::live::{READING_TIMEOUT, take_output};
 use super::supervise::NoAttendant;
 use super::{CommandPurpose, LinuxMachine, sys, tree};
 use crate::{
@@ -15,13 +15,14 @@ use crate::{
 };
 use pinwise_workload::Workload;
 
-/// It must be ready within this time …
+/// Longest time until a companion is ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// … at this interval.
-const ASKED_EVERY: Duration = Duration::from_millis(50);
-/// Time to end after SIGTERM: a scheduler unloads itself.
+/// Interval between checks whether it is ready.
+const READY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Time to end after SIGTERM: a `sched_ext` scheduler unloads itself.
 const GRACE: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(2);
+/// Interval between checks whether it has ended.
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A running companion.
 #[derive(Debug)]
@@ -29,6 +30,14 @@ pub(super) struct RunningCompanion {
     pid: libc::pid_t,
     name: String,
     mark: String,
+}
+
+/// What is known of companions after they were ended.
+pub(super) struct EndedCompanions {
+    /// The name of one that had ended before the run did.
+    pub(super) ended_early: Option<String>,
+    /// The output that was kept: many print their figures when they end.
+    pub(super) output: Option<Vec<u8>>,
 }
 
 impl LinuxMachine {
@@ -40,8 +49,8 @@ impl LinuxMachine {
                 self.start_companion(companion)?;
             }
         }
-        // What they printed until they were ready is about no run.
-        self.streams.forget_companion();
+        // What they printed until they were ready belongs to no run.
+        self.streams.restart_companion_output();
         Ok(())
     }
 
@@ -50,19 +59,20 @@ impl LinuxMachine {
         let mark = format!("{}.{:x}", self.mark, self.companions.len());
         let descriptors = match companion.figure {
             Some(FigureSource::Itself) => {
-                let stream = self.streams.keep_companion();
+                let stream = self.streams.open_companion_output();
                 stream.map_err(|error| MachineError::System {
                     action: "making pipes".to_owned(),
                     reason: error.to_string(),
                 })?
             }
-            _ => self.streams.closed(),
+            _ => self.streams.null_descriptors(),
         };
-        let role = CommandPurpose::Companion { mark: &mark };
-        let started = self.start(&companion.command, role, &cpus, None, None, descriptors);
+        let purpose = CommandPurpose::Companion { mark: &mark };
+        let command = &companion.command;
+        let started = self.start_command(command, purpose, &cpus, None, None, descriptors);
         self.guardian.note_command_end();
         let (child, _) = started?;
-        self.left.insert(child.pid);
+        self.spared.insert(child.pid);
         self.companions.push(RunningCompanion {
             pid: child.pid,
             name: companion.name.clone(),
@@ -82,7 +92,7 @@ impl LinuxMachine {
                 action: format!("--beside {}='{}'", companion.name, companion.command),
                 reason,
             };
-            if !self.left.contains(&child.pid) {
+            if !self.spared.contains(&child.pid) {
                 return Err(failed("it ended before it was ready".to_owned()));
             }
             if sys::monotonic() > until {
@@ -91,13 +101,13 @@ impl LinuxMachine {
                     READY_WITHIN.as_secs()
                 )));
             }
-            self.wait(ASKED_EVERY)?;
+            self.wait(READY_CHECK_INTERVAL)?;
         }
     }
 
-    /// What the command printed that reads a companion's figure, or why that is none; `None` if no
-    /// command reads one.
-    pub(super) fn ask_companion(
+    /// Runs the command that reads a companion's figure. Returns its output, or why that is not
+    /// usable; `None` if no companion has such a command.
+    pub(super) fn read_companion_figure(
         &mut self,
         settings: &[RunSetting],
     ) -> Result<Option<Result<Vec<u8>, String>>, MachineError> {
@@ -112,7 +122,7 @@ impl LinuxMachine {
             return Ok(None);
         };
         let workload = Workload {
-            timeout: Some(PATIENCE),
+            timeout: Some(READING_TIMEOUT),
             ..Workload::new(command.clone())
         };
         let cpus = self.topology.allowed.clone();
@@ -121,36 +131,39 @@ impl LinuxMachine {
             ..Request::new(&workload, &cpus)
         };
         let run = self.run_beside(&request, None, &mut NoAttendant)?;
-        Ok(Some(printed(run, "--beside-metric-command", command)))
+        Ok(Some(take_output(run, "--beside-metric-command", command)))
     }
 
-    /// Ends all companions with everything they started. Returns the name of one that had ended
-    /// early, and the output that was kept: many print their figures when they end.
-    pub(super) fn end_companions(&mut self) -> (Option<String>, Option<Vec<u8>>) {
-        let mut ended = None;
+    /// Ends all companions with everything they started.
+    pub(super) fn end_companions(&mut self) -> EndedCompanions {
+        let mut ended_early = None;
         self.reap_spared();
         for companion in std::mem::take(&mut self.companions) {
             let pid = companion.pid;
-            if !self.left.contains(&pid) {
-                ended = ended.or(Some(companion.name));
+            if !self.spared.contains(&pid) {
+                ended_early = ended_early.or(Some(companion.name));
             }
-            // All of it, as systemd does: what a shell has started prints its figures, too.
-            for one in tree::descendants(pid).into_iter().chain([pid]) {
-                sys::kill(one, libc::SIGTERM);
+            // The whole tree gets SIGTERM, as from systemd: what a shell has started may print
+            // figures, too.
+            for process in tree::descendants(pid).into_iter().chain([pid]) {
+                sys::kill(process, libc::SIGTERM);
             }
             let is_over = |machine: &Self| {
-                let others = machine.helpers.union(&machine.left).copied();
-                !machine.left.contains(&pid) && tree::own_children(&others.collect()).is_empty()
+                let others = machine.helpers.union(&machine.spared).copied();
+                !machine.spared.contains(&pid) && tree::own_children(&others.collect()).is_empty()
             };
             self.reap_until(GRACE, is_over);
-            for below in tree::descendants(pid) {
-                sys::kill(below, libc::SIGKILL);
+            for descendant in tree::descendants(pid) {
+                sys::kill(descendant, libc::SIGKILL);
             }
             sys::kill(-pid, libc::SIGKILL);
-            guardian::end_marked(&format!("{MARK}={}", companion.mark));
-            self.reap_until(tree::ENDING, is_over);
+            guardian::kill_marked(&format!("{MARK}={}", companion.mark));
+            self.reap_until(tree::KILL_TIMEOUT, is_over);
         }
-        (ended, self.streams.take_companion())
+        EndedCompanions {
+            ended_early,
+            output: self.streams.take_companion_output(),
+        }
     }
 
     fn reap_until(&mut self, longest: Duration, is_over: impl Fn(&Self) -> bool) {
@@ -161,14 +174,14 @@ impl LinuxMachine {
             if is_over(self) || sys::monotonic() > until {
                 return;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(END_CHECK_INTERVAL);
         }
     }
 
     /// Reaps processes that end while no command runs.
     fn reap_spared(&mut self) {
         while let Ok(Some(reaped)) = sys::reap() {
-            self.left.remove(&reaped.pid);
+            self.spared.remove(&reaped.pid);
             self.helpers.remove(&reaped.pid);
         }
     }

@@ -1,4 +1,4 @@
-//! Kernel counters of a whole process tree, where permitted and cheap.
+//! Kernel counters of a whole process tree, if permitted and cheap.
 //!
 //! Each counter is opened once on pinwise itself, disabled and inheritable: a child's copy switches
 //! on when the child executes, its children inherit it, and every ended process adds to the total
@@ -8,8 +8,8 @@
 //! Hardware counters of a task cost up to half a millisecond per context switch in virtual machines
 //! (measured: 63, 235 and 518 µs for 1, 2 and 4 counters). They are probed first and used only if
 //! cheap or requested. Even the cheapest counter costs 15 to 30 µs per process, for which the
-//! kernel makes a copy: if the first run is shorter than [`SHORT`], later ones are not counted, unless
-//! counting was requested.
+//! kernel makes a copy: if the first run is shorter than [`SHORT_RUN`], later ones are not counted,
+//! unless counting was requested.
 
 #![expect(unsafe_code, reason = "perf_event_open and fork have no safe form")]
 
@@ -25,13 +25,14 @@ use super::{ring, sys};
 use pinwise_sched::Refusal;
 use pinwise_workload::Counts;
 
-/// A hardware counter may cost this much per context switch.
-const CHEAP: Duration = Duration::from_micros(2);
+/// The highest cost of hardware counters per context switch at which they are used without a
+/// request.
+const MAX_SWITCH_COST: Duration = Duration::from_micros(2);
 /// Context switches of the probe.
 const PROBE_SWITCHES: u32 = 100;
 
 /// Counters would cost more than half a per cent of a command as short as this.
-pub(super) const SHORT: Duration = Duration::from_millis(5);
+pub(super) const SHORT_RUN: Duration = Duration::from_millis(5);
 
 /// When a machine counts cycles and instructions of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl CounterKind {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     open: Vec<(CounterKind, OwnedFd)>,
-    /// Requested, whatever they cost.
+    /// Was counting requested, whatever it costs?
     are_wanted: bool,
 }
 
@@ -86,15 +87,15 @@ impl Counters {
             open: Vec::new(),
             are_wanted: counting == CycleCounting::Always,
         };
-        counters.reopen(&CounterKind::ALL);
+        counters.open_kinds(&CounterKind::ALL);
         if !counters.are_wanted && !counters.are_cheap() {
             counters.open.retain(|(kind, _)| !kind.is_hardware());
         }
         counters
     }
 
-    /// Stops counting, unless requested.
-    pub(super) fn give_up(&mut self) {
+    /// Stops counting, unless counting was requested.
+    pub(super) fn close_unless_requested(&mut self) {
         if !self.are_wanted {
             *self = Self::default();
         }
@@ -102,20 +103,21 @@ impl Counters {
 
     /// Closes all counters, so that commands started from now on have none; returns which were
     /// open.
-    pub(super) fn set_aside(&mut self) -> Vec<CounterKind> {
+    pub(super) fn close_all(&mut self) -> Vec<CounterKind> {
         self.open.drain(..).map(|(kind, _)| kind).collect()
     }
 
-    /// Opens counters that were set aside.
-    pub(super) fn reopen(&mut self, aside: &[CounterKind]) {
-        let opened = aside.iter().map(|&kind| Some((kind, open(kind).ok()?)));
+    /// Opens those of these counters that are permitted.
+    pub(super) fn open_kinds(&mut self, kinds: &[CounterKind]) {
+        let opened = kinds.iter().map(|&kind| Some((kind, open(kind).ok()?)));
         self.open.extend(opened.flatten());
     }
 
+    /// What the counters have counted so far.
     pub(super) fn totals(&self) -> Counts {
         let total = |wanted| {
             let mut open = self.open.iter();
-            open.find_map(|(kind, counter)| (*kind == wanted).then(|| read(counter))?)
+            open.find_map(|(kind, counter)| (*kind == wanted).then(|| read_counter(counter))?)
         };
         Counts {
             migrations: total(CounterKind::Migrations),
@@ -134,31 +136,35 @@ impl Counters {
         let Ok(without) = time_switches() else {
             return false;
         };
-        set_running(&hardware, true);
+        set_enabled(&hardware, true);
         let with = time_switches();
-        set_running(&hardware, false);
-        with.is_ok_and(|with| with.saturating_sub(without) / PROBE_SWITCHES <= CHEAP)
+        set_enabled(&hardware, false);
+        with.is_ok_and(|with| with.saturating_sub(without) / PROBE_SWITCHES <= MAX_SWITCH_COST)
     }
 }
 
-/// Why software events cannot be counted; `None` if they can. It is tried, because settings do not
-/// reveal seccomp filters.
+/// Why software events cannot be counted; `None` if they can. This opens one to find out, because
+/// settings do not reveal seccomp filters.
 #[must_use]
 pub fn perf_refusal() -> Option<Refusal> {
     let error = open(CounterKind::Migrations).err()?;
-    Some(permission::refusal(Attempt::Own(Target::Child), &error))
+    Some(permission::explain_refusal(
+        Attempt::Own(Target::Child),
+        &error,
+    ))
 }
 
+/// Opens a counter, without events in the kernel if those are not permitted.
 fn open(counted: CounterKind) -> io::Result<OwnedFd> {
-    match (open_as(counted, false), counted) {
+    match (open_event(counted, false), counted) {
         (Ok(fd), _) => Ok(fd),
-        // Without kernel counting this one always reads 0: not available.
+        // Migrations happen in the kernel: without kernel events the counter always reads 0.
         (Err(error), CounterKind::Migrations) => Err(error),
-        (Err(_), _) => open_as(counted, true),
+        (Err(_), _) => open_event(counted, true),
     }
 }
 
-fn open_as(counted: CounterKind, user_only: bool) -> io::Result<OwnedFd> {
+fn open_event(counted: CounterKind, user_only: bool) -> io::Result<OwnedFd> {
     let mut attributes = perf::perf_event_attr::default();
     attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
     let (kind, event) = counted.event();
@@ -169,22 +175,22 @@ fn open_as(counted: CounterKind, user_only: bool) -> io::Result<OwnedFd> {
     attributes.set_enable_on_exec(1);
     attributes.set_exclude_hv(1);
     attributes.set_exclude_kernel(u64::from(user_only));
-    sys::perf_event(&attributes, 0, -1)
+    sys::open_perf_event(&attributes, 0, -1)
 }
 
-fn read(counter: &OwnedFd) -> Option<u64> {
+fn read_counter(counter: &OwnedFd) -> Option<u64> {
     let mut bytes = [0u8; 8];
     (sys::read_some(counter, &mut bytes) == bytes.len()).then(|| u64::from_ne_bytes(bytes))
 }
 
-fn set_running(counters: &[&OwnedFd], run: bool) {
+fn set_enabled(counters: &[&OwnedFd], is_enabled: bool) {
     for counter in counters {
-        ring::switch(counter, run);
+        ring::set_enabled(counter, is_enabled);
     }
 }
 
-/// Time of ping-pong between this process and a forked one on one CPU, which
-/// forces a context switch for every byte.
+/// Measures how long [`PROBE_SWITCHES`] context switches take: this process and a forked one on the
+/// same CPU pass a byte back and forth, and each byte forces a switch.
 fn time_switches() -> io::Result<Duration> {
     let before = sys::affinity()?;
     let (ping_read, ping_write) = sys::pipe(0)?;
@@ -198,7 +204,7 @@ fn time_switches() -> io::Result<Duration> {
     let child = unsafe { libc::fork() };
     if child == 0 {
         drop(ping_write);
-        while pass(&ping_read, &pong_write) {}
+        while pass_byte(&ping_read, &pong_write) {}
         // SAFETY: ends the child.
         unsafe { libc::_exit(0) };
     }
@@ -221,7 +227,7 @@ fn time_switches() -> io::Result<Duration> {
     Ok(took)
 }
 
-fn pass(from: &OwnedFd, to: &OwnedFd) -> bool {
+fn pass_byte(from: &OwnedFd, to: &OwnedFd) -> bool {
     read_byte(from) && write_byte(to)
 }
 

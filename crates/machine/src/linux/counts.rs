@@ -19,9 +19,9 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Interrupts and softirqs.
+    /// Reads the counts of interrupts and softirqs.
     pub(super) fn read() -> Self {
-        let lines = |path: &str| interrupts::lines(&text(path));
+        let lines = |path: &str| interrupts::lines(&read_kernel_file(path));
         Self {
             interrupts: lines("/proc/interrupts"),
             softirqs: lines("/proc/softirqs"),
@@ -29,26 +29,26 @@ impl Counts {
         }
     }
 
-    /// These, and stolen time.
+    /// Reads the counts and stolen time.
     pub(super) fn read_with_steal() -> Self {
         Self {
-            steal: usage::parse_steal(&text("/proc/stat"), sys::ticks_per_second()),
+            steal: usage::parse_steal(&read_kernel_file("/proc/stat"), sys::ticks_per_second()),
             ..Self::read()
         }
     }
 
     /// Interrupts of a CPU since an earlier snapshot.
     pub(super) fn interrupts_since(&self, before: &Self, cpu: usize) -> Vec<SystemCounter> {
-        since(&self.interrupts, &before.interrupts, cpu)
+        counters_since(&self.interrupts, &before.interrupts, cpu)
     }
 
     /// Softirqs of a CPU since an earlier snapshot.
     pub(super) fn softirqs_since(&self, before: &Self, cpu: usize) -> Vec<SystemCounter> {
-        since(&self.softirqs, &before.softirqs, cpu)
+        counters_since(&self.softirqs, &before.softirqs, cpu)
     }
 
-    /// How often this happened on all CPUs since an earlier snapshot; `None` if the kernel does not
-    /// count it.
+    /// How often a cause of interruption occurred on all CPUs since an earlier snapshot; `None` if
+    /// the kernel does not count it.
     pub(super) fn count_since(&self, before: &Self, cause: &Cause) -> Option<u64> {
         let (file, label) = cause.counter()?;
         let total = |counts: &Self| -> Option<u64> {
@@ -69,24 +69,25 @@ impl Counts {
     }
 }
 
-/// A file of the kernel; empty if it cannot be read.
-fn text(path: &str) -> String {
+/// Reads a file of the kernel; empty if that fails.
+fn read_kernel_file(path: &str) -> String {
     let file = RereadFile::open(Path::new(path));
     file.and_then(|mut file| file.read().map(str::to_owned))
         .unwrap_or_default()
 }
 
-fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<SystemCounter> {
+/// The counters of a CPU that have increased, with their increase.
+fn counters_since(now: &[Line], before: &[Line], cpu: usize) -> Vec<SystemCounter> {
     let earlier: BTreeMap<&str, &Line> = before
         .iter()
         .map(|line| (line.label.as_str(), line))
         .collect();
     let count = |line: &Line| line.counts.get(&cpu).copied();
     let counted = now.iter().filter_map(|line| {
-        let was = earlier
+        let earlier_count = earlier
             .get(line.label.as_str())
             .and_then(|line| count(line));
-        let count = count(line)?.saturating_sub(was.unwrap_or(0));
+        let count = count(line)?.saturating_sub(earlier_count.unwrap_or(0));
         (count > 0).then(|| SystemCounter {
             label: line.label.clone(),
             name: line.name.clone(),
@@ -102,12 +103,12 @@ mod tests {
 
     #[test]
     fn a_cause_is_counted_over_all_cpus() {
-        let look = |ticks: u64, packets: u64| Counts {
+        let counts = |ticks: u64, packets: u64| Counts {
             interrupts: interrupts::lines(&format!("  CPU0 CPU1\nLOC: {ticks} 9 Timer\n")),
             softirqs: interrupts::lines(&format!("  CPU0 CPU1\nNET_RX: 7 {packets}\n")),
             steal: BTreeMap::new(),
         };
-        let (before, now) = (look(5, 10), look(8, 30));
+        let (before, now) = (counts(5, 10), counts(8, 30));
         let since = |cause| now.count_since(&before, &cause);
         assert_eq!(since(Cause::Vector("local_timer".into())), Some(3));
         assert_eq!(since(Cause::Softirq("NET_RX".into())), Some(20));
@@ -123,7 +124,7 @@ mod tests {
             "  CPU0 CPU1\n 36: 5 9 msi 1-edge disk\nLOC: 10 9 Timer\n 37: 0 3 msi 2-edge card\n",
         );
         let read = |cpu: usize| -> Vec<String> {
-            let counted = since(&now, &before, cpu).into_iter();
+            let counted = counters_since(&now, &before, cpu).into_iter();
             counted
                 .map(|c| format!("{} {} {}", c.label, c.name, c.count))
                 .collect()

@@ -1,8 +1,9 @@
 //! Processes that outlive pinwise and clean up, however it ended.
 //!
-//! Such a process sleeps on a pipe that only pinwise holds open: SIGKILL closes it, too. It has no
-//! living parent, so it outlives pinwise and is not mistaken for a process of a command. It ignores
-//! the signals by which terminals and users end programs, and keeps none of pinwise's files open.
+//! Such a daemon sleeps on a pipe whose other end only pinwise holds open, so even SIGKILL of
+//! pinwise wakes it. Its parent has ended, so it outlives pinwise and is not mistaken for a process
+//! of a command. It ignores the signals by which terminals and users end programs, and keeps none
+//! of pinwise's files open.
 
 #![expect(unsafe_code, reason = "fork has no safe form")]
 
@@ -16,37 +17,39 @@ use std::path::Path;
 use super::capture::read_file;
 use super::sys;
 
-/// Their names.
+/// Name of the daemon that ends the command.
 pub(super) const GUARD: &CStr = c"pinwise-guard";
+/// Name of the daemon that undoes changes of the system.
 pub(super) const LEDGER: &CStr = c"pinwise-ledger";
+/// Name of the daemon that empties a pipe.
 pub(super) const DRAIN: &CStr = c"pinwise-drain";
 
-/// Is a process one of these? One that starts late becomes pinwise's child, like orphans of a
-/// command.
-pub(super) fn is_one(pid: libc::pid_t) -> bool {
+/// Is a process a daemon of pinwise? A daemon that is started after pinwise became a subreaper
+/// becomes its child, like orphans of a command.
+pub(super) fn is_daemon(pid: libc::pid_t) -> bool {
     let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
-    is_name(name.trim_ascii_end())
+    is_daemon_name(name.trim_ascii_end())
 }
 
-/// Is this the name of one of these?
-pub(super) fn is_name(name: &[u8]) -> bool {
+/// Is this the name of a daemon of pinwise?
+pub(super) fn is_daemon_name(name: &[u8]) -> bool {
     [GUARD, LEDGER, DRAIN]
         .iter()
         .any(|one| one.to_bytes() == name)
 }
 
-/// Starts such a process: it runs `life`, with the read end of the pipe as standard input. Closing
-/// the returned end, by any means, ends that input. `held`: a file whose lock it keeps while it
-/// lives.
+/// Starts a daemon that executes `run` with the read end of a pipe as its standard input. That
+/// input ends when the returned write end is closed, by any means. `held`: a file that the daemon
+/// keeps open as descriptor 1, for example to keep its lock.
 ///
 /// Call while this process has a single thread, and before it becomes the parent of orphans.
 ///
 /// # Errors
-/// If the system has no pipe or process for it.
+/// If the system cannot provide a pipe or a process.
 pub(super) fn start(
     name: &'static CStr,
     held: Option<&File>,
-    life: impl FnOnce(),
+    run: impl FnOnce(),
 ) -> io::Result<OwnedFd> {
     let (read, write) = sys::pipe(0)?;
     // SAFETY: this process has a single thread, so the child may run ordinary
@@ -59,8 +62,8 @@ pub(super) fn start(
             match libc::fork() {
                 0 => {
                     drop(write);
-                    stand_aside(&read, held);
-                    let ended = catch_unwind(AssertUnwindSafe(life));
+                    detach(&read, held);
+                    let ended = catch_unwind(AssertUnwindSafe(run));
                     libc::_exit(i32::from(ended.is_err()));
                 }
                 child => libc::_exit(i32::from(child < 0)),
@@ -75,9 +78,9 @@ pub(super) fn start(
     Ok(write)
 }
 
-/// Keeps only the pipe, as standard input, and the held file: a reader of pinwise's output must not
-/// wait for this process.
-fn stand_aside(death_pipe: &OwnedFd, held: Option<&File>) {
+/// Leaves the session and closes all descriptors except the pipe and the held file: otherwise a
+/// reader of pinwise's output would wait for the daemon.
+fn detach(death_pipe: &OwnedFd, held: Option<&File>) {
     // SAFETY: plain integers, and a name that is NUL-terminated; descriptors
     // closed here are copies that only this process holds.
     unsafe {
@@ -110,16 +113,16 @@ pub(super) fn drain_held_file() {
             libc::read(1, bytes.as_mut_ptr().cast(), bytes.len())
         };
         let kind = io::Error::last_os_error().kind();
-        let goes_on =
+        let is_retried =
             read < 0 && matches!(kind, io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock);
-        if read == 0 || (read < 0 && !goes_on) {
+        if read == 0 || (read < 0 && !is_retried) {
             return;
         }
     }
 }
 
 /// Sleeps until the pipe closes; returns what was written to it.
-pub(super) fn sleep() -> Vec<u8> {
+pub(super) fn sleep_until_closed() -> Vec<u8> {
     let mut received = Vec::new();
     let mut bytes = [0u8; 64];
     loop {
@@ -134,9 +137,9 @@ pub(super) fn sleep() -> Vec<u8> {
     }
 }
 
-/// Passes on each whole line written to the pipe until it closes. An incomplete last line is
-/// dropped.
-pub(super) fn listen(mut take: impl FnMut(&str)) {
+/// Hands each complete line written to the pipe to `take`, until the pipe closes. An incomplete
+/// last line is dropped.
+pub(super) fn read_lines(mut take: impl FnMut(&str)) {
     // SAFETY: standard input is the pipe, and nothing else here reads or closes it.
     let mut pipe = BufReader::new(unsafe { File::from_raw_fd(0) });
     let mut line = Vec::new();

@@ -1,10 +1,9 @@
 //! `pinwise run` with a bound placement: the command replaces this process as usual, and a process
 //! beside it binds its threads.
 //!
-//! So process id, parent, terminal, job control, signals and exit status are the command's own;
-//! killing the binder ends the binding and nothing else. The binder is not a child of the command,
-//! sleeps while no thread begins or ends, and ends with the last thread of the tree or after the
-//! settling time.
+//! So the command keeps its own process id, parent, terminal, job control, signals and exit status;
+//! killing the binder ends only the binding. The binder is not a child of the command, sleeps while
+//! no thread begins or ends, and ends with the last thread of the tree or after the settling time.
 
 #![expect(unsafe_code, reason = "fork has no safe form")]
 
@@ -13,17 +12,17 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use super::bind::ptrace::{self, Next, Orphans};
+use super::bind::ptrace::{self, ChildEvent, Orphans};
 use super::bind::{Binder, calls, refusal};
 use super::signals::Signals;
-use super::start::{c_strings, environment_with, locate, place_self, start_error};
+use super::start::{c_arguments, environment_with, explain_start_error, locate, place_self};
 use super::{search_path, spawn, sys};
 use crate::{Binding, Coverage, MachineError};
 use pinwise_placement::MemoryBinding;
 use pinwise_topology::CpuSet;
 use pinwise_workload::Command;
 
-/// The CPUs and binding of a command that is executed.
+/// The CPUs and binding of a command that replaces this process.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundPlace<'a> {
     /// All its CPUs.
@@ -36,10 +35,10 @@ pub struct BoundPlace<'a> {
     pub variables: &'a [(String, String)],
 }
 
-/// Replaces this process by a command and binds its threads, from a process beside it. The latter
-/// calls `on_coverage` when the command has ended, before anyone waiting for it learns so, unless
-/// the settling time ended earlier. `granted`: as for [`execute`](super::execute). Returns only
-/// errors.
+/// Replaces this process by a command, whose threads another process binds. Unless the settling
+/// time ended earlier, that process calls `on_coverage` when the command has ended, before the
+/// command's parent learns of it. `granted`: as for [`execute`](super::execute). Returns only if it
+/// failed.
 ///
 /// # Errors
 /// [`MachineError`] says what the kernel refused.
@@ -53,8 +52,8 @@ pub fn execute_bound(
         Err(error) => error,
         Ok(program) => {
             let environment = environment_with(place.variables);
-            let error = spawn::replace(&program, &c_strings(command), &environment);
-            start_error(
+            let error = spawn::replace(&program, &c_arguments(command), &environment);
+            explain_start_error(
                 spawn::Step::Execute,
                 &error,
                 command,
@@ -65,7 +64,7 @@ pub fn execute_bound(
     }
 }
 
-/// Everything before the command replaces this process.
+/// Does everything that comes before the command replaces this process.
 fn prepare(
     command: &Command,
     place: &BoundPlace<'_>,
@@ -105,7 +104,7 @@ impl From<io::Error> for NotStarted {
 /// Starts the binder and waits until it traces this process.
 fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Result<(), NotStarted> {
     let (read, write) = sys::pipe(0)?;
-    calls::permit_tracer(true);
+    calls::permit_tracers(true);
     let started = sys::monotonic();
     // SAFETY: this process has a single thread, so the child may run ordinary
     // code; both children leave by _exit.
@@ -116,7 +115,7 @@ fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Resul
             // Forked twice, so that the command has no child that it did not start.
             if libc::fork() == 0 {
                 drop(read);
-                follow(command, binding, started, write, on_coverage);
+                run_binder(command, binding, started, write, on_coverage);
             }
             libc::_exit(0);
         }
@@ -125,22 +124,23 @@ fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Resul
     }
     drop(write);
     let answer = calls::read_number(&read)?;
-    calls::permit_tracer(false);
+    calls::permit_tracers(false);
     match answer {
         0 => Ok(()),
         code => Err(NotStarted::Refused(io::Error::from_raw_os_error(code))),
     }
 }
 
-/// The life of the binder.
-fn follow(
+/// The main function of the binder process. It reports through `answer` whether it traces the
+/// command: 0, or the error's number.
+fn run_binder(
     command: libc::pid_t,
     binding: &Binding,
     started: Duration,
     answer: OwnedFd,
     on_coverage: impl FnOnce(&Coverage),
 ) -> ! {
-    stand_aside(&answer);
+    detach_binder(&answer);
     let seized = ptrace::seize(command, Orphans::GoOn);
     let code = seized.map_or_else(|error| error.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
     // SAFETY: the buffer has the length passed; a reader that is gone needs no
@@ -149,14 +149,15 @@ fn follow(
     drop(answer);
     if code == 0 {
         let binder = Binder::new(binding, command, started, Orphans::GoOn);
-        bind_to_the_end(binder, command, on_coverage);
+        bind_until_done(binder, command, on_coverage);
     }
     // SAFETY: ends this process only.
     unsafe { libc::_exit(0) }
 }
 
-/// Keeps only standard error and the descriptor, and gets none of the terminal's signals.
-fn stand_aside(answer: &OwnedFd) {
+/// Detaches the binder from the terminal's signals, and closes all descriptors except standard
+/// error and `answer`.
+fn detach_binder(answer: &OwnedFd) {
     // SAFETY: plain integers; the descriptors that are closed are copies which
     // only this process holds.
     unsafe {
@@ -168,41 +169,43 @@ fn stand_aside(answer: &OwnedFd) {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
-    // A new thread waits for this process, which has only a moment's work: if permitted, real-time
-    // priority saves it from queuing behind busy threads.
+    // A new thread waits for the binder, whose work is short: real-time priority, if permitted,
+    // saves the binder from queuing behind busy threads.
     let _ = sys::become_realtime(1);
-    calls::silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO]);
+    calls::redirect_to_null(&[libc::STDIN_FILENO, libc::STDOUT_FILENO]);
     calls::close_others(answer.as_raw_fd());
 }
 
-fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, on_coverage: impl FnOnce(&Coverage)) {
+/// Binds threads until the last one has ended or the settling time is over.
+fn bind_until_done(mut binder: Binder, command: libc::pid_t, on_coverage: impl FnOnce(&Coverage)) {
     let mut on_coverage = Some(on_coverage);
     let signals = Signals::take(&[libc::SIGCHLD]).ok();
     loop {
         // Without a deadline there is nothing else to wait for.
-        let sleeps = binder.wake() == Duration::MAX || signals.is_none();
-        match binder.step(sleeps) {
+        let blocks = binder.next_wake() == Duration::MAX || signals.is_none();
+        match binder.handle_next_event(blocks) {
             Err(_) => return report_once(&binder, &mut on_coverage),
-            Ok(Next::Stop(_)) => {}
-            Ok(Next::End(pid)) => {
-                // Whoever waits for the command learns of its end when it is reaped.
+            Ok(ChildEvent::Stop(_)) => {}
+            Ok(ChildEvent::End(pid)) => {
+                // The command's parent learns of its end when the binder reaps it.
                 if pid == command {
                     report_once(&binder, &mut on_coverage);
                 }
-                binder.bury(pid);
+                binder.reap(pid);
             }
-            Ok(Next::Nothing) => {
+            Ok(ChildEvent::Nothing) => {
                 if let Some(signals) = &signals {
-                    let left = binder.wake().saturating_sub(sys::monotonic());
+                    let left = binder.next_wake().saturating_sub(sys::monotonic());
                     sys::poll([signals.as_raw_fd()], Some(left));
-                    while signals.next().is_some() {}
+                    while signals.next_pending().is_some() {}
                 }
             }
         }
     }
 }
 
-/// Reports the coverage once, and then closes standard error, which others may wait for.
+/// Reports the coverage once, and then closes standard error: its reader may wait for the end of
+/// the output.
 fn report_once(binder: &Binder, on_coverage: &mut Option<impl FnOnce(&Coverage)>) {
     let Some(on_coverage) = on_coverage.take() else {
         return;
@@ -210,5 +213,5 @@ fn report_once(binder: &Binder, on_coverage: &mut Option<impl FnOnce(&Coverage)>
     if binder.has_executed() {
         on_coverage(&binder.coverage());
     }
-    calls::silence(&[libc::STDERR_FILENO]);
+    calls::redirect_to_null(&[libc::STDERR_FILENO]);
 }

@@ -1,11 +1,11 @@
 //! The host's settings, for `doctor`.
 //!
 //! Only reads; every fact may be missing. The root folder is a parameter, so that tests can
-//! describe hosts that nobody owns.
+//! describe any host.
 
 use std::path::Path;
 
-use super::capture::{names, read_text};
+use super::capture::{list_names, read_text};
 use super::isolation::read_isolation;
 use super::scheduling::SchedExt;
 use super::sys;
@@ -15,7 +15,7 @@ use pinwise_sched::Refusal;
 /// Settings and state of a host; `None` if the system does not report them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
-    /// Does it run as root?
+    /// Does pinwise run as root?
     pub is_root: bool,
     /// `on`, `off`, `notsupported` … of SMT control.
     pub smt_control: Option<String>,
@@ -38,9 +38,9 @@ pub struct HostFacts {
     pub perf_refusal: Option<Refusal>,
     /// Is automatic NUMA balancing on?
     pub numa_balancing: Option<bool>,
-    /// Is this a pod of Kubernetes?
+    /// Does pinwise run in a pod of Kubernetes?
     pub is_pod: bool,
-    /// How CPUs are kept free of other threads.
+    /// How CPUs are kept free of interrupts and other threads.
     pub isolation: Isolation,
     /// Names of running programs that move other programs' threads.
     pub tuners: Vec<String>,
@@ -71,29 +71,32 @@ const TUNERS: [&str; 8] = [
 /// Reads the facts below `root` (`/` for this host).
 #[must_use]
 pub fn read_host_facts(root: &Path) -> HostFacts {
-    let host = Host { root };
+    let host = HostReader { root };
     let cpu = "sys/devices/system/cpu";
     HostFacts {
         is_root: sys::is_root(),
-        smt_control: host.text(&format!("{cpu}/smt/control")),
-        governors: host.per_cpu("cpufreq/scaling_governor"),
+        smt_control: host.read_text(&format!("{cpu}/smt/control")),
+        governors: host.read_per_cpu("cpufreq/scaling_governor"),
         turbo: host.turbo(),
         huge_pages: host
-            .text("sys/kernel/mm/transparent_hugepage/enabled")
+            .read_text("sys/kernel/mm/transparent_hugepage/enabled")
             .and_then(|text| parse_bracketed(&text)),
         swap_used_bytes: host.swap_used(),
-        load_average: host.text("proc/loadavg").and_then(|t| first_number(&t)),
-        aslr: host.number("proc/sys/kernel/randomize_va_space"),
-        perf_paranoid: host.number("proc/sys/kernel/perf_event_paranoid"),
+        load_average: host
+            .read_text("proc/loadavg")
+            .and_then(|t| first_number(&t)),
+        aslr: host.read_number("proc/sys/kernel/randomize_va_space"),
+        perf_paranoid: host.read_number("proc/sys/kernel/perf_event_paranoid"),
         perf_refusal: None,
-        numa_balancing: numa_balancing(root),
+        numa_balancing: read_numa_balancing(root),
         is_pod: host.is_pod(),
         isolation: read_isolation(root),
         tuners: host.tuners(),
         sched_ext: SchedExt::read(root).scheduler,
         thermal_throttles: host.thermal_throttles(),
         on_battery: host.runs_on_battery(),
-        clock_source: host.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        clock_source: host
+            .read_text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         cpu_pressure: host.cpu_pressure(),
     }
 }
@@ -101,44 +104,44 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
 /// Does this process run in a pod of Kubernetes? Read below `root`.
 #[must_use]
 pub fn is_pod(root: &Path) -> bool {
-    Host { root }.is_pod()
+    HostReader { root }.is_pod()
 }
 
 /// Names of running programs that move other programs' threads, below `root`.
 #[must_use]
 pub fn read_tuners(root: &Path) -> Vec<String> {
-    Host { root }.tuners()
+    HostReader { root }.tuners()
 }
 
 /// Does the kernel move pages to the node that uses them? `None` if it cannot.
-pub(super) fn numa_balancing(root: &Path) -> Option<bool> {
-    let mode = Host { root }.number::<u32>("proc/sys/kernel/numa_balancing");
+pub(super) fn read_numa_balancing(root: &Path) -> Option<bool> {
+    let mode = HostReader { root }.read_number::<u32>("proc/sys/kernel/numa_balancing");
     mode.map(|mode| mode > 0)
 }
 
-struct Host<'a> {
+struct HostReader<'a> {
     root: &'a Path,
 }
 
-impl Host<'_> {
+impl HostReader<'_> {
     /// A pod with a cgroup namespace does not show the kubelet's name of its cgroup, and one
     /// without a service account has no folder of secrets.
     fn is_pod(&self) -> bool {
-        let cgroups = self.text("proc/self/cgroup").unwrap_or_default();
+        let cgroups = self.read_text("proc/self/cgroup").unwrap_or_default();
         let secrets = self.root.join("var/run/secrets/kubernetes.io");
         cgroups.contains("kubepods") || secrets.exists()
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         read_text(&self.root.join(path)).filter(|text| !text.is_empty())
     }
 
-    fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
-        self.text(path)?.parse().ok()
+    fn read_number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.read_text(path)?.parse().ok()
     }
 
-    fn cpu_folders(&self) -> Vec<String> {
-        let mut folders = names(&self.root.join("sys/devices/system/cpu"));
+    fn list_cpu_folders(&self) -> Vec<String> {
+        let mut folders = list_names(&self.root.join("sys/devices/system/cpu"));
         folders.retain(|name| {
             name.strip_prefix("cpu")
                 .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
@@ -146,11 +149,12 @@ impl Host<'_> {
         folders
     }
 
-    fn per_cpu(&self, file: &str) -> Vec<String> {
+    /// The different values of a file of each CPU.
+    fn read_per_cpu(&self, file: &str) -> Vec<String> {
         let mut values: Vec<String> = self
-            .cpu_folders()
+            .list_cpu_folders()
             .iter()
-            .filter_map(|cpu| self.text(&format!("sys/devices/system/cpu/{cpu}/{file}")))
+            .filter_map(|cpu| self.read_text(&format!("sys/devices/system/cpu/{cpu}/{file}")))
             .collect();
         values.sort_unstable();
         values.dedup();
@@ -158,13 +162,13 @@ impl Host<'_> {
     }
 
     fn turbo(&self) -> Option<bool> {
-        let no_turbo = self.number::<u32>("sys/devices/system/cpu/intel_pstate/no_turbo");
-        let boost = self.number::<u32>("sys/devices/system/cpu/cpufreq/boost");
+        let no_turbo = self.read_number::<u32>("sys/devices/system/cpu/intel_pstate/no_turbo");
+        let boost = self.read_number::<u32>("sys/devices/system/cpu/cpufreq/boost");
         no_turbo.map(|v| v == 0).or(boost.map(|v| v != 0))
     }
 
     fn swap_used(&self) -> Option<u64> {
-        let text = self.text("proc/meminfo")?;
+        let text = self.read_text("proc/meminfo")?;
         let kib = |key: &str| -> Option<u64> {
             let line = text.lines().find(|line| line.starts_with(key))?;
             line.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -174,10 +178,10 @@ impl Host<'_> {
     }
 
     fn tuners(&self) -> Vec<String> {
-        let mut found: Vec<String> = names(&self.root.join("proc"))
+        let mut found: Vec<String> = list_names(&self.root.join("proc"))
             .iter()
             .filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
-            .filter_map(|pid| self.text(&format!("proc/{pid}/comm")))
+            .filter_map(|pid| self.read_text(&format!("proc/{pid}/comm")))
             .filter(|name| TUNERS.contains(&name.as_str()))
             .collect();
         found.sort_unstable();
@@ -187,11 +191,11 @@ impl Host<'_> {
 
     fn thermal_throttles(&self) -> Option<u64> {
         let counts: Vec<u64> = self
-            .cpu_folders()
+            .list_cpu_folders()
             .iter()
             .filter_map(|cpu| {
                 let file = "thermal_throttle/core_throttle_count";
-                self.number(&format!("sys/devices/system/cpu/{cpu}/{file}"))
+                self.read_number(&format!("sys/devices/system/cpu/{cpu}/{file}"))
             })
             .collect();
         let sum = |sum: u64, &count: &u64| sum.saturating_add(count);
@@ -199,16 +203,16 @@ impl Host<'_> {
     }
 
     fn runs_on_battery(&self) -> Option<bool> {
-        let supplies = names(&self.root.join("sys/class/power_supply"));
+        let supplies = list_names(&self.root.join("sys/class/power_supply"));
         let online: Vec<u32> = supplies
             .iter()
-            .filter_map(|name| self.number(&format!("sys/class/power_supply/{name}/online")))
+            .filter_map(|name| self.read_number(&format!("sys/class/power_supply/{name}/online")))
             .collect();
         (!online.is_empty()).then(|| online.iter().all(|&v| v == 0))
     }
 
     fn cpu_pressure(&self) -> Option<f64> {
-        let text = self.text("proc/pressure/cpu")?;
+        let text = self.read_text("proc/pressure/cpu")?;
         let some = text.lines().find(|line| line.starts_with("some"))?;
         let value = some.split("avg60=").nth(1)?;
         first_number(value).map(|percent| percent / 100.0)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::capture::{names, read_text};
+use super::capture::{list_names, read_text};
 use pinwise_topology::devices::PCI_DIR;
 use pinwise_topology::interrupts::{Interrupt, Queue, totals};
 use pinwise_topology::{CpuSet, Topology};
@@ -19,7 +19,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
     let mut devices = topology.devices.to_vec();
     for device in &mut devices {
         let dir = format!("{PCI_DIR}/{}", device.address);
-        let mut numbers: Vec<u32> = names(&root.join(&dir).join("msi_irqs"))
+        let mut numbers: Vec<u32> = list_names(&root.join(&dir).join("msi_irqs"))
             .iter()
             .filter_map(|name| name.parse().ok())
             .collect();
@@ -49,7 +49,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
         device.interrupts = found.collect();
         let interfaces = device.names.iter().flat_map(|interface| {
             let folder = root.join(format!("sys/class/net/{interface}/queues"));
-            let queues = names(&folder).into_iter();
+            let queues = list_names(&folder).into_iter();
             queues.filter_map(|name| Queue::from_name(interface, &name))
         });
         let queues = interfaces.filter_map(|queue| {

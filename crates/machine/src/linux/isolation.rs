@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::capture::{names, read_text};
+use super::capture::{list_names, read_text};
 use crate::jitter::Isolation;
 use pinwise_topology::{CpuSet, read_isolated};
 
@@ -29,7 +29,7 @@ pub fn read_isolation(root: &Path) -> Isolation {
     };
     let nohz_full = nohz_full.unwrap_or_default();
     let irq = "proc/irq";
-    let numbers = names(&root.join(irq));
+    let numbers = list_names(&root.join(irq));
     let numbers = numbers.iter().filter_map(|name| name.parse::<u32>().ok());
     let irq_cpus = numbers.filter_map(|number| {
         let cpus = list(&format!("{irq}/{number}/smp_affinity_list"))?;

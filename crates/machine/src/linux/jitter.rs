@@ -1,9 +1,9 @@
-//! Watching CPUs: on each, a thread that only reads the clock, and the kernel's own counts for that
+//! Watches CPUs: on each, a thread that only reads the clock, and the kernel's own counts for that
 //! CPU.
 //!
-//! The threads are ordinary ones, bound to their CPUs for life. Pinwise sleeps meanwhile, on other
-//! CPUs if there are any; its own mask is restored afterwards. It wakes when a buffer fills up, and
-//! every [`ROUND`].
+//! The threads have normal priority and stay bound to their CPUs. Pinwise sleeps meanwhile, on
+//! other CPUs if there are any; its own mask is restored afterwards. It wakes when a buffer fills
+//! up, and every [`ROUND`].
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
@@ -29,21 +29,21 @@ use pinwise_sched::Tid;
 use pinwise_sched::jitter::{self, ExplainedGap, Explainer, Knowledge};
 use pinwise_topology::CpuSet;
 
-/// Each wake-up of pinwise may itself cause a gap.
+/// Longest sleep of pinwise. Each wake-up may itself cause a gap, so it is long.
 const ROUND: Duration = Duration::from_secs(5);
-/// Room for gaps per round: more than 6,000 a second.
-const GAPS: usize = 1 << 15;
-/// Reports may be written a little after their time.
-const SETTLING: Duration = Duration::from_millis(1);
-/// Time a CPU gets to run a new thread, and to let one end.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The loop and a few frames.
+/// Gaps that a buffer holds, for a round: more than 6,000 per second.
+const BUFFERED_GAPS: usize = 1 << 15;
+/// The kernel may write a report this long after its time stamp.
+const REPORT_DELAY: Duration = Duration::from_millis(1);
+/// Longest time until a CPU runs a new thread, or lets a thread end.
+const THREAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Stack of a watching thread, which needs few frames.
 const STACK_BYTES: usize = 256 * 1024;
-/// Longer than a thread takes to start, so that all begin together.
-const START: Duration = Duration::from_millis(5);
+/// From starting the threads until they all begin: longer than a thread takes to start.
+const START_DELAY: Duration = Duration::from_millis(5);
 
-/// Parameters of a thread's loop.
-struct Post {
+/// Parameters of a watching thread.
+struct WatchParameters {
     cpu: usize,
     clock: Clock,
     threshold_ns: u64,
@@ -51,13 +51,20 @@ struct Post {
     stop: Arc<AtomicBool>,
 }
 
+/// What a watching thread has measured.
+struct WatchResult {
+    figures: gaps::GapLoopFigures,
+    /// How long the thread was queued; `None` if unknown.
+    queued: Option<Duration>,
+}
+
 /// A thread that reads the clock.
 struct Watcher {
-    post: Arc<Post>,
+    parameters: Arc<WatchParameters>,
     thread: Tid,
-    /// Its start and end, ns.
+    /// Sends the time of its begin and end, ns.
     begin: Sender<(u64, u64)>,
-    result: Receiver<(gaps::GapLoopFigures, Option<Duration>)>,
+    result: Receiver<WatchResult>,
     handle: JoinHandle<()>,
     explainer: Explainer,
 }
@@ -73,7 +80,7 @@ impl GapWatcher for LinuxMachine {
         }
         self.probing = None;
         let _lock = Lock::take()?;
-        let _away = Away::from(order.cpus, &self.topology.allowed);
+        let _moved_away = MovedAway::from_cpus(order.cpus, &self.topology.allowed);
         let mut found = WatchedCpus::default();
         let mut source = match InterruptPoints::open(order.cpus, PointChoice::Everything) {
             Ok(source) => Some(source),
@@ -86,12 +93,12 @@ impl GapWatcher for LinuxMachine {
             Some(_) => Knowledge::Reported,
             None => Knowledge::Nothing,
         };
-        let mut watchers = start_all(order, knowledge)?;
+        let mut watchers = start_watchers(order, knowledge)?;
         let before = Counts::read_with_steal();
         if let Some(source) = &mut source {
-            source.switch(true);
+            source.set_enabled(true);
         }
-        let begin = sys::monotonic() + START;
+        let begin = sys::monotonic() + START_DELAY;
         let end = begin.saturating_add(order.time);
         for watcher in &watchers {
             let _ = watcher.begin.send((nanoseconds(begin), nanoseconds(end)));
@@ -109,22 +116,23 @@ impl GapWatcher for LinuxMachine {
                 found.was_interrupted = true;
                 break;
             }
-            let settled = sys::monotonic().saturating_sub(SETTLING);
-            batch.take(&mut watchers, source.as_mut(), settled, listener);
+            let reported_until = sys::monotonic().saturating_sub(REPORT_DELAY);
+            batch.hand_on(&mut watchers, source.as_mut(), reported_until, listener);
         }
-        let results = end_all(&watchers)?;
+        let results = stop_watchers(&watchers)?;
         if let Some(source) = &mut source {
-            source.switch(false);
+            source.set_enabled(false);
         }
-        batch.take(&mut watchers, source.as_mut(), Duration::MAX, listener);
+        batch.hand_on(&mut watchers, source.as_mut(), Duration::MAX, listener);
         let after = Counts::read_with_steal();
         found.from_ns = results
             .iter()
-            .map(|(watched, _)| watched.from_ns)
+            .map(|result| result.figures.from_ns)
             .min()
             .unwrap_or(0);
-        for (watcher, (watched, queued)) in watchers.into_iter().zip(results) {
-            let cpu = watcher.post.cpu;
+        for (watcher, result) in watchers.into_iter().zip(results) {
+            let cpu = watcher.parameters.cpu;
+            let watched = result.figures;
             // A panic shows in the missing result.
             let _ = watcher.handle.join();
             found.cpus.push(WatchedCpu {
@@ -133,7 +141,7 @@ impl GapWatcher for LinuxMachine {
                 readings: watched.readings,
                 entry: watcher.explainer.entry_ns().map(Duration::from_nanos),
                 lost_gaps: watched.lost_gaps,
-                queued,
+                queued: result.queued,
                 steal: after.steal_since(&before, cpu),
                 interrupts: after.interrupts_since(&before, cpu),
                 softirqs: after.softirqs_since(&before, cpu),
@@ -151,18 +159,18 @@ struct Batch {
 }
 
 impl Batch {
-    /// Hands on the gaps that can be explained by now. Gaps are read before reports, so that the
-    /// reports of each gap have arrived.
-    fn take(
+    /// Hands the gaps to the listener of which all reports until `reported_until` have arrived.
+    /// Gaps are read before reports, so that no report of a gap is missing.
+    fn hand_on(
         &mut self,
         watchers: &mut [Watcher],
         source: Option<&mut InterruptPoints>,
-        settled: Duration,
+        reported_until: Duration,
         listener: &mut dyn GapListener,
     ) {
         for watcher in watchers.iter_mut() {
             self.gaps.clear();
-            watcher.post.buffer.take(&mut self.gaps);
+            watcher.parameters.buffer.take(&mut self.gaps);
             for gap in &self.gaps {
                 watcher.explainer.take_gap(jitter::Gap {
                     from_ns: gap.end_ns.saturating_sub(gap.length_ns),
@@ -181,36 +189,42 @@ impl Batch {
             self.explained.clear();
             watcher
                 .explainer
-                .settle(nanoseconds(settled), &mut self.explained);
-            listener.take(watcher.post.cpu, &self.explained);
+                .settle(nanoseconds(reported_until), &mut self.explained);
+            listener.take(watcher.parameters.cpu, &self.explained);
         }
     }
 }
 
-fn start_all(order: &JitterOrder<'_>, knowledge: Knowledge) -> Result<Vec<Watcher>, MachineError> {
+fn start_watchers(
+    order: &JitterOrder<'_>,
+    knowledge: Knowledge,
+) -> Result<Vec<Watcher>, MachineError> {
     let clock = Clock::calibrate();
     let stop = Arc::new(AtomicBool::new(false));
     let threshold_ns = nanoseconds(order.threshold);
     let start = |cpu| {
-        let post = Arc::new(Post {
+        let parameters = Arc::new(WatchParameters {
             cpu,
             clock,
             threshold_ns,
-            buffer: GapBuffer::new(GAPS),
+            buffer: GapBuffer::new(BUFFERED_GAPS),
             stop: stop.clone(),
         });
-        start(post, knowledge)
+        start_watcher(parameters, knowledge)
     };
     order.cpus.iter().map(start).collect()
 }
 
-/// Starts the thread of a CPU; it waits for the start time.
-fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError> {
-    let cpu = post.cpu;
+/// Starts the thread of a CPU, which then waits for the begin of its watch.
+fn start_watcher(
+    parameters: Arc<WatchParameters>,
+    knowledge: Knowledge,
+) -> Result<Watcher, MachineError> {
+    let cpu = parameters.cpu;
     let (begin, to_begin) = channel();
     let (send, result) = channel();
     let (ready, is_ready) = channel();
-    let own = post.clone();
+    let own = parameters.clone();
     let handle = std::thread::Builder::new()
         .name(format!("jitter-{cpu}"))
         .stack_size(STACK_BYTES)
@@ -218,7 +232,7 @@ fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError>
             let bound = sys::set_affinity(&CpuSet::single(cpu));
             let is_bound = bound.is_ok();
             if ready.send(bound.map(|()| sys::own_thread())).is_ok() && is_bound {
-                watch(&own, &to_begin, &send);
+                run_watcher(&own, &to_begin, &send);
             }
         })
         .map_err(|error| MachineError::System {
@@ -226,18 +240,18 @@ fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError>
             reason: error.to_string(),
         })?;
     let thread = is_ready
-        .recv_timeout(PATIENCE)
+        .recv_timeout(THREAD_TIMEOUT)
         .map_err(|_| MachineError::System {
             action: format!("starting a thread on CPU {cpu}"),
-            reason: format!("it did not run within {} s", PATIENCE.as_secs()),
+            reason: format!("it did not run within {} s", THREAD_TIMEOUT.as_secs()),
         })?;
     let thread = thread.map_err(|error| MachineError::Refused {
         what: format!("a thread on CPU {cpu}"),
         reason: error.to_string(),
     })?;
     Ok(Watcher {
-        explainer: Explainer::new(thread, knowledge, post.threshold_ns),
-        post,
+        explainer: Explainer::new(thread, knowledge, parameters.threshold_ns),
+        parameters,
         thread,
         begin,
         result,
@@ -245,64 +259,62 @@ fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError>
     })
 }
 
-/// The loop of a CPU's thread.
-fn watch(
-    post: &Post,
+/// The main function of a CPU's thread.
+fn run_watcher(
+    parameters: &WatchParameters,
     to_begin: &Receiver<(u64, u64)>,
-    result: &Sender<(gaps::GapLoopFigures, Option<Duration>)>,
+    result: &Sender<WatchResult>,
 ) {
     let Ok((begin_ns, end_ns)) = to_begin.recv() else {
         return;
     };
-    // The first readings fault in all pages.
+    // This first watch, whose gaps are discarded, faults in all pages.
     let scratch = GapBuffer::new(1);
-    let clock = &post.clock;
-    gaps::watch(clock, u64::MAX >> 1, begin_ns, &post.stop, &scratch);
-    let before = time_queued();
-    let watched = gaps::watch(clock, post.threshold_ns, end_ns, &post.stop, &post.buffer);
-    let queued = before.zip(time_queued()).map(|(a, b)| b.saturating_sub(a));
+    let WatchParameters { clock, stop, .. } = parameters;
+    gaps::watch(clock, u64::MAX >> 1, begin_ns, stop, &scratch);
+    let before = read_queued_time();
+    let threshold_ns = parameters.threshold_ns;
+    let figures = gaps::watch(clock, threshold_ns, end_ns, stop, &parameters.buffer);
+    let queued = before
+        .zip(read_queued_time())
+        .map(|(a, b)| b.saturating_sub(a));
     // The receiver is gone if the caller gave up.
-    let _ = result.send((watched, queued));
+    let _ = result.send(WatchResult { figures, queued });
 }
 
-/// How long the calling thread was queued so far.
-fn time_queued() -> Option<Duration> {
+/// Reads how long the calling thread was queued so far.
+fn read_queued_time() -> Option<Duration> {
     let text = read_file(Path::new("/proc/thread-self/schedstat"))?;
     let (_, queued_ns) = parse_schedstat(&String::from_utf8_lossy(&text))?;
     Some(Duration::from_nanos(queued_ns))
 }
 
-/// Waits until all threads have ended, and stops those that still run.
-fn end_all(
-    watchers: &[Watcher],
-) -> Result<Vec<(gaps::GapLoopFigures, Option<Duration>)>, MachineError> {
-    let stop_all = || {
-        for watcher in watchers {
-            watcher.post.stop.store(true, Ordering::Relaxed);
-        }
-    };
-    stop_all();
-    let end = |watcher: &Watcher| match watcher.result.recv_timeout(PATIENCE) {
+/// Stops the threads that still run, and waits for all results.
+fn stop_watchers(watchers: &[Watcher]) -> Result<Vec<WatchResult>, MachineError> {
+    for watcher in watchers {
+        watcher.parameters.stop.store(true, Ordering::Relaxed);
+    }
+    let wait = |watcher: &Watcher| match watcher.result.recv_timeout(THREAD_TIMEOUT) {
         Ok(result) => Ok(result),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
             Err(MachineError::System {
-                action: format!("watching CPU {}", watcher.post.cpu),
+                action: format!("watching CPU {}", watcher.parameters.cpu),
                 reason: format!(
                     "its thread {} did not run for {} s: a real-time program may have the CPU",
                     watcher.thread,
-                    PATIENCE.as_secs()
+                    THREAD_TIMEOUT.as_secs()
                 ),
             })
         }
     };
-    watchers.iter().map(end).collect()
+    watchers.iter().map(wait).collect()
 }
 
-/// Keeps the calling thread off CPUs while it exists.
-struct Away(Option<CpuSet>);
+/// Keeps the calling thread off some CPUs while this exists; holds its former mask.
+struct MovedAway(Option<CpuSet>);
 
-impl Away {
-    fn from(cpus: &CpuSet, allowed: &CpuSet) -> Self {
+impl MovedAway {
+    fn from_cpus(cpus: &CpuSet, allowed: &CpuSet) -> Self {
         let others = allowed.difference(cpus);
         if others.is_empty() {
             return Self(None);
@@ -312,10 +324,10 @@ impl Away {
     }
 }
 
-impl Drop for Away {
+impl Drop for MovedAway {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // It was this thread's mask a moment ago.
+            // This cannot be refused: it was the thread's mask before.
             let _ = sys::set_affinity(before);
         }
     }

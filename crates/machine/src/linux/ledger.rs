@@ -1,10 +1,11 @@
 //! Changes of the system that are undone, however pinwise ends.
 //!
-//! Every value is written to a journal before it is changed, and sent to a second process, the
-//! guardian, which undoes what is in force when pinwise ends, even by SIGKILL. If the guardian
-//! fails, `pinwise apply restore` finishes: the journal stays until everything is restored. A value
-//! that someone else changed since is left alone. Nothing is changed if the journal cannot be
-//! written or the guardian is gone; a journal whose folder was removed is rewritten.
+//! Before a value is changed, its old value is written to a journal and sent to a second process,
+//! the guardian. When pinwise ends, even by SIGKILL, the guardian undoes the changes in force. If
+//! it fails, `pinwise apply restore` can finish: the journal stays until everything is restored. A
+//! value that someone else has changed since is left alone. Nothing is changed if the journal
+//! cannot be written or the guardian has ended; a journal whose folder was removed is written
+//! again.
 
 mod act;
 mod entry;
@@ -37,7 +38,7 @@ pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
 pub(super) use host::check_undone;
 pub use journal::ChangeJournal;
-pub use leftover::{Leftover, LeftoverState, leftovers};
+pub use leftover::{Leftover, LeftoverState, find_leftovers};
 pub use memory::{MovedMemory, PageRange};
 pub(super) use own_group::JoinedGroup;
 pub use own_group::cpusets_exclude_others;
@@ -46,8 +47,8 @@ pub use rules::RulesJournal;
 
 use super::boot_id;
 use act::System;
-use entry::Word;
-use file::Place;
+use entry::JournalLine;
+use file::JournalPath;
 use pinwise_topology::CpuSet;
 use writer::JournalWriter;
 
@@ -124,7 +125,7 @@ pub enum LedgerError {
     /// The cpusets here cannot isolate.
     #[error("isolated CPUs need cgroup v2: cpusets are of version 1 here")]
     NoIsolation,
-    /// Another file where the journal of rules should be.
+    /// The file is not a journal of rules.
     #[error(
         "{}: this is not a journal of rules: name another with --state, or remove it", .0.display()
     )]
@@ -139,32 +140,33 @@ pub enum LedgerError {
 
 /// A change in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(u64);
+pub struct ChangeId(u64);
 
-/// Options for opening a ledger.
+/// How to open a ledger.
 #[derive(Debug, Clone, Default)]
 pub struct LedgerOptions {
     /// Folders for journals, the preferred one first; empty: [`journal_folders`].
     pub folders: Vec<PathBuf>,
-    /// Take the lock that host-wide changes require.
+    /// Take the lock that host-wide changes require?
     pub is_for_host: bool,
     /// The root of the CPUs' files, `/` except in tests; empty: `/`.
     pub root: PathBuf,
-    /// For tests.
+    /// A fault to inject, for tests.
     pub fault: Option<Fault>,
 }
 
-/// Changes in force, which are undone on drop.
+/// Records changes in force, and undoes them on drop.
 #[derive(Debug)]
 pub struct Ledger {
     system: System,
     writer: JournalWriter,
-    host_lock: Option<(Place, File)>,
+    host_lock: Option<(JournalPath, File)>,
+    /// The number of the next change.
     next: u64,
     fault: Option<Fault>,
 }
 
-/// Ledgers that this process opened.
+/// Number of ledgers that this process has opened.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Ledger {
@@ -186,22 +188,22 @@ impl Ledger {
         };
         let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
         let pid = std::process::id();
-        let turn = OPENED.fetch_add(1, Ordering::Relaxed);
-        let path = folder::journal_path(&folder, &boot, pid, turn);
-        let place = Place {
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        let path = folder::journal_path(&folder, &boot, pid, number);
+        let path = JournalPath {
             path,
             is_named: false,
         };
         let journal = ChangeJournal::new(boot, i32::try_from(pid).unwrap_or(0));
         let held = host_lock.as_ref().map(|(_, lock)| lock);
         let mut ledger = Self {
-            writer: JournalWriter::start(place, journal, &system, held)?,
+            writer: JournalWriter::start(path, journal, &system, held)?,
             system,
             host_lock,
             next: 1,
             fault: options.fault,
         };
-        ledger.pass("opened");
+        ledger.reach("opened");
         Ok(ledger)
     }
 
@@ -209,7 +211,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]; everything is then unchanged.
-    pub fn change(&mut self, change: &Change) -> Result<Id, LedgerError> {
+    pub fn change(&mut self, change: &Change) -> Result<ChangeId, LedgerError> {
         let is_for_host = matches!(
             change,
             Change::Online { .. }
@@ -220,17 +222,18 @@ impl Ledger {
         if is_for_host {
             self.check_host_lock()?;
         }
-        let entry = self.system.original(change)?;
+        let entry = self.system.read_original(change)?;
         match change {
             // Kernels before 6.2 forget the masks of threads whose group changes.
-            Change::Move { task, .. } => self.save_masks(host::threads_of(*task))?,
-            Change::Cpuset { file, .. } => self.save_masks(host::threads_in(file))?,
+            Change::Move { task, .. } => self.save_masks(host::list_threads(*task))?,
+            Change::Cpuset { file, .. } => self.save_masks(host::list_group_threads(file))?,
             _ => {}
         }
-        self.enter(self.widen_mask(entry))
+        self.record_and_apply(self.widen_mask(entry))
     }
 
-    /// A mask that only a cpuset of this ledger narrowed is restored to its value before that.
+    /// Makes sure that a mask which only a cpuset of this ledger has narrowed is restored to the
+    /// value before that.
     fn widen_mask(&self, mut entry: Entry) -> Entry {
         if let Entry::Mask {
             thread,
@@ -272,28 +275,29 @@ impl Ledger {
         Ok(())
     }
 
-    fn enter(&mut self, entry: Entry) -> Result<Id, LedgerError> {
+    /// Writes the entry to the journal and makes its change.
+    fn record_and_apply(&mut self, entry: Entry) -> Result<ChangeId, LedgerError> {
         if !self.writer.journal.entries.is_empty() {
-            self.pass("between-changes");
+            self.reach("between-changes");
         }
-        self.pass("before-write");
+        self.reach("before-write");
         let id = self.next;
         self.next += 1;
-        self.writer.commit(Word::Made(id, entry.clone()))?;
-        self.pass("after-write");
-        match self.system.make(&entry) {
+        self.writer.commit(JournalLine::Made(id, entry.clone()))?;
+        self.reach("after-write");
+        match self.system.apply(&entry) {
             Ok(granted) => {
                 log::info!("changed; before it was {entry} ({})", self.path().display());
-                self.pass("after-change");
+                self.reach("after-change");
                 if let Some(granted) = granted {
-                    // If this is not written, any mask that the kernel may have made counts as
-                    // ours.
-                    let _ = self.writer.commit(Word::Granted(id, granted));
+                    // If this line cannot be written, every part of the requested mask counts as
+                    // the one that pinwise set.
+                    let _ = self.writer.commit(JournalLine::Granted(id, granted));
                 }
-                Ok(Id(id))
+                Ok(ChangeId(id))
             }
             Err(error) => {
-                self.forget(Id(id));
+                self.forget(ChangeId(id));
                 Err(error)
             }
         }
@@ -303,19 +307,19 @@ impl Ledger {
     fn save(&mut self, entry: Entry) -> Result<(), LedgerError> {
         let id = self.next;
         self.next += 1;
-        self.writer.commit(Word::Made(id, entry))
+        self.writer.commit(JournalLine::Made(id, entry))
     }
 
-    /// The change, if in force.
+    /// A change; `None` if it is not in force.
     #[must_use]
-    pub fn entry(&self, id: Id) -> Option<&Entry> {
+    pub fn entry(&self, id: ChangeId) -> Option<&Entry> {
         self.writer.journal.entries.get(&id.0)
     }
 
     /// The path of its journal.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.writer.file.place.path
+        &self.writer.file.path.path
     }
 
     /// Number of changes in force.
@@ -324,48 +328,48 @@ impl Ledger {
         self.writer.journal.entries.len()
     }
 
-    /// Undoes a change; `None`: there is none. A change that cannot be undone stays listed.
-    pub fn undo(&mut self, id: Id) -> Option<UndoOutcome> {
+    /// Undoes a change; `None` if it is not in force. A change that cannot be undone stays listed.
+    pub fn undo(&mut self, id: ChangeId) -> Option<UndoOutcome> {
         let entry = self.writer.journal.entries.get(&id.0)?.clone();
-        self.pass("before-restore");
+        self.reach("before-restore");
         let outcome = self.system.restore(&entry);
         log::info!("put back {entry}: {outcome:?}");
-        self.pass("after-value");
+        self.reach("after-value");
         if !matches!(outcome, UndoOutcome::Failed(_)) {
             self.forget(id);
         }
-        self.pass("between-restores");
+        self.reach("between-restores");
         Some(outcome)
     }
 
-    /// Undoes all changes: CPUs are switched on first, then cpusets are restored, then tasks, then
-    /// masks; of a kind the last one first.
+    /// Undoes all changes in the order of [`Entry::rank`], changes of equal rank with the latest
+    /// first.
     pub fn undo_all(&mut self) -> Vec<(Entry, UndoOutcome)> {
         self.undo_where(|_| true)
     }
 
     /// Undoes these changes, in the order of [`Self::undo_all`].
-    pub fn undo_these(&mut self, changes: &[Id]) -> Vec<(Entry, UndoOutcome)> {
+    pub fn undo_these(&mut self, changes: &[ChangeId]) -> Vec<(Entry, UndoOutcome)> {
         self.undo_where(|id| changes.contains(&id))
     }
 
-    fn undo_where(&mut self, is_meant: impl Fn(Id) -> bool) -> Vec<(Entry, UndoOutcome)> {
+    fn undo_where(&mut self, is_selected: impl Fn(ChangeId) -> bool) -> Vec<(Entry, UndoOutcome)> {
         let mut outcomes = Vec::new();
-        for id in self.writer.journal.undoing() {
-            if is_meant(Id(id)) {
+        for id in self.writer.journal.undo_order() {
+            if is_selected(ChangeId(id)) {
                 let entry = self.writer.journal.entries.get(&id).cloned();
-                outcomes.extend(entry.zip(self.undo(Id(id))));
+                outcomes.extend(entry.zip(self.undo(ChangeId(id))));
             }
         }
         outcomes
     }
 
     /// Drops a change from the list without restoring it.
-    fn forget(&mut self, id: Id) {
+    fn forget(&mut self, id: ChangeId) {
         self.writer.forget(id.0);
     }
 
-    /// Sends the guardian a word that concerns no value.
+    /// Sends the guardian a line that concerns no change.
     pub(super) fn send_to_guardian(&mut self, line: &str) {
         self.writer.send_to_guardian(line);
     }
@@ -376,30 +380,32 @@ impl Ledger {
         self.writer.journal.are_kept
     }
 
-    /// Should changes stay when pinwise ends?
+    /// Sets whether changes stay when pinwise ends.
     ///
     /// # Errors
     /// [`LedgerError`] if that cannot be recorded; the changes are then undone.
     pub fn keep(&mut self, are_kept: bool) -> Result<(), LedgerError> {
-        self.writer.commit(Word::Kept(are_kept))
+        self.writer.commit(JournalLine::Kept(are_kept))
     }
 
     /// Records that the measured or watched work begins.
     pub fn note_running(&mut self) {
-        self.pass("running");
+        self.reach("running");
     }
 
-    /// A lock file that was unlinked excludes nobody.
+    /// Checks that this ledger has the host's lock: a lock file that was unlinked does not exclude
+    /// others.
     fn check_host_lock(&self) -> Result<(), LedgerError> {
-        let (place, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
-        match place.leads_to(lock) {
+        let (path, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
+        match path.leads_to(lock) {
             true => Ok(()),
-            false => Err(LedgerError::Unlocked(place.path.clone())),
+            false => Err(LedgerError::Unlocked(path.path.clone())),
         }
     }
 
-    fn pass(&mut self, point: &str) {
-        fault::pass(&mut self.fault, point, &self.writer.file.place.path);
+    /// Notes that this point is reached: a test may inject a fault there.
+    fn reach(&mut self, point: &str) {
+        fault::trigger(&mut self.fault, point, &self.writer.file.path.path);
     }
 }
 
@@ -409,9 +415,9 @@ impl Drop for Ledger {
             self.undo_all();
         }
         if self.writer.journal.are_kept || self.writer.journal.entries.is_empty() {
-            self.pass("before-removal");
+            self.reach("before-removal");
             self.writer.file.remove();
-            self.pass("after-removal");
+            self.reach("after-removal");
         }
     }
 }

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::capture::{names, read_file};
+use super::capture::{list_names, read_file};
 use pinwise_topology::links::{KFD_DIR, NVIDIA_MATRIX};
 use pinwise_topology::{Capture, Topology, Warning};
 
-/// Lists NVIDIA's GPUs if its driver runs.
+/// Has a folder for each GPU if NVIDIA's driver runs.
 const NVIDIA_DIR: &str = "/proc/driver/nvidia/gpus";
 /// Without its daemon the driver first wakes every GPU, which takes seconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
@@ -23,33 +23,33 @@ pub fn read_links(topology: &mut Topology) -> Vec<Warning> {
     topology.read_links(&capture)
 }
 
-/// Adds links that this machine's drivers know to a capture of it.
+/// Adds the links that this machine's drivers know to a capture of it.
 pub fn capture_links(capture: &mut Capture) {
-    let keep = |capture: &mut Capture, folder: &str| {
+    let insert_properties = |capture: &mut Capture, folder: &str| {
         let path = format!("{folder}/properties");
         if let Some(text) = read_file(&Path::new("/").join(&path)) {
             capture.insert(path, text);
         }
     };
-    let inside = |folder: &str| names(&Path::new("/").join(folder));
-    for node in inside(KFD_DIR) {
+    let list = |folder: &str| list_names(&Path::new("/").join(folder));
+    for node in list(KFD_DIR) {
         let node = format!("{KFD_DIR}/{node}");
-        keep(capture, &node);
+        insert_properties(capture, &node);
         let links = format!("{node}/io_links");
-        for link in inside(&links) {
-            keep(capture, &format!("{links}/{link}"));
+        for link in list(&links) {
+            insert_properties(capture, &format!("{links}/{link}"));
         }
     }
-    // A single one has no links; the tool takes ten times as long as everything else.
-    if names(Path::new(NVIDIA_DIR)).len() > 1
-        && let Some(text) = nvidia_matrix()
+    // A single GPU has no links, and the tool takes ten times as long as everything else.
+    if list_names(Path::new(NVIDIA_DIR)).len() > 1
+        && let Some(text) = run_nvidia_smi()
     {
         capture.insert(NVIDIA_MATRIX, text);
     }
 }
 
-/// The output of `nvidia-smi topo -m`; `None` if it is not installed or too slow.
-fn nvidia_matrix() -> Option<String> {
+/// Returns the output of `nvidia-smi topo -m`; `None` if it is not installed or too slow.
+fn run_nvidia_smi() -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
         reason = "asks the vendor's tool, which ends before this returns"
@@ -72,7 +72,7 @@ fn nvidia_matrix() -> Option<String> {
     });
     let text = printed.recv_timeout(LONGEST_WAIT);
     if text.is_err() {
-        // It may have ended meanwhile.
+        // An error means that it has ended meanwhile.
         let _ = child.kill();
     }
     let status = child.wait().ok()?;

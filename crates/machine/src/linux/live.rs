@@ -1,10 +1,10 @@
 //! Running processes: finding, placing and restoring their threads.
 //!
-//! A [`Target`] says whose threads are meant, a [`Service`] keeps them where they should run and
-//! restores the mask that each had, a [`LiveMachine`] measures it under several placements in
-//! turns. Masks are changed through [`Pins`](super::Pins) alone, so that they are restored even
-//! after SIGKILL of pinwise. Threads whose mask somebody else changes meanwhile are left alone;
-//! kernel threads are never touched.
+//! A [`Target`] says whose threads are meant. A [`Service`] keeps them where they should run and
+//! restores the mask that each had before. A [`LiveMachine`] measures a service under several
+//! placements in turns. Masks are changed through [`Pins`](super::Pins) alone, so that they are
+//! restored even after SIGKILL of pinwise. Threads whose mask somebody else changes meanwhile are
+//! left alone; kernel threads are never touched.
 
 mod cgroup;
 mod host;
@@ -21,11 +21,13 @@ mod url;
 
 pub use measure::{Limit, LiveMachine, LiveOrder};
 pub use reading::Source;
-pub(super) use reading::{PATIENCE, printed};
+pub(super) use reading::{READING_TIMEOUT, take_output};
 pub use service::{FollowSummary, ObservedCpus, POLL, RestoreSummary, Service, Wish};
-pub(super) use sweep::Known;
+pub(super) use sweep::ThreadSweep;
 pub use target::{Target, TargetFacts};
 pub use url::{BadUrl, Url};
+
+use crate::parenthesise;
 
 /// Why running threads cannot be placed.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +45,7 @@ pub enum LiveError {
         /// The process's name.
         name: String,
     },
-    /// It belongs to the kernel.
+    /// It is a kernel thread.
     #[error(
         "process {0} ({1}) is a kernel thread, which the kernel places itself: nothing is changed"
     )]
@@ -90,8 +92,4 @@ fn list_mounts(mounts: &[String]) -> String {
         [] => "any mount (no cgroup file system is mounted)".to_owned(),
         mounts => mounts.join(", "),
     }
-}
-
-fn parenthesise(hint: Option<&str>) -> String {
-    hint.map(|text| format!(" ({text})")).unwrap_or_default()
 }

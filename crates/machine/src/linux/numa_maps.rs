@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-/// Limits the text read of one process.
+/// Most bytes of text that are read for one process.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// A range of addresses with its pages.
@@ -13,7 +13,7 @@ pub(super) struct Range {
     pub(super) start: u64,
     /// Bytes on each node.
     pub(super) nodes: Vec<(usize, u64)>,
-    /// In reserved huge pages?
+    /// Does it consist of reserved huge pages?
     pub(super) is_huge: bool,
 }
 
@@ -24,16 +24,16 @@ pub(super) fn open(process: i32, name: &str) -> Option<File> {
     File::open(format!("/proc/{process}/{name}")).ok()
 }
 
-/// The ranges of a process that have pages; they end early if it exits.
-pub(super) fn ranges(process: i32) -> Option<impl Iterator<Item = Range>> {
+/// Reads the ranges of a process that have pages; they end early if the process exits.
+pub(super) fn read_ranges(process: i32) -> Option<impl Iterator<Item = Range>> {
     let file = open(process, "numa_maps")?.take(MAX_TEXT_BYTES);
-    Some(parse(BufReader::new(file)))
+    Some(parse_ranges(BufReader::new(file)))
 }
 
-/// Bytes of a process on each node.
-pub(super) fn bytes_by_node(process: i32) -> BTreeMap<usize, u64> {
+/// Reads how many bytes of a process are on each node.
+pub(super) fn read_bytes_by_node(process: i32) -> BTreeMap<usize, u64> {
     let mut nodes = BTreeMap::new();
-    for range in ranges(process).into_iter().flatten() {
+    for range in read_ranges(process).into_iter().flatten() {
         for (node, bytes) in range.nodes {
             *nodes.entry(node).or_default() += bytes;
         }
@@ -41,13 +41,14 @@ pub(super) fn bytes_by_node(process: i32) -> BTreeMap<usize, u64> {
     nodes
 }
 
-pub(super) fn parse(text: impl BufRead) -> impl Iterator<Item = Range> {
+fn parse_ranges(text: impl BufRead) -> impl Iterator<Item = Range> {
     text.lines()
         .map_while(Result::ok)
         .filter_map(|line| parse_line(&line))
 }
 
-/// A line is a range of addresses, with pages as `N0=12` and their size in kB.
+/// Parses a line: the start of a range, its pages on each node as `N0=12`, and the size of a page
+/// in kB.
 fn parse_line(line: &str) -> Option<Range> {
     let words = || line.split_ascii_whitespace();
     let size = words().find_map(|word| word.strip_prefix("kernelpagesize_kB="));
@@ -75,7 +76,7 @@ mod tests {
                     7f00 bind:1 anon=5 dirty=5 N0=1 N1=4 kernelpagesize_kB=4\n\
                     7f80 default file=/anon_hugepage\\040(deleted) huge anon=3 N1=3 kernelpagesize_kB=2048\n\
                     7fff default stack\n";
-        let found: Vec<Range> = parse(text.as_bytes()).collect();
+        let found: Vec<Range> = parse_ranges(text.as_bytes()).collect();
         let range = |start: u64, nodes: &[(usize, u64)], is_huge: bool| Range {
             start,
             nodes: nodes.to_vec(),

@@ -11,12 +11,23 @@ use std::path::{Path, PathBuf};
 use super::{daemon, sys};
 use crate::Output;
 
-/// Bytes kept of each stream, from its beginning and from its end.
-const KEPT_HEAD: usize = 8 * 1024 * 1024;
-const KEPT_TAIL: usize = 8 * 1024 * 1024;
+/// Most bytes that are kept of a stream.
+#[derive(Debug, Clone, Copy, Default)]
+struct KeptBytes {
+    /// From its beginning.
+    head: usize,
+    /// From its end.
+    tail: usize,
+}
+
+/// What is kept of each stream if the output is wanted.
+const KEPT: KeptBytes = KeptBytes {
+    head: 8 * 1024 * 1024,
+    tail: 8 * 1024 * 1024,
+};
 /// If output is discarded, only the end of standard error is kept.
 const STDERR_TAIL: usize = 16 * 1024;
-/// Larger pipes stop a chatty command less often.
+/// Wanted size of a pipe: a larger one blocks a command with much output less often.
 const PIPE_BYTES: libc::c_int = 1024 * 1024;
 
 /// A pipe that commands write into.
@@ -26,7 +37,7 @@ pub(super) struct Stream {
     write: OwnedFd,
     head: Vec<u8>,
     tail: Vec<u8>,
-    limits: (usize, usize),
+    limits: KeptBytes,
     buffer: Vec<u8>,
 }
 
@@ -34,19 +45,19 @@ impl Stream {
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = sys::pipe(0)?;
         set_nonblocking(&read)?;
-        enlarge(&read);
+        enlarge_pipe(&read);
         Ok(Self {
             read,
             write,
             head: Vec::new(),
             tail: Vec::new(),
-            limits: (0, 0),
+            limits: KeptBytes::default(),
             buffer: vec![0; 64 * 1024],
         })
     }
 
-    /// Starts again, keeping this much of the beginning and of the end.
-    fn reset(&mut self, limits: (usize, usize)) {
+    /// Discards everything so far and keeps up to `limits` from now on.
+    fn restart(&mut self, limits: KeptBytes) {
         self.drain();
         self.head.clear();
         self.tail.clear();
@@ -67,7 +78,7 @@ impl Stream {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let (head, tail) = self.limits;
+        let KeptBytes { head, tail } = self.limits;
         let room = head.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         self.tail.extend_from_slice(&bytes[room..]);
@@ -76,9 +87,10 @@ impl Stream {
         }
     }
 
-    fn take(&mut self) -> Vec<u8> {
+    /// Returns and forgets the kept bytes.
+    fn take_kept(&mut self) -> Vec<u8> {
         self.drain();
-        let excess = self.tail.len().saturating_sub(self.limits.1);
+        let excess = self.tail.len().saturating_sub(self.limits.tail);
         let mut kept = std::mem::take(&mut self.head);
         kept.extend_from_slice(&self.tail[excess..]);
         self.tail.clear();
@@ -118,12 +130,12 @@ impl Streams {
     }
 
     /// Descriptors of a command that reads nothing and whose output is discarded.
-    pub(super) fn closed(&self) -> [i32; 3] {
+    pub(super) fn null_descriptors(&self) -> [i32; 3] {
         [self.null.as_raw_fd(); 3]
     }
 
-    /// Descriptors of a companion whose output is kept, both streams as one.
-    pub(super) fn keep_companion(&mut self) -> io::Result<[RawFd; 3]> {
+    /// Descriptors of a companion whose output is kept, with both streams in one pipe.
+    pub(super) fn open_companion_output(&mut self) -> io::Result<[RawFd; 3]> {
         let stream = match self.companion.take() {
             Some(stream) => stream,
             None => Stream::new()?,
@@ -133,17 +145,18 @@ impl Streams {
         Ok([self.null.as_raw_fd(), write, write])
     }
 
-    /// From now on a companion's output counts.
-    pub(super) fn forget_companion(&mut self) {
+    /// Discards a companion's output so far.
+    pub(super) fn restart_companion_output(&mut self) {
         if let Some(stream) = &mut self.companion {
-            stream.reset((KEPT_HEAD, KEPT_TAIL));
+            stream.restart(KEPT);
         }
     }
 
-    pub(super) fn take_companion(&mut self) -> Option<Vec<u8>> {
-        self.companion.as_mut().map(Stream::take)
+    pub(super) fn take_companion_output(&mut self) -> Option<Vec<u8>> {
+        self.companion.as_mut().map(Stream::take_kept)
     }
 
+    /// Makes the descriptors for a run. An error names the file that could not be created.
     pub(super) fn prepare(
         &mut self,
         input: Option<File>,
@@ -160,19 +173,22 @@ impl Streams {
         }
         match output {
             Output::Discard => {
-                self.err.reset((0, STDERR_TAIL));
+                self.err.restart(KeptBytes {
+                    head: 0,
+                    tail: STDERR_TAIL,
+                });
                 run.numbers[2] = self.err.write.as_raw_fd();
             }
             Output::Keep => {
-                self.out.reset((KEPT_HEAD, KEPT_TAIL));
-                self.err.reset((KEPT_HEAD, KEPT_TAIL));
+                self.out.restart(KEPT);
+                self.err.restart(KEPT);
                 run.numbers[1] = self.out.write.as_raw_fd();
                 run.numbers[2] = self.err.write.as_raw_fd();
             }
             Output::Files(stem) => {
                 for (index, ending) in [(1, "stdout"), (2, "stderr")] {
                     let path = add_suffix(stem, ending);
-                    let file = create(&path).map_err(|error| (path.clone(), error))?;
+                    let file = create_file(&path).map_err(|error| (path.clone(), error))?;
                     run.numbers[index] = file.as_raw_fd();
                     run.files.push(file);
                     run.stderr_file = Some(path);
@@ -193,15 +209,15 @@ impl Streams {
         run: &RunDescriptors,
     ) -> (Option<Vec<u8>>, Vec<u8>) {
         match output {
-            Output::Discard => (None, self.err.take()),
+            Output::Discard => (None, self.err.take_kept()),
             Output::Keep => {
-                let err = self.err.take();
-                let mut all = self.out.take();
+                let err = self.err.take_kept();
+                let mut all = self.out.take_kept();
                 all.extend_from_slice(&err);
                 let from = err.len().saturating_sub(STDERR_TAIL);
                 (Some(all), err[from..].to_vec())
             }
-            Output::Files(_) => (None, file_tail(run.stderr_file.as_deref())),
+            Output::Files(_) => (None, read_file_tail(run.stderr_file.as_deref())),
             Output::Inherit => (None, Vec::new()),
         }
     }
@@ -222,14 +238,14 @@ impl Streams {
         streams.map(|stream| stream.map(|stream| stream.read.as_raw_fd()))
     }
 
-    /// Keeps the pipes working after pinwise ends: a process empties them until the last writer is
+    /// Starts processes that keep emptying the pipes after pinwise ends, until the last writer is
     /// gone.
-    pub(super) fn outlive(&self) {
+    pub(super) fn keep_drained_after_exit(&self) {
         for stream in [&self.out, &self.err] {
             let Ok(read) = stream.read.try_clone() else {
                 continue;
             };
-            // If no process can be made for it, writers get SIGPIPE.
+            // If no process can be started, writers get SIGPIPE.
             let _ = daemon::start(
                 daemon::DRAIN,
                 Some(&File::from(read)),
@@ -246,7 +262,7 @@ fn add_suffix(stem: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn create(path: &Path) -> io::Result<File> {
+fn create_file(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -257,7 +273,8 @@ fn create(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-fn file_tail(path: Option<&Path>) -> Vec<u8> {
+/// Reads the end of a command's standard error from its file.
+fn read_file_tail(path: Option<&Path>) -> Vec<u8> {
     let content = path.and_then(super::capture::read_file).unwrap_or_default();
     let from = content.len().saturating_sub(STDERR_TAIL);
     content[from..].to_vec()
@@ -278,9 +295,9 @@ fn set_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {
     sys::check(set).map(|_| ())
 }
 
-/// Optional: unprivileged users have a limit.
+/// Enlarges a pipe if permitted: unprivileged users have a limit.
 #[expect(unsafe_code, reason = "fcntl has no safe form")]
-fn enlarge(descriptor: &OwnedFd) {
+fn enlarge_pipe(descriptor: &OwnedFd) {
     // SAFETY: plain integers on a descriptor we own.
     unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
 }
@@ -292,14 +309,14 @@ mod tests {
     #[test]
     fn beginning_and_end_are_kept() {
         let mut stream = Stream::new().unwrap();
-        stream.reset((4, 3));
+        stream.restart(KeptBytes { head: 4, tail: 3 });
         for _ in 0..100_000 {
             stream.keep(b"abc");
         }
         stream.keep(b"XYZ");
-        assert_eq!(stream.take(), b"abcaXYZ");
-        stream.reset((0, 2));
+        assert_eq!(stream.take_kept(), b"abcaXYZ");
+        stream.restart(KeptBytes { head: 0, tail: 2 });
         stream.keep(b"12345");
-        assert_eq!(stream.take(), b"45");
+        assert_eq!(stream.take_kept(), b"45");
     }
 }

@@ -5,35 +5,31 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::sys;
-
 /// The lists of this network namespace (`proc_net(5)`).
 const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-/// The effective user of this process.
-#[must_use]
-pub fn own_user() -> u32 {
-    sys::effective_user()
-}
-
-/// The user whose socket has `peer` as its own address and `own` as its other end. `None` if no
-/// process of this machine holds one, for example because it was closed.
+/// The user whose socket has the local address `peer` and the remote address `own`. `None` if no
+/// process of this machine holds such a socket, for example because it was closed.
 #[must_use]
 pub fn owner_of_peer(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     LISTS.iter().find_map(|list| {
         #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
         let file = File::open(list).ok()?;
         let lines = BufReader::new(file).lines().map_while(Result::ok);
-        owner_in(lines, peer, own)
+        find_owner(lines, peer, own)
     })
 }
 
-fn owner_in(lines: impl Iterator<Item = String>, peer: SocketAddr, own: SocketAddr) -> Option<u32> {
-    let (peer, own) = (canonical(peer), canonical(own));
+fn find_owner(
+    lines: impl Iterator<Item = String>,
+    peer: SocketAddr,
+    own: SocketAddr,
+) -> Option<u32> {
+    let (peer, own) = (to_canonical(peer), to_canonical(own));
     let mut lines = lines;
     lines.find_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
-        let is_ours = address(words.next()?)? == peer && address(words.next()?)? == own;
+        let is_ours = parse_address(words.next()?)? == peer && parse_address(words.next()?)? == own;
         // State, queues, timer, retransmits; user, timeout, inode.
         let (user, inode) = (words.nth(4)?, words.nth(1)?);
         // A socket without a process has no inode, and root's user id.
@@ -42,12 +38,13 @@ fn owner_in(lines: impl Iterator<Item = String>, peer: SocketAddr, own: SocketAd
 }
 
 /// Turns an IPv4 address of an IPv6 socket into an IPv4 address.
-fn canonical(address: SocketAddr) -> SocketAddr {
+fn to_canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// `0100007F:1F90`: 32-bit words, each with the network's bytes in this machine's order.
-fn address(text: &str) -> Option<SocketAddr> {
+/// Parses an address such as `0100007F:1F90`: words of 32 bits, each a native number whose bytes
+/// are in network order.
+fn parse_address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |from: usize| {
         let digits = ip.get(from..from + 8)?;
@@ -63,12 +60,13 @@ fn address(text: &str) -> Option<SocketAddr> {
         _ => return None,
     };
     let port = u16::from_str_radix(port, 16).ok()?;
-    Some(canonical(SocketAddr::new(ip, port)))
+    Some(to_canonical(SocketAddr::new(ip, port)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::sys;
     use proptest::prelude::*;
     use std::net::{TcpListener, TcpStream};
 
@@ -76,7 +74,7 @@ mod tests {
 
     fn check(line: &str, peer: &str, own: &str) -> Option<u32> {
         let lines = [HEAD, line].map(str::to_owned).into_iter();
-        owner_in(lines, peer.parse().unwrap(), own.parse().unwrap())
+        find_owner(lines, peer.parse().unwrap(), own.parse().unwrap())
     }
 
     #[cfg(target_endian = "little")]
@@ -107,7 +105,7 @@ mod tests {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (server, peer) = listener.accept().unwrap();
             let own = server.local_addr().unwrap();
-            assert_eq!(owner_of_peer(peer, own), Some(own_user()));
+            assert_eq!(owner_of_peer(peer, own), Some(sys::effective_user()));
             drop(client);
             assert_eq!(owner_of_peer(peer, own), None, "closed");
         }

@@ -1,4 +1,5 @@
-//! Pins threads of other processes while pinwise watches them.
+//! Pins threads of other processes while pinwise watches them, and makes the other changes of the
+//! system that go with that.
 //!
 //! Pins are changes of a [`Ledger`], so they are undone however pinwise ends. A thread is only
 //! touched if it still is the one that was pinned (its id may have been reused) and still has the
@@ -6,19 +7,21 @@
 
 use std::io;
 
-use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, UndoOutcome};
+use super::ledger::{Change, ChangeId, Entry, Ledger, LedgerError, LedgerOptions, UndoOutcome};
 use super::sys;
 use crate::RunSetting;
 use pinwise_topology::CpuSet;
 
-/// Pins, oldest first; undone on drop.
+/// Pins and further changes, each list oldest first; undone on drop.
 #[derive(Debug)]
 pub struct Pins {
     ledger: Ledger,
-    made: Vec<(i32, Id)>,
-    moved: Vec<Id>,
-    /// Host settings.
-    set: Vec<Id>,
+    /// Pinned threads.
+    pins: Vec<(i32, ChangeId)>,
+    /// Moved memory of processes.
+    moves: Vec<ChangeId>,
+    /// Changes of the host's settings.
+    host: Vec<ChangeId>,
 }
 
 impl Pins {
@@ -32,21 +35,21 @@ impl Pins {
         Ok(Self::new(ledger.map_err(io::Error::other)?))
     }
 
-    /// Pins in an open ledger.
+    /// Records pins in an open ledger.
     #[must_use]
     pub const fn new(ledger: Ledger) -> Self {
         Self {
             ledger,
-            made: Vec::new(),
-            moved: Vec::new(),
-            set: Vec::new(),
+            pins: Vec::new(),
+            moves: Vec::new(),
+            host: Vec::new(),
         }
     }
 
     /// Number of pins in force.
     #[must_use]
     pub const fn count(&self) -> usize {
-        self.made.len()
+        self.pins.len()
     }
 
     /// Pins a thread; returns the granted CPUs.
@@ -59,7 +62,7 @@ impl Pins {
             cpus: cpus.clone(),
         };
         let id = self.ledger.change(&change)?;
-        self.made.push((thread, id));
+        self.pins.push((thread, id));
         let granted = match self.ledger.entry(id) {
             Some(Entry::Mask { granted, .. }) => granted.clone(),
             _ => None,
@@ -70,7 +73,7 @@ impl Pins {
     /// Undoes the last pin; returns its thread and whether the old mask was restored, which fails
     /// if the thread ended or someone else changed its mask. `None` if there is no pin.
     pub fn undo(&mut self) -> Option<(i32, bool)> {
-        let (thread, id) = self.made.pop()?;
+        let (thread, id) = self.pins.pop()?;
         let outcome = self.ledger.undo(id);
         let is_undone = matches!(outcome, Some(UndoOutcome::Restored | UndoOutcome::AsBefore));
         Some((thread, is_undone))
@@ -83,38 +86,38 @@ impl Pins {
     pub(super) fn move_memory(&mut self, process: i32, nodes: &CpuSet) -> Result<(), LedgerError> {
         let nodes = nodes.clone();
         let change = Change::Memory { process, nodes };
-        self.moved.push(self.ledger.change(&change)?);
+        self.moves.push(self.ledger.change(&change)?);
         Ok(())
     }
 
-    /// Moves pages back; returns the outcome for each process, the last one first.
-    pub(super) fn move_back(&mut self) -> Vec<UndoOutcome> {
-        let moved = std::mem::take(&mut self.moved).into_iter().rev();
-        moved.filter_map(|id| self.ledger.undo(id)).collect()
+    /// Moves pages back; returns the outcome for each process, the last moved first.
+    pub(super) fn move_memory_back(&mut self) -> Vec<UndoOutcome> {
+        let moves = std::mem::take(&mut self.moves).into_iter().rev();
+        moves.filter_map(|id| self.ledger.undo(id)).collect()
     }
 
-    /// Sets the host.
+    /// Changes settings of the host.
     ///
     /// # Errors
     /// [`LedgerError`]; the host is then unchanged.
     pub(super) fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), LedgerError> {
-        self.set.extend(self.ledger.set(settings)?);
+        self.host.extend(self.ledger.apply_settings(settings)?);
         self.ledger.note_running();
         Ok(())
     }
 
     /// The host's changed settings.
     pub(super) fn host_changes(&self) -> impl Iterator<Item = &Entry> {
-        self.set.iter().filter_map(|id| self.ledger.entry(*id))
+        self.host.iter().filter_map(|id| self.ledger.entry(*id))
     }
 
-    /// Undoes the host-wide changes; returns the outcome of each.
-    pub(super) fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
-        let set = std::mem::take(&mut self.set);
-        self.ledger.undo_these(&set)
+    /// Undoes the changes of the host's settings; returns the outcome of each.
+    pub(super) fn restore_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
+        let changes = std::mem::take(&mut self.host);
+        self.ledger.undo_these(&changes)
     }
 
-    /// Sends the guardian a word that concerns no pin.
+    /// Sends the guardian a line that concerns no pin.
     pub(super) fn send_to_guardian(&mut self, line: &str) {
         self.ledger.send_to_guardian(line);
     }
@@ -125,14 +128,14 @@ impl Pins {
         self.ledger.are_kept()
     }
 
-    /// Should pins stay when pinwise quits? If that cannot be recorded they are undone, as
-    /// [`Self::are_kept`] then says.
+    /// Sets whether pins stay when pinwise quits. If that cannot be recorded, they are undone, and
+    /// [`Self::are_kept`] says so.
     pub fn keep(&mut self, are_kept: bool) {
         let _ = self.ledger.keep(are_kept);
     }
 }
 
-/// The CPUs that a thread may use, and its scheduling policy; `None` if it ended.
+/// Reads the CPUs that a thread may use, and its scheduling policy; `None` if it ended.
 #[must_use]
 pub fn thread_settings(thread: i32) -> Option<(CpuSet, &'static str)> {
     if thread <= 0 {
@@ -140,7 +143,7 @@ pub fn thread_settings(thread: i32) -> Option<(CpuSet, &'static str)> {
     }
     let cpus = sys::affinity_of(thread).ok()?;
     let policy = sys::policy_of(thread).ok()?;
-    // The highest bit only says that children get the normal policy.
+    // This flag only says that children get the normal policy.
     let word = match policy & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_OTHER => "other",
         libc::SCHED_FIFO => "fifo",

@@ -1,8 +1,8 @@
 //! Probes of the host: from a [`Probe`] to loops of `kernels` on pinned threads.
 //!
-//! All work at normal priority and without privilege, on machines where other programs run: nothing
-//! waits for long, batches that a scheduler or a hypervisor disturbed are discarded and counted,
-//! and everything ends with the limit.
+//! Probes work at normal priority and without privilege, on machines where other programs run: no
+//! thread waits long for another, batches that the scheduler or a hypervisor disturbed are
+//! discarded and counted, and all work ends at the limit.
 
 mod bandwidth;
 pub(super) mod calls;
@@ -39,9 +39,9 @@ use pinwise_kernels::loops::clock::Clock;
 use pinwise_topology::CpuSet;
 
 /// How often the main thread checks for an interrupt by the user.
-const WATCH: Duration = Duration::from_millis(20);
-/// Threads may end this much later than the limit before they are told to stop, and again before
-/// they are abandoned.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
+/// Threads that still run this long after the limit are told to stop; after as long again they are
+/// abandoned.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// State kept between calls.
@@ -68,7 +68,7 @@ impl Prober for LinuxMachine {
             Some(session) => session,
             None => ProbeSession::new()?,
         };
-        let measured = session.make(probes, batches, limit, || self.take_pending_interrupt());
+        let measured = session.measure(probes, batches, limit, || self.take_pending_interrupt());
         self.probing = Some(session);
         measured
     }
@@ -87,11 +87,11 @@ impl ProbeSession {
         })
     }
 
-    /// Makes probes side by side; polls `is_interrupted`.
+    /// Makes probes at the same time; polls `is_interrupted`.
     ///
     /// # Errors
     /// [`MachineError`] if a thread cannot be started or placed, or the user interrupted.
-    pub(super) fn make(
+    pub(super) fn measure(
         &mut self,
         probes: &[Probe],
         batches: usize,
@@ -101,13 +101,13 @@ impl ProbeSession {
         let run = ProbeRun::new(self.clock, batches, limit);
         let (answer, answers) = channel();
         for (index, probe) in probes.iter().enumerate() {
-            if let Err(error) = self.start(&run, index, probe, &answer) {
+            if let Err(error) = self.start_probe(&run, index, probe, &answer) {
                 run.stop();
                 return Err(error);
             }
         }
         drop(answer);
-        let found = collect(&run, &answers, probes.len(), &mut is_interrupted)?;
+        let found = collect_answers(&run, &answers, probes.len(), &mut is_interrupted)?;
         let results = found.into_iter().zip(probes).map(|(batches, probe)| {
             batches.unwrap_or_else(|| {
                 let cpus = probe.cpus();
@@ -125,8 +125,8 @@ impl ProbeSession {
         Ok(results.collect())
     }
 
-    /// Gives a probe's jobs to its threads. Exactly one of them answers.
-    fn start(
+    /// Gives a probe's jobs to its threads. Exactly one job sends the answer.
+    fn start_probe(
         &mut self,
         run: &ProbeRun,
         index: usize,
@@ -138,25 +138,41 @@ impl ProbeSession {
             // The receiver is gone if the call was abandoned.
             let _ = answer.send((index, batches));
         };
-        let jobs = match jobs_of(run, probe, send.clone()) {
+        let jobs = match make_jobs(run, probe, send.clone()) {
             Ok(jobs) => jobs,
             Err(reason) => {
                 send(Batches::unavailable(reason));
                 return Ok(());
             }
         };
-        for (cpu, number, job) in jobs {
-            self.pool.start(cpu, number, run, job)?;
+        for PlacedJob { cpu, thread, job } in jobs {
+            self.pool.start(cpu, thread, run, job)?;
         }
         Ok(())
     }
 }
 
-/// A job with its CPU and the number of its thread there.
-type PlacedJob = (usize, usize, Job);
+/// A job and where it runs.
+struct PlacedJob {
+    cpu: usize,
+    /// Index of the thread among those on the CPU.
+    thread: usize,
+    job: Job,
+}
 
-/// A probe's jobs, or why there are none, as a full sentence.
-fn jobs_of(
+impl PlacedJob {
+    /// A job of the first thread of a CPU.
+    fn first(cpu: usize, job: Job) -> Self {
+        Self {
+            cpu,
+            thread: 0,
+            job,
+        }
+    }
+}
+
+/// Makes a probe's jobs. An error says as a full sentence why the probe cannot be made.
+fn make_jobs(
     run: &ProbeRun,
     probe: &Probe,
     send: impl Fn(Batches) + Clone + Send + 'static,
@@ -164,30 +180,36 @@ fn jobs_of(
     let alone = |cpu: usize, probe: fn(&ProbeRun, usize) -> Batches| {
         let (run, send) = (run.clone(), send.clone());
         let job: Job = Box::new(move |thread| send(probe(&run, thread.cpu)));
-        Ok(vec![(cpu, 0, job)])
+        Ok(vec![PlacedJob::first(cpu, job)])
     };
     match *probe {
-        Probe::Cycle { cpu } => alone(cpu, single::cycle),
-        Probe::Pause { cpu } => alone(cpu, single::pause),
-        Probe::PauseCycles { cpu } => alone(cpu, single::pause_cycles),
-        Probe::PauseCounted { cpu } => alone(cpu, counted::pause_cycles),
+        Probe::Cycle { cpu } => alone(cpu, single::measure_cycle),
+        Probe::Pause { cpu } => alone(cpu, single::measure_pause),
+        Probe::PauseCycles { cpu } => alone(cpu, single::measure_pause_cycles),
+        Probe::PauseCounted { cpu } => alone(cpu, counted::measure_pause_cycles),
         Probe::Hint { cpu, hint } => alone(
             cpu,
             match hint {
-                Hint::Yield => single::yield_hint,
-                Hint::TimedPause => single::timed_pause,
-                Hint::MonitoredWait => single::monitored_wait,
+                Hint::Yield => single::measure_yield,
+                Hint::TimedPause => single::measure_timed_pause,
+                Hint::MonitoredWait => single::measure_monitored_wait,
             },
         ),
-        Probe::Tick { cpu } => alone(cpu, single::tick),
-        Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
+        Probe::Tick { cpu } => alone(cpu, single::measure_tick),
+        Probe::TimerStep { cpu } => alone(cpu, single::measure_timer_step),
         Probe::Transfer { a, b, home } => {
             let shared = Transfer::new(run, a, b, home)?;
-            Ok(two(shared, [a, b], send, Transfer::lead, Transfer::follow))
+            Ok(make_two_jobs(
+                shared,
+                [a, b],
+                send,
+                Transfer::lead,
+                Transfer::follow,
+            ))
         }
         Probe::Contention { a, b, port } => {
             let shared = Contention::new(run, [a, b], port);
-            Ok(two(
+            Ok(make_two_jobs(
                 shared,
                 [a, b],
                 send,
@@ -198,7 +220,7 @@ fn jobs_of(
         Probe::Chase { cpu, bytes, node } => {
             let chase = Chase::new(run, bytes, node, None)?;
             let job: Job = Box::new(move |thread| send(chase.measure(thread.cpu)));
-            Ok(vec![(cpu, 0, job)])
+            Ok(vec![PlacedJob::first(cpu, job)])
         }
         Probe::LoadedLatency {
             cpu,
@@ -212,11 +234,11 @@ fn jobs_of(
             node,
         } => {
             let cpus: Vec<usize> = cpus.iter().collect();
-            streams(run, cpus, stream, bytes, node, send)
+            make_stream_jobs(run, cpus, stream, bytes, node, send)
         }
         Probe::ContextSwitch { cpu } => {
             let shared = Switching::new(run, cpu);
-            Ok(two(
+            Ok(make_two_jobs(
                 shared,
                 [cpu, cpu],
                 send,
@@ -226,7 +248,7 @@ fn jobs_of(
         }
         Probe::FutexWake { waker, sleeper } => {
             let shared = Waking::new(run, waker, sleeper);
-            Ok(two(
+            Ok(make_two_jobs(
                 shared,
                 [waker, sleeper],
                 send,
@@ -237,8 +259,8 @@ fn jobs_of(
     }
 }
 
-/// Jobs of two threads, of which the first answers.
-fn two<S: Send + Sync + 'static>(
+/// Makes the jobs of two threads: the leading one sends the answer.
+fn make_two_jobs<S: Send + Sync + 'static>(
     shared: Arc<S>,
     [a, b]: [usize; 2],
     send: impl Fn(Batches) + Send + 'static,
@@ -247,8 +269,12 @@ fn two<S: Send + Sync + 'static>(
 ) -> Vec<PlacedJob> {
     let other = shared.clone();
     vec![
-        (b, usize::from(a == b), Box::new(move |_| follow(&other))),
-        (a, 0, Box::new(move |_| send(lead(&shared)))),
+        PlacedJob {
+            cpu: b,
+            thread: usize::from(a == b),
+            job: Box::new(move |_| follow(&other)),
+        },
+        PlacedJob::first(a, Box::new(move |_| send(lead(&shared)))),
     ]
 }
 
@@ -265,17 +291,14 @@ fn make_load_jobs(
     for (number, loader) in loaders.iter().enumerate() {
         let load = load.clone();
         let job: Job = Box::new(move |thread| load.load(number, thread.cpu));
-        jobs.push((loader, 0, job));
+        jobs.push(PlacedJob::first(loader, job));
     }
-    jobs.push((
-        cpu,
-        0,
-        Box::new(move |thread| send(chase.measure(thread.cpu))),
-    ));
+    let job: Job = Box::new(move |thread| send(chase.measure(thread.cpu)));
+    jobs.push(PlacedJob::first(cpu, job));
     Ok(jobs)
 }
 
-fn streams(
+fn make_stream_jobs(
     run: &ProbeRun,
     cpus: Vec<usize>,
     stream: Stream,
@@ -287,14 +310,18 @@ fn streams(
     let mut jobs: Vec<PlacedJob> = Vec::new();
     for (number, &cpu) in cpus.iter().enumerate().skip(1) {
         let shared = shared.clone();
-        jobs.push((cpu, 0, Box::new(move |_| shared.follow(number))));
+        let job: Job = Box::new(move |_| shared.follow(number));
+        jobs.push(PlacedJob::first(cpu, job));
     }
-    jobs.push((cpus[0], 0, Box::new(move |_| send(shared.lead()))));
+    jobs.push(PlacedJob::first(
+        cpus[0],
+        Box::new(move |_| send(shared.lead())),
+    ));
     Ok(jobs)
 }
 
-/// Waits for all answers; `None` for missing ones.
-fn collect(
+/// Waits for all answers; a probe without an answer in time gives `None`.
+fn collect_answers(
     run: &ProbeRun,
     answers: &Receiver<Answer>,
     count: usize,
@@ -304,9 +331,9 @@ fn collect(
     let mut was_interrupted = false;
     #[expect(clippy::disallowed_methods, reason = "the Edge waits for its threads")]
     let started = Instant::now();
-    let limit = run.left();
+    let limit = run.time_left();
     while found.iter().any(Option::is_none) {
-        match answers.recv_timeout(WATCH) {
+        match answers.recv_timeout(INTERRUPT_CHECK) {
             Ok((index, batches)) => found[index] = Some(batches),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {

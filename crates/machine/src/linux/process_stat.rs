@@ -10,7 +10,7 @@ pub(super) const PF_KTHREAD: u64 = 0x0020_0000;
 /// A flag of Linux's `sched.h`: the thread's CPUs are fixed.
 pub(super) const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
-/// The fields of such a line, numbered as in `proc_pid_stat(5)`.
+/// The fields of the line, numbered as in `proc_pid_stat(5)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessStat<'a> {
     /// Field 2 as the kernel writes it: up to 15 bytes chosen by the program.
@@ -20,7 +20,8 @@ pub(super) struct ProcessStat<'a> {
 }
 
 impl<'a> ProcessStat<'a> {
-    /// The name is in parentheses and may contain any character, including these.
+    /// Parses a line. The name is in parentheses and may itself contain any character, including
+    /// parentheses.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
         let (_, rest) = line.split_once('(')?;
         let (name, rest) = rest.rsplit_once(')')?;
@@ -33,7 +34,7 @@ impl<'a> ProcessStat<'a> {
         fields.nth(number.checked_sub(3)?)?.parse().ok()
     }
 
-    /// `R` for running or ready, `Z` and `X` for ended.
+    /// Its state: `R` for running or ready, `Z` and `X` for ended.
     pub(super) fn state(&self) -> Option<char> {
         self.field(3)
     }
@@ -47,11 +48,11 @@ impl<'a> ProcessStat<'a> {
     }
 
     /// Is a flag set?
-    pub(super) fn has(&self, flag: u64) -> Option<bool> {
+    pub(super) fn has_flag(&self, flag: u64) -> Option<bool> {
         self.field(9).map(|flags: u64| flags & flag != 0)
     }
 
-    /// CPU time in user mode and in the kernel, ticks.
+    /// CPU time in user mode and in kernel mode, ticks.
     pub(super) fn ticks(&self) -> Option<(u64, u64)> {
         Some((self.field(14)?, self.field(15)?))
     }
@@ -61,19 +62,19 @@ impl<'a> ProcessStat<'a> {
         self.field(22)
     }
 
-    /// Its last CPU.
+    /// The CPU on which it last ran.
     pub(super) fn cpu(&self) -> Option<u32> {
         self.field(39)
     }
 
-    /// Its policy, as in `sched_setscheduler`.
+    /// Its scheduling policy, as in `sched_setscheduler`.
     pub(super) fn policy(&self) -> Option<i32> {
         self.field(41)
     }
 }
 
-/// The line of a process or thread; `None` if there is none.
-pub(super) fn line_of(id: i32) -> Option<String> {
+/// Reads the line of a process or thread; `None` if it does not exist.
+pub(super) fn read_line(id: i32) -> Option<String> {
     if id <= 0 {
         return None;
     }
@@ -104,12 +105,15 @@ mod tests {
             assert_eq!((stat.name, stat.parent()), (name, Some(7)));
             assert_eq!((stat.state(), stat.has_ended()), (Some('S'), false));
             assert_eq!((stat.ticks(), stat.start()), (Some((50, 60)), Some(4711)));
-            assert_eq!((stat.cpu(), stat.has(PF_KTHREAD)), (Some(3), Some(false)));
+            assert_eq!(
+                (stat.cpu(), stat.has_flag(PF_KTHREAD)),
+                (Some(3), Some(false))
+            );
             assert_eq!(stat.policy(), Some(0));
         }
         let kernel = format!("2 (kthreadd) {}", FIELDS.replace("4194560", "2129984"));
         assert_eq!(
-            ProcessStat::parse(&kernel).unwrap().has(PF_KTHREAD),
+            ProcessStat::parse(&kernel).unwrap().has_flag(PF_KTHREAD),
             Some(true)
         );
         let ended = format!("2 (x) {}", FIELDS.replace('S', "Z"));
@@ -123,8 +127,8 @@ mod tests {
         }
         let short = ProcessStat::parse("12 (x) S x").unwrap();
         assert_eq!((short.parent(), short.start()), (None, None));
-        assert_eq!((line_of(0), line_of(-1)), (None, None));
-        assert!(line_of(1).is_some());
+        assert_eq!((read_line(0), read_line(-1)), (None, None));
+        assert!(read_line(1).is_some());
     }
 
     proptest! {
@@ -132,7 +136,7 @@ mod tests {
         fn any_text_is_read(text in "\\PC{0,40}", tail in "[()S0-9 -]{0,80}") {
             for line in [text, format!("1 (x{tail}")] {
                 if let Some(stat) = ProcessStat::parse(&line) {
-                    let _ = (stat.state(), stat.ticks(), stat.cpu(), stat.has(PF_KTHREAD));
+                    let _ = (stat.state(), stat.ticks(), stat.cpu(), stat.has_flag(PF_KTHREAD));
                 }
             }
         }

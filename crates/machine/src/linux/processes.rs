@@ -1,7 +1,7 @@
-//! Processes of the host for rules, read from `/proc`.
+//! The host's processes, read from `/proc` for rules.
 //!
-//! Names, paths and command lines are chosen by processes: they are bounded bytes here, and their
-//! form proves nothing.
+//! Processes choose their names, paths and command lines: these are read as bytes of limited
+//! length, and prove nothing about a process.
 
 mod connector;
 mod cpuset;
@@ -13,7 +13,6 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-pub use connector::user_id;
 pub use ownership::writable_by_others;
 pub use watch::ProcessWatch;
 
@@ -24,9 +23,9 @@ use crate::processes::{Identity, Processes, Refused};
 use pinwise_topology::CpuSet;
 use pinwise_workload::rules;
 
-/// Bytes of a command line that are read.
-const LONGEST_COMMAND_LINE: u64 = 4096;
-/// `PF_KTHREAD` of Linux's `sched.h`: a kernel thread. `CAP_SYS_NICE` of `capability.h`.
+/// Most bytes of a command line that are read.
+const MAX_COMMAND_LINE_BYTES: u64 = 4096;
+/// Number of this capability in `linux/capability.h`.
 const CAP_SYS_NICE: u32 = 23;
 
 /// The processes of this host.
@@ -45,8 +44,8 @@ impl LinuxProcesses {
     }
 }
 
-/// May this process set any nice value of any process? Otherwise it could not restore one that it
-/// raised.
+/// May this process set any nice value of any process? Otherwise it could not restore a nice value
+/// that it raised.
 #[must_use]
 pub fn may_set_any_nice() -> bool {
     let status = read_file(Path::new("/proc/self/status")).unwrap_or_default();
@@ -56,13 +55,14 @@ pub fn may_set_any_nice() -> bool {
         .is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
 }
 
-/// Has this process the rights of root?
+/// Does this process have the rights of root?
 #[must_use]
 pub fn own_user_is_root() -> bool {
     sys::is_root()
 }
 
-/// Facts for rules, each read on demand.
+/// Facts about a process for rules, each read on demand. The outer `None`: not read yet; the inner
+/// one: the process has none, or it cannot be read.
 #[derive(Debug)]
 pub struct Facts {
     process: i32,
@@ -73,7 +73,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    fn file(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.process))
     }
 }
@@ -81,7 +81,7 @@ impl Facts {
 impl rules::Process for Facts {
     fn executable(&mut self) -> Option<&[u8]> {
         if self.executable.is_none() {
-            let link = std::fs::read_link(self.file("exe")).ok();
+            let link = std::fs::read_link(self.path("exe")).ok();
             self.executable = Some(link.map(|path| path.into_os_string().into_vec()));
         }
         self.executable.as_ref()?.as_deref()
@@ -89,34 +89,34 @@ impl rules::Process for Facts {
 
     fn cgroup(&mut self) -> Option<&[u8]> {
         if self.cgroup.is_none() {
-            let file = read_file(&self.file("cgroup"));
-            self.cgroup = Some(file.and_then(|file| cgroup_in(&file)));
+            let file = read_file(&self.path("cgroup"));
+            self.cgroup = Some(file.and_then(|file| parse_cgroup(&file)));
         }
         self.cgroup.as_ref()?.as_deref()
     }
 
     fn user(&mut self) -> Option<u32> {
         if self.user.is_none() {
-            let file = read_file(&self.file("status"));
-            self.user = Some(file.and_then(|file| user_in(&String::from_utf8_lossy(&file))));
+            let file = read_file(&self.path("status"));
+            self.user = Some(file.and_then(|file| parse_user(&String::from_utf8_lossy(&file))));
         }
         self.user.flatten()
     }
 
     fn command_line(&mut self) -> Option<&[u8]> {
         if self.command_line.is_none() {
-            self.command_line = Some(command_line(&self.file("cmdline")));
+            self.command_line = Some(read_command_line(&self.path("cmdline")));
         }
         self.command_line.as_ref()?.as_deref()
     }
 }
 
-/// The arguments, joined by blanks; `None` if the process has none, as in the kernel.
-fn command_line(path: &Path) -> Option<Vec<u8>> {
+/// Reads the arguments, joined by blanks; `None` if the process has none, as kernel threads.
+fn read_command_line(path: &Path) -> Option<Vec<u8>> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
     let file = File::open(path).ok()?;
     let mut line = Vec::new();
-    file.take(LONGEST_COMMAND_LINE)
+    file.take(MAX_COMMAND_LINE_BYTES)
         .read_to_end(&mut line)
         .ok()?;
     while line.last() == Some(&0) {
@@ -130,9 +130,9 @@ fn command_line(path: &Path) -> Option<Vec<u8>> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A process's path in the cgroup tree of version 2; if that is the root, as on hybrid systems, in
-/// that of systemd, the cpuset or the CPU controller.
-fn cgroup_in(file: &[u8]) -> Option<Vec<u8>> {
+/// Parses a process's path in the cgroup tree of version 2; if that is the root, as on hybrid
+/// systems, the path in the tree of systemd, the cpuset or the CPU controller.
+fn parse_cgroup(file: &[u8]) -> Option<Vec<u8>> {
     let lines = file.split(|&byte| byte == b'\n');
     let entries = lines.filter_map(|line| {
         let mut parts = line.splitn(3, |&byte| byte == b':');
@@ -158,16 +158,16 @@ fn cgroup_in(file: &[u8]) -> Option<Vec<u8>> {
     ranked.first().map(|(_, _, path)| path.to_vec())
 }
 
-/// The effective user, the second number of `Uid:` in `proc_pid_status(5)`.
-fn user_in(status: &str) -> Option<u32> {
+/// Parses the effective user, the second number of `Uid:` in `proc_pid_status(5)`.
+fn parse_user(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Parses `proc_pid_stat(5)`. The name is in parentheses and may contain some itself.
-fn identity_in(line: &str) -> Option<Identity> {
+/// Parses a line of `proc_pid_stat(5)`; `None` for a kernel thread or a process that has ended.
+fn parse_identity(line: &str) -> Option<Identity> {
     let stat = ProcessStat::parse(line)?;
-    let is_program = !stat.has_ended() && !stat.has(PF_KTHREAD)?;
+    let is_program = !stat.has_ended() && !stat.has_flag(PF_KTHREAD)?;
     let (start, parent) = (stat.start()?, stat.parent()?);
     is_program.then(|| Identity {
         start,
@@ -176,8 +176,8 @@ fn identity_in(line: &str) -> Option<Identity> {
     })
 }
 
-/// Numbers among the names of a folder, ascending.
-fn numbers(folder: &str) -> Vec<i32> {
+/// Lists the names in a folder that are numbers, ascending.
+fn list_numbers(folder: &str) -> Vec<i32> {
     #[expect(clippy::disallowed_methods, reason = "the Edge lists /proc")]
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -204,7 +204,7 @@ impl Processes for LinuxProcesses {
     type Facts = Facts;
 
     fn all(&mut self) -> Vec<i32> {
-        numbers("/proc")
+        list_numbers("/proc")
     }
 
     fn facts(&mut self, process: i32) -> Facts {
@@ -218,15 +218,15 @@ impl Processes for LinuxProcesses {
     }
 
     fn identity(&mut self, process: i32) -> Option<Identity> {
-        identity_in(&process_stat::line_of(process)?)
+        parse_identity(&process_stat::read_line(process)?)
     }
 
     fn threads(&mut self, process: i32) -> Vec<i32> {
-        numbers(&format!("/proc/{process}/task"))
+        list_numbers(&format!("/proc/{process}/task"))
     }
 
     fn mask(&mut self, thread: i32) -> Option<CpuSet> {
-        // 0 would mean this thread itself.
+        // For the kernel, 0 means the calling thread.
         (thread > 0).then(|| sys::affinity_of(thread).ok())?
     }
 
@@ -238,11 +238,14 @@ impl Processes for LinuxProcesses {
     }
 
     fn nice(&mut self, thread: i32) -> Option<i32> {
-        connector::nice_of(thread)
+        (thread > 0).then(|| sys::nice_of(thread).ok())?
     }
 
     fn set_nice(&mut self, thread: i32, nice: i32) -> Result<(), Refused> {
-        connector::set_nice_of(thread, nice).map_err(|error| explain_refusal(&error))
+        if thread <= 0 {
+            return Err(Refused::Gone);
+        }
+        sys::set_nice_of(thread, nice).map_err(|error| explain_refusal(&error))
     }
 
     fn default_mask(&mut self, process: i32) -> Option<CpuSet> {
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn identities_of_processes_with_odd_names() {
         let fields = "S 7 2 3 4 5 4194560 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-        let identity = identity_in(&format!("12 (a) R 1 (b) {fields}\n")).unwrap();
+        let identity = parse_identity(&format!("12 (a) R 1 (b) {fields}\n")).unwrap();
         assert_eq!((identity.start, identity.parent), (4711, 7));
         assert_eq!(identity.name, "a) R 1 (b");
         let kernel = fields.replace("4194560", "2097216");
@@ -269,7 +272,7 @@ mod tests {
             &format!("2 (kthreadd) {kernel}"),
             &format!("2 (x) {}", fields.replace('S', "Z")),
         ] {
-            assert_eq!(identity_in(bad), None, "{bad}");
+            assert_eq!(parse_identity(bad), None, "{bad}");
         }
     }
 
@@ -277,7 +280,7 @@ mod tests {
     fn cgroups_of_both_versions_are_found() {
         #[track_caller]
         fn check(file: &str, path: Option<&str>) {
-            let found = cgroup_in(file.as_bytes());
+            let found = parse_cgroup(file.as_bytes());
             assert_eq!(found.as_deref(), path.map(str::as_bytes), "{file}");
         }
         check(
@@ -321,9 +324,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_file_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = cgroup_in(&bytes);
+            let _ = parse_cgroup(&bytes);
             let text = String::from_utf8_lossy(&bytes);
-            let _ = (identity_in(&text), user_in(&text));
+            let _ = (parse_identity(&text), parse_user(&text));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Several processes side by side that end together.
+//! Runs several processes side by side, which end together.
 
 #![expect(
     unsafe_code,
@@ -21,19 +21,19 @@ pub struct RankCommand {
     pub variables: Vec<(String, String)>,
 }
 
-/// Starts all commands and waits for them: 0 if all succeed, else the status of the first that
-/// failed, as in shells. The others are then ended by SIGTERM; all get it, too, if this process
-/// ends first, by any means.
+/// Starts all commands and waits for them. Returns 0 if all succeed, otherwise the status of the
+/// first that failed, as in shells; the others then get SIGTERM. All get SIGTERM, too, if this
+/// process ends first, by any means.
 ///
 /// # Errors
-/// If one cannot be started; those already started are ended.
+/// If a command cannot be started; those already started are ended.
 pub fn run_side_by_side(commands: Vec<RankCommand>) -> io::Result<u8> {
     let mut children: Vec<(Child, OwnedFd)> = Vec::new();
     for RankCommand { argv, variables } in commands {
         #[expect(clippy::disallowed_methods, reason = "the Edge starts processes")]
         let mut command = Command::new(argv.program());
         command.args(&argv.argv()[1..]).envs(variables);
-        // Input cannot be shared: the first command gets it.
+        // Only one command can read the standard input: the first.
         if !children.is_empty() {
             command.stdin(Stdio::null());
         }
@@ -44,7 +44,7 @@ pub fn run_side_by_side(commands: Vec<RankCommand>) -> io::Result<u8> {
         }
         let started = command
             .spawn()
-            .and_then(|mut child| match descriptor(&child) {
+            .and_then(|mut child| match open_pidfd(&child) {
                 Ok(descriptor) => Ok((child, descriptor)),
                 Err(error) => {
                     child.kill()?;
@@ -55,23 +55,24 @@ pub fn run_side_by_side(commands: Vec<RankCommand>) -> io::Result<u8> {
         match started {
             Ok(child) => children.push(child),
             Err(error) => {
-                end(&mut children);
+                end_all(&mut children);
                 return Err(error);
             }
         }
     }
     while !children.is_empty() {
-        let (at, status) = wait_for_one(&mut children)?;
-        children.swap_remove(at);
+        let (index, status) = wait_for_one(&mut children)?;
+        children.swap_remove(index);
         if !status.success() {
-            end(&mut children);
+            end_all(&mut children);
             return Ok(shell_status(status));
         }
     }
     Ok(0)
 }
 
-/// In the child: SIGTERM when the parent ends, at once if it already has.
+/// Makes this process, the child, get SIGTERM when its parent ends. An error if the parent has
+/// already ended.
 fn end_with_parent(parent: u32) -> io::Result<()> {
     // SAFETY: plain integers.
     unsafe {
@@ -83,21 +84,21 @@ fn end_with_parent(parent: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The first child that has ended.
+/// Waits for the first child to end; returns its index and status.
 fn wait_for_one(children: &mut [(Child, OwnedFd)]) -> io::Result<(usize, ExitStatus)> {
     loop {
         let descriptors: Vec<RawFd> = children.iter().map(|(_, fd)| fd.as_raw_fd()).collect();
         sys::poll_all(&descriptors, None);
-        for (at, (child, _)) in children.iter_mut().enumerate() {
+        for (index, (child, _)) in children.iter_mut().enumerate() {
             if let Some(status) = child.try_wait()? {
-                return Ok((at, status));
+                return Ok((index, status));
             }
         }
     }
 }
 
-/// A descriptor that becomes readable when the child ends.
-pub(super) fn descriptor(child: &Child) -> io::Result<OwnedFd> {
+/// Opens a descriptor that becomes readable when the child ends.
+pub(super) fn open_pidfd(child: &Child) -> io::Result<OwnedFd> {
     // SAFETY: plain integers; the descriptor is new and nothing else owns it.
     unsafe {
         let fd = sys::check_long(libc::syscall(libc::SYS_pidfd_open, child.id(), 0))?;
@@ -107,7 +108,8 @@ pub(super) fn descriptor(child: &Child) -> io::Result<OwnedFd> {
     }
 }
 
-fn end(children: &mut Vec<(Child, OwnedFd)>) {
+/// Ends all children by SIGTERM and waits for them.
+fn end_all(children: &mut Vec<(Child, OwnedFd)>) {
     for (child, _) in children.iter() {
         if let Ok(id) = libc::pid_t::try_from(child.id()) {
             // SAFETY: it has not been waited for, so the id is still its own.
@@ -115,11 +117,12 @@ fn end(children: &mut Vec<(Child, OwnedFd)>) {
         }
     }
     for (mut child, _) in children.drain(..) {
-        // One that has ended needs no waiting.
+        // An error means that it has already been waited for.
         let _ = child.wait();
     }
 }
 
+/// The status that a shell would report.
 fn shell_status(status: ExitStatus) -> u8 {
     let code = status
         .code()

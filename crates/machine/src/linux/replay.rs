@@ -1,8 +1,8 @@
-//! Replays on the host: own threads, pinned for life, wait for a lock by the parameters of an
-//! algorithm.
+//! Replays on the host: threads of pinwise, each pinned to one CPU, wait for a lock as an algorithm
+//! with given parameters would.
 //!
-//! CPU mask and priority belong to these threads and end with them. Every wait checks the time:
-//! whatever happens to a partner, a replay ends soon after its limit.
+//! CPU mask and priority are set on these threads only and end with them. Every wait checks the
+//! time: whatever happens to another thread, a replay ends soon after its limit.
 
 mod contend;
 mod hand_over;
@@ -20,21 +20,21 @@ use super::probe::calls;
 use super::{LinuxMachine, sys};
 use crate::{
     ContendOrder, ContentionResult, HandOverOrder, HandOverResult, HintSummary, MachineError,
-    Replayer, Waiter,
+    Replayer,
 };
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::Hints;
 use pinwise_stats::describe::quantile;
 use pinwise_topology::CpuSet;
 
-/// Above other real-time programs that only want to be early, far below the kernel's own threads.
-const PRIORITY: libc::c_int = 5;
-/// The shortest slice that Linux gives.
-const SLICE: Duration = Duration::from_micros(100);
-/// Loops and a few frames.
+/// Real-time priority: above programs that use the lowest ones, far below the kernel's own threads.
+const REALTIME_PRIORITY: libc::c_int = 5;
+/// The shortest time slice that Linux grants.
+const SHORT_SLICE: Duration = Duration::from_micros(100);
+/// Stack of a replay's thread, which needs few frames.
 const STACK_BYTES: usize = 256 * 1024;
 /// How often the main thread checks for an interrupt by the user.
-const WATCH: Duration = Duration::from_millis(20);
+const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
 /// Threads may end this much later than the limit before they are abandoned.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -77,7 +77,7 @@ impl Deadline {
 type Answer<T> = Result<T, MachineError>;
 
 /// Starts a thread on a CPU; sends its answer or its error to `to`.
-fn start<T: Send + 'static>(
+fn start_thread<T: Send + 'static>(
     cpu: usize,
     is_realtime: bool,
     to: &Sender<Answer<T>>,
@@ -85,7 +85,7 @@ fn start<T: Send + 'static>(
 ) -> Result<(), MachineError> {
     let to = to.clone();
     let body = move || {
-        let answer = settle(cpu, is_realtime).and_then(|()| work());
+        let answer = place_thread(cpu, is_realtime).and_then(|()| work());
         // The receiver is gone if the replay was abandoned.
         let _ = to.send(answer);
     };
@@ -100,24 +100,24 @@ fn start<T: Send + 'static>(
 }
 
 /// Sets CPU and priority of the calling thread.
-fn settle(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
+fn place_thread(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
     sys::set_affinity(&CpuSet::single(cpu)).map_err(|error| MachineError::Refused {
         what: format!("a thread on CPU {cpu}"),
         reason: error.to_string(),
     })?;
     calls::ask_for_exact_timers();
     if !is_realtime {
-        calls::ask_for_short_slices(SLICE);
+        calls::ask_for_short_slices(SHORT_SLICE);
         return Ok(());
     }
-    sys::become_realtime(PRIORITY).map_err(|error| MachineError::Refused {
+    sys::become_realtime(REALTIME_PRIORITY).map_err(|error| MachineError::Refused {
         what: "real-time priority".to_owned(),
         reason: format!("{error} (CAP_SYS_NICE permits it, or leave --realtime out)"),
     })
 }
 
-/// Waits for this many answers; stops all threads if the user interrupts or one of them fails.
-fn collect<T>(
+/// Waits for `count` answers; stops all threads if the user interrupts or one of them fails.
+fn collect_answers<T>(
     deadline: &Deadline,
     answers: &Receiver<Answer<T>>,
     count: usize,
@@ -130,7 +130,7 @@ fn collect<T>(
         .saturating_add(u64::try_from(GRACE.as_nanos()).unwrap_or(0));
     let mut left = count;
     while left > 0 {
-        match answers.recv_timeout(WATCH) {
+        match answers.recv_timeout(INTERRUPT_CHECK) {
             Ok(Ok(answer)) => {
                 found.push(answer);
                 left -= 1;
@@ -162,8 +162,9 @@ fn collect<T>(
     }
 }
 
-/// Calibrates the hints of a waiter, on the CPU that executes them.
-fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError> {
+/// Calibrates hints of this length, on the CPU that executes them; `None`: the processor's own
+/// hints.
+fn calibrate_hints(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError> {
     let Some(wanted_ns) = wanted_ns else {
         return Ok(Hints::own(clock));
     };
@@ -185,21 +186,14 @@ fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Opt
     })
 }
 
-/// An algorithm's runs in the form of the loop.
-fn runs_of(waiter: &Waiter<'_>) -> (Vec<(u64, u64)>, bool) {
-    let runs = waiter.wait.runs.iter();
-    let runs = runs.map(|run| (run.times, run.hints)).collect();
-    (runs, waiter.wait.is_endless)
-}
-
-/// Waits for another thread: spins for half a millisecond, then sleeps and polls. False if the time
-/// is over.
-fn await_that(deadline: &Deadline, mut is_so: impl FnMut() -> bool) -> bool {
+/// Waits until another thread makes a condition true: spins for half a millisecond, then sleeps and
+/// polls. False if the time is over first.
+fn wait_until(deadline: &Deadline, mut is_true: impl FnMut() -> bool) -> bool {
     const SPIN_NS: u64 = 500_000;
-    const NAP_NS: u64 = 200_000;
+    const SLEEP_NS: u64 = 200_000;
     let begin = system_ns();
     loop {
-        if is_so() {
+        if is_true() {
             return true;
         }
         let now = system_ns();
@@ -207,7 +201,7 @@ fn await_that(deadline: &Deadline, mut is_so: impl FnMut() -> bool) -> bool {
             return false;
         }
         if now > begin + SPIN_NS {
-            calls::sleep_until(now + NAP_NS);
+            calls::sleep_until(now + SLEEP_NS);
         } else {
             std::hint::spin_loop();
         }

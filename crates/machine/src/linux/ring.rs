@@ -1,8 +1,8 @@
 //! Perf events' buffers, which the kernel writes records into.
 //!
-//! A buffer is memory shared with the kernel, one per CPU, a power of two of pages and one in front
-//! with the positions of writer and reader. Data is copied out first, so that the kernel gets its
-//! room back before it is parsed. Records are not interpreted here.
+//! A buffer is memory that is shared with the kernel, one for each CPU. Its first page has the
+//! positions of writer and reader; the data pages, a power of two, follow. Data is copied before it
+//! is parsed, so that the kernel gets the room back soon. Records are not interpreted here.
 
 #![expect(
     unsafe_code,
@@ -19,10 +19,10 @@ use perf_event_open_sys::{bindings as perf, ioctls};
 use super::sys;
 
 /// Switches an event on or off.
-pub(super) fn switch(event: &OwnedFd, on: bool) {
+pub(super) fn set_enabled(event: &OwnedFd, is_enabled: bool) {
     // SAFETY: a perf descriptor and a request without argument.
     unsafe {
-        if on {
+        if is_enabled {
             ioctls::ENABLE(event.as_raw_fd(), 0);
         } else {
             ioctls::DISABLE(event.as_raw_fd(), 0);
@@ -30,18 +30,18 @@ pub(super) fn switch(event: &OwnedFd, on: bool) {
     }
 }
 
-/// The kernel's id of an event in its records.
-pub(super) fn id(event: &OwnedFd) -> io::Result<u64> {
+/// Asks for the id that the kernel gives an event in its records.
+pub(super) fn read_id(event: &OwnedFd) -> io::Result<u64> {
     let mut id = 0u64;
     // SAFETY: a perf descriptor and a request that writes one 64-bit number.
     sys::check(unsafe { ioctls::ID(event.as_raw_fd(), &raw mut id) })?;
     Ok(id)
 }
 
-/// No record of switches, lives or tracepoints is larger.
-const LARGEST_BYTES: usize = 512;
+/// No record of a switch, a fork, an exit or a tracepoint is larger.
+const MAX_RECORD_BYTES: usize = 512;
 
-/// A buffer and the event that holds it.
+/// A buffer and the event that owns it.
 #[derive(Debug)]
 pub(super) struct Ring {
     event: OwnedFd,
@@ -84,25 +84,25 @@ impl Ring {
         self.data_bytes
     }
 
-    /// The event that holds it.
+    /// The event that owns it.
     pub(super) const fn event(&self) -> &OwnedFd {
         &self.event
     }
 
-    /// For waiting until the watermark is passed.
+    /// Becomes readable when the buffer fills beyond its watermark.
     pub(super) fn descriptor(&self) -> RawFd {
         self.event.as_raw_fd()
     }
 
-    /// Lets another event of the same CPU write here.
-    pub(super) fn admit(&self, other: &OwnedFd) -> io::Result<()> {
+    /// Lets another event of the same CPU write into this buffer.
+    pub(super) fn attach_event(&self, other: &OwnedFd) -> io::Result<()> {
         // SAFETY: two perf descriptors; the request takes one as its argument.
         sys::check(unsafe { ioctls::SET_OUTPUT(other.as_raw_fd(), self.descriptor()) }).map(|_| ())
     }
 
-    /// Moves everything written so far into `bytes`, which is emptied before. Returns whether the
-    /// buffer was full: later records are lost, which the kernel reports with the next record, if
-    /// any.
+    /// Replaces the content of `bytes` by everything written so far. Returns whether the buffer was
+    /// full, so that records may have been lost: the kernel reports the loss with its next record,
+    /// if there is one.
     pub(super) fn read(&mut self, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         let page = self.memory.cast::<perf::perf_event_mmap_page>();
@@ -135,7 +135,7 @@ impl Ring {
         }
         // Release: the kernel may overwrite only what has been copied.
         tail.store(end, Ordering::Release);
-        length + LARGEST_BYTES > self.data_bytes
+        length + MAX_RECORD_BYTES > self.data_bytes
     }
 }
 
@@ -147,8 +147,9 @@ impl Drop for Ring {
     }
 }
 
-/// Would a smaller buffer be granted? `EPERM`: beyond `perf_event_mlock_kb`.
-pub(super) fn is_for_memory(error: &io::Error) -> bool {
+/// Might a smaller buffer be granted after this error? `EPERM` means that it exceeds
+/// `perf_event_mlock_kb`.
+pub(super) fn is_for_size(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::EPERM | libc::ENOMEM | libc::EAGAIN)

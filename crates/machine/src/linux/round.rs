@@ -1,8 +1,8 @@
 //! One round of a joint plan: several programs side by side, each on its CPUs, until each has
 //! finished once.
 //!
-//! The process that calls this does nothing else: the engine starts it like any measured command,
-//! so a time-out, a signal or the death of pinwise ends it and all below it. A program that
+//! A process of its own makes the round: the engine starts it like any measured command, so a
+//! time-out, a signal or the death of pinwise ends it and all its descendants. A program that
 //! finishes before the others is started again, so that they are never alone and no figure depends
 //! on who is fastest (Tuck and Tullsen, PACT 2003; Vera et al., PACT 2007). The first execution
 //! counts. Loads stand for clients: they run on all CPUs, in every plan.
@@ -14,21 +14,21 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::ranks::descriptor;
+use super::ranks::open_pidfd;
 use super::{sys, tree};
 use pinwise_topology::CpuSet;
 use pinwise_workload::joint::{Round, RoundFigures, RoundProgram, RoundReport};
 
-/// A service must be ready within this time …
+/// Longest time until a service is ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// … at this interval.
-const ASKED_EVERY: Duration = Duration::from_millis(20);
+/// Interval between checks whether it is ready.
+const READY_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Time to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// Kept of an output, bytes.
-const KEPT: usize = 1024 * 1024;
+/// Bytes kept of an output, from its end.
+const KEPT_BYTES: usize = 1024 * 1024;
 
-/// A number of a program, and why it failed.
+/// The index of a program, and why it failed.
 type Failure = (usize, String);
 
 /// A running command.
@@ -41,7 +41,7 @@ struct Running {
     output: Option<JoinHandle<Vec<u8>>>,
 }
 
-/// Carries a round out. Everything that it started has ended when it returns.
+/// Makes a round. Everything that it started has ended when it returns.
 ///
 /// # Errors
 /// If this process cannot become the parent of orphans. Programs that fail are not an error here: the
@@ -50,13 +50,12 @@ pub fn run_round(round: &Round) -> io::Result<RoundReport> {
     sys::become_subreaper()?;
     let everywhere = sys::affinity()?;
     let mut running = Vec::new();
-    let made = carry_out(round, &everywhere, &mut running);
-    let (finished, failure) = match made {
+    let (finished, failure) = match run_programs(round, &everywhere, &mut running) {
         Ok(finished) => (finished, None),
         Err(failure) => (Vec::new(), Some(failure)),
     };
     end_all(&mut running);
-    // Only now has nobody an end of a pipe any more.
+    // Only now are all writers of the pipes gone, so that the readers end.
     let programs = finished.into_iter().map(|(wall, output)| RoundFigures {
         wall_s: wall.as_secs_f64(),
         output: output
@@ -70,10 +69,11 @@ pub fn run_round(round: &Round) -> io::Result<RoundReport> {
     })
 }
 
-/// How long a first execution took, and who reads its output.
+/// How long a first execution took, and the thread that reads its output.
 type Finished = (Duration, Option<JoinHandle<Vec<u8>>>);
 
-fn carry_out(
+/// Runs all programs until each has finished once.
+fn run_programs(
     round: &Round,
     everywhere: &CpuSet,
     running: &mut Vec<Running>,
@@ -94,7 +94,7 @@ fn carry_out(
     }
     let mut finished: Vec<Option<Finished>> = round.programs.iter().map(|_| None).collect();
     while finished.iter().any(Option::is_none) {
-        let (at, status) = wait_for_one(running)?;
+        let (index, status) = wait_for_one(running)?;
         let now = sys::monotonic();
         let Running {
             program: number,
@@ -102,7 +102,7 @@ fn carry_out(
             started,
             output,
             ..
-        } = running.swap_remove(at);
+        } = running.swap_remove(index);
         if is_service {
             let reason = format!("it ended during a round, {}", describe(status));
             return Err((number, reason));
@@ -125,7 +125,7 @@ fn carry_out(
     Ok(finished.into_iter().flatten().collect())
 }
 
-/// Starts what gives a program's figure: its load, or the program itself.
+/// Starts the command whose duration is measured: a service's load, or the program itself.
 fn start_figure(
     round: &Round,
     number: usize,
@@ -167,9 +167,9 @@ fn start(
     sys::set_affinity(everywhere).map_err(failed)?;
     let mut child = child.map_err(failed)?;
     let output = child.stdout.take();
-    let output = output.map(|output| std::thread::spawn(move || keep(output)));
-    // If it cannot be waited for, the end of the round ends it.
-    let descriptor = descriptor(&child).map_err(failed)?;
+    let output = output.map(|output| std::thread::spawn(move || read_end(output)));
+    // If this fails, the child is ended with the round.
+    let descriptor = open_pidfd(&child).map_err(failed)?;
     Ok(Running {
         child,
         descriptor,
@@ -180,14 +180,14 @@ fn start(
     })
 }
 
-/// Reads all, and keeps the end.
-fn keep(mut output: ChildStdout) -> Vec<u8> {
+/// Reads an output to its end, and keeps the last [`KEPT_BYTES`].
+fn read_end(mut output: ChildStdout) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(bytes @ 1..) = output.read(&mut buffer) {
         kept.extend_from_slice(&buffer[..bytes]);
-        if kept.len() > 2 * KEPT {
-            kept.drain(..kept.len() - KEPT);
+        if kept.len() > 2 * KEPT_BYTES {
+            kept.drain(..kept.len() - KEPT_BYTES);
         }
     }
     kept
@@ -208,9 +208,8 @@ fn wait_until_ready(
         let is_ready = match &program.ready {
             None => true,
             Some(ready) => {
-                let mut asked = start(number, ready, everywhere, everywhere, false)?.child;
-                let status = asked.wait();
-                status.is_ok_and(|status| status.success())
+                let mut check = start(number, ready, everywhere, everywhere, false)?.child;
+                check.wait().is_ok_and(|status| status.success())
             }
         };
         if let Ok(Some(status)) = service.child.try_wait() {
@@ -224,11 +223,11 @@ fn wait_until_ready(
             let reason = format!("not ready after {} s", READY_WITHIN.as_secs());
             return Err((number, reason));
         }
-        std::thread::sleep(ASKED_EVERY);
+        std::thread::sleep(READY_CHECK_INTERVAL);
     }
 }
 
-/// The first that has ended.
+/// Waits for the first command to end; returns its index and status.
 fn wait_for_one(running: &mut [Running]) -> Result<(usize, ExitStatus), Failure> {
     loop {
         let descriptors: Vec<RawFd> = running
@@ -236,21 +235,22 @@ fn wait_for_one(running: &mut [Running]) -> Result<(usize, ExitStatus), Failure>
             .map(|one| one.descriptor.as_raw_fd())
             .collect();
         let ended = sys::poll_all(&descriptors, None);
-        for (at, _) in ended
+        for (index, _) in ended
             .iter()
             .enumerate()
             .filter(|(_, has_ended)| **has_ended)
         {
-            let one = &mut running[at];
+            let one = &mut running[index];
             let failed = |error: io::Error| (one.program, error.to_string());
             if let Some(status) = one.child.try_wait().map_err(failed)? {
-                return Ok((at, status));
+                return Ok((index, status));
             }
         }
     }
 }
 
-/// Ends all processes below this one: services may save what they have, the rest is killed.
+/// Ends all descendants of this process: services get SIGTERM and time to save their data, the
+/// others are killed.
 fn end_all(running: &mut [Running]) {
     for one in &*running {
         let pid = libc::pid_t::try_from(one.child.id()).unwrap_or(0);
@@ -264,9 +264,9 @@ fn end_all(running: &mut [Running]) {
     let own = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
     loop {
         while let Ok(Some(_)) = sys::reap() {}
-        let left = tree::descendants(own);
+        let remaining = tree::descendants(own);
         let is_late = sys::monotonic() > until;
-        if left.is_empty() || sys::monotonic() > until + tree::ENDING {
+        if remaining.is_empty() || sys::monotonic() > until + tree::KILL_TIMEOUT {
             return;
         }
         let services = running.iter().filter(|one| one.is_service);
@@ -274,7 +274,7 @@ fn end_all(running: &mut [Running]) {
         let spared: Vec<libc::pid_t> = services
             .flat_map(|pid| tree::descendants(pid).into_iter().chain([pid]))
             .collect();
-        for pid in left {
+        for pid in remaining {
             if is_late || !spared.contains(&pid) {
                 sys::kill(pid, libc::SIGKILL);
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::bind::ptrace::Orphans;
-use super::counters::SHORT;
+use super::counters::SHORT_RUN;
 use super::ledger::{JoinedGroup, LedgerError, check_undone};
 use super::scheduling::SchedExt;
 use super::supervise::{Attendant, NoAttendant};
@@ -14,9 +14,9 @@ use super::{CommandPurpose, LinuxMachine};
 use crate::{End, Host, MachineError, Request, Run, RunSetting, Throttling};
 use pinwise_workload::Workload;
 
-/// The kernel rebuilds its scheduling domains after CPUs went or came; other threads take a moment
-/// to spread out again.
-const SETTLE: Duration = Duration::from_millis(100);
+/// Wait after CPUs were switched: the kernel rebuilds its scheduling domains, and other threads
+/// take a moment to spread out again.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
     /// Runs a command with its settings, which are made outside the timed interval.
@@ -32,8 +32,8 @@ impl LinuxMachine {
         };
         let joined = match &mut self.ledger {
             Some(ledger) => {
-                ledger.set(settings).map_err(refused)?;
-                ledger.join_groups().map_err(refused)
+                ledger.apply_settings(settings).map_err(refused)?;
+                ledger.open_groups().map_err(refused)
             }
             None if settings.iter().any(RunSetting::needs_ledger) => {
                 return Err(refused(LedgerError::NotForHost));
@@ -42,7 +42,7 @@ impl LinuxMachine {
         };
         let switches = |setting: &RunSetting| matches!(setting, RunSetting::Offline(_));
         let settle = match settings.iter().any(switches) {
-            true => SETTLE,
+            true => SETTLE_TIME,
             false => Duration::ZERO,
         };
         let settled = joined.and_then(|groups| {
@@ -54,10 +54,11 @@ impl LinuxMachine {
             ledger.note_running();
         }
         let run = settled.and_then(|()| self.run_beside(request, None, &mut NoAttendant));
-        // What reads a companion's figure runs in no group of the command's.
+        // The command that reads a companion's figure must not run in the measured command's
+        // cgroups.
         let groups = std::mem::take(&mut self.groups);
-        let run = run.and_then(|run| Ok((self.ask_companion(settings)?, run)));
-        let (deserter, printed) = self.end_companions();
+        let run = run.and_then(|run| Ok((self.read_companion_figure(settings)?, run)));
+        let companions = self.end_companions();
         let throttled = groups.iter().filter_map(JoinedGroup::throttling);
         let throttled = throttled.reduce(Throttling::merge_nested);
         let outcomes = match &mut self.ledger {
@@ -65,14 +66,16 @@ impl LinuxMachine {
             None => Vec::new(),
         };
         check_undone(&outcomes)?;
-        let (read, run) = run?;
+        let (companion_figure, run) = run?;
         self.wait(settle)?;
-        let (companion_output, unread) = match read {
+        let (companion_output, unread) = match companion_figure {
             Some(Ok(text)) => (Some(text), None),
             Some(Err(why)) => (None, Some(why)),
-            None => (printed, None),
+            None => (companions.output, None),
         };
-        let end = deserter.map(|name| format!("{name} ended during the run"));
+        let end = companions
+            .ended_early
+            .map(|name| format!("{name} ended during the run"));
         let end = end.or(unread).map(End::NoFigure);
         Ok(Run {
             end: end.unwrap_or(run.end),
@@ -86,8 +89,8 @@ impl LinuxMachine {
         })
     }
 
-    /// Runs a command to its end or for `limit`; the attendant works in the pauses of the
-    /// supervision.
+    /// Runs a command to its end or for `limit`; the attendant works whenever the supervision wakes
+    /// up.
     pub(super) fn run_beside(
         &mut self,
         request: &Request<'_>,
@@ -108,15 +111,17 @@ impl LinuxMachine {
                     reason: error.to_string(),
                 })?;
         let sched_ext = SchedExt::read(Path::new("/"));
-        // Throttling between runs belongs to no run.
+        // Discarded: throttling between runs belongs to no run.
         let _between = self.take_own_throttling();
         let before = self.counters.totals();
-        let (child, started) = self.start(
+        let (child, started) = self.start_command(
             &workload.command,
             CommandPurpose::Measured(workload, request.settings, request.environment_padding),
             request.cpus,
             request.memory,
-            request.bound.map(|bound| (bound, orphans(attendant))),
+            request
+                .bound
+                .map(|bound| (bound, fate_of_orphans(attendant))),
             descriptors.numbers,
         )?;
         let granted = child.granted.clone();
@@ -128,13 +133,13 @@ impl LinuxMachine {
         let coverage = self.binder.take().map(|binder| binder.coverage());
         let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
         let ended = ended?;
-        if !ended.left.is_empty() {
-            self.streams.outlive();
+        if !ended.left_running.is_empty() {
+            self.streams.keep_drained_after_exit();
         }
         let counts = self.counters.totals().since(before);
-        // The first run decides for all: compared runs must have the same counters.
-        if !std::mem::replace(&mut self.has_run, true) && ended.wall < SHORT {
-            self.counters.give_up();
+        // Only the first run decides, for all runs: compared runs must have the same counters.
+        if !std::mem::replace(&mut self.has_run, true) && ended.wall < SHORT_RUN {
+            self.counters.close_unless_requested();
         }
         let throttled = self.take_own_throttling();
         let end = sched_ext.end_of_run(ended.end);
@@ -146,7 +151,7 @@ impl LinuxMachine {
         Ok(Run {
             user: Some(ended.user),
             system: Some(ended.system),
-            max_rss_bytes: self.own_peak.exceeded_by(ended.max_rss_bytes),
+            max_rss_bytes: self.own_peak.command_peak(ended.max_rss_bytes),
             minor_faults: Some(ended.minor_faults),
             major_faults: Some(ended.major_faults),
             voluntary_switches: Some(ended.voluntary_switches),
@@ -162,13 +167,13 @@ impl LinuxMachine {
             throttled,
             output,
             stderr_tail,
-            left_running: ended.left,
+            left_running: ended.left_running,
             sched_ext: sched_ext.scheduler,
             ..Run::ended(ended.wall, end)
         })
     }
 
-    /// What the limit of pinwise's own cgroup has throttled since the last call.
+    /// Throttling by pinwise's own cgroup since the last call.
     fn take_own_throttling(&mut self) -> Option<Throttling> {
         match &mut self.throttle {
             Some(throttle) => throttle.since_last(),
@@ -177,8 +182,8 @@ impl LinuxMachine {
     }
 }
 
-/// The fate of bound threads that pinwise leaves.
-fn orphans(attendant: &dyn Attendant) -> Orphans {
+/// What becomes of bound threads that still run when pinwise ends.
+fn fate_of_orphans(attendant: &dyn Attendant) -> Orphans {
     if attendant.leaves_daemons() {
         Orphans::GoOn
     } else {

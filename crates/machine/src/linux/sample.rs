@@ -20,12 +20,12 @@ mod symbols;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-use super::supervise::{Attendant, Stir};
+use super::supervise::{Attendant, WakeReason};
 use super::trace::{Target, check_target};
 use super::{LinuxMachine, search_path, sys};
 use crate::{MachineError, Request, Run, SampleOrder, Sampler, SamplingResult, Subject};
 use collect::Collector;
-use event::Kind;
+use event::SamplingKind;
 use made::NameFiles;
 use pinwise_profile::{Event, Samples, Stacks};
 use pinwise_sched::Refusal;
@@ -34,8 +34,8 @@ use source::{Failure, Source};
 
 pub use records::{Chain, Record, Records, Registers};
 
-/// Buffers are emptied at least this often, and new code is read.
-const ROUND: Duration = Duration::from_millis(100);
+/// Longest time between two reads of the buffers and of new code.
+const READ_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Sampler for LinuxMachine {
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<SamplingResult, MachineError> {
@@ -49,7 +49,7 @@ impl Sampler for LinuxMachine {
             Subject::Everything => {
                 return Err(MachineError::System {
                     action: "sampling".to_owned(),
-                    reason: "it needs a command or a process".to_owned(),
+                    reason: "sampling needs a command or a process".to_owned(),
                 });
             }
         };
@@ -83,12 +83,12 @@ impl LinuxMachine {
         order: &SampleOrder<'_>,
         session: &mut Session,
     ) -> Result<Run, MachineError> {
-        // Counters would only cost the command time.
-        let aside = self.counters.set_aside();
+        // Sampling does not use the counters; open, they would slow the command.
+        let closed = self.counters.close_all();
         let has_run = std::mem::replace(&mut self.has_run, true);
         let run = self.run_beside(request, order.limit, session);
         self.has_run = has_run;
-        self.counters.reopen(&aside);
+        self.counters.open_kinds(&closed);
         run
     }
 
@@ -107,7 +107,7 @@ impl LinuxMachine {
             if ready[0] && self.take_pending_interrupt() {
                 return;
             }
-            session.attend_at(sys::monotonic());
+            session.collect(sys::monotonic());
         }
     }
 }
@@ -121,6 +121,7 @@ struct Session {
     times: Times,
     notes: Vec<String>,
     started: Duration,
+    /// When CPU times are read next.
     next: Duration,
 }
 
@@ -132,7 +133,7 @@ impl Session {
         };
         let times = Times::new(root);
         let mut notes = Vec::new();
-        let (source, collector) = choose(order, target, &mut notes)?;
+        let (source, collector) = open_best_event(order, target, &mut notes)?;
         let started = sys::monotonic();
         let mut session = Self {
             source,
@@ -143,31 +144,32 @@ impl Session {
             started,
             next: started,
         };
-        session.attend_at(started);
+        session.collect(started);
         Ok(session)
     }
 
-    fn attend_at(&mut self, now: Duration) {
+    /// Empties the buffers, and reads new code, names and, if due, CPU times.
+    fn collect(&mut self, now: Duration) {
         if let Some(source) = &mut self.source {
             source.drain(&mut self.collector);
             self.collector.pages.read_memory();
             self.name_files
-                .open_of(self.collector.makers(), self.collector.dumps());
+                .open_new(self.collector.makers(), self.collector.dumps());
         }
         if now >= self.next {
-            self.times.look();
-            self.next = now + ROUND;
+            self.times.poll();
+            self.next = now + READ_INTERVAL;
         }
     }
 
-    /// Ends the sampling; returns how long it was.
+    /// Ends the sampling; also returns its duration: `wall` if given.
     fn stop(mut self, wall: Option<Duration>) -> (Collected, Duration) {
         let wall = wall.unwrap_or_else(|| sys::monotonic().saturating_sub(self.started));
         if let Some(source) = &self.source {
             source.stop();
         }
         self.next = Duration::ZERO;
-        self.attend_at(sys::monotonic());
+        self.collect(sys::monotonic());
         self.source = None;
         let collected = Collected {
             collector: self.collector,
@@ -182,8 +184,8 @@ impl Session {
 impl Attendant for Session {
     fn started(&mut self, pid: libc::pid_t, started: Duration) {
         self.started = started;
-        self.next = started + ROUND;
-        self.times.started(pid);
+        self.next = started + READ_INTERVAL;
+        self.times.set_root(pid);
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
@@ -192,7 +194,7 @@ impl Attendant for Session {
             .map_or_else(Vec::new, Source::descriptors)
     }
 
-    fn next(&self) -> Duration {
+    fn next_wake(&self) -> Duration {
         self.next
     }
 
@@ -204,19 +206,19 @@ impl Attendant for Session {
         true
     }
 
-    fn attend(&mut self, now: Duration, stir: Stir) -> bool {
-        if stir.has_ended {
-            // The last moment to learn what it used.
-            self.times.look();
+    fn attend(&mut self, now: Duration, reason: WakeReason) -> bool {
+        if reason.has_ended {
+            // CPU times can no longer be read once the process is reaped.
+            self.times.poll();
         }
-        if stir.has_filled || now >= self.next {
-            self.attend_at(now);
+        if reason.has_filled || now >= self.next {
+            self.collect(now);
         }
         true
     }
 }
 
-/// Collected data, without names.
+/// Samples whose code has no names yet.
 struct Collected {
     collector: Collector,
     name_files: NameFiles,
@@ -225,6 +227,7 @@ struct Collected {
 }
 
 impl Collected {
+    /// Names the code, and adds CPU times; also returns notes for the user.
     fn finish(mut self, wall: Duration) -> (Samples, Vec<String>) {
         let (mut samples, offsets, pages) = self.collector.finish(wall.as_secs_f64());
         if samples.event == Event::Proc {
@@ -238,7 +241,7 @@ impl Collected {
             thread.cpu_s = self.times.cpu_s(thread.tid, sampled_ns);
         }
         samples.code = pages.finish();
-        let unread = symbols::name(&mut samples, &offsets, &self.name_files);
+        let unread = symbols::name_frames(&mut samples, &offsets, &self.name_files);
         self.notes.extend(unread);
         if samples.lost > 0 {
             self.notes.push(format!(
@@ -251,7 +254,7 @@ impl Collected {
 }
 
 /// Opens the requested event, or the best one available.
-fn choose(
+fn open_best_event(
     order: &SampleOrder<'_>,
     target: Target,
     notes: &mut Vec<String>,
@@ -261,18 +264,29 @@ fn choose(
         None => vec![Event::Cycles, Event::CpuClock, Event::Proc],
     };
     let stacks = choice::choose_stacks(order.stacks, &order.subject, &search_path());
-    let mut why = String::new();
+    let mut reason = String::new();
     for event in wanted {
         if event == Event::Proc {
-            let collector = Collector::new(kind(event, order.hz, false, Stacks::None));
+            let collector = Collector::new(SamplingKind {
+                event,
+                hz: order.hz,
+                has_kernel: false,
+                stacks: Stacks::None,
+            });
             return Ok((None, collector));
         }
-        match open_event(kind(event, order.hz, true, stacks), target, notes) {
+        let kind = SamplingKind {
+            event,
+            hz: order.hz,
+            has_kernel: true,
+            stacks,
+        };
+        match open_event(kind, target, notes) {
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
-                why = explain(event, failure);
+                reason = explain_failure(event, failure);
                 notes.push(format!(
-                    "Samples by {} are not available here: {why}.",
+                    "Samples by {} are not available here: {reason}.",
                     event.name()
                 ));
             }
@@ -280,28 +294,19 @@ fn choose(
     }
     Err(MachineError::System {
         action: format!("sampling by {}", order.event.map_or("perf", Event::name)),
-        reason: why,
+        reason,
     })
 }
 
-const fn kind(event: Event, hz: u32, has_kernel: bool, stacks: Stacks) -> Kind {
-    Kind {
-        event,
-        hz,
-        has_kernel,
-        stacks,
-    }
-}
-
-/// Includes what the kernel does for the program if permitted.
+/// Opens an event, with kernel time if that is permitted.
 fn open_event(
-    wanted: Kind,
+    wanted: SamplingKind,
     target: Target,
     notes: &mut Vec<String>,
 ) -> Result<(Source, Collector), Failure> {
     let mut first = None;
     for has_kernel in [true, false] {
-        let kind = Kind {
+        let kind = SamplingKind {
             has_kernel,
             ..wanted
         };
@@ -325,12 +330,12 @@ fn open_event(
     Err(first.unwrap_or_else(|| Failure::Missing("not there".to_owned())))
 }
 
-fn explain(event: Event, failure: Failure) -> String {
+fn explain_failure(event: Event, failure: Failure) -> String {
     match failure {
-        Failure::Missing(words) if event == Event::Cycles => {
-            format!("no hardware counters available ({words}; virtual machines often have none)")
+        Failure::Missing(message) if event == Event::Cycles => {
+            format!("no hardware counters available ({message}; virtual machines often have none)")
         }
-        Failure::Missing(words) => words,
+        Failure::Missing(message) => message,
         Failure::Refused(Refusal { reason, remedy }) => match remedy {
             Some(command) => format!("{reason} (permit it with: {command})"),
             None => reason,

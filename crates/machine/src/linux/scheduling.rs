@@ -25,7 +25,7 @@ pub(super) struct SchedulingAttributes {
     period_ns: u64,
 }
 
-/// Its size, bytes.
+/// Size of [`SchedulingAttributes`], bytes.
 const SIZE: u32 = 48;
 const _: () = assert!(size_of::<SchedulingAttributes>() == 48);
 /// `SCHED_FLAG_RESET_ON_FORK`, without which a deadline thread cannot fork.
@@ -34,7 +34,7 @@ const RESET_ON_FORK: u64 = 1;
 const DEADLINE: u32 = 6;
 
 impl SchedulingAttributes {
-    /// The slice to set, nanoseconds; 0: the kernel's own.
+    /// The requested time slice, ns; 0: the kernel's default.
     pub(super) const fn slice_ns(&self) -> u64 {
         if self.policy == 0 { self.runtime_ns } else { 0 }
     }
@@ -50,8 +50,8 @@ impl SchedulingAttributes {
     }
 }
 
-/// The scheduling attributes in the settings; `None` if there are none.
-pub(super) fn attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes> {
+/// Builds the attributes for the policy and niceness among the settings; `None` if there are none.
+pub(super) fn build_attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes> {
     let (mut policy, mut nice) = (None, None);
     for setting in settings {
         match setting {
@@ -65,12 +65,12 @@ pub(super) fn attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes
         SchedulingAttributes {
             size: SIZE,
             nice: nice.unwrap_or_else(inherited),
-            ..attributes_of_policy(policy.unwrap_or(SchedulingPolicy::Other))
+            ..build_policy_attributes(policy.unwrap_or(SchedulingPolicy::Other))
         }
     })
 }
 
-fn attributes_of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
+fn build_policy_attributes(policy: SchedulingPolicy) -> SchedulingAttributes {
     let (number, priority) = match policy {
         SchedulingPolicy::Other => (libc::SCHED_OTHER, 0),
         SchedulingPolicy::OtherWithSlice(slice) => {
@@ -138,7 +138,7 @@ pub(super) fn explain_refused_cookie(error: &io::Error) -> MachineError {
     }
 }
 
-/// Sets the calling thread's scheduling. An error is in `errno`.
+/// Sets the calling thread's scheduling. False on an error, which is in `errno`.
 #[expect(unsafe_code, reason = "sched_setattr has no safe form")]
 pub(super) fn set_scheduling(attributes: &SchedulingAttributes) -> bool {
     // SAFETY: both structures are as large as they say and outlive the calls.
@@ -164,7 +164,8 @@ pub(super) fn set_scheduling(attributes: &SchedulingAttributes) -> bool {
 }
 
 /// Gives the calling thread, and all that it starts, a cookie for core scheduling: no thread with
-/// another cookie, or none, then runs on the same core at the same time. An error is in `errno`.
+/// another cookie, or none, then runs on the same core at the same time. False on an error, which
+/// is in `errno`.
 #[expect(unsafe_code, reason = "prctl has no safe form")]
 pub(super) fn take_own_cookie() -> bool {
     // Constants of linux/prctl.h, which libc lacks.
@@ -176,34 +177,35 @@ pub(super) fn take_own_cookie() -> bool {
     unsafe { libc::prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, none, PIDTYPE_PID, none) == 0 }
 }
 
-/// A `sched_ext` scheduler is loaded or unloaded within this time …
-const CHANGING: Duration = Duration::from_secs(5);
-/// … and looked at this often.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Longest time to wait while a `sched_ext` scheduler is being loaded or unloaded.
+const LOADING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval between checks of its state.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The active `sched_ext` scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SchedExt {
     /// The name of the active one, if any.
     pub(super) scheduler: Option<String>,
-    /// What differs after another one was loaded: of an active one the inode of its folder, since the
-    /// number of those loaded is raised only after it is active; otherwise that number.
+    /// Differs if another scheduler was loaded meanwhile: the inode of the active one's folder, or,
+    /// if none is active, the number of schedulers loaded so far. The kernel raises that number
+    /// only after a scheduler became active.
     loaded: Option<String>,
 }
 
 impl SchedExt {
-    /// Reads it below `root`, `/` but in tests. One that is being loaded has its name already, but
-    /// no threads yet: this waits until it has, or until one that is being unloaded has none.
+    /// Reads it below `root` (`/` except in tests). A scheduler that is being loaded has its name
+    /// already, but no threads yet: this waits until loading or unloading has finished.
     pub(super) fn read(root: &Path) -> Self {
         let text = |name: &str| {
             let text = read_text(&root.join("sys/kernel/sched_ext").join(name));
             text.filter(|text| !text.is_empty())
         };
-        let until = sys::monotonic() + CHANGING;
+        let until = sys::monotonic() + LOADING_TIMEOUT;
         let mut state = text("state");
         while matches!(state.as_deref(), Some("enabling" | "disabling")) && sys::monotonic() < until
         {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(CHECK_INTERVAL);
             state = text("state");
         }
         let is_on = state.is_some_and(|state| state == "enabled");
@@ -217,19 +219,19 @@ impl SchedExt {
         }
     }
 
-    /// The end of a run that began in this state: it does not count if the state changed.
+    /// The end of a run that began in this state: [`End::NoFigure`] if the state changed meanwhile.
     pub(super) fn end_of_run(&self, end: End) -> End {
-        match self.change(&Self::read(Path::new("/"))) {
+        match self.describe_change(&Self::read(Path::new("/"))) {
             Some(change) => End::NoFigure(change),
             None => end,
         }
     }
 
-    /// The change between two moments as text; `None` if there is none.
-    fn change(&self, later: &Self) -> Option<String> {
-        let named = |state: &Self| state.scheduler.clone().unwrap_or_else(|| "none".to_owned());
+    /// Describes the change from this state to a later one; `None` if they are equal.
+    fn describe_change(&self, later: &Self) -> Option<String> {
+        let name = |state: &Self| state.scheduler.clone().unwrap_or_else(|| "none".to_owned());
         if self.scheduler != later.scheduler {
-            let (before, after) = (named(self), named(later));
+            let (before, after) = (name(self), name(later));
             return Some(format!(
                 "the sched_ext scheduler changed during the run, from {before} to {after}"
             ));
@@ -245,17 +247,17 @@ mod tests {
 
     #[test]
     fn settings_become_attributes() {
-        assert_eq!(attributes(&[]), None);
+        assert_eq!(build_attributes(&[]), None);
         let batch = RunSetting::Policy(SchedulingPolicy::Batch);
-        let both = attributes(&[batch, RunSetting::Nice(5)]).unwrap();
+        let both = build_attributes(&[batch, RunSetting::Nice(5)]).unwrap();
         assert_eq!((both.policy, both.nice), (3, 5));
-        let inherited = attributes(&[RunSetting::Policy(SchedulingPolicy::Idle)]).unwrap();
+        let inherited = build_attributes(&[RunSetting::Policy(SchedulingPolicy::Idle)]).unwrap();
         assert_eq!(inherited.nice, sys::nice_of(0).unwrap());
         let slice = "other:3ms".parse().unwrap();
-        let both = attributes(&[RunSetting::Policy(slice), RunSetting::Nice(5)]).unwrap();
+        let both = build_attributes(&[RunSetting::Policy(slice), RunSetting::Nice(5)]).unwrap();
         assert_eq!((both.policy, both.nice, both.runtime_ns), (0, 5, 3_000_000));
         let deadline = "deadline:1ms/5ms/10ms".parse().unwrap();
-        let deadline = attributes(&[RunSetting::Policy(deadline)]).unwrap();
+        let deadline = build_attributes(&[RunSetting::Policy(deadline)]).unwrap();
         assert_eq!((deadline.policy, deadline.runtime_ns), (6, 1_000_000));
     }
 
@@ -286,26 +288,30 @@ mod tests {
         std::fs::create_dir_all(state.join("root")).unwrap();
         let put = |name: &str, text: &str| std::fs::write(state.join(name), text).unwrap();
         put("state", "disabled\n");
-        assert_eq!(absent.change(&read()), None, "{absent:?}");
+        assert_eq!(absent.describe_change(&read()), None, "{absent:?}");
         put("state", "enabled\n");
         put("root/ops", "lavd\n");
         put("enable_seq", "1\n");
         let lavd = read();
         assert_eq!(lavd.scheduler.as_deref(), Some("lavd"));
         let words = "changed during the run, from none to lavd";
-        assert!(absent.change(&lavd).unwrap().ends_with(words));
+        assert!(absent.describe_change(&lavd).unwrap().ends_with(words));
         // It is counted after it is active.
         put("enable_seq", "2\n");
-        assert_eq!(lavd.change(&read()), None);
+        assert_eq!(lavd.describe_change(&read()), None);
         std::fs::rename(state.join("root"), state.join("before")).unwrap();
         std::fs::create_dir(state.join("root")).unwrap();
         put("root/ops", "lavd\n");
         assert!(
-            lavd.change(&read())
+            lavd.describe_change(&read())
                 .unwrap()
                 .contains("was loaded during the run")
         );
         put("state", "disabled\n");
-        assert!(lavd.change(&read()).unwrap().ends_with("from lavd to none"));
+        assert!(
+            lavd.describe_change(&read())
+                .unwrap()
+                .ends_with("from lavd to none")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Signals taken by descriptor: the first request to end is handled like any other event, and ends
-//! pinwise properly.
+//! Signals read from a descriptor: the first request to end is handled like any other event, and
+//! ends pinwise properly.
 //!
 //! A second one kills it at once, like programs that handle no signals: a file system that hangs
 //! must not keep the user waiting. Its guardians then end and undo what it leaves.
@@ -22,14 +22,13 @@ const ENDING: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 /// process and to its group.
 const TOGETHER_NS: i64 = 200_000_000;
 
-/// When the first of them came, ns; 0: not yet.
-static ASKED: AtomicI64 = AtomicI64::new(0);
-/// The signal received.
-static WHICH: AtomicI32 = AtomicI32::new(0);
-/// The thread that takes them: no other has blocked [`detach_signal`].
-static TAKER: AtomicI32 = AtomicI32::new(0);
-
-/// Signals that are taken by descriptor while this exists.
+/// Time of the first of [`ENDING`], ns of the monotonic clock; 0: none came yet.
+static FIRST_SIGNAL_NS: AtomicI64 = AtomicI64::new(0);
+/// The first of [`ENDING`] that came.
+static FIRST_SIGNAL: AtomicI32 = AtomicI32::new(0);
+/// The thread that reads the descriptor: only there is [`forwarding_signal`] blocked.
+static READER_THREAD: AtomicI32 = AtomicI32::new(0);
+/// Signals that are read from a descriptor while this exists.
 #[derive(Debug)]
 pub(super) struct Signals {
     descriptor: OwnedFd,
@@ -48,29 +47,29 @@ impl Signals {
     pub(super) fn take(wanted: &[libc::c_int]) -> io::Result<Self> {
         let is_taken = |signal: &&libc::c_int| **signal == libc::SIGINT || !is_ignored(**signal);
         let wanted: Vec<libc::c_int> = wanted.iter().filter(is_taken).copied().collect();
-        let mut taken = MaybeUninit::<libc::sigset_t>::zeroed();
+        let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: sigemptyset initialises the set before it is used; all
         // pointers are valid; the new descriptor is ours alone.
         let (descriptor, before) = unsafe {
-            libc::sigemptyset(taken.as_mut_ptr());
-            for &signal in wanted.iter().chain(&[detach_signal()]) {
-                libc::sigaddset(taken.as_mut_ptr(), signal);
+            libc::sigemptyset(blocked.as_mut_ptr());
+            for &signal in wanted.iter().chain(&[forwarding_signal()]) {
+                libc::sigaddset(blocked.as_mut_ptr(), signal);
             }
             check(libc::sigprocmask(
                 libc::SIG_BLOCK,
-                taken.as_ptr(),
+                blocked.as_ptr(),
                 before.as_mut_ptr(),
             ))?;
-            TAKER.store(libc::gettid(), Ordering::SeqCst);
+            READER_THREAD.store(libc::gettid(), Ordering::SeqCst);
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-            let descriptor = check(libc::signalfd(-1, taken.as_ptr(), flags))?;
+            let descriptor = check(libc::signalfd(-1, blocked.as_ptr(), flags))?;
             (OwnedFd::from_raw_fd(descriptor), before.assume_init())
         };
         let replaced = ENDING
             .into_iter()
             .filter(|signal| wanted.contains(signal))
-            .filter_map(|signal| Some((signal, listen(signal)?)))
+            .filter_map(|signal| Some((signal, install_handler(signal)?)))
             .collect();
         Ok(Self {
             descriptor,
@@ -79,13 +78,13 @@ impl Signals {
         })
     }
 
-    /// The former mask, for commands.
+    /// The signal mask from before, for commands.
     pub(super) const fn before(&self) -> &libc::sigset_t {
         &self.before
     }
 
-    /// Blocks the handler on this thread until the returned guard is dropped.
-    pub(super) fn hold() -> BlockedSignals {
+    /// Blocks [`ENDING`] on this thread until the returned guard is dropped.
+    pub(super) fn block() -> BlockedSignals {
         let mut ending = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: sigemptyset initialises the set before it is used; all
@@ -100,8 +99,8 @@ impl Signals {
         }
     }
 
-    /// The next pending signal.
-    pub(super) fn next(&self) -> Option<libc::c_int> {
+    /// Reads the next pending signal; `None` if there is none.
+    pub(super) fn next_pending(&self) -> Option<libc::c_int> {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: the buffer has the size given; the structure is plain
@@ -112,8 +111,8 @@ impl Signals {
         };
         let signal = libc::c_int::try_from(info.ssi_signo).unwrap_or(0);
         // The handler passes on the signal that it was called for.
-        let signal = if signal == detach_signal() {
-            WHICH.load(Ordering::SeqCst)
+        let signal = if signal == forwarding_signal() {
+            FIRST_SIGNAL.load(Ordering::SeqCst)
         } else {
             signal
         };
@@ -129,8 +128,8 @@ impl AsRawFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        let late: Vec<libc::c_int> = std::iter::from_fn(|| self.next()).collect();
-        ASKED.store(0, Ordering::SeqCst);
+        let late: Vec<libc::c_int> = std::iter::from_fn(|| self.next_pending()).collect();
+        FIRST_SIGNAL_NS.store(0, Ordering::SeqCst);
         // SAFETY: the pointers are valid; null old values are allowed.
         unsafe {
             for (signal, action) in &self.replaced {
@@ -141,7 +140,7 @@ impl Drop for Signals {
                 &raw const self.before,
                 std::ptr::null_mut(),
             );
-            // Not taken yet: they are for the next owner.
+            // Nobody has handled them yet: raised again, they reach whoever handles signals next.
             for signal in late {
                 libc::raise(signal);
             }
@@ -149,7 +148,7 @@ impl Drop for Signals {
     }
 }
 
-/// Blocked signals, let through on drop.
+/// Signals that are blocked until this is dropped.
 pub(super) struct BlockedSignals(libc::sigset_t);
 
 impl Drop for BlockedSignals {
@@ -161,8 +160,9 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// In a child that shares memory with pinwise, before it may get signals: they are not pinwise's.
-pub(super) fn stop_listening() {
+/// Restores the default actions in a child that shares memory with pinwise, before it may get
+/// signals: they must not count as pinwise's.
+pub(super) fn remove_handlers() {
     for signal in ENDING {
         if !is_ignored(signal) {
             // SAFETY: the default handler is not a function.
@@ -182,14 +182,14 @@ fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
-/// The signal by which the handler passes on the descriptor.
-fn detach_signal() -> libc::c_int {
+/// The signal by which the handler makes the descriptor readable.
+fn forwarding_signal() -> libc::c_int {
     libc::SIGRTMAX()
 }
 
 /// Installs the handler for a signal; returns the former action. `None` if the signal is ignored:
-/// it stays so for commands, and is taken while blocked.
-fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
+/// it stays ignored for commands, and is read from the descriptor while blocked.
+fn install_handler(signal: libc::c_int) -> Option<libc::sigaction> {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     let mut only = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: all pointers are valid, zeros are a valid action without flags,
@@ -222,7 +222,7 @@ fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
     }
 }
 
-/// The first signal goes to the descriptor; a later one ends the process.
+/// Forwards the first signal to the descriptor; a later one ends the process.
 extern "C" fn handle_ending_signal(signal: libc::c_int) {
     // SAFETY: these functions may be called in a signal handler, and errno is
     // left as it was.
@@ -235,16 +235,21 @@ extern "C" fn handle_ending_signal(signal: libc::c_int) {
         };
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
         let now = now.tv_sec * 1_000_000_000 + now.tv_nsec;
-        match ASKED.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst) {
+        match FIRST_SIGNAL_NS.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst) {
             Err(first) if now - first > TOGETHER_NS => {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
             }
             Err(_) => {}
             Ok(_) => {
-                WHICH.store(signal, Ordering::SeqCst);
-                let taker = TAKER.load(Ordering::SeqCst);
-                libc::syscall(libc::SYS_tgkill, libc::getpid(), taker, detach_signal());
+                FIRST_SIGNAL.store(signal, Ordering::SeqCst);
+                let reader = READER_THREAD.load(Ordering::SeqCst);
+                libc::syscall(
+                    libc::SYS_tgkill,
+                    libc::getpid(),
+                    reader,
+                    forwarding_signal(),
+                );
             }
         }
         *errno = before;

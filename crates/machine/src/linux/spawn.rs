@@ -1,11 +1,11 @@
-//! Starts a program with its mask, memory policy, descriptors and process
-//! group in place before its first instruction.
+//! Starts a program whose CPU mask, memory policy, descriptors and process group are set before its
+//! first instruction.
 //!
 //! The child is made the way `posix_spawn` makes one: it borrows the parent's memory until it
-//! executes (`CLONE_VM | CLONE_VFORK`), so that starting costs the same whatever pinwise itself
-//! holds, and it reports back through that memory: the mask that the kernel granted, or which step
-//! failed and why. A traced child runs beside its parent (`CLONE_VM` alone), so that neither ever
-//! has more than a shared reference to what both use.
+//! executes (`CLONE_VM | CLONE_VFORK`), so that starting costs the same however much memory pinwise
+//! uses. It reports back through that memory: the mask that the kernel granted, or which step
+//! failed and why. The parent of a traced child does not sleep meanwhile (`CLONE_VM` alone), so
+//! both have only shared references to what both use.
 
 #![expect(
     unsafe_code,
@@ -59,7 +59,8 @@ pub(super) struct ChildPlan<'a> {
     pub(super) is_subreaper: bool,
     /// Its scheduling attributes; `None`: pinwise's own.
     pub(super) scheduling: Option<SchedulingAttributes>,
-    /// Does it share no core with others at the same time?
+    /// Does it get its own core-scheduling cookie, so that no other program's thread runs on its
+    /// core at the same time?
     pub(super) has_own_cookie: bool,
 }
 
@@ -102,8 +103,8 @@ impl Step {
     ];
 }
 
-/// Everything the borrowed child may touch, made in advance: it must not allocate. It writes only
-/// atomics, since its parent may run meanwhile.
+/// Everything that the borrowed child may access, made in advance because the child must not
+/// allocate. The child writes only atomics, since its parent may run meanwhile.
 struct Shared<'a> {
     groups: &'a [RawFd],
     program: &'a CStr,
@@ -125,15 +126,15 @@ struct Shared<'a> {
     granted_bytes: AtomicI64,
     /// [`Child::joined`], ns; 0: never.
     joined_ns: AtomicU64,
-    /// Place in [`Step::ALL`], or [`NONE`].
+    /// Index in [`Step::ALL`], or [`NO_STEP`].
     failed_step: AtomicI32,
     failed_errno: AtomicI32,
-    /// May the child continue? It waits at the very beginning until it may.
+    /// [`WAIT`], [`GO_ON`] or [`GIVE_UP`]. The child waits for it before anything else.
     gate: AtomicI32,
 }
 
-/// No step failed.
-const NONE: i32 = -1;
+/// [`Shared::failed_step`] if no step failed.
+const NO_STEP: i32 = -1;
 
 impl Shared<'_> {
     fn failure(&self) -> Option<(Step, io::Error)> {
@@ -180,18 +181,14 @@ impl Spawner {
         Ok(Self { stack })
     }
 
-    /// Starts a program. Call with signals blocked, so that no handler runs
-    /// in the borrowed child.
+    /// Starts a program; an error says which step failed. Call with signals blocked, so that no
+    /// handler runs in the borrowed child.
     pub(super) fn spawn(&self, plan: &ChildPlan<'_>) -> Result<Child, (Step, io::Error)> {
-        let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
-            let end = std::iter::once(ptr::null());
-            strings.iter().map(|s| s.as_ptr()).chain(end).collect()
-        };
         let shared = Shared {
             groups: plan.groups,
             program: plan.program,
-            arguments: pointers(plan.arguments),
-            environment: pointers(plan.environment),
+            arguments: c_pointers(plan.arguments),
+            environment: c_pointers(plan.environment),
             folder: plan.folder.map_or(ptr::null(), |folder| folder.as_ptr()),
             descriptors: plan.descriptors,
             mask: plan.cpus.words().to_vec(),
@@ -209,18 +206,18 @@ impl Spawner {
             granted: (0..MASK_WORDS).map(|_| AtomicU64::new(0)).collect(),
             granted_bytes: AtomicI64::new(0),
             joined_ns: AtomicU64::new(0),
-            failed_step: AtomicI32::new(NONE),
+            failed_step: AtomicI32::new(NO_STEP),
             failed_errno: AtomicI32::new(0),
             gate: AtomicI32::new(if plan.is_traced { WAIT } else { GO_ON }),
         };
-        // A sleeping parent cannot begin to trace.
-        let sleeps = if plan.is_traced { 0 } else { libc::CLONE_VFORK };
-        let flags = libc::CLONE_VM | sleeps | libc::SIGCHLD;
+        // With CLONE_VFORK the parent sleeps and could not begin to trace.
+        let vfork = if plan.is_traced { 0 } else { libc::CLONE_VFORK };
+        let flags = libc::CLONE_VM | vfork | libc::SIGCHLD;
         let argument = (&raw const shared).cast_mut().cast();
-        // SAFETY: the child runs `child_main` on its own stack, whose top is
-        // aligned as mmap aligns pages; this function returns after the child
-        // has executed or exited (CLONE_VFORK, or `let_go` below), so `shared`
-        // outlives its use. Both only read it, but for the atomics.
+        // SAFETY: the child runs `child_main` on its own stack, whose top is aligned as mmap aligns
+        // pages; this function returns after the child has executed or exited (CLONE_VFORK, or
+        // `trace_child` below), so `shared` outlives its use. Both only read it, but for the
+        // atomics.
         let pid = unsafe {
             let top = self.stack.byte_add(STACK_BYTES);
             libc::clone(child_main, top, flags, argument)
@@ -229,10 +226,10 @@ impl Spawner {
             return Err((Step::Clone, io::Error::last_os_error()));
         }
         if plan.is_traced {
-            let_go(pid, &shared.gate).map_err(|error| (Step::Trace, error))?;
+            trace_child(pid, &shared.gate).map_err(|error| (Step::Trace, error))?;
         }
         if let Some(failure) = shared.failure() {
-            collect_failed(pid);
+            reap_failed(pid);
             plan.slot.store(0, Ordering::SeqCst);
             return Err(failure);
         }
@@ -257,7 +254,7 @@ impl Drop for Spawner {
 
 /// Begins to trace a child that waits at its gate, opens the gate, and waits until the child stops
 /// at the program's first instruction or has exited.
-fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
+fn trace_child(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
     let seized = ptrace::seize(pid, Orphans::Die);
     let word = if seized.is_ok() { GO_ON } else { GIVE_UP };
     gate.store(word, Ordering::SeqCst);
@@ -269,14 +266,14 @@ fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
             Ok(())
         }
         Err(error) => {
-            collect_failed(pid);
+            reap_failed(pid);
             Err(error)
         }
     }
 }
 
-/// Reaps the child that exited without executing.
-fn collect_failed(pid: libc::pid_t) {
+/// Reaps a child that exited without executing.
+fn reap_failed(pid: libc::pid_t) {
     loop {
         let mut status = 0;
         // SAFETY: the pointer is valid.
@@ -314,7 +311,7 @@ extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
     unsafe { libc::_exit(127) }
 }
 
-/// Returns only if a step failed.
+/// Makes all settings and executes the program. Returns only if a step failed.
 fn prepare_and_execute(shared: &Shared<'_>) -> Step {
     // SAFETY: system calls on plain integers and on buffers of `shared` that
     // are as long as said; dup2 onto 0 to 2 affects the child's own table.
@@ -334,7 +331,7 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
         }
         // Rust programs ignore SIGPIPE; the command must not inherit that.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        signals::stop_listening();
+        signals::remove_handlers();
         for (target, &from) in (0..).zip(&shared.descriptors) {
             let copied = if from == target {
                 libc::fcntl(from, libc::F_SETFD, 0)
@@ -410,17 +407,19 @@ fn join_groups(shared: &Shared<'_>) -> bool {
     true
 }
 
+/// The pointers to these strings and a final null pointer, as `execve` expects them.
+fn c_pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    let end = std::iter::once(ptr::null());
+    strings.iter().map(|s| s.as_ptr()).chain(end).collect()
+}
+
 /// Replaces this process by a program with this environment; returns only on failure.
 pub(super) fn replace(
     program: &CString,
     arguments: &[CString],
     environment: &[CString],
 ) -> io::Error {
-    let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
-        let end = std::iter::once(ptr::null());
-        strings.iter().map(|s| s.as_ptr()).chain(end).collect()
-    };
-    let (arguments, environment) = (pointers(arguments), pointers(environment));
+    let (arguments, environment) = (c_pointers(arguments), c_pointers(environment));
     // SAFETY: the arrays of pointers end with null and outlive the call; resetting SIGPIPE affects
     // only what is about to be replaced.
     unsafe {
@@ -430,12 +429,12 @@ pub(super) fn replace(
     io::Error::last_os_error()
 }
 
-/// The path of a program as the shell would find it, or why there is none.
+/// Finds the path of a program as the shell would.
 pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindError> {
     find_program_in(None, program, search)
 }
 
-/// The same for a program that will start in `folder`, the base of relative paths.
+/// As [`find_program`], for a program that will start in `folder`, the base of relative paths.
 pub(super) fn find_program_in(
     folder: Option<&Path>,
     program: &str,
@@ -454,7 +453,7 @@ pub(super) fn find_program_in(
         match check_executable(&path) {
             Ok(()) => return as_c(&path),
             Err(error) if Path::new(&path).exists() => refused = refused.or(Some(error)),
-            // A folder that may not be searched does not rule the program out.
+            // Another folder may have the program, even if this one may not be searched.
             Err(_) => {}
         }
     }

@@ -1,11 +1,11 @@
-//! The user stacks of other processes: their mapped files, the callers of a thread, and where in
-//! the program a blocked thread waits. Nothing is stopped; what a program's files say is not
-//! trusted.
+//! Examines other processes: their mapped files, the callers on a thread's stack, and where in the
+//! program a blocked thread waits. It stops no thread, and does not trust the content of programs'
+//! files.
 
 pub(super) mod callers;
 pub(super) mod files;
 pub(super) mod maps;
 pub(super) mod wait_places;
 
-/// Used instead of a path if the code is from the kernel.
+/// Stands for the path of the code that the kernel maps into every process.
 pub(super) const VDSO: &str = "[vdso]";

@@ -15,8 +15,8 @@ use pinwise_placement::{MemoryBinding, MemoryPolicy};
 use pinwise_topology::{CpuSet, fnv1a};
 use pinwise_workload::{Command, Workload};
 
-/// Larger programs are not read, bytes: an experiment should begin at once.
-const MAX_BYTES: u64 = 64 << 20;
+/// Largest program that is read for its digest, bytes: an experiment should begin at once.
+const MAX_PROGRAM_BYTES: u64 = 64 << 20;
 
 /// The purpose of a command.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +39,8 @@ impl<'a> CommandPurpose<'a> {
     }
 }
 
-/// Replaces this process by a command on `cpus` with `variables` added to its environment. Its
-/// output, exit and signals are its own from then on. Reports the granted mask through `granted`
-/// first; returns only errors.
+/// Replaces this process by a command on `cpus` with `variables` added to its environment. Calls
+/// `granted` before, with the mask that the kernel granted. Returns only if it failed.
 ///
 /// # Errors
 /// [`MachineError`] says what the kernel refused.
@@ -59,8 +58,12 @@ pub fn execute(
     match placed {
         Err(error) => error,
         Ok(program) => {
-            let error = spawn::replace(&program, &c_strings(command), &environment_with(variables));
-            start_error(Step::Execute, &error, command, cpus, memory)
+            let error = spawn::replace(
+                &program,
+                &c_arguments(command),
+                &environment_with(variables),
+            );
+            explain_start_error(Step::Execute, &error, command, cpus, memory)
         }
     }
 }
@@ -72,8 +75,9 @@ pub(super) fn place_self(
     memory: Option<&MemoryBinding>,
     granted: impl FnOnce(&CpuSet),
 ) -> Result<(), MachineError> {
-    let refused =
-        |step: Step| move |error: io::Error| start_error(step, &error, command, cpus, memory);
+    let refused = |step: Step| {
+        move |error: io::Error| explain_start_error(step, &error, command, cpus, memory)
+    };
     sys::set_affinity(cpus).map_err(refused(Step::Affinity))?;
     granted(&sys::affinity().map_err(refused(Step::Affinity))?);
     if let Some(binding) = memory {
@@ -89,12 +93,13 @@ pub(super) fn environment_with(variables: &[(String, String)]) -> Vec<CString> {
     let is_replaced = |name: &String| variables.iter().any(|(other, _)| other == name);
     let inherited = whole_environment();
     let kept = inherited.filter(|(name, _)| !is_replaced(name));
-    let own = variables.iter();
-    let own = own.filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
-    kept.map(|(_, entry)| entry).chain(own).collect()
+    let added = variables
+        .iter()
+        .filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
+    kept.map(|(_, entry)| entry).chain(added).collect()
 }
 
-/// The paths of programs that were started before.
+/// Remembers the paths of programs that were started before.
 #[derive(Debug)]
 pub(super) struct Programs {
     search_path: String,
@@ -109,37 +114,38 @@ impl Programs {
         }
     }
 
-    /// The path of a command's program, relative to `folder`.
+    /// Finds the path of a command's program, relative to `folder`.
     pub(super) fn resolve_program(
         &mut self,
         folder: Option<&Path>,
         command: &Command,
     ) -> Result<CString, MachineError> {
         let name = command.program();
-        let from = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
-        if let Some(path) = self.found.get(&from) {
+        let key = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+        if let Some(path) = self.found.get(&key) {
             return Ok(path.clone());
         }
         let path = locate(folder, command, &self.search_path)?;
-        self.found.insert(from, path.clone());
+        self.found.insert(key, path.clone());
         Ok(path)
     }
 
-    /// A digest of a workload's program as a word.
+    /// A digest of the file of a workload's program, hexadecimal; `None` if it cannot be read or is
+    /// too large.
     #[expect(clippy::disallowed_methods, reason = "the Edge reads programs")]
-    pub(super) fn contents(&self, workload: &Workload) -> Option<String> {
+    pub(super) fn digest(&self, workload: &Workload) -> Option<String> {
         let folder = workload.folder.as_deref();
         let path = locate(folder, &workload.command, &self.search_path).ok()?;
         let path = Path::new(OsStr::from_bytes(path.as_bytes()));
         let path = folder.map_or_else(|| path.to_owned(), |folder| folder.join(path));
         let file = std::fs::metadata(&path).ok()?;
-        let is_read = file.is_file() && file.len() <= MAX_BYTES;
+        let is_read = file.is_file() && file.len() <= MAX_PROGRAM_BYTES;
         let contents = is_read.then(|| std::fs::read(path))?.ok()?;
         Some(format!("{:016x}", fnv1a(contents)))
     }
 }
 
-/// The path of a command's program, relative to `folder`.
+/// Finds the path of a command's program, relative to `folder`.
 pub(super) fn locate(
     folder: Option<&Path>,
     command: &Command,
@@ -171,13 +177,15 @@ fn missing_hint(program: &str) -> Option<String> {
     }
 }
 
-pub(super) fn c_strings(command: &Command) -> Vec<CString> {
+/// The arguments of a command, the program's name first.
+pub(super) fn c_arguments(command: &Command) -> Vec<CString> {
     let arguments = command.argv().iter();
     arguments
         .filter_map(|a| CString::new(a.as_str()).ok())
         .collect()
 }
 
+/// The kernel's number of a memory policy, and the nodes to pass with it.
 pub(super) fn policy_mode<'a>(
     memory: &MemoryBinding,
     nodes: &'a CpuSet,
@@ -191,23 +199,24 @@ pub(super) fn policy_mode<'a>(
         MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
         MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
         MemoryPolicy::Weighted => (MPOL_WEIGHTED_INTERLEAVE, nodes),
-        // With several nodes the kernel takes the first for the older policy.
+        // With the older policy, the kernel would use only the first of several nodes.
         MemoryPolicy::Preferred if memory.nodes.len() > 1 => (MPOL_PREFERRED_MANY, nodes),
         MemoryPolicy::Preferred => (libc::MPOL_PREFERRED, nodes),
     }
 }
 
-/// Would the kernel give a program of this process this memory policy?
+/// Checks whether the kernel would accept this memory policy for a child of this process.
 ///
 /// # Errors
 /// [`MachineError::Refused`] with the reason, for example an unknown policy.
 pub fn check_memory_policy(memory: &MemoryBinding) -> Result<(), MachineError> {
     let nodes: CpuSet = memory.nodes.iter().copied().collect();
     let (mode, nodes) = policy_mode(memory, &nodes);
-    sys::try_memory_policy(mode, nodes).map_err(|error| memory_refused(&error, Some(memory)))
+    sys::try_memory_policy(mode, nodes)
+        .map_err(|error| explain_memory_refusal(&error, Some(memory)))
 }
 
-fn memory_refused(error: &io::Error, memory: Option<&MemoryBinding>) -> MachineError {
+fn explain_memory_refusal(error: &io::Error, memory: Option<&MemoryBinding>) -> MachineError {
     let policy = memory.map_or("", |memory| memory.policy.name());
     let memory = memory.filter(|memory| !memory.nodes.is_empty());
     let since = memory.and_then(|memory| match memory.policy {
@@ -227,7 +236,8 @@ fn memory_refused(error: &io::Error, memory: Option<&MemoryBinding>) -> MachineE
     }
 }
 
-pub(super) fn start_error(
+/// The error for a step that failed when a command was started.
+pub(super) fn explain_start_error(
     step: Step,
     error: &io::Error,
     command: &Command,
@@ -240,14 +250,14 @@ pub(super) fn start_error(
             what: format!("CPUs {cpus} for '{command}'"),
             reason: format!("{reason} (did a cpuset or CPU hotplug take them away?)"),
         },
-        Step::Memory => memory_refused(error, memory),
+        Step::Memory => explain_memory_refusal(error, memory),
         Step::Execute if error.raw_os_error() == Some(libc::ENOEXEC) => {
             MachineError::NotExecutable {
                 program: command.program().to_owned(),
                 reason: "it is neither a binary of this machine nor a script with #!".to_owned(),
             }
         }
-        // The program itself was found before.
+        // The program itself exists: it was found before.
         Step::Execute if error.raw_os_error() == Some(libc::ENOENT) => {
             MachineError::NotExecutable {
                 program: command.program().to_owned(),
@@ -291,16 +301,16 @@ mod tests {
         written("a", "#!/bin/sh\n");
         written("b", "#!/bin/sh\n");
         written("c", "#!/bin/sh\nexit 1\n");
-        let contents = |name: &str| {
+        let digest = |name: &str| {
             let mut workload = Workload::new(Command::from_line(name).unwrap());
             workload.folder = Some(folder.path().to_owned());
-            Programs::new().contents(&workload)
+            Programs::new().digest(&workload)
         };
-        let first = contents("./a");
+        let first = digest("./a");
         assert!(first.is_some());
-        assert_eq!(first, contents("./b"));
-        assert_ne!(first, contents("./c"));
-        assert_eq!(contents("./missing"), None);
-        assert!(contents("sh").is_some());
+        assert_eq!(first, digest("./b"));
+        assert_ne!(first, digest("./c"));
+        assert_eq!(digest("./missing"), None);
+        assert!(digest("sh").is_some());
     }
 }

@@ -1,4 +1,5 @@
-//! Waits for a command: its whole tree, its time-out, the user's signals.
+//! Waits for a command's whole process tree, and handles its time-out and the user's signals
+//! meanwhile.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,41 +12,42 @@ use super::tree::{self, ThreadSampler};
 use super::{LinuxMachine, sys};
 use crate::{End, MachineError};
 
-/// Processes that outlive the command get this long to end by themselves.
+/// Time that processes which outlive the command get to end by themselves.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What woke the supervision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stir {
+pub(super) struct WakeReason {
     /// One of the attendant's descriptors is readable.
     pub(super) has_filled: bool,
     /// A process has ended and is not reaped yet.
     pub(super) has_ended: bool,
 }
 
-/// Works in the pauses of the supervision.
+/// Does further work, such as reading trace buffers, whenever the supervision wakes up.
 pub(super) trait Attendant {
-    /// The command was started at this moment.
+    /// Called once, when the command was started.
     fn started(&mut self, pid: libc::pid_t, started: Duration);
 
-    /// Descriptors to wake for.
+    /// Descriptors that wake the supervision when they become readable.
     fn descriptors(&self) -> Vec<RawFd>;
 
-    /// The latest time to wake it.
-    fn next(&self) -> Duration;
+    /// The latest time of the next [`Self::attend`].
+    fn next_wake(&self) -> Duration;
 
     /// May processes that outlive the command continue? Otherwise they are ended.
     fn leaves_daemons(&self) -> bool {
         false
     }
 
-    /// Is the gathered data useful if the user interrupts? Otherwise that is an error.
+    /// Are the data of an interrupted run useful? Otherwise an interrupt by the user is an error.
     fn keeps_interrupted(&self) -> bool {
         false
     }
 
-    /// Does the work that is due; false ends the command as by its time-out.
-    fn attend(&mut self, now: Duration, stir: Stir) -> bool;
+    /// Does the work that is due. Returns whether the command may continue; otherwise it is ended
+    /// as by its time-out.
+    fn attend(&mut self, now: Duration, reason: WakeReason) -> bool;
 }
 
 /// No attendant: the command is only waited for.
@@ -58,17 +60,17 @@ impl Attendant for NoAttendant {
         Vec::new()
     }
 
-    fn next(&self) -> Duration {
+    fn next_wake(&self) -> Duration {
         Duration::MAX
     }
 
-    fn attend(&mut self, _now: Duration, _stir: Stir) -> bool {
+    fn attend(&mut self, _now: Duration, _reason: WakeReason) -> bool {
         true
     }
 }
 
-/// A tree that has ended.
-pub(super) struct Ended {
+/// What a process tree that has ended has used.
+pub(super) struct EndedTree {
     pub(super) wall: Duration,
     pub(super) user: Duration,
     pub(super) system: Duration,
@@ -82,25 +84,26 @@ pub(super) struct Ended {
     /// Seconds that threads were ready but had no CPU, if sampled.
     pub(super) queued_s: Option<f64>,
     pub(super) end: End,
-    /// Names of the processes left running.
-    pub(super) left: Vec<String>,
+    /// Names of the processes that it left running.
+    pub(super) left_running: Vec<String>,
 }
 
-/// The state of a tree that is waited for.
-struct Watch {
+/// The state of a process tree that is waited for.
+struct TreeWatch {
     pid: libc::pid_t,
     started: Duration,
     last_exit: Duration,
     status: Option<libc::c_int>,
-    total: Ended,
+    total: EndedTree,
     sampler: ThreadSampler,
-    /// The reason for ending it early.
-    cause: Option<Cause>,
+    /// Why it is ended early; `None`: it is not.
+    cause: Option<KillCause>,
+    /// Until when processes are killed again and again; zero: killing has not begun.
     kill_until: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Cause {
+enum KillCause {
     TimedOut,
     Interrupted,
     LeftBehind(Vec<String>),
@@ -115,43 +118,44 @@ impl LinuxMachine {
         timeout: Option<Duration>,
         closely: bool,
         attendant: &mut dyn Attendant,
-    ) -> Result<Ended, MachineError> {
-        let mut watch = Watch::new(pid, started, closely);
+    ) -> Result<EndedTree, MachineError> {
+        let mut watch = TreeWatch::new(pid, started, closely);
         let deadline = timeout.map(|timeout| started.saturating_add(timeout));
         while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
             if watch.is_overdue(now) && attendant.leaves_daemons() {
-                let left = tree::own_children(&self.spared_children());
-                watch.total.left = tree::describe(&left);
-                self.left.extend(left);
+                let remaining = tree::own_children(&self.spared_children());
+                watch.total.left_running = tree::describe(&remaining);
+                self.spared.extend(remaining);
                 break;
             }
-            self.react(&mut watch, now, deadline)?;
-            let wake = watch.next_wake(deadline).min(attendant.next());
-            let wake = wake.min(self.binder.as_ref().map_or(Duration::MAX, Binder::wake));
+            self.kill_if_due(&mut watch, now, deadline)?;
+            let wake = watch.next_wake(deadline).min(attendant.next_wake());
+            let binder_wake = self.binder.as_ref().map(Binder::next_wake);
+            let wake = wake.min(binder_wake.unwrap_or(Duration::MAX));
             let has_filled = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
-            let stir = Stir {
+            let reason = WakeReason {
                 has_filled,
                 has_ended: false,
             };
-            let goes_on = attendant.attend(sys::monotonic(), stir);
-            if !goes_on && watch.cause.is_none() {
-                watch.cause = Some(Cause::TimedOut);
+            let may_continue = attendant.attend(sys::monotonic(), reason);
+            if !may_continue && watch.cause.is_none() {
+                watch.cause = Some(KillCause::TimedOut);
             }
             if watch.status.is_none() {
                 watch.sampler.sample(pid, sys::monotonic());
             }
         }
-        if watch.cause == Some(Cause::Interrupted) && !attendant.keeps_interrupted() {
+        if watch.cause == Some(KillCause::Interrupted) && !attendant.keeps_interrupted() {
             return Err(MachineError::Interrupted);
         }
         Ok(watch.finish())
     }
 
-    /// Waits for a helper's own process only; processes that it leaves running (a server for the
-    /// command) are spared from then on.
+    /// Waits for a helper's own process only; processes that it leaves running, such as a server
+    /// for the command, are spared from then on.
     pub(super) fn supervise_helper(&mut self, pid: libc::pid_t) -> Result<End, MachineError> {
-        let mut watch = Watch::new(pid, sys::monotonic(), false);
+        let mut watch = TreeWatch::new(pid, sys::monotonic(), false);
         while watch.status.is_none() {
             let has_children = self.reap_all(&mut watch);
             if !has_children || watch.status.is_some() {
@@ -159,93 +163,94 @@ impl LinuxMachine {
             }
             let now = sys::monotonic();
             self.wait_until(now + GRACE, now, &mut watch, &[]);
-            if watch.cause == Some(Cause::Interrupted) {
+            if watch.cause == Some(KillCause::Interrupted) {
                 sys::kill(-pid, libc::SIGKILL);
             }
         }
-        self.helpers = tree::own_children(&self.left).into_iter().collect();
-        if watch.cause == Some(Cause::Interrupted) {
+        self.helpers = tree::own_children(&self.spared).into_iter().collect();
+        if watch.cause == Some(KillCause::Interrupted) {
             return Err(MachineError::Interrupted);
         }
-        Ok(decode(watch.status.unwrap_or(0)))
+        Ok(decode_status(watch.status.unwrap_or(0)))
     }
 
-    /// Shows ended processes to the attendant, then reaps them.
-    fn show_and_reap(&mut self, watch: &mut Watch, attendant: &mut dyn Attendant) -> bool {
-        if sys::ended_child().is_some() {
-            let stir = Stir {
+    /// Lets the attendant see ended processes, then reaps them; true while some of the tree remain.
+    fn show_and_reap(&mut self, watch: &mut TreeWatch, attendant: &mut dyn Attendant) -> bool {
+        if sys::find_ended_child().is_some() {
+            let reason = WakeReason {
                 has_filled: false,
                 has_ended: true,
             };
-            attendant.attend(sys::monotonic(), stir);
+            attendant.attend(sys::monotonic(), reason);
         }
         self.reap_all(watch)
     }
 
-    /// Reaps all ended children; true while some of the tree are left.
-    fn reap_all(&mut self, watch: &mut Watch) -> bool {
+    /// Reaps all ended children; true while some of the tree remain.
+    fn reap_all(&mut self, watch: &mut TreeWatch) -> bool {
         loop {
-            let is_own = |pid: &_| !self.helpers.contains(pid) && !self.left.contains(pid);
-            if let Some(ended) = sys::ended_child().filter(is_own) {
+            let is_own = |pid: &_| !self.helpers.contains(pid) && !self.spared.contains(pid);
+            if let Some(ended) = sys::find_ended_child().filter(is_own) {
                 watch.sampler.read_times(ended);
             }
-            match self.next_ended() {
+            match self.reap_next() {
                 Ok(Some(reaped)) => {
-                    if !self.helpers.remove(&reaped.pid) && !self.left.remove(&reaped.pid) {
+                    if !self.helpers.remove(&reaped.pid) && !self.spared.remove(&reaped.pid) {
                         watch.add(&reaped);
                     }
                 }
-                Ok(None) if self.helpers.is_empty() && self.left.is_empty() => return true,
+                Ok(None) if self.helpers.is_empty() && self.spared.is_empty() => return true,
                 Ok(None) => return !tree::own_children(&self.spared_children()).is_empty(),
                 Err(_) => return false,
             }
         }
     }
 
-    /// Reaps a process that has ended. If threads are bound, their stops are answered meanwhile;
-    /// ended threads and processes with another parent are not returned.
-    fn next_ended(&mut self) -> io::Result<Option<Reaped>> {
+    /// Reaps a process that has ended; `None` if there is none now. If threads are bound, this also
+    /// handles their stops; it does not return threads, or processes with another parent.
+    fn reap_next(&mut self) -> io::Result<Option<Reaped>> {
         let Some(binder) = &mut self.binder else {
             return sys::reap();
         };
-        while let Some(gone) = binder.next_gone(false)? {
-            if gone.is_own {
+        while let Some(child) = binder.reap_next(false)? {
+            if child.is_own {
                 return Ok(Some(Reaped {
-                    pid: gone.pid,
-                    status: gone.status,
-                    usage: gone.usage,
+                    pid: child.pid,
+                    status: child.status,
+                    usage: child.usage,
                 }));
             }
         }
         Ok(None)
     }
 
-    /// Ends the tree when its time is up.
-    fn react(
+    /// Kills the tree if its time is up, it was interrupted, or it has left processes running for
+    /// too long. An error if they do not end.
+    fn kill_if_due(
         &self,
-        watch: &mut Watch,
+        watch: &mut TreeWatch,
         now: Duration,
         deadline: Option<Duration>,
     ) -> Result<(), MachineError> {
         if watch.cause.is_none() {
             if watch.status.is_none() && deadline.is_some_and(|deadline| now >= deadline) {
-                watch.cause = Some(Cause::TimedOut);
+                watch.cause = Some(KillCause::TimedOut);
             } else if watch.is_overdue(now) {
-                let left = tree::own_children(&self.spared_children());
-                watch.cause = Some(Cause::LeftBehind(tree::describe(&left)));
+                let remaining = tree::own_children(&self.spared_children());
+                watch.cause = Some(KillCause::LeftBehind(tree::describe(&remaining)));
             }
         }
         if watch.cause.is_none() {
             return Ok(());
         }
         if watch.kill_until.is_zero() {
-            watch.kill_until = now + tree::ENDING;
+            watch.kill_until = now + tree::KILL_TIMEOUT;
         }
         if now > watch.kill_until {
-            let left = tree::describe(&tree::own_children(&self.spared_children()));
+            let remaining = tree::describe(&tree::own_children(&self.spared_children()));
             return Err(MachineError::System {
                 action: "ending the command's processes".to_owned(),
-                reason: format!("{} did not end", left.join(", ")),
+                reason: format!("{} did not end", remaining.join(", ")),
             });
         }
         tree::kill_tree(watch.pid, &self.spared_children());
@@ -254,16 +259,16 @@ impl LinuxMachine {
 
     /// Children that do not belong to the running command.
     fn spared_children(&self) -> BTreeSet<libc::pid_t> {
-        self.helpers.union(&self.left).copied().collect()
+        self.helpers.union(&self.spared).copied().collect()
     }
 
-    /// Sleeps until something happens or until `wake`; says whether one of the caller's
-    /// descriptors, `others`, is readable.
+    /// Sleeps until something happens or until `wake`, and notes an interrupt by the user. Returns
+    /// whether one of the descriptors `others` is readable.
     fn wait_until(
         &mut self,
         wake: Duration,
         now: Duration,
-        watch: &mut Watch,
+        watch: &mut TreeWatch,
         others: &[RawFd],
     ) -> bool {
         let streams = self.streams.reading_ends().into_iter().flatten();
@@ -277,20 +282,20 @@ impl LinuxMachine {
             self.streams.drain();
         }
         if ready[0] && self.take_pending_interrupt() {
-            watch.cause = Some(Cause::Interrupted);
+            watch.cause = Some(KillCause::Interrupted);
         }
         ready[own.len()..].contains(&true)
     }
 }
 
-impl Watch {
+impl TreeWatch {
     fn new(pid: libc::pid_t, started: Duration, closely: bool) -> Self {
         Self {
             pid,
             started,
             last_exit: started,
             status: None,
-            total: Ended {
+            total: EndedTree {
                 wall: Duration::ZERO,
                 user: Duration::ZERO,
                 system: Duration::ZERO,
@@ -303,7 +308,7 @@ impl Watch {
                 threads_at_work: None,
                 queued_s: None,
                 end: End::Status(0),
-                left: Vec::new(),
+                left_running: Vec::new(),
             },
             sampler: ThreadSampler::new(started, closely),
             cause: None,
@@ -311,12 +316,13 @@ impl Watch {
         }
     }
 
+    /// Adds what a process of the tree has used.
     fn add(&mut self, reaped: &Reaped) {
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
         let usage = &reaped.usage;
         self.last_exit = sys::monotonic();
-        self.total.user += sys::timeval(usage.ru_utime);
-        self.total.system += sys::timeval(usage.ru_stime);
+        self.total.user += sys::timeval_to_duration(usage.ru_utime);
+        self.total.system += sys::timeval_to_duration(usage.ru_stime);
         self.total.max_rss_bytes = self.total.max_rss_bytes.max(count(usage.ru_maxrss) * 1024);
         self.total.minor_faults += count(usage.ru_minflt);
         self.total.major_faults += count(usage.ru_majflt);
@@ -340,22 +346,22 @@ impl Watch {
         if self.status.is_some() {
             return self.last_exit + GRACE;
         }
-        let next = self.sampler.next();
+        let next = self.sampler.next_sample();
         deadline.map_or(next, |deadline| deadline.min(next))
     }
 
-    fn finish(self) -> Ended {
+    fn finish(self) -> EndedTree {
         let cpu = self.total.user + self.total.system;
         let end = match self.cause {
-            Some(Cause::TimedOut) => End::TimedOut,
-            Some(Cause::Interrupted) => End::Interrupted,
-            Some(Cause::LeftBehind(names)) => End::LeftBehind(names),
-            None => decode(self.status.unwrap_or(0)),
+            Some(KillCause::TimedOut) => End::TimedOut,
+            Some(KillCause::Interrupted) => End::Interrupted,
+            Some(KillCause::LeftBehind(names)) => End::LeftBehind(names),
+            None => decode_status(self.status.unwrap_or(0)),
         };
-        Ended {
+        EndedTree {
             wall: self.last_exit.saturating_sub(self.started),
-            threads: self.sampler.most(),
-            threads_at_work: self.sampler.most_at_work(),
+            threads: self.sampler.max_threads(),
+            threads_at_work: self.sampler.max_threads_at_work(),
             queued_s: self.sampler.queued_s(cpu.as_secs_f64()),
             end,
             ..self.total
@@ -363,7 +369,7 @@ impl Watch {
     }
 }
 
-fn decode(status: libc::c_int) -> End {
+fn decode_status(status: libc::c_int) -> End {
     if libc::WIFSIGNALED(status) {
         End::Signal(libc::WTERMSIG(status))
     } else {

@@ -26,7 +26,7 @@ pub(super) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The same for system calls without a wrapper.
+/// As [`check`], for `syscall(2)`.
 pub(super) fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -83,7 +83,7 @@ pub(super) fn try_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
     }
 }
 
-/// Asks for the node of each of these pages of a process; a negative number is that page's error,
+/// Queries the node of each of these pages of a process. A negative status is that page's error,
 /// for example that it does not exist.
 pub(super) fn query_page_nodes(
     process: libc::pid_t,
@@ -103,7 +103,7 @@ pub(super) fn move_pages(
     query_or_move_pages(process, addresses, Some(nodes), &mut statuses)
 }
 
-/// `move_pages(2)`, which only queries if no nodes are named.
+/// Calls `move_pages(2)`, which only queries if no nodes are given.
 fn query_or_move_pages(
     process: libc::pid_t,
     addresses: &[u64],
@@ -112,8 +112,8 @@ fn query_or_move_pages(
 ) -> io::Result<()> {
     // From linux/mempolicy.h; libc does not have it.
     const MPOL_MF_MOVE: libc::c_int = 1 << 1;
-    let named = nodes.map_or(addresses.len(), <[_]>::len);
-    let count = addresses.len().min(statuses.len()).min(named);
+    let nodes_len = nodes.map_or(addresses.len(), <[_]>::len);
+    let count = addresses.len().min(statuses.len()).min(nodes_len);
     // SAFETY: the kernel reads that many addresses, which belong to the other process and are not
     // accessed, and nodes if any, and writes as many statuses.
     check_long(unsafe {
@@ -130,13 +130,13 @@ fn query_or_move_pages(
     Ok(())
 }
 
-/// `CLOCK_MONOTONIC` since boot.
+/// Reads `CLOCK_MONOTONIC`.
 pub(super) fn monotonic() -> Duration {
-    clock(libc::CLOCK_MONOTONIC)
+    read_clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Reads memory of a process; `None` if it does not exist or may not be read. Stops at the end of
-/// the mapping.
+/// Reads memory of a process, up to the end of the mapping; returns the number of bytes read.
+/// `None` if the memory does not exist or may not be read.
 pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
@@ -153,19 +153,19 @@ pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> 
     usize::try_from(length).ok().filter(|&length| length > 0)
 }
 
-/// The address of the kernel's code in this program; 0: none.
-pub(super) fn vdso() -> u64 {
+/// The address of the kernel's code that is mapped into this program (vDSO); 0: none.
+pub(super) fn vdso_address() -> u64 {
     // SAFETY: getauxval has no preconditions.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
 }
 
 /// CPU time of the calling thread so far.
 pub(super) fn thread_cpu_time() -> Duration {
-    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// A clock with an arbitrary start.
-pub(super) fn clock(id: libc::clockid_t) -> Duration {
+/// Reads a clock.
+pub(super) fn read_clock(id: libc::clockid_t) -> Duration {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is valid for a timespec, of which all bit patterns
     // are valid.
@@ -179,7 +179,7 @@ pub(super) fn clock(id: libc::clockid_t) -> Duration {
     )
 }
 
-/// `uname -m`.
+/// The architecture, as `uname -m` prints it.
 pub(super) fn architecture() -> Option<String> {
     let mut names = MaybeUninit::<libc::utsname>::zeroed();
     // SAFETY: the pointer is valid; on success the fields are NUL-terminated.
@@ -189,19 +189,19 @@ pub(super) fn architecture() -> Option<String> {
     machine.to_str().ok().map(str::to_owned)
 }
 
-/// The number of the calling thread.
+/// The id of the calling thread.
 pub(super) fn own_thread() -> libc::pid_t {
     // SAFETY: the call has no preconditions.
     unsafe { libc::gettid() }
 }
 
-/// Effective user id 0?
+/// Is the effective user root?
 pub(super) fn is_root() -> bool {
     // SAFETY: the call has no preconditions.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Makes this process the parent of orphans in its tree.
+/// Makes this process the parent of orphans among its descendants.
 pub(super) fn become_subreaper() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
@@ -225,8 +225,8 @@ pub(super) struct Reaped {
     pub(super) usage: libc::rusage,
 }
 
-/// An ended child that is not reaped yet: /proc describes it until then.
-pub(super) fn ended_child() -> Option<libc::pid_t> {
+/// Finds an ended child that is not reaped yet: until then `/proc` describes it.
+pub(super) fn find_ended_child() -> Option<libc::pid_t> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the pointer is valid; if no child has ended, the structure stays zero, which is valid
@@ -239,7 +239,8 @@ pub(super) fn ended_child() -> Option<libc::pid_t> {
     (pid != 0).then_some(pid)
 }
 
-/// Reaps one ended child if there is any. `Err` with `ECHILD`: no children.
+/// Reaps one ended child; `None` if none has ended. The error `ECHILD` means that there are no
+/// children.
 pub(super) fn reap() -> io::Result<Option<Reaped>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -254,7 +255,7 @@ pub(super) fn reap() -> io::Result<Option<Reaped>> {
 /// CPU time of this process so far, user and system.
 pub(super) fn own_cpu_time() -> Duration {
     let usage = own_usage();
-    timeval(usage.ru_utime) + timeval(usage.ru_stime)
+    timeval_to_duration(usage.ru_utime) + timeval_to_duration(usage.ru_stime)
 }
 
 /// Largest resident size of this process so far, bytes.
@@ -271,15 +272,15 @@ fn own_usage() -> libc::rusage {
     }
 }
 
-/// A timeval as a duration.
-pub(super) fn timeval(time: libc::timeval) -> Duration {
+/// Converts a timeval to a duration.
+pub(super) fn timeval_to_duration(time: libc::timeval) -> Duration {
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or(0),
         u32::try_from(time.tv_usec).unwrap_or(0) * 1000,
     )
 }
 
-/// A pipe whose ends close on exec; `(read, write)`.
+/// Makes a pipe whose ends close on exec: (read, write).
 pub(super) fn pipe(flags: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends: [RawFd; 2] = [-1; 2];
     // SAFETY: the array holds two descriptors; on success both are open and
@@ -290,7 +291,8 @@ pub(super) fn pipe(flags: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Waits until one of the descriptors is readable or `timeout` is over; says which.
+/// Waits until one of the descriptors is readable or `timeout` is over; says for each whether it
+/// is.
 pub(super) fn poll<const N: usize>(
     descriptors: [RawFd; N],
     timeout: Option<Duration>,
@@ -299,7 +301,7 @@ pub(super) fn poll<const N: usize>(
     std::array::from_fn(|index| ready[index])
 }
 
-/// The same for any number.
+/// As [`poll`], for any number of descriptors.
 pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<bool> {
     let entries = descriptors.iter().map(|&fd| libc::pollfd {
         fd,
@@ -327,7 +329,7 @@ pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<
 
 /// Opens a perf event of a thread (0: the calling one; −1: any) on a CPU (−1: any); it closes on
 /// exec.
-pub(super) fn perf_event(
+pub(super) fn open_perf_event(
     attributes: &perf::perf_event_attr,
     thread: libc::pid_t,
     cpu: libc::c_int,
@@ -360,7 +362,7 @@ pub(super) fn is_hung_up(descriptor: RawFd) -> bool {
     ready > 0 && polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
-/// Reads what a non-blocking descriptor has; 0 if nothing.
+/// Reads available bytes from a non-blocking descriptor; returns their number, 0 if none.
 pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
     // SAFETY: the buffer has the length passed.
     let read = unsafe {
@@ -373,7 +375,7 @@ pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
-/// CPU time in `/proc/stat` has this many ticks per second and online CPU.
+/// Ticks per second, the unit of CPU time in `/proc/stat`.
 pub(super) fn ticks_per_second() -> u64 {
     // SAFETY: the call has no preconditions.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
@@ -388,9 +390,14 @@ pub(super) fn random_u64() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Random bytes from the operating system, fit for secrets.
+/// Random bytes from the operating system that are good enough for secrets.
 pub(super) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
-    const { assert!(N <= 256, "more may come in pieces") };
+    const {
+        assert!(
+            N <= 256,
+            "getrandom may return fewer bytes than a larger buffer holds"
+        )
+    };
     let mut bytes = [0u8; N];
     // SAFETY: the buffer has the length passed.
     let found = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
@@ -421,7 +428,7 @@ pub(super) fn descriptor_limit() -> usize {
     usize::try_from(descriptor_limits().rlim_cur).unwrap_or(usize::MAX)
 }
 
-/// Raises this process's descriptor limit, and that of its children, as far as permitted; returns
+/// Raises the descriptor limit of this process and of later children as far as permitted; returns
 /// the limit.
 pub(super) fn raise_descriptor_limit() -> usize {
     let mut limits = descriptor_limits();

@@ -1,34 +1,36 @@
-//! Collects what the scheduler does on this host.
+//! Traces the scheduler of this host.
 //!
-//! Five tiers implement one trait, [`Source`]: it is opened before the command starts, drained now
-//! and then, and closed after the last thread has ended. [`Tracer::trace`](crate::Tracer::trace)
-//! drives it together with the supervision of the command; nothing here decides what events mean.
+//! Each of the five tiers has an implementation of one trait, [`Source`], which is opened before
+//! the command starts, drained now and then, and closed after the last thread has ended.
+//! [`Tracer::trace`](crate::Tracer::trace) drives it together with the supervision of the command;
+//! nothing here decides what events mean.
 
 mod attach;
-mod beside;
 mod blocked;
 mod bpf;
 mod cost;
 mod drive;
 pub(super) mod events;
 mod exits;
-mod figures;
 pub(super) mod interrupt_points;
 mod interrupts;
 mod lane;
 mod pages;
 mod perf;
 pub(super) mod permission;
+mod polled_thread;
 mod polling;
 mod quotas;
+mod thread_polls;
 pub(super) mod threads;
 pub(super) mod tracefs;
+mod turns;
 
 use std::os::fd::RawFd;
 use std::time::Duration;
 
 pub(super) use drive::check_target;
-pub(super) use events::dummy;
+pub(super) use events::open_dummy;
 
 use attach::attach_all;
 use perf::{Extent, PerfSource};
@@ -42,31 +44,32 @@ pub(super) enum Target {
     Child,
     /// A running process.
     Process(Tid),
-    /// All.
+    /// All threads of the machine.
     Everything,
 }
 
-/// Events of one tier as they come.
+/// A source of scheduler events: one tier on this host.
 pub(super) trait Source {
     /// Descriptors that become readable when a buffer should be drained before the round is over;
     /// may be empty.
     fn descriptors(&self) -> Vec<RawFd>;
 
-    /// Appends new events to `events`, in time order over all CPUs. Events that earlier ones may
-    /// still precede are held back.
+    /// Appends new events to `events`, in time order over all CPUs. Events before which older ones
+    /// may still arrive are held back.
     fn drain(&mut self, events: &mut Vec<Event>);
 
     /// Stops recording and appends the rest.
     fn finish(&mut self, events: &mut Vec<Event>);
 
-    /// The command was started; called once, for [`Target::Child`] only.
+    /// Called once when the command was started, for [`Target::Child`] only.
     fn started(&mut self, _pid: Tid) {}
 
-    /// A process has ended and is about to be reaped: the last moment to read its figures.
-    fn alert(&mut self) {}
+    /// Called when a process has ended and is about to be reaped: the last moment to read its
+    /// figures.
+    fn note_ended_process(&mut self) {}
 
-    /// When to drain it, whatever is recorded; on the clock of `sys::monotonic`.
-    fn wake(&self) -> Option<Duration> {
+    /// The latest time at which to drain it, on the clock of `sys::monotonic`; `None`: any time.
+    fn next_wake(&self) -> Option<Duration> {
         None
     }
 
@@ -76,7 +79,7 @@ pub(super) trait Source {
     }
 }
 
-/// Why a source cannot be used.
+/// An opened source, or why it is not available.
 pub(super) type Opened = Result<Box<dyn Source>, Refusal>;
 
 /// Opens the source of a tier on all CPUs.
@@ -84,22 +87,22 @@ pub(super) fn open(tier: Tier, target: Target) -> Opened {
     open_on(tier, target, &Extent::all())
 }
 
-/// Tries which tiers are available.
-pub(super) fn availability() -> Vec<Availability> {
+/// Finds out which tiers are available, by opening each.
+pub(super) fn find_available_tiers() -> Vec<Availability> {
     let tried = Tier::ALL.into_iter().map(|tier| Availability {
         tier,
-        refusal: find_out(tier).err(),
+        refusal: try_tier(tier).err(),
     });
     tried.collect()
 }
 
 /// Opens just enough of a tier to see whether it is available.
-fn find_out(tier: Tier) -> Result<(), Refusal> {
+fn try_tier(tier: Tier) -> Result<(), Refusal> {
     let target = match tier {
         Tier::Proc | Tier::Switch => Target::Child,
         _ => Target::Everything,
     };
-    open_on(tier, target, &Extent::least()).map(|_| ())
+    open_on(tier, target, &Extent::smallest()).map(|_| ())
 }
 
 fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
@@ -108,23 +111,23 @@ fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
     }
     match tier {
         Tier::Proc => Ok(Box::new(Polling::new(target))),
-        Tier::Switch => own_threads(target, extent).map(box_source),
-        Tier::CpuWide => PerfSource::wide(extent).map(box_source),
-        Tier::Tracepoint => PerfSource::points(extent).map(box_source),
+        Tier::Switch => open_own_threads(target, extent).map(box_source),
+        Tier::CpuWide => PerfSource::open_cpu_wide(extent).map(box_source),
+        Tier::Tracepoint => PerfSource::open_tracepoints(extent).map(box_source),
         Tier::Bpf => bpf::open(),
     }
 }
 
-/// Switch records of a program's own threads.
-fn own_threads(target: Target, extent: &Extent) -> Result<PerfSource, Refusal> {
-    let mut source = PerfSource::own(target, extent)?;
+/// Opens switch records of a program's own threads.
+fn open_own_threads(target: Target, extent: &Extent) -> Result<PerfSource, Refusal> {
+    let mut source = PerfSource::open_own_threads(target, extent)?;
     if let Target::Process(pid) = target {
         attach_all(&mut source, pid, extent)?;
     }
     Ok(source)
 }
 
-/// The time of an event.
+/// Converts a time to that of an event, ns.
 pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,4 @@
-//! The process tree of a command: waiting for all of it, ending all of it,
-//! counting its threads.
+//! The process tree of a command: finding its processes, killing them, counting their threads.
 //!
 //! pinwise is the tree's subreaper, so everything that the command leaves behind, including
 //! daemons, becomes a child of pinwise and is waited for.
@@ -14,15 +13,15 @@ use super::{daemon, sys};
 
 /// Deepest level of children whose threads are counted.
 const MAX_DEPTH: usize = 6;
-/// The share of a tree's CPU time from which the rest is extrapolated.
-const SEEN: f64 = 0.5;
-/// A thread that ran for less than one part in this many of the busiest one's time only started or
-/// awaited the others.
-const IDLE_SHARE: u64 = 4;
-/// Time allowed for ending a tree.
-pub(super) const ENDING: Duration = Duration::from_secs(5);
+/// Smallest sampled share of a tree's CPU time from which the rest is extrapolated.
+const MIN_SAMPLED: f64 = 0.5;
+/// A thread counts as at work if it ran for at least the busiest thread's time divided by this. The
+/// others only start threads or wait for them.
+const AT_WORK_DIVISOR: u64 = 4;
+/// Longest time until killed processes have ended.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Children of pinwise, without those in `spared`.
+/// Lists the children of pinwise, without those in `spared`.
 pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
     let own = std::process::id();
     let mut children = children_of(i32::try_from(own).unwrap_or(0));
@@ -30,17 +29,17 @@ pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
     children
 }
 
-/// Direct children, over all threads of a process.
+/// Lists a process's direct children.
 fn children_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
     children_of_threads(pid, &threads_of(pid))
 }
 
 fn threads_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
-    let names = super::capture::names(Path::new(&format!("/proc/{pid}/task")));
+    let names = super::capture::list_names(Path::new(&format!("/proc/{pid}/task")));
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Direct children of these threads of a process.
+/// Lists the direct children that these threads of a process have started.
 pub(super) fn children_of_threads(pid: libc::pid_t, threads: &[libc::pid_t]) -> Vec<libc::pid_t> {
     threads
         .iter()
@@ -61,10 +60,10 @@ pub(super) fn kill_tree(group: libc::pid_t, spared: &BTreeSet<libc::pid_t>) {
     }
 }
 
-/// `name (pid)` of processes, for messages, without pinwise's own helpers.
+/// Describes processes for messages as `name (pid)`, without pinwise's own daemons.
 pub(super) fn describe(pids: &[libc::pid_t]) -> Vec<String> {
     pids.iter()
-        .filter(|pid| !daemon::is_one(**pid))
+        .filter(|pid| !daemon::is_daemon(**pid))
         .map(|&pid| format!("{} ({pid})", process_name(pid).unwrap_or_default()))
         .collect()
 }
@@ -76,23 +75,23 @@ pub fn process_name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim().to_owned())
 }
 
-/// A thread's start time, ticks since boot.
-pub(super) fn start_of(thread: i32) -> Option<u64> {
-    ProcessStat::parse(&process_stat::line_of(thread)?)?.start()
+/// Reads a thread's start time, ticks since boot.
+pub(super) fn read_start(thread: i32) -> Option<u64> {
+    ProcessStat::parse(&process_stat::read_line(thread)?)?.start()
 }
 
-/// Descendants of a process, the nearest first.
+/// Lists the descendants of a process, the nearest first.
 pub(super) fn descendants(pid: libc::pid_t) -> Vec<libc::pid_t> {
     let mut found = children_of(pid);
-    let mut at = 0;
-    while let Some(&next) = found.get(at) {
+    let mut index = 0;
+    while let Some(&next) = found.get(index) {
         found.extend(children_of(next));
-        at += 1;
+        index += 1;
     }
     found
 }
 
-/// All threads of a process and its descendants.
+/// Appends all threads of a process and its descendants.
 fn collect_threads(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t>) {
     let own = threads_of(pid);
     if depth < MAX_DEPTH {
@@ -103,43 +102,44 @@ fn collect_threads(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t
     threads.extend(own);
 }
 
-/// The time that a thread ran, and that it was ready but had no CPU, ns.
-fn ran_and_queued(thread: libc::pid_t) -> Option<(u64, u64)> {
+/// Reads how long a thread ran, and how long it was ready but had no CPU, ns.
+fn read_ran_and_queued(thread: libc::pid_t) -> Option<(u64, u64)> {
     let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
     let text = String::from_utf8_lossy(&text);
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let (ran, queued) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    // A kernel without this figure writes zeros.
+    // A kernel that does not keep these figures writes zeros.
     (ran > 0).then_some((ran, queued))
 }
 
-/// Decides when to look for threads: soon at first, then ever more rarely.
+/// Samples the threads of a tree: soon at first, then ever more rarely.
 #[derive(Debug)]
 pub(super) struct ThreadSampler {
     next: Duration,
     step: Duration,
     growth: f64,
-    most: u32,
-    /// The figures of each thread when last seen.
+    /// Largest number of threads seen at once.
+    max_threads: u32,
+    /// How long each thread had run and was queued when last seen, ns.
     times: BTreeMap<libc::pid_t, (u64, u64)>,
 }
 
 impl ThreadSampler {
     const LONGEST_STEP: Duration = Duration::from_millis(500);
 
-    /// `closely`: every millisecond at first, and often later.
+    /// `closely`: after a millisecond at first, and often later.
     pub(super) fn new(start: Duration, closely: bool) -> Self {
         let step = Duration::from_millis(if closely { 1 } else { 4 });
         Self {
             next: start + step,
             step,
             growth: if closely { 1.1 } else { 1.6 },
-            most: 0,
+            max_threads: 0,
             times: BTreeMap::new(),
         }
     }
 
-    pub(super) const fn next(&self) -> Duration {
+    pub(super) const fn next_sample(&self) -> Duration {
         self.next
     }
 
@@ -155,39 +155,36 @@ impl ThreadSampler {
         threads
             .into_iter()
             .for_each(|thread| self.read_times(thread));
-        self.most = self.most.max(alive);
+        self.max_threads = self.max_threads.max(alive);
     }
 
     /// Reads the times of a thread, which the kernel keeps until it is reaped.
     pub(super) fn read_times(&mut self, thread: libc::pid_t) {
-        if let Some(times) = ran_and_queued(thread) {
+        if let Some(times) = read_ran_and_queued(thread) {
             self.times.insert(thread, times);
         }
     }
 
-    pub(super) fn most(&self) -> Option<u32> {
-        (self.most > 0).then_some(self.most)
+    /// The largest number of threads seen at once; `None` if none were seen.
+    pub(super) fn max_threads(&self) -> Option<u32> {
+        (self.max_threads > 0).then_some(self.max_threads)
     }
 
-    /// The largest number at once, without those that hardly ran.
-    pub(super) fn most_at_work(&self) -> Option<u32> {
+    /// As [`Self::max_threads`], without threads that hardly ran.
+    pub(super) fn max_threads_at_work(&self) -> Option<u32> {
         let busiest = self.times.values().map(|(ran, _)| *ran).max()?;
-        let is_at_work = |ran: u64| ran >= busiest / IDLE_SHARE;
-        let many = self.times.values().filter(|(ran, _)| is_at_work(*ran));
-        let many = u32::try_from(many.count()).unwrap_or(u32::MAX);
-        Some(many.min(self.most()?))
+        let is_at_work = |ran: u64| ran >= busiest / AT_WORK_DIVISOR;
+        let at_work = self.times.values().filter(|(ran, _)| is_at_work(*ran));
+        let count = u32::try_from(at_work.count()).unwrap_or(u32::MAX);
+        Some(count.min(self.max_threads()?))
     }
 
-    /// Seconds that a tree with this CPU time was ready but had no CPU, scaled up from the sampled
-    /// threads. `None` if too little was sampled.
+    /// How long the threads of a tree with this CPU time were ready but had no CPU, s, scaled up
+    /// from the sampled threads. `None` if too little was sampled.
     pub(super) fn queued_s(&self, cpu_s: f64) -> Option<f64> {
-        let mut seen = [0.0; 2];
-        for (ran, queued) in self.times.values() {
-            seen[0] += *ran as f64;
-            seen[1] += *queued as f64;
-        }
-        let [ran, queued] = seen;
-        (ran > 1e9 * SEEN * cpu_s).then(|| cpu_s * queued / ran)
+        let ran: f64 = self.times.values().map(|(ran, _)| *ran as f64).sum();
+        let queued: f64 = self.times.values().map(|(_, queued)| *queued as f64).sum();
+        (ran > 1e9 * MIN_SAMPLED * cpu_s).then(|| cpu_s * queued / ran)
     }
 }
 
@@ -198,13 +195,16 @@ mod tests {
     #[test]
     fn a_thread_that_only_started_the_others_is_not_at_work() {
         let mut sampler = ThreadSampler::new(Duration::ZERO, true);
-        assert_eq!(sampler.most_at_work(), None);
-        sampler.most = 5;
+        assert_eq!(sampler.max_threads_at_work(), None);
+        sampler.max_threads = 5;
         sampler.times = BTreeMap::from([(1, (2, 0))]);
         sampler.times.extend((2..6).map(|tid| (tid, (100, 40))));
-        assert_eq!((sampler.most(), sampler.most_at_work()), (Some(5), Some(4)));
+        assert_eq!(
+            (sampler.max_threads(), sampler.max_threads_at_work()),
+            (Some(5), Some(4))
+        );
         // Compilers one after the other.
-        sampler.most = 2;
-        assert_eq!(sampler.most_at_work(), Some(2));
+        sampler.max_threads = 2;
+        assert_eq!(sampler.max_threads_at_work(), Some(2));
     }
 }

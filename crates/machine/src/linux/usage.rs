@@ -13,10 +13,10 @@ use super::sys;
 use crate::{Throttling, Usage};
 use pinwise_topology::{Capture, wanted_cgroup_files};
 
-/// Too short an interval means nothing at this resolution.
+/// Shortest interval whose CPU time is known well enough at this resolution.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A file of `/proc` or of a cgroup that is reread.
+/// A file of `/proc` or of a cgroup that is kept open and read again and again.
 #[derive(Debug)]
 pub(super) struct RereadFile {
     file: File,
@@ -92,7 +92,7 @@ pub(super) fn parse_steal(text: &str, ticks_per_second: u64) -> BTreeMap<usize, 
             Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64),
         ))
     };
-    // The first line is that of all CPUs.
+    // The first line is the sum of all CPUs.
     text.lines().skip(1).map_while(steal).collect()
 }
 
@@ -105,7 +105,7 @@ pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
     total(now).saturating_sub(total(before))
 }
 
-/// CPU time of the machine at the start and the end of a wait; `None` if unknown.
+/// Measures the CPU time of the machine at the start and the end of a wait; `None` if unknown.
 #[must_use]
 pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
     let mut meter = Meter::new();
@@ -122,14 +122,15 @@ pub(super) struct Disturbance {
     pub(super) steal: f64,
 }
 
-/// Follows the machine's CPU time from run to run.
+/// Measures the machine's CPU time from run to run.
 #[derive(Debug)]
 pub(super) struct Meter {
     stat: Option<RereadFile>,
     ticks_per_second: u64,
     last: Option<Usage>,
-    /// Our own CPU time since `last`.
-    own: Duration,
+    /// CPU time of measured commands since `last`.
+    commands: Duration,
+    /// CPU time of pinwise itself up to `last`.
     own_process: Duration,
 }
 
@@ -139,7 +140,7 @@ impl Meter {
             stat: RereadFile::open(Path::new("/proc/stat")),
             ticks_per_second: sys::ticks_per_second(),
             last: None,
-            own: Duration::ZERO,
+            commands: Duration::ZERO,
             own_process: Duration::ZERO,
         }
     }
@@ -149,10 +150,10 @@ impl Meter {
         Some(parse_stat(text, sys::monotonic(), self.ticks_per_second))
     }
 
-    /// Call after a run that used `cpu_time`: returns what disturbed it, if enough time has passed
-    /// to know.
+    /// Returns what disturbed the run that has just ended and used `cpu_time`; `None` if too little
+    /// time has passed to know.
     pub(super) fn disturbance_of_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
-        self.own += cpu_time;
+        self.commands += cpu_time;
         let now = sys::monotonic();
         if let Some(last) = &self.last
             && now.saturating_sub(last.at) < MIN_INTERVAL
@@ -161,7 +162,7 @@ impl Meter {
         }
         let usage = self.usage()?;
         let process = sys::own_cpu_time();
-        let own = self.own + process.saturating_sub(self.own_process);
+        let own = self.commands + process.saturating_sub(self.own_process);
         let disturbance = self.last.as_ref().map(|last| {
             let interval = usage.at.saturating_sub(last.at).as_secs_f64();
             let foreign = busy_since(&usage, last).saturating_sub(own);
@@ -171,7 +172,7 @@ impl Meter {
             }
         });
         self.last = Some(usage);
-        self.own = Duration::ZERO;
+        self.commands = Duration::ZERO;
         self.own_process = process;
         disturbance
     }
@@ -179,13 +180,13 @@ impl Meter {
 
 /// Separates a command's peak memory from pinwise's own.
 ///
-/// The kernel counts the peak before execution into a process's peak. So a command's peak is at
-/// least pinwise's, and a smaller command's own peak is unknown. And `getrusage` reports for
-/// pinwise at least the peak of the program that started it, which may be far larger than any
-/// command.
+/// The kernel counts a process's memory before it executes a program as well. So the reported peak
+/// of a command is at least pinwise's, and the own peak of a smaller command is unknown. For the
+/// same reason `getrusage` reports for pinwise at least the peak of the program that started it,
+/// which may be far larger than any command.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
-    /// Of pinwise alone, as last read; `None` if `getrusage` reports it.
+    /// Peak of pinwise alone, as last read; `None` if `getrusage` reports it, too.
     resident_bytes: Option<u64>,
 }
 
@@ -193,31 +194,32 @@ impl OwnPeak {
     pub(super) fn new() -> Self {
         let has_larger_launcher = |own: &u64| exceeds(sys::own_peak_bytes(), *own);
         Self {
-            resident_bytes: resident_peak_bytes().filter(has_larger_launcher),
+            resident_bytes: read_resident_peak().filter(has_larger_launcher),
         }
     }
 
-    /// A command's peak, if it is the command's own.
-    pub(super) fn exceeded_by(&mut self, peak_bytes: u64) -> Option<u64> {
+    /// A command's reported peak; `None` if it may be pinwise's own.
+    pub(super) fn command_peak(&mut self, peak_bytes: u64) -> Option<u64> {
         if peak_bytes > sys::own_peak_bytes() {
             return Some(peak_bytes);
         }
         // pinwise only grows: a value below the last reading need not be read again.
         if exceeds(peak_bytes, self.resident_bytes?) {
-            self.resident_bytes = resident_peak_bytes();
+            self.resident_bytes = read_resident_peak();
         }
         exceeds(peak_bytes, self.resident_bytes?).then_some(peak_bytes)
     }
 }
 
-/// Peaks are counted per CPU first, so they are off by some pages.
+/// Is a peak clearly larger than pinwise's own? The kernel adds counts of CPUs with a delay, so
+/// peaks are inexact.
 const fn exceeds(peak_bytes: u64, own_bytes: u64) -> bool {
     peak_bytes > own_bytes + own_bytes / 8
 }
 
-/// Largest resident size of pinwise since it was executed. Reading it takes many times as long as
-/// `getrusage`.
-fn resident_peak_bytes() -> Option<u64> {
+/// Reads the largest resident size of pinwise since it was executed, bytes. This takes many times
+/// as long as `getrusage`.
+fn read_resident_peak() -> Option<u64> {
     let status = super::capture::read_file(Path::new("/proc/self/status"))?;
     let status = String::from_utf8_lossy(&status);
     let line = status
@@ -240,7 +242,7 @@ impl Throttle {
         Self::watch_folder(Path::new(quota_file).parent()?, None)
     }
 
-    /// Watches a cgroup's throttling since `before`; `None`: from now on.
+    /// Watches a cgroup's throttling, counted from `before`; `None`: from now on.
     pub(super) fn watch_folder(folder: &Path, before: Option<Throttling>) -> Option<Self> {
         let mut file = RereadFile::open(&folder.join("cpu.stat"))?;
         let now = parse_throttling(file.read()?)?;
@@ -261,26 +263,26 @@ impl Throttle {
     }
 }
 
-/// The folders of all cgroups for CPU time that a process with these lines of `/proc/PID/cgroup` is
-/// in, if such file systems are mounted.
-pub(super) fn cpu_cgroups(mounts: &[u8], cgroups: &[u8]) -> BTreeSet<PathBuf> {
+/// Finds the folders of the cgroups that limit the CPU time of a process, from `/proc/mounts` and
+/// the process's `/proc/PID/cgroup`.
+pub(super) fn find_cpu_cgroups(mounts: &[u8], cgroups: &[u8]) -> BTreeSet<PathBuf> {
     let mut capture = Capture::new();
     capture.insert("proc/mounts", mounts.trim_ascii());
     capture.insert("proc/self/cgroup", cgroups.trim_ascii());
     let files = wanted_cgroup_files(&capture).into_iter();
-    let of_quota = files.filter(|file| file.ends_with("/cpu.max"));
-    let folders = of_quota.filter_map(|file| Some(Path::new("/").join(Path::new(&file).parent()?)));
+    let quota_files = files.filter(|file| file.ends_with("/cpu.max"));
+    let folders =
+        quota_files.filter_map(|file| Some(Path::new("/").join(Path::new(&file).parent()?)));
     folders.collect()
 }
 
-/// What the quota of a cgroup has throttled so far; `None` if it can have none.
+/// Reads how much the quota of a cgroup has throttled so far; `None` if it cannot have a quota.
 pub(super) fn read_throttling(folder: &Path) -> Option<Throttling> {
     let text = super::capture::read_file(&folder.join("cpu.stat"))?;
     parse_throttling(&String::from_utf8_lossy(&text))
 }
 
-/// Reads `cpu.stat`, which has microseconds in version 2 of cgroups and
-/// nanoseconds in version 1.
+/// Parses `cpu.stat`, which has microseconds in version 2 of cgroups and nanoseconds in version 1.
 fn parse_throttling(text: &str) -> Option<Throttling> {
     let number = |name: &str| -> Option<u64> {
         let value = text.lines().find_map(|line| line.strip_prefix(name))?;

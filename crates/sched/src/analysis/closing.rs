@@ -1,4 +1,4 @@
-//! The end of a trace: closes what is open and sums up.
+//! Ends a trace: counts running and queued threads up to the end, and computes the summary.
 
 use super::super::summary::{
     CoreSummary, CpuSummary, Sharing, Summary, ThreadSummary, Unknown, Waits,
@@ -7,8 +7,8 @@ use super::super::{LeaveReason, Migrations};
 use super::thread::{PartialWait, State};
 use super::{Analysis, CpuState, Occupant};
 
-/// Fewer threads than this that left an idle CPU are chance, and so is less than one in this many
-/// of its switches.
+/// A CPU's idle task is unseen if at least this many threads left the CPU while it should have been
+/// idle, and more than one in `NOTABLE_SHARE` of its switches; fewer can be chance.
 const NOTABLE_ARRIVALS: u64 = 3;
 const NOTABLE_SHARE: u64 = 20;
 
@@ -17,18 +17,18 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let from_ns = analysis.from_ns.unwrap_or(first);
     analysis.now_ns = analysis.now_ns.max(last);
     let to_ns = analysis.now_ns.max(from_ns);
-    let silent_cpus = analysis.silent_cpus();
-    let idle_task_unseen = analysis.idle_task_unseen();
-    analysis.close_open();
+    let silent_cpus = analysis.count_silent_cpus();
+    let idle_task_unseen = analysis.find_unseen_idle_tasks();
+    analysis.count_up_to_end();
     let (followed, processes) = analysis.threads.counts();
     let scope = analysis.scope;
     for slot in analysis.threads.living() {
         analysis.retire(slot);
     }
-    let waits = analysis.waits_so_far();
-    let sharing = analysis.sharing();
-    let by_cpu = analysis.cpu_summaries(to_ns - from_ns);
-    let by_core = analysis.core_summaries();
+    let waits = analysis.summarise_waits();
+    let sharing = analysis.summarise_sharing();
+    let by_cpu = analysis.summarise_cpus(to_ns - from_ns);
+    let by_core = analysis.summarise_cores();
     let counts = &analysis.counts;
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
     let hidden = analysis.threads.hidden;
@@ -40,7 +40,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     };
     let is_counted = scope.has_switches || by_thread.iter().all(|thread| thread.switches.is_some());
     let totals = &analysis.totals;
-    let mut timeline = analysis.drawing.finish(to_ns);
+    let mut timeline = analysis.timeline.finish(to_ns);
     timeline.waits = timeline.waits.filter(|_| scope.has_switches);
     timeline.sharing = sharing
         .and_then(|sharing| sharing.avoidable)
@@ -109,12 +109,12 @@ impl Totals {
 }
 
 impl Analysis {
-    /// Credits the time up to the end to threads that are still running or queued.
-    fn close_open(&mut self) {
+    /// Counts the time up to the end for threads that are still running or queued.
+    fn count_up_to_end(&mut self) {
         for cpu in 0..self.cpu_states.len() {
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
-            self.settle_core(cpu);
-            self.credit(cpu, LeaveReason::Unreported);
+            self.count_shared_time(cpu);
+            self.count_cpu_time(cpu, LeaveReason::Unreported);
         }
         for slot in self.threads.living() {
             if let State::Queued(queued) = self.state_of(slot) {
@@ -125,7 +125,8 @@ impl Analysis {
         self.cores.advance(self.now_ns);
     }
 
-    fn silent_cpus(&self) -> u64 {
+    /// Counts online CPUs without any event.
+    fn count_silent_cpus(&self) -> u64 {
         if !self.scope.has_all_cpus {
             return 0;
         }
@@ -139,7 +140,7 @@ impl Analysis {
         online.filter(is_silent).count() as u64
     }
 
-    fn idle_task_unseen(&self) -> Vec<u32> {
+    fn find_unseen_idle_tasks(&self) -> Vec<u32> {
         let numbered = (0u32..).zip(&self.cpu_states);
         let is_unseen = |cpu_state: &CpuState| {
             cpu_state.unseen_arrivals >= NOTABLE_ARRIVALS
@@ -151,13 +152,13 @@ impl Analysis {
             .collect()
     }
 
-    fn waits_so_far(&self) -> Waits {
+    fn summarise_waits(&self) -> Waits {
         let scope = self.scope;
         let counts = &self.counts;
         let known_ns = counts.after_preemption_ns + counts.after_wakeup_ns;
         let polled = self.threads.waits;
         let polled_ns = polled.is_reported.then_some(polled.ns);
-        let of_events = |value: u64| scope.has_wakeups.then_some(value);
+        let if_wakeups_seen = |value: u64| scope.has_wakeups.then_some(value);
         let mut by_events = PartialWait {
             is_reported: true,
             ns: known_ns,
@@ -168,21 +169,21 @@ impl Analysis {
         let has_causes = scope.has_wakeups && scope.has_all_cpus && !hidden.is_notable_in(known_ns);
         let partial = if scope.has_wakeups { by_events } else { polled };
         Waits {
-            total_ns: of_events(by_events.ns).or(polled_ns),
+            total_ns: if_wakeups_seen(by_events.ns).or(polled_ns),
             is_from_kernel: !scope.has_wakeups,
             is_lower_bound: partial.is_lower_bound(),
             after_preemption_ns: scope.has_switches.then_some(counts.after_preemption_ns),
-            after_wakeup_ns: of_events(counts.after_wakeup_ns),
-            count: of_events(self.waits.total()),
+            after_wakeup_ns: if_wakeups_seen(counts.after_wakeup_ns),
+            count: if_wakeups_seen(self.waits.total()),
             p50_ns: self.waits.quantile(0.5).filter(|_| scope.has_wakeups),
             p99_ns: self.waits.quantile(0.99).filter(|_| scope.has_wakeups),
-            longest_ns: of_events(self.waits.longest()),
-            occupied_cpu_ns: self.queues.held_ns(self.now_ns),
+            longest_ns: if_wakeups_seen(self.waits.longest()),
+            occupied_cpu_ns: self.queues.occupied_ns(self.now_ns),
             causes: has_causes.then_some(counts.causes),
         }
     }
 
-    fn sharing(&self) -> Option<Sharing> {
+    fn summarise_sharing(&self) -> Option<Sharing> {
         if !(self.cpu_map.has_smt() && self.scope.has_switches) {
             return None;
         }
@@ -193,7 +194,7 @@ impl Analysis {
         })
     }
 
-    fn cpu_summaries(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
+    fn summarise_cpus(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
         let online = self.cpu_map.online();
         let numbered = (0u32..).zip(&self.cpu_states);
         let is_reported = |cpu: u32, cpu_state: &CpuState| {
@@ -223,16 +224,16 @@ impl Analysis {
             .collect()
     }
 
-    fn core_summaries(&self) -> Vec<CoreSummary> {
+    fn summarise_cores(&self) -> Vec<CoreSummary> {
         let cores = self.cpu_map.cores().iter().enumerate();
         cores
             .map(|(core, cpus)| {
-                let own = cpus.iter().filter_map(|cpu| self.cpu_states.get(cpu));
+                let states = cpus.iter().filter_map(|cpu| self.cpu_states.get(cpu));
                 let (busy_ns, shared_ns) = self.cores.busy_time_of_core(core);
                 let is_reported = self.scope.has_all_cpus;
                 CoreSummary {
                     core,
-                    own_ns: own.map(|cpu_state| cpu_state.own_ns).sum(),
+                    own_ns: states.map(|cpu_state| cpu_state.own_ns).sum(),
                     busy_ns: is_reported.then_some(busy_ns),
                     shared_ns: is_reported.then_some(shared_ns),
                 }

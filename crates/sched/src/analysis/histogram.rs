@@ -1,7 +1,5 @@
-//! Waits by length, in classes of constant relative width: quantiles without
-//! keeping the waits.
-
-/// Classes per doubling: each is at most 1/32 wide, its middle within 1.6 %.
+//! Counts values in classes of constant relative width: gives quantiles without keeping the values.
+/// Classes per doubling: a value differs from the middle of its class by at most 1.6 %.
 const PER_DOUBLING: u64 = 1 << BITS;
 const BITS: u32 = 5;
 const CLASSES: usize = (64 - BITS as usize + 1) << BITS;
@@ -26,12 +24,12 @@ impl Histogram {
         if self.counts.is_empty() {
             self.counts.resize(CLASSES, 0);
         }
-        self.counts[class_of(value)] += 1;
+        self.counts[find_class(value)] += 1;
         self.total += 1;
         self.longest = self.longest.max(value);
     }
 
-    /// Adds a value that may still grow: it counts only if it is the longest already.
+    /// Adds a value that may still grow: it only raises the longest value.
     pub(crate) fn add_open(&mut self, value: u64) {
         self.longest = self.longest.max(value);
     }
@@ -44,7 +42,8 @@ impl Histogram {
         self.longest
     }
 
-    /// The middle of the smallest class that this share of the values does not exceed.
+    /// The value that this share of the values does not exceed, as the middle of its class; `None`
+    /// without values.
     pub(crate) fn quantile(&self, share: f64) -> Option<u64> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -57,11 +56,11 @@ impl Histogram {
             sum += count;
             sum >= rank
         })?;
-        Some(middle_of(class).min(self.longest))
+        Some(find_middle(class).min(self.longest))
     }
 }
 
-fn class_of(value: u64) -> usize {
+fn find_class(value: u64) -> usize {
     let class = if value < PER_DOUBLING {
         value
     } else {
@@ -71,7 +70,7 @@ fn class_of(value: u64) -> usize {
     usize::try_from(class).unwrap_or(CLASSES - 1)
 }
 
-fn middle_of(class: usize) -> u64 {
+fn find_middle(class: usize) -> u64 {
     let class = class as u64;
     if class < PER_DOUBLING {
         return class;
@@ -107,7 +106,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_class_is_near_its_values(value in any::<u64>()) {
-            let middle = middle_of(class_of(value));
+            let middle = find_middle(find_class(value));
             let error = middle.abs_diff(value) as f64;
             prop_assert!(error <= 0.016 * value as f64 + 0.5, "{value} {middle}");
         }

@@ -1,24 +1,24 @@
-//! Lives of threads: beginning, names, masks and end; and lost records.
+//! Handles events about the life of threads: their start, names, masks and end; and lost records.
 
 use super::super::blocked::Blocked;
 use super::super::summary::ThreadSummary;
 use super::super::{LeaveReason, Tid};
 use super::closing::Totals;
 use super::histogram::Histogram;
-use super::thread::{Place, State, Thread};
-use super::timeline::Drawing;
+use super::thread::{QueuePlace, State, Thread};
+use super::timeline::TimelineBuilder;
 use super::{Analysis, Counts, Occupant};
 use pinwise_topology::CpuSet;
 
-/// A thread that announced its end and left its CPU this long ago is gone.
-const STAYS_AWAY_NS: u64 = 1_000_000_000;
-/// Limits the threads that may be about to end.
-const MAX_DYING: usize = 4_096;
+/// A thread that announced its end and left its CPU this long ago has ended.
+const ENDED_AFTER_NS: u64 = 1_000_000_000;
+/// Limits the threads that announced their end and are watched.
+const MAX_ENDING: usize = 4_096;
 
 impl Analysis {
-    pub(super) fn fork(&mut self, parent: Tid, child: Tid, process: Tid) {
+    pub(super) fn handle_fork(&mut self, parent: Tid, child: Tid, process: Tid) {
         if let Some(old) = self.threads.slot(child)
-            && !self.is_announced(old, process)
+            && !self.is_same_thread(old, process)
         {
             self.retire_thread(old);
         }
@@ -52,36 +52,36 @@ impl Analysis {
         }
     }
 
-    /// A thread polled before the stream is processed is known before its first event: it has done
-    /// nothing yet.
-    fn is_announced(&self, slot: usize, process: Tid) -> bool {
+    /// A poll can mention a new thread before the event of its start: such a thread has done
+    /// nothing yet. Another thread with the same id has ended.
+    fn is_same_thread(&self, slot: usize, process: Tid) -> bool {
         self.threads.thread(slot).is_some_and(|thread| {
             let has_done_nothing = thread.is_fresh && !thread.was_born && !thread.is_ending;
             has_done_nothing && thread.process == Some(process)
         })
     }
 
-    pub(super) fn exit(&mut self, tid: Tid) {
+    pub(super) fn handle_exit(&mut self, tid: Tid) {
         let Some(slot) = self.threads.slot(tid) else {
             return;
         };
         if let Some(thread) = self.threads.thread_mut(slot) {
-            // It is still on its CPU: the switch that follows ends it.
+            // It is still on its CPU: it ends with the next switch.
             thread.is_ending = true;
         }
         match self.state_of(slot) {
             _ if !self.scope.has_switches => self.retire_thread(slot),
             // A source of single threads has no record of the last switch.
             State::Running { cpu } if !self.scope.has_all_cpus => {
-                self.take_departure(cpu, tid, LeaveReason::Ended);
+                self.handle_departure(cpu, tid, LeaveReason::Ended);
             }
             _ => {}
         }
     }
 
-    /// Removes a thread that left its CPU for good. A thread that announced its end may be
-    /// preempted or wait a few times more before its last switch; if that is not marked, it is gone
-    /// once it stays away.
+    /// Removes a thread that left its CPU for the last time. A thread that announced its end may be
+    /// preempted or wait a few more times; if its last switch is not marked, it has ended if it
+    /// runs no more for [`ENDED_AFTER_NS`].
     pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: LeaveReason) {
         let Some(slot) = slot else { return };
         if left == LeaveReason::Ended {
@@ -93,18 +93,18 @@ impl Analysis {
         }
         if let Some(thread) = self.threads.thread(slot).filter(|t| t.is_ending) {
             let tid = thread.tid;
-            self.dying.push_back((self.now_ns, tid));
+            self.ending.push_back((self.now_ns, tid));
             self.retire_ended_threads();
         }
     }
 
     fn retire_ended_threads(&mut self) {
-        while let Some(&(left_ns, tid)) = self.dying.front() {
-            let is_due = self.now_ns.saturating_sub(left_ns) >= STAYS_AWAY_NS;
-            if !is_due && self.dying.len() <= MAX_DYING {
+        while let Some(&(left_ns, tid)) = self.ending.front() {
+            let is_due = self.now_ns.saturating_sub(left_ns) >= ENDED_AFTER_NS;
+            if !is_due && self.ending.len() <= MAX_ENDING {
                 return;
             }
-            self.dying.pop_front();
+            self.ending.pop_front();
             let slot = self.threads.slot(tid);
             let is_away = |slot: &usize| !matches!(self.state_of(*slot), State::Running { .. });
             let is_ending = |slot: &usize| self.threads.thread(*slot).is_some_and(|t| t.is_ending);
@@ -114,7 +114,7 @@ impl Analysis {
         }
     }
 
-    /// Retires a thread, whatever its state.
+    /// Removes a thread, whatever its state; if it seems to be running, its CPU's state was wrong.
     fn retire_thread(&mut self, slot: usize) {
         if let State::Running { cpu } = self.state_of(slot)
             && self.cpu_state(cpu).occupant == Occupant::Thread(slot)
@@ -125,10 +125,10 @@ impl Analysis {
         self.retire(slot);
     }
 
-    /// A thread is gone; its sums go to the totals.
+    /// Removes a thread and adds its sums to the totals.
     pub(super) fn retire(&mut self, slot: usize) {
-        // The kernel ends perf's records of a thread before the process's memory is torn down: it
-        // may be queued once more, for as long as other threads were.
+        // The kernel ends perf's records of a thread before it frees the process's memory: the
+        // thread may be queued once more, for as long as the longest wait of the trace.
         let longest_ns = self.waits.longest();
         let has_unseen_end = self.scope.has_switches && !self.scope.has_all_cpus;
         if has_unseen_end
@@ -147,13 +147,14 @@ impl Analysis {
         } = self;
         let (scope, now_ns) = (*scope, *now_ns);
         threads.retire(slot, now_ns, |thread| {
-            let summary = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
+            let summary =
+                summarise_thread(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
             totals.add(&summary);
             summary
         });
     }
 
-    pub(super) fn know(&mut self, thread: Tid, process: Tid) {
+    pub(super) fn set_process(&mut self, thread: Tid, process: Tid) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.process = Some(process);
@@ -170,13 +171,13 @@ impl Analysis {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         self.threads.follow(slot);
         if let State::Running { cpu } = self.state_of(slot) {
-            self.settle_core(cpu);
+            self.count_shared_time(cpu);
             self.update_use(cpu);
         }
     }
 
-    /// The trace turns out to be about particular threads: drops all figures so far, and keeps the
-    /// state of threads and CPUs.
+    /// An event says that the trace is about particular threads: drops all figures so far, and
+    /// keeps the state of threads and CPUs.
     fn restart(&mut self) {
         let now_ns = self.now_ns;
         for slot in self.threads.living() {
@@ -187,15 +188,15 @@ impl Analysis {
         self.threads.restart(now_ns);
         self.queues.restart(now_ns);
         self.cores.restart(now_ns);
-        self.drawing = Drawing::new();
-        self.drawing.begin(now_ns);
+        self.timeline = TimelineBuilder::new();
+        self.timeline.begin(now_ns);
         self.waits = Histogram::new();
         self.blocked = Blocked::default();
         self.counts = Counts::default();
         self.totals = Totals::default();
-        self.dying.clear();
+        self.ending.clear();
         self.from_ns = Some(now_ns);
-        let moment = self.cores.moment(now_ns);
+        let sums = self.cores.sums_at(now_ns);
         for cpu in 0..self.cpu_states.len() {
             let cpu_state = &mut self.cpu_states[cpu];
             cpu_state.own_ns = 0;
@@ -204,13 +205,13 @@ impl Analysis {
             cpu_state.switches = 0;
             cpu_state.since_ns = now_ns;
             cpu_state.last_event_ns = now_ns;
-            cpu_state.moment = moment;
+            cpu_state.sums_at_last_event = sums;
             cpu_state.polled_ns = cpu_state.polled_ns.map(|(_, last)| (last, last));
             self.update_use(u32::try_from(cpu).unwrap_or(u32::MAX));
         }
     }
 
-    pub(super) fn name(&mut self, thread: Tid, name: &str) {
+    pub(super) fn set_name(&mut self, thread: Tid, name: &str) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.name = name.into();
@@ -219,7 +220,7 @@ impl Analysis {
 
     pub(super) fn set_mask(&mut self, thread: Tid, cpus: &CpuSet) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        let (mask, is_new) = self.queues.mask_number(cpus);
+        let (mask, is_new) = self.queues.add_mask(cpus);
         if is_new {
             self.cores.add_mask(cpus);
         }
@@ -231,7 +232,7 @@ impl Analysis {
         }
         match thread.state {
             State::Running { cpu } => {
-                self.settle_core(cpu);
+                self.count_shared_time(cpu);
                 self.update_use(cpu);
             }
             State::Queued(_) => self.requeue(slot),
@@ -239,37 +240,36 @@ impl Analysis {
         }
     }
 
-    /// Records of a CPU are missing since its last event: what it did is unknown, and so are the
-    /// threads it ran and those queued on it.
-    pub(super) fn mark_lost(&mut self, cpu: u32, records: u64) {
+    /// Records of a CPU since its last event were lost: its state becomes unknown, and so does that
+    /// of the threads it ran and of those queued on it.
+    pub(super) fn handle_lost_records(&mut self, cpu: u32, records: u64) {
         let now_ns = self.now_ns;
         let last_ns = self.cpu_state(cpu).last_event_ns;
         let counts = &mut self.counts;
-        // The number comes from a file.
+        // The number comes from a file and can be anything.
         counts.lost_records = counts.lost_records.saturating_add(records);
         counts.lost_windows += 1;
         let lost_ns = now_ns.saturating_sub(last_ns);
         counts.lost_ns = counts.lost_ns.saturating_add(lost_ns);
-        self.forget_occupant(cpu);
+        self.set_occupant_unknown(cpu);
         for slot in self.threads.living() {
-            let is_there = match self.state_of(slot) {
+            let is_queued_here = match self.state_of(slot) {
                 State::Queued(queued) => match queued.place {
-                    Place::Behind(mark) => mark.cpu() == cpu,
-                    Place::Starting(at) => at == cpu,
-                    Place::Unreported(_) => true,
+                    QueuePlace::Behind(wait) => wait.cpu() == cpu,
+                    QueuePlace::Starting(at) => at == cpu,
+                    QueuePlace::Unreported(_) => true,
                 },
                 _ => false,
             };
-            if is_there {
+            if is_queued_here {
                 self.set_state(slot, State::Unknown);
             }
         }
-        self.remember_event(cpu);
+        self.save_sums(cpu);
     }
 }
 
-/// The summary of a thread.
-pub(super) fn summarise(
+pub(super) fn summarise_thread(
     thread: &Thread,
     scope: super::Scope,
     now_ns: u64,
@@ -281,13 +281,17 @@ pub(super) fn summarise(
     cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let polled = thread.polled.as_deref();
     let waited = thread.wait_so_far(now_ns);
-    // If wake-ups are seen, the events of other threads are complete.
+    // If wake-ups are seen, a thread's waits are computed from its events, unless events are
+    // missing.
     let is_hidden = scope.has_wakeups && thread.is_hidden();
     let has_events = scope.has_switches && !is_hidden;
-    let by_kernel = thread.counted_switches();
+    let from_kernel = thread.counted_switches();
     let is_polled = polled.is_some_and(|p| p.last.voluntary.is_some()) && !scope.has_switches;
-    let is_counted = has_events || is_polled || by_kernel.is_some();
-    let (switches, preemptions) = by_kernel.unwrap_or_default();
+    let is_counted = has_events || is_polled || from_kernel.is_some();
+    let SwitchCounts {
+        switches,
+        preemptions,
+    } = from_kernel.unwrap_or_default();
     let is_bound = (is_hidden || !scope.has_wakeups) && waited.is_lower_bound();
     ThreadSummary {
         thread: thread.tid,

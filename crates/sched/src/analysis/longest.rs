@@ -1,29 +1,30 @@
-//! The longest of many spans of time, in bounded memory.
+//! Keeps the longest of many spans of time, in bounded memory.
+use super::super::summary::LeftOut;
 
 /// A span of time.
 pub(super) trait Span {
-    /// How long, ns.
     fn length_ns(&self) -> u64;
-    /// Its part of the sums, ns: its length, or that of several threads.
+    /// What the span adds to the sum of left-out spans: its length, once for each thread.
     fn weight_ns(&self) -> u64;
 }
 
-/// Spans, and the number left out.
+/// The longest spans, and the number and sum of the others.
 #[derive(Debug)]
 pub(super) struct Longest<T> {
     kept: Vec<T>,
-    most: usize,
+    max_kept: usize,
+    /// Shorter spans are not kept.
     shortest_ns: u64,
     left_out: u64,
     left_out_ns: u64,
 }
 
 impl<T: Span> Longest<T> {
-    /// Keeps `most` spans of at least this length.
-    pub(super) const fn new(most: usize, shortest_ns: u64) -> Self {
+    /// Keeps at most `max_kept` spans, of at least this length.
+    pub(super) const fn new(max_kept: usize, shortest_ns: u64) -> Self {
         Self {
             kept: Vec::new(),
-            most,
+            max_kept,
             shortest_ns,
             left_out: 0,
             left_out_ns: 0,
@@ -36,23 +37,27 @@ impl<T: Span> Longest<T> {
             return;
         }
         self.kept.push(span);
-        // Pruning rarely makes it almost free per span.
-        if self.kept.len() >= 2 * self.most {
-            self.sort_out();
+        // Pruning only at twice the limit costs almost nothing per span.
+        if self.kept.len() >= 2 * self.max_kept {
+            self.prune();
         }
     }
 
-    /// Changes spans by `cut`, which returns whether anything is left.
-    pub(super) fn cut(&mut self, cut: impl FnMut(&mut T) -> bool) {
-        self.kept.retain_mut(cut);
+    /// Shortens spans by `shorten`, which returns whether the span is to be kept.
+    pub(super) fn shorten(&mut self, shorten: impl FnMut(&mut T) -> bool) {
+        self.kept.retain_mut(shorten);
     }
 
-    /// The spans in order; the number left out, and their sum.
-    pub(super) fn finish(mut self) -> (Vec<T>, u64, u64) {
-        if self.kept.len() > self.most {
-            self.sort_out();
+    /// The kept spans in the order in which they were added, and the others.
+    pub(super) fn finish(mut self) -> (Vec<T>, LeftOut) {
+        if self.kept.len() > self.max_kept {
+            self.prune();
         }
-        (self.kept, self.left_out, self.left_out_ns)
+        let left_out = LeftOut {
+            count: self.left_out,
+            ns: self.left_out_ns,
+        };
+        (self.kept, left_out)
     }
 
     fn leave_out(&mut self, span: &T) {
@@ -60,12 +65,12 @@ impl<T: Span> Longest<T> {
         self.left_out_ns += span.weight_ns();
     }
 
-    fn sort_out(&mut self) {
+    fn prune(&mut self) {
         let mut lengths: Vec<u64> = self.kept.iter().map(Span::length_ns).collect();
-        let at = lengths.len() - self.most;
+        let at = lengths.len() - self.max_kept;
         let (_, &mut limit_ns, longer) = lengths.select_nth_unstable(at);
         let longer = longer.iter().filter(|&&ns| ns > limit_ns).count();
-        let mut room = self.most - longer;
+        let mut room = self.max_kept - longer;
         for span in std::mem::take(&mut self.kept) {
             let length_ns = span.length_ns();
             let is_kept = length_ns > limit_ns || (length_ns == limit_ns && room > 0);

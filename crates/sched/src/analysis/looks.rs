@@ -1,4 +1,4 @@
-//! What polling has seen of a thread.
+//! The first and the latest poll of a thread.
 
 use super::super::Sample;
 
@@ -6,8 +6,8 @@ use super::super::Sample;
 pub(super) struct Polled {
     pub(super) first: Sample,
     pub(super) last: Sample,
-    /// Moves seen but not yet in the kernel's count, which is read more rarely.
-    ahead: u64,
+    /// Moves that polls showed but the kernel's count, which is read less often, does not include.
+    not_counted_yet: u64,
 }
 
 impl Polled {
@@ -15,15 +15,15 @@ impl Polled {
         Self {
             first: first.clone(),
             last: first.clone(),
-            ahead: 0,
+            not_counted_yet: 0,
         }
     }
 
-    /// Of moves that the kernel has counted since the last poll, those that no event showed;
-    /// `seen`: moves that this poll shows.
+    /// The moves that the kernel counted but no poll showed. `counted` is the growth of the
+    /// kernel's count since the last poll, `seen` the moves that this poll shows.
     pub(super) const fn count_unseen(&mut self, counted: u64, seen: u64) -> u64 {
-        let seen = self.ahead + seen;
-        self.ahead = seen.saturating_sub(counted);
+        let seen = self.not_counted_yet + seen;
+        self.not_counted_yet = seen.saturating_sub(counted);
         counted.saturating_sub(seen)
     }
 }

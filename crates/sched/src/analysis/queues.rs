@@ -1,12 +1,11 @@
-//! Which threads wait in run queues, and which CPUs idle meanwhile.
+//! Matches threads that wait in run queues with CPUs that are idle meanwhile.
 //!
-//! A free CPU could have run one thread, however many wait: it is matched with one of them, the one
-//! that has waited longest of those that may use it. That part of a wait is the scheduler's doing.
-//! Free CPUs that no waiting thread may use are matched with other threads, whose mask is then the
-//! cause. So both causes together never exceed the time that CPUs were free.
+//! A free CPU can run one thread, however many wait. It is matched with one of them: the one that
+//! has waited longest among those that may use the CPU. The cause of that part of the wait is the
+//! scheduler. A free CPU that no waiting thread may use is matched with any other waiting thread,
+//! whose mask is then the cause. So both causes together never exceed the time that CPUs were free.
 //!
-//! A waiting thread costs nothing: matches change only when a thread comes or goes, or a CPU
-//! becomes free or busy.
+//! Matches change only when a thread begins or ends a wait, or when a CPU becomes free or busy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +15,16 @@ use pinwise_topology::CpuSet;
 /// Limits the distinct masks; threads with further masks count as allowed everywhere.
 const MAX_MASKS: usize = 1024;
 
-/// A condition over time: its duration so far, and since when it holds.
+/// How long a condition has held, with interruptions.
 #[derive(Debug, Clone, Copy, Default)]
-struct Spell {
+struct ConditionTime {
+    /// `None` while the condition does not hold.
     holds_since: Option<u64>,
+    /// Time before that, ns.
     sum_ns: u64,
 }
 
-impl Spell {
+impl ConditionTime {
     fn set(&mut self, holds: bool, time_ns: u64) {
         match (self.holds_since, holds) {
             (None, true) => self.holds_since = Some(time_ns),
@@ -35,7 +36,7 @@ impl Spell {
         }
     }
 
-    const fn held_until(&self, time_ns: u64) -> u64 {
+    const fn total_ns(&self, time_ns: u64) -> u64 {
         match self.holds_since {
             Some(since) => self.sum_ns + time_ns.saturating_sub(since),
             None => self.sum_ns,
@@ -46,71 +47,73 @@ impl Spell {
 #[derive(Debug)]
 struct Mask {
     cpus: CpuSet,
-    /// Threads that wait with this mask without a free CPU in it, longest first.
-    unserved: BTreeSet<Turn>,
+    /// Threads that wait with this mask and are not matched with a CPU in it, longest first.
+    without_allowed_cpu: BTreeSet<WaitKey>,
 }
 
-/// Start of a thread's wait, and its slot.
-type Turn = (u64, usize);
+/// Start of a thread's wait, ns, and the thread's slot: orders waits, longest first.
+type WaitKey = (u64, usize);
 
-/// A CPU as waiting threads see it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
     is_free: bool,
-    /// The matched thread.
-    holder: Option<usize>,
-    /// It runs a foreign thread.
-    foreign: Spell,
-    /// Followed threads queued on it, and whether it runs one.
+    /// Slot of the matched thread.
+    matched: Option<usize>,
+    /// Time in which it runs a thread that is not followed.
+    foreign: ConditionTime,
+    /// Followed threads queued on it.
     queued: u32,
+    /// It runs a followed thread.
     runs_own: bool,
-    /// Followed threads are queued on it, and it runs none of them.
-    held: Spell,
+    /// Time in which followed threads are queued on it and it runs none of them.
+    occupied: ConditionTime,
 }
 
-/// The cause that a thread waits while a CPU is free.
+/// Why a thread waits although a CPU is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FreeCpuCause {
     Scheduler,
     Mask,
 }
 
-/// A part of a wait with a free CPU.
+/// The part of a wait during which the thread is matched with a free CPU for one cause.
 #[derive(Debug, Clone, Copy)]
-struct Chance {
-    whose: FreeCpuCause,
+struct MatchedPart {
+    cause: FreeCpuCause,
     since_ns: u64,
-    /// Foreign time of its CPU in that part.
+    /// Foreign time of the thread's CPU at the start of this part.
     foreign_ns: u64,
 }
 
-/// A waiting thread.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct WaitingThread {
     since_ns: u64,
+    /// The CPU on which it is queued.
     cpu: u32,
+    /// Index of its mask.
     mask: usize,
     /// The matched free CPU.
     matched: Option<(usize, FreeCpuCause)>,
-    chance: Option<Chance>,
-    /// Foreign time of its CPU when it began to wait, and during its chances.
+    part: Option<MatchedPart>,
+    /// Foreign time of its CPU when it began to wait.
     foreign_before_ns: u64,
-    foreign_beside_ns: u64,
+    /// Foreign time of its CPU during its matched parts.
+    foreign_matched_ns: u64,
     scheduler_ns: u64,
     mask_ns: u64,
-    /// Episodes of this wait so far; they count once its end is seen.
+    /// Episodes of this wait so far; they count only if its end is seen.
     episodes: IdleWaiting,
 }
 
-/// A wait that was begun.
+/// Identifies a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct WaitStart {
     since_ns: u64,
     cpu: u32,
 }
 
-impl Mark {
-    /// The CPU the thread is queued on.
+impl WaitStart {
+    /// The CPU on which the thread is queued.
     pub(super) const fn cpu(&self) -> u32 {
         self.cpu
     }
@@ -119,17 +122,18 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct Queues {
     masks: Vec<Mask>,
-    by_cpus: BTreeMap<CpuSet, usize>,
-    /// Masks that contain a CPU.
-    holders: Vec<Vec<usize>>,
+    mask_indices: BTreeMap<CpuSet, usize>,
+    /// By CPU, the masks that contain it.
+    masks_with: Vec<Vec<usize>>,
     cpus: Vec<Cpu>,
-    /// Free CPUs without a match, and those matched with a thread that may not use them.
-    spare: CpuSet,
-    lent: CpuSet,
-    /// Waiting threads, by slot.
-    waiting: Vec<Option<Waiting>>,
-    /// Threads without a match, longest first.
-    alone: BTreeSet<Turn>,
+    /// Free CPUs without a match.
+    unmatched: CpuSet,
+    /// Free CPUs matched with a thread that may not use them.
+    matched_with_forbidden: CpuSet,
+    /// WaitingThread threads, by slot.
+    waiting: Vec<Option<WaitingThread>>,
+    /// WaitingThread threads without a match, longest first.
+    without_match: BTreeSet<WaitKey>,
     episodes: IdleWaiting,
 }
 
@@ -138,22 +142,22 @@ impl Queues {
         let length = online.last().map_or(0, |last| last + 1);
         let mut queues = Self {
             masks: Vec::new(),
-            by_cpus: BTreeMap::new(),
-            holders: vec![Vec::new(); length],
+            mask_indices: BTreeMap::new(),
+            masks_with: vec![Vec::new(); length],
             cpus: vec![Cpu::default(); length],
-            spare: CpuSet::new(),
-            lent: CpuSet::new(),
+            unmatched: CpuSet::new(),
+            matched_with_forbidden: CpuSet::new(),
             waiting: Vec::new(),
-            alone: BTreeSet::new(),
+            without_match: BTreeSet::new(),
             episodes: IdleWaiting::default(),
         };
-        queues.mask_number(online);
+        queues.add_mask(online);
         queues
     }
 
-    /// Number of a mask, and whether it is new.
-    pub(super) fn mask_number(&mut self, cpus: &CpuSet) -> (usize, bool) {
-        if let Some(&index) = self.by_cpus.get(cpus) {
+    /// Adds a mask if it is new; returns its index, and whether it was added.
+    pub(super) fn add_mask(&mut self, cpus: &CpuSet) -> (usize, bool) {
+        if let Some(&index) = self.mask_indices.get(cpus) {
             return (index, false);
         }
         if self.masks.len() == MAX_MASKS {
@@ -161,13 +165,13 @@ impl Queues {
         }
         let index = self.masks.len();
         for cpu in cpus.iter().filter(|&cpu| cpu < self.cpus.len()) {
-            self.holders[cpu].push(index);
+            self.masks_with[cpu].push(index);
         }
         self.masks.push(Mask {
             cpus: cpus.clone(),
-            unserved: BTreeSet::new(),
+            without_allowed_cpu: BTreeSet::new(),
         });
-        self.by_cpus.insert(cpus.clone(), index);
+        self.mask_indices.insert(cpus.clone(), index);
         (index, true)
     }
 
@@ -175,25 +179,27 @@ impl Queues {
         &self.masks[mask].cpus
     }
 
-    /// Clears the counted episodes.
+    /// Clears all sums, but keeps the state of threads and CPUs.
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.episodes = IdleWaiting::default();
         for cpu in &mut self.cpus {
-            cpu.held = Spell {
-                holds_since: cpu.held.holds_since.map(|_| time_ns),
+            cpu.occupied = ConditionTime {
+                holds_since: cpu.occupied.holds_since.map(|_| time_ns),
                 sum_ns: 0,
             };
         }
     }
 
-    /// A followed thread joins or leaves the queue of a CPU.
-    pub(super) fn set_queued(&mut self, cpu: u32, comes: bool, time_ns: u64) {
+    /// A followed thread joins the queue of a CPU (`is_queued`) or leaves it.
+    pub(super) fn set_queued(&mut self, cpu: u32, is_queued: bool, time_ns: u64) {
         if let Some(entry) = self.cpus.get_mut(cpu as usize) {
-            entry.queued = match comes {
+            entry.queued = match is_queued {
                 true => entry.queued + 1,
                 false => entry.queued.saturating_sub(1),
             };
-            entry.held.set(entry.queued > 0 && !entry.runs_own, time_ns);
+            entry
+                .occupied
+                .set(entry.queued > 0 && !entry.runs_own, time_ns);
         }
     }
 
@@ -201,31 +207,31 @@ impl Queues {
     pub(super) fn set_own(&mut self, cpu: u32, runs_own: bool, time_ns: u64) {
         if let Some(entry) = self.cpus.get_mut(cpu as usize) {
             entry.runs_own = runs_own;
-            entry.held.set(entry.queued > 0 && !runs_own, time_ns);
+            entry.occupied.set(entry.queued > 0 && !runs_own, time_ns);
         }
     }
 
-    /// Time of CPUs on which followed threads were queued while none of them ran.
-    pub(super) fn held_ns(&self, time_ns: u64) -> u64 {
+    /// Time of CPUs on which followed threads were queued while none of them ran, ns.
+    pub(super) fn occupied_ns(&self, time_ns: u64) -> u64 {
         self.cpus
             .iter()
-            .map(|cpu| cpu.held.held_until(time_ns))
+            .map(|cpu| cpu.occupied.total_ns(time_ns))
             .sum()
     }
 
-    /// A foreign thread arrives on a CPU, or leaves it.
+    /// Sets whether a CPU runs a thread that is not followed.
     pub(super) fn set_foreign(&mut self, cpu: u32, is_foreign: bool, time_ns: u64) {
         if let Some(entry) = self.cpus.get_mut(cpu as usize) {
             entry.foreign.set(is_foreign, time_ns);
         }
     }
 
-    fn foreign_until(&self, cpu: u32, time_ns: u64) -> u64 {
+    fn foreign_ns(&self, cpu: u32, time_ns: u64) -> u64 {
         let entry = self.cpus.get(cpu as usize);
-        entry.map_or(0, |entry| entry.foreign.held_until(time_ns))
+        entry.map_or(0, |entry| entry.foreign.total_ns(time_ns))
     }
 
-    /// Sets whether a CPU is free: idle, with no thread about to start on it.
+    /// Sets whether a CPU is free: it is idle and about to start no thread.
     pub(super) fn set_free(&mut self, cpu: u32, is_free: bool, time_ns: u64) {
         let at = cpu as usize;
         let Some(entry) = self.cpus.get_mut(at) else {
@@ -236,78 +242,89 @@ impl Queues {
         }
         entry.is_free = is_free;
         if is_free {
-            self.spare.insert(at);
-            self.offer(at, time_ns);
+            self.unmatched.insert(at);
+            self.match_free_cpu(at, time_ns);
             return;
         }
-        self.spare.remove(at);
-        if let Some(slot) = entry.holder {
+        self.unmatched.remove(at);
+        if let Some(slot) = entry.matched {
             self.unmatch(slot);
-            self.spare.remove(at);
-            self.seek(slot, time_ns);
+            self.unmatched.remove(at);
+            self.match_thread(slot, time_ns);
         }
     }
 
-    /// A thread begins to wait.
-    pub(super) fn enter(&mut self, slot: usize, mask: usize, cpu: u32, time_ns: u64) -> Mark {
+    pub(super) fn start_wait(
+        &mut self,
+        slot: usize,
+        mask: usize,
+        cpu: u32,
+        time_ns: u64,
+    ) -> WaitStart {
         if slot >= self.waiting.len() {
             self.waiting.resize(slot + 1, None);
         }
-        self.waiting[slot] = Some(Waiting {
+        self.waiting[slot] = Some(WaitingThread {
             since_ns: time_ns,
             cpu,
             mask,
             matched: None,
-            chance: None,
-            foreign_before_ns: self.foreign_until(cpu, time_ns),
-            foreign_beside_ns: 0,
+            part: None,
+            foreign_before_ns: self.foreign_ns(cpu, time_ns),
+            foreign_matched_ns: 0,
             scheduler_ns: 0,
             mask_ns: 0,
             episodes: IdleWaiting::default(),
         });
-        self.masks[mask].unserved.insert((time_ns, slot));
-        self.alone.insert((time_ns, slot));
-        self.seek(slot, time_ns);
-        Mark {
+        self.masks[mask].without_allowed_cpu.insert((time_ns, slot));
+        self.without_match.insert((time_ns, slot));
+        self.match_thread(slot, time_ns);
+        WaitStart {
             since_ns: time_ns,
             cpu,
         }
     }
 
-    /// A wait ends: returns its causes. `could_run`: an idle CPU could have run it.
-    pub(super) fn leave(
+    /// Ends a wait; returns its causes. `could_run`: an idle CPU could have run the thread.
+    pub(super) fn end_wait(
         &mut self,
         slot: usize,
-        mark: Mark,
+        wait: WaitStart,
         could_run: bool,
         time_ns: u64,
     ) -> WaitCauseTotals {
-        let (causes, episodes) = self.settle(slot, mark, time_ns);
+        let (causes, episodes) = self.remove_counted(slot, wait, time_ns);
         if could_run {
             self.episodes.add(episodes);
         }
         causes
     }
 
-    /// A wait continues with another mask: returns the causes until now.
-    pub(super) fn renew(
+    /// Continues a wait with another mask; returns the causes until now.
+    pub(super) fn change_mask(
         &mut self,
         slot: usize,
-        mark: Mark,
+        wait: WaitStart,
         mask: usize,
         time_ns: u64,
-    ) -> (WaitCauseTotals, Mark) {
-        let (causes, episodes) = self.settle(slot, mark, time_ns);
-        let mark = self.enter(slot, mask, mark.cpu, time_ns);
+    ) -> (WaitCauseTotals, WaitStart) {
+        let (causes, episodes) = self.remove_counted(slot, wait, time_ns);
+        let wait = self.start_wait(slot, mask, wait.cpu, time_ns);
         if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
             waiting.episodes.add(episodes);
         }
-        (causes, mark)
+        (causes, wait)
     }
 
-    fn settle(&mut self, slot: usize, mark: Mark, time_ns: u64) -> (WaitCauseTotals, IdleWaiting) {
-        self.end_chance(slot, time_ns);
-        let total = time_ns.saturating_sub(mark.since_ns);
+    /// Removes a waiting thread; returns the causes and the episodes of its wait.
+    fn remove_counted(
+        &mut self,
+        slot: usize,
+        wait: WaitStart,
+        time_ns: u64,
+    ) -> (WaitCauseTotals, IdleWaiting) {
+        self.end_matched_part(slot, time_ns);
+        let total = time_ns.saturating_sub(wait.since_ns);
         let Some(waiting) = self.remove(slot, time_ns) else {
             let causes = WaitCauseTotals {
                 own: total,
@@ -317,21 +334,23 @@ impl Queues {
         };
         let scheduler = waiting.scheduler_ns.min(total);
         let mask = waiting.mask_ns.min(total - scheduler);
-        let none = total - scheduler - mask;
-        let foreign = self.foreign_until(mark.cpu, time_ns) - waiting.foreign_before_ns;
-        let others = foreign.saturating_sub(waiting.foreign_beside_ns).min(none);
+        let without_free_cpu = total - scheduler - mask;
+        let foreign = self.foreign_ns(wait.cpu, time_ns) - waiting.foreign_before_ns;
+        let others = foreign
+            .saturating_sub(waiting.foreign_matched_ns)
+            .min(without_free_cpu);
         let causes = WaitCauseTotals {
             scheduler,
             mask,
             others,
-            own: none - others,
+            own: without_free_cpu - others,
             ..WaitCauseTotals::default()
         };
         (causes, waiting.episodes)
     }
 
-    /// Drops a wait that is no longer certain.
-    pub(super) fn forget(&mut self, slot: usize, time_ns: u64) {
+    /// Drops a wait whose end is unknown.
+    pub(super) fn drop_wait(&mut self, slot: usize, time_ns: u64) {
         self.remove(slot, time_ns);
     }
 
@@ -339,137 +358,139 @@ impl Queues {
         self.episodes
     }
 
-    /// Removes a waiting thread; offers its CPU to others.
-    fn remove(&mut self, slot: usize, time_ns: u64) -> Option<Waiting> {
+    /// Removes a waiting thread; matches its CPU with another one.
+    fn remove(&mut self, slot: usize, time_ns: u64) -> Option<WaitingThread> {
         let matched = self.unmatch(slot);
         let waiting = self.waiting.get_mut(slot)?.take()?;
-        let turn = (waiting.since_ns, slot);
-        self.masks[waiting.mask].unserved.remove(&turn);
-        self.alone.remove(&turn);
+        let key = (waiting.since_ns, slot);
+        self.masks[waiting.mask].without_allowed_cpu.remove(&key);
+        self.without_match.remove(&key);
         if let Some(cpu) = matched {
-            self.offer(cpu, time_ns);
+            self.match_free_cpu(cpu, time_ns);
         }
         Some(waiting)
     }
 
-    /// Matches a thread with a CPU.
-    fn match_cpu(&mut self, slot: usize, cpu: usize, whose: FreeCpuCause) {
+    fn set_match(&mut self, slot: usize, cpu: usize, cause: FreeCpuCause) {
         let Some(Some(waiting)) = self.waiting.get_mut(slot) else {
             return;
         };
-        waiting.matched = Some((cpu, whose));
-        let turn = (waiting.since_ns, slot);
-        self.alone.remove(&turn);
-        match whose {
-            FreeCpuCause::Scheduler => self.masks[waiting.mask].unserved.remove(&turn),
-            FreeCpuCause::Mask => {
-                self.lent.insert(cpu);
-                true
+        waiting.matched = Some((cpu, cause));
+        let key = (waiting.since_ns, slot);
+        self.without_match.remove(&key);
+        match cause {
+            FreeCpuCause::Scheduler => {
+                self.masks[waiting.mask].without_allowed_cpu.remove(&key);
             }
-        };
-        self.spare.remove(cpu);
-        self.cpus[cpu].holder = Some(slot);
+            FreeCpuCause::Mask => {
+                self.matched_with_forbidden.insert(cpu);
+            }
+        }
+        self.unmatched.remove(cpu);
+        self.cpus[cpu].matched = Some(slot);
     }
 
     /// Undoes a match and returns its CPU.
     fn unmatch(&mut self, slot: usize) -> Option<usize> {
         let waiting = self.waiting.get_mut(slot)?.as_mut()?;
-        let (cpu, whose) = waiting.matched.take()?;
-        let turn = (waiting.since_ns, slot);
-        self.alone.insert(turn);
-        if whose == FreeCpuCause::Scheduler {
-            self.masks[waiting.mask].unserved.insert(turn);
+        let (cpu, cause) = waiting.matched.take()?;
+        let key = (waiting.since_ns, slot);
+        self.without_match.insert(key);
+        if cause == FreeCpuCause::Scheduler {
+            self.masks[waiting.mask].without_allowed_cpu.insert(key);
         }
-        self.lent.remove(cpu);
-        self.spare.insert(cpu);
-        self.cpus[cpu].holder = None;
+        self.matched_with_forbidden.remove(cpu);
+        self.unmatched.insert(cpu);
+        self.cpus[cpu].matched = None;
         Some(cpu)
     }
 
-    /// Matches an unmatched CPU with the thread that has waited longest.
-    fn offer(&mut self, cpu: usize, time_ns: u64) {
+    /// Matches an unmatched free CPU with the thread that has waited longest, if any.
+    fn match_free_cpu(&mut self, cpu: usize, time_ns: u64) {
         let mut free = Some(cpu);
-        // That thread may have had another CPU, which is offered in turn.
+        // The thread may have been matched with another CPU, which then needs a thread itself.
         while let Some(cpu) = free.take() {
-            let masks = self.holders[cpu].iter().map(|&mask| &self.masks[mask]);
-            let allowed = masks.filter_map(|mask| mask.unserved.first()).min();
-            let (slot, whose) = match (allowed, self.alone.first()) {
+            let masks = self.masks_with[cpu].iter().map(|&mask| &self.masks[mask]);
+            let allowed = masks
+                .filter_map(|mask| mask.without_allowed_cpu.first())
+                .min();
+            let (slot, cause) = match (allowed, self.without_match.first()) {
                 (Some(&(_, slot)), _) => (slot, FreeCpuCause::Scheduler),
                 (None, Some(&(_, slot))) => (slot, FreeCpuCause::Mask),
                 (None, None) => return,
             };
             free = self.unmatch(slot);
-            self.match_cpu(slot, cpu, whose);
-            self.note(slot, time_ns);
+            self.set_match(slot, cpu, cause);
+            self.start_matched_part(slot, time_ns);
         }
     }
 
-    /// Finds a CPU for an unmatched thread.
-    fn seek(&mut self, slot: usize, time_ns: u64) {
+    /// Matches an unmatched thread with a free CPU, if any.
+    fn match_thread(&mut self, slot: usize, time_ns: u64) {
         let Some(Some(waiting)) = self.waiting.get(slot) else {
             return;
         };
         let cpus = &self.masks[waiting.mask].cpus;
-        let allowed = self.spare.intersection(cpus).first();
+        let allowed = self.unmatched.intersection(cpus).first();
         if let Some(cpu) = allowed {
-            self.match_cpu(slot, cpu, FreeCpuCause::Scheduler);
-        } else if let Some(cpu) = self.lent.intersection(cpus).first() {
-            let other = self.cpus[cpu].holder;
+            self.set_match(slot, cpu, FreeCpuCause::Scheduler);
+        } else if let Some(cpu) = self.matched_with_forbidden.intersection(cpus).first() {
+            let other = self.cpus[cpu].matched;
             if let Some(other) = other {
                 self.unmatch(other);
             }
-            self.match_cpu(slot, cpu, FreeCpuCause::Scheduler);
+            self.set_match(slot, cpu, FreeCpuCause::Scheduler);
             if let Some(other) = other {
-                // None of the CPUs it may use is free, or it would have one.
-                if let Some(cpu) = self.spare.first() {
-                    self.match_cpu(other, cpu, FreeCpuCause::Mask);
+                // No CPU that it may use is free, or it would be matched with one.
+                if let Some(cpu) = self.unmatched.first() {
+                    self.set_match(other, cpu, FreeCpuCause::Mask);
                 }
-                self.note(other, time_ns);
+                self.start_matched_part(other, time_ns);
             }
-        } else if let Some(cpu) = self.spare.first() {
-            self.match_cpu(slot, cpu, FreeCpuCause::Mask);
+        } else if let Some(cpu) = self.unmatched.first() {
+            self.set_match(slot, cpu, FreeCpuCause::Mask);
         }
-        self.note(slot, time_ns);
+        self.start_matched_part(slot, time_ns);
     }
 
-    /// Records a new decision on whether a thread has a chance.
-    fn note(&mut self, slot: usize, time_ns: u64) {
+    /// Starts another part of a wait if the cause of the thread's match has changed.
+    fn start_matched_part(&mut self, slot: usize, time_ns: u64) {
         let Some(Some(waiting)) = self.waiting.get(slot) else {
             return;
         };
-        let whose = waiting.matched.map(|(_, whose)| whose);
-        if waiting.chance.map(|chance| chance.whose) == whose {
+        let cause = waiting.matched.map(|(_, cause)| cause);
+        if waiting.part.map(|part| part.cause) == cause {
             return;
         }
-        let foreign_ns = self.foreign_until(waiting.cpu, time_ns);
-        self.end_chance(slot, time_ns);
+        let foreign_ns = self.foreign_ns(waiting.cpu, time_ns);
+        self.end_matched_part(slot, time_ns);
         if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
-            waiting.chance = whose.map(|whose| Chance {
-                whose,
+            waiting.part = cause.map(|cause| MatchedPart {
+                cause,
                 since_ns: time_ns,
                 foreign_ns,
             });
         }
     }
 
-    fn end_chance(&mut self, slot: usize, time_ns: u64) {
+    fn end_matched_part(&mut self, slot: usize, time_ns: u64) {
         let Some(Some(waiting)) = self.waiting.get(slot) else {
             return;
         };
-        let foreign_ns = self.foreign_until(waiting.cpu, time_ns);
+        let foreign_ns = self.foreign_ns(waiting.cpu, time_ns);
         let Some(Some(waiting)) = self.waiting.get_mut(slot) else {
             return;
         };
-        let Some(chance) = waiting.chance.take() else {
+        let Some(part) = waiting.part.take() else {
             return;
         };
-        let length = time_ns.saturating_sub(chance.since_ns);
-        waiting.foreign_beside_ns += foreign_ns - chance.foreign_ns;
-        match chance.whose {
+        let length = time_ns.saturating_sub(part.since_ns);
+        waiting.foreign_matched_ns += foreign_ns - part.foreign_ns;
+        match part.cause {
             FreeCpuCause::Scheduler => waiting.scheduler_ns += length,
             FreeCpuCause::Mask => waiting.mask_ns += length,
         }
-        waiting.episodes.count(length, chance.whose);
+        waiting.episodes.add_part(length, part.cause);
     }
 }
 
@@ -481,13 +502,14 @@ impl IdleWaiting {
         self.longest = self.longest.max(other.longest);
     }
 
-    fn count(&mut self, length_ns: u64, whose: FreeCpuCause) {
+    /// Adds a matched part if it is long enough for an episode.
+    fn add_part(&mut self, length_ns: u64, cause: FreeCpuCause) {
         if length_ns < EPISODE_NS {
             return;
         }
         self.episodes += 1;
         self.longest = self.longest.max(length_ns);
-        match whose {
+        match cause {
             FreeCpuCause::Scheduler => self.scheduler += length_ns,
             FreeCpuCause::Mask => self.mask += length_ns,
         }

@@ -1,4 +1,4 @@
-//! Threads on CPUs: arrival, departure, and the time between.
+//! Handles threads that arrive on CPUs and leave them, and counts the time between.
 
 use super::super::summary::Slice;
 use super::super::{IDLE, LeaveReason, Tid};
@@ -7,49 +7,48 @@ use super::thread::State;
 use super::{Analysis, Occupant};
 
 impl Analysis {
-    /// A CPU switches from one thread to another.
-    pub(super) fn switch(&mut self, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) {
-        let leaver = (prev != IDLE).then(|| self.threads.slot_or_new(prev, self.now_ns));
-        let comer = (next != IDLE).then(|| self.threads.slot_or_new(next, self.now_ns));
-        let expected = leaver.map_or(Occupant::Idle, Occupant::Thread);
+    pub(super) fn handle_switch(&mut self, cpu: u32, prev: Tid, left: LeaveReason, next: Tid) {
+        let leaving = (prev != IDLE).then(|| self.threads.slot_or_new(prev, self.now_ns));
+        let arriving = (next != IDLE).then(|| self.threads.slot_or_new(next, self.now_ns));
+        let expected = leaving.map_or(Occupant::Idle, Occupant::Thread);
         let occupant = self.cpu_state(cpu).occupant;
         if occupant == Occupant::Unknown {
-            self.assume_since_begin(cpu, expected);
+            self.set_first_occupant(cpu, expected);
         } else if occupant != expected {
             let was_idle = occupant == Occupant::Idle;
             self.cpu_state(cpu).unseen_arrivals += u64::from(was_idle);
             self.contradict(cpu);
             self.cpu_state(cpu).occupant = expected;
         }
-        for slot in leaver.into_iter().chain(comer) {
-            self.forget_elsewhere(slot, cpu);
+        for slot in leaving.into_iter().chain(arriving) {
+            self.correct_other_cpu(slot, cpu);
         }
-        self.credit(cpu, left);
-        if let Some(slot) = leaver {
+        self.count_cpu_time(cpu, left);
+        if let Some(slot) = leaving {
             self.leave(slot, cpu, left);
         }
         self.cpu_state(cpu).switches += 1;
-        self.occupy(cpu, comer.map_or(Occupant::Idle, Occupant::Thread));
-        self.remember_event(cpu);
-        self.retire_if_ended(leaver, left);
+        self.set_occupant(cpu, arriving.map_or(Occupant::Idle, Occupant::Thread));
+        self.save_sums(cpu);
+        self.retire_if_ended(leaving, left);
     }
 
-    /// Half a switch: a thread arrives on a CPU.
-    pub(super) fn take_arrival(&mut self, cpu: u32, thread: Tid) {
+    /// Handles half a switch: a thread arrives on a CPU.
+    pub(super) fn handle_arrival(&mut self, cpu: u32, thread: Tid) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         match self.cpu_state(cpu).occupant {
             Occupant::Thread(other) if other == slot => return,
             Occupant::Thread(_) => self.contradict(cpu),
             Occupant::Idle | Occupant::Unknown => {}
         }
-        self.forget_elsewhere(slot, cpu);
-        self.credit(cpu, LeaveReason::Unreported);
-        self.occupy(cpu, Occupant::Thread(slot));
-        self.remember_event(cpu);
+        self.correct_other_cpu(slot, cpu);
+        self.count_cpu_time(cpu, LeaveReason::Unreported);
+        self.set_occupant(cpu, Occupant::Thread(slot));
+        self.save_sums(cpu);
     }
 
-    /// The other half: a thread leaves a CPU.
-    pub(super) fn take_departure(&mut self, cpu: u32, thread: Tid, left: LeaveReason) {
+    /// Handles the other half: a thread leaves a CPU.
+    pub(super) fn handle_departure(&mut self, cpu: u32, thread: Tid, left: LeaveReason) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         let occupant = self.cpu_state(cpu).occupant;
         if occupant != Occupant::Thread(slot) {
@@ -64,24 +63,24 @@ impl Analysis {
                 }
                 _ => {
                     self.counts.contradictions += 1;
-                    self.forget_elsewhere(slot, cpu);
+                    self.correct_other_cpu(slot, cpu);
                     self.set_state(slot, State::Unknown);
                     self.retire_if_ended(Some(slot), left);
                     return;
                 }
             }
         }
-        self.credit(cpu, left);
+        self.count_cpu_time(cpu, left);
         self.leave(slot, cpu, left);
         self.cpu_state(cpu).switches += 1;
-        self.occupy(cpu, Occupant::Unknown);
-        self.remember_event(cpu);
+        self.set_occupant(cpu, Occupant::Unknown);
+        self.save_sums(cpu);
         self.retire_if_ended(Some(slot), left);
     }
 
-    /// The first switch of a CPU shows its earlier occupant: since every switch is seen, the
-    /// leaving thread has been there since the trace began, unless it may have been elsewhere.
-    fn assume_since_begin(&mut self, cpu: u32, occupant: Occupant) {
+    /// Sets the occupant of a CPU that its first switch reveals. If every switch is seen, it has
+    /// been there since the trace began, unless it may have been elsewhere.
+    fn set_first_occupant(&mut self, cpu: u32, occupant: Occupant) {
         let now_ns = self.now_ns;
         let was_elsewhere = match occupant {
             Occupant::Thread(slot) => self.threads.may_be_known(slot),
@@ -95,36 +94,38 @@ impl Analysis {
         cpu_state.occupant = occupant;
     }
 
-    /// The assumed occupant was wrong: nothing since then counts. Before its first event that was a
-    /// guess from the list of processes.
+    /// Handles an occupant that turned out to be wrong: the time since the CPU's last event does
+    /// not count. Before the CPU's first event this is no contradiction: its occupant was a guess
+    /// from the list of processes.
     pub(super) fn contradict(&mut self, cpu: u32) {
         self.counts.contradictions += u64::from(!self.cpu_state(cpu).is_fresh);
-        self.forget_occupant(cpu);
+        self.set_occupant_unknown(cpu);
     }
 
-    /// The CPU's state becomes unknown, and so does the thread it ran.
-    pub(super) fn forget_occupant(&mut self, cpu: u32) {
+    /// Sets the state of a CPU and of the thread it ran to unknown; the time since the CPU's last
+    /// event does not count.
+    pub(super) fn set_occupant_unknown(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        let last = self.cpu_state(cpu).moment;
-        self.cores.take_back(last, now_ns);
+        let last = self.cpu_state(cpu).sums_at_last_event;
+        self.cores.deduct_since(last, now_ns);
         let cpu_state = self.cpu_state(cpu);
         cpu_state.is_fresh = false;
         let since_ns = std::mem::replace(&mut cpu_state.since_ns, now_ns);
-        let was = cpu_state.occupant;
+        let occupant = cpu_state.occupant;
         for slot in std::mem::take(&mut self.cpu_state(cpu).starting) {
             self.set_state(slot, State::Unknown);
         }
-        if let Occupant::Thread(slot) = was {
+        if let Occupant::Thread(slot) = occupant {
             if self.threads.is_own(slot) {
-                self.miss_wait(since_ns);
+                self.count_unseen_wait(since_ns);
             }
             self.set_state(slot, State::Unknown);
         }
-        self.occupy(cpu, Occupant::Unknown);
+        self.set_occupant(cpu, Occupant::Unknown);
     }
 
-    /// A thread on this CPU is on no other.
-    fn forget_elsewhere(&mut self, slot: usize, cpu: u32) {
+    /// If a thread on this CPU seems to be on another one, too, that was wrong.
+    fn correct_other_cpu(&mut self, slot: usize, cpu: u32) {
         if let State::Running { cpu: other } = self.state_of(slot)
             && other != cpu
             && self.cpu_state(other).occupant == Occupant::Thread(slot)
@@ -138,8 +139,8 @@ impl Analysis {
         thread.map_or(State::Unknown, |thread| thread.state)
     }
 
-    /// Credits the time since the CPU's last change to the thread it ran.
-    pub(super) fn credit(&mut self, cpu: u32, left: LeaveReason) {
+    /// Counts the time since the CPU's last change for the thread it ran.
+    pub(super) fn count_cpu_time(&mut self, cpu: u32, left: LeaveReason) {
         let now_ns = self.now_ns;
         let cpu_state = self.cpu_state(cpu);
         let start_ns = std::mem::replace(&mut cpu_state.since_ns, now_ns);
@@ -159,7 +160,7 @@ impl Analysis {
         let cpu_state = &mut self.cpu_states[cpu as usize];
         if thread.is_own {
             cpu_state.own_ns += passed;
-            thread.tally.ran(cpu, passed);
+            thread.tally.add_cpu_time(cpu, passed);
             let slice = Slice {
                 thread: thread.tid,
                 cpu,
@@ -167,14 +168,15 @@ impl Analysis {
                 end_ns: now_ns,
                 ended_by: left,
             };
-            self.drawing.add_slice(slice, &mut thread.tally.place);
+            self.timeline
+                .add_slice(slice, &mut thread.tally.slice_index);
         } else {
             cpu_state.foreign_ns += passed;
         }
-        self.drawing.add_busy(cpu, thread.is_own, start_ns, now_ns);
+        self.timeline.add_busy(cpu, thread.is_own, start_ns, now_ns);
     }
 
-    /// A thread leaves its CPU, whose time was credited.
+    /// Updates a thread that leaves its CPU; its time was counted.
     fn leave(&mut self, slot: usize, cpu: u32, left: LeaveReason) {
         let now_ns = self.now_ns;
         let Some(thread) = self.threads.thread_mut(slot) else {
@@ -186,7 +188,7 @@ impl Analysis {
         thread.tally.switches += 1;
         thread.tally.preemptions += u64::from(left == LeaveReason::Preempted);
         let is_queued = left == LeaveReason::Preempted && thread.is_own;
-        // If it was thought to wait, the end of that wait was not seen.
+        // If it seemed to wait, the end of that wait was not seen.
         self.set_state(
             slot,
             match left {
@@ -201,23 +203,22 @@ impl Analysis {
         }
     }
 
-    /// Changes the CPU's occupant, from now on.
-    pub(super) fn occupy(&mut self, cpu: u32, to: Occupant) {
-        self.settle_core(cpu);
+    pub(super) fn set_occupant(&mut self, cpu: u32, occupant: Occupant) {
+        self.count_shared_time(cpu);
         let starting = std::mem::take(&mut self.cpu_state(cpu).starting);
-        if let Occupant::Thread(slot) = to {
+        if let Occupant::Thread(slot) = occupant {
             self.arrive(slot, cpu);
         }
-        self.cpu_state(cpu).occupant = to;
+        self.cpu_state(cpu).occupant = occupant;
         self.update_use(cpu);
         for slot in starting {
-            self.forget_start(slot, cpu);
+            self.cancel_start(slot, cpu);
         }
     }
 
-    /// Credits a core's shared time so far to the followed threads on it.
-    pub(super) fn settle_core(&mut self, cpu: u32) {
-        let Some((cpus, shared_ns)) = self.cores.settle(cpu, self.now_ns) else {
+    /// Counts a core's shared time so far for the threads on it.
+    pub(super) fn count_shared_time(&mut self, cpu: u32) {
+        let Some((cpus, shared_ns)) = self.cores.count_core_time(cpu, self.now_ns) else {
             return;
         };
         if shared_ns == 0 {
@@ -232,7 +233,7 @@ impl Analysis {
         }
     }
 
-    /// A thread arrives on a CPU: its wait is over, and it may have moved.
+    /// Updates a thread that arrives on a CPU: ends its wait, and counts its move.
     fn arrive(&mut self, slot: usize, cpu: u32) {
         self.end_wait(slot);
         let cpu_map = &self.cpu_map;
@@ -250,7 +251,7 @@ impl Analysis {
         thread.state = State::Running { cpu };
     }
 
-    /// Updates the sums over cores and queues from a CPU's state.
+    /// Tells cores and queues what a CPU is used for now.
     pub(super) fn update_use(&mut self, cpu: u32) {
         let cpu_state = &self.cpu_states[cpu as usize];
         let used = match cpu_state.occupant {
@@ -264,7 +265,7 @@ impl Analysis {
             },
         };
         let is_free = used == Use::Idle && cpu_state.starting.is_empty();
-        self.cores.change(cpu, self.now_ns, used);
+        self.cores.set_use(cpu, self.now_ns, used);
         if self.scope.has_all_cpus {
             self.queues.set_free(cpu, is_free, self.now_ns);
             self.queues
@@ -274,12 +275,12 @@ impl Analysis {
         }
     }
 
-    /// Remembers the sums, to return to them if records of this CPU are lost.
-    pub(super) fn remember_event(&mut self, cpu: u32) {
+    /// Saves the sums; they are restored if the next records of this CPU are lost.
+    pub(super) fn save_sums(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        let moment = self.cores.moment(now_ns);
+        let sums = self.cores.sums_at(now_ns);
         let cpu_state = self.cpu_state(cpu);
-        cpu_state.moment = moment;
+        cpu_state.sums_at_last_event = sums;
         cpu_state.last_event_ns = now_ns;
     }
 }

@@ -1,15 +1,15 @@
-//! SMT sharing: which cores have several busy CPUs, which idle entirely, and
-//! how much of the sharing the idle ones could have spared.
+//! Measures SMT sharing: on which cores several CPUs are busy, which cores are idle, and how much
+//! of the sharing the idle cores could have avoided.
 //!
 //! A core with b busy CPUs has b − 1 threads that could run elsewhere. Each idle core takes one of
-//! them; once all have moved, the last one shares no more either. Idle cores within the mask of a
-//! thread on the shared core are dealt first: leaving them idle was the scheduler's doing, or
-//! another program's if our thread shares with one of its threads. Idle cores beyond the mask are
-//! dealt next: that was the mask's doing.
+//! them; once all have moved, the last one shares no more either. First the idle cores within the
+//! mask of a thread on the shared core are used: the cause is the scheduler, or another program if
+//! our thread shares with one of its threads. Then the idle cores outside the mask are used: the
+//! cause is the mask.
 
 use super::super::cpu_map::CpuMap;
 use super::super::summary::{AvoidableTotals, SharingSpans};
-use super::spared::Spared;
+use super::spared::SharingSpanBuilder;
 use pinwise_topology::CpuSet;
 
 /// The use of a CPU in its core.
@@ -28,15 +28,18 @@ pub(super) enum Use {
     },
 }
 
-/// Shared time, and avoidable time by scheduler, mask and other programs.
+/// Shared CPU time, ns, and its avoidable parts caused by the scheduler, the mask and other
+/// programs.
 type Sums = [u64; 4];
 
 #[derive(Debug, Clone, Default)]
 struct Core {
     cpus: Vec<usize>,
+    /// Numbers of busy and idle CPUs, and of those that run a followed thread.
     busy: u32,
     idle: u32,
     own: u32,
+    /// The time before this is counted.
     since_ns: u64,
     busy_ns: u64,
     shared_ns: u64,
@@ -45,47 +48,51 @@ struct Core {
 #[derive(Debug)]
 pub(super) struct Cores {
     cores: Vec<Core>,
+    /// By CPU.
     core_of: Vec<Option<usize>>,
     uses: Vec<Use>,
-    /// Cores of each mask.
+    /// The cores that each mask contains.
     masks: Vec<CpuSet>,
+    /// Idle cores.
     idle: CpuSet,
     /// Cores with several busy CPUs, at least one with a followed thread.
     shared: Vec<usize>,
+    /// Threads that now add to each sum.
     rates: Sums,
+    /// Up to `since_ns`.
     sums: Sums,
     since_ns: u64,
-    /// Uncounted spans, disjoint and in time order.
-    void: Vec<Void>,
+    /// Spans of time that do not count, disjoint and in time order, and their sums.
+    uncounted: Vec<UncountedSpan>,
     deducted: Sums,
-    scratch: Vec<u64>,
-    spared: Spared,
+    /// Idle cores that are not used yet, in [`Self::attribute_sharing`].
+    unused_cores: Vec<u64>,
+    spans: SharingSpanBuilder,
 }
 
 /// The sums at a moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moment {
+pub(super) struct SumsAt {
     time_ns: u64,
     sums: Sums,
 }
 
-impl Moment {
-    /// Before all.
+impl SumsAt {
+    /// Before the trace.
     pub(super) const ZERO: Self = Self {
         time_ns: 0,
         sums: [0; 4],
     };
 }
 
-/// An uncounted span of time.
+/// A span of time that does not count.
 #[derive(Debug, Clone, Copy)]
-struct Void {
-    from: Moment,
-    to: Moment,
+struct UncountedSpan {
+    from: SumsAt,
+    to: SumsAt,
 }
-
-/// Limits the remembered spans: older ones are no longer joined with new ones.
-const MAX_VOIDS: usize = 1_024;
+/// Limits the kept spans: a new one is joined only with these.
+const MAX_UNCOUNTED: usize = 1_024;
 
 impl Cores {
     pub(super) fn new(cpu_map: &CpuMap) -> Self {
@@ -102,7 +109,7 @@ impl Cores {
         Self {
             core_of: core_of.collect(),
             uses: vec![Use::Unknown; length],
-            spared: Spared::new(cores.len()),
+            spans: SharingSpanBuilder::new(cores.len()),
             cores,
             masks: Vec::new(),
             idle: CpuSet::new(),
@@ -110,9 +117,9 @@ impl Cores {
             rates: [0; 4],
             sums: [0; 4],
             since_ns: 0,
-            void: Vec::new(),
+            uncounted: Vec::new(),
             deducted: [0; 4],
-            scratch: Vec::new(),
+            unused_cores: Vec::new(),
         }
     }
 
@@ -125,10 +132,10 @@ impl Cores {
     /// Clears all sums, but keeps the state of CPUs.
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.sums = [0; 4];
-        self.void.clear();
+        self.uncounted.clear();
         self.deducted = [0; 4];
         self.since_ns = time_ns;
-        self.spared.restart(time_ns);
+        self.spans.restart(time_ns);
         for core in &mut self.cores {
             core.since_ns = time_ns;
             core.busy_ns = 0;
@@ -136,9 +143,9 @@ impl Cores {
         }
     }
 
-    /// The CPUs of a CPU's core, and for how long since its last change several of them were busy.
-    /// Call before a change.
-    pub(super) fn settle(&mut self, cpu: u32, time_ns: u64) -> Option<(&[usize], u64)> {
+    /// Counts the time of a CPU's core up to now, before a change. Returns the core's CPUs, and for
+    /// how long since the last call several of them were busy, ns.
+    pub(super) fn count_core_time(&mut self, cpu: u32, time_ns: u64) -> Option<(&[usize], u64)> {
         let at = (*self.core_of.get(cpu as usize)?)?;
         let core = &mut self.cores[at];
         let passed = time_ns.saturating_sub(core.since_ns);
@@ -154,8 +161,8 @@ impl Cores {
         Some((&core.cpus, shared_ns))
     }
 
-    /// Changes the use of a CPU. The core must have been settled to this time.
-    pub(super) fn change(&mut self, cpu: u32, time_ns: u64, to: Use) {
+    /// Changes the use of a CPU. The time of its core must have been counted up to now.
+    pub(super) fn set_use(&mut self, cpu: u32, time_ns: u64, to: Use) {
         let Some(Some(at)) = self.core_of.get(cpu as usize).copied() else {
             return;
         };
@@ -166,12 +173,12 @@ impl Cores {
         let core = &mut self.cores[at];
         let was_shared = core.busy > 1 && core.own > 0;
         let was_idle = is_idle(core);
-        core.count(from, false);
-        core.count(to, true);
+        core.count_use(from, false);
+        core.count_use(to, true);
         let is_shared = core.busy > 1 && core.own > 0;
-        let now_idle = is_idle(core);
-        if now_idle != was_idle {
-            if now_idle {
+        let is_idle = is_idle(core);
+        if is_idle != was_idle {
+            if is_idle {
                 self.idle.insert(at);
             } else {
                 self.idle.remove(at);
@@ -182,14 +189,15 @@ impl Cores {
         } else if !was_shared && is_shared {
             self.shared.push(at);
         }
-        let matters = was_shared || is_shared || (now_idle != was_idle && !self.shared.is_empty());
-        if matters {
+        let changes_sharing =
+            was_shared || is_shared || (is_idle != was_idle && !self.shared.is_empty());
+        if changes_sharing {
             self.advance(time_ns);
             self.rates = self.attribute_sharing(time_ns);
         }
     }
 
-    /// Brings the sums up to this time.
+    /// Adds the time up to this moment to the sums.
     pub(super) fn advance(&mut self, time_ns: u64) {
         let passed = time_ns.saturating_sub(self.since_ns);
         self.since_ns = self.since_ns.max(time_ns);
@@ -198,36 +206,36 @@ impl Cores {
         }
     }
 
-    /// The sums at this time.
-    pub(super) fn moment(&mut self, time_ns: u64) -> Moment {
+    pub(super) fn sums_at(&mut self, time_ns: u64) -> SumsAt {
         self.advance(time_ns);
-        Moment {
+        SumsAt {
             time_ns: self.since_ns,
             sums: self.sums,
         }
     }
 
-    /// Removes what was added between two moments; overlapping spans are removed once.
-    pub(super) fn take_back(&mut self, mut from: Moment, time_ns: u64) {
-        let to = self.moment(time_ns);
-        self.spared.cut(from.time_ns, to.time_ns);
-        while let Some(last) = self.void.pop_if(|last| last.to.time_ns > from.time_ns) {
+    /// Deducts what was added from one moment to another; where spans overlap, only once.
+    pub(super) fn deduct_since(&mut self, mut from: SumsAt, time_ns: u64) {
+        let to = self.sums_at(time_ns);
+        self.spans.remove(from.time_ns, to.time_ns);
+        while let Some(last) = self.uncounted.pop_if(|last| last.to.time_ns > from.time_ns) {
             if last.from.time_ns < from.time_ns {
                 from = last.from;
             }
-            self.deduct(last, false);
+            self.change_deducted(last, false);
         }
-        if self.void.len() == MAX_VOIDS {
-            self.void.remove(0);
+        if self.uncounted.len() == MAX_UNCOUNTED {
+            self.uncounted.remove(0);
         }
-        let void = Void { from, to };
-        self.deduct(void, true);
-        self.void.push(void);
+        let span = UncountedSpan { from, to };
+        self.change_deducted(span, true);
+        self.uncounted.push(span);
     }
 
-    fn deduct(&mut self, void: Void, adds: bool) {
+    /// Adds the sums of a span to those that are deducted (`adds`), or removes them.
+    fn change_deducted(&mut self, span: UncountedSpan, adds: bool) {
         for at in 0..self.deducted.len() {
-            let amount = void.to.sums[at] - void.from.sums[at];
+            let amount = span.to.sums[at] - span.from.sums[at];
             if adds {
                 self.deducted[at] += amount;
             } else {
@@ -236,74 +244,78 @@ impl Cores {
         }
     }
 
-    /// Shared CPU time of followed threads, and its avoidable part.
+    /// Shared CPU time of followed threads, ns, and its avoidable part.
     pub(super) fn totals(&self) -> (u64, AvoidableTotals) {
-        let left = |at: usize| self.sums[at] - self.deducted[at];
+        let total = |at: usize| self.sums[at] - self.deducted[at];
         let avoidable = AvoidableTotals {
-            scheduler: left(1),
-            mask: left(2),
-            others: left(3),
+            scheduler: total(1),
+            mask: total(2),
+            others: total(3),
         };
-        (left(0), avoidable)
+        (total(0), avoidable)
     }
 
-    /// When and where sharing was avoidable.
-    pub(super) fn spans(self, time_ns: u64) -> SharingSpans {
-        self.spared.finish(time_ns)
+    /// When and on which cores sharing was avoidable.
+    pub(super) fn finish(self, time_ns: u64) -> SharingSpans {
+        self.spans.finish(time_ns)
     }
 
-    /// Time of a core with a busy CPU, and with several; it must have been settled.
+    /// Time of a core with at least one busy CPU, and with several, ns, as far as it was counted.
     pub(super) fn busy_time_of_core(&self, core: usize) -> (u64, u64) {
         (self.cores[core].busy_ns, self.cores[core].shared_ns)
     }
 
-    /// Sharing followed threads, and those that idle cores could have spared it, by cause.
+    /// Counts the followed threads that share a core, and by cause those for which idle cores could
+    /// have avoided it.
     fn attribute_sharing(&mut self, time_ns: u64) -> Sums {
         let mut rates = [0; 4];
-        self.spared.begin_round();
+        self.spans.begin_round();
         if self.shared.is_empty() {
-            self.spared.end_round(time_ns);
+            self.spans.end_round(time_ns);
             return rates;
         }
-        self.scratch.clear();
-        self.scratch.extend_from_slice(self.idle.words());
-        let mut left: Vec<(usize, u32, u32)> = Vec::with_capacity(self.shared.len());
+        self.unused_cores.clear();
+        self.unused_cores.extend_from_slice(self.idle.words());
+        let mut allowed_cores: Vec<(usize, u32)> = Vec::with_capacity(self.shared.len());
         for &at in &self.shared {
             let core = &self.cores[at];
             rates[0] += u64::from(core.own);
             let mut taken = 0;
             while taken + 1 < core.busy {
                 let masks = own_masks(core, &self.uses);
-                if !take_from(&mut self.scratch, masks.map(|mask| &self.masks[mask])) {
+                if !take_allowed_core(&mut self.unused_cores, masks.map(|mask| &self.masks[mask])) {
                     break;
                 }
                 taken += 1;
             }
-            left.push((at, taken, core.busy));
+            allowed_cores.push((at, taken));
         }
-        for (at, taken, busy) in left {
-            let mut more = taken;
-            while more + 1 < busy && take_any(&mut self.scratch) {
-                more += 1;
-            }
+        for (at, allowed) in allowed_cores {
             let core = &self.cores[at];
-            let mut spared = [0; 3];
-            spared[if core.own == core.busy { 0 } else { 2 }] = count_relieved(core, 0, taken);
-            spared[1] = count_relieved(core, taken, more);
-            for (rate, threads) in rates[1..].iter_mut().zip(spared) {
+            let mut taken = allowed;
+            while taken + 1 < core.busy && take_any_core(&mut self.unused_cores) {
+                taken += 1;
+            }
+            // In the order of `SHARING_CAUSES`: scheduler, mask, others.
+            let mut avoidable = [0; 3];
+            let first_cause = if core.own == core.busy { 0 } else { 2 };
+            avoidable[first_cause] = count_relieved(core, 0, allowed);
+            avoidable[1] = count_relieved(core, allowed, taken);
+            for (rate, threads) in rates[1..].iter_mut().zip(avoidable) {
                 *rate += u64::from(threads);
             }
-            self.spared.set_core(at, spared, time_ns);
+            self.spans.set_core(at, avoidable, time_ns);
         }
-        self.spared.end_round(time_ns);
+        self.spans.end_round(time_ns);
         rates
     }
 }
 
 impl Core {
-    fn count(&mut self, used: Use, comes: bool) {
-        let step = |count: &mut u32| {
-            *count = if comes {
+    /// Counts a CPU with this use (`adds`), or no longer.
+    fn count_use(&mut self, used: Use, adds: bool) {
+        let change = |count: &mut u32| {
+            *count = if adds {
                 *count + 1
             } else {
                 count.saturating_sub(1)
@@ -311,11 +323,11 @@ impl Core {
         };
         match used {
             Use::Unknown => {}
-            Use::Idle => step(&mut self.idle),
-            Use::Foreign => step(&mut self.busy),
+            Use::Idle => change(&mut self.idle),
+            Use::Foreign => change(&mut self.busy),
             Use::Own { .. } => {
-                step(&mut self.busy);
-                step(&mut self.own);
+                change(&mut self.busy);
+                change(&mut self.own);
             }
         }
     }
@@ -325,16 +337,17 @@ const fn is_idle(core: &Core) -> bool {
     core.idle as usize == core.cpus.len() && !core.cpus.is_empty()
 }
 
-/// Followed threads that stop sharing if the number of used idle cores grows from `before` to
-/// `after`.
+/// Counts the followed threads that stop sharing if threads move to `after` idle cores instead of
+/// `before`.
 fn count_relieved(core: &Core, before: u32, after: u32) -> u32 {
-    let by = |taken: u32| {
-        let all_gone = taken + 1 >= core.busy && taken > 0;
-        if all_gone { core.busy } else { taken }
+    let relieved = |taken: u32| {
+        let is_alone = taken + 1 >= core.busy && taken > 0;
+        if is_alone { core.busy } else { taken }
     };
-    by(after).min(core.own) - by(before).min(core.own)
+    relieved(after).min(core.own) - relieved(before).min(core.own)
 }
 
+/// Masks of the followed threads on a core.
 fn own_masks<'a>(core: &'a Core, uses: &'a [Use]) -> impl Iterator<Item = usize> + 'a {
     core.cpus.iter().filter_map(|&cpu| match uses[cpu] {
         Use::Own { mask } => Some(mask),
@@ -342,8 +355,8 @@ fn own_masks<'a>(core: &'a Core, uses: &'a [Use]) -> impl Iterator<Item = usize>
     })
 }
 
-/// Takes an idle core allowed by one of the masks.
-fn take_from<'a>(idle: &mut [u64], masks: impl Iterator<Item = &'a CpuSet>) -> bool {
+/// Removes an idle core that one of the masks allows; false if there is none.
+fn take_allowed_core<'a>(idle: &mut [u64], masks: impl Iterator<Item = &'a CpuSet>) -> bool {
     for mask in masks {
         for (word, allowed) in idle.iter_mut().zip(mask.words()) {
             let both = *word & allowed;
@@ -356,7 +369,8 @@ fn take_from<'a>(idle: &mut [u64], masks: impl Iterator<Item = &'a CpuSet>) -> b
     false
 }
 
-fn take_any(idle: &mut [u64]) -> bool {
+/// Removes any idle core; false if there is none.
+fn take_any_core(idle: &mut [u64]) -> bool {
     let Some(word) = idle.iter_mut().find(|word| **word != 0) else {
         return false;
     };
@@ -387,8 +401,8 @@ mod tests {
                     mask: digit.to_digit(10).unwrap() as usize,
                 },
             };
-            cores.settle(cpu, 100);
-            cores.change(cpu, 100, used);
+            cores.count_core_time(cpu, 100);
+            cores.set_use(cpu, 100, used);
         }
         cores.restart(100);
         cores.advance(110);
@@ -407,13 +421,13 @@ mod tests {
     }
 
     #[test]
-    fn sharing_is_the_schedulers_if_an_allowed_core_idles() {
+    fn the_scheduler_causes_sharing_while_an_allowed_core_idles() {
         check(SMT, &["0-7"], "00......", 2, [2, 0, 0]);
         check(SMT, &["0-7"], "0000....", 4, [4, 0, 0]);
     }
 
     #[test]
-    fn sharing_is_the_masks_if_only_forbidden_cores_idle() {
+    fn the_mask_causes_sharing_while_only_forbidden_cores_idle() {
         check(SMT, &["0-1"], "00......", 2, [0, 2, 0]);
         check(SMT, &["0-3"], "0000....", 4, [0, 4, 0]);
         check(SMT, &["0-3"], "0000..f.", 4, [0, 2, 0]);
@@ -427,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_sibling_is_blamed_on_others() {
+    fn others_cause_sharing_with_a_foreign_sibling() {
         check(SMT, &["0-7"], "0f......", 1, [0, 0, 1]);
         check(SMT, &["0-7"], "ff......", 0, [0; 3]);
     }
@@ -440,26 +454,26 @@ mod tests {
     }
 
     #[test]
-    fn wider_cores_need_more_idle_ones() {
+    fn cores_with_four_busy_cpus_need_three_idle_cores() {
         check("core:4 pu:4", &["0-15"], "000.............", 3, [3, 0, 0]);
         check("core:4 pu:4", &["0-15"], "0000f...f.......", 4, [1, 0, 0]);
     }
 
     #[test]
-    fn lost_spans_are_removed_once() {
+    fn overlapping_lost_spans_are_deducted_once() {
         let topology = Topology::from_synthetic(SMT).unwrap();
         let mut cores = Cores::new(&CpuMap::new(&topology));
         cores.add_mask(&CpuSet::first_n(8));
         for cpu in 0..2 {
-            cores.change(cpu, 0, Use::Own { mask: 0 });
+            cores.set_use(cpu, 0, Use::Own { mask: 0 });
         }
-        let early = cores.moment(10);
-        let late = cores.moment(20);
-        cores.take_back(late, 30);
+        let early = cores.sums_at(10);
+        let late = cores.sums_at(20);
+        cores.deduct_since(late, 30);
         assert_eq!(cores.totals().0, 40);
-        cores.take_back(early, 40);
+        cores.deduct_since(early, 40);
         assert_eq!(cores.totals().0, 20);
-        cores.take_back(late, 50);
+        cores.deduct_since(late, 50);
         assert_eq!(cores.totals().0, 20);
         cores.advance(60);
         assert_eq!(cores.totals().0, 40);

@@ -1,30 +1,31 @@
-//! When and on which core sharing could have been avoided.
+//! Collects when and on which core sharing could have been avoided.
 
-use super::super::summary::{LeftOut, SharingCause, SharingSpan, SharingSpans};
+use super::super::summary::{SharingCause, SharingSpan, SharingSpans};
 use super::longest::{Longest, Span};
 
 /// Limits the spans that are kept.
 const MAX_SPANS: usize = 100_000;
-/// In the order of the sums over all cores.
+/// The order of the three numbers of threads per core.
 const SHARING_CAUSES: [SharingCause; 3] = [
     SharingCause::Scheduler,
     SharingCause::Mask,
     SharingCause::Others,
 ];
 
-/// Threads of a core that could run elsewhere, the cause that they do not, and since when.
+/// Threads of a core that now share it needlessly, and since when, by cause.
 #[derive(Debug, Clone, Copy, Default)]
-struct Open {
+struct OpenSpans {
     threads: [u32; 3],
     since_ns: [u64; 3],
+    /// The last round in which the core was set.
     round: u64,
     is_listed: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Spared {
-    cores: Vec<Open>,
-    /// Cores with anything open.
+pub(super) struct SharingSpanBuilder {
+    cores: Vec<OpenSpans>,
+    /// Cores with open spans.
     listed: Vec<usize>,
     round: u64,
     spans: Longest<SharingSpan>,
@@ -40,10 +41,10 @@ impl Span for SharingSpan {
     }
 }
 
-impl Spared {
+impl SharingSpanBuilder {
     pub(super) fn new(cores: usize) -> Self {
         Self {
-            cores: vec![Open::default(); cores],
+            cores: vec![OpenSpans::default(); cores],
             listed: Vec::new(),
             round: 0,
             spans: Longest::new(MAX_SPANS, 1),
@@ -58,12 +59,13 @@ impl Spared {
         }
     }
 
-    /// Starts setting all cores again, with [`Self::set_core`], until [`Self::end_round`].
+    /// Starts a round of calls of [`Self::set_core`] for all shared cores; [`Self::end_round`] ends
+    /// it.
     pub(super) const fn begin_round(&mut self) {
         self.round += 1;
     }
 
-    /// This many threads of the core share needlessly from now on.
+    /// Sets how many threads of the core share it needlessly from now on, by cause.
     pub(super) fn set_core(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
         let open = &mut self.cores[core];
         if threads == [0; 3] && !open.is_listed {
@@ -80,7 +82,7 @@ impl Spared {
         }
     }
 
-    /// Cores that were not set are not shared any longer.
+    /// Ends the spans of cores that were not set in this round.
     pub(super) fn end_round(&mut self, time_ns: u64) {
         let mut at = 0;
         while at < self.listed.len() {
@@ -116,8 +118,8 @@ impl Spared {
         }
     }
 
-    /// The state between these moments is unknown after all.
-    pub(super) fn cut(&mut self, from_ns: u64, to_ns: u64) {
+    /// Removes the time between these moments from all spans, because it turned out to be unknown.
+    pub(super) fn remove(&mut self, from_ns: u64, to_ns: u64) {
         for &core in &self.listed {
             let open = self.cores[core];
             for (at, blame) in SHARING_CAUSES.into_iter().enumerate() {
@@ -133,7 +135,7 @@ impl Spared {
             }
             self.cores[core].since_ns = [to_ns; 3];
         }
-        self.spans.cut(|span| {
+        self.spans.shorten(|span| {
             span.end_ns = span.end_ns.min(from_ns);
             span.start_ns < span.end_ns
         });
@@ -143,20 +145,17 @@ impl Spared {
     pub(super) fn finish(mut self, time_ns: u64) -> SharingSpans {
         self.begin_round();
         self.end_round(time_ns);
-        let (mut spans, count, ns) = self.spans.finish();
+        let (mut spans, left_out) = self.spans.finish();
         spans.sort_by_key(|span| (span.core, span.blame, span.start_ns));
         spans.dedup_by(|next, span| {
-            let goes_on = (span.core, span.blame, span.threads, span.end_ns)
+            let is_continued = (span.core, span.blame, span.threads, span.end_ns)
                 == (next.core, next.blame, next.threads, next.start_ns);
-            if goes_on {
+            if is_continued {
                 span.end_ns = next.end_ns;
             }
-            goes_on
+            is_continued
         });
         spans.sort_by_key(|span| (span.start_ns, span.core, span.blame));
-        SharingSpans {
-            spans,
-            left_out: LeftOut { count, ns },
-        }
+        SharingSpans { spans, left_out }
     }
 }

@@ -1,24 +1,24 @@
-//! A thread of a trace: what it does, by events and by the kernel's own account.
+//! A thread of a trace: its state and its figures, from events and from the kernel's own counts.
 
 use super::super::summary::{WaitCauseTotals, Wakers};
 use super::super::{Migrations, Sample, SchedulingClass, Tid};
-use super::{looks::Polled, queues::Mark};
+use super::{looks::Polled, queues::WaitStart};
 
-/// Events may lack this much of a thread's CPU time, and one part in this many: polls are not
-/// exactly at the trace's end.
+/// Events are incomplete if they lack more of a thread's CPU time than this, ns, and than one part
+/// in `HIDDEN_SHARE`. Smaller differences arise because polls are not exactly at the trace's end.
 const HIDDEN_NS: u64 = 1_000_000;
 const HIDDEN_SHARE: u64 = 33;
-/// The kernel's report of an ending thread is of its last tick, and threads from before the trace
-/// may be first polled this late.
+/// The kernel's report of an ending thread can miss its time since the last tick, at most this.
 const LATE_END_NS: u64 = 10_000_000;
-const LATE_LOOK_NS: u64 = 50_000_000;
+/// Threads from before the trace can be first polled this late.
+const LATE_FIRST_POLL_NS: u64 = 50_000_000;
 
 /// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Unknown.
     Unknown,
-    /// It waits for something.
+    /// It waits for something other than a CPU.
     Blocked,
     /// It is queued.
     Queued(Queued),
@@ -36,21 +36,20 @@ pub(super) struct Queued {
     pub(super) since_ns: u64,
     /// Was it preempted, and not woken?
     pub(super) is_preempted: bool,
-    /// Where it is queued.
-    pub(super) place: Place,
-    /// Causes of the part of this wait before it moved here.
-    pub(super) before: WaitCauseTotals,
+    pub(super) place: QueuePlace,
+    /// Causes of the part of this wait before it came to this place.
+    pub(super) earlier_causes: WaitCauseTotals,
 }
 
-/// What a queued thread waits for.
+/// Where a thread is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum QueuePlace {
     /// On this CPU; the state of the others is unknown.
     Unreported(u32),
     /// On an idle CPU that is about to start it.
     Starting(u32),
     /// Behind other threads.
-    Behind(Mark),
+    Behind(WaitStart),
 }
 
 /// A living thread.
@@ -60,14 +59,14 @@ pub(super) struct Thread {
     pub(super) process: Option<Tid>,
     pub(super) name: Box<str>,
     pub(super) is_own: bool,
-    /// No switch of it was seen yet.
+    /// No switch of the thread was seen yet.
     pub(super) is_fresh: bool,
     /// It has announced its end.
     pub(super) is_ending: bool,
     /// Did it begin during the trace?
     pub(super) was_born: bool,
     pub(super) state: State,
-    /// Number of its mask; `None`: unknown.
+    /// Index of its mask; `None`: unknown.
     pub(super) mask: Option<usize>,
     /// `None`: unknown.
     pub(super) class: Option<SchedulingClass>,
@@ -80,11 +79,12 @@ pub(super) struct Thread {
     pub(super) polled: Option<Box<Polled>>,
     /// When it was last polled.
     pub(super) polled_ns: Option<u64>,
-    /// Its CPU time by events at its first and latest poll.
-    pub(super) looked_cpu_ns: (u64, u64),
-    /// It was thought to be gone and counted already.
+    /// Its CPU time by events at its first and at its latest poll.
+    pub(super) cpu_ns_at_first_poll: u64,
+    pub(super) cpu_ns_at_last_poll: u64,
+    /// It seemed to have ended, and its earlier figures are counted already.
     pub(super) is_back: bool,
-    /// It ended after its last event, and may have been queued for this long until then.
+    /// How long it may have been queued between its last event and its end.
     pub(super) unseen_end_ns: u64,
 }
 
@@ -97,20 +97,21 @@ pub(super) struct Tally {
     pub(super) preemptions: u64,
     pub(super) migrations: Migrations,
     pub(super) shared_ns: u64,
+    /// CPUs and the time on them, ns.
     pub(super) cpus: Vec<(u32, u64)>,
-    /// Its index among the threads of the timeline's slices.
-    pub(super) place: Option<u32>,
+    /// Its index among the threads of the timeline's slices, once it has one.
+    pub(super) slice_index: Option<u32>,
     pub(super) wakers: Wakers,
 }
 
 impl Tally {
     /// Adds time on a CPU.
-    pub(super) fn ran(&mut self, cpu: u32, ns: u64) {
+    pub(super) fn add_cpu_time(&mut self, cpu: u32, ns: u64) {
         self.cpu_ns += ns;
         match self.cpus.iter().position(|(other, _)| *other == cpu) {
             Some(at) => {
                 self.cpus[at].1 += ns;
-                // Its present CPU is often asked for again.
+                // Finds its present CPU faster next time.
                 if at > 3 {
                     self.cpus.swap(0, at);
                 }
@@ -139,36 +140,38 @@ impl Thread {
             tally: Tally::default(),
             polled: None,
             polled_ns: None,
-            looked_cpu_ns: (0, 0),
+            cpu_ns_at_first_poll: 0,
+            cpu_ns_at_last_poll: 0,
             is_back: false,
             unseen_end_ns: 0,
         }
     }
 
-    /// Time queued if wake-ups are not seen: the kernel's figure, or the waits seen if those are
-    /// longer. If the kernel reported its whole life, only waits after that report are added: a
-    /// wait by events includes some of the switch itself, and all time to the next event if one is
-    /// missing.
+    /// Time queued if wake-ups are not seen: the kernel's figure, or the seen waits if those are
+    /// longer. If the kernel reported the thread's end, its figure is exceeded only by waits after
+    /// that report: a wait by events includes some of the switch itself, and all time to the next
+    /// event if one is missing.
     pub(super) fn wait_so_far(&self, now_ns: u64) -> PartialWait {
         let polled_ns = self.polled_wait_ns();
-        let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
+        let last_poll_ns = self.polled_ns.unwrap_or(self.since_ns);
         let is_whole = self.polled.as_deref().is_some_and(|p| p.last.is_last);
-        let most_ns = match polled_ns {
+        let max_ns = match polled_ns {
             Some(ns) if is_whole => ns.saturating_add(self.unexplained_ns()),
             _ => u64::MAX,
         };
         PartialWait {
             is_reported: polled_ns.is_some(),
-            ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns.min(most_ns)),
+            ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns.min(max_ns)),
             unseen_ns: if is_whole {
                 self.unexplained_ns().saturating_add(self.unseen_end_ns)
             } else {
-                now_ns.saturating_sub(looked_ns)
+                now_ns.saturating_sub(last_poll_ns)
             },
         }
     }
 
-    /// How long it did not run after the kernel's report of its end: it may have been queued.
+    /// How long it did not run between the kernel's report of its end and its last switch: it may
+    /// have been queued.
     fn unexplained_ns(&self) -> u64 {
         let Some(last) = self.polled.as_deref().map(|polled| &polled.last) else {
             return 0;
@@ -182,9 +185,9 @@ impl Thread {
         after_ns.saturating_sub(self.tally.cpu_ns.saturating_sub(last.run_ns))
     }
 
-    /// Switches, and preemptions among them, as counted by the kernel since the trace began; `None`
-    /// if it was not polled at the thread's end.
-    pub(super) fn counted_switches(&self) -> Option<(u64, u64)> {
+    /// Switches counted by the kernel since the trace began; `None` if the thread was not polled at
+    /// its end.
+    pub(super) fn counted_switches(&self) -> Option<SwitchCounts> {
         let Polled { first, last, .. } = self.polled.as_deref()?;
         let grown = |figure: fn(&Sample) -> Option<u64>| {
             let before = if self.was_born { 0 } else { figure(first)? };
@@ -192,12 +195,14 @@ impl Thread {
         };
         let involuntary = grown(|sample| sample.involuntary)?;
         let voluntary = grown(|sample| sample.voluntary)?;
-        last.is_last
-            .then_some((voluntary.saturating_add(involuntary), involuntary))
+        last.is_last.then_some(SwitchCounts {
+            switches: voluntary.saturating_add(involuntary),
+            preemptions: involuntary,
+        })
     }
 
-    /// CPU time if switches are seen. The kernel's own account is better: it includes time without
-    /// events, and excludes what a hypervisor took from the CPU.
+    /// CPU time if switches are seen. The kernel's own count is better: it includes time without
+    /// events, and excludes time that a hypervisor took from the CPU.
     pub(super) fn cpu_so_far(&self) -> PartialCpu {
         let by_events_ns = self.tally.cpu_ns;
         let Some(Polled { first, last, .. }) = self.polled.as_deref() else {
@@ -207,23 +212,23 @@ impl Thread {
                 doubtful_ns: 0,
             };
         };
-        let (before_ns, looked_ns) = self.looked_cpu_ns;
         let counted_ns = if self.was_born {
             last.run_ns
         } else {
-            before_ns.saturating_add(last.run_ns.saturating_sub(first.run_ns))
+            self.cpu_ns_at_first_poll
+                .saturating_add(last.run_ns.saturating_sub(first.run_ns))
         };
         // An ending thread runs on for a while after the kernel's report.
         let later_ns = if last.is_last && !self.is_ending {
             0
         } else {
-            by_events_ns.saturating_sub(looked_ns)
+            by_events_ns.saturating_sub(self.cpu_ns_at_last_poll)
         };
         let whole_ns = counted_ns.saturating_add(later_ns);
         let late_ns = if self.was_born {
             LATE_END_NS
         } else {
-            LATE_LOOK_NS
+            LATE_FIRST_POLL_NS
         };
         let is_whole = last.is_last && !self.is_back;
         let is_too_much = is_whole && by_events_ns > whole_ns.saturating_add(late_ns);
@@ -238,13 +243,13 @@ impl Thread {
         }
     }
 
-    /// Is a notable part of its activity missing in the events?
+    /// Do events lack a notable part of its activity?
     pub(super) fn is_hidden(&self) -> bool {
         let cpu = self.cpu_so_far();
         cpu.unseen_ns > HIDDEN_NS.max(cpu.ns / HIDDEN_SHARE)
     }
 
-    /// Additional queuing time that events do not show, if they lack a notable part of it.
+    /// Time queued that events do not show, if they lack a notable part of the thread's activity.
     pub(super) fn hidden_wait(&self, now_ns: u64) -> PartialWait {
         if !self.is_hidden() {
             return PartialWait::default();
@@ -268,14 +273,21 @@ impl Thread {
     }
 }
 
+/// Switches of a thread, and the preemptions among them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SwitchCounts {
+    pub(super) switches: u64,
+    pub(super) preemptions: u64,
+}
+
 /// CPU time, as far as known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartialCpu {
     pub(super) ns: u64,
-    /// Of that, time that events lack.
+    /// The part of `ns` that events lack.
     pub(super) unseen_ns: u64,
-    /// Of that, what events have beyond the kernel's account of a thread that existed before the
-    /// trace.
+    /// The part of `ns` by which events exceed the kernel's count, for a thread that existed before
+    /// the trace.
     pub(super) doubtful_ns: u64,
 }
 
@@ -290,7 +302,7 @@ pub(super) struct PartialWait {
 }
 
 impl PartialWait {
-    /// A smaller missing share is negligible: 1 in this many.
+    /// A missing part is negligible up to 1 in this many.
     const NEGLIGIBLE: u64 = 50;
 
     pub(super) const fn add(&mut self, other: Self) {

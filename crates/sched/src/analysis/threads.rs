@@ -1,5 +1,5 @@
-//! The threads of a trace: living ones by id, and the figures of ended ones. Memory is bounded by
-//! the threads that live at once.
+//! The threads of a trace: living ones by id, and the figures of ended ones. Memory grows with the
+//! threads that live at the same time.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +11,24 @@ use super::thread::{PartialWait, Tally, Thread};
 const MAX_LISTED: usize = 1_000;
 /// Limits the distinct processes; beyond that their number is a lower bound.
 const MAX_PROCESSES: usize = 1 << 20;
-/// Limits the threads remembered as gone; beyond that any thread may be one of them.
-const MAX_GONE: usize = 1 << 16;
-/// Ids are not reused this soon; an ending thread comes back.
+/// Limits the ended threads whose ids are kept; beyond it any thread may be one of them.
+const MAX_ENDED: usize = 1 << 16;
+/// A thread with the id of one that ended less than this ago is the same thread: ids are not reused
+/// so soon.
 const COMES_BACK_NS: u64 = 1_000_000_000;
 
-/// A thread that seems to be gone.
+/// A thread that seems to have ended.
 #[derive(Debug, Clone, Copy)]
-struct Gone {
+struct EndedThread {
     since_ns: u64,
     is_own: bool,
 }
 
-/// The kernel's figures of threads beyond their events.
+/// Activity of threads that the kernel counted but events lack.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hidden {
     pub(super) threads: u64,
-    /// Threads whose switches were not counted.
+    /// Of those, threads whose switches the kernel did not report.
     pub(super) uncounted: u64,
     pub(super) cpu_ns: u64,
     pub(super) waits: PartialWait,
@@ -40,17 +41,17 @@ pub(super) struct Threads {
     slots: Vec<Option<Thread>>,
     free: Vec<usize>,
     by_tid: foldhash::HashMap<Tid, usize>,
-    /// Ids of threads that are gone, and since when, unless reused since.
-    gone: foldhash::HashMap<Tid, Option<Gone>>,
+    /// Ids of threads that have ended; `None` if another thread has the id by now.
+    ended_by_tid: foldhash::HashMap<Tid, Option<EndedThread>>,
     listed: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,
     /// Of those, ended threads.
     pub(super) ended: u64,
     processes: BTreeSet<Tid>,
-    /// Waits of threads that are gone.
+    /// Waits of threads that have ended.
     pub(super) waits: PartialWait,
-    /// Threads of which events lack a notable part.
+    /// Threads whose events lack a notable part of their activity.
     pub(super) hidden: Hidden,
     /// All threads are followed, until one is named.
     pub(super) is_everyone: bool,
@@ -68,18 +69,18 @@ impl Threads {
         self.by_tid.get(&tid).copied()
     }
 
-    /// The thread's slot, made if it is new.
+    /// The thread's slot; a thread that is not known is added.
     pub(super) fn slot_or_new(&mut self, tid: Tid, time_ns: u64) -> usize {
         if let Some(&slot) = self.by_tid.get(&tid) {
             return slot;
         }
         let mut thread = Thread::new(tid, time_ns, false);
-        // Without a beginning it is the thread that was thought to be gone.
-        let gone = self.gone.get(&tid).copied().flatten();
-        let gone = gone.filter(|gone| time_ns.saturating_sub(gone.since_ns) < COMES_BACK_NS);
-        if let Some(gone) = gone {
+        // Without an event of its start, it is the thread that seemed to have ended.
+        let ended = self.ended_by_tid.get(&tid).copied().flatten();
+        let ended = ended.filter(|ended| time_ns.saturating_sub(ended.since_ns) < COMES_BACK_NS);
+        if let Some(ended) = ended {
             thread.is_back = true;
-            thread.is_own = gone.is_own;
+            thread.is_own = ended.is_own;
         }
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -110,10 +111,10 @@ impl Threads {
         }
     }
 
-    /// A thread with this id begins: earlier ones were other threads.
+    /// Notes that a thread with this id starts: earlier ones with the id were other threads.
     pub(super) fn begin(&mut self, tid: Tid) {
-        if let Some(gone) = self.gone.get_mut(&tid) {
-            *gone = None;
+        if let Some(ended) = self.ended_by_tid.get_mut(&tid) {
+            *ended = None;
         }
     }
 
@@ -131,12 +132,14 @@ impl Threads {
         self.slots.get_mut(slot)?.as_mut()
     }
 
-    /// Could the trace have mentioned this thread before? Otherwise it began during the trace, or
-    /// another one with its id did and is gone.
+    /// May the trace have mentioned this thread, or an ended one with its id, before?
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
-        let is_full = self.gone.len() >= MAX_GONE;
+        let is_full = self.ended_by_tid.len() >= MAX_ENDED;
         self.thread(slot).is_some_and(|thread| {
-            !thread.is_fresh || thread.was_born || is_full || self.gone.contains_key(&thread.tid)
+            !thread.is_fresh
+                || thread.was_born
+                || is_full
+                || self.ended_by_tid.contains_key(&thread.tid)
         })
     }
 
@@ -160,21 +163,24 @@ impl Threads {
         self.left_out = 0;
         self.waits = PartialWait::default();
         self.hidden = Hidden::default();
-        self.gone.values_mut().for_each(|gone| *gone = None);
+        self.ended_by_tid
+            .values_mut()
+            .for_each(|ended| *ended = None);
         for thread in self.slots.iter_mut().flatten() {
             thread.is_own = false;
             thread.was_born = false;
             thread.since_ns = time_ns;
             thread.tally = Tally::default();
             thread.is_back = false;
-            thread.looked_cpu_ns = (0, 0);
+            thread.cpu_ns_at_first_poll = 0;
+            thread.cpu_ns_at_last_poll = 0;
             if let Some(polled) = &mut thread.polled {
                 polled.first = polled.last.clone();
             }
         }
     }
 
-    /// A thread is gone: its id may be reused.
+    /// Removes a thread that has ended, and keeps its summary.
     pub(super) fn retire(
         &mut self,
         slot: usize,
@@ -185,12 +191,12 @@ impl Threads {
             return;
         };
         self.by_tid.remove(&thread.tid);
-        if self.gone.len() < MAX_GONE || self.gone.contains_key(&thread.tid) {
-            let gone = Gone {
+        if self.ended_by_tid.len() < MAX_ENDED || self.ended_by_tid.contains_key(&thread.tid) {
+            let ended = EndedThread {
                 since_ns: now_ns,
                 is_own: thread.is_own,
             };
-            self.gone.insert(thread.tid, Some(gone));
+            self.ended_by_tid.insert(thread.tid, Some(ended));
         }
         self.free.push(slot);
         if !thread.is_own {
@@ -205,13 +211,12 @@ impl Threads {
             self.hidden.cpu_ns += thread.cpu_so_far().unseen_ns;
             self.hidden.waits.add(thread.hidden_wait(now_ns));
         }
-        self.list(summary(&thread), thread.is_back);
+        self.add_to_list(summary(&thread), thread.is_back);
         if self.listed.len() >= 2 * MAX_LISTED {
-            self.shorten();
+            self.keep_busiest();
         }
     }
-
-    fn list(&mut self, summary: ThreadSummary, is_back: bool) {
+    fn add_to_list(&mut self, summary: ThreadSummary, is_back: bool) {
         let earlier = is_back.then(|| {
             let mut listed = self.listed.iter_mut().rev();
             listed.find(|listed| listed.thread == summary.thread)
@@ -222,21 +227,21 @@ impl Threads {
         }
     }
 
-    fn shorten(&mut self) {
+    fn keep_busiest(&mut self) {
         self.listed
             .sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.thread.cmp(&b.thread)));
         self.left_out += self.listed.len().saturating_sub(MAX_LISTED) as u64;
         self.listed.truncate(MAX_LISTED);
     }
 
-    /// Followed threads, their processes.
+    /// Numbers of followed threads and of their processes.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.followed, self.processes.len() as u64)
     }
 
     /// Ended threads, the busiest first, and the number left out.
     pub(super) fn finish(mut self) -> (Vec<ThreadSummary>, u64) {
-        self.shorten();
+        self.keep_busiest();
         (self.listed, self.left_out)
     }
 }

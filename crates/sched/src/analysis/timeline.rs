@@ -1,9 +1,9 @@
-//! Packed slices up to a limit, and buckets of time that grow coarser in longer traces. Slices and
-//! waits are bounded; other memory grows with CPUs, not with time.
+//! Builds the timeline: packed slices up to a limit, the longest waits, and buckets of time that
+//! grow coarser in longer traces. Memory grows with CPUs, not with time.
 
 use super::super::summary::{
-    CpuBuckets, CpuSlices, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
-    Wait, WaitSpans,
+    CpuBuckets, CpuSlices, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline, Wait,
+    WaitSpans,
 };
 use super::super::{LeaveReason, Tid, put_varints};
 use super::longest::{Longest, Span};
@@ -17,37 +17,39 @@ const MAX_BUCKETS: usize = 512;
 const SHORTEST_BUCKET_NS: u64 = 100_000;
 
 #[derive(Debug)]
-pub(super) struct Drawing {
+pub(super) struct TimelineBuilder {
     from_ns: Option<u64>,
-    packing: Option<Packing>,
+    /// `None` if there were too many slices.
+    slices: Option<SlicePacker>,
     waits: Longest<Wait>,
     bucket_ns: u64,
+    /// By CPU, the time of followed threads and of others in each bucket, ns.
     cpus: Vec<[Vec<u64>; 2]>,
 }
 
-impl Drawing {
+impl TimelineBuilder {
     pub(super) const fn new() -> Self {
         Self {
             from_ns: None,
-            packing: Some(Packing::new()),
+            slices: Some(SlicePacker::new()),
             waits: Longest::new(MAX_WAITS, SHORTEST_WAIT_NS),
             bucket_ns: SHORTEST_BUCKET_NS,
             cpus: Vec::new(),
         }
     }
 
-    /// Everything is recorded from here on.
+    /// Sets the start of the trace, unless it is set.
     pub(super) fn begin(&mut self, time_ns: u64) {
         self.from_ns.get_or_insert(time_ns);
     }
 
-    /// Adds a slice; `place` is the thread's index among those drawn, once it has one.
-    pub(super) fn add_slice(&mut self, slice: Slice, place: &mut Option<u32>) {
-        if let Some(packing) = &mut self.packing {
-            if packing.count == MAX_PACKED {
-                self.packing = None;
+    /// Adds a slice; `index` is the thread's index among those with slices, set by its first one.
+    pub(super) fn add_slice(&mut self, slice: Slice, index: &mut Option<u32>) {
+        if let Some(slices) = &mut self.slices {
+            if slices.count == MAX_PACKED {
+                self.slices = None;
             } else {
-                packing.add(slice, self.from_ns.unwrap_or(slice.start_ns), place);
+                slices.add(slice, self.from_ns.unwrap_or(slice.start_ns), index);
             }
         }
     }
@@ -56,14 +58,14 @@ impl Drawing {
         self.waits.push(wait);
     }
 
-    /// A CPU was busy in this time, with a followed thread or another.
+    /// Adds time in which a CPU was busy, with a followed thread (`is_own`) or another.
     pub(super) fn add_busy(&mut self, cpu: u32, is_own: bool, start_ns: u64, end_ns: u64) {
         let from_ns = *self.from_ns.get_or_insert(start_ns);
         let (mut at, end) = (
             start_ns.saturating_sub(from_ns),
             end_ns.saturating_sub(from_ns),
         );
-        self.make_room(end);
+        self.extend_buckets(end);
         let index = cpu as usize;
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Default::default);
@@ -81,15 +83,15 @@ impl Drawing {
         }
     }
 
-    /// Lengthens buckets until they reach this moment.
-    fn make_room(&mut self, end_ns: u64) {
+    /// Makes buckets longer until they reach this moment.
+    fn extend_buckets(&mut self, end_ns: u64) {
         while end_ns > self.bucket_ns.saturating_mul(MAX_BUCKETS as u64) {
-            self.coarsen();
+            self.join_buckets();
         }
     }
 
     /// Joins pairs of buckets.
-    fn coarsen(&mut self) {
+    fn join_buckets(&mut self) {
         self.bucket_ns = self.bucket_ns.saturating_mul(2);
         for buckets in self.cpus.iter_mut().flatten() {
             *buckets = buckets.chunks(2).map(|pair| pair.iter().sum()).collect();
@@ -98,46 +100,42 @@ impl Drawing {
 
     pub(super) fn finish(mut self, to_ns: u64) -> Timeline {
         let elapsed_ns = to_ns.saturating_sub(self.from_ns.unwrap_or(to_ns));
-        self.make_room(elapsed_ns);
-        let (mut waits, count, ns) = self.waits.finish();
+        self.extend_buckets(elapsed_ns);
+        let (mut waits, left_out) = self.waits.finish();
         waits.sort_by_key(|wait| (wait.start_ns, wait.thread));
-        let many = usize::try_from(elapsed_ns.div_ceil(self.bucket_ns)).unwrap_or(MAX_BUCKETS);
+        let count = usize::try_from(elapsed_ns.div_ceil(self.bucket_ns)).unwrap_or(MAX_BUCKETS);
         let is_used = |buckets: &[Vec<u64>; 2]| buckets.iter().any(|s| !s.is_empty());
-        let padded = |mut buckets: Vec<u64>| {
-            buckets.resize(many.max(buckets.len()), 0);
+        let pad = |mut buckets: Vec<u64>| {
+            buckets.resize(count.max(buckets.len()), 0);
             buckets
         };
         let numbered = (0u32..).zip(self.cpus);
         Timeline {
-            packed: self.packing.map(Packing::finish),
-            waits: Some(WaitSpans {
-                waits,
-                left_out: LeftOut { count, ns },
-            }),
+            packed: self.slices.map(SlicePacker::finish),
+            waits: Some(WaitSpans { waits, left_out }),
             sharing: None,
             bucket_ns: self.bucket_ns,
             buckets: numbered
                 .filter(|(_, buckets)| is_used(buckets))
                 .map(|(cpu, [own, foreign])| CpuBuckets {
                     cpu,
-                    own_ns: padded(own),
-                    foreign_ns: padded(foreign),
+                    own_ns: pad(own),
+                    foreign_ns: pad(foreign),
                 })
                 .collect(),
         }
     }
 }
 
-/// Slices being packed.
 #[derive(Debug)]
-struct Packing {
+struct SlicePacker {
     count: usize,
     threads: Vec<Tid>,
-    /// The slices of each CPU and the end of the last.
+    /// By CPU, its slices and the end of the last one, ns.
     cpus: Vec<(CpuSlices, u64)>,
 }
 
-impl Packing {
+impl SlicePacker {
     const fn new() -> Self {
         Self {
             count: 0,
@@ -146,8 +144,8 @@ impl Packing {
         }
     }
 
-    fn add(&mut self, slice: Slice, from_ns: u64, place: &mut Option<u32>) {
-        let thread = *place.get_or_insert_with(|| {
+    fn add(&mut self, slice: Slice, from_ns: u64, index: &mut Option<u32>) {
+        let thread = *index.get_or_insert_with(|| {
             self.threads.push(slice.thread);
             // There are fewer threads than slices, at most two million.
             u32::try_from(self.threads.len() - 1).unwrap_or(u32::MAX)
@@ -163,7 +161,7 @@ impl Packing {
             [
                 slice.start_ns.saturating_sub(*last_ns),
                 slice.end_ns.saturating_sub(slice.start_ns),
-                u64::from(thread) << 2 | end_code(slice.ended_by),
+                u64::from(thread) << 2 | encode_reason(slice.ended_by),
             ],
         );
         *last_ns = slice.end_ns;
@@ -183,7 +181,8 @@ impl Packing {
     }
 }
 
-const fn end_code(left: LeaveReason) -> u64 {
+/// See [`PackedSlices`].
+const fn encode_reason(left: LeaveReason) -> u64 {
     match left {
         LeaveReason::Blocked => 0,
         LeaveReason::Preempted => 1,
@@ -208,12 +207,12 @@ mod tests {
 
     #[track_caller]
     fn check(busy: &[(u64, u64)], to_ns: u64, bucket_ns: u64, expected: &[(usize, u64)]) {
-        let mut drawing = Drawing::new();
-        drawing.begin(0);
+        let mut builder = TimelineBuilder::new();
+        builder.begin(0);
         for &(start, end) in busy {
-            drawing.add_busy(1, true, start, end);
+            builder.add_busy(1, true, start, end);
         }
-        let timeline = drawing.finish(to_ns);
+        let timeline = builder.finish(to_ns);
         assert_eq!(timeline.bucket_ns, bucket_ns);
         let own = &timeline.buckets[0].own_ns;
         let used: Vec<(usize, u64)> = own
@@ -250,23 +249,23 @@ mod tests {
     #[test]
     fn quiet_time_at_the_end_takes_no_memory() {
         for to_ns in [60_000_000_000, u64::MAX] {
-            let mut drawing = Drawing::new();
-            drawing.begin(0);
-            drawing.add_busy(1, true, 0, 1_000);
-            let timeline = drawing.finish(to_ns);
+            let mut builder = TimelineBuilder::new();
+            builder.begin(0);
+            builder.add_busy(1, true, 0, 1_000);
+            let timeline = builder.finish(to_ns);
             assert_eq!(timeline.buckets[0].own_ns[0], 1_000);
             assert!(timeline.buckets[0].own_ns.len() <= MAX_BUCKETS);
             assert!(timeline.bucket_ns.saturating_mul(MAX_BUCKETS as u64) >= to_ns);
         }
-        let mut drawing = Drawing::new();
-        drawing.begin(0);
-        drawing.add_busy(0, true, 0, u64::MAX);
-        assert!(drawing.finish(u64::MAX).buckets[0].own_ns.len() <= MAX_BUCKETS);
+        let mut builder = TimelineBuilder::new();
+        builder.begin(0);
+        builder.add_busy(0, true, 0, u64::MAX);
+        assert!(builder.finish(u64::MAX).buckets[0].own_ns.len() <= MAX_BUCKETS);
     }
 
     #[test]
     fn slices_beyond_the_limit_are_dropped() {
-        let mut drawing = Drawing::new();
+        let mut builder = TimelineBuilder::new();
         let slice = Slice {
             thread: 1,
             cpu: 3,
@@ -276,8 +275,8 @@ mod tests {
         };
         let mut place = None;
         for _ in 0..=MAX_PACKED {
-            drawing.add_slice(slice, &mut place);
+            builder.add_slice(slice, &mut place);
         }
-        assert!(drawing.finish(1).packed.is_none());
+        assert!(builder.finish(1).packed.is_none());
     }
 }

@@ -1,13 +1,13 @@
-//! Threads in run queues: how long, and why.
+//! Measures how long threads wait in run queues, and why.
 
 use super::super::summary::{Wait, WaitCause, WaitCauseTotals};
 use super::super::{SchedulingClass, Tid};
-use super::thread::{Place, Queued, State};
+use super::thread::{QueuePlace, Queued, State};
 use super::{Analysis, Occupant};
 
 impl Analysis {
-    /// A thread became runnable; the event comes from `cpu`.
-    pub(super) fn wake(&mut self, cpu: u32, thread: Tid, target: u32) {
+    /// Handles an event that a thread became runnable; `cpu` is where it was woken from.
+    pub(super) fn handle_wakeup(&mut self, cpu: u32, thread: Tid, target: u32) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         if !self.threads.is_own(slot) {
             return;
@@ -29,23 +29,23 @@ impl Analysis {
         }
     }
 
-    /// A followed thread is queued on a CPU.
+    /// Queues a followed thread on a CPU.
     pub(super) fn queue(&mut self, slot: usize, cpu: u32, is_preempted: bool) {
         let is_idle = self.cpu_state(cpu).occupant == Occupant::Idle;
         let place = if !self.scope.has_all_cpus {
-            Place::Unreported(cpu)
+            QueuePlace::Unreported(cpu)
         } else if is_idle && !is_preempted {
             self.cpu_state(cpu).starting.push(slot);
             self.update_use(cpu);
-            Place::Starting(cpu)
+            QueuePlace::Starting(cpu)
         } else {
-            self.find_cause(slot, cpu)
+            self.queue_behind_others(slot, cpu)
         };
         let queued = Queued {
             since_ns: self.now_ns,
             is_preempted,
             place,
-            before: WaitCauseTotals::default(),
+            earlier_causes: WaitCauseTotals::default(),
         };
         self.queues.set_queued(cpu, true, self.now_ns);
         if let Some(thread) = self.threads.thread_mut(slot) {
@@ -53,43 +53,44 @@ impl Analysis {
         }
     }
 
-    fn find_cause(&mut self, slot: usize, cpu: u32) -> Place {
+    fn queue_behind_others(&mut self, slot: usize, cpu: u32) -> QueuePlace {
         let mask = self.mask_of(slot);
-        Place::Behind(self.queues.enter(slot, mask, cpu, self.now_ns))
+        QueuePlace::Behind(self.queues.start_wait(slot, mask, cpu, self.now_ns))
     }
 
-    /// The number of a thread's mask; that of all CPUs if unknown.
+    /// The index of a thread's mask; that of all CPUs if unknown.
     fn mask_of(&self, slot: usize) -> usize {
         let thread = self.threads.thread(slot);
         thread.and_then(|thread| thread.mask).unwrap_or(0)
     }
 
-    /// The CPU that was about to start a thread took another one first, or became unknown.
-    pub(super) fn forget_start(&mut self, slot: usize, cpu: u32) {
+    /// Queues a thread behind others, because the CPU that was about to start it runs another one
+    /// first, or became unknown.
+    pub(super) fn cancel_start(&mut self, slot: usize, cpu: u32) {
         let State::Queued(mut queued) = self.state_of(slot) else {
             return;
         };
-        if queued.place != Place::Starting(cpu) {
+        if queued.place != QueuePlace::Starting(cpu) {
             return;
         }
-        queued.before.starting += self.now_ns.saturating_sub(queued.since_ns);
-        queued.place = self.find_cause(slot, cpu);
+        queued.earlier_causes.starting += self.now_ns.saturating_sub(queued.since_ns);
+        queued.place = self.queue_behind_others(slot, cpu);
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Queued(queued);
         }
     }
 
-    /// A thread that may have waited stops waiting.
+    /// Ends the wait of a thread, if it waits.
     pub(super) fn end_wait(&mut self, slot: usize) {
         let State::Queued(queued) = self.state_of(slot) else {
             return;
         };
-        if let Place::Starting(cpu) = queued.place {
+        if let QueuePlace::Starting(cpu) = queued.place {
             let cpu_state = self.cpu_state(cpu);
             // If it starts as expected, the CPU is about to be busy.
-            let many = cpu_state.starting.len();
+            let before = cpu_state.starting.len();
             cpu_state.starting.retain(|&other| other != slot);
-            if cpu_state.starting.len() < many {
+            if cpu_state.starting.len() < before {
                 self.update_use(cpu);
             }
         }
@@ -102,23 +103,23 @@ impl Analysis {
         }
     }
 
-    /// Adds a wait to the sums, finished or not.
+    /// Adds a wait up to now to the sums; returns its length, ns.
     pub(super) fn count_wait(&mut self, slot: usize, queued: Queued) -> u64 {
         let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
-        let held = self.held_by_class(slot, queued.is_preempted);
+        let class_hold = self.find_class_hold(slot, queued.is_preempted);
         let mut causes = match queued.place {
-            Place::Unreported(_) => WaitCauseTotals::default(),
-            Place::Starting(_) => WaitCauseTotals {
+            QueuePlace::Unreported(_) => WaitCauseTotals::default(),
+            QueuePlace::Starting(_) => WaitCauseTotals {
                 starting: waited_ns,
                 ..WaitCauseTotals::default()
             },
-            Place::Behind(mark) => {
-                let could_run = held != Some(HeldByClass::Always);
-                self.queues.leave(slot, mark, could_run, self.now_ns)
+            QueuePlace::Behind(wait) => {
+                let could_run = class_hold != Some(ClassHold::Always);
+                self.queues.end_wait(slot, wait, could_run, self.now_ns)
             }
         };
-        causes.add(queued.before);
-        causes.blame_class(held);
+        causes.add(queued.earlier_causes);
+        causes.move_to_class(class_hold);
         self.counts.causes.add(causes);
         if queued.is_preempted {
             self.counts.after_preemption_ns += waited_ns;
@@ -127,47 +128,46 @@ impl Analysis {
         }
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.tally.wait_ns += waited_ns;
-            self.drawing.add_wait(Wait {
+            self.timeline.add_wait(Wait {
                 thread: thread.tid,
                 cpu: queued.place.cpu(),
                 start_ns: queued.since_ns,
                 end_ns: self.now_ns.max(queued.since_ns),
-                why: causes.foremost(),
+                why: causes.main_cause(),
             });
         }
         waited_ns
     }
 
-    /// Idle CPUs and other programs are not to blame if the kernel itself holds a thread back. A
-    /// real-time thread precedes all others: once it runs, only the limit of its class or a higher
-    /// priority stops it.
-    fn held_by_class(&self, slot: usize, is_preempted: bool) -> Option<HeldByClass> {
+    /// Does the thread's scheduling class keep it from running? A real-time thread precedes all
+    /// others: once it runs, only the limit of its class or a higher priority preempts it.
+    fn find_class_hold(&self, slot: usize, is_preempted: bool) -> Option<ClassHold> {
         match self.threads.thread(slot)?.class? {
-            SchedulingClass::Deadline => Some(HeldByClass::Always),
-            SchedulingClass::RealTime => is_preempted.then_some(HeldByClass::Always),
-            SchedulingClass::Idle => Some(HeldByClass::BehindOthers),
+            SchedulingClass::Deadline => Some(ClassHold::Always),
+            SchedulingClass::RealTime => is_preempted.then_some(ClassHold::Always),
+            SchedulingClass::Idle => Some(ClassHold::BehindOthers),
             SchedulingClass::Normal => None,
         }
     }
 
-    /// Sets a state without counting the wait before.
+    /// Sets a thread's state. If it was queued, that wait does not count, since its end is unknown.
     pub(super) fn set_state(&mut self, slot: usize, state: State) {
         let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         let before = std::mem::replace(&mut thread.state, state);
         if let State::Queued(queued) = before {
-            self.miss_wait(queued.since_ns);
+            self.count_unseen_wait(queued.since_ns);
             self.queues
                 .set_queued(queued.place.cpu(), false, self.now_ns);
             match queued.place {
-                Place::Unreported(_) => {}
-                Place::Behind(_) => self.queues.forget(slot, self.now_ns),
-                Place::Starting(cpu) => {
+                QueuePlace::Unreported(_) => {}
+                QueuePlace::Behind(_) => self.queues.drop_wait(slot, self.now_ns),
+                QueuePlace::Starting(cpu) => {
                     let cpu_state = self.cpu_state(cpu);
-                    let many = cpu_state.starting.len();
+                    let before = cpu_state.starting.len();
                     cpu_state.starting.retain(|&other| other != slot);
-                    if cpu_state.starting.len() < many {
+                    if cpu_state.starting.len() < before {
                         self.update_use(cpu);
                     }
                 }
@@ -175,25 +175,25 @@ impl Analysis {
         }
     }
 
-    /// A followed thread's state since then is unknown: it may have been queued.
-    pub(super) fn miss_wait(&mut self, since_ns: u64) {
-        let missed_ns = self.now_ns.saturating_sub(since_ns);
-        let all = &mut self.counts.unseen_wait_ns;
-        *all = all.saturating_add(missed_ns);
+    /// Counts the time since then as a possible wait, because a followed thread's state is unknown.
+    pub(super) fn count_unseen_wait(&mut self, since_ns: u64) {
+        let passed_ns = self.now_ns.saturating_sub(since_ns);
+        let sum_ns = &mut self.counts.unseen_wait_ns;
+        *sum_ns = sum_ns.saturating_add(passed_ns);
     }
 
-    /// A queued thread's mask changed: its wait is split there.
+    /// Splits the wait of a queued thread, because its mask changed.
     pub(super) fn requeue(&mut self, slot: usize) {
         let State::Queued(mut queued) = self.state_of(slot) else {
             return;
         };
-        let Place::Behind(mark) = queued.place else {
+        let QueuePlace::Behind(wait) = queued.place else {
             return;
         };
         let mask = self.mask_of(slot);
-        let (causes, mark) = self.queues.renew(slot, mark, mask, self.now_ns);
-        queued.before.add(causes);
-        queued.place = Place::Behind(mark);
+        let (causes, wait) = self.queues.change_mask(slot, wait, mask, self.now_ns);
+        queued.earlier_causes.add(causes);
+        queued.place = QueuePlace::Behind(wait);
         if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Queued(queued);
         }
@@ -202,25 +202,25 @@ impl Analysis {
 
 /// How a thread's own class keeps it from running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeldByClass {
+enum ClassHold {
     /// Even if a CPU idles.
     Always,
     /// Only if other threads run.
     BehindOthers,
 }
 
-impl Place {
+impl QueuePlace {
     const fn cpu(self) -> u32 {
         match self {
             Self::Unreported(cpu) | Self::Starting(cpu) => cpu,
-            Self::Behind(mark) => mark.cpu(),
+            Self::Behind(wait) => wait.cpu(),
         }
     }
 }
 
 impl WaitCauseTotals {
     /// The cause of the longest part.
-    fn foremost(self) -> WaitCause {
+    fn main_cause(self) -> WaitCause {
         let parts = [
             (self.scheduler, WaitCause::Scheduler),
             (self.mask, WaitCause::Mask),
@@ -232,15 +232,15 @@ impl WaitCauseTotals {
         let known = parts.into_iter().filter(|(ns, _)| *ns > 0);
         known
             .max_by_key(|(ns, _)| *ns)
-            .map_or(WaitCause::Unreported, |(_, why)| why)
+            .map_or(WaitCause::Unreported, |(_, cause)| cause)
     }
 
-    /// Time explained by the class has no other cause.
-    fn blame_class(&mut self, held: Option<HeldByClass>) {
-        let parts = match held {
+    /// Moves the time that the thread's class explains from other causes to the class.
+    fn move_to_class(&mut self, hold: Option<ClassHold>) {
+        let parts = match hold {
             None => return,
-            Some(HeldByClass::BehindOthers) => vec![&mut self.others],
-            Some(HeldByClass::Always) => vec![
+            Some(ClassHold::BehindOthers) => vec![&mut self.others],
+            Some(ClassHold::Always) => vec![
                 &mut self.scheduler,
                 &mut self.mask,
                 &mut self.others,

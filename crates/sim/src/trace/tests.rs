@@ -432,7 +432,7 @@ fn analyse_run(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
     let (topology, _) = open_machine(text, 1).topology().unwrap();
     let mut analysis = Analysis::new(&topology, traced.scope);
     for event in &recorder.events {
-        analysis.take(event);
+        analysis.add_event(event);
     }
     let summary = analysis.finish(Some((traced.from_ns, traced.to_ns)));
     (summary, traced.run.unwrap())

@@ -218,7 +218,7 @@ pub fn coverage_record(coverage: &Coverage) -> CoverageRecord {
         threads: coverage.threads,
         moved_threads: coverage.moved,
         cpu_s: coverage.cpu.as_secs_f64(),
-        where_asked_s: coverage.where_asked.as_secs_f64(),
+        where_asked_s: coverage.where_bound.as_secs_f64(),
         movers: coverage
             .movers
             .iter()

@@ -63,7 +63,7 @@ impl TraceRecorder {
     /// Takes events, in the order of time.
     pub fn take(&mut self, events: &[Event]) {
         for event in events {
-            self.analysis.take(event);
+            self.analysis.add_event(event);
         }
     }
 

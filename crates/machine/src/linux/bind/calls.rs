@@ -1,4 +1,4 @@
-//! System calls that only binding needs: a program's privileges, and what another process has open.
+//! System calls that only binding needs.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
@@ -12,18 +12,17 @@ use std::time::Duration;
 
 use super::super::sys;
 
-/// CPU time of a process so far, including its ended threads; also of a process that has ended but
-/// was not reaped. `None` if it is gone.
+/// CPU time of a process so far, including its ended threads. `None` if the process was reaped.
 pub(super) fn process_cpu_time(pid: libc::pid_t) -> Option<Duration> {
     let mut id: libc::clockid_t = 0;
     // SAFETY: the pointer is valid.
     let found = unsafe { libc::clock_getcpuclockid(pid, &raw mut id) };
-    (found == 0).then(|| sys::clock(id))
+    (found == 0).then(|| sys::read_clock(id))
 }
 
 /// The group whose rights this process has.
 pub(super) fn effective_group() -> libc::gid_t {
-    // SAFETY: it takes nothing and cannot fail.
+    // SAFETY: it takes null and cannot fail.
     unsafe { libc::getegid() }
 }
 
@@ -46,15 +45,15 @@ pub(super) fn has_attribute(file: &Path, name: &CStr) -> bool {
     let Ok(file) = CString::new(file.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: both strings are NUL-terminated; nothing is written to a buffer
+    // SAFETY: both strings are NUL-terminated; null is written to a buffer
     // of length 0.
     unsafe { libc::getxattr(file.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
-/// Permits every process of this user to trace this one under Yama, or withdraws that.
-pub(in crate::linux) fn permit_tracer(any: bool) {
+/// Permits every process of this user to trace this one under Yama, or withdraws the permission.
+pub(in crate::linux) fn permit_tracers(is_permitted: bool) {
     const PR_SET_PTRACER_ANY: libc::c_ulong = libc::c_ulong::MAX;
-    let who = if any { PR_SET_PTRACER_ANY } else { 0 };
+    let who = if is_permitted { PR_SET_PTRACER_ANY } else { 0 };
     // SAFETY: plain integers; without Yama it fails and is not needed.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, who, 0, 0, 0) };
 }
@@ -78,21 +77,21 @@ pub(in crate::linux) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
     }
 }
 
-/// Redirects these descriptors to nothing.
-pub(in crate::linux) fn silence(descriptors: &[RawFd]) {
+/// Redirects these descriptors to `/dev/null`.
+pub(in crate::linux) fn redirect_to_null(descriptors: &[RawFd]) {
     // SAFETY: the path is NUL-terminated; the descriptors are this process's
     // own, and what is opened is closed again.
     unsafe {
-        let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         for &descriptor in descriptors {
-            if nothing < 0 {
+            if null < 0 {
                 libc::close(descriptor);
             } else {
-                libc::dup2(nothing, descriptor);
+                libc::dup2(null, descriptor);
             }
         }
-        if nothing > 2 {
-            libc::close(nothing);
+        if null > 2 {
+            libc::close(null);
         }
     }
 }
@@ -103,7 +102,7 @@ pub(in crate::linux) fn close_others(kept: RawFd) {
     let Ok(kept) = libc::c_uint::try_from(kept) else {
         return;
     };
-    // SAFETY: plain integers; nothing in this process uses the descriptors.
+    // SAFETY: plain integers; null in this process uses the descriptors.
     unsafe {
         if kept > 3 {
             libc::syscall(libc::SYS_close_range, 3, kept - 1, 0);

@@ -16,10 +16,10 @@ const EVENTS: libc::c_int = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACEEXIT;
-/// Not needed for further threads of a process: they can be read until they are reaped.
-const NOT_OF_THREADS: libc::c_int = libc::PTRACE_O_TRACEEXIT;
+/// Not needed for a process's further threads: they can be examined until they are reaped.
+const ONLY_FOR_PROCESSES: libc::c_int = libc::PTRACE_O_TRACEEXIT;
 
-/// The fate of traced processes when their tracer ends.
+/// What becomes of traced processes when their tracer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) enum Orphans {
     /// They continue untraced.
@@ -29,7 +29,7 @@ pub(in crate::linux) enum Orphans {
 }
 
 impl Orphans {
-    const fn options(self) -> libc::c_int {
+    const fn trace_options(self) -> libc::c_int {
         match self {
             Self::GoOn => EVENTS,
             Self::Die => EVENTS | libc::PTRACE_O_EXITKILL,
@@ -50,19 +50,23 @@ pub(super) struct Stop {
 
 /// Begins to trace a process and all threads and processes that it starts.
 pub(in crate::linux) fn seize(pid: libc::pid_t, orphans: Orphans) -> io::Result<()> {
-    request(libc::PTRACE_SEIZE.into(), pid, orphans.options().into())
+    request(
+        libc::PTRACE_SEIZE.into(),
+        pid,
+        orphans.trace_options().into(),
+    )
 }
 
-/// Turns off the stops that this kind of thread does not need.
-pub(super) fn set_kind(thread: libc::pid_t, is_process: bool, orphans: Orphans) {
-    let spared = if is_process { 0 } else { NOT_OF_THREADS };
-    let options = orphans.options() & !spared;
+/// Sets at which events a thread stops: fewer if it is not the first one of its process.
+pub(super) fn set_stops(thread: libc::pid_t, is_process: bool, orphans: Orphans) {
+    let unneeded = if is_process { 0 } else { ONLY_FOR_PROCESSES };
+    let options = orphans.trace_options() & !unneeded;
     let _ = request(libc::PTRACE_SETOPTIONS.into(), thread, options.into());
 }
 
 /// Resumes a stopped thread, with a signal unless that is 0. A thread that was killed meanwhile is
 /// not an error, here and below.
-pub(super) fn go_on(thread: libc::pid_t, signal: libc::c_int) {
+pub(super) fn resume(thread: libc::pid_t, signal: libc::c_int) {
     let _ = request(libc::PTRACE_CONT.into(), thread, signal.into());
 }
 
@@ -81,8 +85,9 @@ pub(super) fn detach(thread: libc::pid_t, signal: libc::c_int) {
     let _ = request(libc::PTRACE_DETACH.into(), thread, signal.into());
 }
 
-/// The message of an event: the id of the new thread, or the former id of one that executed.
-pub(super) fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
+/// Reads the message of an event: the id of the new thread, or the former id of a thread that
+/// executed a program.
+pub(super) fn read_event_message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: the kernel writes one word to the pointer, which is valid.
     let result = unsafe {
@@ -107,9 +112,9 @@ fn request(operation: libc::c_long, thread: libc::pid_t, data: libc::c_long) -> 
     }
 }
 
-/// Takes the stop of a thread, if it has stopped.
-pub(super) fn take_stop(of: libc::pid_t) -> Option<Stop> {
-    let info = wait(Some(of), libc::WSTOPPED | libc::WNOHANG).ok()?;
+/// Consumes the stop of a thread, if it has stopped.
+pub(super) fn take_stop(thread: libc::pid_t) -> Option<Stop> {
+    let info = wait(Some(thread), libc::WSTOPPED | libc::WNOHANG).ok()?;
     // SAFETY: waitid filled it in for a child that stopped.
     let (thread, status) = unsafe { (info.si_pid(), info.si_status()) };
     (thread != 0).then_some(Stop {
@@ -120,20 +125,21 @@ pub(super) fn take_stop(of: libc::pid_t) -> Option<Stop> {
     })
 }
 
-/// The next event of a child.
+/// An event of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::linux) enum Next {
+pub(in crate::linux) enum ChildEvent {
     /// This thread has stopped.
     Stop(libc::pid_t),
     /// A thread or process has ended and is not reaped yet.
     End(libc::pid_t),
-    /// Nothing, for now.
+    /// There is no event now.
     Nothing,
 }
 
-/// Peeks at the next event without reaping; `sleeps`: waits for one. An error if no child is left.
-pub(super) fn next(sleeps: bool) -> io::Result<Next> {
-    let how = if sleeps { 0 } else { libc::WNOHANG };
+/// Peeks at the next event without reaping; with `blocks`, waits for one. An error if no child
+/// exists.
+pub(super) fn peek_event(blocks: bool) -> io::Result<ChildEvent> {
+    let how = if blocks { 0 } else { libc::WNOHANG };
     // Stops of traced threads are reported even if not requested.
     let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | how;
     let info = loop {
@@ -145,14 +151,15 @@ pub(super) fn next(sleeps: bool) -> io::Result<Next> {
     // SAFETY: waitid filled it in, or left it zero.
     let pid = unsafe { info.si_pid() };
     Ok(match info.si_code {
-        _ if pid == 0 => Next::Nothing,
-        libc::CLD_TRAPPED | libc::CLD_STOPPED => Next::Stop(pid),
-        _ => Next::End(pid),
+        _ if pid == 0 => ChildEvent::Nothing,
+        libc::CLD_TRAPPED | libc::CLD_STOPPED => ChildEvent::Stop(pid),
+        _ => ChildEvent::End(pid),
     })
 }
 
-fn wait(of: Option<libc::pid_t>, options: libc::c_int) -> io::Result<libc::siginfo_t> {
-    let (kind, id) = match of.map(libc::id_t::try_from) {
+/// Waits for one child, or for any.
+fn wait(child: Option<libc::pid_t>, options: libc::c_int) -> io::Result<libc::siginfo_t> {
+    let (kind, id) = match child.map(libc::id_t::try_from) {
         Some(Ok(id)) => (libc::P_PID, id),
         _ => (libc::P_ALL, 0),
     };
@@ -185,23 +192,23 @@ pub(in crate::linux) fn wait_for_program(pid: libc::pid_t) {
         }
         if let Some(stop) = take_stop(pid) {
             match stop.event {
-                0 => go_on(pid, stop.signal),
+                0 => resume(pid, stop.signal),
                 libc::PTRACE_EVENT_STOP if stop.signal != libc::SIGTRAP => listen(pid),
-                _ => go_on(pid, 0),
+                _ => resume(pid, 0),
             }
         }
     }
 }
 
-/// Reaps a thread or process that has ended, which `/proc` showed until then: how it ended, and
-/// what it used.
-pub(super) fn take(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
+/// Reaps a thread or process that has ended, which removes it from `/proc`. Returns its wait status
+/// and its resource usage.
+pub(super) fn reap(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     let options = libc::WNOHANG | libc::__WALL;
     // SAFETY: both pointers are valid; rusage is plain integers.
     unsafe {
-        let taken = libc::wait4(pid, &raw mut status, options, usage.as_mut_ptr());
-        (taken == pid).then(|| (status, usage.assume_init()))
+        let reaped = libc::wait4(pid, &raw mut status, options, usage.as_mut_ptr());
+        (reaped == pid).then(|| (status, usage.assume_init()))
     }
 }

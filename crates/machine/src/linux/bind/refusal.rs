@@ -13,11 +13,11 @@ use super::calls;
 use crate::MachineError;
 use pinwise_workload::Command;
 
-/// Number of the capability that lets a process trace any other, and programs
-/// keep their privileges while they are traced (`capabilities(7)`).
+/// Number of the capability that lets a process trace any other, and lets traced programs keep
+/// their privileges (`capabilities(7)`).
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// What a traced program would lose.
+/// A privilege that a traced program would lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Privilege {
     User,
@@ -26,7 +26,7 @@ enum Privilege {
 }
 
 impl Privilege {
-    const fn words(self) -> &'static str {
+    const fn describe(self) -> &'static str {
         match self {
             Self::User => "it is setuid",
             Self::Group => "it is setgid",
@@ -40,28 +40,28 @@ pub(in crate::linux) fn check_program(
     program: &CStr,
     command: &Command,
 ) -> Result<(), MachineError> {
-    let status = Status::own();
-    if status.may_trace_all || status.gains_nothing {
+    let status = Status::read_own();
+    if status.may_trace_all || status.has_no_new_privileges {
         return Ok(());
     }
     let path = Path::new(std::ffi::OsStr::from_bytes(program.to_bytes()));
-    match privilege_of(path) {
+    match find_privilege(path) {
         None => Ok(()),
         Some(privilege) => Err(MachineError::Refused {
             what: format!("to trace '{command}' with its privileges"),
             reason: format!(
                 "{}, which it loses when traced; bind it as root, or place it without /bound",
-                privilege.words()
+                privilege.describe()
             ),
         }),
     }
 }
 
-/// The error for a refused trace, with its remedy.
+/// Makes the error for a refused trace, with its remedy.
 pub(in crate::linux) fn explain_refusal(error: &io::Error, command: &Command) -> MachineError {
     MachineError::Refused {
         what: format!("to bind the threads of '{command}'"),
-        reason: explain(error, &Status::own(), yama().as_deref()),
+        reason: explain(error, &Status::read_own(), read_yama_scope().as_deref()),
     }
 }
 
@@ -99,7 +99,7 @@ fn explain(error: &io::Error, status: &Status, yama: Option<&str>) -> String {
     )
 }
 
-fn yama() -> Option<String> {
+fn read_yama_scope() -> Option<String> {
     super::super::capture::read_text(Path::new("/proc/sys/kernel/yama/ptrace_scope"))
 }
 
@@ -110,12 +110,12 @@ struct Status {
     tracer: i32,
     may_trace_all: bool,
     is_filtered: bool,
-    /// Can no program gain privileges through it anyway?
-    gains_nothing: bool,
+    /// Does `no_new_privs` keep programs from gaining privileges on execution anyway?
+    has_no_new_privileges: bool,
 }
 
 impl Status {
-    fn own() -> Self {
+    fn read_own() -> Self {
         let text = super::super::capture::read_file(Path::new("/proc/self/status"));
         Self::parse(&String::from_utf8_lossy(&text.unwrap_or_default()))
     }
@@ -131,14 +131,14 @@ impl Status {
             tracer: field("TracerPid").parse().unwrap_or(0),
             may_trace_all: capabilities & (1 << CAP_SYS_PTRACE) != 0,
             is_filtered: field("Seccomp") == "2",
-            gains_nothing: field("NoNewPrivs") == "1",
+            has_no_new_privileges: field("NoNewPrivs") == "1",
         }
     }
 }
 
 /// The privilege that a program gives on execution; `None` if it gives no more than this process
 /// has.
-fn privilege_of(program: &Path) -> Option<Privilege> {
+fn find_privilege(program: &Path) -> Option<Privilege> {
     let metadata = std::fs::metadata(program).ok()?;
     if calls::is_without_setuid(program) {
         return None;
@@ -189,7 +189,7 @@ mod tests {
                 tracer: 77,
                 may_trace_all: true,
                 is_filtered: true,
-                gains_nothing: true
+                has_no_new_privileges: true
             }
         );
         assert_eq!(Status::parse("nonsense"), Status::default());
@@ -204,7 +204,7 @@ mod tests {
         let with_mode = |mode| {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(&path, mode).unwrap();
-            privilege_of(&path)
+            find_privilege(&path)
         };
         // Its owner runs this test and gains nothing.
         assert_eq!(with_mode(0o755), None);

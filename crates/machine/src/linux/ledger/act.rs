@@ -12,12 +12,12 @@ use super::{LedgerError, groups};
 use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{sys, tree};
-use crate::processes::{Processes, RuledProcess, give_back};
+use crate::processes::{Processes, RuledProcess, restore_processes};
 use pinwise_topology::{CpuSet, CpuSetError};
 
-/// Tries for a CPU that is busy being switched …
+/// Most tries while the kernel is busy with a CPU or a cgroup.
 const TRIES: usize = 10;
-/// … with this pause between them.
+/// Pause between tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The host, or a folder that represents it in tests.
@@ -26,13 +26,14 @@ pub(super) struct System {
     pub(super) root: PathBuf,
 }
 
-/// The state of a value that pinwise changed.
+/// The present state of a value that pinwise changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+enum ValueState {
     /// As pinwise set it.
     Ours,
+    /// As it was before.
     AsBefore,
-    /// The thread ended, the group was removed.
+    /// The thread ended, or the group was removed.
     Ended,
     /// Somebody else changed it to this.
     Changed(String),
@@ -77,21 +78,21 @@ impl System {
         self.root.join("sys/devices/system/cpu").join(name)
     }
 
-    /// A small file's trimmed text.
+    /// Reads a small file's text, without surrounding white space.
     pub(super) fn read(path: &Path) -> Option<String> {
         read_text(path)
     }
 
-    /// CPUs that are on.
-    pub(super) fn online(&self) -> Option<CpuSet> {
+    /// Reads which CPUs are on.
+    pub(super) fn read_online(&self) -> Option<CpuSet> {
         CpuSet::parse_list(&Self::read(&self.cpu_file("online"))?).ok()
     }
 
-    /// The value to which undoing a change would return.
-    pub(super) fn original(&self, change: &Change) -> Result<Entry, LedgerError> {
+    /// Makes the entry for a change, with the value to which undoing it would return.
+    pub(super) fn read_original(&self, change: &Change) -> Result<Entry, LedgerError> {
         match change {
             Change::Mask { thread, cpus } => {
-                let start = start(*thread)?;
+                let start = read_start(*thread)?;
                 let before = sys::affinity_of(*thread)
                     .map_err(|error| explain_thread_error(error, *thread, Some(cpus)))?;
                 Ok(Entry::Mask {
@@ -104,12 +105,12 @@ impl System {
             }
             Change::Nice { thread, nice } => Ok(Entry::Nice {
                 thread: *thread,
-                start: start(*thread)?,
+                start: read_start(*thread)?,
                 before: sys::nice_of(*thread)
                     .map_err(|error| explain_thread_error(error, *thread, None))?,
                 asked: *nice,
             }),
-            Change::Online { cpu, is_on } => self.original_online(*cpu, *is_on),
+            Change::Online { cpu, is_on } => self.check_online(*cpu, *is_on),
             Change::SmtOff => match Self::read(&self.cpu_file("smt/control")).as_deref() {
                 Some("on") => Ok(Entry::SmtOff),
                 other => Err(LedgerError::Value(
@@ -119,24 +120,24 @@ impl System {
             },
             Change::Interrupt { number, cpus } => Ok(Entry::Interrupt {
                 number: *number,
-                before: cpu_list(&self.interrupt_file(*number))?,
-                taking: self.taking(*number),
+                before: read_cpu_list(&self.interrupt_file(*number))?,
+                taking: self.read_effective_cpus(*number),
                 asked: cpus.clone(),
             }),
             Change::Queue { queue, cpus } => Ok(Entry::Queue(SetQueue {
                 queue: queue.clone(),
-                before: self.queue_cpus(queue)?,
+                before: self.read_queue_cpus(queue)?,
                 asked: cpus.clone(),
             })),
             Change::Memory { process, nodes } => Ok(Entry::Memory(MovedMemory {
                 process: *process,
-                start: start(*process)?,
+                start: read_start(*process)?,
                 nodes: nodes.clone(),
-                before: memory::find_pieces(*process, nodes)?,
+                before: memory::find_ranges(*process, nodes)?,
             })),
             Change::Cpuset { file, cpus } => Ok(Entry::Cpuset {
                 file: file.clone(),
-                before: cpu_list(file)?,
+                before: read_cpu_list(file)?,
                 asked: cpus.clone(),
             }),
             Change::Folder { path } if path.exists() => Err(LedgerError::Value(
@@ -146,14 +147,15 @@ impl System {
             Change::Folder { path } => Ok(Entry::Folder { path: path.clone() }),
             Change::Move { task, to } => Ok(Entry::Move {
                 task: *task,
-                start: start(*task)?,
-                before: groups::group_of(*task, to).ok_or(LedgerError::Gone(*task))?,
+                start: read_start(*task)?,
+                before: groups::find_group(*task, to).ok_or(LedgerError::Gone(*task))?,
                 to: to.clone(),
             }),
         }
     }
 
-    fn original_online(&self, cpu: usize, is_on: bool) -> Result<Entry, LedgerError> {
+    /// Makes the entry for switching a CPU, if it is not in that state already.
+    fn check_online(&self, cpu: usize, is_on: bool) -> Result<Entry, LedgerError> {
         let file = self.cpu_file(&format!("cpu{cpu}/online"));
         match Self::read(&file).as_deref() {
             Some(now) if (now == "1") != is_on => Ok(Entry::Online { cpu, is_on }),
@@ -174,44 +176,46 @@ impl System {
         }
     }
 
-    /// Makes a change; `Some`: the mask that the kernel granted.
-    pub(super) fn make(&self, entry: &Entry) -> Result<Option<CpuSet>, LedgerError> {
+    /// Makes the change of an entry; returns the mask that the kernel granted, if it is a mask.
+    pub(super) fn apply(&self, entry: &Entry) -> Result<Option<CpuSet>, LedgerError> {
         match entry {
             Entry::Mask { thread, asked, .. } => {
                 sys::set_affinity_of(*thread, asked)
                     .map_err(|error| explain_thread_error(error, *thread, Some(asked)))?;
                 return Ok(sys::affinity_of(*thread).ok());
             }
-            // The kernel makes the one, rules the other.
+            // The kernel changes the former, rules change the latter.
             Entry::Saved { .. } | Entry::Held(_) => {}
             Entry::Nice { thread, asked, .. } => sys::set_nice_of(*thread, *asked)
                 .map_err(|error| explain_thread_error(error, *thread, None))?,
-            Entry::Online { cpu, is_on } => self.switch(*cpu, *is_on)?,
-            Entry::SmtOff => write(&self.cpu_file("smt/control"), "off")?,
+            Entry::Online { cpu, is_on } => self.switch_cpu(*cpu, *is_on)?,
+            Entry::SmtOff => write_value(&self.cpu_file("smt/control"), "off")?,
             Entry::Interrupt { number, asked, .. } => {
                 write_cpus(&self.interrupt_file(*number), asked)?;
             }
             Entry::Queue(set) => self.set_queue(&set.queue, &set.asked)?,
-            Entry::Memory(moved) => moved.move_there()?,
+            Entry::Memory(moved) => moved.move_to_targets()?,
             Entry::Cpuset { file, asked, .. } => write_cpus(file, asked)?,
             Entry::Folder { path } => std::fs::create_dir(path)
                 .map_err(|error| LedgerError::System(path.display().to_string(), error))?,
-            Entry::Move { task, to, .. } => write(&groups::tasks_file(to), &task.to_string())?,
+            Entry::Move { task, to, .. } => {
+                write_value(&groups::tasks_file(to), &task.to_string())?
+            }
         }
         Ok(None)
     }
 
-    fn switch(&self, cpu: usize, is_on: bool) -> Result<(), LedgerError> {
+    fn switch_cpu(&self, cpu: usize, is_on: bool) -> Result<(), LedgerError> {
         let file = self.cpu_file(&format!("cpu{cpu}/online"));
         let value = if is_on { "1" } else { "0" };
-        let mut written = write(&file, value);
+        let mut written = write_value(&file, value);
         for _ in 1..TRIES {
             match &written {
                 Err(LedgerError::System(_, error))
                     if error.kind() == io::ErrorKind::ResourceBusy =>
                 {
                     std::thread::sleep(PAUSE);
-                    written = write(&file, value);
+                    written = write_value(&file, value);
                 }
                 _ => break,
             }
@@ -219,7 +223,8 @@ impl System {
         written
     }
 
-    fn standing(&self, entry: &Entry) -> Standing {
+    /// Compares the present value with that of an entry.
+    fn value_state(&self, entry: &Entry) -> ValueState {
         match entry {
             Entry::Mask {
                 thread,
@@ -227,96 +232,96 @@ impl System {
                 before,
                 asked,
                 granted,
-            } => mask_standing(*thread, *start, before, |now| match granted {
+            } => mask_state(*thread, *start, before, |now| match granted {
                 Some(granted) => now == granted || now == asked,
-                // pinwise was killed before it could read the granted mask.
+                // pinwise was killed before it could record the granted mask.
                 None => now.is_subset(asked),
             }),
-            // The kernel gives more CPUs to a thread that has none left; fewer or other CPUs were
+            // The kernel only adds CPUs, to a thread that has none left: fewer or other CPUs were
             // set by someone else.
             Entry::Saved {
                 thread,
                 start,
                 before,
-            } => mask_standing(*thread, *start, before, |now| before.is_subset(now)),
+            } => mask_state(*thread, *start, before, |now| before.is_subset(now)),
             Entry::Nice {
                 thread,
                 start,
                 before,
                 asked,
             } => match sys::nice_of(*thread) {
-                Ok(_) | Err(_) if tree::start_of(*thread) != Some(*start) => Standing::Ended,
-                Err(_) => Standing::Ended,
+                Ok(_) | Err(_) if tree::read_start(*thread) != Some(*start) => ValueState::Ended,
+                Err(_) => ValueState::Ended,
                 Ok(now) => compare(&now, before, now == *asked),
             },
             Entry::Online { cpu, is_on } => {
                 let file = self.cpu_file(&format!("cpu{cpu}/online"));
                 match Self::read(&file) {
-                    Some(now) if (now == "1") == *is_on => Standing::Ours,
-                    Some(_) => Standing::AsBefore,
-                    None => Standing::Ended,
+                    Some(now) if (now == "1") == *is_on => ValueState::Ours,
+                    Some(_) => ValueState::AsBefore,
+                    None => ValueState::Ended,
                 }
             }
             Entry::SmtOff => match Self::read(&self.cpu_file("smt/control")) {
                 Some(now) => compare(&now.as_str(), &"on", now == "off"),
-                None => Standing::Ended,
+                None => ValueState::Ended,
             },
             Entry::Interrupt {
                 number,
                 before,
                 taking,
                 asked,
-            } => match cpu_list(&self.interrupt_file(*number)) {
-                // While being restored it has the CPUs that took it.
+            } => match read_cpu_list(&self.interrupt_file(*number)) {
+                // Restoring first sets the CPUs that took it: pinwise may have been killed then.
                 Ok(now) => compare(&now, before, now == *asked || now == *taking),
-                Err(_) => Standing::Ended,
+                Err(_) => ValueState::Ended,
             },
-            Entry::Queue(set) => self.queue_standing(set),
-            Entry::Memory(moved) => memory_standing(moved),
+            Entry::Queue(set) => self.queue_state(set),
+            Entry::Memory(moved) => memory_state(moved),
             Entry::Cpuset {
                 file,
                 before,
                 asked,
-            } => match cpu_list(file) {
+            } => match read_cpu_list(file) {
                 Ok(now) => compare(&now, before, now == *asked),
-                Err(_) => Standing::Ended,
+                Err(_) => ValueState::Ended,
             },
-            Entry::Folder { path } if path.is_dir() => Standing::Ours,
-            Entry::Folder { .. } => Standing::AsBefore,
+            Entry::Folder { path } if path.is_dir() => ValueState::Ours,
+            Entry::Folder { .. } => ValueState::AsBefore,
             Entry::Move {
                 task,
                 start,
                 before,
                 to,
-            } => match groups::group_of(*task, to) {
-                Some(now) if tree::start_of(*task) == Some(*start) => {
+            } => match groups::find_group(*task, to) {
+                Some(now) if tree::read_start(*task) == Some(*start) => {
                     compare(&now.display(), &before.display(), now == *to)
                 }
-                _ => Standing::Ended,
+                _ => ValueState::Ended,
             },
-            Entry::Held(held) => held_standing(held),
+            Entry::Held(held) => ruled_state(held),
         }
     }
 
-    fn queue_standing(&self, set: &SetQueue) -> Standing {
-        match self.queue_cpus(&set.queue) {
+    fn queue_state(&self, set: &SetQueue) -> ValueState {
+        match self.read_queue_cpus(&set.queue) {
             // The kernel drops isolated CPUs.
             Ok(now) => compare(
                 &now,
                 &set.before,
                 !now.is_empty() && now.is_subset(&set.asked),
             ),
-            Err(_) => Standing::Ended,
+            Err(_) => ValueState::Ended,
         }
     }
 
     /// The result that [`Self::restore`] would have.
     pub(super) fn predict_restore(&self, entry: &Entry) -> UndoOutcome {
-        match self.standing(entry) {
-            Standing::Ours => UndoOutcome::Restored,
-            Standing::AsBefore => UndoOutcome::AsBefore,
-            Standing::Ended => UndoOutcome::Ended,
-            Standing::Changed(now) => UndoOutcome::Changed(now),
+        match self.value_state(entry) {
+            ValueState::Ours => UndoOutcome::Restored,
+            ValueState::AsBefore => UndoOutcome::AsBefore,
+            ValueState::Ended => UndoOutcome::Ended,
+            ValueState::Changed(now) => UndoOutcome::Changed(now),
         }
     }
 
@@ -333,26 +338,29 @@ impl System {
             }
             Entry::Nice { thread, before, .. } => sys::set_nice_of(*thread, *before)
                 .map_err(|error| explain_thread_error(error, *thread, None)),
-            Entry::Online { cpu, is_on } => self.switch(*cpu, !is_on),
-            Entry::SmtOff => write(&self.cpu_file("smt/control"), "on"),
+            Entry::Online { cpu, is_on } => self.switch_cpu(*cpu, !is_on),
+            Entry::SmtOff => write_value(&self.cpu_file("smt/control"), "on"),
             Entry::Interrupt {
                 number,
                 before,
                 taking,
                 ..
-            } => self.give_back(*number, before, taking),
+            } => self.restore_interrupt(*number, before, taking),
             Entry::Queue(set) => self.set_queue(&set.queue, &set.before),
             Entry::Memory(moved) => moved.move_back(),
             Entry::Cpuset { file, before, .. } => write_cpus(file, before),
             Entry::Folder { path } => remove_group(path),
             Entry::Move { task, before, .. } => {
-                write(&groups::tasks_file(before), &task.to_string())
+                write_value(&groups::tasks_file(before), &task.to_string())
             }
             Entry::Held(held) => {
-                give_back(&mut LinuxProcesses::open(), std::slice::from_ref(held));
-                let is_left = held_standing(held) == Standing::Ours;
-                let left = || LedgerError::Value(entry.to_string(), "still so".to_owned());
-                if is_left { Err(left()) } else { Ok(()) }
+                restore_processes(&mut LinuxProcesses::open(), std::slice::from_ref(held));
+                match ruled_state(held) {
+                    ValueState::Ours => {
+                        Err(LedgerError::Value(entry.to_string(), "still so".to_owned()))
+                    }
+                    _ => Ok(()),
+                }
             }
         };
         match outcome {
@@ -363,58 +371,58 @@ impl System {
     }
 }
 
-fn compare(now: &impl fmt::Display, before: &impl fmt::Display, is_ours: bool) -> Standing {
+fn compare(now: &impl fmt::Display, before: &impl fmt::Display, is_ours: bool) -> ValueState {
     let (now, before) = (now.to_string(), before.to_string());
     if now == before {
-        Standing::AsBefore
+        ValueState::AsBefore
     } else if is_ours {
-        Standing::Ours
+        ValueState::Ours
     } else {
-        Standing::Changed(now)
+        ValueState::Changed(now)
     }
 }
 
-fn mask_standing(
+fn mask_state(
     thread: i32,
     start: u64,
     before: &CpuSet,
     is_ours: impl Fn(&CpuSet) -> bool,
-) -> Standing {
-    if tree::start_of(thread) != Some(start) {
-        return Standing::Ended;
+) -> ValueState {
+    if tree::read_start(thread) != Some(start) {
+        return ValueState::Ended;
     }
     match sys::affinity_of(thread) {
         Ok(now) => compare(&now, before, is_ours(&now)),
-        Err(_) => Standing::Ended,
+        Err(_) => ValueState::Ended,
     }
 }
 
-fn memory_standing(moved: &MovedMemory) -> Standing {
-    match tree::start_of(moved.process) == Some(moved.start) {
-        true if moved.is_there() => Standing::Ours,
-        true => Standing::AsBefore,
-        false => Standing::Ended,
+fn memory_state(moved: &MovedMemory) -> ValueState {
+    match tree::read_start(moved.process) == Some(moved.start) {
+        true if moved.has_moved_pages() => ValueState::Ours,
+        true => ValueState::AsBefore,
+        false => ValueState::Ended,
     }
 }
 
 /// Do threads of the process still have what rules gave them?
-fn held_standing(held: &RuledProcess) -> Standing {
+fn ruled_state(held: &RuledProcess) -> ValueState {
     let mut host = LinuxProcesses::open();
     let identity = host.identity(held.process);
     if identity.is_none_or(|identity| identity.start != held.start) {
-        return Standing::Ended;
+        return ValueState::Ended;
     }
     let threads = host.threads(held.process).into_iter();
     let mut states =
         threads.filter_map(|thread| Some((thread, host.mask(thread)?, host.nice(thread))));
-    match states.any(|(thread, mask, nice)| held.is_on(thread, &mask, nice)) {
-        true => Standing::Ours,
-        false => Standing::AsBefore,
+    match states.any(|(thread, mask, nice)| held.gave_mask_or_nice(thread, &mask, nice)) {
+        true => ValueState::Ours,
+        false => ValueState::AsBefore,
     }
 }
 
-fn start(thread: i32) -> Result<u64, LedgerError> {
-    tree::start_of(thread).ok_or(LedgerError::Gone(thread))
+fn read_start(thread: i32) -> Result<u64, LedgerError> {
+    tree::read_start(thread).ok_or(LedgerError::Gone(thread))
 }
 
 fn explain_thread_error(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerError {
@@ -426,8 +434,8 @@ fn explain_thread_error(error: io::Error, thread: i32, cpus: Option<&CpuSet>) ->
     }
 }
 
-/// The CPUs listed in a file such as a cgroup's `cpuset.cpus`.
-pub(super) fn cpu_list(file: &Path) -> Result<CpuSet, LedgerError> {
+/// Reads the CPUs listed in a file such as a cgroup's `cpuset.cpus`.
+pub(super) fn read_cpu_list(file: &Path) -> Result<CpuSet, LedgerError> {
     read_cpus(file, |text| match text {
         "" => Ok(CpuSet::new()),
         list => CpuSet::parse_list(list),
@@ -448,12 +456,13 @@ pub(super) fn read_cpus(
 }
 
 pub(super) fn write_cpus(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
-    write(file, &format!("{cpus}\n"))
+    write_value(file, &format!("{cpus}\n"))
 }
 
-/// One system call, since the kernel takes a value as a whole. The file is not truncated first: a
-/// folder that represents the host must keep its value when writing fails, as the kernel does.
-pub(super) fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
+/// Writes a value in one system call, since the kernel takes it as a whole. The file is not
+/// truncated first: a folder that represents the host must keep its value when writing fails, as
+/// the kernel does.
+pub(super) fn write_value(path: &Path, value: &str) -> Result<(), LedgerError> {
     use std::io::Write;
     let written = std::fs::OpenOptions::new()
         .write(true)
@@ -474,8 +483,8 @@ fn remove_group(path: &Path) -> Result<(), LedgerError> {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 let inside = System::read(&groups::tasks_file(path)).unwrap_or_default();
                 for task in inside.split_ascii_whitespace() {
-                    // A task that ended meanwhile needs no group.
-                    let _ = write(&groups::tasks_file(parent), task);
+                    // This fails for a task that has ended, which needs no group.
+                    let _ = write_value(&groups::tasks_file(parent), task);
                 }
                 removed = std::fs::remove_dir(path);
                 if removed.is_err() {

@@ -1,14 +1,16 @@
-//! Entries of a ledger: changes with their old values, as lines.
+//! Entries of a ledger: changes with their old values, and their form as lines of a journal.
 //!
-//! Pure. An incomplete or malformed line means that the change was not made: a change is made only
-//! after its line is complete.
+//! An incomplete or malformed line means that the change was not made: a change is made only after
+//! its line is complete.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::memory::MovedMemory;
 use super::queue::SetQueue;
-use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
+use super::words::{
+    escape, format_cpus, parse_cpus, parse_id, parse_nice, parse_some_cpus, unescape,
+};
 use crate::processes::RuledProcess;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
@@ -23,7 +25,7 @@ pub enum Change {
         /// The CPUs.
         cpus: CpuSet,
     },
-    /// A thread (for a process, its first) gets this niceness.
+    /// A thread gets this niceness.
     Nice {
         /// Its id.
         thread: i32,
@@ -34,20 +36,20 @@ pub enum Change {
     Online {
         /// The CPU.
         cpu: usize,
-        /// On?
+        /// Its new state.
         is_on: bool,
     },
     /// The second and further CPUs of all cores are switched off. The kernel's `forceoff`, which
     /// would last until the next boot, is never written.
     SmtOff,
-    /// An interrupt is taken by these CPUs.
+    /// These CPUs may take an interrupt.
     Interrupt {
         /// Its number, as in `/proc/irq`.
         number: u32,
         /// The CPUs.
         cpus: CpuSet,
     },
-    /// A queue of a network interface has these CPUs.
+    /// These CPUs serve a queue of a network interface.
     Queue {
         /// The queue.
         queue: Queue,
@@ -73,7 +75,7 @@ pub enum Change {
         /// Its folder.
         path: PathBuf,
     },
-    /// Moves a task into a cgroup: a thread in version 1, a whole process in version 2.
+    /// A task moves into a cgroup: a thread in version 1, a whole process in version 2.
     Move {
         /// Its id.
         task: i32,
@@ -98,7 +100,8 @@ pub enum Entry {
         /// The mask that the kernel granted: smaller if a cpuset forbids CPUs.
         granted: Option<CpuSet>,
     },
-    /// A thread's mask that the kernel drops when its CPUs go offline; pinwise did not change it.
+    /// A thread's mask that the kernel may drop because of another change; pinwise did not change
+    /// it.
     Saved {
         /// Its id.
         thread: i32,
@@ -133,7 +136,7 @@ pub enum Entry {
         number: u32,
         /// The old CPUs.
         before: CpuSet,
-        /// Those of them that took it, as the kernel chose; empty if unknown.
+        /// The CPUs among these that the kernel chose to take it; empty if unknown.
         taking: CpuSet,
         /// The CPUs that were set.
         asked: CpuSet,
@@ -167,14 +170,14 @@ pub enum Entry {
         /// The folder of its new cgroup.
         to: PathBuf,
     },
-    /// A process holds something from rules; identified by its process number.
+    /// Rules gave a process CPUs or a nice value.
     Held(RuledProcess),
 }
 
 impl Entry {
-    /// The order of restoring: CPUs first, since the kernel takes no mask of an offline CPU; then
-    /// cpusets, which bound masks; then tasks return to their groups, which may overwrite masks;
-    /// then masks; and last the groups that are empty by then.
+    /// When it is restored, the lowest first: CPUs first, since the kernel accepts no mask of an
+    /// offline CPU; then cpusets, which restrict masks; then tasks return to their groups, which
+    /// may overwrite masks; then masks; and last the groups, which are empty by then.
     #[must_use]
     pub const fn rank(&self) -> u8 {
         match self {
@@ -192,6 +195,7 @@ impl Entry {
         }
     }
 
+    /// The words of a journal's line.
     fn to_words(&self) -> String {
         match self {
             Self::Mask {
@@ -200,12 +204,16 @@ impl Entry {
                 before,
                 asked,
                 ..
-            } => format!("mask {thread} {start} {} {}", list(before), list(asked)),
+            } => format!(
+                "mask {thread} {start} {} {}",
+                format_cpus(before),
+                format_cpus(asked)
+            ),
             Self::Saved {
                 thread,
                 start,
                 before,
-            } => format!("saved {thread} {start} {}", list(before)),
+            } => format!("saved {thread} {start} {}", format_cpus(before)),
             Self::Nice {
                 thread,
                 start,
@@ -220,7 +228,8 @@ impl Entry {
                 taking,
                 asked,
             } => {
-                let (before, taking, asked) = (list(before), list(taking), list(asked));
+                let (before, taking, asked) =
+                    (format_cpus(before), format_cpus(taking), format_cpus(asked));
                 format!("interrupt {number} {before} {taking} {asked}")
             }
             Self::Queue(set) => set.to_words(),
@@ -229,7 +238,12 @@ impl Entry {
                 file,
                 before,
                 asked,
-            } => format!("cpuset {} {} {}", escape(file), list(before), list(asked)),
+            } => format!(
+                "cpuset {} {} {}",
+                escape(file),
+                format_cpus(before),
+                format_cpus(asked)
+            ),
             Self::Folder { path } => format!("folder {}", escape(path)),
             Self::Move {
                 task,
@@ -238,12 +252,12 @@ impl Entry {
                 to,
             } => format!("move {task} {start} {} {}", escape(before), escape(to)),
             Self::Held(held) => {
-                let list = |numbers: &[i32]| {
+                let join = |numbers: &[i32]| {
                     let texts: Vec<String> = numbers.iter().map(i32::to_string).collect();
                     texts.join(",")
                 };
-                let (nices, own_masks) = (list(&held.nices), list(&held.own_masks));
-                let own_nices = list(&held.own_nices);
+                let (nices, own_masks) = (join(&held.nices), join(&held.own_masks));
+                let own_nices = join(&held.own_nices);
                 let masks = held.masks.iter().map(|mask| format!(" {mask}"));
                 let (process, start) = (held.process, held.start);
                 let masks: String = masks.collect();
@@ -254,25 +268,26 @@ impl Entry {
         }
     }
 
+    /// Parses what [`Self::to_words`] writes.
     fn from_words(words: &[&str]) -> Option<Self> {
         Some(match *words {
             ["mask", thread, start, before, asked] => Self::Mask {
-                thread: id(thread)?,
+                thread: parse_id(thread)?,
                 start: start.parse().ok()?,
-                before: some_cpus(before)?,
-                asked: some_cpus(asked)?,
+                before: parse_some_cpus(before)?,
+                asked: parse_some_cpus(asked)?,
                 granted: None,
             },
             ["saved", thread, start, before] => Self::Saved {
-                thread: id(thread)?,
+                thread: parse_id(thread)?,
                 start: start.parse().ok()?,
-                before: some_cpus(before)?,
+                before: parse_some_cpus(before)?,
             },
             ["nice", thread, start, before, asked] => Self::Nice {
-                thread: id(thread)?,
+                thread: parse_id(thread)?,
                 start: start.parse().ok()?,
-                before: niceness(before)?,
-                asked: niceness(asked)?,
+                before: parse_nice(before)?,
+                asked: parse_nice(asked)?,
             },
             ["online", cpu, is_on] => Self::Online {
                 cpu: cpu.parse().ok().filter(|&cpu| cpu <= CpuSet::MAX_CPU)?,
@@ -281,22 +296,22 @@ impl Entry {
             ["smt-off"] => Self::SmtOff,
             ["interrupt", number, before, taking, asked] => Self::Interrupt {
                 number: number.parse().ok()?,
-                before: some_cpus(before)?,
-                taking: cpus(taking)?,
-                asked: some_cpus(asked)?,
+                before: parse_some_cpus(before)?,
+                taking: parse_cpus(taking)?,
+                asked: parse_some_cpus(asked)?,
             },
             ["queue", ref words @ ..] => Self::Queue(SetQueue::from_words(words)?),
             ["memory", ref words @ ..] => Self::Memory(MovedMemory::from_words(words)?),
             ["cpuset", file, before, asked] => Self::Cpuset {
                 file: unescape(file)?,
-                before: cpus(before)?,
-                asked: cpus(asked)?,
+                before: parse_cpus(before)?,
+                asked: parse_cpus(asked)?,
             },
             ["folder", path] => Self::Folder {
                 path: unescape(path)?,
             },
             ["move", task, start, before, to] => Self::Move {
-                task: id(task)?,
+                task: parse_id(task)?,
                 start: start.parse().ok()?,
                 before: unescape(before)?,
                 to: unescape(to)?,
@@ -314,17 +329,17 @@ impl Entry {
                 let threads = |text: &str, name: &str| -> Option<Vec<i32>> {
                     text.strip_prefix(name)?
                         .split_terminator(',')
-                        .map(id)
+                        .map(parse_id)
                         .collect()
                 };
                 Self::Held(RuledProcess {
-                    process: id(process)?,
+                    process: parse_id(process)?,
                     start: start.parse().ok()?,
                     masks: masks
                         .iter()
-                        .map(|mask| some_cpus(mask))
+                        .map(|mask| parse_some_cpus(mask))
                         .collect::<Option<_>>()?,
-                    nices: nices.map(niceness).collect::<Option<_>>()?,
+                    nices: nices.map(parse_nice).collect::<Option<_>>()?,
                     own_masks: threads(own_masks, "own=")?,
                     own_nices: threads(own_nices, "own_nice=")?,
                 })
@@ -364,9 +379,9 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The lines of a journal.
+/// A line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum JournalLine {
     /// A change is about to be made.
     Made(u64, Entry),
     /// The kernel granted this mask.
@@ -377,11 +392,11 @@ pub(super) enum Word {
     Kept(bool),
 }
 
-impl Word {
+impl JournalLine {
     pub(super) fn to_line(&self) -> String {
         match self {
             Self::Made(id, entry) => format!("made {id} {}\n", entry.to_words()),
-            Self::Granted(id, cpus) => format!("granted {id} {}\n", list(cpus)),
+            Self::Granted(id, cpus) => format!("granted {id} {}\n", format_cpus(cpus)),
             Self::Gone(id) => format!("gone {id}\n"),
             Self::Kept(are_kept) => format!("kept {are_kept}\n"),
         }
@@ -391,7 +406,7 @@ impl Word {
         let words: Vec<&str> = line.split(' ').collect();
         Some(match *words.as_slice() {
             ["made", id, ref entry @ ..] => Self::Made(id.parse().ok()?, Entry::from_words(entry)?),
-            ["granted", id, set] => Self::Granted(id.parse().ok()?, some_cpus(set)?),
+            ["granted", id, set] => Self::Granted(id.parse().ok()?, parse_some_cpus(set)?),
             ["gone", id] => Self::Gone(id.parse().ok()?),
             ["kept", are_kept] => Self::Kept(are_kept.parse().ok()?),
             _ => return None,

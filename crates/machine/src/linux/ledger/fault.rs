@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-/// Moments in the life of a ledger.
+/// Points in the work of a ledger at which a fault can be injected.
 pub const POINTS: [&str; 13] = [
     "opened",
     "before-write",
@@ -21,27 +21,28 @@ pub const POINTS: [&str; 13] = [
     "after-removal",
 ];
 
-/// What happens at that moment.
+/// What happens at the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blow {
+enum FaultKind {
     Signal(libc::c_int),
     Panic,
     /// The journal cannot grow any more.
-    Full,
+    JournalFull,
     /// The journal's folder is removed.
-    Vanish,
-    /// The same, and the process gets SIGKILL.
-    Bereft,
+    FolderRemoved,
+    /// The journal's folder is removed, and the process gets SIGKILL.
+    FolderRemovedAndKilled,
 }
 
-/// `POINT:KIND[:N]`: the N-th time that the ledger reaches the point, the process gets a signal
-/// (`int`, `term`, `kill`), panics, cannot write any longer (`full`), or the journal's folder is removed
-/// (`vanish`; with SIGKILL: `bereft`).
+/// A fault to inject, as text `POINT:KIND[:N]`. When the ledger reaches the point for the N-th
+/// time, the process gets a signal (`int`, `term`, `kill`), panics (`panic`), cannot write any more
+/// (`full`), or the journal's folder is removed (`vanish`; `bereft`: and the process gets SIGKILL).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     point: String,
-    blow: Blow,
-    left: u32,
+    kind: FaultKind,
+    /// Number of times that the point must still be reached.
+    countdown: u32,
 }
 
 impl FromStr for Fault {
@@ -49,29 +50,29 @@ impl FromStr for Fault {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(':');
-        let (point, kind) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let (point, word) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
         if !POINTS.contains(&point) {
             return Err(format!("'{point}' is none of {}", POINTS.join(", ")));
         }
-        let blow = match kind {
-            "int" => Blow::Signal(libc::SIGINT),
-            "term" => Blow::Signal(libc::SIGTERM),
-            "kill" => Blow::Signal(libc::SIGKILL),
-            "panic" => Blow::Panic,
-            "full" => Blow::Full,
-            "vanish" => Blow::Vanish,
-            "bereft" => Blow::Bereft,
+        let kind = match word {
+            "int" => FaultKind::Signal(libc::SIGINT),
+            "term" => FaultKind::Signal(libc::SIGTERM),
+            "kill" => FaultKind::Signal(libc::SIGKILL),
+            "panic" => FaultKind::Panic,
+            "full" => FaultKind::JournalFull,
+            "vanish" => FaultKind::FolderRemoved,
+            "bereft" => FaultKind::FolderRemovedAndKilled,
             _ => {
                 return Err(format!(
-                    "'{kind}' is none of int, term, kill, panic, full, vanish, bereft"
+                    "'{word}' is none of int, term, kill, panic, full, vanish, bereft"
                 ));
             }
         };
-        let left = parts.next().unwrap_or("1").parse();
+        let count = parts.next().unwrap_or("1").parse();
         Ok(Self {
             point: point.to_owned(),
-            blow,
-            left: left.map_err(|_| "how often is a number".to_owned())?,
+            kind,
+            countdown: count.map_err(|_| "how often is a number".to_owned())?,
         })
     }
 }
@@ -79,22 +80,22 @@ impl FromStr for Fault {
 /// Triggers the fault if it is due.
 #[cfg(debug_assertions)]
 #[expect(clippy::panic, reason = "what is tested is that a panic undoes all")]
-pub(super) fn pass(fault: &mut Option<Fault>, point: &str, journal: &Path) {
+pub(super) fn trigger(fault: &mut Option<Fault>, point: &str, journal: &Path) {
     let Some(planned) = fault.as_mut().filter(|fault| fault.point == point) else {
         return;
     };
-    planned.left = planned.left.saturating_sub(1);
-    if planned.left > 0 {
+    planned.countdown = planned.countdown.saturating_sub(1);
+    if planned.countdown > 0 {
         return;
     }
-    let blow = planned.blow;
+    let kind = planned.kind;
     *fault = None;
-    match blow {
-        Blow::Signal(signal) => end_by(signal),
-        Blow::Panic => panic!("a panic for a test, {point}"),
-        Blow::Full => crate::linux::file_limit::forbid_files_to_grow(),
-        Blow::Vanish => remove_folder_of(journal),
-        Blow::Bereft => {
+    match kind {
+        FaultKind::Signal(signal) => end_by(signal),
+        FaultKind::Panic => panic!("a panic for a test, {point}"),
+        FaultKind::JournalFull => crate::linux::file_limit::forbid_files_to_grow(),
+        FaultKind::FolderRemoved => remove_folder_of(journal),
+        FaultKind::FolderRemovedAndKilled => {
             remove_folder_of(journal);
             end_by(libc::SIGKILL);
         }
@@ -115,4 +116,4 @@ fn remove_folder_of(journal: &Path) {
 }
 
 #[cfg(not(debug_assertions))]
-pub(super) fn pass(_fault: &mut Option<Fault>, _point: &str, _journal: &Path) {}
+pub(super) fn trigger(_fault: &mut Option<Fault>, _point: &str, _journal: &Path) {}

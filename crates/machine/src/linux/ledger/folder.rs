@@ -1,7 +1,7 @@
-//! Where journals are: in `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for other users, and
-//! in a folder below `$TMPDIR` or `/tmp` if that is not available. A folder is used only if it
-//! belongs to this user and nobody else may enter it. If another user took the name of the
-//! temporary one, a folder with a random name is made; [`journal_folders`] finds it again.
+//! Folders for journals: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for other users, or,
+//! if that is not available, a folder below `$TMPDIR` or `/tmp`. A folder is used only if it
+//! belongs to this user and nobody else may enter it. If another user has taken the name of the
+//! temporary folder, one with a random name is created; [`journal_folders`] finds it again.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -29,7 +29,7 @@ pub fn journal_folders() -> Vec<PathBuf> {
         folders.push(folder.join("pinwise"));
     }
     let temporary = temporary_folder();
-    folders.push(temporary.join(own_name()));
+    folders.push(temporary.join(own_folder_name()));
     folders.extend(find_random_folders(&temporary));
     folders
 }
@@ -39,14 +39,14 @@ fn temporary_folder() -> PathBuf {
 }
 
 /// The name of this user's folder among temporary files.
-pub(super) fn own_name() -> String {
+pub(super) fn own_folder_name() -> String {
     format!("pinwise-{}", sys::effective_user())
 }
 
-/// Finds the folders with random names that this user made.
+/// Finds the folders with random names that this user has created.
 pub(super) fn find_random_folders(temporary: &Path) -> Vec<PathBuf> {
-    let prefix = own_name() + "-";
-    let names = crate::linux::capture::names(temporary).into_iter();
+    let prefix = own_folder_name() + "-";
+    let names = crate::linux::capture::list_names(temporary).into_iter();
     let folders = names.filter(|name| name.starts_with(&prefix));
     let folders = folders.map(|name| temporary.join(name));
     folders.filter(|folder| is_private(folder)).collect()
@@ -61,26 +61,26 @@ fn folder_from_environment(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
 }
 
-/// Chooses the first usable one of these folders. If none are given, chooses among
-/// [`journal_folders`], and makes one with a random name if none of them is usable.
+/// Creates or finds the first usable one of these folders. If none are given, it tries
+/// [`journal_folders`], and creates one with a random name if none of them is usable.
 pub(super) fn prepare_folder(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     if !folders.is_empty() {
-        return first_usable(folders);
+        return prepare_first_usable(folders);
     }
-    let found = first_usable(&journal_folders());
+    let found = prepare_first_usable(&journal_folders());
     match folder_from_environment("PINWISE_RUNTIME_DIR") {
         Some(_) => found,
         None => found.or_else(|error| make_random_folder(&temporary_folder()).map_err(|_| error)),
     }
 }
 
-/// Makes a folder whose name nobody can have taken.
+/// Creates a folder whose name nobody can have taken.
 pub(super) fn make_random_folder(temporary: &Path) -> io::Result<PathBuf> {
-    let folder = temporary.join(format!("{}-{:016x}", own_name(), sys::random_u64()));
+    let folder = temporary.join(format!("{}-{:016x}", own_folder_name(), sys::random_u64()));
     make_private(&folder).map(|()| folder)
 }
 
-fn first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
+fn prepare_first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     let mut failure = None;
     for folder in folders {
         match make_private(folder) {
@@ -95,7 +95,7 @@ fn first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     Err(LedgerError::Folder { path, reason })
 }
 
-/// Makes a folder, or checks that it is a private one of this user.
+/// Creates a folder, or checks that the existing one is private.
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -110,6 +110,7 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     ))
 }
 
+/// Does the folder belong to this user, and may nobody else enter it?
 pub(super) fn is_private(folder: &Path) -> bool {
     let is_private = |found: std::fs::Metadata| {
         found.is_dir() && found.uid() == sys::effective_user() && found.mode() & 0o077 == 0
@@ -122,7 +123,7 @@ pub(super) fn is_private(folder: &Path) -> bool {
 pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     use std::io::Write;
     let temporary = add_suffix(path, ".new");
-    remove(&temporary);
+    remove_file(&temporary);
     let written = (|| {
         let mut options = std::fs::OpenOptions::new();
         let mut file = options
@@ -136,7 +137,7 @@ pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
         Ok(file)
     })();
     if written.is_err() {
-        remove(&temporary);
+        remove_file(&temporary);
     }
     written
 }
@@ -161,22 +162,21 @@ pub(super) fn journal_path(folder: &Path, boot: &str, pid: u32, number: u64) -> 
 pub(super) fn list_journals(folders: &[PathBuf]) -> Vec<PathBuf> {
     let private = folders.iter().filter(|folder| is_private(folder));
     let all = private.flat_map(|folder| {
-        let names = crate::linux::capture::names(folder);
+        let names = crate::linux::capture::list_names(folder);
         names.into_iter().map(|name| folder.join(name))
     });
     all.filter(|path| path.extension() == Some(OsStr::new(&SUFFIX[1..])))
         .collect()
 }
 
-/// Opens and locks a journal whose writer has ended; `None` if the writer or its guardian still
-/// runs.
+/// Opens and locks a journal; `None` if its writer or guardian still runs.
 pub(super) fn open_abandoned(path: &Path) -> io::Result<Option<File>> {
-    wait_for_lock(open(path)?, Duration::ZERO)
+    wait_for_lock(open_journal(path)?, Duration::ZERO)
 }
 
-/// Locks the file; `None` if somebody holds the lock for longer than `patience`.
-fn wait_for_lock(file: File, patience: Duration) -> io::Result<Option<File>> {
-    let end = sys::monotonic() + patience;
+/// Locks the file; `None` if somebody holds the lock for longer than `timeout`.
+fn wait_for_lock(file: File, timeout: Duration) -> io::Result<Option<File>> {
+    let end = sys::monotonic() + timeout;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
@@ -189,7 +189,7 @@ fn wait_for_lock(file: File, patience: Duration) -> io::Result<Option<File>> {
     }
 }
 
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open_journal(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -202,20 +202,20 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     clippy::disallowed_methods,
     reason = "the Edge removes its own journals"
 )]
-pub(super) fn remove(path: &Path) {
+pub(super) fn remove_file(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Locks a file that serves as a lock, making it if it is missing; `None` if somebody holds it for
-/// longer than `patience`.
-pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
+/// Locks a file that serves as a lock, and creates it if it is missing; `None` if somebody holds
+/// the lock for longer than `timeout`.
+pub(super) fn lock_file(path: &Path, timeout: Duration) -> io::Result<Option<File>> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
     let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
-    wait_for_lock(file, patience)
+    wait_for_lock(file, timeout)
 }
 
-/// The file that is locked while a rules journal is written.
-pub(super) fn rules_lock(journal: &Path) -> PathBuf {
+/// The path of the lock file of a rules journal.
+pub(super) fn rules_lock_path(journal: &Path) -> PathBuf {
     add_suffix(journal, ".lock")
 }

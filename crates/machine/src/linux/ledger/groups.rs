@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::linux::capture::{mounts, read_file};
+use crate::linux::capture::{read_file, read_mounts};
 use pinwise_topology::Mount;
 
-/// The folder of a task's cgroup in the hierarchy that contains `folder`; `None` if the task has
-/// ended or its group is not visible here.
-pub(super) fn group_of(task: i32, folder: &Path) -> Option<PathBuf> {
+/// Finds the folder of a task's cgroup in the hierarchy that contains `folder`; `None` if the task
+/// has ended or its group is not visible here.
+pub(super) fn find_group(task: i32, folder: &Path) -> Option<PathBuf> {
     let text = read_file(Path::new(&format!("/proc/{task}/cgroup")))?;
-    group_in(&String::from_utf8_lossy(&text), &mounts(), folder)
+    parse_group(&String::from_utf8_lossy(&text), &read_mounts(), folder)
 }
 
-fn group_in(text: &str, mounts: &[Mount], folder: &Path) -> Option<PathBuf> {
+fn parse_group(text: &str, mounts: &[Mount], folder: &Path) -> Option<PathBuf> {
     let around = mounts.iter().filter(|m| folder.starts_with(&m.point));
     let mount = around.max_by_key(|m| Path::new(&m.point).components().count())?;
     let is_of = |names: &str| match mount.is_unified() {
@@ -24,7 +24,7 @@ fn group_in(text: &str, mounts: &[Mount], folder: &Path) -> Option<PathBuf> {
         let (names, path) = (parts.next()?, parts.next()?);
         is_of(names).then_some(path)
     })?;
-    // Outside of this namespace's part of the tree.
+    // The kernel shows `..` in paths of groups outside of this cgroup namespace.
     let is_hidden = path.split('/').any(|part| part == "..");
     let below = path.trim_start_matches('/');
     (!is_hidden).then(|| match below {
@@ -33,7 +33,8 @@ fn group_in(text: &str, mounts: &[Mount], folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The file of a group that takes tasks: threads in version 1, processes in version 2.
+/// The file of a group to which the ids of tasks are written: threads in version 1, processes in
+/// version 2.
 pub(super) fn tasks_file(group: &Path) -> PathBuf {
     let tasks = group.join("tasks");
     match tasks.exists() {
@@ -53,7 +54,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, folder: &str, group: Option<&str>) {
         let mounts: Vec<Mount> = pinwise_topology::mounts(MOUNTS).collect();
-        let found = group_in(text, &mounts, Path::new(folder));
+        let found = parse_group(text, &mounts, Path::new(folder));
         assert_eq!(found.as_deref(), group.map(Path::new));
     }
 

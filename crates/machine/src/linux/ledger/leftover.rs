@@ -1,4 +1,4 @@
-//! Changes left in force by a ledger whose owner has ended.
+//! Finds and undoes changes that are still in force although their ledger's process has ended.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,25 +8,25 @@ use std::time::Duration;
 
 use super::act::{System, UndoOutcome};
 use super::entry::Entry;
-use super::file::Place;
+use super::file::JournalPath;
 use super::journal::ChangeJournal;
 use super::{file, folder};
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{boot_id, sys};
-use crate::processes::{RuledProcess, give_back};
+use crate::processes::{RuledProcess, restore_processes};
 
 /// Longest journal that is read.
 const MAX_JOURNAL_BYTES: u64 = 64 << 20;
 
-/// Time for an idle writer to end.
-const MOMENT: Duration = Duration::from_millis(500);
+/// Time for a writer that is just ending to release its lock.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A journal that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The journal.
     pub path: PathBuf,
-    /// What it is.
+    /// Its state.
     pub state: LeftoverState,
 }
 
@@ -39,16 +39,21 @@ pub enum LeftoverState {
     EarlierBoot,
     /// Its changes should stay: nothing to undo.
     Kept,
-    /// What has to be undone, or was, and the outcomes.
+    /// Its changes with the outcome of undoing each, or the predicted outcome.
     Left(Vec<(Entry, UndoOutcome)>),
     /// It cannot be read, and is left in place.
     Unreadable(String),
 }
 
-/// Examines the journals in these folders, and one of rules; `undo`: also restores what is in force
-/// and removes them. A journal stays if something in it could not be restored.
+/// Examines the journals in these folders, and the journal of rules. With `undo`, it also undoes
+/// their changes and removes the journals; a journal stays if something in it could not be
+/// restored.
 #[must_use]
-pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
+pub fn find_leftovers(
+    folders: &[PathBuf],
+    rules_journal: Option<&Path>,
+    undo: bool,
+) -> Vec<Leftover> {
     let system = System::at(Path::new("/"));
     let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
     let paths = folder::list_journals(folders).into_iter();
@@ -56,9 +61,9 @@ pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Ve
         state: inspect_journal(&path, &boot, &system, undo),
         path,
     });
-    let of_rules = of_rules.filter(|path| path.exists());
-    let of_rules = of_rules.map(|path| Leftover {
-        state: match lock_of_rules(path) {
+    let rules_journal = rules_journal.filter(|path| path.exists());
+    let of_rules = rules_journal.map(|path| Leftover {
+        state: match lock_rules_journal(path) {
             Ok(Some(_lock)) => inspect_journal(path, &boot, &system, undo),
             Ok(None) => LeftoverState::InUse,
             Err(error) => LeftoverState::Unreadable(error.to_string()),
@@ -68,9 +73,9 @@ pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Ve
     own.chain(of_rules).collect()
 }
 
-/// The lock of a leftover rules journal; `None` if its pinwise or guardian still runs.
-pub(super) fn lock_of_rules(path: &Path) -> io::Result<Option<File>> {
-    folder::lock(&folder::rules_lock(path), MOMENT)
+/// Locks a leftover rules journal; `None` if its pinwise or guardian still runs.
+pub(super) fn lock_rules_journal(path: &Path) -> io::Result<Option<File>> {
+    folder::lock_file(&folder::rules_lock_path(path), LOCK_TIMEOUT)
 }
 
 fn inspect_journal(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
@@ -79,7 +84,7 @@ fn inspect_journal(path: &Path, boot: &str, system: &System, undo: bool) -> Left
         Ok(None) => return LeftoverState::InUse,
         Err(error) => return LeftoverState::Unreadable(error.to_string()),
     };
-    let journal = match read(&mut file) {
+    let journal = match read_journal(&mut file) {
         Ok(journal) => journal,
         Err(error) => return LeftoverState::Unreadable(error.to_string()),
     };
@@ -95,13 +100,13 @@ fn inspect_journal(path: &Path, boot: &str, system: &System, undo: bool) -> Left
         (LeftoverState::Left(predict_all(&journal, system)), false)
     };
     if undo && is_done {
-        folder::remove(path);
+        folder::remove_file(path);
     }
     state
 }
 
 fn predict_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
-    let ids = journal.undoing().into_iter();
+    let ids = journal.undo_order().into_iter();
     ids.filter_map(|id| journal.entries.get(&id))
         .map(|entry| (entry.clone(), system.predict_restore(entry)))
         .collect()
@@ -109,10 +114,10 @@ fn predict_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutc
 
 fn undo_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
     let mut all = predict_all(journal, system);
-    // Find inheritors before any process is changed.
-    let held: Vec<RuledProcess> = journal.held().cloned().collect();
-    if !held.is_empty() {
-        give_back(&mut LinuxProcesses::open(), &held);
+    // All at once, so that inheritors are found before any process is changed.
+    let ruled: Vec<RuledProcess> = journal.ruled_processes().cloned().collect();
+    if !ruled.is_empty() {
+        restore_processes(&mut LinuxProcesses::open(), &ruled);
     }
     for (entry, outcome) in &mut all {
         *outcome = match system.restore(entry) {
@@ -129,20 +134,21 @@ fn is_finished(outcomes: &[(Entry, UndoOutcome)]) -> bool {
     !outcomes.iter().any(has_failed)
 }
 
-/// The guardian's work: undoes what is in force. A missing file means nothing; a journal with
-/// something that could not be restored stays or is rewritten, for another try.
-pub(super) fn finish(place: &Place, journal: &ChangeJournal, system: &System) {
-    let file = file::open_locked(place);
+/// Undoes the changes of a journal and removes its file, as the guardian does. It does not matter
+/// whether the file still exists. If something could not be restored, the file stays or is written
+/// again, for another try.
+pub(super) fn undo_and_remove(path: &JournalPath, journal: &ChangeJournal, system: &System) {
+    let file = file::open_locked(path);
     let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
     match (is_done, file) {
-        (true, Ok(_)) => folder::remove(&place.path),
-        (false, Err(_)) => file::write_again(place, &journal.to_text()),
+        (true, Ok(_)) => folder::remove_file(&path.path),
+        (false, Err(_)) => file::recreate(path, &journal.to_text()),
         _ => {}
     }
 }
 
-/// Reads a journal, which must be this user's: others may be able to write to its folder.
-pub(super) fn read(file: &mut File) -> io::Result<ChangeJournal> {
+/// Reads a journal, which must belong to this user: others may be able to write to its folder.
+pub(super) fn read_journal(file: &mut File) -> io::Result<ChangeJournal> {
     if file.metadata()?.uid() != sys::effective_user() {
         let reason = "it belongs to another user";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));

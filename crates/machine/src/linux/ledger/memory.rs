@@ -1,38 +1,40 @@
-//! Pages of a running process, moved to other NUMA nodes and back.
+//! Moves pages of a running process to other NUMA nodes and back.
 //!
-//! `migrate_pages(2)` moves all pages of one set of nodes to another, and can be undone only if the
-//! target had none before: those would move along. So pages are moved by their addresses
-//! (`move_pages(2)`), and the journal records each page's node. Adjacent pages on one node form a
-//! [`PageRange`], which is exact. If pages alternate so often that more than [`MAX_PIECES`] would
-//! be needed, neighbouring ones become a piece of several nodes; on the way back each node gets as
-//! many pages as it had, but not the same ones.
+//! `migrate_pages(2)` moves all pages from one set of nodes to another. That can be undone only if
+//! the process had no pages on the target before: on the way back those would move, too. So pages
+//! are moved by their addresses (`move_pages(2)`), and the journal records each page's node.
+//! Adjacent pages on one node form a [`PageRange`], which is restored exactly. If pages alternate
+//! so often that more than [`MAX_RANGES`] would be needed, neighbouring ranges are joined to one
+//! with several nodes; on the way back each node gets as many pages as it had, but not the same
+//! ones.
 //!
-//! Pages that several processes use, such as those of libraries, stay. A page that is not where
-//! pinwise put it is left alone.
+//! Pages that several processes use, such as those of libraries, stay where they are. A page that
+//! is no longer on a target node is left alone.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::LedgerError;
-use super::words::{id, list, some_cpus};
+use super::words::{format_cpus, parse_id, parse_some_cpus};
 use crate::linux::capture::read_text;
-use crate::linux::numa_maps::{open, ranges};
+use crate::linux::numa_maps::{open, read_ranges};
 use crate::linux::sys;
 use pinwise_format::round_bytes;
 use pinwise_topology::CpuSet;
 
-/// Limits the pieces recorded for one process.
-const MAX_PIECES: usize = 4096;
+/// Most ranges that are recorded for one process.
+const MAX_RANGES: usize = 4096;
 /// Addresses per query of the kernel.
 const BATCH: usize = 1024;
-/// Larger ranges of addresses, in bytes, are left out: searching their pages takes minutes.
-const LONGEST_RANGE: u64 = 1 << 40;
-/// Unallocated pages of at most this many bytes do not end a piece.
-const LONGEST_GAP: u64 = 2 << 20;
-/// A huge page is on one node as a whole.
-const HUGE: u64 = 2 << 20;
-/// One in this many pages may be in use and stay when moved back.
+/// Mappings larger than this many bytes are left out: finding their pages takes minutes.
+const MAX_MAPPING_BYTES: u64 = 1 << 40;
+/// Unallocated pages of at most this many bytes do not end a range.
+const MAX_GAP_BYTES: u64 = 2 << 20;
+/// Size of a huge page, which is on one node as a whole.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+/// Moving back counts as done if at most one page in this many stays, for example because it is in
+/// use.
 const MAY_STAY: u64 = 100;
 
 /// Adjacent pages, and their nodes.
@@ -47,6 +49,7 @@ pub struct PageRange {
 }
 
 impl PageRange {
+    /// The range as a word of a journal's line.
     pub(super) fn to_word(&self) -> String {
         let nodes = self.nodes.iter();
         let nodes: Vec<String> = nodes
@@ -56,23 +59,23 @@ impl PageRange {
     }
 
     pub(super) fn from_word(word: &str) -> Option<Self> {
-        let (range, nodes) = word.split_once(':')?;
-        let (start, end) = range.split_once('-')?;
+        let (addresses, nodes) = word.split_once(':')?;
+        let (start, end) = addresses.split_once('-')?;
         let nodes = nodes.split('+').map(|part| {
             let (node, pages) = part.split_once('=')?;
             let node = node.parse().ok().filter(|&node| node <= CpuSet::MAX_CPU)?;
             Some((node, pages.parse().ok().filter(|&pages| pages > 0)?))
         });
-        let piece = Self {
+        let range = Self {
             start: u64::from_str_radix(start, 16).ok()?,
             end: u64::from_str_radix(end, 16).ok()?,
             nodes: nodes.collect::<Option<_>>()?,
         };
-        (piece.start < piece.end).then_some(piece)
+        (range.start < range.end).then_some(range)
     }
 
-    /// Are there pages that should be elsewhere?
-    fn has_others(&self, targets: &CpuSet) -> bool {
+    /// Are there pages on nodes other than the targets?
+    fn has_pages_elsewhere(&self, targets: &CpuSet) -> bool {
         self.nodes.keys().any(|&node| !targets.contains(node))
     }
 }
@@ -86,51 +89,55 @@ pub struct MovedMemory {
     pub start: u64,
     /// The target nodes.
     pub nodes: CpuSet,
-    /// Their nodes before.
+    /// The pages, with their nodes before.
     pub before: Vec<PageRange>,
 }
 
 impl MovedMemory {
     pub(super) fn to_words(&self) -> String {
-        let pieces = self
+        let ranges = self
             .before
             .iter()
-            .map(|piece| format!(" {}", piece.to_word()));
-        let pieces: String = pieces.collect();
+            .map(|range| format!(" {}", range.to_word()));
+        let ranges: String = ranges.collect();
         let (process, start) = (self.process, self.start);
-        format!("memory {process} {start} {}{pieces}", list(&self.nodes))
+        format!(
+            "memory {process} {start} {}{ranges}",
+            format_cpus(&self.nodes)
+        )
     }
 
     /// Parses the words after the first one.
     pub(super) fn from_words(words: &[&str]) -> Option<Self> {
-        let [process, start, nodes, ref pieces @ ..] = *words else {
+        let [process, start, nodes, ref ranges @ ..] = *words else {
             return None;
         };
-        let pieces = pieces.iter().map(|piece| PageRange::from_word(piece));
+        let ranges = ranges.iter().map(|range| PageRange::from_word(range));
         Some(Self {
-            process: id(process)?,
+            process: parse_id(process)?,
             start: start.parse().ok()?,
-            nodes: some_cpus(nodes)?,
-            before: pieces.collect::<Option<_>>()?,
+            nodes: parse_some_cpus(nodes)?,
+            before: ranges.collect::<Option<_>>()?,
         })
     }
 
-    /// Bytes of pages that were on other nodes.
+    /// Bytes of the pages that were moved from other nodes.
     fn bytes(&self) -> u64 {
-        let nodes = self.before.iter().flat_map(|piece| &piece.nodes);
+        let nodes = self.before.iter().flat_map(|range| &range.nodes);
         let elsewhere = nodes.filter(|(node, _)| !self.nodes.contains(**node));
         let pages = elsewhere.fold(0, |all: u64, (_, pages)| all.saturating_add(*pages));
         pages.saturating_mul(page_bytes())
     }
 
-    /// Moves pages that are elsewhere to the nodes, huge pages in turns.
-    pub(super) fn move_there(&self) -> Result<(), LedgerError> {
+    /// Moves pages that are elsewhere to the target nodes, interleaved by huge page.
+    pub(super) fn move_to_targets(&self) -> Result<(), LedgerError> {
         let targets = &self.nodes;
         let nodes: Vec<usize> = targets.iter().collect();
-        for piece in &self.before {
+        for range in &self.before {
             let mut mover = Mover::new(self.process);
-            walk_and_move(self.process, piece, &mut mover, |address, node| {
-                let turn = usize::try_from(address / HUGE).unwrap_or(0) % nodes.len().max(1);
+            move_range(self.process, range, &mut mover, |address, node| {
+                let turn =
+                    usize::try_from(address / HUGE_PAGE_BYTES).unwrap_or(0) % nodes.len().max(1);
                 (!targets.contains(node)).then(|| nodes.get(turn).copied().unwrap_or(node))
             })?;
         }
@@ -140,40 +147,40 @@ impl MovedMemory {
     /// Moves pages back that are on the target nodes and were not before.
     pub(super) fn move_back(&self) -> Result<(), LedgerError> {
         let (process, targets) = (self.process, &self.nodes);
-        let (mut wanted, mut left) = (0, 0);
-        for piece in &self.before {
-            let mut shares = Shares::new(&piece.nodes);
+        let (mut wanted, mut stayed) = (0, 0);
+        for range in &self.before {
+            let mut nodes = NodeSequence::new(&range.nodes);
             let mut mover = Mover::new(process);
-            walk_and_move(process, piece, &mut mover, |_, node| {
-                targets.contains(node).then(|| shares.next())?
+            move_range(process, range, &mut mover, |_, node| {
+                targets.contains(node).then(|| nodes.next())?
             })?;
             wanted += mover.wanted;
-            left += mover.left;
+            stayed += mover.stayed;
         }
-        match left > wanted / MAY_STAY {
+        match stayed > wanted / MAY_STAY {
             false => Ok(()),
             true => Err(LedgerError::Value(
                 format!("memory of process {process}"),
                 format!(
-                    "{left} of {wanted} pages stay on node {targets}: in use, shared by now, or the other nodes are full"
+                    "{stayed} of {wanted} pages stay on node {targets}: in use, shared by now, or the other nodes are full"
                 ),
             )),
         }
     }
 
-    /// Does the process have pages that [`Self::move_back`] would examine?
-    pub(super) fn is_there(&self) -> bool {
-        let mut is_there = false;
-        for piece in &self.before {
-            let walked = walk(self.process, piece.start, piece.end, |_, node| {
-                is_there |= self.nodes.contains(node);
-                !is_there
+    /// Does the process have pages on the target nodes that [`Self::move_back`] would move?
+    pub(super) fn has_moved_pages(&self) -> bool {
+        let mut has_some = false;
+        for range in &self.before {
+            let walked = walk_pages(self.process, range.start, range.end, |_, node| {
+                has_some |= self.nodes.contains(node);
+                !has_some
             });
-            if is_there || walked.is_err() {
+            if has_some || walked.is_err() {
                 break;
             }
         }
-        is_there
+        has_some
     }
 }
 
@@ -193,44 +200,47 @@ fn page_bytes() -> u64 {
 }
 
 /// Finds the pages of a process that would move to these nodes.
-pub(super) fn find_pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
-    check(process, targets)?;
-    let ends = ends(process);
-    let Some(ranges) = ranges(process) else {
+pub(super) fn find_ranges(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
+    check_targets(process, targets)?;
+    let ends = read_mapping_ends(process);
+    let Some(mappings) = read_ranges(process) else {
         return Err(LedgerError::Value(
             format!("memory of process {process}"),
             "the kernel does not show where it is (/proc/PID/numa_maps)".to_owned(),
         ));
     };
     let mut found = Vec::new();
-    for range in ranges {
-        let end = ends.get(&range.start).copied().unwrap_or(range.start);
-        let is_elsewhere = range.nodes.iter().any(|(node, _)| !targets.contains(*node));
-        if !is_elsewhere || end - range.start > LONGEST_RANGE {
+    for mapping in mappings {
+        let end = ends.get(&mapping.start).copied().unwrap_or(mapping.start);
+        let is_elsewhere = mapping
+            .nodes
+            .iter()
+            .any(|(node, _)| !targets.contains(*node));
+        if !is_elsewhere || end - mapping.start > MAX_MAPPING_BYTES {
             continue;
         }
-        let mut left: u64 = range.nodes.iter().map(|(_, bytes)| bytes).sum();
+        let mut remaining_bytes: u64 = mapping.nodes.iter().map(|(_, bytes)| bytes).sum();
         let mut own = Vec::new();
-        walk(process, range.start, end, |address, node| {
-            add(&mut own, address, node);
-            if own.len() > 2 * MAX_PIECES {
-                coarsen(&mut own, MAX_PIECES);
+        walk_pages(process, mapping.start, end, |address, node| {
+            add_page(&mut own, address, node);
+            if own.len() > 2 * MAX_RANGES {
+                join_ranges(&mut own, MAX_RANGES);
             }
-            left = left.saturating_sub(page_bytes());
-            left > 0
+            remaining_bytes = remaining_bytes.saturating_sub(page_bytes());
+            remaining_bytes > 0
         })?;
         found.append(&mut own);
-        if found.len() > 2 * MAX_PIECES {
-            coarsen(&mut found, MAX_PIECES);
+        if found.len() > 2 * MAX_RANGES {
+            join_ranges(&mut found, MAX_RANGES);
         }
     }
-    coarsen(&mut found, MAX_PIECES);
-    found.retain(|piece| piece.has_others(targets));
+    join_ranges(&mut found, MAX_RANGES);
+    found.retain(|range| range.has_pages_elsewhere(targets));
     Ok(found)
 }
 
-/// May the process use memory of these nodes?
-fn check(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
+/// Checks that the process may use memory of these nodes.
+fn check_targets(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
     // The kernel checks permission even for an empty list of pages.
     sys::query_page_nodes(process, &[], &mut [])
         .map_err(|error| explain_process_error(error, process))?;
@@ -252,8 +262,8 @@ fn check(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
     }
 }
 
-/// The end of each range of addresses, by its start.
-fn ends(process: i32) -> BTreeMap<u64, u64> {
+/// Reads the end of each mapping, by its start.
+fn read_mapping_ends(process: i32) -> BTreeMap<u64, u64> {
     let Some(file) = open(process, "maps") else {
         return BTreeMap::new();
     };
@@ -266,8 +276,8 @@ fn ends(process: i32) -> BTreeMap<u64, u64> {
     parsed.collect()
 }
 
-/// Calls back with the node of each present page until the callback returns false.
-fn walk(
+/// Calls `take` with the address and node of each present page, until it returns false.
+fn walk_pages(
     process: i32,
     start: u64,
     end: u64,
@@ -282,7 +292,7 @@ fn walk(
         sys::query_page_nodes(process, &addresses, statuses)
             .map_err(|e| explain_process_error(e, process))?;
         for (&address, &status) in addresses.iter().zip(&*statuses) {
-            // Negative: no page.
+            // A negative status means that there is no page.
             if let Ok(node) = usize::try_from(status)
                 && !take(address, node)
             {
@@ -294,20 +304,20 @@ fn walk(
     Ok(())
 }
 
-/// Appends a page.
-fn add(pieces: &mut Vec<PageRange>, address: u64, node: usize) {
+/// Appends a page to the last range, or as a new one.
+fn add_page(ranges: &mut Vec<PageRange>, address: u64, node: usize) {
     let end = address + page_bytes();
-    // A coarse piece does not grow any more.
-    let last = pieces.last_mut().filter(|last| last.nodes.len() == 1);
+    // A range with several nodes does not grow any more.
+    let last = ranges.last_mut().filter(|last| last.nodes.len() == 1);
     let pages = last.and_then(|last| {
-        let is_near = address - last.end <= LONGEST_GAP;
+        let is_near = address - last.end <= MAX_GAP_BYTES;
         let pages = last.nodes.get_mut(&node).filter(|_| is_near)?;
         last.end = end;
         Some(pages)
     });
     match pages {
         Some(pages) => *pages += 1,
-        None => pieces.push(PageRange {
+        None => ranges.push(PageRange {
             start: address,
             end,
             nodes: [(node, 1)].into(),
@@ -315,36 +325,36 @@ fn add(pieces: &mut Vec<PageRange>, address: u64, node: usize) {
     }
 }
 
-/// Joins neighbours until there are few enough.
-fn coarsen(pieces: &mut Vec<PageRange>, most: usize) {
-    let mut reach = LONGEST_GAP;
-    while pieces.len() > most {
+/// Joins neighbouring ranges until there are at most `max`.
+fn join_ranges(ranges: &mut Vec<PageRange>, max: usize) {
+    let mut max_bytes = MAX_GAP_BYTES;
+    while ranges.len() > max {
         let mut joined: Vec<PageRange> = Vec::new();
-        for piece in pieces.drain(..) {
+        for range in ranges.drain(..) {
             match joined.last_mut() {
-                Some(last) if piece.end - last.start <= reach => {
-                    last.end = piece.end;
-                    for (node, pages) in piece.nodes {
+                Some(last) if range.end - last.start <= max_bytes => {
+                    last.end = range.end;
+                    for (node, pages) in range.nodes {
                         *last.nodes.entry(node).or_default() += pages;
                     }
                 }
-                _ => joined.push(piece),
+                _ => joined.push(range),
             }
         }
-        *pieces = joined;
-        reach = reach.saturating_mul(2);
+        *ranges = joined;
+        max_bytes = max_bytes.saturating_mul(2);
     }
 }
 
-/// Moves the pages of a piece for which the closure returns a node.
-fn walk_and_move(
+/// Moves the pages of a range for which `to` returns another node.
+fn move_range(
     process: i32,
-    piece: &PageRange,
+    range: &PageRange,
     mover: &mut Mover,
     mut to: impl FnMut(u64, usize) -> Option<usize>,
 ) -> Result<(), LedgerError> {
     let mut failed = None;
-    walk(process, piece.start, piece.end, |address, node| {
+    walk_pages(process, range.start, range.end, |address, node| {
         if let Some(wanted) = to(address, node).filter(|&wanted| wanted != node) {
             failed = mover.add(address, wanted).err();
         }
@@ -356,15 +366,15 @@ fn walk_and_move(
     }
 }
 
-/// Pages being moved.
+/// Moves pages in batches.
 struct Mover {
     process: i32,
     addresses: Vec<u64>,
     nodes: Vec<i32>,
     /// Pages that should move.
     wanted: u64,
-    /// Of these, those on the wrong node.
-    left: u64,
+    /// Of these, pages that the kernel did not move.
+    stayed: u64,
 }
 
 impl Mover {
@@ -374,7 +384,7 @@ impl Mover {
             addresses: Vec::new(),
             nodes: Vec::new(),
             wanted: 0,
-            left: 0,
+            stayed: 0,
         }
     }
 
@@ -387,8 +397,8 @@ impl Mover {
         }
     }
 
-    /// The kernel stops a batch at the first page that it cannot move: the rest is tried one by
-    /// one.
+    /// Moves the collected pages. The kernel stops a batch at the first page that it cannot move,
+    /// so those that have not moved are tried again one by one.
     fn flush(&mut self) -> Result<(), LedgerError> {
         let process = self.process;
         let addresses = std::mem::take(&mut self.addresses);
@@ -402,51 +412,53 @@ impl Mover {
         let mut statuses = vec![0; addresses.len()];
         sys::query_page_nodes(process, &addresses, &mut statuses).map_err(fail)?;
         for ((address, node), status) in addresses.iter().zip(&nodes).zip(statuses) {
-            // A page that is gone needs no move.
+            // A page that no longer exists needs no move.
             if status < 0 || status == *node {
                 continue;
             }
             sys::move_pages(process, &[*address], &[*node]).map_err(fail)?;
             let mut now = [0];
             sys::query_page_nodes(process, &[*address], &mut now).map_err(fail)?;
-            self.left += u64::from(now[0] >= 0 && now[0] != *node);
+            self.stayed += u64::from(now[0] >= 0 && now[0] != *node);
         }
         Ok(())
     }
 }
 
-/// The nodes that pages of a piece return to, each as often as before. Node by node, since a huge
-/// page cannot be on two.
-struct Shares<'a> {
+/// The nodes to which pages of a range return, each as often as it had pages: one node after the
+/// other, since a huge page cannot be on two.
+struct NodeSequence<'a> {
     nodes: btree_map::Iter<'a, usize, u64>,
-    now: (usize, u64),
+    node: usize,
+    /// Pages that still return to `node`.
+    remaining: u64,
 }
 
-impl<'a> Shares<'a> {
+impl<'a> NodeSequence<'a> {
     fn new(nodes: &'a BTreeMap<usize, u64>) -> Self {
         Self {
             nodes: nodes.iter(),
-            now: (0, 0),
+            node: 0,
+            remaining: 0,
         }
     }
 }
 
-impl Iterator for Shares<'_> {
+impl Iterator for NodeSequence<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        while self.now.1 == 0 {
-            let (&node, &pages) = self.nodes.next()?;
-            self.now = (node, pages);
+        while self.remaining == 0 {
+            (self.node, self.remaining) = self.nodes.next().map(|(&node, &pages)| (node, pages))?;
         }
-        self.now.1 -= 1;
-        Some(self.now.0)
+        self.remaining -= 1;
+        Some(self.node)
     }
 }
 
 fn explain_process_error(error: io::Error, process: i32) -> LedgerError {
     match error.raw_os_error() {
-        // An ending process has no memory any more.
+        // EINVAL: a process that is ending has no memory any more.
         Some(libc::ESRCH | libc::EINVAL) => LedgerError::Gone(process),
         Some(libc::EPERM) => LedgerError::ForeignMemory(process),
         _ => LedgerError::System(format!("memory of process {process}"), error),

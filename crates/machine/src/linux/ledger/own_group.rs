@@ -1,7 +1,7 @@
-//! A cgroup for a command: its limit on CPU time, its cpuset.
+//! Makes a cgroup for a command, with a limit on CPU time and a cpuset.
 //!
-//! It is made before a run, entered by the command before its first instruction, and removed after
-//! the run. Its files need no old values: they go with it.
+//! It is created before a run, entered by the command before its first instruction, and removed
+//! after the run. Old values of its files need not be recorded: they are removed with it.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::act::{self, System};
 use super::entry::{Change, Entry};
 use super::{Ledger, LedgerError, groups};
-use crate::linux::capture::mounts;
+use crate::linux::capture::read_mounts;
 use crate::linux::{sys, usage};
 use crate::{OwnGroup, Throttling};
 use pinwise_placement::CpuLimit;
@@ -22,7 +22,7 @@ use pinwise_topology::{CpuSet, Mount};
 struct Parent {
     folder: PathBuf,
     is_v1: bool,
-    /// Controllers available to a group below it.
+    /// Controllers that a group in it can have.
     controllers: Vec<&'static str>,
 }
 
@@ -34,20 +34,20 @@ pub(in crate::linux) struct JoinedGroup {
 }
 
 impl JoinedGroup {
-    /// Writing 0 to it joins the group.
+    /// Writing `0` to this descriptor moves the writing process into the group.
     pub(in crate::linux) fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    /// What its limit has throttled so far; `None` if it can have no limit.
+    /// Reads how much its limit has throttled so far; `None` if it cannot have a limit.
     pub(in crate::linux) fn throttling(&self) -> Option<Throttling> {
         usage::read_throttling(&self.folder)
     }
 }
 
 impl Ledger {
-    /// Opens the groups that were made, for joining.
-    pub(in crate::linux) fn join_groups(&self) -> Result<Vec<JoinedGroup>, LedgerError> {
+    /// Opens the groups in force, for a command to join.
+    pub(in crate::linux) fn open_groups(&self) -> Result<Vec<JoinedGroup>, LedgerError> {
         let entries = self.writer.journal.entries.values();
         let folders = entries.filter_map(|entry| match entry {
             Entry::Folder { path } => Some(path.clone()),
@@ -64,19 +64,19 @@ impl Ledger {
     }
 
     /// Makes a group, in version 1 one for each controller.
-    pub(super) fn try_group(&mut self, wanted: &OwnGroup) -> Result<(), LedgerError> {
+    pub(super) fn make_group(&mut self, wanted: &OwnGroup) -> Result<(), LedgerError> {
         let controllers: &[&str] = match wanted.cpus {
             Some(_) => &["cpu", "cpuset"],
             None => &["cpu"],
         };
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
-        let own = |point: &str| groups::group_of(own_pid, Path::new(point));
+        let own = |point: &str| groups::find_group(own_pid, Path::new(point));
         let name = format!(
             "pinwise-{}-{:06x}",
             std::process::id(),
             sys::random_u64() & 0xff_ffff
         );
-        for parent in parents(controllers, &mounts(), own)? {
+        for parent in find_parents(controllers, &read_mounts(), own)? {
             let group = parent.folder.join(&name);
             let folder = Change::Folder {
                 path: group.clone(),
@@ -100,18 +100,18 @@ impl Parent {
     }
 }
 
-/// Does the kernel keep others away from an own cpuset? Version 1 does not.
+/// Can the kernel keep other groups off a cpuset's CPUs? Version 1 cannot.
 #[must_use]
 pub fn cpusets_exclude_others() -> bool {
-    mounts()
+    read_mounts()
         .iter()
         .all(|mount| mount.is_unified() || !mount.has("cpuset"))
 }
 
-/// Where a process in group `own` can make groups with these controllers. In version 2, a group
-/// with processes has no children with controllers, so the nearest ancestor that delegates them is
-/// taken.
-fn parents(
+/// Finds the folders in which a process in group `own` can make groups with these controllers. In
+/// version 2, a group with processes cannot have children with controllers, so the nearest ancestor
+/// that delegates them is used.
+fn find_parents(
     controllers: &[&'static str],
     mounts: &[Mount],
     own: impl Fn(&str) -> Option<PathBuf>,
@@ -141,18 +141,19 @@ fn parents(
     let mount = mounts.iter().find(|mount| mount.is_unified());
     let mount = mount.ok_or_else(missing)?;
     let own = own(&mount.point).ok_or_else(missing)?;
-    let hands_on = |folder: &&Path| {
-        let given = System::read(&folder.join("cgroup.subtree_control")).unwrap_or_default();
-        let given: Vec<&str> = given.split_ascii_whitespace().collect();
-        unified.iter().all(|controller| given.contains(controller))
+    let delegates_all = |folder: &&Path| {
+        let delegated = System::read(&folder.join("cgroup.subtree_control")).unwrap_or_default();
+        let delegated: Vec<&str> = delegated.split_ascii_whitespace().collect();
+        unified
+            .iter()
+            .all(|controller| delegated.contains(controller))
     };
-    let around = own
+    let mut ancestors = own
         .ancestors()
         .take_while(|folder| folder.starts_with(&mount.point));
     found.push(Parent {
-        folder: around
-            .into_iter()
-            .find(hands_on)
+        folder: ancestors
+            .find(delegates_all)
             .ok_or_else(missing)?
             .to_owned(),
         is_v1: false,
@@ -161,7 +162,7 @@ fn parents(
     Ok(found)
 }
 
-/// Says what is needed where the system only denies it.
+/// Replaces a denied permission by what is needed to get it.
 fn explain(error: LedgerError, controllers: &[&str]) -> LedgerError {
     match error {
         LedgerError::System(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -180,7 +181,8 @@ fn set_limit(group: &Path, limit: &CpuLimit, is_v1: bool) -> Result<(), LedgerEr
     write_checked(&group.join("cpu.max"), &format!("{quota} {period}"))
 }
 
-/// In version 2 the CPUs are taken from all other groups; version 1 cannot do that.
+/// Sets a group's CPUs. In version 2 they are taken from all other groups; version 1 cannot do
+/// that.
 fn set_cpus(
     group: &Path,
     cpus: &CpuSet,
@@ -191,10 +193,10 @@ fn set_cpus(
         if is_isolated {
             return Err(LedgerError::NoIsolation);
         }
-        // No task may join before it has memory nodes, too.
-        let around = group.parent().unwrap_or(group).join("cpuset.mems");
-        let nodes = System::read(&around).unwrap_or_default();
-        act::write(&group.join("cpuset.mems"), &nodes)?;
+        // No task may join a group without memory nodes.
+        let parent_nodes = group.parent().unwrap_or(group).join("cpuset.mems");
+        let nodes = System::read(&parent_nodes).unwrap_or_default();
+        act::write_value(&group.join("cpuset.mems"), &nodes)?;
         return write_checked(&group.join("cpuset.cpus"), &cpus.to_string());
     }
     write_checked(&group.join("cpuset.cpus"), &cpus.to_string())?;
@@ -202,9 +204,9 @@ fn set_cpus(
     write_checked(&group.join("cpuset.cpus.partition"), partition)
 }
 
-/// Writes a value and reads it back: the kernel accepts a partition and then calls it invalid.
+/// Writes a value and reads it back: the kernel may accept a partition and then call it invalid.
 fn write_checked(file: &Path, value: &str) -> Result<(), LedgerError> {
-    act::write(file, value).map_err(|error| match error {
+    act::write_value(file, value).map_err(|error| match error {
         LedgerError::System(file, error) if error.kind() == io::ErrorKind::InvalidInput => {
             LedgerError::Value(file, format!("the kernel does not take {value} here"))
         }
@@ -228,7 +230,7 @@ mod tests {
         let mounts: Vec<Mount> = pinwise_topology::mounts(table).collect();
         let group_below = |point: &str| Some(Path::new(point).join(own));
         let found =
-            parents(controllers, &mounts, group_below).map_err(|error| error.to_string())?;
+            find_parents(controllers, &mounts, group_below).map_err(|error| error.to_string())?;
         let shown = found.iter().map(|parent| {
             format!(
                 "{}: {}",

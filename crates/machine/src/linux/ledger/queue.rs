@@ -1,8 +1,8 @@
-//! A network queue whose CPUs were set, as words of a journal.
+//! The entry for a network queue whose CPUs were set.
 
 use std::fmt;
 
-use super::words::{cpus, list, some_cpus};
+use super::words::{format_cpus, parse_cpus, parse_some_cpus};
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
@@ -19,7 +19,7 @@ pub struct SetQueue {
 
 impl SetQueue {
     pub(super) fn to_words(&self) -> String {
-        let (before, asked) = (list(&self.before), list(&self.asked));
+        let (before, asked) = (format_cpus(&self.before), format_cpus(&self.asked));
         format!("queue {} {before} {asked}", self.queue)
     }
 
@@ -30,8 +30,8 @@ impl SetQueue {
         };
         Some(Self {
             queue: Queue::from_name(interface, name)?,
-            before: cpus(before)?,
-            asked: some_cpus(asked)?,
+            before: parse_cpus(before)?,
+            asked: parse_some_cpus(asked)?,
         })
     }
 }

@@ -1,8 +1,8 @@
-//! The rules journal, which a later process may continue.
+//! The journal of rules, which a later process may continue.
 //!
-//! Settings of rules can stay when their process ends, and whoever applies rules next finds them
-//! here. A lock beside the file, which the guardian holds as well, excludes a second writer;
-//! entries are identified by process number.
+//! What rules gave to processes can stay when pinwise ends; the next pinwise that applies rules
+//! finds it here. A lock file beside the journal, whose lock the guardian holds as well, excludes a
+//! second writer. The number of an entry is the id of its process.
 
 use std::fs::File;
 use std::io;
@@ -10,57 +10,57 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::act::System;
-use super::entry::{Entry, Word};
-use super::file::Place;
+use super::entry::{Entry, JournalLine};
+use super::file::JournalPath;
 use super::journal::ChangeJournal;
 use super::writer::JournalWriter;
 use super::{LedgerError, folder, guardian, leftover};
 use crate::linux::boot_id;
 use crate::processes::{self, RuledProcess};
 
-/// Time for a predecessor's guardian to restore things.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Longest wait until an earlier guardian has restored everything.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The journal, with its guardian.
 #[derive(Debug)]
 pub struct RulesJournal {
     writer: JournalWriter,
     /// Held while the journal is in use.
-    lock: (Place, File),
+    lock: (JournalPath, File),
 }
 
 impl RulesJournal {
-    /// Opens or makes the journal and starts its guardian; also returns what an earlier process
-    /// left in force. Call while this process has a single thread.
+    /// Opens or creates the journal and starts its guardian; also returns the entries that an
+    /// earlier process left. Call while this process has a single thread.
     ///
     /// # Errors
     /// [`LedgerError`] if the file is another one or in use, or the guardian cannot be started.
     pub fn open(path: &Path) -> Result<(Self, Vec<RuledProcess>), LedgerError> {
         let path = path.to_owned();
         let at = |reason| LedgerError::System(path.display().to_string(), reason);
-        let place = place_of(path.clone());
-        place.make_folder().map_err(at)?;
-        let lock = lock_of(&path);
-        let held = folder::lock(&lock.path, PATIENCE).map_err(at)?;
+        let journal_path = named_path(path.clone());
+        journal_path.make_folder().map_err(at)?;
+        let lock = named_path(folder::rules_lock_path(&path));
+        let held = folder::lock_file(&lock.path, LOCK_TIMEOUT).map_err(at)?;
         let held = held.ok_or_else(|| LedgerError::RulesInUse(path.clone()))?;
         let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
         let pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut journal = ChangeJournal::new(boot, pid);
-        let before = read(&path).map_err(|error| match error.kind() {
+        let before = read_rules_journal(&path).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => LedgerError::NotOfRules(path.clone()),
             _ => at(error),
         })?;
         if let Some(before) = before.filter(|before| before.boot == journal.boot) {
             journal.entries = before.entries;
         }
-        let before = journal.held().cloned().collect();
+        let before = journal.ruled_processes().cloned().collect();
         let system = System::at(Path::new("/"));
-        let writer = JournalWriter::start(place, journal, &system, Some(&held))?;
+        let writer = JournalWriter::start(journal_path, journal, &system, Some(&held))?;
         let lock = (lock, held);
         Ok((Self { writer, lock }, before))
     }
 
-    /// Ends the guardian: everything was restored, or should stay.
+    /// Ends the guardian without restoring anything: everything was restored, or should stay.
     pub fn close(mut self) {
         self.writer.send_to_guardian(guardian::CLOSED);
         if self.writer.journal.entries.is_empty() {
@@ -68,13 +68,14 @@ impl RulesJournal {
         }
     }
 
-    /// A lock file without its name excludes nobody: it is created and locked again.
+    /// Makes sure that the lock excludes others: a lock file that was unlinked does not, so it is
+    /// created and locked again.
     fn keep_lock(&mut self) -> io::Result<()> {
-        let (place, lock) = &mut self.lock;
-        if !place.leads_to(lock) {
-            place.make_folder()?;
-            let again = folder::lock(&place.path, Duration::ZERO)?;
-            *lock = again.ok_or_else(|| {
+        let (path, lock) = &mut self.lock;
+        if !path.leads_to(lock) {
+            path.make_folder()?;
+            let new_lock = folder::lock_file(&path.path, Duration::ZERO)?;
+            *lock = new_lock.ok_or_else(|| {
                 io::Error::other("its lock was removed, and another pinwise apply rules has begun")
             })?;
         }
@@ -85,8 +86,8 @@ impl RulesJournal {
 impl processes::HeldJournal for RulesJournal {
     fn note(&mut self, held: &RuledProcess) -> io::Result<()> {
         self.keep_lock()?;
-        let word = Word::Made(number(held.process), Entry::Held(held.clone()));
-        self.writer.commit(word).map_err(|error| match error {
+        let line = JournalLine::Made(number(held.process), Entry::Held(held.clone()));
+        self.writer.commit(line).map_err(|error| match error {
             LedgerError::Unwritten { reason, .. } | LedgerError::Unguarded(reason) => reason,
             other => io::Error::other(other),
         })
@@ -101,30 +102,27 @@ impl processes::HeldJournal for RulesJournal {
     }
 }
 
+/// The number of a process's entry.
 fn number(process: i32) -> u64 {
     u64::from(process.unsigned_abs())
 }
 
-const fn place_of(path: PathBuf) -> Place {
+const fn named_path(path: PathBuf) -> JournalPath {
     let is_named = true;
-    Place { path, is_named }
+    JournalPath { path, is_named }
 }
 
-fn lock_of(path: &Path) -> Place {
-    place_of(folder::rules_lock(path))
-}
-
-/// Reads a rules journal; `None` if there is none yet.
-fn read(path: &Path) -> io::Result<Option<ChangeJournal>> {
-    let mut file = match folder::open(path) {
+/// Reads a rules journal; `None` if it does not exist yet.
+fn read_rules_journal(path: &Path) -> io::Result<Option<ChangeJournal>> {
+    let mut file = match folder::open_journal(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    match leftover::read(&mut file) {
+    match leftover::read_journal(&mut file) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData && file.metadata()?.len() == 0 => {
             Ok(None)
         }
-        Ok(other) if other.held().count() < other.entries.len() => {
+        Ok(other) if other.ruled_processes().count() < other.entries.len() => {
             Err(io::ErrorKind::InvalidData.into())
         }
         read => read.map(Some),
@@ -133,7 +131,7 @@ fn read(path: &Path) -> io::Result<Option<ChangeJournal>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LeftoverState, leftovers};
+    use super::super::{LeftoverState, find_leftovers};
     use super::*;
     use crate::processes::HeldJournal;
     use pinwise_topology::CpuSet;
@@ -144,10 +142,10 @@ mod tests {
         let journal = ChangeJournal::new(boot_id().unwrap(), 1);
         RulesJournal {
             lock: (
-                lock_of(&path),
-                leftover::lock_of_rules(&path).unwrap().unwrap(),
+                named_path(folder::rules_lock_path(&path)),
+                leftover::lock_rules_journal(&path).unwrap().unwrap(),
             ),
-            writer: JournalWriter::unguarded(place_of(path), journal),
+            writer: JournalWriter::without_guardian(named_path(path), journal),
         }
     }
 
@@ -165,8 +163,8 @@ mod tests {
         let path = folder.path().join("state");
         let mut journal = journal_without_guardian(path.clone());
         let found = || {
-            let journal = read(&path).unwrap().unwrap();
-            journal.held().cloned().collect::<Vec<_>>()
+            let journal = read_rules_journal(&path).unwrap().unwrap();
+            journal.ruled_processes().cloned().collect::<Vec<_>>()
         };
         journal.note(&held_mask(6, 1, 0)).unwrap();
         journal.note(&held_mask(5, 17, 1)).unwrap();
@@ -190,12 +188,12 @@ mod tests {
     fn other_files_are_not_journals_of_rules() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
-        assert_eq!(read(&path).unwrap(), None);
+        assert_eq!(read_rules_journal(&path).unwrap(), None);
         std::fs::write(&path, "").unwrap();
-        assert_eq!(read(&path).unwrap(), None);
+        assert_eq!(read_rules_journal(&path).unwrap(), None);
         for text in ["notes\n", "pinwise journal 1 b 5\nmade 1 smt-off\n"] {
             std::fs::write(&path, text).unwrap();
-            let error = read(&path).unwrap_err();
+            let error = read_rules_journal(&path).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{text}");
         }
     }
@@ -205,7 +203,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let states = |undo: bool| {
-            let found = leftovers(&[], Some(&path), undo).into_iter();
+            let found = find_leftovers(&[], Some(&path), undo).into_iter();
             found.map(|left| left.state).collect::<Vec<_>>()
         };
         assert_eq!(states(true), []);

@@ -14,8 +14,8 @@ use crate::linux::sys;
 use crate::linux::{tree, write_test_file};
 use crate::processes::RuledProcess;
 
-/// A ledger in its own folder, with a guardian that never reads: unit tests have many threads, and
-/// such a process must not fork.
+/// A ledger in its own folder, without a guardian: unit tests have many threads, and such a process
+/// must not fork.
 pub(in crate::linux) fn ledger_without_guardian() -> (Ledger, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (open_ledger(&folder, true), folder)
@@ -24,38 +24,38 @@ pub(in crate::linux) fn ledger_without_guardian() -> (Ledger, tempfile::TempDir)
 fn open_ledger(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     let journals = folder.path().join("journals");
     folder::make_private(&journals).unwrap();
-    let place = Place {
+    let path = JournalPath {
         path: journals.join("test.journal"),
         is_named: false,
     };
     Ledger {
         system: System::at(folder.path()),
-        writer: JournalWriter::unguarded(place, ChangeJournal::new("boot".to_owned(), 1)),
+        writer: JournalWriter::without_guardian(path, ChangeJournal::new("boot".to_owned(), 1)),
         host_lock: is_for_host.then(|| file::lock_host(&journals).unwrap()),
         next: 1,
         fault: None,
     }
 }
 
-/// Four CPUs; all but the first can be switched.
+/// Writes the files of four CPUs, of which all but the first can be switched.
 fn write_cpu_files(folder: &tempfile::TempDir) {
     let cpus = folder.path().join("sys/devices/system/cpu");
     for cpu in 0..4 {
         std::fs::create_dir_all(cpus.join(format!("cpu{cpu}"))).unwrap();
         if cpu > 0 {
-            write(folder, &format!("cpu{cpu}/online"), "1\n");
+            write_cpu_file(folder, &format!("cpu{cpu}/online"), "1\n");
         }
     }
-    write(folder, "online", "0-3\n");
-    write(folder, "present", "0-3\n");
+    write_cpu_file(folder, "online", "0-3\n");
+    write_cpu_file(folder, "present", "0-3\n");
 }
 
-fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
+fn write_cpu_file(folder: &tempfile::TempDir, name: &str, text: &str) {
     let cpus = folder.path().join("sys/devices/system/cpu");
     write_test_file(&cpus.join(name), text);
 }
 
-fn online(folder: &tempfile::TempDir, cpu: usize) -> String {
+fn read_online(folder: &tempfile::TempDir, cpu: usize) -> String {
     let file = folder
         .path()
         .join(format!("sys/devices/system/cpu/cpu{cpu}/online"));
@@ -67,13 +67,13 @@ fn set(list: &str) -> CpuSet {
 }
 
 #[track_caller]
-fn check(journal_lines: &str, left: &[&str], are_kept: bool) {
+fn check(journal_lines: &str, in_force: &[&str], are_kept: bool) {
     let journal =
         ChangeJournal::parse(&format!("pinwise journal 1 b-00t 7\n{journal_lines}")).unwrap();
     assert_eq!((journal.boot.as_str(), journal.pid), ("b-00t", 7));
-    let undone = journal.undoing().into_iter();
-    let words: Vec<String> = undone.map(|id| journal.entries[&id].to_string()).collect();
-    assert_eq!(words, left, "{journal_lines}");
+    let undone = journal.undo_order().into_iter();
+    let texts: Vec<String> = undone.map(|id| journal.entries[&id].to_string()).collect();
+    assert_eq!(texts, in_force, "{journal_lines}");
     assert_eq!(journal.are_kept, are_kept);
 }
 
@@ -149,11 +149,11 @@ fn cpus_are_restored_before_cpusets_and_cpusets_before_masks() {
 #[test]
 fn memory_on_its_target_is_left_alone() {
     let own = i32::try_from(std::process::id()).unwrap();
-    let nodes: CpuSet = crate::linux::numa_maps::bytes_by_node(own)
+    let nodes: CpuSet = crate::linux::numa_maps::read_bytes_by_node(own)
         .into_keys()
         .collect();
     if nodes.is_empty() {
-        eprintln!("SKIPPED memory_that_is_there_already: no /proc/self/numa_maps");
+        eprintln!("SKIPPED memory_on_its_target_is_left_alone: no /proc/self/numa_maps");
         return;
     }
     let (mut ledger, _folder) = ledger_without_guardian();
@@ -178,24 +178,26 @@ fn cpus_go_offline_and_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     write_cpu_files(&folder);
     let mut ledger = open_ledger(&folder, true);
-    ledger.set(&[RunSetting::Offline(set("2-3"))]).unwrap();
+    ledger
+        .apply_settings(&[RunSetting::Offline(set("2-3"))])
+        .unwrap();
     assert_eq!(
-        (online(&folder, 1), online(&folder, 2)),
+        (read_online(&folder, 1), read_online(&folder, 2)),
         ("1".into(), "0".into())
     );
     // Somebody else has switched one on meanwhile.
-    write(&folder, "cpu3/online", "1\n");
+    write_cpu_file(&folder, "cpu3/online", "1\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
     assert_eq!(outcomes, [UndoOutcome::AsBefore, UndoOutcome::Restored]);
     for cpu in 1..4 {
-        assert_eq!(online(&folder, cpu), "1");
+        assert_eq!(read_online(&folder, cpu), "1");
     }
     let path = ledger.path().to_owned();
     drop(ledger);
     assert!(!path.exists());
 }
 
-fn moved_interrupts<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
+fn interrupt_setting<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
     RunSetting::Interrupts(InterruptCpus {
         interrupts: interrupts.map(|(number, cpus)| (number, set(cpus))).into(),
         queues: BTreeMap::new(),
@@ -217,7 +219,9 @@ fn queues_are_moved_and_restored() {
         interrupts: BTreeMap::new(),
         queues: queues.into(),
     });
-    ledger.set(std::slice::from_ref(&wanted)).unwrap();
+    ledger
+        .apply_settings(std::slice::from_ref(&wanted))
+        .unwrap();
     let read = |name| System::read(&file(name)).unwrap();
     assert_eq!(read("rx-0"), "00000100,00000001");
     assert_eq!(
@@ -238,7 +242,8 @@ fn queues_are_moved_and_restored() {
         outcomes,
         [UndoOutcome::Restored, UndoOutcome::Restored, changed]
     );
-    let now = ["rx-0", "rx-1", "tx-0"].map(|name| ledger.system.queue_cpus(&queue(name)).unwrap());
+    let now =
+        ["rx-0", "rx-1", "tx-0"].map(|name| ledger.system.read_queue_cpus(&queue(name)).unwrap());
     assert_eq!(now, [set("1"), set("0"), CpuSet::new()]);
 }
 
@@ -252,8 +257,10 @@ fn interrupts_are_moved_and_restored() {
     put(30, "0\n");
     put(31, "2\n");
     let mut ledger = open_ledger(&folder, true);
-    let wanted = moved_interrupts([(30, "1"), (31, "0")]);
-    ledger.set(std::slice::from_ref(&wanted)).unwrap();
+    let wanted = interrupt_setting([(30, "1"), (31, "0")]);
+    ledger
+        .apply_settings(std::slice::from_ref(&wanted))
+        .unwrap();
     let read = |number| System::read(&file(number)).unwrap();
     assert_eq!((read(30), read(31)), ("1".into(), "0".into()));
     // Somebody else has moved one meanwhile.
@@ -265,7 +272,9 @@ fn interrupts_are_moved_and_restored() {
     // The writer ended halfway through restoring: it had set only the CPU that took it.
     put(32, "3\n");
     write_test_file(&file(32).with_file_name("effective_affinity_list"), "2\n");
-    ledger.set(&[moved_interrupts([(32, "1")])]).unwrap();
+    ledger
+        .apply_settings(&[interrupt_setting([(32, "1")])])
+        .unwrap();
     put(32, "2\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
     assert_eq!(
@@ -273,21 +282,25 @@ fn interrupts_are_moved_and_restored() {
         (vec![UndoOutcome::Restored], "3".into())
     );
     // One does not exist: the first is not moved, either.
-    let missing = moved_interrupts([(30, "1"), (99, "0")]);
-    let error = ledger.set(&[missing]).unwrap_err().to_string();
+    let missing = interrupt_setting([(30, "1"), (99, "0")]);
+    let error = ledger.apply_settings(&[missing]).unwrap_err().to_string();
     assert!(error.contains("irq/99/"), "{error}");
     assert_eq!((read(30), ledger.count()), ("0".into(), 0));
     drop(ledger);
-    let error = open_ledger(&folder, false).set(&[wanted]).unwrap_err();
+    let error = open_ledger(&folder, false)
+        .apply_settings(&[wanted])
+        .unwrap_err();
     assert!(matches!(error, LedgerError::NotForHost), "{error}");
 }
 
 #[test]
-fn some_cpus_cannot_be_switched_off() {
+fn the_first_cpu_all_cpus_and_absent_cpus_cannot_be_switched_off() {
     let folder = tempfile::tempdir().unwrap();
     write_cpu_files(&folder);
     let refused = |ledger: &mut Ledger, cpus: &str| {
-        let error = ledger.set(&[RunSetting::Offline(set(cpus))]).unwrap_err();
+        let error = ledger
+            .apply_settings(&[RunSetting::Offline(set(cpus))])
+            .unwrap_err();
         assert_eq!(ledger.count(), 0);
         error.to_string()
     };
@@ -326,8 +339,8 @@ fn nothing_is_changed_without_a_guardian() {
 #[test]
 fn nothing_is_changed_if_the_journal_is_full() {
     let (mut ledger, _folder) = ledger_without_guardian();
-    // Nothing can be written through it.
-    ledger.writer.file.file = open_for_reading(ledger.path());
+    // Writing to this file fails.
+    ledger.writer.file.file = open_read_only(ledger.path());
     let own = i32::try_from(std::process::id()).unwrap();
     let before = sys::nice_of(own).unwrap();
     let refused = ledger.change(&Change::Nice {
@@ -343,13 +356,13 @@ fn nothing_is_changed_if_the_journal_is_full() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
-fn open_for_reading(path: &Path) -> File {
+fn open_read_only(path: &Path) -> File {
     File::open(path).unwrap()
 }
 
-/// Does the journal contain this entry and the earlier ones?
+/// Checks that the file has all entries, and how many they are.
 #[track_caller]
-fn check_written(ledger: &Ledger, count: usize) {
+fn check_file(ledger: &Ledger, count: usize) {
     let text = System::read(ledger.path()).unwrap() + "\n";
     let written = ChangeJournal::parse(&text).unwrap().entries;
     assert_eq!(written, ledger.writer.journal.entries);
@@ -363,12 +376,12 @@ fn a_journal_is_rewritten_before_a_change_if_its_folder_was_removed() {
     ledger.save(Entry::SmtOff).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     ledger.save(Entry::SmtOff).unwrap();
-    check_written(&ledger, 2);
+    check_file(&ledger, 2);
     // The same name, but not the same file.
-    folder::remove(ledger.path());
+    folder::remove_file(ledger.path());
     drop(write_journal(ledger.path(), "pinwise journal 1 boot 1\n").unwrap());
     ledger.save(Entry::SmtOff).unwrap();
-    check_written(&ledger, 3);
+    check_file(&ledger, 3);
     drop(ledger);
     assert!(folder.exists());
     assert_eq!(folder::list_journals(&[folder]), Vec::<PathBuf>::new());
@@ -399,27 +412,29 @@ fn no_cpu_is_switched_if_the_lock_is_gone() {
     write_cpu_files(&folder);
     let mut ledger = open_ledger(&folder, true);
     std::fs::remove_dir_all(ledger.path().parent().unwrap()).unwrap();
-    let refused = ledger.set(&[RunSetting::Offline(set("2-3"))]);
+    let refused = ledger.apply_settings(&[RunSetting::Offline(set("2-3"))]);
     assert!(
         matches!(refused, Err(LedgerError::Unlocked(_))),
         "{refused:?}"
     );
-    assert_eq!(online(&folder, 2), "1");
+    assert_eq!(read_online(&folder, 2), "1");
 }
 
-/// A guardian after SIGKILL, without the file.
+/// What the guardian does after SIGKILL.
 #[test]
-fn the_guardian_needs_no_file() {
+fn the_guardian_restores_without_the_journal_file() {
     let folder = tempfile::tempdir().unwrap();
     write_cpu_files(&folder);
     let mut ledger = open_ledger(&folder, true);
-    ledger.set(&[RunSetting::Offline(set("2-3"))]).unwrap();
-    let place = ledger.writer.file.place.clone();
-    let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
+    ledger
+        .apply_settings(&[RunSetting::Offline(set("2-3"))])
+        .unwrap();
+    let journal_path = ledger.writer.file.path.clone();
+    let (path, journal) = (journal_path.path.clone(), ledger.writer.journal.clone());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    leftover::finish(&place, &journal, &System::at(folder.path()));
+    leftover::undo_and_remove(&journal_path, &journal, &System::at(folder.path()));
     assert_eq!(
-        (online(&folder, 2), online(&folder, 3)),
+        (read_online(&folder, 2), read_online(&folder, 3)),
         ("1".into(), "1".into())
     );
     assert!(!path.exists());
@@ -436,34 +451,34 @@ fn changes_that_the_guardian_cannot_undo_are_recorded_again() {
         .unwrap();
     // A folder that is not empty is not removed.
     std::fs::create_dir(group.join("inside")).unwrap();
-    let place = ledger.writer.file.place.clone();
-    let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
+    let journal_path = ledger.writer.file.path.clone();
+    let (path, journal) = (journal_path.path.clone(), ledger.writer.journal.clone());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    leftover::finish(&place, &journal, &System::at(folder.path()));
+    leftover::undo_and_remove(&journal_path, &journal, &System::at(folder.path()));
     let text = System::read(&path).unwrap() + "\n";
     assert_eq!(ChangeJournal::parse(&text), Some(journal));
 }
 
 #[test]
-fn an_existing_name_among_temporary_files_is_skipped() {
+fn a_taken_name_among_temporary_files_is_replaced_by_a_random_one() {
     let temporary = tempfile::tempdir().unwrap();
-    let taken = temporary.path().join(folder::own_name());
+    let taken = temporary.path().join(folder::own_folder_name());
     std::os::unix::fs::symlink("/nowhere", &taken).unwrap();
     assert!(folder::make_private(&taken).is_err());
     let random = folder::make_random_folder(temporary.path()).unwrap();
     // A foreign entry with such a name does not count.
-    let name = format!("{}-0", folder::own_name());
+    let name = format!("{}-0", folder::own_folder_name());
     std::os::unix::fs::symlink(&random, temporary.path().join(name)).unwrap();
     assert_eq!(folder::find_random_folders(temporary.path()), [random]);
 }
 
 #[test]
-fn another_thread_of_the_same_number_is_left_alone() {
+fn another_thread_with_the_same_id_is_left_alone() {
     let own = i32::try_from(std::process::id()).unwrap();
     let now = sys::affinity_of(own).unwrap();
     let entry = Entry::Mask {
         thread: own,
-        start: tree::start_of(own).unwrap() + 1,
+        start: tree::read_start(own).unwrap() + 1,
         before: CpuSet::single(now.first().unwrap()),
         asked: now.clone(),
         granted: None,
@@ -478,7 +493,7 @@ fn a_long_journal_is_rewritten() {
     let (mut ledger, _folder) = ledger_without_guardian();
     ledger.save(Entry::SmtOff).unwrap();
     for _ in 0..LONG {
-        let id = Id(ledger.next);
+        let id = ChangeId(ledger.next);
         ledger
             .save(Entry::Online {
                 cpu: 1,
@@ -492,11 +507,11 @@ fn a_long_journal_is_rewritten() {
         "{}",
         ledger.writer.file.lines
     );
-    check_written(&ledger, 1);
+    check_file(&ledger, 1);
 }
 
 #[test]
-fn journals_that_were_left() {
+fn the_state_of_leftover_journals_is_found() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
@@ -518,7 +533,7 @@ fn journals_that_were_left() {
     let lock = write_journal(&held, "pinwise journal 1 x 5\n").unwrap();
     let folders = [folder.path().to_owned()];
     let states = |undo: bool| {
-        let found = leftovers(&folders, None, undo).into_iter();
+        let found = find_leftovers(&folders, None, undo).into_iter();
         found.map(|left| left.state).collect::<Vec<_>>()
     };
     for undo in [false, true] {
@@ -539,7 +554,7 @@ fn journals_that_were_left() {
     drop(lock);
     // A folder that others may enter may hold their files.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(leftovers(&folders, None, true), []);
+    assert_eq!(find_leftovers(&folders, None, true), []);
 }
 
 proptest! {

@@ -1,37 +1,42 @@
-//! Numbers, CPUs and paths as words of a journal's line.
+//! Formats and parses numbers, CPUs and paths as words of a journal's line.
 
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use pinwise_topology::CpuSet;
 
-pub(super) fn id(text: &str) -> Option<i32> {
+/// Parses the id of a process or thread.
+pub(super) fn parse_id(text: &str) -> Option<i32> {
     text.parse().ok().filter(|&id| id > 0)
 }
 
-pub(super) fn niceness(text: &str) -> Option<i32> {
+/// Parses a nice value.
+pub(super) fn parse_nice(text: &str) -> Option<i32> {
     text.parse().ok().filter(|nice| (-20..=19).contains(nice))
 }
 
-pub(super) fn list(cpus: &CpuSet) -> String {
+/// Formats a set of CPUs, which may be empty.
+pub(super) fn format_cpus(cpus: &CpuSet) -> String {
     match cpus.is_empty() {
         true => "-".to_owned(),
         false => cpus.to_string(),
     }
 }
 
-pub(super) fn cpus(text: &str) -> Option<CpuSet> {
+/// Parses what [`format_cpus`] writes.
+pub(super) fn parse_cpus(text: &str) -> Option<CpuSet> {
     match text {
         "-" => Some(CpuSet::new()),
-        _ => some_cpus(text),
+        _ => parse_some_cpus(text),
     }
 }
 
-pub(super) fn some_cpus(text: &str) -> Option<CpuSet> {
+/// Parses a set of CPUs that must not be empty.
+pub(super) fn parse_some_cpus(text: &str) -> Option<CpuSet> {
     CpuSet::parse_list(text).ok().filter(|set| !set.is_empty())
 }
 
-/// A path as one printable word.
+/// Writes a path as one printable word.
 pub(super) fn escape(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {
@@ -43,7 +48,7 @@ pub(super) fn escape(path: &Path) -> String {
     text
 }
 
-/// Accepts only what [`escape`] writes for an absolute path without `..`.
+/// Parses what [`escape`] writes; `None` unless it is an absolute path without `..`.
 pub(super) fn unescape(text: &str) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -58,6 +63,6 @@ pub(super) fn unescape(text: &str) -> Option<PathBuf> {
         rest = &rest[2..];
     }
     let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
-    let climbs = path.components().any(|part| part.as_os_str() == "..");
-    (path.is_absolute() && !climbs).then_some(path)
+    let has_parent = path.components().any(|part| part.as_os_str() == "..");
+    (path.is_absolute() && !has_parent).then_some(path)
 }

@@ -1,18 +1,19 @@
-//! Cgroups by path and by unit, their threads and cpusets.
+//! Finds cgroups by path or unit, their threads and cpusets.
 //!
 //! Hierarchies of version 1 and 2 are searched alike, wherever they are mounted. Paths come from
 //! the user and from `/proc`: none may leave its mount.
 
 use std::path::{Path, PathBuf};
 
-use crate::linux::capture::{mounts, names, read_file};
+use crate::linux::capture::{list_names, read_file, read_mounts};
 use pinwise_topology::{CpuSet, Restriction};
 
-/// Depth to which a unit is searched, and the folders examined.
+/// Depth to which folders are searched.
 const MAX_DEPTH: usize = 16;
+/// Most folders that are examined.
 const MAX_FOLDERS: usize = 100_000;
-/// Longest list of threads that is read, bytes: some hundred thousand.
-const LONGEST_LIST: u64 = 4 * 1024 * 1024;
+/// Most bytes of a list of threads that are read: some hundred thousand threads.
+const MAX_LIST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Resolves a path below a mount; `None` if it would leave the mount.
 fn resolve_below(mount: &Path, path: &str) -> Option<PathBuf> {
@@ -24,10 +25,10 @@ fn resolve_below(mount: &Path, path: &str) -> Option<PathBuf> {
     path.split('/').all(is_plain).then(|| mount.join(path))
 }
 
-/// The folders of a cgroup, in every hierarchy that has it: version 2, cpusets, systemd, then
-/// others. If any has threads, only those.
-pub(super) fn folders(path: &str) -> Vec<PathBuf> {
-    let mut mounts = mounts();
+/// Finds the folders of a cgroup in every hierarchy that has it: version 2, cpusets, systemd, then
+/// others. If any of them has threads, only those are returned.
+pub(super) fn find_folders(path: &str) -> Vec<PathBuf> {
+    let mut mounts = read_mounts();
     mounts.sort_by_key(|mount| match mount {
         mount if mount.is_unified() => 0,
         mount if mount.has("cpuset") => 1,
@@ -49,9 +50,9 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The path of a unit's cgroup: the first folder of its name, in systemd's hierarchy or another.
-pub(super) fn path_of_unit(unit: &str) -> Option<String> {
-    let mut mounts = mounts();
+/// Finds the path of a unit's cgroup: the first folder with its name in any hierarchy.
+pub(super) fn find_unit(unit: &str) -> Option<String> {
+    let mut mounts = read_mounts();
     mounts.retain(|mount| mount.is_unified() || mount.has("name=systemd") || mount.has("cpuset"));
     let wanted: Vec<String> = match unit.contains('.') {
         true => vec![unit.to_owned()],
@@ -72,13 +73,13 @@ fn search(
     folder: &Path,
     wanted: &[String],
     depth: usize,
-    looked: &mut usize,
+    examined: &mut usize,
     found: &mut Vec<(bool, String)>,
 ) {
-    for name in names(folder) {
+    for name in list_names(folder) {
         let path = folder.join(&name);
-        *looked += 1;
-        if *looked > MAX_FOLDERS || !path.is_dir() {
+        *examined += 1;
+        if *examined > MAX_FOLDERS || !path.is_dir() {
             continue;
         }
         if wanted.contains(&name) {
@@ -86,28 +87,28 @@ fn search(
                 found.push((has_threads(&path), format!("/{}", below.display())));
             }
         } else if depth < MAX_DEPTH {
-            search(mount, &path, wanted, depth + 1, looked, found);
+            search(mount, &path, wanted, depth + 1, examined, found);
         }
     }
 }
 
-/// Threads in a folder and its subtree.
-pub(super) fn threads(folder: &Path) -> Vec<i32> {
+/// Lists the threads in a folder and its subtree.
+pub(super) fn list_threads(folder: &Path) -> Vec<i32> {
     let mut threads = Vec::new();
-    let mut looked = 0;
-    collect(folder, 0, &mut looked, &mut threads);
+    let mut examined = 0;
+    collect_threads(folder, 0, &mut examined, &mut threads);
     threads.sort_unstable();
     threads.dedup();
     threads
 }
 
 fn has_threads(folder: &Path) -> bool {
-    !threads(folder).is_empty()
+    !list_threads(folder).is_empty()
 }
 
-fn collect(folder: &Path, depth: usize, looked: &mut usize, threads: &mut Vec<i32>) {
-    *looked += 1;
-    if *looked > MAX_FOLDERS {
+fn collect_threads(folder: &Path, depth: usize, examined: &mut usize, threads: &mut Vec<i32>) {
+    *examined += 1;
+    if *examined > MAX_FOLDERS {
         return;
     }
     for name in ["cgroup.threads", "tasks"] {
@@ -120,10 +121,10 @@ fn collect(folder: &Path, depth: usize, looked: &mut usize, threads: &mut Vec<i3
         }
     }
     if depth < MAX_DEPTH {
-        for name in names(folder) {
-            let below = folder.join(name);
-            if below.is_dir() && !below.is_symlink() {
-                collect(&below, depth + 1, looked, threads);
+        for name in list_names(folder) {
+            let child = folder.join(name);
+            if child.is_dir() && !child.is_symlink() {
+                collect_threads(&child, depth + 1, examined, threads);
             }
         }
     }
@@ -134,21 +135,21 @@ fn read_list(path: &Path) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads cgroups")]
     let file = std::fs::File::open(path).ok()?;
     let mut list = String::new();
-    file.take(LONGEST_LIST).read_to_string(&mut list).ok()?;
+    file.take(MAX_LIST_BYTES).read_to_string(&mut list).ok()?;
     Some(list)
 }
 
-/// The cpusets of a process, each with the CPUs that it leaves.
-pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
+/// Reads the cpusets of a process, each with the CPUs that it allows.
+pub(super) fn read_cpusets(process: i32) -> Vec<Restriction> {
     let own = read_file(Path::new(&format!("/proc/{process}/cgroup"))).unwrap_or_default();
     let own = String::from_utf8_lossy(&own);
     let mut found = Vec::new();
-    for mount in mounts() {
+    for mount in read_mounts() {
         let controller = if mount.is_unified() { "" } else { "cpuset" };
         if !mount.is_unified() && !mount.has("cpuset") {
             continue;
         }
-        let Some(path) = path_in(&own, controller) else {
+        let Some(path) = parse_path(&own, controller) else {
             continue;
         };
         // In a container's own tree, paths may begin at its root.
@@ -175,13 +176,13 @@ pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
     found
 }
 
-/// The path of a controller's line in `/proc/PID/cgroup`; `""` is version 2.
-fn path_in<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+/// Parses the path of a controller in `/proc/PID/cgroup`; `""` is version 2.
+fn parse_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
-        let is_meant = controllers.split(',').any(|name| name == controller);
-        is_meant.then_some(path)
+        let has_controller = controllers.split(',').any(|name| name == controller);
+        has_controller.then_some(path)
     })
 }
 
@@ -215,16 +216,16 @@ mod tests {
     #[test]
     fn lines_of_a_process_are_distinguished() {
         let text = "4:cpuset,cpu:/a:b\n1:name=systemd:/c\n0::/d\n";
-        assert_eq!(path_in(text, "cpuset"), Some("/a:b"));
-        assert_eq!(path_in(text, ""), Some("/d"));
-        assert_eq!(path_in(text, "memory"), None);
-        assert_eq!(path_in("x\n3:", ""), None);
+        assert_eq!(parse_path(text, "cpuset"), Some("/a:b"));
+        assert_eq!(parse_path(text, ""), Some("/d"));
+        assert_eq!(parse_path(text, "memory"), None);
+        assert_eq!(parse_path("x\n3:", ""), None);
     }
 
     proptest! {
         #[test]
         fn any_table_is_read(text in "(\\PC{0,30}\n|[0-9]:[a-z,=]{0,9}:/[a-z. ]{0,9}\n){0,4}", path in "[a-z./]{0,20}") {
-            let _ = path_in(&text, "cpuset");
+            let _ = parse_path(&text, "cpuset");
             if let Some(folder) = resolve_below(Path::new("/m"), &path) {
                 prop_assert!(folder.starts_with("/m"));
                 let is_up = |part| part == std::path::Component::ParentDir;

@@ -1,4 +1,4 @@
-//! Host settings for a target: which CPUs take interrupts.
+//! Settings of the host that go with a placement: which CPUs take interrupts.
 
 use super::LiveError;
 use super::service::Service;
@@ -6,7 +6,7 @@ use crate::RunSetting;
 use crate::linux::{Entry, UndoOutcome};
 
 impl Service {
-    /// Sets the host.
+    /// Changes settings of the host.
     ///
     /// # Errors
     /// [`LiveError::Ledger`]; the host is then unchanged.
@@ -19,8 +19,8 @@ impl Service {
         self.pins.host_changes()
     }
 
-    /// Undoes the host-wide settings; returns each outcome, the last change first.
-    pub fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
-        self.pins.unset_host()
+    /// Restores the host's settings; returns each outcome, the latest change first.
+    pub fn restore_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
+        self.pins.restore_host()
     }
 }

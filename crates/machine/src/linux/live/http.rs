@@ -1,7 +1,7 @@
 //! Fetches one page by HTTP/1.1, bounded in size and time.
 //!
-//! No redirects, no TLS, no proxies: a service publishes its figures on its own host. It starts no
-//! thread.
+//! Redirects, TLS and proxies are not supported: a service publishes its figures on its own host.
+//! It starts no thread.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,24 +14,24 @@ use tokio::net::TcpStream;
 
 use super::url::Url;
 
-/// Largest page.
+/// Largest page that is read.
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Fetches a page, or says why not.
-pub(super) fn get(url: &Url, limit: Duration) -> Result<Vec<u8>, String> {
+/// Fetches a page; the error says why that failed.
+pub(super) fn fetch_page(url: &Url, limit: Duration) -> Result<Vec<u8>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let answer = tokio::time::timeout(limit, ask(url));
+        let answer = tokio::time::timeout(limit, send_request(url));
         answer
             .await
             .unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
     })
 }
 
-async fn ask(url: &Url) -> Result<Vec<u8>, String> {
+async fn send_request(url: &Url) -> Result<Vec<u8>, String> {
     let stream = TcpStream::connect(url.address()).await;
     let stream = stream.map_err(|error| error.to_string())?;
     let handshake = hyper::client::conn::http1::handshake::<_, String>(TokioIo::new(stream));

@@ -1,16 +1,16 @@
-//! The part of the machine that a target may use, and what forbids the rest.
+//! Limits the machine to the CPUs that a target may use.
 
 use super::target::Target;
 use super::{LiveError, cgroup};
 use crate::linux::thread_settings;
 use pinwise_topology::{CpuSet, Restriction, Topology};
 
-/// The machine as a target may use it: limited to the masks of its threads and to the cpusets of
-/// its processes instead of pinwise's own.
+/// The machine as a target may use it: limited by the masks of its threads and the cpusets of its
+/// processes instead of by pinwise's own.
 ///
 /// # Errors
 /// [`LiveError::Empty`] if nothing of it can be placed.
-pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, LiveError> {
+pub(super) fn limit_topology(target: &Target, host: &Topology) -> Result<Topology, LiveError> {
     let masks = target
         .threads()
         .into_iter()
@@ -21,13 +21,13 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
     }
     let mut restrictions: Vec<Restriction> = Vec::new();
     for process in target.processes() {
-        for restriction in cgroup::cpusets(process) {
+        for restriction in cgroup::read_cpusets(process) {
             if !restrictions.contains(&restriction) {
                 restrictions.push(restriction);
             }
         }
     }
-    // Processes in several cpusets: each may use its own.
+    // If processes are in different cpusets, each may use its own CPUs.
     let leaves = CpuSet::union_of(restrictions.iter().map(|own| &own.leaves));
     let restrictions: Vec<Restriction> = match restrictions.len() {
         0 => Vec::new(),
@@ -38,20 +38,20 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
             vec![Restriction::limit(by, leaves)]
         }
     };
-    // The mask first, as for the machine's own restrictions.
+    // The mask comes first, as among the machine's own restrictions.
     let affinity = Restriction::mask(format!("affinity mask of {}", target.name()), masks);
-    Ok(narrow(
+    Ok(replace_restrictions(
         host,
         std::iter::once(affinity).chain(restrictions).collect(),
     ))
 }
 
-/// The same machine with other restrictions.
-fn narrow(host: &Topology, restrictions: Vec<Restriction>) -> Topology {
+/// Replaces the restrictions of a machine.
+fn replace_restrictions(host: &Topology, restrictions: Vec<Restriction>) -> Topology {
     let mut topology = host.clone();
-    let left = restrictions.iter();
-    topology.allowed = left.fold(topology.online.clone(), |left, restriction| {
-        left.intersection(&restriction.leaves)
+    let allowed = topology.online.clone();
+    topology.allowed = restrictions.iter().fold(allowed, |allowed, restriction| {
+        allowed.intersection(&restriction.leaves)
     });
     for cpu in &mut topology.cpus {
         cpu.allowed = topology.allowed.contains(cpu.id);
@@ -74,7 +74,7 @@ mod tests {
             Restriction::mask("affinity mask of a (1)", set("0-3")),
             Restriction::limit("cpuset /sys/fs/cgroup/a", set("0-5")),
         ];
-        let narrowed = narrow(&host, restrictions);
+        let narrowed = replace_restrictions(&host, restrictions);
         assert_eq!(narrowed.allowed, set("0-3"));
         let refused = |place: &str| {
             let place: Placement = place.parse().unwrap();

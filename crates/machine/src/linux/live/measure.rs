@@ -1,14 +1,14 @@
-//! A running service measured under several placements, in turns.
+//! Measures a running service under several placements, in turns.
 //!
-//! An experiment's "run of a command" is done here in steps: restore every thread, apply the arm's
-//! placement, let the service settle, then measure it for a while by its own figure. Every arm goes
-//! through the same steps, including the one that changes nothing.
+//! What is a run of a command in other experiments is here a series of steps: restore every thread,
+//! apply the arm's placement, let the service settle, then measure its own figure for a while.
+//! Every arm goes through the same steps, including the one that changes nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::LiveError;
-use super::reading::{Source, first_lines};
+use super::reading::{Source, quote_first_lines};
 use super::service::{RestoreSummary, Service, Wish};
 use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
 use crate::{BusyProcess, CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
@@ -16,9 +16,9 @@ use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Metric, RunFigures, join_two_readings};
 
-/// A command that takes this share of a sample does its own measuring.
-const OWN_SHARE: f64 = 0.5;
-/// Limits the notes.
+/// A command that takes at least this share of a sample measures by itself for its whole duration.
+const SELF_MEASURING_SHARE: f64 = 0.5;
+/// Most notes that are kept.
 const MAX_NOTES: usize = 20;
 
 /// How a service is measured.
@@ -32,26 +32,26 @@ pub struct LiveOrder {
     pub sample: Duration,
     /// Time after a change of placement that does not count.
     pub settle: Duration,
-    /// When a placement is rolled back.
+    /// When a placement is rolled back early; `None`: never.
     pub limit: Option<Limit>,
 }
 
 /// When a placement is rolled back at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Its cost exceeds the baseline's running median by this share.
+    /// It is rolled back if its cost exceeds the baseline's running median by this share.
     pub share: f64,
     /// The baseline's CPUs.
     pub cpus: CpuSet,
     /// The baseline's order of CPUs, if its threads are bound.
     pub order: Option<Vec<usize>>,
-    /// Its host settings.
+    /// The baseline's host settings.
     pub settings: Vec<RunSetting>,
-    /// Its name in sentences.
+    /// The baseline's name in sentences.
     pub name: String,
 }
 
-/// The host with a service that is placed in turns.
+/// The host with a running service instead of commands to start.
 #[derive(Debug)]
 pub struct LiveMachine {
     host: LinuxMachine,
@@ -59,7 +59,7 @@ pub struct LiveMachine {
     topology: Topology,
     warnings: Vec<Warning>,
     order: LiveOrder,
-    /// Does the command do its own measuring, for as long as it takes?
+    /// Does the command measure by itself for its whole duration? `None`: not known yet.
     measures_itself: Option<bool>,
     baseline_costs: Vec<f64>,
     notes: Vec<String>,
@@ -101,17 +101,17 @@ impl LiveMachine {
     /// Reads the figure once, as the service runs now; nothing is changed.
     ///
     /// # Errors
-    /// The inner one says why it cannot be read.
+    /// The inner error says why it cannot be read.
     pub fn try_figure(&mut self) -> Result<Result<f64, String>, MachineError> {
         let sample = match self.take_sample()? {
             Ok(sample) => sample,
             Err(why) => return Ok(Err(why)),
         };
-        Ok(self.figure(&sample))
+        Ok(self.parse_figure(&sample))
     }
 
     /// Sets when a placement is rolled back; `first`: the baseline's cost, if known already.
-    pub fn limit(&mut self, limit: Limit, first: Option<f64>) {
+    pub fn set_limit(&mut self, limit: Limit, first: Option<f64>) {
         self.order.limit = Some(limit);
         self.baseline_costs.extend(first);
     }
@@ -130,30 +130,30 @@ impl LiveMachine {
 
     /// Does the service still exist?
     #[must_use]
-    pub fn is_there(&self) -> bool {
-        self.service.target().is_there()
+    pub fn exists(&self) -> bool {
+        self.service.target().exists()
     }
 
     /// Restores the mask of every thread, and the CPUs of interrupts.
     ///
     /// # Errors
-    /// The inner one if the host was not fully restored.
-    pub fn give_back(&mut self) -> (RestoreSummary, Result<(), MachineError>) {
-        let unset = self.unset_host();
-        (self.service.give_back(), unset)
+    /// The inner error says what of the host was not restored.
+    pub fn restore(&mut self) -> (RestoreSummary, Result<(), MachineError>) {
+        let host = self.restore_host();
+        (self.service.restore_masks(), host)
     }
 
     /// Applies an arm's host settings.
     fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), MachineError> {
-        self.unset_host()?;
+        self.restore_host()?;
         match settings {
             [] => Ok(()),
             _ => self.service.set_host(settings).map_err(machine_error),
         }
     }
 
-    fn unset_host(&mut self) -> Result<(), MachineError> {
-        let outcomes = self.service.unset_host();
+    fn restore_host(&mut self) -> Result<(), MachineError> {
+        let outcomes = self.service.restore_host();
         for (entry, outcome) in &outcomes {
             if matches!(outcome, UndoOutcome::Changed(_)) {
                 self.note(format!("{entry}: {outcome}"));
@@ -168,42 +168,41 @@ impl LiveMachine {
         }
     }
 
-    fn figure(&self, sample: &Sample) -> Result<f64, String> {
+    fn parse_figure(&self, sample: &Sample) -> Result<f64, String> {
         let measured = RunFigures {
             wall_s: sample.wall.as_secs_f64(),
             output: Some(&sample.text),
             ..RunFigures::default()
         };
         self.order.metric.read(&measured).map_err(|reason| {
-            let second = sample.text.as_slice();
             format!(
                 "{reason}; {} gave {}",
                 self.order.source.name(),
-                first_lines(second)
+                quote_first_lines(&sample.text)
             )
         })
     }
 
-    /// Waits while following new threads; false if the service ended.
-    fn pass(&mut self, time: Duration) -> Result<bool, MachineError> {
+    /// Waits and places new threads meanwhile; false if the service ended.
+    fn wait_and_follow(&mut self, time: Duration) -> Result<bool, MachineError> {
         let end = self.host.now() + time;
         loop {
             let left = end.saturating_sub(self.host.now());
             if left.is_zero() {
-                return Ok(self.is_there());
+                return Ok(self.exists());
             }
             self.host.wait(left.min(self.service.pause()))?;
             let followed = self.service.follow().map_err(machine_error)?;
             for sentence in followed.changed {
                 self.note(sentence);
             }
-            if !self.is_there() {
+            if !self.exists() {
                 return Ok(false);
             }
         }
     }
 
-    /// Measures for the time of a sample, or for as long as the command takes.
+    /// Measures for the duration of a sample, or for as long as the command takes.
     fn take_sample(&mut self) -> Result<Result<Sample, String>, MachineError> {
         let needs_two = self.order.metric.needs_two_readings();
         let wanted = self.order.sample;
@@ -215,11 +214,11 @@ impl LiveMachine {
         if may_measure || needs_two {
             let reading = match self.order.source.read(&mut self.host)? {
                 Ok(reading) => reading,
-                Err(why) => return Ok(Err(self.or_gone(why))),
+                Err(why) => return Ok(Err(self.explain_failure(why))),
             };
             cpu_time += reading.cpu_time;
             let took = self.host.now().saturating_sub(began);
-            let is_long = took >= wanted.mul_f64(OWN_SHARE);
+            let is_long = took >= wanted.mul_f64(SELF_MEASURING_SHARE);
             if may_measure && *self.measures_itself.get_or_insert(is_long) {
                 return Ok(Ok(Sample {
                     text: reading.text,
@@ -231,13 +230,13 @@ impl LiveMachine {
         }
         // A rate is measured between the starts of its readings.
         let left = (began + wanted).saturating_sub(self.host.now());
-        if !self.pass(left)? {
+        if !self.wait_and_follow(left)? {
             return Ok(Err(self.describe_gone()));
         }
         let between = self.host.now().saturating_sub(began);
         let reading = match self.order.source.read(&mut self.host)? {
             Ok(reading) => reading,
-            Err(why) => return Ok(Err(self.or_gone(why))),
+            Err(why) => return Ok(Err(self.explain_failure(why))),
         };
         let text = match first.filter(|_| needs_two) {
             Some(first) => join_two_readings(&first, &reading.text, between.as_secs_f64()),
@@ -257,15 +256,16 @@ impl LiveMachine {
         )
     }
 
-    fn or_gone(&self, why: String) -> String {
-        match self.is_there() {
+    /// Explains a failure by the end of the service, if it has ended.
+    fn explain_failure(&self, why: String) -> String {
+        match self.exists() {
             true => why,
             false => self.describe_gone(),
         }
     }
 
-    /// The placement that the request wants.
-    fn wish(&self, request: &Request<'_>) -> Wish {
+    /// The placement that a request asks for.
+    fn wish_for(&self, request: &Request<'_>) -> Wish {
         match request.bound {
             Some(binding) => Wish::Bound(binding.order.clone()),
             None if *request.cpus == self.topology.allowed => Wish::Before,
@@ -273,8 +273,8 @@ impl LiveMachine {
         }
     }
 
-    /// Does the figure exceed the limit? Then everything is restored at once.
-    fn judge(&mut self, request: &Request<'_>, cost: f64) -> Option<String> {
+    /// Restores everything at once if the cost exceeds the limit; returns a sentence about that.
+    fn roll_back_if_worse(&mut self, request: &Request<'_>, cost: f64) -> Option<String> {
         let limit = self.order.limit.as_ref()?;
         let order = request.bound.map(|binding| &binding.order);
         let is_same_place = *request.cpus == limit.cpus && order == limit.order.as_ref();
@@ -296,28 +296,28 @@ impl LiveMachine {
             100.0 * limit.share
         );
         self.aborted += 1;
-        // What cannot be undone now is tried again before the next arm, which reports it.
-        let _ = self.give_back();
+        // A failure is reported before the next arm, which tries again.
+        let _ = self.restore();
         Some(sentence)
     }
 
     fn run_sample(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        let lost = |why: String| Run::ended(Duration::ZERO, End::NoFigure(why));
-        if !self.is_there() {
-            return Ok(lost(format!("{} ended", self.service.target().name())));
+        let no_figure = |why: String| Run::ended(Duration::ZERO, End::NoFigure(why));
+        if !self.exists() {
+            return Ok(no_figure(format!("{} ended", self.service.target().name())));
         }
-        let wish = self.wish(request);
+        let wish = self.wish_for(request);
         self.service.place(&wish).map_err(machine_error)?;
         self.set_host(request.settings)?;
-        if !self.pass(self.order.settle)? {
-            return Ok(lost(self.describe_gone()));
+        if !self.wait_and_follow(self.order.settle)? {
+            return Ok(no_figure(self.describe_gone()));
         }
         let usage = self.host.usage();
         let ticks = self.service.cpu_ticks();
         let own = sys::own_cpu_time();
         let sample = match self.take_sample()? {
             Ok(sample) => sample,
-            Err(why) => return Ok(lost(why)),
+            Err(why) => return Ok(no_figure(why)),
         };
         let now = self.service.cpu_ticks();
         let own = sys::own_cpu_time().saturating_sub(own) + sample.cpu_time;
@@ -328,9 +328,9 @@ impl LiveMachine {
             busy(after).saturating_sub(busy(before) + user + system + own)
         });
         let steal = between.map(|(before, after)| after.steal.saturating_sub(before.steal));
-        let end = match self.figure(&sample) {
-            Err(why) => End::NoFigure(self.or_gone(why)),
-            Ok(value) => match self.judge(request, self.order.metric.cost(value)) {
+        let end = match self.parse_figure(&sample) {
+            Err(why) => End::NoFigure(self.explain_failure(why)),
+            Ok(value) => match self.roll_back_if_worse(request, self.order.metric.cost(value)) {
                 Some(sentence) => End::NoFigure(sentence),
                 None => End::Status(0),
             },
@@ -339,7 +339,7 @@ impl LiveMachine {
             user: Some(user),
             system: Some(system),
             threads: u32::try_from(self.service.threads()).ok(),
-            granted: match self.service.is_as_asked() {
+            granted: match self.service.has_requested_cpus() {
                 true => request.cpus.clone(),
                 false => self.service.granted(),
             },
@@ -351,8 +351,8 @@ impl LiveMachine {
     }
 }
 
-/// CPU time between two snapshots, in user mode and kernel. Processes that ended in between are not
-/// counted: what they used last is unknown.
+/// CPU time between two snapshots, in user mode and in the kernel. Processes that ended in between
+/// are not counted: what they used last is unknown.
 fn cpu_time(
     before: &BTreeMap<i32, (u64, u64)>,
     after: &BTreeMap<i32, (u64, u64)>,
@@ -411,7 +411,7 @@ impl CommandRunner for LiveMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let run = self.run_sample(request);
         if run.is_err() {
-            let _ = self.give_back();
+            let _ = self.restore();
         }
         run
     }

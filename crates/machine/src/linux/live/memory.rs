@@ -1,21 +1,21 @@
-//! Memory of a target, moved to other NUMA nodes and back.
+//! Moves a target's memory to other NUMA nodes and back.
 
 use std::collections::BTreeMap;
 
 use super::LiveError;
 use super::service::Service;
-use crate::linux::numa_maps::bytes_by_node;
+use crate::linux::numa_maps::read_bytes_by_node;
 use crate::linux::{LedgerError, UndoOutcome};
 use pinwise_topology::CpuSet;
 
 impl Service {
-    /// Memory of its processes on each NUMA node, bytes, as counted by the kernel: shared pages
-    /// count twice.
+    /// Memory of its processes on each NUMA node, bytes. Pages that two processes share count
+    /// twice.
     #[must_use]
     pub fn memory(&self) -> BTreeMap<usize, u64> {
         let mut nodes = BTreeMap::new();
         for process in self.target.processes() {
-            for (node, bytes) in bytes_by_node(process) {
+            for (node, bytes) in read_bytes_by_node(process) {
                 *nodes.entry(node).or_default() += bytes;
             }
         }
@@ -32,7 +32,7 @@ impl Service {
             match self.pins.move_memory(process, nodes) {
                 Ok(()) | Err(LedgerError::Gone(_)) => {}
                 Err(error) => {
-                    self.pins.move_back();
+                    self.pins.move_memory_back();
                     return Err(LiveError::Ledger(error));
                 }
             }
@@ -41,8 +41,8 @@ impl Service {
     }
 
     /// Moves pages back; returns the reasons for those that stay.
-    pub fn give_memory_back(&mut self) -> Vec<String> {
-        let outcomes = self.pins.move_back().into_iter();
+    pub fn move_memory_back(&mut self) -> Vec<String> {
+        let outcomes = self.pins.move_memory_back().into_iter();
         let failed = outcomes.filter_map(|outcome| match outcome {
             UndoOutcome::Failed(reason) => Some(reason),
             _ => None,

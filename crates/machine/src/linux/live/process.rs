@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::linux::capture::{names, read_file};
+use crate::linux::capture::{list_names, read_file};
 use crate::linux::process_stat::{self, PF_KTHREAD, ProcessStat};
 use pinwise_topology::CpuSet;
 
 /// Deepest process tree that is followed upwards.
 const MAX_ANCESTORS: usize = 64;
 
-/// The used fields of `/proc/PID/stat`.
+/// The needed fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) name: String,
@@ -22,20 +22,20 @@ pub(super) struct Stat {
     pub(super) system: u64,
     /// Its start time, ticks since boot.
     pub(super) start: u64,
-    /// Its last CPU.
+    /// The CPU on which it last ran.
     pub(super) cpu: Option<usize>,
 }
 
-/// The figures of a process, or of a thread by its id.
-pub(super) fn stat(id: i32) -> Option<Stat> {
-    let line = process_stat::line_of(id)?;
+/// Reads the fields of a process, or of a thread by its id.
+pub(super) fn read_stat(id: i32) -> Option<Stat> {
+    let line = process_stat::read_line(id)?;
     let stat = ProcessStat::parse(&line)?;
     let (user, system) = stat.ticks()?;
     Some(Stat {
         name: stat.name.to_owned(),
         state: stat.state()?,
         parent: stat.parent()?,
-        is_kernel: stat.has(PF_KTHREAD)?,
+        is_kernel: stat.has_flag(PF_KTHREAD)?,
         user,
         system,
         start: stat.start()?,
@@ -43,15 +43,15 @@ pub(super) fn stat(id: i32) -> Option<Stat> {
     })
 }
 
-/// How long a thread has run, ns; `None` if it ended or the kernel does not report it.
-pub(super) fn run_time_ns(thread: i32) -> Option<u64> {
+/// Reads how long a thread has run, ns; `None` if it ended or the kernel does not report it.
+pub(super) fn read_run_time_ns(thread: i32) -> Option<u64> {
     let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
     let text = String::from_utf8_lossy(&text);
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The process that a thread belongs to.
-pub(super) fn process_of(thread: i32) -> Option<i32> {
+/// Reads which process a thread belongs to.
+pub(super) fn read_process(thread: i32) -> Option<i32> {
     if thread <= 0 {
         return None;
     }
@@ -62,16 +62,16 @@ pub(super) fn process_of(thread: i32) -> Option<i32> {
     line.trim().parse().ok()
 }
 
-/// The threads of a process, the first one first.
-pub(super) fn threads_of(process: i32) -> Vec<i32> {
-    let found = names(Path::new(&format!("/proc/{process}/task")));
+/// Lists the threads of a process in the order of their ids.
+pub(super) fn list_threads(process: i32) -> Vec<i32> {
+    let found = list_names(Path::new(&format!("/proc/{process}/task")));
     let mut threads: Vec<i32> = found.iter().filter_map(|name| name.parse().ok()).collect();
     threads.sort_unstable();
     threads
 }
 
-/// The arguments that a process was started with, bounded; its name in brackets if it has none.
-pub(super) fn command_line(process: i32) -> Vec<String> {
+/// Reads the arguments of a process, up to a limit; its name in brackets if it has none.
+pub(super) fn read_command_line(process: i32) -> Vec<String> {
     let bytes = read_file(Path::new(&format!("/proc/{process}/cmdline"))).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let words: Vec<String> = text
@@ -80,33 +80,35 @@ pub(super) fn command_line(process: i32) -> Vec<String> {
         .map(str::to_owned)
         .collect();
     if words.first().is_none_or(String::is_empty) {
-        let name = stat(process).map_or_else(|| process.to_string(), |stat| stat.name);
+        let name = read_stat(process).map_or_else(|| process.to_string(), |stat| stat.name);
         return vec![format!("[{name}]")];
     }
     words
 }
 
-/// The entry of a process in a table, or of its nearest ancestor.
-pub(super) fn ancestor_in(table: &BTreeMap<i32, CpuSet>, mut process: i32) -> Option<CpuSet> {
+/// Finds the entry of a process in a table, or that of its nearest ancestor.
+pub(super) fn find_own_or_inherited(
+    table: &BTreeMap<i32, CpuSet>,
+    mut process: i32,
+) -> Option<CpuSet> {
     for _ in 0..MAX_ANCESTORS {
         if let Some(found) = table.get(&process) {
             return Some(found.clone());
         }
-        process = stat(process)?.parent;
+        process = read_stat(process)?.parent;
     }
     None
 }
 
-/// Is it this process or one of its descendants?
-pub(super) fn is_ours(process: i32) -> bool {
+/// Is it pinwise or one of its descendants?
+pub(super) fn is_own(mut process: i32) -> bool {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let mut at = process;
     for _ in 0..MAX_ANCESTORS {
-        if at == own {
+        if process == own {
             return true;
         }
-        match stat(at) {
-            Some(stat) if stat.parent > 0 => at = stat.parent,
+        match read_stat(process) {
+            Some(stat) if stat.parent > 0 => process = stat.parent,
             _ => return false,
         }
     }
@@ -120,9 +122,9 @@ mod tests {
     #[test]
     fn this_process_is_ours_and_the_first_is_not() {
         let own = i32::try_from(std::process::id()).unwrap();
-        assert!(is_ours(own) && !is_ours(1) && !is_ours(-1));
-        assert_eq!(process_of(own), Some(own));
-        assert!(threads_of(own).contains(&own));
-        assert!(!command_line(own)[0].is_empty());
+        assert!(is_own(own) && !is_own(1) && !is_own(-1));
+        assert_eq!(read_process(own), Some(own));
+        assert!(list_threads(own).contains(&own));
+        assert!(!read_command_line(own)[0].is_empty());
     }
 }

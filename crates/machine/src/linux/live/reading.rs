@@ -9,13 +9,14 @@ use crate::{CommandRunner, End, MachineError, Output, Request, Run};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 
-/// Longest reading, unless the command says otherwise.
-pub(in crate::linux) const PATIENCE: Duration = Duration::from_secs(10);
-/// Lines of output to show if the figure is missing.
+/// Longest time to wait for a figure, unless the user gives another.
+pub(in crate::linux) const READING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Lines of output to show if it has no figure.
 const SHOWN_LINES: usize = 3;
+/// Characters of each of these lines.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// Where to read a service's figure.
+/// Where a service's figure is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A command that prints it, run on these CPUs.
@@ -40,14 +41,14 @@ impl Source {
         }
     }
 
-    /// Reads once; the inner error says why there is nothing.
+    /// Reads once; the inner error says why there is no text.
     pub(super) fn read(
         &self,
         host: &mut LinuxMachine,
     ) -> Result<Result<Reading, String>, MachineError> {
         let (workload, cpus) = match self {
             Self::Page(url) => {
-                let read = http::get(url, PATIENCE).map(|text| Reading {
+                let read = http::fetch_page(url, READING_TIMEOUT).map(|text| Reading {
                     text,
                     cpu_time: Duration::ZERO,
                 });
@@ -60,13 +61,14 @@ impl Source {
             ..Request::new(workload, cpus)
         })?;
         let cpu_time = run.user.unwrap_or_default() + run.system.unwrap_or_default();
-        let text = printed(run, "--metric-command", &workload.command);
+        let text = take_output(run, "--metric-command", &workload.command);
         Ok(text.map(|text| Reading { text, cpu_time }))
     }
 }
 
-/// What a command that an option gives printed, or why that is no figure.
-pub(in crate::linux) fn printed(
+/// Returns what a command printed if it succeeded; otherwise says how it ended. `option`: the
+/// option that gave the command.
+pub(in crate::linux) fn take_output(
     run: Run,
     option: &str,
     command: &Command,
@@ -80,17 +82,17 @@ pub(in crate::linux) fn printed(
         End::LeftBehind(who) => format!("left processes running ({})", who.join(", ")),
         End::NoFigure(why) => why,
     };
-    let words = first_lines(&run.output.unwrap_or_default());
-    Err(format!("{option} '{command}' {how}; it printed {words}"))
+    let lines = quote_first_lines(&run.output.unwrap_or_default());
+    Err(format!("{option} '{command}' {how}; it printed {lines}"))
 }
 
-/// The first lines of the received text, for a message.
-pub(super) fn first_lines(text: &[u8]) -> String {
+/// Quotes the first lines of a text for a message.
+pub(super) fn quote_first_lines(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    let is_said = |line: &&str| !line.trim().is_empty();
+    let is_filled = |line: &&str| !line.trim().is_empty();
     let lines: Vec<String> = text
         .lines()
-        .filter(is_said)
+        .filter(is_filled)
         .take(SHOWN_LINES)
         .map(|line| {
             let mut shown: String = line.chars().take(SHOWN_CHARACTERS).collect();
@@ -100,7 +102,7 @@ pub(super) fn first_lines(text: &[u8]) -> String {
             format!("'{shown}'")
         })
         .collect();
-    match (lines.len(), text.lines().filter(is_said).count()) {
+    match (lines.len(), text.lines().filter(is_filled).count()) {
         (0, _) => "nothing".to_owned(),
         (shown, all) if shown < all => format!("{}, … ({all} lines)", lines.join(", ")),
         _ => lines.join(", "),
@@ -141,9 +143,12 @@ mod tests {
 
     #[test]
     fn first_lines_are_reported() {
-        assert_eq!(first_lines(b""), "nothing");
-        assert_eq!(first_lines(b"a\n\nb\n"), "'a', 'b'");
-        assert_eq!(first_lines(b"1\n2\n3\n4\n"), "'1', '2', '3', … (4 lines)");
+        assert_eq!(quote_first_lines(b""), "nothing");
+        assert_eq!(quote_first_lines(b"a\n\nb\n"), "'a', 'b'");
+        assert_eq!(
+            quote_first_lines(b"1\n2\n3\n4\n"),
+            "'1', '2', '3', … (4 lines)"
+        );
     }
 
     proptest! {

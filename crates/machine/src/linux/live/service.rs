@@ -1,27 +1,28 @@
 //! Keeps a target's threads where they should run, and restores them.
 //!
-//! A thread inherits its mask from the one that starts it, so new threads under a shared mask only
-//! need to be recorded for restoring. [`Pins`] alone records former masks: a thread that was
-//! started under a placement is recorded with the mask that it would have inherited without it.
+//! A thread inherits the mask of the thread that starts it, so new threads under a shared mask only
+//! need to be recorded for restoring. Former masks are recorded by [`Pins`] alone: a thread that
+//! started under a placement is recorded with the mask that it would have inherited without the
+//! placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::process::{ancestor_in, run_time_ns, stat, threads_of};
-use super::sweep::Word;
+use super::process::{find_own_or_inherited, list_threads, read_run_time_ns, read_stat};
+use super::sweep::SweepLine;
 use super::target::{Target, Thread};
 use super::{LiveError, limits};
 use crate::linux::{LedgerError, Pins, own_setting, sys};
 use pinwise_topology::{CpuSet, Topology};
 
-/// Passes over the threads until no new one appears.
+/// Most passes over the threads while each finds new ones.
 const MAX_PASSES: usize = 50;
-/// Threads whose CPU is read per poll.
-const MAX_SEEN: usize = 64;
-/// How often new threads and processes are looked for.
+/// Number of threads whose CPU is read in each poll.
+const MAX_OBSERVED: usize = 64;
+/// Interval at which new threads and processes are searched.
 pub const POLL: Duration = Duration::from_millis(250);
-/// The same with thousands of threads.
-const LONGEST_POLL: Duration = Duration::from_secs(2);
+/// Longest such interval, with thousands of threads.
+const MAX_POLL: Duration = Duration::from_secs(2);
 
 /// Where the threads should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +31,11 @@ pub enum Wish {
     Before,
     /// All on these CPUs.
     Shared(CpuSet),
-    /// Each on one of these, in creation order, round robin.
+    /// Each on one of these CPUs, in creation order, round robin.
     Bound(Vec<usize>),
 }
 
-/// A target whose threads are placed. They are restored on drop.
+/// A target whose threads are placed; they are restored on drop.
 #[derive(Debug)]
 pub struct Service {
     pub(super) target: Target,
@@ -48,16 +49,17 @@ pub struct Service {
     /// Threads that somebody else placed meanwhile.
     left_alone: BTreeMap<i32, String>,
     wish: Wish,
-    /// Masks of threads under this wish.
+    /// Masks that threads have under this wish.
     given: Vec<CpuSet>,
     /// Threads that were bound under this wish.
     bound: usize,
     /// CPU time of threads when last polled, ns.
-    ran: BTreeMap<i32, u64>,
-    seen: ObservedCpus,
+    run_time_ns: BTreeMap<i32, u64>,
+    observed: ObservedCpus,
+    /// All threads that were ever placed.
     touched: BTreeSet<i32>,
     /// Duration of the last scan of all threads.
-    took: Duration,
+    scan_time: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,9 +73,9 @@ struct PlacedThread {
 pub struct ObservedCpus {
     /// Number of observations.
     pub times: u64,
-    /// Of these, on a CPU that its mask allows.
+    /// Observations of a thread on a CPU that its mask allows.
     pub inside: u64,
-    /// The CPUs.
+    /// The CPUs on which threads were observed.
     pub cpus: CpuSet,
 }
 
@@ -103,7 +105,7 @@ impl Service {
     /// # Errors
     /// [`LiveError::Empty`] if it has none that can be placed.
     pub fn new(target: Target, mut pins: Pins) -> Result<Self, LiveError> {
-        pins.send_to_guardian(&Word::Target(target.clone()).to_line());
+        pins.send_to_guardian(&SweepLine::Target(target.clone()).to_line());
         let mut service = Self {
             target,
             pins,
@@ -114,14 +116,14 @@ impl Service {
             wish: Wish::Before,
             given: Vec::new(),
             bound: 0,
-            ran: BTreeMap::new(),
-            seen: ObservedCpus::default(),
+            run_time_ns: BTreeMap::new(),
+            observed: ObservedCpus::default(),
             touched: BTreeSet::new(),
-            took: Duration::ZERO,
+            scan_time: Duration::ZERO,
         };
         let threads = service.target.threads();
         for thread in &threads {
-            service.meet(*thread);
+            service.record_thread(*thread);
         }
         if service.known.is_empty() {
             return Err(LiveError::Empty(service.target.name().to_owned()));
@@ -140,11 +142,11 @@ impl Service {
     /// # Errors
     /// [`LiveError::Empty`] if no CPU is left.
     pub fn topology(&self, host: &Topology) -> Result<Topology, LiveError> {
-        limits::topology_of(&self.target, host)
+        limits::limit_topology(&self.target, host)
     }
 
-    /// Threads whose CPUs differ from those of most threads of their process: the program places
-    /// them itself, or somebody did.
+    /// Counts the threads whose CPUs differ from those of most threads of their process: the
+    /// program or somebody else has placed them.
     #[must_use]
     pub fn self_placed(&self) -> usize {
         let mut masks: BTreeMap<i32, Vec<CpuSet>> = BTreeMap::new();
@@ -153,10 +155,10 @@ impl Service {
                 masks.entry(thread.process).or_default().push(own);
             }
         }
-        masks.values().map(|masks| unlike_most(masks)).sum()
+        masks.values().map(|masks| count_uncommon(masks)).sum()
     }
 
-    /// The setting by which the service's program places its own threads, if it is a known one.
+    /// The setting by which the service's program places its own threads, if pinwise knows it.
     #[must_use]
     pub fn knob(&self) -> Option<String> {
         own_setting(self.target.first_process()?)
@@ -166,10 +168,10 @@ impl Service {
     /// takes more than a hundredth of a CPU.
     #[must_use]
     pub fn pause(&self) -> Duration {
-        (self.took * 100).clamp(POLL, LONGEST_POLL)
+        (self.scan_time * 100).clamp(POLL, MAX_POLL)
     }
 
-    /// Total number of placed threads.
+    /// Number of threads that were ever placed.
     #[must_use]
     pub fn touched(&self) -> usize {
         self.touched.len()
@@ -181,10 +183,10 @@ impl Service {
         self.left_alone.values().cloned().collect()
     }
 
-    /// Where threads were found under the present placement.
+    /// Where threads were observed under the present placement.
     #[must_use]
-    pub const fn seen(&self) -> &ObservedCpus {
-        &self.seen
+    pub const fn observed(&self) -> &ObservedCpus {
+        &self.observed
     }
 
     /// The CPUs that the kernel granted to all threads together.
@@ -200,7 +202,7 @@ impl Service {
 
     /// Does every placed thread have the requested CPUs?
     #[must_use]
-    pub fn is_as_asked(&self) -> bool {
+    pub fn has_requested_cpus(&self) -> bool {
         let mut placed = self.placed.values();
         placed.all(|placed| placed.asked == placed.granted)
     }
@@ -211,12 +213,11 @@ impl Service {
         self.target.threads().len()
     }
 
-    /// CPU time of the service so far: per process, user mode and kernel, in
-    /// ticks.
+    /// CPU time of the service so far, by process: in user mode and in the kernel, ticks.
     pub(super) fn cpu_ticks(&self) -> BTreeMap<i32, (u64, u64)> {
         let processes = self.target.processes().into_iter();
         processes
-            .filter_map(|pid| stat(pid).map(|stat| (pid, (stat.user, stat.system))))
+            .filter_map(|pid| read_stat(pid).map(|stat| (pid, (stat.user, stat.system))))
             .collect()
     }
 
@@ -225,18 +226,19 @@ impl Service {
     /// # Errors
     /// [`LiveError`] if a thread cannot be placed; all are then restored.
     pub fn place(&mut self, wish: &Wish) -> Result<FollowSummary, LiveError> {
-        self.give_back();
+        self.restore_masks();
         self.wish = wish.clone();
         self.bound = 0;
-        self.seen = ObservedCpus::default();
-        self.ran.clear();
-        let followed = self.follow_as(true);
+        self.observed = ObservedCpus::default();
+        self.run_time_ns.clear();
+        let followed = self.place_new_threads(true);
         if followed.is_err() {
-            self.give_back();
+            self.restore_masks();
             self.wish = Wish::Before;
         }
-        for id in self.placed.keys().copied().take(MAX_SEEN) {
-            self.ran.extend(run_time_ns(id).map(|time| (id, time)));
+        for id in self.placed.keys().copied().take(MAX_OBSERVED) {
+            self.run_time_ns
+                .extend(read_run_time_ns(id).map(|time| (id, time)));
         }
         followed
     }
@@ -246,23 +248,24 @@ impl Service {
     /// # Errors
     /// [`LiveError`] if a thread cannot be placed any more because nobody would undo it.
     pub fn follow(&mut self) -> Result<FollowSummary, LiveError> {
-        self.follow_as(false)
+        self.place_new_threads(false)
     }
 
-    fn follow_as(&mut self, is_first: bool) -> Result<FollowSummary, LiveError> {
+    /// `is_first`: the placement has just begun, so a thread that cannot be placed is an error.
+    fn place_new_threads(&mut self, is_first: bool) -> Result<FollowSummary, LiveError> {
         let mut followed = FollowSummary::default();
         let began = sys::monotonic();
         let mut threads = self.target.threads();
         self.forget_ended(&threads);
         if self.wish == Wish::Before {
             for thread in threads {
-                self.meet(thread);
+                self.record_thread(thread);
             }
-            self.took = sys::monotonic().saturating_sub(began);
+            self.scan_time = sys::monotonic().saturating_sub(began);
             return Ok(followed);
         }
         for _ in 0..MAX_PASSES {
-            let mut is_fixed = true;
+            let mut has_new = false;
             for thread in std::mem::take(&mut threads) {
                 if self.left_alone.contains_key(&thread.id) {
                     continue;
@@ -271,37 +274,39 @@ impl Service {
                     followed.changed.extend(self.find_foreign_change(thread));
                     continue;
                 }
-                if self.place_one(thread, is_first)? {
+                if self.place_thread(thread, is_first)? {
                     followed.new += 1;
-                    is_fixed = false;
+                    has_new = true;
                 }
             }
-            if is_fixed {
+            if !has_new {
                 break;
             }
             threads = self.target.threads();
         }
-        self.took = sys::monotonic().saturating_sub(began);
+        self.scan_time = sys::monotonic().saturating_sub(began);
         Ok(followed)
     }
 
-    /// Ids of ended threads are reused.
+    /// Forgets ended threads, whose ids may be reused.
     fn forget_ended(&mut self, threads: &[Thread]) {
-        let there: BTreeSet<i32> = threads.iter().map(|thread| thread.id).collect();
-        self.known.retain(|id, _| there.contains(id));
-        self.placed.retain(|id, _| there.contains(id));
-        self.left_alone.retain(|id, _| there.contains(id));
-        self.ran.retain(|id, _| there.contains(id));
+        let existing: BTreeSet<i32> = threads.iter().map(|thread| thread.id).collect();
+        self.known.retain(|id, _| existing.contains(id));
+        self.placed.retain(|id, _| existing.contains(id));
+        self.left_alone.retain(|id, _| existing.contains(id));
+        self.run_time_ns.retain(|id, _| existing.contains(id));
     }
 
-    /// Did somebody else change the mask of a placed thread? Then it is left alone.
+    /// Leaves a placed thread alone if somebody else has changed its mask; returns a sentence about
+    /// that.
     fn find_foreign_change(&mut self, thread: Thread) -> Option<String> {
         let now = sys::affinity_of(thread.id).ok()?;
         let placed = self.placed.get(&thread.id)?;
         if now == placed.granted || now == placed.asked {
             return None;
         }
-        let name = stat(thread.id).map_or_else(String::new, |stat| format!(" ({})", stat.name));
+        let name =
+            read_stat(thread.id).map_or_else(String::new, |stat| format!(" ({})", stat.name));
         let sentence = format!(
             "thread {}{name} was given CPUs {} and now has {now}, set by the program itself or somebody else; it is left alone",
             thread.id, placed.granted
@@ -311,14 +316,14 @@ impl Service {
         Some(sentence)
     }
 
-    /// False if it has ended, or cannot be placed, which is reported elsewhere.
-    fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
+    /// Places a thread. False if it has ended or is left alone.
+    fn place_thread(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
         let inherited = self.find_inherited(thread);
         if let Some(before) = inherited {
-            // Until it is placed it has the mask that it would have without pinwise.
+            // So that the ledger records the mask that the thread would have without pinwise.
             let _ = sys::set_affinity_of(thread.id, &before);
         }
-        if !self.meet(thread) {
+        if !self.record_thread(thread) {
             return Ok(false);
         }
         let cpus = match &self.wish {
@@ -329,15 +334,15 @@ impl Service {
                 None => return Ok(false),
             },
         };
-        // Sent before it takes effect, in case pinwise is killed in between.
+        // Sent before the mask is set, in case pinwise is killed in between.
         if !self.given.contains(&cpus) {
-            self.notify_guardian(&Word::Given(cpus.clone()));
+            self.notify_guardian(&SweepLine::Given(cpus.clone()));
             self.given.push(cpus.clone());
         }
         match self.pins.pin(thread.id, &cpus) {
             Ok(granted) => {
                 if !self.given.contains(&granted) {
-                    self.notify_guardian(&Word::Given(granted.clone()));
+                    self.notify_guardian(&SweepLine::Given(granted.clone()));
                     self.given.push(granted.clone());
                 }
                 self.bound += 1;
@@ -352,7 +357,7 @@ impl Service {
                 Ok(true)
             }
             Err(LedgerError::Gone(_)) => Ok(false),
-            // A later thread's failure must not end the service's placement.
+            // The failure of a later thread must not end the placement of the others.
             Err(error @ (LedgerError::Forbidden(..) | LedgerError::Foreign(_))) if !is_first => {
                 self.left_alone.insert(thread.id, error.to_string());
                 Ok(false)
@@ -364,44 +369,44 @@ impl Service {
         }
     }
 
-    /// The mask that a new thread with a mask of the present placement would have without it;
-    /// `None` if it is not new, or has its own.
+    /// Finds the mask that a new thread would have without the placement; `None` if the thread is
+    /// known, or does not have a mask of the placement.
     fn find_inherited(&self, thread: Thread) -> Option<CpuSet> {
         if self.known.contains_key(&thread.id) {
             return None;
         }
         let now = sys::affinity_of(thread.id).ok()?;
-        let is_ours = self.given.contains(&now);
-        is_ours
-            .then(|| ancestor_in(&self.processes, thread.process))
+        let is_given = self.given.contains(&now);
+        is_given
+            .then(|| find_own_or_inherited(&self.processes, thread.process))
             .flatten()
     }
 
-    /// Tells the guardian, for threads that first appear while pinwise is being killed.
-    fn notify_guardian(&mut self, word: &Word) {
-        self.pins.send_to_guardian(&word.to_line());
+    /// Sends the guardian what it needs for threads that start while pinwise is being killed.
+    fn notify_guardian(&mut self, line: &SweepLine) {
+        self.pins.send_to_guardian(&line.to_line());
     }
 
     /// Records a thread; false if it has ended.
-    fn meet(&mut self, thread: Thread) -> bool {
-        let Some(stat) = stat(thread.id) else {
+    fn record_thread(&mut self, thread: Thread) -> bool {
+        let Some(stat) = read_stat(thread.id) else {
             return false;
         };
         if self.known.insert(thread.id, stat.start) == Some(stat.start) {
             return true;
         }
-        self.notify_guardian(&Word::Thread(thread.id, stat.start));
+        self.notify_guardian(&SweepLine::Thread(thread.id, stat.start));
         if !self.processes.contains_key(&thread.process) {
-            let first = threads_of(thread.process).into_iter().next();
+            let first = list_threads(thread.process).into_iter().next();
             let own = sys::affinity_of(first.unwrap_or(thread.id)).ok();
-            // A new process may have inherited its mask already.
+            // A new process may have inherited a mask of the placement.
             let before = match self.wish {
                 Wish::Before => own,
-                _ => ancestor_in(&self.processes, thread.process).or(own),
+                _ => find_own_or_inherited(&self.processes, thread.process).or(own),
             };
             if let Some(before) = before {
-                let word = Word::Process(thread.process, before.clone());
-                self.notify_guardian(&word);
+                let line = SweepLine::Process(thread.process, before.clone());
+                self.notify_guardian(&line);
                 self.processes.insert(thread.process, before);
             }
         }
@@ -410,66 +415,66 @@ impl Service {
 
     /// Records the CPUs of threads that ran since the last poll.
     pub fn observe(&mut self) {
-        for id in self.placed.keys().copied().take(MAX_SEEN) {
-            let (Some(stat), Some(time)) = (stat(id), run_time_ns(id)) else {
+        for id in self.placed.keys().copied().take(MAX_OBSERVED) {
+            let (Some(stat), Some(time)) = (read_stat(id), read_run_time_ns(id)) else {
                 continue;
             };
-            // The CPU of a thread that has not run since it was placed is out of date.
-            let before = self.ran.insert(id, time);
+            // The last CPU of a thread that has not run since it was placed is out of date.
+            let before = self.run_time_ns.insert(id, time);
             let has_run = before.is_some_and(|before| before < time);
             if let (true, Some(cpu)) = (has_run, stat.cpu) {
-                self.seen.times += 1;
+                self.observed.times += 1;
                 let is_inside = self.placed[&id].granted.contains(cpu);
-                self.seen.inside += u64::from(is_inside);
-                self.seen.cpus.insert(cpu);
+                self.observed.inside += u64::from(is_inside);
+                self.observed.cpus.insert(cpu);
             }
         }
     }
 
     /// Restores the mask of every thread, including those started meanwhile.
-    pub fn give_back(&mut self) -> RestoreSummary {
-        let mut returned = RestoreSummary::default();
+    pub fn restore_masks(&mut self) -> RestoreSummary {
+        let mut summary = RestoreSummary::default();
         while let Some((thread, is_undone)) = self.pins.undo() {
-            let is_there = stat(thread).is_some();
-            match (is_undone, is_there) {
-                (true, _) => returned.returned += 1,
-                (false, false) => returned.ended += 1,
-                (false, true) => returned.left += 1,
+            let exists = read_stat(thread).is_some();
+            match (is_undone, exists) {
+                (true, _) => summary.returned += 1,
+                (false, false) => summary.ended += 1,
+                (false, true) => summary.left += 1,
             }
         }
-        // Threads started since the last scan still have the placement's mask, and may start more:
-        // repeat until there is none.
+        // Threads that started since the last scan still have a mask of the placement, and may
+        // start more.
         for _ in 0..MAX_PASSES {
-            let mut is_fixed = true;
+            let mut has_new = false;
             for thread in self.target.threads() {
                 let Some(before) = self.find_inherited(thread) else {
                     continue;
                 };
-                if sys::set_affinity_of(thread.id, &before).is_ok() && self.meet(thread) {
+                if sys::set_affinity_of(thread.id, &before).is_ok() && self.record_thread(thread) {
                     self.touched.insert(thread.id);
-                    returned.returned += 1;
-                    is_fixed = false;
+                    summary.returned += 1;
+                    has_new = true;
                 }
             }
-            if is_fixed || self.wish == Wish::Before {
+            if !has_new || self.wish == Wish::Before {
                 break;
             }
         }
         self.placed.clear();
         self.given.clear();
-        self.notify_guardian(&Word::Over);
+        self.notify_guardian(&SweepLine::Over);
         self.wish = Wish::Before;
-        returned
+        summary
     }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.give_back();
+        self.restore_masks();
     }
 }
-/// Number of masks that differ from the most common one.
-fn unlike_most(masks: &[CpuSet]) -> usize {
+/// Counts the masks that differ from the most common one.
+fn count_uncommon(masks: &[CpuSet]) -> usize {
     let mut counts: BTreeMap<&CpuSet, usize> = BTreeMap::new();
     for mask in masks {
         *counts.entry(mask).or_default() += 1;
@@ -485,7 +490,7 @@ mod tests {
     fn self_placed_threads_differ_from_most() {
         let masks = |lists: &[&str]| -> usize {
             let masks = lists.iter().map(|list| CpuSet::parse_list(list).unwrap());
-            unlike_most(&masks.collect::<Vec<_>>())
+            count_uncommon(&masks.collect::<Vec<_>>())
         };
         // Only the first thread was pinned.
         assert_eq!(masks(&["0", "0-1", "0-1", "0-1", "0-1"]), 1);

@@ -1,27 +1,28 @@
-//! Threads that had not been found when pinwise was killed.
+//! Restores threads that pinwise had not found yet when it was killed.
 //!
 //! A [`Ledger`](crate::linux::Ledger) restores recorded threads. A thread that began just before a
-//! SIGKILL inherited the placement's mask and is not recorded. The guardian, which receives the
-//! target's description, searches for such threads last: they belong to the target, are new, and
-//! have a mask of the placement.
+//! SIGKILL inherited a mask of the placement and is not recorded. So after everything else the
+//! guardian, which knows the target, searches for threads that belong to it, are new, and have a
+//! mask of the placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::process::{ancestor_in, stat};
+use super::process::{find_own_or_inherited, read_stat};
 use super::target::Target;
 use crate::linux::sys;
 use pinwise_topology::CpuSet;
 
-/// Passes over the threads after the end, and the pause between them: a thread that may still start
-/// others is restored in the first.
+/// Passes over the threads: the first restores threads that may still start others, the later ones
+/// those.
 const PASSES: usize = 20;
-const STEP: Duration = Duration::from_millis(25);
+/// Pause after each pass.
+const PAUSE: Duration = Duration::from_millis(25);
 
-/// Lines for the guardian.
+/// A line for the guardian.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
-    /// Whose threads.
+pub(super) enum SweepLine {
+    /// The target whose threads are placed.
     Target(Target),
     /// The former mask of a process's first thread.
     Process(i32, CpuSet),
@@ -33,7 +34,7 @@ pub(super) enum Word {
     Over,
 }
 
-impl Word {
+impl SweepLine {
     pub(super) fn to_line(&self) -> String {
         match self {
             Self::Target(target) => format!("target {}\n", target.to_line()),
@@ -59,56 +60,57 @@ impl Word {
     }
 }
 
-/// The guardian's knowledge.
+/// What the guardian knows of a placement.
 #[derive(Debug, Default)]
-pub(in crate::linux) struct Known {
+pub(in crate::linux) struct ThreadSweep {
     target: Option<Target>,
     processes: BTreeMap<i32, CpuSet>,
     threads: BTreeSet<(i32, u64)>,
     given: Vec<CpuSet>,
 }
 
-impl Known {
+impl ThreadSweep {
     /// Applies a line; a malformed one is ignored.
-    pub(in crate::linux) fn take_line(&mut self, line: &str) {
-        match Word::from_line(line) {
-            Some(Word::Target(target)) => self.target = Some(target),
-            Some(Word::Process(pid, mask)) => {
+    pub(in crate::linux) fn apply_line(&mut self, line: &str) {
+        match SweepLine::from_line(line) {
+            Some(SweepLine::Target(target)) => self.target = Some(target),
+            Some(SweepLine::Process(pid, mask)) => {
                 self.processes.insert(pid, mask);
             }
-            Some(Word::Thread(id, start)) => {
+            Some(SweepLine::Thread(id, start)) => {
                 self.threads.insert((id, start));
             }
-            Some(Word::Given(mask)) => self.given.push(mask),
-            Some(Word::Over) => self.given.clear(),
+            Some(SweepLine::Given(mask)) => self.given.push(mask),
+            Some(SweepLine::Over) => self.given.clear(),
             None => {}
         }
     }
 
-    /// Gives new threads with a mask of the placement the one that they would have had without it.
-    fn pass(&self) {
+    /// Restores new threads with a mask of the placement to the mask that they would have had
+    /// without it.
+    fn restore_new_threads(&self) {
         let threads = self.target.iter().flat_map(Target::threads);
         for thread in threads {
-            let Some(start) = stat(thread.id).map(|stat| stat.start) else {
+            let Some(start) = read_stat(thread.id).map(|stat| stat.start) else {
                 continue;
             };
             let is_new = !self.threads.contains(&(thread.id, start));
             let now = sys::affinity_of(thread.id).ok();
             if is_new
                 && now.is_some_and(|now| self.given.contains(&now))
-                && let Some(before) = ancestor_in(&self.processes, thread.process)
+                && let Some(before) = find_own_or_inherited(&self.processes, thread.process)
             {
                 let _ = sys::set_affinity_of(thread.id, &before);
             }
         }
     }
 
-    /// Searches for such threads until no new ones can appear.
-    pub(in crate::linux) fn sweep(&self) {
+    /// Restores new threads until no further ones can appear.
+    pub(in crate::linux) fn run(&self) {
         if !self.given.is_empty() {
             for _ in 0..PASSES {
-                self.pass();
-                std::thread::sleep(STEP);
+                self.restore_new_threads();
+                std::thread::sleep(PAUSE);
             }
         }
     }
@@ -123,8 +125,8 @@ mod tests {
     fn lines_for_the_guardian_round_trip() {
         let output =
             "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x";
-        let mut known = Known::default();
-        output.lines().for_each(|line| known.take_line(line));
+        let mut known = ThreadSweep::default();
+        output.lines().for_each(|line| known.apply_line(line));
         assert_eq!(known.threads, BTreeSet::from([(5, 17), (6, 18)]));
         assert_eq!(known.given, [CpuSet::single(2)]);
         assert_eq!(known.processes.len(), 1);
@@ -135,10 +137,10 @@ mod tests {
         #[test]
         fn words_are_reported_and_any_line_is_read(id in 1i32.., start in 0u64.., cpus in prop::collection::btree_set(0usize..300, 1..9), line in "(target |process |given )?\\PC{0,40}") {
             let cpus: CpuSet = cpus.into_iter().collect();
-            for word in [Word::Process(id, cpus.clone()), Word::Thread(id, start), Word::Given(cpus.clone()), Word::Over] {
-                prop_assert_eq!(Word::from_line(word.to_line().trim_end()), Some(word));
+            for word in [SweepLine::Process(id, cpus.clone()), SweepLine::Thread(id, start), SweepLine::Given(cpus.clone()), SweepLine::Over] {
+                prop_assert_eq!(SweepLine::from_line(word.to_line().trim_end()), Some(word));
             }
-            let _ = Word::from_line(&line);
+            let _ = SweepLine::from_line(&line);
         }
     }
 }

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::process::{command_line, is_ours, process_of, stat, threads_of};
+use super::process::{is_own, list_threads, read_command_line, read_process, read_stat};
 use super::{LiveError, cgroup};
 use crate::linux::LinuxMachine;
-use crate::linux::capture::mounts;
+use crate::linux::capture::read_mounts;
 use crate::linux::tree::children_of_threads;
 use crate::{CommandRunner, End, Host, MachineError, Output, Request};
 use pinwise_workload::{Command, Workload};
 
 /// Longest wait for systemd's answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SYSTEMD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whose threads are placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    what: TargetKind,
+    kind: TargetKind,
     /// Its name in sentences.
     name: String,
 }
@@ -63,9 +63,9 @@ impl Target {
     /// # Errors
     /// [`LiveError`] if it does not exist or cannot be placed.
     pub fn process(pid: i32) -> Result<Self, LiveError> {
-        let stat = stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'));
+        let stat = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'));
         let stat = stat.ok_or(LiveError::NoProcess(pid))?;
-        let process = process_of(pid).ok_or(LiveError::NoProcess(pid))?;
+        let process = read_process(pid).ok_or(LiveError::NoProcess(pid))?;
         if process != pid {
             return Err(LiveError::Thread {
                 thread: pid,
@@ -76,13 +76,14 @@ impl Target {
         if stat.is_kernel {
             return Err(LiveError::Kernel(pid, stat.name));
         }
-        // Its children may be older: a shell starts a service, then becomes pinwise.
+        // Placing it could place its children, which may be older than pinwise: a shell starts a
+        // service and then executes pinwise.
         if i32::try_from(std::process::id()) == Ok(pid) {
             return Err(LiveError::Ourselves(pid));
         }
         Ok(Self {
             name: format!("{} ({pid})", stat.name),
-            what: TargetKind::Process {
+            kind: TargetKind::Process {
                 pid,
                 start: stat.start,
             },
@@ -97,8 +98,8 @@ impl Target {
         Self::from_cgroup(path, None)
     }
 
-    /// The cgroup of a systemd unit: as systemd says or, if systemd does not run here, the folder
-    /// of its name.
+    /// The cgroup of a systemd unit, from systemd itself or, if it does not run here, the folder
+    /// with the unit's name.
     ///
     /// # Errors
     /// [`LiveError::NoUnit`] if it has none; [`MachineError`] if the user interrupts the query.
@@ -109,13 +110,13 @@ impl Target {
         let no_unit = || LiveError::NoUnit {
             unit: unit.to_owned(),
         };
-        let is_plain = !unit.is_empty() && !unit.contains('/') && !unit.starts_with(['-', '.']);
-        if !is_plain {
+        let is_unit_name = !unit.is_empty() && !unit.contains('/') && !unit.starts_with(['-', '.']);
+        if !is_unit_name {
             return Ok(Err(no_unit()));
         }
-        let path = match cgroup_from_systemd(unit, host)? {
+        let path = match ask_systemd(unit, host)? {
             Some(path) => Some(path),
-            None => cgroup::path_of_unit(unit),
+            None => cgroup::find_unit(unit),
         };
         Ok(path
             .ok_or_else(no_unit)
@@ -123,12 +124,12 @@ impl Target {
     }
 
     fn from_cgroup(path: &str, unit: Option<&str>) -> Result<Self, LiveError> {
-        let folders = cgroup::folders(path);
+        let folders = cgroup::find_folders(path);
         if folders.is_empty() {
             let is_unit = path.ends_with(".service") && !path.contains('/');
             return Err(LiveError::NoCgroup {
                 path: path.to_owned(),
-                mounts: mounts().into_iter().map(|mount| mount.point).collect(),
+                mounts: read_mounts().into_iter().map(|mount| mount.point).collect(),
                 hint: is_unit.then(|| format!("for a unit write --unit {path}")),
             });
         }
@@ -137,7 +138,7 @@ impl Target {
                 Some(unit) => format!("unit {unit}"),
                 None => format!("cgroup {path}"),
             },
-            what: TargetKind::Cgroup {
+            kind: TargetKind::Cgroup {
                 path: path.to_owned(),
                 folders,
                 unit: unit.map(str::to_owned),
@@ -145,9 +146,9 @@ impl Target {
         })
     }
 
-    /// For [`Target::from_line`], in another process.
+    /// Describes it for [`Target::from_line`] in another process.
     pub(super) fn to_line(&self) -> String {
-        match &self.what {
+        match &self.kind {
             TargetKind::Process { pid, start } => format!("process {pid} {start}"),
             TargetKind::Cgroup { path, .. } => format!("cgroup {path}"),
         }
@@ -160,7 +161,7 @@ impl Target {
             "process" => {
                 let (pid, start) = rest.split_once(' ')?;
                 Some(Self {
-                    what: TargetKind::Process {
+                    kind: TargetKind::Process {
                         pid: pid.parse().ok()?,
                         start: start.parse().ok()?,
                     },
@@ -178,50 +179,49 @@ impl Target {
         &self.name
     }
 
-    /// Facts about it.
+    /// Reads facts about it.
     #[must_use]
     pub fn facts(&self) -> TargetFacts {
         let pid = self.first_process();
-        let stat = pid.and_then(stat);
+        let stat = pid.and_then(read_stat);
         TargetFacts {
             pid,
             name: stat.map(|stat| stat.name).unwrap_or_default(),
-            command: pid.map(command_line).unwrap_or_default(),
-            unit: match &self.what {
+            command: pid.map(read_command_line).unwrap_or_default(),
+            unit: match &self.kind {
                 TargetKind::Cgroup { unit, .. } => unit.clone(),
                 TargetKind::Process { .. } => None,
             },
-            cgroup: match &self.what {
+            cgroup: match &self.kind {
                 TargetKind::Cgroup { path, .. } => Some(path.clone()),
                 TargetKind::Process { .. } => None,
             },
         }
     }
 
-    /// The process, or the first one of the cgroup; `None` if none is left.
+    /// The process, or the first one of the cgroup; `None` if none exists any more.
     #[must_use]
     pub fn first_process(&self) -> Option<i32> {
-        match &self.what {
-            TargetKind::Process { pid, .. } => self.is_there().then_some(*pid),
+        match &self.kind {
+            TargetKind::Process { pid, .. } => self.exists().then_some(*pid),
             TargetKind::Cgroup { .. } => self.threads().first().map(|thread| thread.process),
         }
     }
 
-    /// Does any of it still exist?
+    /// Does any of its processes still exist?
     #[must_use]
-    pub fn is_there(&self) -> bool {
-        match &self.what {
-            TargetKind::Process { pid, start } => {
-                stat(*pid).is_some_and(|now| now.start == *start && !matches!(now.state, 'Z' | 'X'))
-            }
+    pub fn exists(&self) -> bool {
+        match &self.kind {
+            TargetKind::Process { pid, start } => read_stat(*pid)
+                .is_some_and(|now| now.start == *start && !matches!(now.state, 'Z' | 'X')),
             TargetKind::Cgroup { .. } => !self.threads().is_empty(),
         }
     }
 
-    /// Its present processes, in the order of their ids.
+    /// Lists its present processes, in the order of their ids.
     pub(super) fn processes(&self) -> BTreeSet<i32> {
-        match &self.what {
-            TargetKind::Process { pid, .. } if self.is_there() => tree(*pid),
+        match &self.kind {
+            TargetKind::Process { pid, .. } if self.exists() => list_process_tree(*pid),
             TargetKind::Process { .. } => BTreeSet::new(),
             TargetKind::Cgroup { .. } => {
                 self.threads().iter().map(|thread| thread.process).collect()
@@ -229,29 +229,32 @@ impl Target {
         }
     }
 
-    /// Its present threads, process by process, without pinwise's own and the kernel's.
+    /// Lists its present threads, process by process, without those of pinwise and of the kernel.
     pub(super) fn threads(&self) -> Vec<Thread> {
-        match &self.what {
+        match &self.kind {
             TargetKind::Process { .. } => {
                 let processes = self.processes().into_iter();
                 let threads = processes.flat_map(|process| {
-                    let ids = threads_of(process).into_iter();
+                    let ids = list_threads(process).into_iter();
                     ids.map(move |id| Thread { process, id })
                 });
                 threads.collect()
             }
             TargetKind::Cgroup { folders, .. } => {
-                let mut is_other: BTreeMap<i32, bool> = BTreeMap::new();
-                let ids: BTreeSet<i32> = folders.iter().flat_map(|f| cgroup::threads(f)).collect();
+                let mut may_be_placed: BTreeMap<i32, bool> = BTreeMap::new();
+                let ids: BTreeSet<i32> = folders
+                    .iter()
+                    .flat_map(|f| cgroup::list_threads(f))
+                    .collect();
                 let threads = ids.into_iter().filter_map(|id| {
-                    let process = process_of(id)?;
+                    let process = read_process(id)?;
                     Some(Thread { process, id })
                 });
                 let mut threads: Vec<Thread> = threads
                     .filter(|thread| {
-                        *is_other.entry(thread.process).or_insert_with(|| {
-                            let is_kernel = stat(thread.process).is_none_or(|s| s.is_kernel);
-                            !is_kernel && !is_ours(thread.process)
+                        *may_be_placed.entry(thread.process).or_insert_with(|| {
+                            let is_kernel = read_stat(thread.process).is_none_or(|s| s.is_kernel);
+                            !is_kernel && !is_own(thread.process)
                         })
                     })
                     .collect();
@@ -262,26 +265,23 @@ impl Target {
     }
 }
 
-/// A process and its descendants, without pinwise.
-fn tree(first: i32) -> BTreeSet<i32> {
+/// Lists a process and its descendants, without pinwise.
+fn list_process_tree(first: i32) -> BTreeSet<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut found = BTreeSet::from([first]);
-    let mut left = vec![first];
-    while let Some(process) = left.pop() {
-        for child in children_of_threads(process, &threads_of(process)) {
+    let mut waiting = vec![first];
+    while let Some(process) = waiting.pop() {
+        for child in children_of_threads(process, &list_threads(process)) {
             if child != own && found.insert(child) {
-                left.push(child);
+                waiting.push(child);
             }
         }
     }
     found
 }
 
-/// The cgroup according to `systemctl`; `None` if that is missing or knows none.
-fn cgroup_from_systemd(
-    unit: &str,
-    host: &mut LinuxMachine,
-) -> Result<Option<String>, MachineError> {
+/// Asks `systemctl` for the cgroup of a unit; `None` if it is not installed or knows none.
+fn ask_systemd(unit: &str, host: &mut LinuxMachine) -> Result<Option<String>, MachineError> {
     let words = [
         "systemctl",
         "show",
@@ -296,7 +296,7 @@ fn cgroup_from_systemd(
     };
     let (topology, _) = host.topology()?;
     let workload = Workload {
-        timeout: Some(PATIENCE),
+        timeout: Some(SYSTEMD_TIMEOUT),
         ..Workload::new(command)
     };
     let run = host.run(&Request {

@@ -1,4 +1,4 @@
-//! Addresses of pages.
+//! Parses addresses of pages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -57,8 +57,9 @@ impl FromStr for Url {
         let rest = text.strip_prefix("http://").ok_or_else(|| bad(form))?;
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '#');
-        if !path.chars().all(is_plain) {
+        let is_path_character =
+            |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '#');
+        if !path.chars().all(is_path_character) {
             return Err(bad("percent-encode its special characters, such as %20"));
         }
         let (host, port) = match authority.rsplit_once(':') {

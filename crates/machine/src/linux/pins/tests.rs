@@ -7,12 +7,12 @@ use std::io::Write;
 use super::*;
 use crate::linux::ledger::tests::ledger_without_guardian;
 
-/// A thread that sleeps until it is dropped.
-struct Sleeper(
-    Option<std::thread::JoinHandle<()>>,
-    std::sync::mpsc::Sender<()>,
-    i32,
-);
+/// A thread that sleeps until this is dropped.
+struct Sleeper {
+    thread: Option<std::thread::JoinHandle<()>>,
+    end: std::sync::mpsc::Sender<()>,
+    tid: i32,
+}
 
 impl Sleeper {
     fn start() -> Self {
@@ -23,18 +23,22 @@ impl Sleeper {
             report_tid.send(unsafe { libc::gettid() }).unwrap();
             let _ = ended.recv();
         });
-        Self(Some(thread), end, started.recv().unwrap())
+        Self {
+            thread: Some(thread),
+            end,
+            tid: started.recv().unwrap(),
+        }
     }
 }
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
-        let _ = self.1.send(());
-        let _ = self.0.take().unwrap().join();
+        let _ = self.end.send(());
+        let _ = self.thread.take().unwrap().join();
     }
 }
 
-fn pins() -> (Pins, tempfile::TempDir) {
+fn new_pins() -> (Pins, tempfile::TempDir) {
     let (ledger, folder) = ledger_without_guardian();
     (Pins::new(ledger), folder)
 }
@@ -42,11 +46,11 @@ fn pins() -> (Pins, tempfile::TempDir) {
 #[test]
 fn pins_are_undone_in_turn_and_at_the_end() {
     let sleeper = Sleeper::start();
-    let tid = sleeper.2;
+    let tid = sleeper.tid;
     let before = sys::affinity_of(tid).unwrap();
     let (first, last) = (before.first().unwrap(), before.last().unwrap());
     {
-        let (mut pins, _folder) = pins();
+        let (mut pins, _folder) = new_pins();
         pins.pin(tid, &CpuSet::single(first)).unwrap();
         pins.pin(tid, &CpuSet::single(last)).unwrap();
         assert_eq!(sys::affinity_of(tid).unwrap(), CpuSet::single(last));
@@ -56,7 +60,7 @@ fn pins_are_undone_in_turn_and_at_the_end() {
         assert_eq!(pins.count(), 2);
     }
     assert_eq!(sys::affinity_of(tid).unwrap(), before);
-    let (mut pins, _folder) = pins();
+    let (mut pins, _folder) = new_pins();
     pins.pin(tid, &CpuSet::single(first)).unwrap();
     pins.keep(true);
     drop(pins);
@@ -66,16 +70,17 @@ fn pins_are_undone_in_turn_and_at_the_end() {
 #[test]
 fn foreign_changes_and_ended_threads_are_left_alone() {
     let sleeper = Sleeper::start();
-    let tid = sleeper.2;
+    let tid = sleeper.tid;
     let before = sys::affinity_of(tid).unwrap();
     if before.len() < 2 {
         // Bypasses the test harness, which captures only the macros' output.
-        let line = "SKIPPED what_someone_else_changed: this needs two CPUs\n";
+        let line =
+            "SKIPPED foreign_changes_and_ended_threads_are_left_alone: this needs two CPUs\n";
         let _ = io::stderr().write_all(line.as_bytes());
         return;
     }
     let (first, last) = (before.first().unwrap(), before.last().unwrap());
-    let (mut pins, _folder) = pins();
+    let (mut pins, _folder) = new_pins();
     pins.pin(tid, &CpuSet::single(first)).unwrap();
     sys::set_affinity_of(tid, &CpuSet::single(last)).unwrap();
     assert_eq!(pins.undo(), Some((tid, false)));

@@ -1,8 +1,8 @@
-//! Bandwidth of memory for several CPUs at once.
+//! Measures the memory bandwidth of several CPUs at once.
 //!
 //! All threads process a slice of their arrays, wait for each other, and continue with the next
-//! slice: a slice takes about a millisecond, so most batches end before a scheduler interferes. The
-//! first thread measures from the common start to the last end, as STREAM does for a pass.
+//! slice. A slice takes about a millisecond, so most batches end before the scheduler interferes.
+//! The first thread measures from the common start to the last end, as STREAM does for a pass.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -18,12 +18,12 @@ use pinwise_stats::describe::median;
 
 /// Target length of a batch, ns.
 const BATCH_NS: f64 = 1_000_000.0;
-/// Trial slices per variant.
+/// Trial batches of each variant.
 const TRIALS: usize = 3;
-/// Bytes of an array, for a trial.
+/// Bytes of an array in a trial.
 const TRIAL_BYTES: usize = 4 << 20;
-/// Gap between arrays, beyond their size, so that they do not fall on the same sets and banks.
-const APART: usize = 4096 + 512;
+/// Bytes between arrays, so that they do not fall on the same cache sets and memory banks.
+const GAP_BYTES: usize = 4096 + 512;
 
 /// State shared by the threads.
 pub(super) struct Bandwidth {
@@ -35,8 +35,8 @@ pub(super) struct Bandwidth {
     variants: Vec<Variant>,
     members: Vec<Member>,
     gate: Gate,
-    /// The order for the next batch, written by the first thread alone.
-    order: [AtomicUsize; 3],
+    /// The [`BatchWork`] of the next batch, written by the first thread alone.
+    work: [AtomicUsize; 3],
     over: AtomicBool,
 }
 
@@ -47,9 +47,9 @@ struct Member {
     to: AtomicU64,
 }
 
-/// The work of all threads in a batch.
+/// What every thread does in a batch.
 #[derive(Debug, Clone, Copy)]
-struct Order {
+struct BatchWork {
     variant: usize,
     /// Bytes of each array.
     slice: usize,
@@ -58,10 +58,10 @@ struct Order {
 }
 
 impl Bandwidth {
-    /// Arrays of this many bytes for a thread on each CPU.
+    /// Allocates arrays of this many bytes for a thread on each CPU.
     ///
     /// # Errors
-    /// The reason if there are none, as a full sentence.
+    /// A full sentence says why that is not possible.
     pub(super) fn new(
         run: &ProbeRun,
         cpus: Vec<usize>,
@@ -74,7 +74,7 @@ impl Bandwidth {
             return Err(format!("Arrays need at least {BLOCK} bytes and one CPU."));
         }
         let mapped = bytes
-            .checked_add(APART)
+            .checked_add(GAP_BYTES)
             .and_then(|one| one.checked_mul(3))
             .ok_or_else(|| format!("{bytes} bytes are more than can be addressed."))?;
         let arrays = stream.arrays() * cpus.len();
@@ -95,24 +95,24 @@ impl Bandwidth {
             stream,
             bytes,
             variants: variants(stream),
-            order: [const { AtomicUsize::new(0) }; 3],
+            work: [const { AtomicUsize::new(0) }; 3],
             over: AtomicBool::new(false),
         }))
     }
 
-    /// The first thread: gives orders and measures.
+    /// Runs the first thread, which chooses the work and measures.
     pub(super) fn lead(&self) -> Batches {
         let mut tally = Tally::new(&self.run);
         let mut thread = Thread::new(self, 0);
         if thread.touch()
             && self.gate.pass(&self.run)
-            && let Some(order) = self.choose(&mut thread)
+            && let Some(work) = self.choose_work(&mut thread)
         {
             while !tally.is_full() && !self.run.is_over() {
-                let Some(ns) = self.run_batch(&mut thread, order) else {
+                let Some(ns) = self.run_batch(&mut thread, work) else {
                     break;
                 };
-                self.note(&mut tally, order, ns);
+                self.note(&mut tally, work, ns);
             }
         }
         self.over.store(true, Ordering::Release);
@@ -120,7 +120,7 @@ impl Bandwidth {
         tally.batches
     }
 
-    /// Any other thread.
+    /// Runs any other thread.
     pub(super) fn follow(&self, number: usize) {
         let mut thread = Thread::new(self, number);
         if !thread.touch() || !self.gate.pass(&self.run) {
@@ -128,8 +128,8 @@ impl Bandwidth {
         }
         while self.gate.pass(&self.run) && !self.over.load(Ordering::Acquire) {
             let [variant, slice, passes] =
-                [0, 1, 2].map(|at: usize| self.order[at].load(Ordering::Relaxed));
-            thread.work(Order {
+                [0, 1, 2].map(|index: usize| self.work[index].load(Ordering::Relaxed));
+            thread.work(BatchWork {
                 variant,
                 slice,
                 passes,
@@ -141,23 +141,24 @@ impl Bandwidth {
     }
 
     /// Runs one batch on all threads; returns its time in ns, `None` if the time is over.
-    fn run_batch(&self, thread: &mut Thread<'_>, order: Order) -> Option<f64> {
+    fn run_batch(&self, thread: &mut Thread<'_>, work: BatchWork) -> Option<f64> {
         let clock = &self.run.clock;
-        let words = [order.variant, order.slice, order.passes];
-        for (word, value) in self.order.iter().zip(words) {
+        let words = [work.variant, work.slice, work.passes];
+        for (word, value) in self.work.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
         if !self.gate.pass(&self.run) {
             return None;
         }
         let start = clock.ticks();
-        thread.work(order);
+        thread.work(work);
         let has_ended = self.gate.pass(&self.run);
         let ns = clock.ns(clock.ticks().wrapping_sub(start));
         has_ended.then_some(ns)
     }
 
-    fn note(&self, tally: &mut Tally, order: Order, ns: f64) {
+    /// Records a batch.
+    fn note(&self, tally: &mut Tally, work: BatchWork, ns: f64) {
         let spans: Vec<Span> = self
             .members
             .iter()
@@ -168,29 +169,29 @@ impl Bandwidth {
                 to: Moment::unpack(member.to.load(Ordering::Relaxed)),
             })
             .collect();
-        let moved = order.slice * order.passes * self.stream.arrays() * self.cpus.len();
-        // A batch is too long for laps. If it took three times the median so far without a
-        // preemption, it was stopped.
-        let value = moved as f64 / ns;
+        let moved_bytes = work.slice * work.passes * self.stream.arrays() * self.cpus.len();
+        // A batch is not divided into laps, which would show stops. One that took three times as
+        // long as the median so far was stopped.
+        let value = moved_bytes as f64 / ns;
         let typical = median(&tally.batches.values);
-        let is_whole = typical.is_none_or(|typical| value > typical / 3.0);
-        tally.note(is_whole.then_some(value), &spans);
+        let is_undisturbed = typical.is_none_or(|typical| value > typical / 3.0);
+        tally.note(is_undisturbed.then_some(value), &spans);
     }
 
-    /// Tries all variants twice, takes the fastest, and then as much of the arrays as takes about
-    /// [`BATCH_NS`].
-    fn choose(&self, thread: &mut Thread<'_>) -> Option<Order> {
+    /// Tries all variants [`TRIALS`] times, and chooses the fastest with a slice that takes about
+    /// [`BATCH_NS`]. `None` if the time is over.
+    fn choose_work(&self, thread: &mut Thread<'_>) -> Option<BatchWork> {
         let slice = self.bytes.min(TRIAL_BYTES);
         let mut best: Vec<f64> = vec![f64::INFINITY; self.variants.len()];
         for _ in 0..TRIALS {
             for (variant, best) in best.iter_mut().enumerate() {
                 let passes = (64 * BLOCK).div_ceil(slice);
-                let order = Order {
+                let work = BatchWork {
                     variant,
                     slice,
                     passes,
                 };
-                let ns = self.run_batch(thread, order)?;
+                let ns = self.run_batch(thread, work)?;
                 *best = best.min(ns / (slice * passes) as f64);
             }
         }
@@ -200,7 +201,7 @@ impl Bandwidth {
             .min_by(|one, other| one.1.total_cmp(&other.1))?;
         let wanted = whole_usize((BATCH_NS / ns_per_byte).floor());
         let slice = (wanted / BLOCK * BLOCK).clamp(BLOCK, self.bytes);
-        Some(Order {
+        Some(BatchWork {
             variant,
             slice,
             passes: (wanted / slice).max(1),
@@ -208,12 +209,12 @@ impl Bandwidth {
     }
 }
 
-/// A thread in its arrays.
+/// A thread and its position in its arrays.
 struct Thread<'a> {
     shared: &'a Bandwidth,
     member: &'a Member,
-    /// Where the next slice starts.
-    at: usize,
+    /// Offset of the next slice, bytes.
+    offset: usize,
 }
 
 impl<'a> Thread<'a> {
@@ -221,16 +222,17 @@ impl<'a> Thread<'a> {
         Self {
             shared,
             member: &shared.members[number],
-            at: 0,
+            offset: 0,
         }
     }
 
     #[expect(unsafe_code, reason = "arrays in memory of its own")]
-    fn arrays(&self, at: usize, bytes: usize) -> Arrays {
-        let apart = self.shared.bytes + APART;
+    fn arrays(&self, offset: usize, bytes: usize) -> Arrays {
+        let distance = self.shared.bytes + GAP_BYTES;
         let start = self.member.memory.start();
         // SAFETY: the mapping holds three arrays and the gaps between them.
-        let [a, b, c] = [0, 1, 2].map(|n| unsafe { start.byte_add(n * apart + at) }.cast::<f64>());
+        let [a, b, c] =
+            [0, 1, 2].map(|n| unsafe { start.byte_add(n * distance + offset) }.cast::<f64>());
         // Read-only and write-only streams use the first array.
         let b = if self.shared.stream == Stream::Read {
             a
@@ -245,21 +247,21 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Writes to every array, so that its memory is local to this CPU; false if the time is over.
+    /// Writes to every array, so that its pages are local to this CPU; false if the time is over.
     #[expect(unsafe_code, reason = "arrays in memory of its own")]
     fn touch(&self) -> bool {
-        let on = self.arrays(0, self.shared.bytes);
+        let arrays = self.arrays(0, self.shared.bytes);
         let used: &[*mut f64] = match self.shared.stream {
-            Stream::Read | Stream::Write => &[on.a],
-            Stream::Copy => &[on.a, on.b.cast_mut()],
-            Stream::Triad => &[on.a, on.b.cast_mut(), on.c.cast_mut()],
+            Stream::Read | Stream::Write => &[arrays.a],
+            Stream::Copy => &[arrays.a, arrays.b.cast_mut()],
+            Stream::Triad => &[arrays.a, arrays.b.cast_mut(), arrays.c.cast_mut()],
         };
-        for at in (0..self.shared.bytes).step_by(BLOCK) {
+        for offset in (0..self.shared.bytes).step_by(BLOCK) {
             for array in used {
                 // SAFETY: within the array, which only this thread uses.
-                unsafe { array.byte_add(at).write(1.0) };
+                unsafe { array.byte_add(offset).write(1.0) };
             }
-            if at % (256 * BLOCK) == 0 && self.shared.run.is_over() {
+            if offset % (256 * BLOCK) == 0 && self.shared.run.is_over() {
                 return false;
             }
         }
@@ -267,19 +269,19 @@ impl<'a> Thread<'a> {
     }
 
     #[expect(unsafe_code, reason = "arrays in memory of its own")]
-    fn work(&mut self, order: Order) {
+    fn work(&mut self, work: BatchWork) {
         let from = Moment::now().pack();
-        if self.at + order.slice > self.shared.bytes {
-            self.at = 0;
+        if self.offset + work.slice > self.shared.bytes {
+            self.offset = 0;
         }
-        let arrays = self.arrays(self.at, order.slice);
-        let variant = &self.shared.variants[order.variant];
-        for _ in 0..order.passes {
+        let arrays = self.arrays(self.offset, work.slice);
+        let variant = &self.shared.variants[work.variant];
+        for _ in 0..work.passes {
             // SAFETY: the arrays are this thread's alone; they start at
             // multiples of 64 bytes and do not overlap.
             unsafe { variant.run(arrays) };
         }
-        self.at += order.slice;
+        self.offset += work.slice;
         self.member.from.store(from, Ordering::Relaxed);
         self.member
             .to
@@ -291,14 +293,16 @@ impl<'a> Thread<'a> {
 struct Gate {
     count: usize,
     arrived: AtomicUsize,
-    /// Grows with every passing.
+    /// Number of times that all have passed.
     number: AtomicUsize,
+    /// Do threads no longer wait?
     is_open: AtomicBool,
 }
 
 impl Gate {
-    /// Longer than starting together takes; afterwards the CPU is yielded.
+    /// How long a thread spins before it sleeps: longer than starting together takes.
     const SPIN_NS: u64 = 200_000;
+    /// How long it then sleeps between checks.
     const NAP_NS: u64 = 100_000;
 
     const fn new(count: usize) -> Self {
@@ -310,7 +314,7 @@ impl Gate {
         }
     }
 
-    /// Waits for all; false if the time was over before.
+    /// Waits for all threads; false if the time is over before.
     fn pass(&self, run: &ProbeRun) -> bool {
         let number = self.number.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
@@ -337,7 +341,7 @@ impl Gate {
         true
     }
 
-    /// Releases all present and future waiters.
+    /// Lets all present and future waiters through.
     fn open_for_ever(&self) {
         self.is_open.store(true, Ordering::Release);
     }

@@ -1,6 +1,6 @@
-//! System calls for probes, wrapped once.
+//! System calls for probes.
 //!
-//! Improvements (short time slices, exact timers, huge pages) are requested but not required.
+//! Short time slices, exact timers and huge pages are requested, but probes work without them.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::linux::scheduling::SchedulingAttributes;
 
-/// Preemptions of the calling thread.
-pub(in crate::linux) fn times_pushed() -> u64 {
+/// Counts the preemptions of the calling thread so far.
+pub(in crate::linux) fn count_preemptions() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is valid; rusage is plain integers.
     let usage = unsafe {
@@ -28,15 +28,15 @@ pub(super) fn current_cpu() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Makes the calling thread's timers exact instead of 50 µs late.
+/// Makes the calling thread's timers exact; by default they may be 50 µs late.
 pub(in crate::linux) fn ask_for_exact_timers() {
     // SAFETY: plain integers; 1 ns is the smallest slack.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// Asks for time slices of this length: since Linux 6.12 a woken thread with a shorter slice runs
-/// before one with a longer, and no privilege is needed. Older kernels ignore it, and other
-/// scheduling policies do, too.
+/// Requests time slices of this length. Since Linux 6.12 a woken thread with a shorter slice runs
+/// before threads with longer ones, without privilege. Older kernels ignore it, and so do other
+/// scheduling policies.
 pub(in crate::linux) fn ask_for_short_slices(slice: Duration) {
     // SAFETY: plain integers; 0 is the calling thread.
     let (policy, nice) = unsafe {
@@ -70,7 +70,7 @@ pub(in crate::linux) fn sleep_until(ns: u64) {
     }
 }
 
-/// Sleeps while the word holds `expected`, for at most this long. May return early.
+/// Sleeps while the word holds `expected`, for at most `limit`. May return early.
 pub(in crate::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
@@ -88,9 +88,9 @@ pub(in crate::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Durat
     }
 }
 
-/// Wakes one sleeper; returns how many it woke.
+/// Wakes one sleeping thread; returns how many it woke.
 pub(in crate::linux) fn futex_wake(word: &AtomicU32) -> usize {
-    // SAFETY: the kernel takes the address only as a name.
+    // SAFETY: the kernel only compares the address with those of sleepers.
     let woken = unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -130,7 +130,7 @@ pub(super) unsafe fn unmap(address: *mut u8, bytes: usize) {
     unsafe { libc::munmap(address.cast(), bytes) };
 }
 
-/// Asks for huge pages in a mapping.
+/// Requests huge pages in a mapping.
 pub(super) fn ask_for_huge_pages(address: *mut u8, bytes: usize) {
     // SAFETY: advice changes no content; a range that is not mapped is refused.
     unsafe { libc::madvise(address.cast(), bytes, libc::MADV_HUGEPAGE) };

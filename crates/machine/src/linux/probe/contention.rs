@@ -1,8 +1,8 @@
-//! What two CPUs lose when both work: siblings of a core share its ports.
+//! Measures how much two CPUs slow each other down: siblings of a core share its execution ports.
 //!
-//! Every batch runs the work alone on one, alone on the other, and on both at once, so that a
-//! changing clock changes all three. While one works alone the other waits in pauses and keeps
-//! other programs off its CPU, whose work would look like the partner's.
+//! Every batch runs the work alone on one CPU, alone on the other, and on both at once, so that a
+//! change of the clock's speed affects all three. While one works alone, the other waits by
+//! spin-wait hints: it keeps its CPU from other programs, whose work would look like the partner's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +15,14 @@ use pinwise_kernels::loops::spin;
 
 /// Laps of each part, 1 to 5 µs each.
 const LAPS: usize = 9;
-/// Warm-up laps together before those that count.
-const RUN_UP: usize = 2;
+/// Laps of both together before those that count.
+const WARM_UP_LAPS: usize = 2;
 
-/// A side's figures of a batch.
+/// The figures of one side of a batch.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Side {
-    /// Time together over time alone, as bits; NaN if it stopped.
+    /// Time together divided by time alone, as the bits of an `f64`; NaN if the thread was stopped.
     ratio: AtomicU64,
     from: AtomicU64,
     to: AtomicU64,
@@ -30,15 +30,15 @@ struct Side {
     done: AtomicU64,
 }
 
-/// The other side's presence in a batch.
+/// Whether the other side took part in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Met {
-    /// The other never came.
-    Nobody,
+enum PartnerPresence {
+    /// It never came.
+    Absent,
     /// It came, but missed a later part.
-    InPart,
-    /// It stayed throughout.
-    Whole,
+    Partial,
+    /// It took part in everything.
+    Complete,
 }
 
 /// State shared by the two threads.
@@ -48,7 +48,7 @@ pub(super) struct Contention {
     port: Port,
     meeting: Meeting,
     sides: [Side; 2],
-    /// The first side has enough batches.
+    /// 1 once the first side has enough batches.
     over: AtomicU64,
 }
 
@@ -64,20 +64,21 @@ impl Contention {
         })
     }
 
-    /// The first CPU's side, which keeps the tally.
+    /// Runs the first CPU's side, which counts the batches.
     pub(super) fn lead(&self) -> Batches {
         let mut tally = Tally::new(&self.run);
         let mut lost = 0;
-        let mut known = [Moment::now().pack(), 0];
+        let mut last_moments = [Moment::now().pack(), 0];
         while !tally.is_full() && !self.run.is_over() {
-            match self.batch(0) {
-                Met::Whole => {
-                    self.note_lost(&mut tally, std::mem::take(&mut lost), known);
+            match self.run_batch(0) {
+                PartnerPresence::Complete => {
+                    self.note_lost(&mut tally, std::mem::take(&mut lost), last_moments);
                     self.note(&mut tally);
-                    known = [0, 1].map(|side: usize| self.sides[side].to.load(Ordering::Relaxed));
+                    last_moments =
+                        [0, 1].map(|side: usize| self.sides[side].to.load(Ordering::Relaxed));
                 }
-                Met::Nobody => nap(),
-                Met::InPart => {
+                PartnerPresence::Absent => nap(),
+                PartnerPresence::Partial => {
                     lost += 1;
                     nap();
                 }
@@ -87,29 +88,29 @@ impl Contention {
         tally.batches
     }
 
-    /// The second CPU's side.
+    /// Runs the second CPU's side.
     pub(super) fn follow(&self) {
         while self.over.load(Ordering::Acquire) == 0 && !self.run.is_over() {
-            if self.batch(1) != Met::Whole {
+            if self.run_batch(1) != PartnerPresence::Complete {
                 nap();
             }
         }
     }
 
-    /// One side of a batch.
-    fn batch(&self, side: usize) -> Met {
+    /// Runs one side of a batch.
+    fn run_batch(&self, side: usize) -> PartnerPresence {
         match self.port {
-            Port::Spin => self.batch_of(side, spin::count),
-            Port::Integer => self.batch_of(side, spin::run_integer_chains),
-            Port::Float => self.batch_of(side, spin::run_float_chains),
+            Port::Spin => self.run_batch_of(side, spin::count),
+            Port::Integer => self.run_batch_of(side, spin::run_integer_chains),
+            Port::Float => self.run_batch_of(side, spin::run_float_chains),
         }
     }
 
     #[inline(always)]
-    fn batch_of(&self, side: usize, work: impl Fn()) -> Met {
+    fn run_batch_of(&self, side: usize, work: impl Fn()) -> PartnerPresence {
         let (clock, own) = (&self.run.clock, &self.sides[side]);
-        if !self.meets(side, 0) {
-            return Met::Nobody;
+        if !self.meet(side, 0) {
+            return PartnerPresence::Absent;
         }
         own.done.store(0, Ordering::Relaxed);
         own.from.store(Moment::now().pack(), Ordering::Relaxed);
@@ -119,11 +120,11 @@ impl Contention {
                 work();
                 alone = Some(Laps::<LAPS>::time(clock, &work));
             }
-            if !self.meets(side, turn as u64 + 1) {
-                return Met::InPart;
+            if !self.meet(side, turn as u64 + 1) {
+                return PartnerPresence::Partial;
             }
         }
-        let together = self.together(side, &work);
+        let together = self.work_together(side, &work);
         let ratio = match (alone, together) {
             (Some(alone), Some(together))
                 if !alone.was_stopped(clock) && !together.was_stopped(clock) =>
@@ -134,38 +135,39 @@ impl Contention {
         };
         own.ratio.store(ratio.to_bits(), Ordering::Relaxed);
         own.to.store(Moment::now().pack(), Ordering::Relaxed);
-        if self.meets(side, 3) {
-            Met::Whole
+        if self.meet(side, 3) {
+            PartnerPresence::Complete
         } else {
-            Met::InPart
+            PartnerPresence::Partial
         }
     }
 
-    /// Runs the work while the other does it too: starts before the counted laps, and continues
-    /// until the other has counted its own.
+    /// Runs the work while the other side does the same: some laps before those that count, and
+    /// further ones until the other side has finished its own. `None` if the other side takes too
+    /// long.
     #[inline(always)]
-    fn together(&self, side: usize, work: &impl Fn()) -> Option<Laps<LAPS>> {
-        /// Laps to keep up for: a partner that takes longer was stopped.
-        const MAX_LAPS: usize = 20 * LAPS;
+    fn work_together(&self, side: usize, work: &impl Fn()) -> Option<Laps<LAPS>> {
+        /// Most laps that wait for the partner: one that takes longer was stopped.
+        const MAX_EXTRA_LAPS: usize = 20 * LAPS;
         let clock = &self.run.clock;
         let (own, other) = (&self.sides[side].done, &self.sides[1 - side].done);
-        for _ in 0..RUN_UP {
+        for _ in 0..WARM_UP_LAPS {
             work();
         }
         let laps = Laps::time(clock, work);
         own.store(1, Ordering::Release);
-        let mut kept_up = 0;
+        let mut extra = 0;
         while other.load(Ordering::Acquire) == 0 {
             work();
-            kept_up += 1;
-            if kept_up > MAX_LAPS {
+            extra += 1;
+            if extra > MAX_EXTRA_LAPS {
                 return None;
             }
         }
         Some(laps)
     }
 
-    fn meets(&self, side: usize, part: u64) -> bool {
+    fn meet(&self, side: usize, part: u64) -> bool {
         self.meeting.meet(side as u64, part, &self.run.clock)
     }
 
@@ -177,7 +179,7 @@ impl Contention {
         })
     }
 
-    /// Both sides met at the end: the larger ratio counts.
+    /// Records a complete batch: the larger ratio counts.
     fn note(&self, tally: &mut Tally) {
         let [a, b] = [0, 1]
             .map(|side: usize| f64::from_bits(self.sides[side].ratio.load(Ordering::Relaxed)));
@@ -185,14 +187,15 @@ impl Contention {
         tally.note(value, &self.spans());
     }
 
-    /// Counts batches that one side left: preempted if either side's count shows it.
-    fn note_lost(&self, tally: &mut Tally, lost: usize, known: [u64; 2]) {
+    /// Records batches that one side did not complete: as preempted if the moments since the last
+    /// complete batch show a preemption.
+    fn note_lost(&self, tally: &mut Tally, lost: usize, last_moments: [u64; 2]) {
         let mut spans = self.spans();
-        for (span, known) in spans.iter_mut().zip(known) {
+        for (span, last) in spans.iter_mut().zip(last_moments) {
             span.to = span.from;
-            // The second side is unknown before its first batch.
-            if known != 0 {
-                span.from = Moment::unpack(known);
+            // The second side has no moment before its first batch.
+            if last != 0 {
+                span.from = Moment::unpack(last);
             }
         }
         for _ in 0..lost {

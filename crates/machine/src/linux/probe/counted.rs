@@ -1,6 +1,6 @@
-//! PAUSE in cycles by the CPU's own counter, through `perf_event_open`.
+//! Measures PAUSE in core cycles by the CPU's own counter, through `perf_event_open`.
 //!
-//! Nothing is guessed if the counter is not available: the answer says why.
+//! If the counter is not available, the result says why instead of a guess.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,29 +13,29 @@ use crate::linux::sys;
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::spin;
 
-/// Laps of a batch; the middle one counts.
+/// Laps of a batch; the median counts.
 const LAPS: usize = 9;
-/// Calls of [`spin::pause`] in a lap: reading the counter costs a system call, whose small share is
-/// subtracted.
+/// Calls of [`spin::pause`] in a lap: so many that reading the counter, a system call whose cost is
+/// subtracted, is a small part.
 const CALLS: u32 = 4;
 
-/// One hint, core cycles.
-pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
-    let counter = match open() {
+/// Measures one hint, core cycles.
+pub(super) fn measure_pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
+    let counter = match open_counter() {
         Ok(counter) => counter,
-        Err(error) => return Batches::unavailable(refusal(&error)),
+        Err(error) => return Batches::unavailable(explain_refusal(&error)),
     };
     let clock = &run.clock;
     repeat(run, cpu, || {
         let (mut times, mut cycles) = ([0; LAPS], [0; LAPS]);
         for (time, count) in times.iter_mut().zip(&mut cycles) {
             let from = clock.ticks();
-            let before = read(&counter);
-            let between = read(&counter);
+            let before = read_counter(&counter);
+            let between = read_counter(&counter);
             for _ in 0..CALLS {
                 spin::pause();
             }
-            let after = read(&counter);
+            let after = read_counter(&counter);
             *time = clock.ticks().wrapping_sub(from);
             // The difference of two consecutive readings is the cost of reading.
             let reading = between.wrapping_sub(before);
@@ -49,8 +49,8 @@ pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
     })
 }
 
-/// Cycles of the calling thread in user mode.
-fn open() -> io::Result<OwnedFd> {
+/// Opens a counter of the calling thread's cycles in user mode.
+fn open_counter() -> io::Result<OwnedFd> {
     let mut attributes = perf::perf_event_attr::default();
     attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
     attributes.type_ = perf::PERF_TYPE_HARDWARE;
@@ -58,11 +58,11 @@ fn open() -> io::Result<OwnedFd> {
     attributes.set_pinned(1);
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
-    sys::perf_event(&attributes, 0, -1)
+    sys::open_perf_event(&attributes, 0, -1)
 }
 
-/// The count; 0 if it cannot be read, which invalidates the lap.
-fn read(counter: &OwnedFd) -> u64 {
+/// Reads the count; 0 if that fails, which invalidates the lap.
+fn read_counter(counter: &OwnedFd) -> u64 {
     let mut bytes = [0u8; 8];
     if sys::read_some(counter, &mut bytes) == bytes.len() {
         u64::from_ne_bytes(bytes)
@@ -71,8 +71,8 @@ fn read(counter: &OwnedFd) -> u64 {
     }
 }
 
-/// Why there is no counter, and how to get one.
-fn refusal(error: &io::Error) -> String {
+/// Explains why there is no counter, and how to get one.
+fn explain_refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
             "No cycle counter available (virtual machines without a virtual PMU have none).".to_owned()

@@ -1,8 +1,8 @@
-//! Only one pinwise probes at a time: two would measure each other's load.
+//! Lets only one pinwise probe at a time: two would measure each other's load.
 //!
-//! A name in the abstract socket namespace belongs to the process that bound it until that ends,
-//! however it ends, and leaves no file. Containers with their own network do not see it: there only
-//! the rejection of disturbed batches helps.
+//! The lock is a name in the abstract socket namespace. It belongs to the process that bound it
+//! until that process ends, in whatever way, and leaves no file. Containers with their own network
+//! namespace do not see it: there, only the rejection of disturbed batches helps.
 
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
@@ -12,12 +12,14 @@ use std::time::Duration;
 use crate::MachineError;
 use pinwise_kernels::loops::clock::system_ns;
 
+/// The name of the socket.
 const NAME: &[u8] = b"pinwise-probing";
-/// Most measurements end within this time.
-const PATIENCE: Duration = Duration::from_secs(30);
-const RETRY: Duration = Duration::from_millis(20);
+/// Longest wait; most measurements end within this time.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval between tries.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Held while this process probes. `None` if such sockets are not allowed here.
+/// Held while this process probes; `None` if such sockets are not allowed here.
 #[derive(Debug)]
 pub(in crate::linux) struct Lock(
     #[expect(dead_code, reason = "held, not used")] Option<UnixListener>,
@@ -29,10 +31,10 @@ impl Lock {
     /// # Errors
     /// [`MachineError`] if another one takes longer than 30 s.
     pub(in crate::linux) fn take() -> Result<Self, MachineError> {
-        Self::take_named(NAME, PATIENCE)
+        Self::take_named(NAME, TIMEOUT)
     }
 
-    fn take_named(name: &[u8], patience: Duration) -> Result<Self, MachineError> {
+    fn take_named(name: &[u8], timeout: Duration) -> Result<Self, MachineError> {
         let Ok(address) = SocketAddr::from_abstract_name(name) else {
             return Ok(Self(None));
         };
@@ -43,17 +45,17 @@ impl Lock {
                 Err(error) if error.kind() != ErrorKind::AddrInUse => return Ok(Self(None)),
                 Err(_) => {}
             }
-            if u128::from(system_ns() - start) > patience.as_nanos() {
+            if u128::from(system_ns() - start) > timeout.as_nanos() {
                 return Err(MachineError::System {
                     action: "measuring this machine".to_owned(),
                     reason: format!(
                         "another pinwise has been measuring it for {} s; try again when it has \
                          ended",
-                        patience.as_secs()
+                        timeout.as_secs()
                     ),
                 });
             }
-            std::thread::sleep(RETRY);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 }

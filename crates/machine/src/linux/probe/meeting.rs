@@ -1,55 +1,58 @@
 //! Makes two threads run at the same time on a busy machine.
 //!
-//! A thread that does not meet its partner naps until the next full millisecond, and so does the
-//! partner: both timers ring at once, each on its own CPU, and a thread that has slept is scheduled
-//! before those that have not. No spin lasts longer than [`PATIENCE_NS`], so that nobody waits for
-//! a partner that needs the same CPU.
+//! A thread that does not meet its partner sleeps until the next full millisecond, and so does the
+//! partner. Both timers fire at once, each on its own CPU, and the scheduler prefers a thread that
+//! has slept to those that have not. A thread spins for at most [`MAX_SPIN_NS`], so that it does
+//! not keep its partner from running if that needs the same CPU.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::calls;
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 
-/// Longest spin for the other: longer than a wake-up (about 50 µs in a virtual machine), far shorter
-/// than a time slice.
-pub(super) const PATIENCE_NS: f64 = 150_000.0;
-/// Naps end at multiples of this.
+/// Longest spin for the partner: longer than a wake-up takes (about 50 µs in a virtual machine),
+/// far shorter than a time slice.
+pub(super) const MAX_SPIN_NS: f64 = 150_000.0;
+/// Sleeps end at multiples of this.
 const PERIOD_NS: u64 = 1_000_000;
-/// Shorter naps are not worth it.
-const SHORTEST_NAP_NS: u64 = 200_000;
+/// Shortest sleep.
+const MIN_NAP_NS: u64 = 200_000;
 
-/// Sleeps until the next moment at which the partner wakes, too.
+/// Sleeps until a moment at which a sleeping partner wakes, too.
 pub(super) fn nap() {
     let now = system_ns();
-    calls::sleep_until((now + SHORTEST_NAP_NS).next_multiple_of(PERIOD_NS));
+    calls::sleep_until((now + MIN_NAP_NS).next_multiple_of(PERIOD_NS));
 }
 
 /// Where two threads meet before every part of a batch.
 ///
-/// The word holds a number that grows with each meeting and, while one waits, its side and the
-/// part. A thread that stops waiting takes that back, unless the other has come meanwhile: so both
+/// The word holds a number that grows with each meeting and, while a thread waits, its side and the
+/// part. A thread that stops waiting removes these, unless the other has come meanwhile. So both
 /// always agree on whether they met.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Meeting(AtomicU64);
 
+/// Bits of the word for the part, above one bit for the side.
 const PART_BITS: u32 = 4;
+/// Set while a thread waits.
 const WAITING: u64 = 1 << (PART_BITS + 1);
+/// The lowest bit of the number of meetings.
 const NUMBER: u64 = WAITING << 1;
 
 impl Meeting {
-    /// Waits for the other at this part; false if it did not come, or is at another part and this
-    /// one is not the first.
+    /// Waits for the other thread at this part. False if it did not come, or if it waits at another
+    /// part and this is not the first one.
     pub(super) fn meet(&self, side: u64, part: u64, clock: &Clock) -> bool {
-        let patience = clock.ticks_in(PATIENCE_NS);
+        let max_ticks = clock.ticks_in(MAX_SPIN_NS);
         let start = clock.ticks();
-        let is_late = || clock.ticks().wrapping_sub(start) > patience;
+        let is_late = || clock.ticks().wrapping_sub(start) > max_ticks;
         loop {
             let now = self.0.load(Ordering::Acquire);
             if now & WAITING == 0 {
                 let mine = now | WAITING | (part << 1) | side;
                 if self.swap(now, mine) {
-                    return self.wait(mine, is_late);
+                    return self.wait_for_partner(mine, is_late);
                 }
                 continue;
             }
@@ -66,8 +69,8 @@ impl Meeting {
         }
     }
 
-    /// Waits until the other has advanced the number; takes the word back if it does not come.
-    fn wait(&self, mine: u64, is_late: impl Fn() -> bool) -> bool {
+    /// Waits until the other thread has advanced the number; resets the word if it does not come.
+    fn wait_for_partner(&self, mine: u64, is_late: impl Fn() -> bool) -> bool {
         loop {
             relax();
             if self.0.load(Ordering::Acquire) != mine {
@@ -87,7 +90,8 @@ impl Meeting {
     }
 }
 
-/// Waits as cheaply as possible: a waiting SMT sibling should take nothing from the working one.
+/// Spins with as few resources as possible: a waiting SMT sibling should not slow the working one
+/// down.
 fn relax() {
     for _ in 0..8 {
         std::hint::spin_loop();

@@ -1,8 +1,8 @@
-//! Memory for probes: freshly mapped, untouched until the measuring thread touches it, on a given
-//! NUMA node if requested.
+//! Maps memory for probes, on a given NUMA node if requested. Its pages are allocated when the
+//! measuring thread first writes to them.
 //!
-//! It refuses to take more than a share of the available memory: a probe must not push other
-//! programs' memory out.
+//! It refuses to take more than a part of the available memory: a probe must not cause other
+//! programs to be swapped out.
 
 #![expect(unsafe_code, reason = "mappings are handed out as raw memory")]
 
@@ -11,20 +11,20 @@ use std::ptr::NonNull;
 use super::calls;
 use pinwise_topology::CpuSet;
 
-/// Huge pages of x86-64 and of arm64 with 4 KiB pages.
+/// Size of huge pages on x86-64, and on arm64 with 4 KiB pages.
 const HUGE_BYTES: usize = 2 << 20;
-/// Huge pages are requested from this size on: less is covered by the first-level TLB (64 entries
-/// or more) with pages of 4 KiB.
+/// Huge pages are requested from this size on: the first-level TLB (64 entries or more) covers less
+/// memory with pages of 4 KiB.
 const LARGE_BYTES: usize = 128 << 10;
-/// One probe may take one part in this many of the available memory.
-const SHARE: u64 = 2;
+/// A probe may take the available memory divided by this.
+const AVAILABLE_DIVISOR: u64 = 2;
 
-/// Mapped memory, zero at first.
+/// Mapped memory, which is zero at first.
 #[derive(Debug)]
 pub(super) struct Mapping {
     base: NonNull<u8>,
     mapped_bytes: usize,
-    /// Aligned to huge pages if there is room for one.
+    /// Aligned to huge pages if it is large.
     start: NonNull<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Mapping {
     /// Maps this much memory, on `node` if given.
     ///
     /// # Errors
-    /// The reason for a refusal, as a full sentence.
+    /// A full sentence says why that is refused.
     pub(super) fn new(bytes: usize, node: Option<usize>) -> Result<Self, String> {
         let is_large = bytes >= LARGE_BYTES;
         let (page, alignment) = if is_large {
@@ -91,12 +91,12 @@ impl Drop for Mapping {
     }
 }
 
-/// Refuses a size that exceeds this machine's memory, as a full sentence.
+/// Checks that a probe may take this much memory; a full sentence says why not.
 pub(super) fn check_size(bytes: u64) -> Result<(), String> {
     let Some(available) = available_memory_bytes() else {
         return Ok(());
     };
-    if bytes > available / SHARE {
+    if bytes > available / AVAILABLE_DIVISOR {
         return Err(format!(
             "{} MiB are over half of the {} MiB of memory available here.",
             bytes >> 20,
@@ -106,8 +106,8 @@ pub(super) fn check_size(bytes: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes that could be used without swapping: `MemAvailable`, or less if a cgroup allows less.
-/// `None` if unknown.
+/// Reads how many bytes could be used without swapping: `MemAvailable`, or less if a cgroup allows
+/// less. `None` if unknown.
 #[must_use]
 pub fn available_memory_bytes() -> Option<u64> {
     let read = |path: &str| {
@@ -116,7 +116,7 @@ pub fn available_memory_bytes() -> Option<u64> {
     };
     let host = parse_available(&read("/proc/meminfo")?)?;
     let own = read("/proc/self/cgroup").unwrap_or_default();
-    let limits = cgroup_folders(&own).filter_map(|folder| {
+    let limits = list_cgroup_folders(&own).filter_map(|folder| {
         let limit: u64 = read(&format!("{folder}/memory.max"))?.trim().parse().ok()?;
         let used: u64 = read(&format!("{folder}/memory.current"))?
             .trim()
@@ -127,8 +127,8 @@ pub fn available_memory_bytes() -> Option<u64> {
     Some(limits.fold(host, u64::min))
 }
 
-/// Folders of a process's cgroup (version 2) and its ancestors.
-fn cgroup_folders(own: &str) -> impl Iterator<Item = String> + use<> {
+/// The folders of a process's cgroup (version 2) and its ancestors.
+fn list_cgroup_folders(own: &str) -> impl Iterator<Item = String> + use<> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::"));
     let path = path.unwrap_or("/").trim_end_matches('/').to_owned();
     let mut next = Some(path);
@@ -139,7 +139,7 @@ fn cgroup_folders(own: &str) -> impl Iterator<Item = String> + use<> {
     })
 }
 
-/// `MemAvailable` of `/proc/meminfo`, bytes.
+/// Parses `MemAvailable` of `/proc/meminfo`, bytes.
 fn parse_available(text: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -185,21 +185,21 @@ mod tests {
 
     #[test]
     fn folders_of_a_cgroup_are_listed_up_to_the_root() {
-        let folders: Vec<String> = cgroup_folders("1:cpu:/x\n0::/a/b\n").collect();
+        let folders: Vec<String> = list_cgroup_folders("1:cpu:/x\n0::/a/b\n").collect();
         let root = "/sys/fs/cgroup";
         assert_eq!(
             folders,
             [format!("{root}/a/b"), format!("{root}/a"), root.to_owned()]
         );
-        assert_eq!(cgroup_folders("0::/\n").collect::<Vec<_>>(), [root]);
-        assert_eq!(cgroup_folders("").collect::<Vec<_>>(), [root]);
+        assert_eq!(list_cgroup_folders("0::/\n").collect::<Vec<_>>(), [root]);
+        assert_eq!(list_cgroup_folders("").collect::<Vec<_>>(), [root]);
     }
 
     proptest! {
         #[test]
         fn any_text_is_read(text in "(MemAvailable: *[0-9]{1,22} kB\n|\\PC{0,20}\n){0,3}") {
             let _ = parse_available(&text);
-            prop_assert!(cgroup_folders(&text).count() < 40);
+            prop_assert!(list_cgroup_folders(&text).count() < 40);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Threads pinned to their CPUs, kept between probes: starting one takes longer than many a probe.
+//! Keeps threads that are pinned to their CPUs between probes: starting a thread takes longer than
+//! some probes.
 //!
-//! A thread that does not come back (its CPU belongs to a real-time program) is abandoned, not
-//! waited for.
+//! A thread that does not finish its job, because a real-time program has its CPU, is abandoned.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,12 +16,12 @@ use crate::MachineError;
 use pinwise_kernels::loops::{clock::Clock, laps::Laps, spin};
 use pinwise_topology::CpuSet;
 
-/// The shortest slice that Linux gives.
-const SLICE: Duration = Duration::from_micros(100);
-/// Loops and a few frames.
+/// The shortest time slice that Linux grants.
+const SHORT_SLICE: Duration = Duration::from_micros(100);
+/// Stack of a thread, which needs few frames.
 const STACK_BYTES: usize = 256 * 1024;
-/// Longest wait for a CPU to run a new thread.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest wait until a CPU runs a new thread.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The work of a thread.
 pub(super) type Job = Box<dyn FnOnce(&mut PoolThread) + Send>;
@@ -31,7 +31,7 @@ struct Worker {
     thread: JoinHandle<()>,
 }
 
-/// The threads, by CPU and by number on it.
+/// The threads, by CPU and number on that CPU.
 #[derive(Default)]
 pub(super) struct Pool {
     workers: BTreeMap<(usize, usize), Worker>,
@@ -50,7 +50,7 @@ impl Pool {
         job: Job,
     ) -> Result<(), MachineError> {
         let worker = match self.workers.entry((cpu, number)) {
-            Entry::Occupied(hired) => hired.into_mut(),
+            Entry::Occupied(existing) => existing.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(start_worker(cpu)?),
         };
         if worker.jobs.send((run.clone(), job)).is_ok() {
@@ -70,7 +70,7 @@ impl Pool {
 
     /// Abandons the threads of a CPU.
     pub(super) fn abandon(&mut self, cpu: usize) {
-        self.workers.retain(|&(of, _), _| of != cpu);
+        self.workers.retain(|&(worker_cpu, _), _| worker_cpu != cpu);
     }
 }
 
@@ -86,7 +86,7 @@ impl Drop for Pool {
 
 /// Starts a thread on a CPU.
 fn start_worker(cpu: usize) -> Result<Worker, MachineError> {
-    let (jobs, todo) = channel();
+    let (jobs, received) = channel();
     let (ready, is_ready) = channel();
     let thread = std::thread::Builder::new()
         .name(format!("probe-{cpu}"))
@@ -94,10 +94,10 @@ fn start_worker(cpu: usize) -> Result<Worker, MachineError> {
         .spawn(move || {
             let pinned = sys::set_affinity(&CpuSet::single(cpu));
             calls::ask_for_exact_timers();
-            calls::ask_for_short_slices(SLICE);
+            calls::ask_for_short_slices(SHORT_SLICE);
             let is_pinned = pinned.is_ok();
             if ready.send(pinned).is_ok() && is_pinned {
-                work(&todo, cpu);
+                run_jobs(&received, cpu);
             }
         })
         .map_err(|error| MachineError::System {
@@ -105,10 +105,10 @@ fn start_worker(cpu: usize) -> Result<Worker, MachineError> {
             reason: error.to_string(),
         })?;
     let pinned = is_ready
-        .recv_timeout(PATIENCE)
+        .recv_timeout(START_TIMEOUT)
         .map_err(|_| MachineError::System {
             action: format!("starting a thread on CPU {cpu}"),
-            reason: format!("it did not run within {} s", PATIENCE.as_secs()),
+            reason: format!("it did not run within {} s", START_TIMEOUT.as_secs()),
         })?;
     pinned.map_err(|error| MachineError::Refused {
         what: format!("a thread on CPU {cpu}"),
@@ -117,40 +117,42 @@ fn start_worker(cpu: usize) -> Result<Worker, MachineError> {
     Ok(Worker { jobs, thread })
 }
 
-fn work(todo: &Receiver<(ProbeRun, Job)>, cpu: usize) {
+fn run_jobs(jobs: &Receiver<(ProbeRun, Job)>, cpu: usize) {
     let mut thread = PoolThread {
         cpu,
         best_cycle_ns: f64::INFINITY,
     };
-    while let Ok((run, job)) = todo.recv() {
+    while let Ok((run, job)) = jobs.recv() {
         thread.warm_up(&run.clock);
         job(&mut thread);
     }
 }
 
-/// A thread's place.
+/// A thread of the pool, as its jobs see it.
 #[derive(Debug)]
 pub(super) struct PoolThread {
-    /// Where it is pinned.
+    /// The CPU to which it is pinned.
     pub(super) cpu: usize,
     /// The shortest core cycle seen here, ns.
     best_cycle_ns: f64,
 }
 
 impl PoolThread {
-    /// Computes until the core's clock is about as fast as ever seen here: an idle core takes up to
-    /// some milliseconds to speed up. On a warm core this takes 10 µs.
+    /// Computes until the core's clock is nearly as fast as it was ever seen: an idle core takes up
+    /// to some milliseconds to speed up. On a warm core this takes 10 µs.
     fn warm_up(&mut self, clock: &Clock) {
-        const LONGEST_NS: f64 = 5e6;
+        /// Longest warm-up.
+        const MAX_NS: f64 = 5e6;
+        /// A cycle at most this many times as long as the shortest one is fast enough.
         const NEAR: f64 = 1.1;
         let is_first = self.best_cycle_ns.is_infinite();
         let start = clock.ticks();
         loop {
             let laps = Laps::<5>::time(clock, spin::run_chain);
             let cycle_ns = laps.median_ns(clock) / f64::from(spin::CHAIN);
-            let is_over = clock.ns(clock.ticks().wrapping_sub(start)) > LONGEST_NS;
+            let is_over = clock.ns(clock.ticks().wrapping_sub(start)) > MAX_NS;
             if is_over && !is_first {
-                // A reached speed need not be reached again.
+                // The core is slower now: the speed seen earlier is not expected any more.
                 self.best_cycle_ns = cycle_ns;
                 return;
             }

@@ -1,5 +1,5 @@
-//! State shared by all threads of a call: the clock, the number of batches and the deadline; and
-//! the tally that keeps good batches and counts the others.
+//! What all threads of a call share (clock, number of batches, deadline), and the tally that keeps
+//! undisturbed batches and counts the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use crate::Batches;
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::laps::Laps;
 
-/// When a probe ends: its deadline, and the batches it wants.
+/// A call of the prober: its clock, and when its probes end.
 #[derive(Debug, Clone)]
 pub(super) struct ProbeRun {
     pub(super) clock: Clock,
-    /// Number of good batches wanted.
+    /// Number of undisturbed batches wanted.
     pub(super) wanted: usize,
-    /// `CLOCK_MONOTONIC` by which all must end.
+    /// Time on `CLOCK_MONOTONIC` at which all must end.
     deadline_ns: u64,
     stop: Arc<AtomicBool>,
 }
@@ -42,40 +42,41 @@ impl ProbeRun {
         self.stop.load(Ordering::Relaxed) || system_ns() >= self.deadline_ns
     }
 
-    /// Time left.
-    pub(super) fn left(&self) -> Duration {
+    /// Time until the deadline.
+    pub(super) fn time_left(&self) -> Duration {
         Duration::from_nanos(self.deadline_ns.saturating_sub(system_ns()))
     }
 }
 
-/// A thread's CPU and its number of preemptions so far.
+/// A thread's CPU and its number of preemptions at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
-    pushed: u64,
+    preemptions: u64,
     cpu: u64,
 }
 
+/// Bits of a packed moment for the CPU.
 const CPU_BITS: u32 = 16;
 
 impl Moment {
-    /// Of the calling thread, now.
+    /// Reads CPU and preemptions of the calling thread.
     pub(super) fn now() -> Self {
         let cpu = calls::current_cpu().and_then(|cpu| u64::try_from(cpu).ok());
         Self {
-            pushed: calls::times_pushed(),
+            preemptions: calls::count_preemptions(),
             cpu: cpu.unwrap_or(u64::MAX >> (u64::BITS - CPU_BITS)),
         }
     }
 
-    /// Packed into a word, for another thread to read.
+    /// Packs it into a word, which another thread can read atomically.
     pub(super) const fn pack(self) -> u64 {
-        (self.pushed << CPU_BITS) | self.cpu
+        (self.preemptions << CPU_BITS) | self.cpu
     }
 
     /// Unpacks the word.
     pub(super) const fn unpack(word: u64) -> Self {
         Self {
-            pushed: word >> CPU_BITS,
+            preemptions: word >> CPU_BITS,
             cpu: word & ((1 << CPU_BITS) - 1),
         }
     }
@@ -93,7 +94,7 @@ pub(super) struct Span {
     pub(super) to: Moment,
 }
 
-/// Good batches, and the number of discarded ones.
+/// Undisturbed batches, and the number of discarded ones.
 #[derive(Debug)]
 pub(super) struct Tally {
     wanted: usize,
@@ -116,13 +117,17 @@ impl Tally {
         self.batches.values.len() >= self.wanted
     }
 
-    /// Records a batch: `None` for one that stopped. A preempted thread makes it a switched one; a
-    /// stop without preemption is the hypervisor's. True if it was good.
+    /// Records a batch; `value`: `None` if a thread was stopped. If a thread was preempted, the
+    /// batch counts as switched; otherwise a stop is attributed to the hypervisor. Returns whether
+    /// the batch was undisturbed.
     pub(super) fn note(&mut self, value: Option<f64>, spans: &[Span]) -> bool {
         for span in spans {
             self.batches.was_in_place &= span.to.is_on(span.cpu) && span.from.is_on(span.cpu);
         }
-        if spans.iter().any(|span| span.from.pushed != span.to.pushed) {
+        if spans
+            .iter()
+            .any(|span| span.from.preemptions != span.to.preemptions)
+        {
             self.batches.switched += 1;
             return false;
         }
@@ -139,7 +144,7 @@ impl Tally {
     }
 }
 
-/// Repeats a batch of one thread until enough are good or the time is over.
+/// Repeats a batch of one thread until enough are undisturbed or the time is over.
 pub(super) fn repeat<const N: usize>(
     run: &ProbeRun,
     cpu: usize,
@@ -161,7 +166,7 @@ mod tests {
     use super::*;
 
     fn span(before: u64, after: u64, cpu: u64) -> Span {
-        let moment = |pushed| Moment { pushed, cpu };
+        let moment = |preemptions| Moment { preemptions, cpu };
         Span {
             cpu: 3,
             from: moment(before),
@@ -195,11 +200,11 @@ mod tests {
 
     #[test]
     fn moments_are_packed_without_loss() {
-        for (pushed, cpu) in [(0, 0), (1, 16_383), (1 << 40, 7)] {
-            let moment = Moment { pushed, cpu };
+        for (preemptions, cpu) in [(0, 0), (1, 16_383), (1 << 40, 7)] {
+            let moment = Moment { preemptions, cpu };
             assert_eq!(Moment::unpack(moment.pack()), moment);
         }
-        assert!(Moment::now().pushed < 1 << 40);
+        assert!(Moment::now().preemptions < 1 << 40);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Probes of a single CPU: its cycle, its spin-wait hint, its clock.
+//! Probes of a single CPU: its cycle, its spin-wait hints, its clock.
 
 use super::probe_run::{ProbeRun, repeat};
 use crate::Batches;
@@ -6,11 +6,11 @@ use pinwise_kernels::loops::clock::{Clock, Source, find_smallest_step, measure_t
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::spin;
 
-/// Laps of a batch; the middle one counts, so that timer interrupts do not.
+/// Laps of a batch; the median counts, so that timer interrupts do not matter.
 const LAPS: usize = 9;
 
-/// One core cycle, ns.
-pub(super) fn cycle(run: &ProbeRun, cpu: usize) -> Batches {
+/// Measures one core cycle, ns.
+pub(super) fn measure_cycle(run: &ProbeRun, cpu: usize) -> Batches {
     let clock = &run.clock;
     repeat(run, cpu, || {
         let laps = Laps::<LAPS>::time(clock, spin::run_chain);
@@ -18,18 +18,14 @@ pub(super) fn cycle(run: &ProbeRun, cpu: usize) -> Batches {
     })
 }
 
-/// One hint, ns.
-pub(super) fn pause(run: &ProbeRun, cpu: usize) -> Batches {
-    let clock = &run.clock;
-    repeat(run, cpu, || {
-        let laps = Laps::<LAPS>::time(clock, spin::pause);
-        (laps, laps.median_ns(clock) / f64::from(spin::PAUSES))
-    })
+/// Measures one PAUSE, ns.
+pub(super) fn measure_pause(run: &ProbeRun, cpu: usize) -> Batches {
+    measure_hint(run, cpu, spin::pause)
 }
 
-/// One hint, core cycles: each lap of hints runs beside one of dependent additions, so that a
-/// changing clock does not matter.
-pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
+/// Measures one PAUSE, core cycles: each lap of hints is followed by one of dependent additions, so
+/// that a change of the clock's speed does not matter.
+pub(super) fn measure_pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
     let clock = &run.clock;
     repeat(run, cpu, || {
         let (mut pauses, mut chains) = ([0; LAPS], [0; LAPS]);
@@ -53,37 +49,37 @@ pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
     })
 }
 
-/// YIELD, ns.
-pub(super) fn yield_hint(run: &ProbeRun, cpu: usize) -> Batches {
+/// Measures one YIELD, ns.
+pub(super) fn measure_yield(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::HAS_YIELD {
         return Batches::unavailable("YIELD is an instruction of arm64; this CPU has PAUSE.");
     }
-    hint(run, cpu, spin::yield_hint)
+    measure_hint(run, cpu, spin::yield_hint)
 }
 
-/// TPAUSE until a moment that has passed, ns.
-pub(super) fn timed_pause(run: &ProbeRun, cpu: usize) -> Batches {
+/// Measures one TPAUSE until a moment that has passed, ns.
+pub(super) fn measure_timed_pause(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::has_user_waits() {
-        return no_user_waits("TPAUSE");
+        return without_waitpkg("TPAUSE");
     }
-    hint(run, cpu, spin::run_timed_pauses)
+    measure_hint(run, cpu, spin::run_timed_pauses)
 }
 
-/// UMONITOR and UMWAIT until a moment that has passed, ns.
-pub(super) fn monitored_wait(run: &ProbeRun, cpu: usize) -> Batches {
+/// Measures one UMONITOR with UMWAIT until a moment that has passed, ns.
+pub(super) fn measure_monitored_wait(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::has_user_waits() {
-        return no_user_waits("UMWAIT");
+        return without_waitpkg("UMWAIT");
     }
-    hint(run, cpu, spin::run_monitored_waits)
+    measure_hint(run, cpu, spin::run_monitored_waits)
 }
 
-fn no_user_waits(name: &str) -> Batches {
+fn without_waitpkg(name: &str) -> Batches {
     Batches::unavailable(format!(
         "This CPU has no {name}: CPUID does not report WAITPKG."
     ))
 }
 
-fn hint(run: &ProbeRun, cpu: usize, work: fn()) -> Batches {
+fn measure_hint(run: &ProbeRun, cpu: usize, work: fn()) -> Batches {
     let clock = &run.clock;
     repeat(run, cpu, || {
         let laps = Laps::<LAPS>::time(clock, work);
@@ -91,9 +87,9 @@ fn hint(run: &ProbeRun, cpu: usize, work: fn()) -> Batches {
     })
 }
 
-/// One tick of the counter, ns, against the system's clock.
-pub(super) fn tick(run: &ProbeRun, cpu: usize) -> Batches {
-    /// Reading both clocks errs by about 20 ns at each end.
+/// Measures one tick of the CPU's counter, ns, by the system's clock.
+pub(super) fn measure_tick(run: &ProbeRun, cpu: usize) -> Batches {
+    /// Length of a batch: reading both clocks errs by about 20 ns at each end.
     const BATCH_NS: u64 = 400_000;
     if run.clock.source() == Source::System {
         return Batches::unavailable(
@@ -103,13 +99,13 @@ pub(super) fn tick(run: &ProbeRun, cpu: usize) -> Batches {
     let mut batches = repeat(run, cpu, || {
         (Laps::from_ticks([0]), measure_tick_ns(BATCH_NS))
     });
-    // A stop shortens no tick: both clocks keep running. Only the rate matters.
+    // A stopped thread does not matter: both clocks keep running.
     batches.stolen = 0;
     batches
 }
 
-/// The smallest step of the clock, ns.
-pub(super) fn timer_step(run: &ProbeRun, cpu: usize) -> Batches {
+/// Measures the smallest step of the clock, ns.
+pub(super) fn measure_timer_step(run: &ProbeRun, cpu: usize) -> Batches {
     const READINGS: usize = 1000;
     let clock: &Clock = &run.clock;
     repeat(run, cpu, || {

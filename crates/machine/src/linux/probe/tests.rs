@@ -12,14 +12,18 @@ fn allowed() -> Vec<usize> {
     sys::affinity().unwrap().iter().collect()
 }
 
-fn make(probes: &[Probe], batches: usize, limit: Duration) -> Result<Vec<Batches>, MachineError> {
-    ProbeSession::new()?.make(probes, batches, limit, || false)
+fn measure(
+    probes: &[Probe],
+    batches: usize,
+    limit: Duration,
+) -> Result<Vec<Batches>, MachineError> {
+    ProbeSession::new()?.measure(probes, batches, limit, || false)
 }
 
 /// Makes a probe and checks that its figures are within bounds that every real machine meets.
 #[track_caller]
 fn check(probe: Probe, low: f64, high: f64) -> Batches {
-    let results = make(std::slice::from_ref(&probe), 5, LIMIT).unwrap();
+    let results = measure(std::slice::from_ref(&probe), 5, LIMIT).unwrap();
     let [batches] = <[Batches; 1]>::try_from(results).unwrap();
     assert_eq!(batches.unavailable, None, "{probe:?}");
     assert!(batches.was_in_place, "{probe:?}");
@@ -64,7 +68,7 @@ fn memory_is_measured() {
 #[test]
 fn pairs_are_measured() {
     let [a, b, ..] = allowed()[..] else {
-        return skip("one CPU has no pairs");
+        return report_skipped("one CPU has no pairs");
     };
     check(Probe::Transfer { a, b, home: None }, 1.0, 10_000.0);
     for port in [Port::Spin, Port::Integer, Port::Float] {
@@ -83,9 +87,9 @@ fn pairs_are_measured() {
 }
 
 #[test]
-fn several_are_made_side_by_side_and_answered_in_order() {
+fn results_of_simultaneous_probes_are_in_order() {
     let [a, b, ..] = allowed()[..] else {
-        return skip("one CPU has nothing beside it");
+        return report_skipped("one CPU has nothing beside it");
     };
     let bytes = usize::MAX;
     let probes = [
@@ -97,7 +101,7 @@ fn several_are_made_side_by_side_and_answered_in_order() {
         },
         Probe::Cycle { cpu: b },
     ];
-    let batches = make(&probes, 3, LIMIT).unwrap();
+    let batches = measure(&probes, 3, LIMIT).unwrap();
     assert_eq!(batches[0].values.len(), 3);
     assert!(batches[1].unavailable.is_some());
     assert!(
@@ -122,7 +126,7 @@ fn impossible_probes_are_reported_in_a_sentence() {
         .flat_map(|&bytes| [chase(bytes, None), bandwidth(bytes)])
         .chain([chase(4096, Some(900))]);
     for probe in probes {
-        let batches = make(std::slice::from_ref(&probe), 3, LIMIT).unwrap();
+        let batches = measure(std::slice::from_ref(&probe), 3, LIMIT).unwrap();
         let reason = batches[0].unavailable.as_deref().unwrap_or_default();
         assert!(reason.ends_with('.'), "{probe:?}: {reason:?}");
         assert!(batches[0].values.is_empty());
@@ -130,14 +134,14 @@ fn impossible_probes_are_reported_in_a_sentence() {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_refused() {
+fn a_cpu_that_does_not_exist_is_refused() {
     let cpu = CpuSet::MAX_CPU;
-    let error = make(&[Probe::Pause { cpu }], 3, LIMIT).unwrap_err();
+    let error = measure(&[Probe::Pause { cpu }], 3, LIMIT).unwrap_err();
     assert!(error.to_string().contains(&cpu.to_string()), "{error}");
 }
 
-/// Probes that would never end by themselves.
-fn endless() -> Vec<Probe> {
+/// Probes to make with more batches than the time allows.
+fn endless_probes() -> Vec<Probe> {
     let cpus = allowed();
     let (a, b) = (cpus[0], *cpus.get(1).unwrap_or(&cpus[0]));
     let mut probes = vec![
@@ -173,8 +177,8 @@ fn endless() -> Vec<Probe> {
 #[test]
 fn probes_end_with_the_limit_and_return_what_they_have() {
     for limit in [Duration::ZERO, Duration::from_millis(50)] {
-        for probe in endless() {
-            let batches = make(std::slice::from_ref(&probe), usize::MAX, limit).unwrap();
+        for probe in endless_probes() {
+            let batches = measure(std::slice::from_ref(&probe), usize::MAX, limit).unwrap();
             assert_eq!(batches[0].unavailable, None, "{probe:?}");
             assert!(limit > Duration::ZERO || batches[0].values.is_empty());
         }
@@ -183,15 +187,15 @@ fn probes_end_with_the_limit_and_return_what_they_have() {
 
 #[test]
 fn everything_ends_when_the_user_interrupts() {
-    for probe in endless() {
-        let mut looks = 0;
-        let batches = ProbeSession::new().unwrap().make(
+    for probe in endless_probes() {
+        let mut checks = 0;
+        let batches = ProbeSession::new().unwrap().measure(
             std::slice::from_ref(&probe),
             usize::MAX,
             Duration::from_secs(3600),
             || {
-                looks += 1;
-                looks > 1
+                checks += 1;
+                checks > 1
             },
         );
         assert!(
@@ -207,12 +211,12 @@ fn a_second_call_uses_the_same_threads() {
     let mut prober = ProbeSession::new().unwrap();
     for _ in 0..3 {
         let probe = [Probe::Cycle { cpu }];
-        let batches = prober.make(&probe, 2, LIMIT, || false).unwrap();
+        let batches = prober.measure(&probe, 2, LIMIT, || false).unwrap();
         assert_eq!(batches[0].values.len(), 2);
     }
     assert_eq!(prober.pool.len(), 1);
 }
 
-fn skip(reason: &str) {
+fn report_skipped(reason: &str) {
     eprintln!("SKIPPED: {reason}");
 }

@@ -1,9 +1,9 @@
-//! Latency of a cache line from one CPU to another.
+//! Measures how long a cache line takes from one CPU to another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::meeting::{PATIENCE_NS, nap};
+use super::meeting::{MAX_SPIN_NS, nap};
 use super::memory::Mapping;
 use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
@@ -16,17 +16,17 @@ pub(super) struct Transfer {
     b: usize,
     /// Holds the line, alone on its page.
     page: Mapping,
-    /// The page has been touched by the leader.
+    /// Has the first CPU's thread written to the page?
     is_touched: AtomicBool,
     /// The follower's [`Moment`] at the start of the current batch.
     follower: AtomicU64,
 }
 
 impl Transfer {
-    /// A line for this pair, its memory on `home`.
+    /// Allocates a line for this pair, on the node `home`.
     ///
     /// # Errors
-    /// The reason if there is none, as a full sentence.
+    /// A full sentence says why that is not possible.
     pub(super) fn new(
         run: &ProbeRun,
         a: usize,
@@ -50,23 +50,23 @@ impl Transfer {
         unsafe { self.page.start().cast::<Line>().as_ref() }
     }
 
-    fn patience(&self) -> u64 {
-        self.run.clock.ticks_in(PATIENCE_NS)
+    fn max_spin_ticks(&self) -> u64 {
+        self.run.clock.ticks_in(MAX_SPIN_NS)
     }
 
-    /// The first CPU's side, which alone reads the clock.
+    /// Runs the first CPU's side, which alone reads the clock.
     pub(super) fn lead(&self) -> Batches {
         self.line().reset();
         self.is_touched.store(true, Ordering::Release);
         let mut tally = Tally::new(&self.run);
         let mut batch = 1;
-        let mut lost: Option<[Moment; 2]> = None;
+        let mut lost_since: Option<[Moment; 2]> = None;
         while !tally.is_full() && !self.run.is_over() {
             if let Some(start) = self.begin(batch) {
-                if let Some(before) = lost.take() {
+                if let Some(before) = lost_since.take() {
                     self.note(&mut tally, None, before, start);
                 }
-                lost = self.lead_burst(&mut tally, &mut batch, start);
+                lost_since = self.lead_burst(&mut tally, &mut batch, start);
             }
             batch += 1;
             if !tally.is_full() {
@@ -77,8 +77,8 @@ impl Transfer {
         tally.batches
     }
 
-    /// Batch after batch while the follower runs. Returns the start of the batch during which it
-    /// was lost.
+    /// Makes batch after batch while the follower runs. If the follower stops answering, returns
+    /// the moments at the start of that batch.
     fn lead_burst(
         &self,
         tally: &mut Tally,
@@ -87,11 +87,11 @@ impl Transfer {
     ) -> Option<[Moment; 2]> {
         let clock = &self.run.clock;
         while !tally.is_full() && !self.run.is_over() {
-            let Some(trips) = self.line().lead(*batch, clock, self.patience()) else {
+            let Some(trips) = self.line().lead(*batch, clock, self.max_spin_ticks()) else {
                 return Some(start);
             };
             *batch += 1;
-            // The next batch's start reveals the follower's preemptions in this one.
+            // The start of the next batch shows whether the follower was preempted in this one.
             let Some(end) = self.begin(*batch) else {
                 return Some(start);
             };
@@ -101,10 +101,12 @@ impl Transfer {
         None
     }
 
-    /// Both threads' moments at the start of a batch; `None` if the follower does not answer.
+    /// Starts a batch; returns both threads' moments then, `None` if the follower does not answer.
     fn begin(&self, batch: u64) -> Option<[Moment; 2]> {
-        let is_there = self.line().begin(batch, &self.run.clock, self.patience());
-        is_there.then(|| {
+        let has_answered = self
+            .line()
+            .begin(batch, &self.run.clock, self.max_spin_ticks());
+        has_answered.then(|| {
             let follower = Moment::unpack(self.follower.load(Ordering::Acquire));
             [Moment::now(), follower]
         })
@@ -122,7 +124,7 @@ impl Transfer {
         tally.note(value, &[span(0, self.a), span(1, self.b)]);
     }
 
-    /// The second CPU's side.
+    /// Runs the second CPU's side.
     pub(super) fn follow(&self) {
         while !self.is_touched.load(Ordering::Acquire) {
             if self.run.is_over() {
@@ -130,12 +132,16 @@ impl Transfer {
             }
             std::thread::yield_now();
         }
-        let at_batch = || {
+        let publish_moment = || {
             let moment = Moment::now().pack();
             self.follower.store(moment, Ordering::Release);
         };
         let clock = &self.run.clock;
-        while self.line().follow(clock, self.patience(), at_batch) == FollowerResult::Alone {
+        while self
+            .line()
+            .follow(clock, self.max_spin_ticks(), publish_moment)
+            == FollowerResult::Alone
+        {
             if self.run.is_over() {
                 return;
             }

@@ -1,7 +1,7 @@
-//! Scheduler latency: a switch between two threads of one CPU, and waking a thread on the same or
-//! another CPU.
+//! Measures the scheduler: a switch between two threads of one CPU, and waking a thread on the same
+//! or another CPU.
 //!
-//! These threads preempt each other on purpose, so the kernel's count of preemptions is useless
+//! The threads preempt each other on purpose, so the kernel's count of preemptions says nothing
 //! here; other programs show as stops of many microseconds.
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::Batches;
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::laps::Laps;
 
-/// A sleep that nobody ends is checked after this.
-const SLEEP: Duration = Duration::from_millis(50);
+/// Longest sleep before a thread checks whether the time is over.
+const MAX_SLEEP: Duration = Duration::from_millis(50);
 
 /// Two threads of one CPU that pass a turn back and forth.
 pub(super) struct Switching {
@@ -26,8 +26,9 @@ pub(super) struct Switching {
     over: AtomicBool,
 }
 
-/// Round trips of a lap, laps of a batch.
+/// Round trips of a lap.
 const TRIPS: usize = 4;
+/// Laps of a batch.
 const LAPS: usize = 9;
 
 impl Switching {
@@ -40,18 +41,20 @@ impl Switching {
         })
     }
 
+    /// Runs the measuring thread.
     pub(super) fn lead(&self) -> Batches {
         let clock = &self.run.clock;
         let mut tally = Tally::new(&self.run);
         let mut is_warm = false;
         while !tally.is_full() && !self.run.is_over() {
-            let mut goes_on = true;
+            let mut is_complete = true;
             let laps = Laps::<LAPS>::time(clock, || {
                 for _ in 0..TRIPS {
-                    goes_on &= self.hand_over(0) && self.await_turn(0);
+                    self.hand_over(0);
+                    is_complete &= self.await_turn(0);
                 }
             });
-            if !std::mem::replace(&mut is_warm, true) || !goes_on {
+            if !std::mem::replace(&mut is_warm, true) || !is_complete {
                 continue;
             }
             let now = Moment::now();
@@ -66,27 +69,27 @@ impl Switching {
         }
         self.over.store(true, Ordering::Release);
         self.hand_over(0);
-        // A stop here is another program's turn, not the hypervisor's.
+        // A stop here is attributed to another program, not to the hypervisor.
         tally.batches.switched += std::mem::take(&mut tally.batches.stolen);
         tally.batches
     }
 
+    /// Runs the other thread.
     pub(super) fn follow(&self) {
         while self.await_turn(1) && !self.over.load(Ordering::Acquire) {
             self.hand_over(1);
         }
     }
 
-    fn hand_over(&self, side: u32) -> bool {
+    fn hand_over(&self, side: u32) {
         self.turn.store(1 - side, Ordering::Release);
         futex_wake(&self.turn);
-        true
     }
 
-    /// False if the time was over before.
+    /// Waits for this side's turn; false if the time is over before.
     fn await_turn(&self, side: u32) -> bool {
         while self.turn.load(Ordering::Acquire) != side {
-            futex_wait(&self.turn, 1 - side, SLEEP);
+            futex_wait(&self.turn, 1 - side, MAX_SLEEP);
             if self.turn.load(Ordering::Acquire) != side && self.run.is_over() {
                 return false;
             }
@@ -100,24 +103,25 @@ pub(super) struct Waking {
     run: ProbeRun,
     waker: usize,
     sleeper: usize,
-    /// Number of the last call to wake up.
+    /// Number of the last wake-up.
     called: AtomicU32,
     /// Number of the sleep that the sleeper is about to begin.
     asleep: AtomicU32,
-    /// Number of the last call received.
+    /// Number of the wake-up after which the sleeper ran last.
     heard: AtomicU32,
-    /// The sleeper's clock on receiving it; only meaningful on the same CPU.
+    /// The sleeper's clock when it ran; comparable with the waker's only on the same CPU.
     heard_at: AtomicU64,
+    /// The sleeper's [`Moment`] then, packed.
     sleeper_moment: AtomicU64,
     over: AtomicBool,
 }
 
-/// Calls of a batch; the middle one counts.
+/// Wake-ups of a batch; the median counts.
 const CALLS: usize = 5;
-/// Time between the announcement and real sleep.
+/// Time from announcing a sleep until the thread really sleeps.
 const FALLING_ASLEEP_NS: u64 = 50_000;
-/// A longer call was not answered: other programs have the CPU.
-const LONGEST_NS: f64 = 1_000_000.0;
+/// A wake-up that takes longer does not count: another program had the CPU.
+const MAX_NS: f64 = 1_000_000.0;
 
 impl Waking {
     pub(super) fn new(run: &ProbeRun, waker: usize, sleeper: usize) -> Arc<Self> {
@@ -134,20 +138,20 @@ impl Waking {
         })
     }
 
-    /// The waker's side.
+    /// Runs the waker's thread.
     pub(super) fn lead(&self) -> Batches {
         let mut tally = Tally::new(&self.run);
         while !tally.is_full() && !self.run.is_over() {
             let from = Moment::now();
             let mut calls = [0.0; CALLS];
             for call in &mut calls {
-                *call = self.answered_call().unwrap_or(f64::NAN);
+                *call = self.time_wake_up().unwrap_or(f64::NAN);
             }
             let to = Moment::now();
             calls.sort_by(f64::total_cmp);
             let value = (!calls.iter().any(|ns| ns.is_nan())).then_some(calls[CALLS / 2]);
             let sleeper = Moment::unpack(self.sleeper_moment.load(Ordering::Acquire));
-            // On one CPU the waker must make way for the sleeper: its preemption is not a disturbance.
+            // On one CPU the sleeper preempts the waker, which is not a disturbance.
             let from = if self.waker == self.sleeper { to } else { from };
             let spans = [
                 Span {
@@ -170,21 +174,21 @@ impl Waking {
         tally.batches
     }
 
-    /// One of a few calls that found the sleeper asleep.
-    fn answered_call(&self) -> Option<f64> {
-        (0..4).find_map(|_| self.call())
+    /// Times the first of a few wake-ups that finds the sleeper asleep.
+    fn time_wake_up(&self) -> Option<f64> {
+        (0..4).find_map(|_| self.try_wake_up())
     }
 
-    /// One call, ns from the wake-up until the sleeper runs; `None` if it was not asleep yet or
+    /// Times one wake-up until the sleeper runs, ns; `None` if the sleeper was not asleep yet or
     /// took too long.
-    fn call(&self) -> Option<f64> {
+    fn try_wake_up(&self) -> Option<f64> {
         let clock = &self.run.clock;
         let number = self.called.load(Ordering::Relaxed).wrapping_add(1);
         self.await_sleep(number)?;
         self.called.store(number, Ordering::Release);
         let start = clock.ticks();
         if futex_wake(&self.called) == 0 {
-            // It had not fallen asleep: nothing to measure.
+            // The sleeper had not fallen asleep yet.
             self.await_number(&self.heard, number)?;
             return None;
         }
@@ -195,10 +199,10 @@ impl Waking {
             clock.ticks()
         };
         let ns = clock.ns(end.wrapping_sub(start));
-        (ns < LONGEST_NS).then_some(ns)
+        (ns < MAX_NS).then_some(ns)
     }
 
-    /// Waits until the sleeper sleeps for the next call.
+    /// Waits until the sleeper sleeps before this wake-up; `None` if the time is over.
     fn await_sleep(&self, number: u32) -> Option<()> {
         let clock = &self.run.clock;
         self.await_number(&self.asleep, number)?;
@@ -206,9 +210,9 @@ impl Waking {
             sleep_until(system_ns() + FALLING_ASLEEP_NS);
             return Some(());
         }
-        let sent_at = clock.ticks();
-        let enough = clock.ticks_in(FALLING_ASLEEP_NS as f64);
-        while clock.ticks().wrapping_sub(sent_at) < enough {
+        let announced_at = clock.ticks();
+        let delay = clock.ticks_in(FALLING_ASLEEP_NS as f64);
+        while clock.ticks().wrapping_sub(announced_at) < delay {
             std::hint::spin_loop();
         }
         Some(())
@@ -224,7 +228,7 @@ impl Waking {
                 return Some(());
             }
             if self.waker == self.sleeper {
-                futex_wait(word, now, SLEEP);
+                futex_wait(word, now, MAX_SLEEP);
             } else {
                 std::hint::spin_loop();
             }
@@ -235,7 +239,7 @@ impl Waking {
         }
     }
 
-    /// The sleeper's side.
+    /// Runs the sleeper's thread.
     pub(super) fn follow(&self) {
         let clock = &self.run.clock;
         let mut last = 0u32;
@@ -245,7 +249,7 @@ impl Waking {
                 futex_wake(&self.asleep);
             }
             while self.called.load(Ordering::Acquire) == last {
-                futex_wait(&self.called, last, SLEEP);
+                futex_wait(&self.called, last, MAX_SLEEP);
                 if self.run.is_over() {
                     return;
                 }

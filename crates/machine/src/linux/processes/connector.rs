@@ -1,16 +1,12 @@
-//! The kernel's process connector: it reports every exec.
+//! Receives events from the kernel's process connector, which reports every exec.
 //!
-//! `NETLINK_CONNECTOR` with `CN_IDX_PROC` (`linux/cn_proc.h`). Only requested events reach this
-//! process: a classic BPF filter on the socket drops forks, exits and threads in the kernel, so
-//! that they wake nobody. Listening needs `CAP_NET_ADMIN` before Linux 6.6 and the initial
-//! namespaces of processes, users and networks.
+//! This is `NETLINK_CONNECTOR` with `CN_IDX_PROC` (`linux/cn_proc.h`). A classic BPF filter on the
+//! socket drops forks, exits and threads in the kernel, so that only requested events wake this
+//! process. Listening needs `CAP_NET_ADMIN` before Linux 6.6, and the initial namespaces of
+//! processes, users and networks.
 
-#![expect(
-    unsafe_code,
-    reason = "sockets of this family and nice values have no safe form"
-)]
+#![expect(unsafe_code, reason = "sockets of this family have no safe form")]
 
-use std::ffi::CString;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,26 +14,28 @@ use std::time::Duration;
 
 use super::super::sys;
 
-/// `CN_IDX_PROC` and `CN_VAL_PROC` of `linux/connector.h`; the first is the
-/// multicast group, too.
+/// `CN_IDX_PROC`, `CN_VAL_PROC` and the multicast group, of `linux/connector.h`.
 const PROCESSES: u32 = 1;
 /// `PROC_CN_MCAST_LISTEN`.
 const LISTEN: u32 = 1;
-/// Events of `linux/cn_proc.h`: the answer to `LISTEN`, exec, a change of user.
+/// Event of `linux/cn_proc.h`: the answer to `LISTEN`.
 const NONE: u32 = 0;
+/// Event: a process has executed a program.
 const EXEC: u32 = 2;
+/// Event: a process has changed its user.
 const USER: u32 = 4;
-/// Bytes before the event: `nlmsghdr` (16) and `cn_msg` (20).
-const EVENT: usize = 36;
-/// Bytes before the event's process: kind (4), CPU (4), time (8), thread (4).
-const PROCESS: usize = EVENT + 20;
-/// Datagrams taken with one system call, and their longest.
+/// Offset of the event, after `nlmsghdr` (16 bytes) and `cn_msg` (20).
+const EVENT_AT: usize = 36;
+/// Offset of the event's process, after kind (4), CPU (4), time (8) and thread (4).
+const PROCESS_AT: usize = EVENT_AT + 20;
+/// Most datagrams that one system call receives.
 const AT_ONCE: usize = 16;
+/// Longest datagram.
 const MAX_DATAGRAM_BYTES: usize = 128;
 /// Longest wait for the kernel's answer, which is sent before `send` returns.
-const ANSWER: Duration = Duration::from_millis(200);
-/// Room for pending events, bytes of kernel memory: thousands of them.
-const QUEUE: libc::c_int = 4 << 20;
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
+/// Room for thousands of pending events, bytes of kernel memory.
+const QUEUE_BYTES: libc::c_int = 4 << 20;
 
 /// A socket that reports processes.
 #[derive(Debug)]
@@ -47,7 +45,7 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// Subscribes.
+    /// Subscribes to events.
     ///
     /// # Errors
     /// If the kernel has no connector or does not permit it.
@@ -66,10 +64,10 @@ impl Connector {
             socket,
             buffers: Box::new([[0; MAX_DATAGRAM_BYTES]; AT_ONCE]),
         };
-        connector.filter(false)?;
-        connector.enlarge();
+        connector.set_filter(false)?;
+        connector.enlarge_queue();
         connector.bind()?;
-        connector.listen()?;
+        connector.subscribe()?;
         Ok(connector)
     }
 
@@ -77,11 +75,11 @@ impl Connector {
         self.socket.as_raw_fd()
     }
 
-    /// Lets only requested events through.
+    /// Lets only requested events through: execs, and changes of user if `with_users`.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn filter(&self, with_users: bool) -> io::Result<()> {
+    pub(super) fn set_filter(&self, with_users: bool) -> io::Result<()> {
         let op = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {
             code: u16::try_from(code).unwrap_or(0),
             jt,
@@ -89,7 +87,7 @@ impl Connector {
             k,
         };
         // The filter sees numbers in network byte order.
-        let is = |event: u32, jt: u8, jf: u8| {
+        let jump_if = |event: u32, jt: u8, jf: u8| {
             op(
                 libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
                 jt,
@@ -98,12 +96,12 @@ impl Connector {
             )
         };
         let user = if with_users { USER } else { EXEC };
-        let at = u32::try_from(EVENT).unwrap_or(0);
+        let at = u32::try_from(EVENT_AT).unwrap_or(0);
         let mut program = [
             op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, at),
-            is(NONE, 3, 0),
-            is(EXEC, 2, 0),
-            is(user, 1, 0),
+            jump_if(NONE, 3, 0),
+            jump_if(EXEC, 2, 0),
+            jump_if(user, 1, 0),
             op(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
             op(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
         ];
@@ -111,17 +109,17 @@ impl Connector {
             len: libc::c_ushort::try_from(program.len()).unwrap_or(0),
             filter: program.as_mut_ptr(),
         };
-        self.set(libc::SO_ATTACH_FILTER, &program)
+        self.set_option(libc::SO_ATTACH_FILTER, &program)
     }
 
-    /// Lengthens the queue if permitted; the default works as well.
-    fn enlarge(&self) {
-        if self.set(libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
-            let _ = self.set(libc::SO_RCVBUF, &QUEUE);
+    /// Enlarges the queue if permitted; the default works as well.
+    fn enlarge_queue(&self) {
+        if self.set_option(libc::SO_RCVBUFFORCE, &QUEUE_BYTES).is_err() {
+            let _ = self.set_option(libc::SO_RCVBUF, &QUEUE_BYTES);
         }
     }
 
-    fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
+    fn set_option<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
         // SAFETY: the kernel reads as many bytes as said, and what the value
         // points to outlives the call.
         sys::check(unsafe {
@@ -152,10 +150,10 @@ impl Connector {
         Ok(())
     }
 
-    /// Asks for events and waits for the answer, which does not come if this process is in its own
-    /// namespaces.
-    fn listen(&mut self) -> io::Result<()> {
-        let message = subscription();
+    /// Requests events and waits for the answer, which does not come if this process is in
+    /// namespaces of its own.
+    fn subscribe(&mut self) -> io::Result<()> {
+        let message = make_subscription();
         // SAFETY: the buffer has the length passed.
         let sent = unsafe {
             libc::send(
@@ -168,19 +166,19 @@ impl Connector {
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
-        let end = sys::monotonic() + ANSWER;
+        let end = sys::monotonic() + ANSWER_TIMEOUT;
         loop {
-            let left = end.saturating_sub(sys::monotonic());
-            if left.is_zero() {
+            let remaining = end.saturating_sub(sys::monotonic());
+            if remaining.is_zero() {
                 return Err(io::Error::other(
                     "the kernel does not answer (is this a container?)",
                 ));
             }
-            sys::poll([self.descriptor()], Some(left));
+            sys::poll([self.descriptor()], Some(remaining));
             let mut answer = None;
-            self.take_batch(|event| {
-                if word(event, EVENT) == Some(NONE) {
-                    answer = word(event, EVENT + 16);
+            self.receive_batch(|event| {
+                if read_word(event, EVENT_AT) == Some(NONE) {
+                    answer = read_word(event, EVENT_AT + 16);
                 }
             })?;
             match answer {
@@ -194,28 +192,28 @@ impl Connector {
         }
     }
 
-    /// Takes all pending events: adds the processes, each once.
+    /// Receives all pending events and adds their processes, each once.
     ///
     /// # Errors
     /// `ENOBUFS` if events were lost.
-    pub(super) fn take(&mut self, processes: &mut Vec<i32>) -> io::Result<()> {
+    pub(super) fn receive(&mut self, processes: &mut Vec<i32>) -> io::Result<()> {
         loop {
-            let taken = self.take_batch(|event| {
-                let process = word(event, PROCESS).and_then(|id| i32::try_from(id).ok());
-                let is_answer = word(event, EVENT) == Some(NONE);
+            let count = self.receive_batch(|event| {
+                let process = read_word(event, PROCESS_AT).and_then(|id| i32::try_from(id).ok());
+                let is_answer = read_word(event, EVENT_AT) == Some(NONE);
                 if let Some(process) = process.filter(|id| !is_answer && !processes.contains(id)) {
                     processes.push(process);
                 }
             })?;
-            if taken < AT_ONCE {
+            if count < AT_ONCE {
                 return Ok(());
             }
         }
     }
 
-    /// Takes up to [`AT_ONCE`] datagrams with one call; returns how many came. Those not from the
-    /// kernel are skipped.
-    fn take_batch(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<usize> {
+    /// Receives up to [`AT_ONCE`] datagrams with one call; returns how many came. Those that are
+    /// not from the kernel are skipped.
+    fn receive_batch(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<usize> {
         // SAFETY: both structures are plain integers and pointers, for which
         // zeros are valid.
         let (mut messages, mut senders): ([libc::mmsghdr; AT_ONCE], [libc::sockaddr_nl; AT_ONCE]) = unsafe {
@@ -239,7 +237,7 @@ impl Connector {
         // The socket never blocks; flags have one type in glibc and another in musl, so none is
         // given. SAFETY: the number of messages is the one passed; each points to a buffer and an address
         // of the length given, which outlive the call.
-        let taken = unsafe {
+        let received = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
@@ -248,8 +246,8 @@ impl Connector {
                 std::ptr::null_mut(),
             )
         };
-        let taken = match usize::try_from(taken) {
-            Ok(taken) => taken,
+        let count = match usize::try_from(received) {
+            Ok(count) => count,
             Err(_) => {
                 let error = io::Error::last_os_error();
                 let is_none = error.kind() == io::ErrorKind::WouldBlock
@@ -257,21 +255,21 @@ impl Connector {
                 return if is_none { Ok(0) } else { Err(error) };
             }
         };
-        for index in 0..taken.min(AT_ONCE) {
+        for index in 0..count.min(AT_ONCE) {
             let length = usize::try_from(messages[index].msg_len).unwrap_or(0);
             if senders[index].nl_pid == 0 {
                 each(&self.buffers[index][..length.min(MAX_DATAGRAM_BYTES)]);
             }
         }
-        Ok(taken)
+        Ok(count)
     }
 }
 
-/// The message that asks for events: `nlmsghdr`, `cn_msg`, the operation.
-fn subscription() -> Vec<u8> {
-    let length = u32::try_from(EVENT + 4).unwrap_or(0);
+/// Makes the message that requests events: `nlmsghdr`, `cn_msg`, the operation.
+fn make_subscription() -> Vec<u8> {
+    let length = u32::try_from(EVENT_AT + 4).unwrap_or(0);
     let done = u16::try_from(libc::NLMSG_DONE).unwrap_or(0);
-    let mut message = Vec::with_capacity(EVENT + 4);
+    let mut message = Vec::with_capacity(EVENT_AT + 4);
     message.extend(length.to_ne_bytes());
     message.extend(done.to_ne_bytes());
     message.extend([0; 10]);
@@ -284,54 +282,9 @@ fn subscription() -> Vec<u8> {
     message
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_word(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at + 4)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
-}
-
-/// A thread's nice value; `None` if it ended.
-pub(super) fn nice_of(thread: i32) -> Option<i32> {
-    let id = libc::id_t::try_from(thread).ok().filter(|&id| id > 0)?;
-    // The raw call returns 20 minus the value, so that it is not an error number.
-    // SAFETY: plain integers.
-    let raw = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, id) };
-    i32::try_from(raw)
-        .ok()
-        .filter(|&raw| raw > 0)
-        .map(|raw| 20 - raw)
-}
-
-/// Sets a thread's nice value.
-pub(super) fn set_nice_of(thread: i32, nice: i32) -> io::Result<()> {
-    let id = libc::id_t::try_from(thread).ok().filter(|&id| id > 0);
-    let id = id.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
-    // SAFETY: plain integers; 0, this thread itself, is excluded above.
-    let result = unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, id, nice) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-/// The number of this user, wherever the system keeps its users.
-#[must_use]
-pub fn user_id(name: &str) -> Option<u32> {
-    let name = CString::new(name).ok()?;
-    let mut entry = MaybeUninit::<libc::passwd>::zeroed();
-    let mut found = std::ptr::null_mut();
-    let mut buffer = vec![0 as libc::c_char; 64 * 1024];
-    // SAFETY: all pointers are valid for the call, the buffer has the length passed; the entry is read
-    // only if the call says that it found one.
-    unsafe {
-        let result = libc::getpwnam_r(
-            name.as_ptr(),
-            entry.as_mut_ptr(),
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &raw mut found,
-        );
-        (result == 0 && !found.is_null()).then(|| (*found).pw_uid)
-    }
 }
 
 #[cfg(test)]
@@ -339,17 +292,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_have_numbers() {
-        assert_eq!(user_id("root"), Some(0));
-        assert_eq!(user_id("no such user"), None);
-        assert_eq!(user_id("a\0b"), None);
-    }
-
-    #[test]
     fn the_subscription_has_the_length_in_its_header() {
-        let message = subscription();
-        assert_eq!(word(&message, 0), Some(40));
-        assert_eq!((message.len(), word(&message, EVENT)), (40, Some(LISTEN)));
-        assert_eq!(word(&message, 37), None);
+        let message = make_subscription();
+        assert_eq!(read_word(&message, 0), Some(40));
+        assert_eq!(
+            (message.len(), read_word(&message, EVENT_AT)),
+            (40, Some(LISTEN))
+        );
+        assert_eq!(read_word(&message, 37), None);
     }
 }

@@ -1,8 +1,8 @@
-//! The CPUs that a process's cpuset leaves it, for both versions of cgroups.
+//! Reads which CPUs a process's cpuset allows, for both versions of cgroups.
 
 use std::path::{Path, PathBuf};
 
-use super::super::capture::{mounts, read_file};
+use super::super::capture::{read_file, read_mounts};
 use super::super::trace::threads::online_cpus;
 use pinwise_topology::{CpuSet, Mount};
 
@@ -15,12 +15,12 @@ pub(super) struct Cpusets {
 
 impl Cpusets {
     pub(super) fn find() -> Self {
-        Self::among(mounts().into_iter())
+        Self::find_among(read_mounts().into_iter())
     }
 
-    /// The controller belongs to one hierarchy: version 1's if it is mounted there, else version
-    /// 2's.
-    fn among(mounts: impl Iterator<Item = Mount>) -> Self {
+    /// Finds the hierarchy that has the controller: that of version 1 if it is mounted, else
+    /// version 2.
+    fn find_among(mounts: impl Iterator<Item = Mount>) -> Self {
         let mut found = Self::default();
         for mount in mounts {
             let has_cpusets = mount.has("cpuset");
@@ -38,18 +38,19 @@ impl Cpusets {
         found
     }
 
-    /// The online CPUs that a process's cpuset allows; `None` if not even those can be read.
+    /// Reads the online CPUs that a process's cpuset allows; `None` if not even the online ones can
+    /// be read.
     pub(super) fn read(&self, process: i32) -> Option<CpuSet> {
         let online = Some(online_cpus()).filter(|online| !online.is_empty())?;
         let path = read_file(Path::new(&format!("/proc/{process}/cpuset")));
         let path = path.and_then(|path| String::from_utf8(path).ok());
-        let allowed = path.and_then(|path| self.allowed(path.trim_end_matches('\n')));
+        let allowed = path.and_then(|path| self.read_nearest(path.trim_end_matches('\n')));
         Some(allowed.map_or(online.clone(), |allowed| allowed.intersection(&online)))
     }
 
-    /// The CPUs that the nearest cpuset from a path upwards allows. In version 2 folders have the
+    /// Reads the CPUs of the nearest cpuset from a path upwards. In version 2, folders have the
     /// file only if the controller is enabled.
-    fn allowed(&self, path: &str) -> Option<CpuSet> {
+    fn read_nearest(&self, path: &str) -> Option<CpuSet> {
         let mount = self.mount.as_deref()?;
         let inside = Path::new(path.strip_prefix('/')?);
         let is_plain = |part| matches!(part, std::path::Component::Normal(_));
@@ -60,12 +61,12 @@ impl Cpusets {
             let folder = mount.join(folder);
             self.files
                 .iter()
-                .find_map(|name| list(&folder.join(name)).filter(|set| !set.is_empty()))
+                .find_map(|name| read_cpu_list(&folder.join(name)).filter(|set| !set.is_empty()))
         })
     }
 }
 
-fn list(path: &Path) -> Option<CpuSet> {
+fn read_cpu_list(path: &Path) -> Option<CpuSet> {
     let text = String::from_utf8(read_file(path)?).ok()?;
     CpuSet::parse_list(text.trim()).ok()
 }
@@ -81,8 +82,8 @@ mod tests {
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::write(root.path().join("a/cpuset.cpus.effective"), "2-5\n").unwrap();
         let mounts = format!("cgroup2 {} cgroup2 rw,nosuid 0 0\n", root.path().display());
-        let cpusets = Cpusets::among(pinwise_topology::mounts(&mounts));
-        let found = |path: &str| cpusets.allowed(path).map(|set| set.to_string());
+        let cpusets = Cpusets::find_among(pinwise_topology::mounts(&mounts));
+        let found = |path: &str| cpusets.read_nearest(path).map(|set| set.to_string());
         assert_eq!(found("/a/b").as_deref(), Some("2-5"));
         assert_eq!(found("/a").as_deref(), Some("2-5"));
         // Nothing above restricts them; nothing outside is read.
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn version_1_needs_the_controllers_mount() {
         let check = |mounts: &str, mount: Option<&str>, file: Option<&str>| {
-            let cpusets = Cpusets::among(pinwise_topology::mounts(mounts));
+            let cpusets = Cpusets::find_among(pinwise_topology::mounts(mounts));
             assert_eq!(cpusets.mount.as_deref(), mount.map(Path::new), "{mounts}");
             assert_eq!(cpusets.files.first().copied(), file, "{mounts}");
         };

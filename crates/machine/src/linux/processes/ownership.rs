@@ -1,4 +1,4 @@
-//! Who, apart from its owner, could replace a file.
+//! Finds out whether others than its owner could replace a file.
 //!
 //! Access control lists are not checked.
 
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::super::sys;
 
-/// Who may write to a file, or change what its path leads to, apart from root, this user and
-/// `owner`: a clause, or `None` if nobody may. If the path does not exist, its existing part
-/// counts.
+/// Says which part of a path others than root, this user and `owner` may change, so that the path
+/// leads to another file: a clause, or `None` if there is no such part. If the path does not exist,
+/// its existing part is checked.
 #[must_use]
 pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
     let existing = path.ancestors().find_map(|part| part.canonicalize().ok())?;
@@ -22,9 +22,9 @@ pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
             let user = found.uid();
             return Some(format!("{} belongs to user {user}", part.display()));
         }
-        // With the sticky bit others may add files, but change none.
-        let protects = found.mode() & libc::S_ISVTX != 0 && !(depth == 0 && may_be_new);
-        if is_open(&found) && !protects {
+        // With the sticky bit others may add files, but not replace existing ones.
+        let is_protected = found.mode() & libc::S_ISVTX != 0 && !(depth == 0 && may_be_new);
+        if is_writable_by_others(&found) && !is_protected {
             return Some(format!("{} may be written to by others", part.display()));
         }
     }
@@ -32,7 +32,7 @@ pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
 }
 
 /// May anyone except the owner and root's group write to it?
-fn is_open(found: &Metadata) -> bool {
+fn is_writable_by_others(found: &Metadata) -> bool {
     let group = if found.gid() == 0 { 0 } else { 0o020 };
     found.mode() & (0o002 | group) != 0
 }
@@ -44,13 +44,13 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn everyone_who_can_replace_a_file_is_named() {
+    fn files_and_folders_that_others_may_write_to_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (inside, file) = (root.join("bin"), root.join("bin/db"));
         std::fs::create_dir(&inside).unwrap();
         std::fs::write(&file, "").unwrap();
-        let mode = |path: &Path, mode| {
+        let set_mode = |path: &Path, mode| {
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         };
         #[track_caller]
@@ -60,23 +60,23 @@ mod tests {
                 open.map(|path| format!("{} may be written to by others", path.display()));
             assert_eq!(found, expected);
         }
-        mode(&inside, 0o755);
-        mode(&file, 0o755);
+        set_mode(&inside, 0o755);
+        set_mode(&file, 0o755);
         check(&file, None);
-        mode(&file, 0o757);
+        set_mode(&file, 0o757);
         check(&file, Some(&file));
-        mode(&file, 0o755);
-        mode(&inside, 0o777);
+        set_mode(&file, 0o755);
+        set_mode(&inside, 0o777);
         check(&file, Some(&inside));
         // Others may add files there, but change none.
-        mode(&inside, 0o1777);
+        set_mode(&inside, 0o1777);
         check(&file, None);
         check(&inside.join("none"), Some(&inside));
         check(&inside, Some(&inside));
         // A link counts as its target.
         let link = root.join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        mode(&file, 0o757);
+        set_mode(&file, 0o757);
         check(&link, Some(&file));
     }
 }

@@ -1,9 +1,9 @@
 //! Waits for new processes and signals.
 //!
-//! A lone exec is reported at once; in a storm of them they are reported together, some
-//! milliseconds later, since waking up costs more than examining a process. If the connector is not
-//! permitted, `/proc` is listed repeatedly: only new numbers count, and they are checked twice
-//! more, because a fork comes before its exec.
+//! A single exec is reported at once. Many of them are reported together some milliseconds later,
+//! since waking up costs more than examining a process. If the connector is not permitted, `/proc`
+//! is listed repeatedly. Then only new ids count, each three times, because a process may execute a
+//! program some time after its fork.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,18 +13,18 @@ use std::time::Duration;
 use super::super::signals::Signals;
 use super::super::sys;
 use super::connector::Connector;
-use super::numbers;
-use crate::processes::{Heard, Watch};
+use super::list_numbers;
+use crate::processes::{Watch, WatchEvents};
 
-/// Minimum interval between two wake-ups by processes.
+/// Shortest interval between two wake-ups by processes.
 const GATHER: Duration = Duration::from_millis(20);
-/// How often all processes are checked, whatever was reported.
+/// Interval at which all processes are checked, whatever was reported.
 const ROUND: Duration = Duration::from_secs(30);
-/// How often a new id is checked when polling.
-const LOOKS: u8 = 3;
+/// Number of times that polling reports a new id.
+const CHECKS: u8 = 3;
 
-/// Reports new processes of this host, and signals: SIGHUP reads the rules again, SIGINT and
-/// SIGTERM end. Signals are taken while it exists.
+/// Reports new processes of this host, and signals: SIGHUP to read the rules again, SIGINT and
+/// SIGTERM to stop. Signals are handled while this exists.
 #[derive(Debug)]
 pub struct ProcessWatch {
     source: Source,
@@ -45,16 +45,16 @@ enum Source {
 struct Polling {
     every: Duration,
     next: Duration,
-    /// Known processes, with the number of checks left.
+    /// Known processes, with the number of further reports.
     known: BTreeMap<i32, u8>,
 }
 
 impl ProcessWatch {
-    /// Listens to the kernel, or polls at this interval if `polls` is set or the kernel does not
-    /// permit it; the latter returns the reason.
+    /// Listens to the kernel. Polls at the interval `every` instead if `polls` is set or the kernel
+    /// does not permit listening; also returns the reason then.
     ///
     /// # Errors
-    /// If signals cannot be taken.
+    /// If signals cannot be read from a descriptor.
     pub fn open(every: Duration, polls: bool) -> io::Result<(Self, Option<String>)> {
         let now = sys::monotonic();
         let polling = || {
@@ -63,14 +63,14 @@ impl ProcessWatch {
                 next: now + every,
                 known: BTreeMap::new(),
             };
-            polling.look(&numbers("/proc"), &mut Vec::new());
+            polling.report_new(&list_numbers("/proc"), &mut Vec::new());
             Source::Polling(polling)
         };
         let (source, why) = match polls {
             true => (polling(), Some("as asked for".to_owned())),
             false => match Connector::open() {
                 Ok(connector) => (Source::Connector(Box::new(connector)), None),
-                Err(error) => (polling(), Some(reason(&error))),
+                Err(error) => (polling(), Some(explain_refusal(&error))),
             },
         };
         let signals = Signals::take(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])?;
@@ -83,37 +83,39 @@ impl ProcessWatch {
         Ok((watch, why))
     }
 
-    fn take_signals(&self, heard: &mut Heard) {
-        while let Some(signal) = self.signals.next() {
+    fn read_signals(&self, events: &mut WatchEvents) {
+        while let Some(signal) = self.signals.next_pending() {
             if signal == libc::SIGHUP {
-                heard.reload = true;
+                events.reload = true;
             } else {
-                heard.stop = true;
+                events.stop = true;
             }
         }
     }
 
-    /// Waits for a signal or an event, or until `due`; returns which came.
+    /// Waits for a signal or an event, or until `due`; returns whether a signal came, and whether
+    /// an event came.
     fn wait(&self, due: Duration) -> (bool, bool) {
         let signals = self.signals.as_raw_fd();
-        let left = |until: Duration| until.saturating_sub(sys::monotonic());
+        let time_until = |until: Duration| until.saturating_sub(sys::monotonic());
         let Source::Connector(connector) = &self.source else {
-            let [is_signal] = sys::poll([signals], Some(left(due)));
+            let [is_signal] = sys::poll([signals], Some(time_until(due)));
             return (is_signal, false);
         };
-        // More may follow at once: they are gathered without waking for the first. A signal does
-        // not wait.
-        let rest = left(self.reported_at + GATHER);
-        if !rest.is_zero() {
-            let [is_signal] = sys::poll([signals], Some(rest));
+        // Shortly after a report further events are gathered without waking for the first. A signal
+        // still wakes.
+        let pause = time_until(self.reported_at + GATHER);
+        if !pause.is_zero() {
+            let [is_signal] = sys::poll([signals], Some(pause));
             return (is_signal, !is_signal);
         }
-        let [is_signal, is_event] = sys::poll([signals, connector.descriptor()], Some(left(due)));
+        let [is_signal, is_event] =
+            sys::poll([signals, connector.descriptor()], Some(time_until(due)));
         (is_signal, is_event)
     }
 }
 
-fn reason(error: &io::Error) -> String {
+fn explain_refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "the kernel reports no processes without CAP_NET_ADMIN".to_owned()
@@ -126,25 +128,25 @@ fn reason(error: &io::Error) -> String {
 }
 
 impl Polling {
-    /// Adds the processes that should be checked.
-    fn look(&mut self, all: &[i32], started: &mut Vec<i32>) {
+    /// Adds the processes that should be checked: new ones, and those that need further checks.
+    fn report_new(&mut self, all: &[i32], started: &mut Vec<i32>) {
         let is_first = self.known.is_empty();
         let mut known = BTreeMap::new();
         for &process in all {
-            let first = if is_first { 0 } else { LOOKS };
-            let left = self.known.get(&process).copied().unwrap_or(first);
-            if left > 0 {
+            let checks = if is_first { 0 } else { CHECKS };
+            let remaining = self.known.get(&process).copied().unwrap_or(checks);
+            if remaining > 0 {
                 started.push(process);
             }
-            known.insert(process, left.saturating_sub(1));
+            known.insert(process, remaining.saturating_sub(1));
         }
         self.known = known;
     }
 }
 
 impl Watch for ProcessWatch {
-    fn next(&mut self) -> io::Result<Heard> {
-        let mut heard = Heard::default();
+    fn next(&mut self) -> io::Result<WatchEvents> {
+        let mut events = WatchEvents::default();
         loop {
             let due = match &self.source {
                 Source::Connector(_) => self.round,
@@ -152,36 +154,36 @@ impl Watch for ProcessWatch {
             };
             let (is_signal, is_event) = self.wait(due);
             if is_signal {
-                self.take_signals(&mut heard);
+                self.read_signals(&mut events);
             }
             let now = sys::monotonic();
             match &mut self.source {
                 Source::Connector(connector) if is_event => {
-                    // Any error here means that events were missed.
-                    heard.look |= connector.take(&mut heard.started).is_err();
-                    if !heard.started.is_empty() {
+                    // Any error here means that events were lost.
+                    events.look |= connector.receive(&mut events.started).is_err();
+                    if !events.started.is_empty() {
                         self.reported_at = now;
                     }
                 }
                 Source::Polling(polling) if now >= polling.next => {
-                    polling.look(&numbers("/proc"), &mut heard.started);
+                    polling.report_new(&list_numbers("/proc"), &mut events.started);
                     polling.next = now + polling.every;
                 }
                 _ => {}
             }
             if now >= self.round {
-                heard.look = true;
+                events.look = true;
                 self.round = now + ROUND;
             }
-            if heard != Heard::default() {
-                return Ok(heard);
+            if events != WatchEvents::default() {
+                return Ok(events);
             }
         }
     }
 
     fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()> {
         match &self.source {
-            Source::Connector(connector) => connector.filter(are_wanted),
+            Source::Connector(connector) => connector.set_filter(are_wanted),
             Source::Polling(_) => Ok(()),
         }
     }
@@ -200,17 +202,17 @@ mod tests {
         };
         let mut look = |all: &[i32]| {
             let mut started = Vec::new();
-            polling.look(all, &mut started);
+            polling.report_new(all, &mut started);
             started
         };
         // Processes present at the start are not reported.
-        assert!(look(&[1, 5]).is_empty());
-        assert_eq!(look(&[1, 5, 9]), [9]);
-        assert_eq!(look(&[1, 9, 10]), [9, 10]);
-        assert_eq!(look(&[1, 9, 10]), [9, 10]);
-        assert_eq!(look(&[1, 9, 10]), [10]);
-        assert!(look(&[1, 9, 10]).is_empty());
+        assert!(report(&[1, 5]).is_empty());
+        assert_eq!(report(&[1, 5, 9]), [9]);
+        assert_eq!(report(&[1, 9, 10]), [9, 10]);
+        assert_eq!(report(&[1, 9, 10]), [9, 10]);
+        assert_eq!(report(&[1, 9, 10]), [10]);
+        assert!(report(&[1, 9, 10]).is_empty());
         // A reused id is a new process.
-        assert_eq!(look(&[1, 5, 9]), [5]);
+        assert_eq!(report(&[1, 5, 9]), [5]);
     }
 }

@@ -1,24 +1,27 @@
 //! Threads that contend for a lock, possibly more threads than CPUs.
 //!
-//! All run at normal priority: a spinning real-time thread would starve the holder on its CPU.
+//! They run at normal priority: a spinning real-time thread would keep the holder from running on
+//! the same CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::lock::{Lock, Manner};
-use super::{Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
+use super::lock::{Lock, WaitManner};
+use super::{
+    Deadline, calibrate_hints, collect_answers, start_thread, summarise_hints, wait_until,
+};
 use crate::linux::sys;
 use crate::{ContendOrder, Contender, ContentionResult, HintSummary, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::{Hints, compute};
-use pinwise_spin::lateness::{Ending, ReleaseNotice};
+use pinwise_spin::lateness::ReleaseNotice;
 
-/// Threads that never start together end this long after their time.
-const MEETING: Duration = Duration::from_secs(10);
+/// Longest wait until all threads have started.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Operations between two checks of the time.
-const WATCH: u64 = 16;
+const CHECK_INTERVAL: u64 = 16;
 
 /// State shared by all threads.
 struct Arena {
@@ -29,13 +32,15 @@ struct Arena {
     threads: usize,
     time_ns: u64,
     section_cycles: u32,
-    runs: Vec<(u64, u64)>,
-    is_endless: bool,
-    ending: Ending,
+    manner: WaitManner,
 }
 
-/// A thread's result, with its start and end, ns.
-type Share = (Contender, u64, u64);
+/// A thread's result.
+struct ContenderResult {
+    contender: Contender,
+    begin_ns: u64,
+    end_ns: u64,
+}
 
 /// See [`Replayer::contend`](crate::Replayer::contend).
 pub(super) fn contend(
@@ -43,17 +48,14 @@ pub(super) fn contend(
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<ContentionResult, MachineError> {
     let (clock, hints, hint) = calibrate(order, is_interrupted)?;
-    let (runs, is_endless) = runs_of(&order.waiter);
     let arena = Arc::new(Arena {
-        deadline: Deadline::new(order.time.saturating_add(MEETING)),
+        deadline: Deadline::new(order.time.saturating_add(START_TIMEOUT)),
         lock: Lock::default(),
         ready: AtomicUsize::new(0),
         threads: order.cpus.len(),
         time_ns: u64::try_from(order.time.as_nanos()).unwrap_or(u64::MAX),
         section_cycles: order.section_cycles,
-        runs,
-        is_endless,
-        ending: order.waiter.ending,
+        manner: WaitManner::from_waiter(&order.waiter),
     });
     let (to, answers) = channel();
     for &cpu in &order.cpus {
@@ -62,15 +64,16 @@ pub(super) fn contend(
             let arena = Arc::clone(&arena);
             move || Ok(arena.contend(hints, &clock))
         };
-        start(cpu, false, &to, work).inspect_err(|_| arena.deadline.end())?;
+        start_thread(cpu, false, &to, work).inspect_err(|_| arena.deadline.end())?;
     }
     drop(to);
-    let shares: Vec<Share> = collect(&arena.deadline, &answers, order.cpus.len(), is_interrupted)?;
-    let begin = shares.iter().map(|share| share.1).min().unwrap_or(0);
-    let end = shares.iter().map(|share| share.2).max().unwrap_or(0);
+    let results: Vec<ContenderResult> =
+        collect_answers(&arena.deadline, &answers, order.cpus.len(), is_interrupted)?;
+    let begin_ns = results.iter().map(|result| result.begin_ns).min();
+    let end_ns = results.iter().map(|result| result.end_ns).max();
     Ok(ContentionResult {
-        threads: shares.into_iter().map(|share| share.0).collect(),
-        elapsed_ns: end.saturating_sub(begin) as f64,
+        threads: results.into_iter().map(|result| result.contender).collect(),
+        elapsed_ns: end_ns.unwrap_or(0).saturating_sub(begin_ns.unwrap_or(0)) as f64,
         hint,
     })
 }
@@ -82,13 +85,13 @@ fn calibrate(
 ) -> Result<(Clock, Hints, HintSummary), MachineError> {
     /// Measurements of a hint's length.
     const TIMES: usize = 5;
-    let deadline = Deadline::new(MEETING);
+    let deadline = Deadline::new(START_TIMEOUT);
     let wanted_ns = order.waiter.hint_ns;
     let (to, answers) = channel();
     let cpu = order.cpus.first().copied().unwrap_or(0);
-    start(cpu, false, &to, move || {
+    start_thread(cpu, false, &to, move || {
         let clock = Clock::calibrate();
-        let mut hints = hints_of(wanted_ns, &clock)?;
+        let mut hints = calibrate_hints(wanted_ns, &clock)?;
         let before: Vec<f64> = (0..TIMES)
             .map(|_| hints.observe_ns(&clock, || true))
             .collect();
@@ -96,7 +99,7 @@ fn calibrate(
         Ok(hint.map(|hint| (clock, hints, hint)))
     })?;
     drop(to);
-    let results: Vec<Option<_>> = collect(&deadline, &answers, 1, is_interrupted)?;
+    let results: Vec<Option<_>> = collect_answers(&deadline, &answers, 1, is_interrupted)?;
     results
         .into_iter()
         .flatten()
@@ -108,39 +111,39 @@ fn calibrate(
 }
 
 impl Arena {
-    fn contend(&self, mut hints: Hints, clock: &Clock) -> Share {
+    /// Takes the lock again and again, for the time of the contention: the work of one thread.
+    fn contend(&self, mut hints: Hints, clock: &Clock) -> ContenderResult {
         self.ready.fetch_add(1, Ordering::AcqRel);
-        let are_all_there = || self.ready.load(Ordering::Acquire) >= self.threads;
-        await_that(&self.deadline, are_all_there);
-        let manner = Manner {
-            runs: &self.runs,
-            is_endless: self.is_endless,
-            ending: self.ending,
-        };
-        let mut share = Contender::default();
-        let (cpu, begin) = (sys::thread_cpu_time(), system_ns());
-        let end = begin.saturating_add(self.time_ns);
+        let are_all_ready = || self.ready.load(Ordering::Acquire) >= self.threads;
+        wait_until(&self.deadline, are_all_ready);
+        let mut contender = Contender::default();
+        let (cpu, begin_ns) = (sys::thread_cpu_time(), system_ns());
+        let end_ns = begin_ns.saturating_add(self.time_ns);
         loop {
             let from = clock.ticks();
-            let Some(taken) = self
+            let Some(acquired) = self
                 .lock
-                .acquire(&mut hints, clock, &manner, &self.deadline)
+                .acquire(&mut hints, clock, &self.manner, &self.deadline)
             else {
                 break;
             };
             let waited_ns = clock.ns(clock.ticks().wrapping_sub(from));
             compute(self.section_cycles);
             self.lock.release();
-            share.operations += 1;
-            share.hints += taken.hints;
-            share.parks += u64::from(taken.seen == ReleaseNotice::Parked);
-            share.longest_ns = share.longest_ns.max(waited_ns);
-            if share.operations.is_multiple_of(WATCH) && system_ns() >= end {
+            contender.operations += 1;
+            contender.hints += acquired.hints;
+            contender.parks += u64::from(acquired.seen == ReleaseNotice::Parked);
+            contender.longest_ns = contender.longest_ns.max(waited_ns);
+            if contender.operations.is_multiple_of(CHECK_INTERVAL) && system_ns() >= end_ns {
                 break;
             }
         }
         let cpu = sys::thread_cpu_time().saturating_sub(cpu);
-        share.cpu_ns = cpu.as_nanos() as f64;
-        (share, begin, system_ns())
+        contender.cpu_ns = cpu.as_nanos() as f64;
+        ContenderResult {
+            contender,
+            begin_ns,
+            end_ns: system_ns(),
+        }
     }
 }

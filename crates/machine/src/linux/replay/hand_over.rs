@@ -1,16 +1,18 @@
-//! A lock handed from a holder to a waiter, item after item.
+//! Hands a lock from a holder to a waiter, item after item.
 //!
-//! Both keep their schedule by the clock; only the wait itself goes by count. An item is left out
-//! if a disturbance changed its lateness: the waiter was preempted, or a wait, a release or an
-//! arrival was stopped.
+//! Both threads keep their schedule by the clock; only the wait itself counts hints and polls. An
+//! item is left out if a disturbance changed its lateness: the waiter was preempted, or one of the
+//! threads was stopped during the wait, at the release or at the arrival.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 
 use super::calls::{self, sleep_until};
-use super::lock::{Lock, Manner};
-use super::{Answer, Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
+use super::lock::{Lock, WaitManner};
+use super::{
+    Answer, Deadline, calibrate_hints, collect_answers, start_thread, summarise_hints, wait_until,
+};
 use crate::linux::sys;
 use crate::{HandOver, HandOverOrder, HandOverResult, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -19,21 +21,22 @@ use pinwise_spin::lateness::{Ending, ReleaseNotice};
 
 /// An arrival or a release later than this was disturbed.
 const LATE_NS: u64 = 50_000;
-/// Both rest at least this long between two items, and wake at a full millisecond.
-const SHORTEST_REST_NS: u64 = 200_000;
+/// Shortest rest of both threads between two items.
+const MIN_REST_NS: u64 = 200_000;
+/// Both wake at a multiple of this, so that they wake together.
 const REST_PERIOD_NS: u64 = 1_000_000;
-/// Share of resting time at real-time priority: Linux reserves 5 % of each second for other
-/// programs, and would enforce it.
-const REST_SHARE: u64 = 10;
-/// Time to measure a hint, with a margin.
+/// At real-time priority both rest for twice the holding time divided by this: Linux reserves 5 %
+/// of each second for other programs, and would enforce it.
+const REST_DIVISOR: u64 = 10;
+/// Time that measuring a hint takes, with a margin.
 const CORRECTION_NS: u64 = 600_000;
-/// Corrections before an item, whatever its delay.
+/// Corrections of the hints before each item.
 const CORRECTIONS: usize = 2;
-/// Waits that spin longer than this reveal a hint's length, ns.
-const TELLING_NS: f64 = 1e6;
+/// The length of a hint is derived only from waits that spin longer than this.
+const MIN_SPIN_NS: f64 = 1e6;
 
 /// State shared by both threads. Items count from 1.
-struct Stage {
+struct SharedState {
     deadline: Deadline,
     lock: Lock,
     hold_ns: u64,
@@ -41,29 +44,32 @@ struct Stage {
     rest_ns: u64,
     /// The item that the waiter is ready for.
     ready: AtomicU64,
-    /// The last item that the holder took the lock for, and when.
+    /// The last item for which the holder took the lock.
     taken: AtomicU64,
+    /// When it took the lock, ns.
     taken_at: AtomicU64,
-    /// The last item that the holder released, when, and whether that was in time.
+    /// The last item for which the holder released the lock.
     released: AtomicU64,
+    /// When it released the lock, ns.
     released_at: AtomicU64,
+    /// 1 if that was later than planned.
     was_late: AtomicU64,
 }
 
 /// The waiter's parameters.
 struct Waiting {
-    runs: Vec<(u64, u64)>,
-    is_endless: bool,
-    ending: Ending,
+    manner: WaitManner,
     hint_ns: Option<f64>,
     items: usize,
 }
 
 /// The outcome of an item.
 enum HandOverOutcome {
-    /// With the time of a hint in it, ns, if it spun for long enough.
+    /// Undisturbed; with the length of a hint in it, ns, if it spun for long enough.
     Good(HandOver, Option<f64>),
+    /// The waiter was preempted.
     Switched,
+    /// Something else took time from a thread.
     Stopped,
     /// The time is over.
     Over,
@@ -77,16 +83,16 @@ pub(super) fn hand_over(
     let deadline = Deadline::new(order.limit);
     let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let rest_ns = if order.is_realtime {
-        2 * ns(order.hold) / REST_SHARE
+        2 * ns(order.hold) / REST_DIVISOR
     } else {
         0
     };
-    let stage = Arc::new(Stage {
+    let shared = Arc::new(SharedState {
         deadline: deadline.clone(),
         lock: Lock::default(),
         hold_ns: ns(order.hold),
         delay_ns: ns(order.delay),
-        rest_ns: rest_ns.max(SHORTEST_REST_NS),
+        rest_ns: rest_ns.max(MIN_REST_NS),
         ready: AtomicU64::new(0),
         taken: AtomicU64::new(0),
         taken_at: AtomicU64::new(0),
@@ -94,28 +100,26 @@ pub(super) fn hand_over(
         released_at: AtomicU64::new(0),
         was_late: AtomicU64::new(0),
     });
-    let (runs, is_endless) = runs_of(&order.waiter);
     let waiting = Waiting {
-        runs,
-        is_endless,
-        ending: order.waiter.ending,
+        manner: WaitManner::from_waiter(&order.waiter),
         hint_ns: order.waiter.hint_ns,
         items: order.items,
     };
     let (to, answers) = channel();
-    let held = Arc::clone(&stage);
-    start(order.holder_cpu, order.is_realtime, &to, move || {
-        held.hold_items();
+    let holder_state = Arc::clone(&shared);
+    start_thread(order.holder_cpu, order.is_realtime, &to, move || {
+        holder_state.hold_items();
         Ok(None)
     })?;
-    start(order.waiter_cpu, order.is_realtime, &to, move || {
-        let answer = stage.wait_for_items(&waiting);
-        stage.deadline.end();
+    start_thread(order.waiter_cpu, order.is_realtime, &to, move || {
+        let answer = shared.wait_for_items(&waiting);
+        shared.deadline.end();
         answer
     })
     .inspect_err(|_| deadline.end())?;
     drop(to);
-    let answers: Vec<Option<HandOverResult>> = collect(&deadline, &answers, 2, is_interrupted)?;
+    let answers: Vec<Option<HandOverResult>> =
+        collect_answers(&deadline, &answers, 2, is_interrupted)?;
     Ok(answers
         .into_iter()
         .flatten()
@@ -129,18 +133,18 @@ pub(super) fn hand_over(
         }))
 }
 
-impl Stage {
-    /// Rests until the same full millisecond as the other thread.
+impl SharedState {
+    /// Rests until a full millisecond, at which the other thread wakes, too.
     fn rest(&self) {
         let until = system_ns() + self.rest_ns;
         sleep_until(until.next_multiple_of(REST_PERIOD_NS));
     }
 
-    /// The holder's side.
+    /// Runs the holder's thread.
     fn hold_items(&self) {
         for item in 1.. {
             self.rest();
-            if !await_that(&self.deadline, || {
+            if !wait_until(&self.deadline, || {
                 self.ready.load(Ordering::Acquire) == item
             }) {
                 return;
@@ -159,17 +163,17 @@ impl Stage {
         }
     }
 
-    /// The waiter's side.
+    /// Runs the waiter's thread.
     fn wait_for_items(&self, waiting: &Waiting) -> Answer<Option<HandOverResult>> {
         let clock = Clock::calibrate();
-        let mut hints = hints_of(waiting.hint_ns, &clock)?;
+        let mut hints = calibrate_hints(waiting.hint_ns, &clock)?;
         let (mut before_ns, mut in_waits_ns, mut after_ns) = (vec![], vec![], vec![]);
         let mut result = HandOverResult {
             items: Vec::new(),
             switched: 0,
             stopped: 0,
             hint: None,
-            yield_ns: (waiting.ending == Ending::Yields).then(|| yield_ns(&clock)),
+            yield_ns: (waiting.manner.ending == Ending::Yields).then(|| measure_yield_ns(&clock)),
         };
         for item in 1.. {
             if result.items.len() >= waiting.items {
@@ -177,7 +181,7 @@ impl Stage {
             }
             self.rest();
             before_ns.push(observe_ns(&mut hints, &clock));
-            match self.wait_for(item, waiting, &clock, &mut hints) {
+            match self.wait_for_item(item, waiting, &clock, &mut hints) {
                 HandOverOutcome::Good(good, hint_ns) => {
                     result.items.push(good);
                     if let Some(hint_ns) = hint_ns {
@@ -200,7 +204,7 @@ impl Stage {
         Ok(Some(result))
     }
 
-    fn wait_for(
+    fn wait_for_item(
         &self,
         item: u64,
         waiting: &Waiting,
@@ -211,7 +215,7 @@ impl Stage {
             hints.correct(clock);
         }
         self.ready.store(item, Ordering::Release);
-        if !await_that(&self.deadline, || {
+        if !wait_until(&self.deadline, || {
             self.taken.load(Ordering::Acquire) == item
         }) {
             return HandOverOutcome::Over;
@@ -221,55 +225,53 @@ impl Stage {
         while system_ns() + CORRECTION_NS < due {
             hints.correct(clock);
         }
-        let (pushed, cpu) = (calls::times_pushed(), sys::thread_cpu_time());
+        let (preemptions, cpu) = (calls::count_preemptions(), sys::thread_cpu_time());
         let came_at = spin_until(due);
-        let manner = Manner {
-            runs: &waiting.runs,
-            is_endless: waiting.is_endless,
-            ending: waiting.ending,
-        };
-        let taken = self.lock.acquire(hints, clock, &manner, &self.deadline);
+        let acquired = self
+            .lock
+            .acquire(hints, clock, &waiting.manner, &self.deadline);
         let seen_at = system_ns();
         let cpu = sys::thread_cpu_time().saturating_sub(cpu);
-        let was_pushed = calls::times_pushed() != pushed;
-        let Some(taken) = taken else {
+        let was_preempted = calls::count_preemptions() != preemptions;
+        let Some(acquired) = acquired else {
             return HandOverOutcome::Over;
         };
-        if !await_that(&self.deadline, || {
+        if !wait_until(&self.deadline, || {
             self.released.load(Ordering::Acquire) == item
         }) {
             return HandOverOutcome::Over;
         }
         self.lock.release();
         let was_late = self.was_late.load(Ordering::Relaxed) != 0 || came_at > due + LATE_NS;
-        if was_pushed && taken.seen != ReleaseNotice::Yielding {
+        if was_preempted && acquired.seen != ReleaseNotice::Yielding {
             return HandOverOutcome::Switched;
         }
-        if was_late || taken.stopped_ns > 0.0 {
+        if was_late || acquired.stopped_ns > 0.0 {
             return HandOverOutcome::Stopped;
         }
         let released_at = self.released_at.load(Ordering::Relaxed);
         let good = HandOver {
             item_ns: seen_at.saturating_sub(taken_at) as f64,
             late_ns: seen_at.saturating_sub(released_at) as f64,
-            seen: taken.seen,
-            hints: taken.hints,
+            seen: acquired.seen,
+            hints: acquired.hints,
             cpu_ns: cpu.as_nanos() as f64,
         };
-        let hint_ns = (taken.spun_ns > TELLING_NS).then(|| taken.spun_ns / taken.hints as f64);
+        let hint_ns =
+            (acquired.spun_ns > MIN_SPIN_NS).then(|| acquired.spun_ns / acquired.hints as f64);
         HandOverOutcome::Good(good, hint_ns)
     }
 }
 
-/// The present time of a hint, including interrupts, ns. Time slices of other threads teach
-/// nothing: they also disqualify an item.
+/// Measures the present length of a hint, including interrupts, ns. A measurement with a preemption
+/// is not used: a preemption also disqualifies an item.
 fn observe_ns(hints: &mut Hints, clock: &Clock) -> f64 {
-    let pushed = calls::times_pushed();
-    hints.observe_ns(clock, || calls::times_pushed() == pushed)
+    let before = calls::count_preemptions();
+    hints.observe_ns(clock, || calls::count_preemptions() == before)
 }
 
-/// Length of a `sched_yield` here, ns: the median of a few.
-fn yield_ns(clock: &Clock) -> f64 {
+/// Measures the length of a `sched_yield` here, ns: the median of many.
+fn measure_yield_ns(clock: &Clock) -> f64 {
     const TIMES: usize = 101;
     let mut times = [0; TIMES];
     for time in &mut times {

@@ -1,9 +1,10 @@
-//! Replays on this machine. No test checks a time, only what was executed and what must be
+//! Replays on this machine. No test checks a duration, only what was executed and what must be
 //! restored.
 
 use std::time::Duration;
 
 use super::*;
+use crate::Waiter;
 use crate::{ContendOrder, HandOverOrder};
 use pinwise_spin::algorithm::{Runs, Wait};
 use pinwise_spin::lateness::{Ending, ReleaseNotice};
@@ -18,7 +19,7 @@ fn two_cpus(test: &str) -> Option<(usize, usize)> {
     both
 }
 
-fn wait(runs: &[(u64, u64)], is_endless: bool) -> Wait {
+fn make_wait(runs: &[(u64, u64)], is_endless: bool) -> Wait {
     let runs = runs.iter().map(|&(times, hints)| Runs { times, hints });
     Wait {
         runs: runs.collect(),
@@ -26,7 +27,7 @@ fn wait(runs: &[(u64, u64)], is_endless: bool) -> Wait {
     }
 }
 
-fn order<'a>(wait: &'a Wait, ending: Ending, cpus: (usize, usize)) -> HandOverOrder<'a> {
+fn make_order<'a>(wait: &'a Wait, ending: Ending, cpus: (usize, usize)) -> HandOverOrder<'a> {
     HandOverOrder {
         waiter: Waiter {
             wait,
@@ -50,8 +51,8 @@ fn check(runs: &[(u64, u64)], is_endless: bool, ending: Ending, seen: ReleaseNot
         return;
     };
     let before = sys::affinity().unwrap();
-    let wait = wait(runs, is_endless);
-    let result = hand_over(&order(&wait, ending, cpus), &mut || false).unwrap();
+    let wait = make_wait(runs, is_endless);
+    let result = hand_over(&make_order(&wait, ending, cpus), &mut || false).unwrap();
     assert_eq!(sys::affinity().unwrap(), before);
     let total: u64 = runs.iter().map(|(times, hints)| times * hints).sum();
     for item in &result.items {
@@ -68,12 +69,12 @@ fn check(runs: &[(u64, u64)], is_endless: bool, ending: Ending, seen: ReleaseNot
 }
 
 #[test]
-fn a_spinning_waiter_sees_the_release_by_a_look() {
+fn a_spinning_waiter_notices_the_release() {
     check(&[(1, 10)], true, Ending::Parks, ReleaseNotice::Spinning);
 }
 
 #[test]
-fn a_waiter_parks_or_yields_after_spinning_in_vain() {
+fn a_waiter_parks_or_yields_after_its_hints() {
     check(&[(2, 5)], false, Ending::Parks, ReleaseNotice::Parked);
     check(&[], false, Ending::Parks, ReleaseNotice::Parked);
     check(&[(1, 5)], false, Ending::Yields, ReleaseNotice::Yielding);
@@ -84,8 +85,8 @@ fn hints_that_no_processor_can_have_are_refused() {
     let Some(cpus) = two_cpus("impossible hints") else {
         return;
     };
-    let wait = wait(&[(1, 10)], true);
-    let mut order = order(&wait, Ending::Parks, cpus);
+    let wait = make_wait(&[(1, 10)], true);
+    let mut order = make_order(&wait, Ending::Parks, cpus);
     order.waiter.hint_ns = Some(0.01);
     let error = hand_over(&order, &mut || false).unwrap_err();
     assert!(
@@ -99,11 +100,11 @@ fn an_interrupt_and_the_limit_end_a_replay() {
     let Some(cpus) = two_cpus("interrupting") else {
         return;
     };
-    let wait = wait(&[(1, 10)], true);
+    let wait = make_wait(&[(1, 10)], true);
     let order = HandOverOrder {
         items: usize::MAX,
         limit: Duration::from_millis(300),
-        ..order(&wait, Ending::Parks, cpus)
+        ..make_order(&wait, Ending::Parks, cpus)
     };
     let error = hand_over(&order, &mut || true).unwrap_err();
     assert!(matches!(error, MachineError::Interrupted));
@@ -111,11 +112,11 @@ fn an_interrupt_and_the_limit_end_a_replay() {
 }
 
 #[test]
-fn threads_that_contend_all_come_to_an_end() {
+fn all_contending_threads_get_the_lock_and_end() {
     let Some((a, b)) = two_cpus("contending") else {
         return;
     };
-    let waits = [wait(&[(1, 10)], true), wait(&[(3, 10)], false)];
+    let waits = [make_wait(&[(1, 10)], true), make_wait(&[(3, 10)], false)];
     for wait in &waits {
         let order = ContendOrder {
             waiter: Waiter {

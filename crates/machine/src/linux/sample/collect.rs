@@ -1,12 +1,12 @@
-//! Turns records into [`Samples`]: which thread was seen where, how often.
+//! Collects records as [`Samples`]: which thread was seen where, how often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::super::stack::callers::{Lead, PassedOver, Place, Unwinder};
+use super::super::stack::callers::{MappedProcess, NextCallers, SkippedCallers, Unwinder};
 use super::super::stack::files::is_file;
 use super::super::stack::maps::{self, Mapping, Maps};
-use super::event::{DEEPEST, Kind, period_ns};
+use super::event::{MAX_STACK_DEPTH, SamplingKind, period_ns};
 use super::made::is_dump;
 use super::pages::Pages;
 use super::records::{Chain, Record, Registers};
@@ -14,18 +14,20 @@ use super::steps::Steps;
 use pinwise_code::{Arch, unwind};
 use pinwise_profile::{Event, Frame, Module, Samples, Stack, Stacks, Thread};
 
-/// Limits on distinct stacks and on all their frames; beyond, only the innermost frames are kept.
+/// Limits on distinct stacks and on all their frames; beyond them only the innermost frames are
+/// kept.
 const MAX_STACKS: usize = 200_000;
 const MAX_FRAMES: usize = 10_000_000;
-/// Frames kept in that case.
-const FEWEST_FRAMES: usize = 2;
-/// Innermost frames whose code is needed: a function that only hints is judged by its caller.
+/// Frames of a stack that are kept beyond these limits.
+const MIN_FRAMES: usize = 2;
+/// Innermost frames whose code is read: whether a pause instruction is part of a spin loop can
+/// depend on the caller.
 const CODE_FRAMES: usize = 2;
-/// The register with the return address of x86's SYSCALL.
+/// Index of the register that holds the return address after x86's SYSCALL.
 const RCX: usize = 2;
 /// DWARF numbers of x86's registers, in the kernel's order.
 const X86_NUMBERS: [u16; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-/// Used instead of a process for kernel frames.
+/// Stands for the process in kernel frames.
 const KERNEL: i32 = -1;
 
 /// Names for code that has no file.
@@ -44,14 +46,14 @@ struct Process {
 struct Calls {
     /// Addresses, innermost first, and whether each is the kernel's.
     frames: Vec<(u64, bool)>,
-    /// Do they end early?
+    /// Whether the outermost callers are missing.
     is_broken: bool,
 }
 
-/// Takes records in time order.
+/// Collects samples from records, which it receives in time order.
 #[derive(Debug)]
 pub(super) struct Collector {
-    kind: Kind,
+    kind: SamplingKind,
     processes: BTreeMap<i32, Process>,
     modules: Vec<Module>,
     module_indices: BTreeMap<String, usize>,
@@ -60,26 +62,28 @@ pub(super) struct Collector {
     names: BTreeMap<i32, String>,
     frames: Vec<Frame>,
     frame_indices: BTreeMap<(i32, u32, u64), usize>,
-    /// By thread, frames, and whether they end early.
+    /// Number of samples by thread, frames, and whether the outermost callers are missing.
     stacks: BTreeMap<(usize, Vec<usize>, bool), u64>,
     kept_frames: usize,
     unwinder: Unwinder,
     steps: Steps,
     lost: u64,
-    /// The event that first saw each thread: duplicates count once.
-    families: BTreeMap<u64, i32>,
-    family_of: BTreeMap<i32, i32>,
+    /// The thread that each event was opened for; its new threads inherit the event.
+    opened_for: BTreeMap<u64, i32>,
+    /// By thread, the opened-for thread of the event that first saw it. A thread that starts while
+    /// events are opened can have two events; only the samples of this one count.
+    first_opened_for: BTreeMap<i32, i32>,
     /// Offset of a frame's address in its file.
     pub(super) file_offsets: Vec<Option<u64>>,
     pub(super) pages: Pages,
     /// Processes that run code without a file.
     makers: BTreeSet<i32>,
-    /// Mapped files that contain the names of such code.
+    /// By process, the path of a mapped file that names such code.
     dumps: BTreeMap<i32, String>,
 }
 
 impl Collector {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: SamplingKind) -> Self {
         Self {
             kind,
             processes: BTreeMap::new(),
@@ -109,37 +113,36 @@ impl Collector {
         &self.makers
     }
 
-    /// Paths of mapped files that contain the names of such code.
+    /// By process, the path of a mapped file that names such code.
     pub(super) const fn dumps(&self) -> &BTreeMap<i32, String> {
         &self.dumps
     }
 
-    /// Assigns this id to the events opened for a thread.
-    pub(super) fn register(&mut self, id: u64, thread: i32) {
-        self.families.insert(id, thread);
+    /// Notes which thread an event was opened for.
+    pub(super) fn add_event(&mut self, id: u64, thread: i32) {
+        self.opened_for.insert(id, thread);
     }
 
-    /// Adds a running process: its mappings and its name.
-    pub(super) fn introduce(&mut self, pid: i32, text: &str) {
+    /// Adds a running process with the text of its `/proc/PID/maps`, unless it is known.
+    pub(super) fn add_process(&mut self, pid: i32, maps: &str) {
         if self.processes.contains_key(&pid) {
             return;
         }
-        for line in text.lines().filter_map(maps::parse_code) {
+        for line in maps.lines().filter_map(maps::parse_code) {
             let path = if line.path.is_empty() {
                 ANONYMOUS
             } else {
                 &line.path
             };
-            self.map(pid, path, line.start..line.end, line.offset);
+            self.add_mapping(pid, path, line.start..line.end, line.offset);
         }
     }
 
-    /// Sets a known thread's name.
-    pub(super) fn name(&mut self, tid: i32, name: &str) {
+    pub(super) fn set_name(&mut self, tid: i32, name: &str) {
         self.names.insert(tid, name.to_owned());
     }
 
-    pub(super) fn take(&mut self, time_ns: u64, record: &Record<'_>) {
+    pub(super) fn add_record(&mut self, time_ns: u64, record: &Record<'_>) {
         match record {
             Record::Sample {
                 id,
@@ -150,7 +153,7 @@ impl Collector {
                 stack,
             } => {
                 let calls = self.find_calls(*pid, chain, registers, stack);
-                self.sample(time_ns, *id, *pid, *tid, calls, registers);
+                self.add_sample(time_ns, *id, *pid, *tid, calls, registers);
             }
             Record::Mapped {
                 pid,
@@ -160,7 +163,7 @@ impl Collector {
                 path,
             } => {
                 let end = start.saturating_add(*length);
-                self.map(*pid, &String::from_utf8_lossy(path), *start..end, *offset);
+                self.add_mapping(*pid, &String::from_utf8_lossy(path), *start..end, *offset);
             }
             Record::Named {
                 pid,
@@ -186,7 +189,7 @@ impl Collector {
                     self.names.insert(*tid, name);
                 }
                 if pid != parent {
-                    self.begin(*pid, *parent);
+                    self.start_process(*pid, *parent);
                 }
             }
             Record::Lost(samples) => self.lost += samples,
@@ -194,7 +197,7 @@ impl Collector {
         }
     }
 
-    fn map(&mut self, pid: i32, path: &str, addresses: Range<u64>, offset: u64) {
+    fn add_mapping(&mut self, pid: i32, path: &str, addresses: Range<u64>, offset: u64) {
         if is_dump(path) {
             self.dumps.insert(pid, path.to_owned());
         }
@@ -208,8 +211,8 @@ impl Collector {
         });
     }
 
-    /// A new process has its parent's mappings.
-    fn begin(&mut self, pid: i32, parent: i32) {
+    /// A new process begins with the mappings of its parent.
+    fn start_process(&mut self, pid: i32, parent: i32) {
         if let Some(dump) = self.dumps.get(&parent).cloned() {
             self.dumps.insert(pid, dump);
         }
@@ -227,7 +230,7 @@ impl Collector {
         }
     }
 
-    fn sample(
+    fn add_sample(
         &mut self,
         time_ns: u64,
         id: u64,
@@ -236,41 +239,43 @@ impl Collector {
         calls: Calls,
         registers: &Registers<'_>,
     ) {
-        let family = self.families.get(&id).copied().unwrap_or(0);
-        if *self.family_of.entry(tid).or_insert(family) != family {
+        let opened_for = self.opened_for.get(&id).copied().unwrap_or(0);
+        if *self.first_opened_for.entry(tid).or_insert(opened_for) != opened_for {
             return;
         }
         let thread = self.thread_index(pid, tid);
         let mut frames = Vec::new();
-        let mut seen_of_user = 0;
+        let mut user_frames = 0;
         let mut innermost = None;
         for (address, is_kernel) in calls.frames {
             let frame = self.frame_index(pid, address, is_kernel);
             innermost.get_or_insert((frame, address, is_kernel));
             frames.push(frame);
-            if !is_kernel && seen_of_user < CODE_FRAMES {
-                seen_of_user += 1;
-                self.want_code(pid, address);
+            if !is_kernel && user_frames < CODE_FRAMES {
+                user_frames += 1;
+                self.request_code(pid, address);
             }
         }
-        let Some(innermost) = innermost else { return };
-        let (frame, address, is_kernel) = innermost;
+        let Some((frame, address, is_kernel)) = innermost else {
+            return;
+        };
         self.steps
-            .take(time_ns, thread, frame, address, is_kernel, registers);
+            .add_sample(time_ns, thread, frame, address, is_kernel, registers);
         if self.stacks.len() >= MAX_STACKS || self.kept_frames >= MAX_FRAMES {
-            frames.truncate(FEWEST_FRAMES);
+            frames.truncate(MIN_FRAMES);
         }
-        let many = frames.len();
+        let new_frames = frames.len();
         let count = self
             .stacks
             .entry((thread, frames, calls.is_broken))
             .or_default();
         if *count == 0 {
-            self.kept_frames += many;
+            self.kept_frames += new_frames;
         }
         *count += 1;
     }
 
+    /// Completes the kernel's call chain with the stack's copy and the files' unwind tables.
     fn find_calls(
         &mut self,
         pid: i32,
@@ -286,18 +291,19 @@ impl Collector {
                 is_broken: false,
             };
         };
-        let place = Place {
+        let process_maps = MappedProcess {
             pid,
             generation: process.generation,
             maps: &process.maps,
             modules: &self.modules,
         };
-        // Without frame pointers the chain goes astray: it ends at the first unmapped address.
-        let is_astray = |(address, is_kernel): &(u64, bool)| {
+        // In code without frame pointers the chain can leave the program: cut it at the first
+        // unmapped address.
+        let is_unmapped = |(address, is_kernel): &(u64, bool)| {
             !is_kernel && process.maps.find(*address).is_none()
         };
-        if let Some(astray) = frames.iter().skip(first + 1).position(is_astray) {
-            frames.truncate(first + 1 + astray);
+        if let Some(unmapped) = frames.iter().skip(first + 1).position(is_unmapped) {
+            frames.truncate(first + 1 + unmapped);
         }
         if self.kind.stacks == Stacks::None {
             return Calls {
@@ -305,8 +311,8 @@ impl Collector {
                 is_broken: false,
             };
         }
-        let Some(innermost) = unwinding(frames[first].0, registers) else {
-            // A 32-bit program has only frame pointers.
+        let Some(innermost) = unwind_registers(frames[first].0, registers) else {
+            // In a 32-bit program only frame pointers are followed.
             let is_broken = self.kind.stacks == Stacks::Dwarf || frames.len() == first + 1;
             return Calls { frames, is_broken };
         };
@@ -315,33 +321,38 @@ impl Collector {
             bytes: stack,
         };
         if self.kind.stacks == Stacks::Dwarf {
-            let (called, is_broken) = self.unwinder.read_stack(&place, innermost, &copy);
-            // Frame pointers may lead beyond the copy.
-            if !is_broken || called.len() > frames.len() - first {
+            let (unwound, is_broken) = self.unwinder.read_stack(&process_maps, innermost, &copy);
+            // Frame pointers can lead further than the copy of the stack.
+            if !is_broken || unwound.len() > frames.len() - first {
                 frames.truncate(first);
-                frames.extend(called.into_iter().map(|address| (address, false)));
+                frames.extend(unwound.into_iter().map(|address| (address, false)));
             }
             return Calls { frames, is_broken };
         }
-        let PassedOver { mut callers, end } =
-            self.unwinder.find_skipped_callers(&place, innermost, &copy);
+        let SkippedCallers { mut callers, next } =
+            self.unwinder
+                .find_skipped_callers(&process_maps, innermost, &copy);
         if callers.is_empty() && first > 0 {
-            callers.extend(caller_of_call(&frames[first..], registers, stack));
+            callers.extend(find_caller_of_system_call(
+                &frames[first..],
+                registers,
+                stack,
+            ));
             callers.retain(|caller| process.maps.find(*caller).is_some());
         }
-        // The kernel follows no further.
-        let is_cut = frames.len() >= usize::from(*DEEPEST);
+        // The kernel cuts longer chains.
+        let is_cut = frames.len() >= usize::from(*MAX_STACK_DEPTH);
         let chain = frames.split_off(first + 1);
-        let (led, is_broken) = match end {
-            Lead::FramePointers(known) => (
+        let (rest, is_broken) = match next {
+            NextCallers::FramePointers(known) => (
                 chain.get(known..).unwrap_or_default(),
                 is_cut || chain.is_empty() && callers.is_empty(),
             ),
-            Lead::Outermost => (&[][..], false),
-            Lead::Nothing => (&chain[..], is_cut || chain.is_empty()),
+            NextCallers::Outermost => (&[][..], false),
+            NextCallers::Unknown => (&chain[..], is_cut || chain.is_empty()),
         };
         frames.extend(callers.into_iter().map(|address| (address, false)));
-        frames.extend(led);
+        frames.extend(rest);
         Calls { frames, is_broken }
     }
 
@@ -401,7 +412,7 @@ impl Collector {
         self.modules.len() - 1
     }
 
-    fn want_code(&mut self, pid: i32, address: u64) {
+    fn request_code(&mut self, pid: i32, address: u64) {
         let process = self.processes.get(&pid);
         let mapping = process.and_then(|process| process.maps.find(address));
         let Some(mapping) = mapping else { return };
@@ -409,10 +420,10 @@ impl Collector {
         if !is_file(path) {
             self.makers.insert(pid);
         }
-        self.pages.want(pid, address, mapping, path);
+        self.pages.request(pid, address, mapping, path);
     }
 
-    /// Everything except names and code of frames.
+    /// The samples without names and code, each frame's offset in its file, and the pages of code.
     pub(super) fn finish(self, wall_s: f64) -> (Samples, Vec<Option<u64>>, Pages) {
         let weight_ns = period_ns(self.kind.hz);
         let stacks = self
@@ -445,9 +456,13 @@ impl Collector {
     }
 }
 
-/// The caller of a frameless function that only makes a system call, if no table covers it: the
-/// word on top of the stack.
-fn caller_of_call(frames: &[(u64, bool)], registers: &Registers<'_>, stack: &[u8]) -> Option<u64> {
+/// The caller of a function without a frame that only makes a system call and that no unwind table
+/// covers: the word on top of the stack.
+fn find_caller_of_system_call(
+    frames: &[(u64, bool)],
+    registers: &Registers<'_>,
+    stack: &[u8],
+) -> Option<u64> {
     let top = u64::from_ne_bytes(*stack.first_chunk()?);
     let is_in_call = registers.values().nth(RCX) == Some(frames.first()?.0);
     let is_new = frames.get(1) != Some(&(top, false));
@@ -455,7 +470,7 @@ fn caller_of_call(frames: &[(u64, bool)], registers: &Registers<'_>, stack: &[u8
 }
 
 /// Registers for unwinding; `None` for a 32-bit program.
-fn unwinding(address: u64, registers: &Registers<'_>) -> Option<unwind::Registers> {
+fn unwind_registers(address: u64, registers: &Registers<'_>) -> Option<unwind::Registers> {
     let arch = Arch::here().filter(|_| registers.are_wide())?;
     let numbered = registers.values().zip(0u16..);
     let numbered = numbered.map(|(value, at)| match arch {

@@ -1,8 +1,8 @@
 //! Names of code made at run time, from the files `/tmp/perf-PID.map` and `jit-PID.dump`, as in the
 //! kernel's perf.
 //!
-//! They are opened while the process lives and read after sampling, piece by piece: only requested
-//! names are kept, however large a file is.
+//! They are opened while the process lives and read after sampling, record by record: only the
+//! requested names are kept, however large a file is.
 
 mod jitdump;
 mod perf_map;
@@ -21,33 +21,32 @@ use pinwise_profile::Symbol;
 
 /// Limits the files that stay open.
 const MAX_FILES: usize = 256;
-/// Bytes read of one file: a million functions and their code.
-const LARGEST_MAP: u64 = 128 << 20;
-const LARGEST_DUMP: u64 = 1 << 30;
-/// Limits the named addresses of all pieces of code together: each piece may claim to cover
-/// everything.
+/// Most bytes read of one file: enough for a million functions and their code.
+const MAX_MAP_BYTES: u64 = 128 << 20;
+const MAX_DUMP_BYTES: u64 = 1 << 30;
+/// Limits how often addresses get a name: each record can claim to cover all of them.
 const MAX_MATCHES: usize = 10_000_000;
 const ROOT: u32 = 0;
 
 /// A file of names, or why it is not read.
 type Opened = Result<File, String>;
 
-/// The format of a file of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Form {
+enum NameFormat {
     /// `/tmp/perf-PID.map`.
     Map,
     /// `jit-PID.dump`, at a path that the process chooses.
     Dump,
 }
 
-/// A process with such files. It is kept, since some runtimes write their names when they end.
+/// A process that runs code without a file. Some runtimes write their names only when they end, so
+/// this is read before.
 #[derive(Debug)]
 struct Maker {
     /// The root of its file system.
     root: File,
-    /// The process id that it sees itself.
-    number: String,
+    /// Its process id inside its container.
+    own_pid: String,
     user: u32,
 }
 
@@ -55,22 +54,22 @@ struct Maker {
 #[derive(Debug, Default)]
 pub(super) struct NameFiles {
     makers: BTreeMap<i32, Maker>,
-    files: BTreeMap<(i32, Form), Opened>,
+    files: BTreeMap<(i32, NameFormat), Opened>,
 }
 
 impl NameFiles {
-    /// Opens the files that exist by now; `dumps` are paths that processes have mapped. Processes
-    /// may have ended since.
-    pub(super) fn open_of(&mut self, processes: &BTreeSet<i32>, dumps: &BTreeMap<i32, String>) {
+    /// Opens the files that exist by now and are not open yet; `dumps` are the paths of dumps by
+    /// process. Processes may have ended.
+    pub(super) fn open_new(&mut self, processes: &BTreeSet<i32>, dumps: &BTreeMap<i32, String>) {
         for &pid in processes {
-            let lacks = |form| !self.files.contains_key(&(pid, form));
-            if self.files.len() < MAX_FILES && (lacks(Form::Map) || lacks(Form::Dump)) {
-                self.look(pid, dumps.get(&pid));
+            let lacks = |format| !self.files.contains_key(&(pid, format));
+            if self.files.len() < MAX_FILES && (lacks(NameFormat::Map) || lacks(NameFormat::Dump)) {
+                self.open_files(pid, dumps.get(&pid));
             }
         }
     }
 
-    fn look(&mut self, pid: i32, dump: Option<&String>) {
+    fn open_files(&mut self, pid: i32, dump: Option<&String>) {
         if (self.makers.contains_key(&pid) || self.makers.len() < MAX_FILES)
             && let Some(maker) = Maker::from_process(pid)
         {
@@ -79,49 +78,52 @@ impl NameFiles {
         let Some(maker) = self.makers.get(&pid) else {
             return;
         };
-        let map = format!("/tmp/perf-{}.map", maker.number);
-        for (form, path) in [(Form::Map, Some(&map)), (Form::Dump, dump)] {
-            if !self.files.contains_key(&(pid, form))
+        let map = format!("/tmp/perf-{}.map", maker.own_pid);
+        for (format, path) in [(NameFormat::Map, Some(&map)), (NameFormat::Dump, dump)] {
+            if !self.files.contains_key(&(pid, format))
                 && let Some(opened) = path.and_then(|path| maker.open(path))
             {
-                self.files.insert((pid, form), opened);
+                self.files.insert((pid, format), opened);
             }
         }
     }
 
-    /// The files that were not opened, and why.
+    /// Says which files could not be opened, and why.
     pub(super) fn refusals(&self) -> Vec<String> {
         let refused = self.files.iter().filter_map(|((pid, _), opened)| {
-            let why = opened.as_ref().err()?;
+            let reason = opened.as_ref().err()?;
             Some(format!(
-                "Names of the code that process {pid} made are missing: {why}."
+                "Names of the code that process {pid} made are missing: {reason}."
             ))
         });
         refused.collect()
     }
 
-    /// The name of each address of a process, if known; dumps come first.
-    pub(super) fn names(
+    /// Finds the name of each address of a process; a dump's name wins over a map's.
+    pub(super) fn find_names(
         &self,
         pid: i32,
         addresses: &[u64],
         notes: &mut Vec<String>,
     ) -> Vec<Option<Symbol>> {
         let mut names = vec![None; addresses.len()];
-        for (form, largest) in [(Form::Dump, LARGEST_DUMP), (Form::Map, LARGEST_MAP)] {
-            let Some(Ok(file)) = self.files.get(&(pid, form)) else {
+        for (format, max_bytes) in [
+            (NameFormat::Dump, MAX_DUMP_BYTES),
+            (NameFormat::Map, MAX_MAP_BYTES),
+        ] {
+            let Some(Ok(file)) = self.files.get(&(pid, format)) else {
                 continue;
             };
-            if file.metadata().is_ok_and(|file| file.len() > largest) {
+            if file.metadata().is_ok_and(|file| file.len() > max_bytes) {
                 notes.push(format!(
                     "Names of the code that process {pid} made are incomplete: its list is \
                      larger than {} MiB.",
-                    largest >> 20
+                    max_bytes >> 20
                 ));
             }
-            let found = match form {
-                Form::Map => perf_map::find(file, addresses),
-                Form::Dump => jitdump::find(file, addresses),
+            let found = match format {
+                NameFormat::Map => perf_map::find_symbols(file, addresses),
+                NameFormat::Dump => jitdump::find_symbols(file, addresses),
             };
             for (name, found) in names.iter_mut().zip(found) {
                 *name = name.take().or(found);
@@ -131,7 +133,7 @@ impl NameFiles {
     }
 }
 
-/// Does a mapping of this path announce names of generated code?
+/// Is this the path of a `jit-PID.dump`?
 pub(super) fn is_dump(path: &str) -> bool {
     let number = path
         .rsplit_once("/jit-")
@@ -144,7 +146,8 @@ impl Maker {
     fn from_process(pid: i32) -> Option<Self> {
         let status = read_file(Path::new(&format!("/proc/{pid}/status")))?;
         let status = String::from_utf8_lossy(&status);
-        let own = last_field(&status, "NStgid:").map_or_else(|| pid.to_string(), str::to_owned);
+        let own_pid = fields(&status, "NStgid:").and_then(Iterator::last);
+        let own_pid = own_pid.map_or_else(|| pid.to_string(), str::to_owned);
         let user = fields(&status, "Uid:")?.nth(1)?.parse().ok()?;
         let root = OpenOptions::new()
             .read(true)
@@ -152,7 +155,7 @@ impl Maker {
             .open(format!("/proc/{pid}/root"));
         Some(Self {
             root: root.ok()?,
-            number: own,
+            own_pid,
             user,
         })
     }
@@ -180,31 +183,29 @@ fn fields<'a>(status: &'a str, name: &str) -> Option<impl Iterator<Item = &'a st
     Some(line.split_ascii_whitespace())
 }
 
-fn last_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
-    fields(status, name)?.last()
-}
-
-/// Where a code name is in a file.
+/// Where the name of a function is in a file.
 #[derive(Debug, Clone, Copy)]
-struct Name {
+struct NamePosition {
     /// The first address of the code.
     start: u64,
     /// Offset of the name in the file, bytes.
-    at: u64,
+    offset: u64,
+    /// Bytes.
     length: usize,
 }
 
-/// Addresses, and the last name that covers each.
+/// The requested addresses, and for each the last name in the file whose code contains it.
 #[derive(Debug)]
-struct Covered<'a> {
+struct AddressNames<'a> {
     addresses: &'a [u64],
     /// Addresses with their index in `addresses`.
     sorted: Vec<(u64, usize)>,
-    names: Vec<Option<Name>>,
-    left: usize,
+    names: Vec<Option<NamePosition>>,
+    /// See [`MAX_MATCHES`].
+    remaining_matches: usize,
 }
 
-impl<'a> Covered<'a> {
+impl<'a> AddressNames<'a> {
     fn new(addresses: &'a [u64]) -> Self {
         let mut sorted: Vec<(u64, usize)> = addresses.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
@@ -212,30 +213,29 @@ impl<'a> Covered<'a> {
             addresses,
             sorted,
             names: vec![None; addresses.len()],
-            left: MAX_MATCHES,
+            remaining_matches: MAX_MATCHES,
         }
     }
 
-    /// Names the code from `start` up to `end`.
-    fn cover(&mut self, start: u64, end: u64, name: Name) {
+    /// Sets the name of all addresses from `start` up to `end`.
+    fn set_name(&mut self, start: u64, end: u64, name: NamePosition) {
         let first = self.sorted.partition_point(|(address, _)| *address < start);
         let inside = self.sorted[first..].iter().take_while(|(a, _)| *a < end);
-        for (_, index) in inside.take(self.left) {
+        for (_, index) in inside.take(self.remaining_matches) {
             self.names[*index] = Some(name);
-            self.left -= 1;
+            self.remaining_matches -= 1;
         }
     }
 
-    const fn has_room(&self) -> bool {
-        self.left > 0
+    const fn may_match_more(&self) -> bool {
+        self.remaining_matches > 0
     }
 
-    /// Reads the names.
-    fn symbols(self, file: &File) -> Vec<Option<Symbol>> {
-        let symbol = |(name, address): (Option<Name>, &u64)| {
+    fn read_symbols(self, file: &File) -> Vec<Option<Symbol>> {
+        let read_symbol = |(name, address): (Option<NamePosition>, &u64)| {
             let name = name?;
             let mut bytes = vec![0; name.length];
-            file.read_exact_at(&mut bytes, name.at).ok()?;
+            file.read_exact_at(&mut bytes, name.offset).ok()?;
             Some(Symbol {
                 name: demangle(&String::from_utf8_lossy(&bytes)),
                 offset: address - name.start,
@@ -246,30 +246,40 @@ impl<'a> Covered<'a> {
         self.names
             .into_iter()
             .zip(self.addresses)
-            .map(symbol)
+            .map(read_symbol)
             .collect()
     }
 }
 
-/// Reads a file from its beginning, whatever its descriptor's position.
-struct FromStart<'a>(&'a File, u64);
+/// Reads a file from its start, whatever the position of its descriptor.
+struct FileReader<'a> {
+    file: &'a File,
+    /// Bytes.
+    position: u64,
+}
 
-impl Read for FromStart<'_> {
+impl<'a> FileReader<'a> {
+    const fn new(file: &'a File) -> Self {
+        Self { file, position: 0 }
+    }
+}
+
+impl Read for FileReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.0.read_at(buffer, self.1)?;
-        self.1 += read as u64;
+        let read = self.file.read_at(buffer, self.position)?;
+        self.position += read as u64;
         Ok(read)
     }
 }
 
-impl Seek for FromStart<'_> {
+impl Seek for FileReader<'_> {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         let at = match to {
             SeekFrom::Start(at) => Some(at),
-            SeekFrom::Current(by) => self.1.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
             SeekFrom::End(_) => None,
         };
-        self.1 = at.ok_or(ErrorKind::InvalidInput)?;
-        Ok(self.1)
+        self.position = at.ok_or(ErrorKind::InvalidInput)?;
+        Ok(self.position)
     }
 }

@@ -1,19 +1,19 @@
-//! Code around sampled addresses: from the process while it lives, from the file afterwards.
+//! Reads code around sampled addresses: from the process while it lives, from the file afterwards.
 //!
 //! Code that a program makes at run time is only in its memory, so pages are read soon after they
-//! were first seen. Their number is bounded.
+//! were first seen. Their number is limited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
 
-use super::super::stack::files::program_of;
+use super::super::stack::files::open_program;
 use super::super::stack::maps::Mapping;
 use super::super::sys;
 use pinwise_code::{Arch, Code};
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PAGE: u64 = 4096;
-/// Limits the pages that are kept.
+/// Limits the pages that are requested.
 const MAX_PAGES: usize = 8192;
 
 /// Where a page can be read when its process is gone.
@@ -27,13 +27,15 @@ struct Origin {
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     read: BTreeMap<(i32, u64), Vec<u8>>,
+    /// Pages to be read.
     wanted: BTreeMap<(i32, u64), Origin>,
+    /// Pages that contain a sampled address.
     seen: BTreeSet<(i32, u64)>,
 }
 
 impl Pages {
-    /// Asks for the page of an address and its neighbours.
-    pub(super) fn want(&mut self, pid: i32, address: u64, mapping: &Mapping, path: &str) {
+    /// Requests the page of an address and the pages next to it.
+    pub(super) fn request(&mut self, pid: i32, address: u64, mapping: &Mapping, path: &str) {
         let page = address & !(PAGE - 1);
         if self.seen.len() >= MAX_PAGES || !self.seen.insert((pid, page)) {
             return;
@@ -66,7 +68,7 @@ impl Pages {
         });
     }
 
-    /// Reads the rest from files, and joins pages.
+    /// Reads the remaining pages from files, and joins adjacent pages of a process.
     pub(super) fn finish(mut self) -> Vec<(i32, Code)> {
         for ((pid, page), origin) in std::mem::take(&mut self.wanted) {
             if let Some(bytes) = read_file_page(pid, &origin) {
@@ -79,7 +81,9 @@ impl Pages {
         let mut joined: Vec<(i32, Code)> = Vec::new();
         for ((pid, start), bytes) in self.read {
             match joined.last_mut() {
-                Some((of, code)) if *of == pid && code.end() == start => code.bytes.extend(bytes),
+                Some((last_pid, code)) if *last_pid == pid && code.end() == start => {
+                    code.bytes.extend(bytes);
+                }
                 _ => joined.push((pid, Code { arch, start, bytes })),
             }
         }
@@ -88,7 +92,7 @@ impl Pages {
 }
 
 fn read_file_page(pid: i32, origin: &Origin) -> Option<Vec<u8>> {
-    let file = program_of(pid, &origin.path)?;
+    let file = open_program(pid, &origin.path)?;
     let mut bytes = vec![0; usize::try_from(PAGE).ok()?];
     let length = file.read_at(&mut bytes, origin.offset).ok()?;
     bytes.truncate(length);

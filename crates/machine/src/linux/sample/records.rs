@@ -1,7 +1,7 @@
-//! Perf's records of samples and mappings, from bytes.
+//! Decodes perf's records of samples and mappings.
 //!
-//! Every byte is checked before it is used, and no input makes this panic. After a malformed record
-//! the rest is dropped.
+//! Every length is checked before it is used, and no input makes this panic. After a malformed
+//! record the rest is dropped.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout", with `sample_type`
 //! identifier, instruction pointer, thread, time and call chain, and
@@ -22,8 +22,8 @@ pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
 /// See [`SAMPLE_TYPE`].
 pub(super) const SAMPLE_STACK: u64 = perf::PERF_SAMPLE_STACK_USER as u64;
 
-/// Registers that are sampled: x86's sixteen general ones (`enum
-/// perf_event_x86_regs`: AX to SP, R8 to R15), arm64's X0 to LR and SP.
+/// Sampled registers: x86's sixteen general ones (`enum perf_event_x86_regs`: AX to SP, R8 to R15),
+/// arm64's X0 to LR and SP.
 pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
     0x00ff_00ff
 } else if cfg!(target_arch = "aarch64") {
@@ -34,19 +34,19 @@ pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
 /// `PERF_SAMPLE_REGS_ABI_64`.
 const ABI_64: u64 = 2;
 
-/// Numbers from here on in a call chain are not addresses but say what follows (`enum
+/// From here on, values in a call chain are not addresses but say whose addresses follow (`enum
 /// perf_callchain_context`).
-const CONTEXTS: u64 = (-4095i64).cast_unsigned();
+const FIRST_CONTEXT: u64 = (-4095i64).cast_unsigned();
 const CONTEXT_KERNEL: u64 = (-128i64).cast_unsigned();
 const CONTEXT_USER: u64 = (-512i64).cast_unsigned();
 
-/// Process and thread, time, identifier at the end of all but samples.
-const TRAILER: usize = 24;
+/// Process and thread, time and identifier at the end of all records but samples, bytes.
+const TRAILER_BYTES: usize = 24;
 
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A thread was seen.
+    /// A thread was executing.
     Sample {
         /// The id of the event.
         id: u64,
@@ -54,7 +54,7 @@ pub enum Record<'a> {
         pid: i32,
         /// The thread.
         tid: i32,
-        /// The executed address, and its return addresses.
+        /// The executed address, and the return addresses.
         chain: Chain<'a>,
         /// Its general registers, in the kernel's order; empty if it has none.
         registers: Registers<'a>,
@@ -71,10 +71,10 @@ pub enum Record<'a> {
         length: u64,
         /// Offset in the file, bytes.
         offset: u64,
-        /// The file, as the process names it.
+        /// The path of the file, as the process sees it.
         path: &'a [u8],
     },
-    /// A thread has a name.
+    /// A thread got a name.
     Named {
         /// Its process.
         pid: i32,
@@ -89,16 +89,16 @@ pub enum Record<'a> {
     Fork {
         /// Its process.
         pid: i32,
-        /// The process that made it.
+        /// The process that started it.
         parent: i32,
         /// The thread.
         tid: i32,
-        /// The thread that made it.
+        /// The thread that started it.
         parent_tid: i32,
     },
-    /// Samples that found no room.
+    /// The number of samples that were lost because the buffer was full.
     Lost(u64),
-    /// Not a record; nothing follows.
+    /// A malformed record; nothing follows.
     Damaged,
 }
 
@@ -106,17 +106,17 @@ pub enum Record<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain<'a> {
     bytes: &'a [u8],
-    /// Used if there is no chain.
+    /// The executed address; used if there is no chain.
     ip: u64,
     is_kernel: bool,
 }
 
 impl Chain<'_> {
-    /// The addresses, and whether each is of the kernel.
+    /// The addresses, and whether each is the kernel's.
     pub fn frames(&self) -> impl Iterator<Item = (u64, bool)> {
         let mut is_kernel = self.is_kernel;
-        let chain = numbers(self.bytes).filter_map(move |number| {
-            if number < CONTEXTS {
+        let chain = decode_numbers(self.bytes).filter_map(move |number| {
+            if number < FIRST_CONTEXT {
                 return Some((number, is_kernel));
             }
             match number {
@@ -126,8 +126,8 @@ impl Chain<'_> {
             }
             None
         });
-        let alone = self.bytes.is_empty().then_some((self.ip, self.is_kernel));
-        chain.chain(alone)
+        let executed = self.bytes.is_empty().then_some((self.ip, self.is_kernel));
+        chain.chain(executed)
     }
 }
 
@@ -139,9 +139,9 @@ pub struct Registers<'a> {
 }
 
 impl Registers<'_> {
-    /// The values, one after the other.
+    /// The values, in the kernel's order.
     pub fn values(&self) -> impl Iterator<Item = u64> {
-        numbers(self.bytes)
+        decode_numbers(self.bytes)
     }
 
     /// Are they those of a 64-bit program?
@@ -151,7 +151,7 @@ impl Registers<'_> {
     }
 }
 
-fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
+fn decode_numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).map(|bytes| {
         let mut number = [0; 8];
         number.copy_from_slice(bytes);
@@ -159,8 +159,7 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Reads records one after the other, with their times in ns of the event's clock. Irrelevant kinds
-/// are skipped.
+/// Decodes records and their times, ns of the event's clock. Other kinds of records are skipped.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -168,7 +167,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Reads these bytes.
+    /// Decodes these bytes.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -197,7 +196,7 @@ fn decode(kind: u32, flags: u16, body: &[u8]) -> Option<Decoded<(u64, Record<'_>
     ) {
         return Some(Decoded::Skipped);
     }
-    let at = body.len().checked_sub(TRAILER)?;
+    let at = body.len().checked_sub(TRAILER_BYTES)?;
     let mut trailer = Reader(&body[at..]);
     trailer.u64()?;
     let time_ns = trailer.u64()?;
@@ -272,13 +271,13 @@ fn decode_sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
         tid,
         chain,
         registers,
-        stack: stack(&mut reader).unwrap_or_default(),
+        stack: decode_stack(&mut reader).unwrap_or_default(),
     };
     Some((time_ns, record))
 }
 
-/// A length, that many bytes, and the number of readable ones.
-fn stack<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+/// Decodes a copied stack: its size, that many bytes, and how many of them the kernel could read.
+fn decode_stack<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let size = usize::try_from(reader.u64()?).ok()?;
     let bytes = reader.0.get(..size)?;
     reader.0 = &reader.0[size..];

@@ -1,4 +1,4 @@
-//! Perf's buffers with samples, opened on a command or on a process.
+//! Opens perf's sampling events on a command or a process, and reads their buffers.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -7,23 +7,24 @@ use super::super::ring::{self, Ring};
 use super::super::stack::maps;
 use super::super::sys;
 use super::super::trace::permission::{self, Attempt};
-use super::super::trace::{Target, dummy, threads};
+use super::super::trace::{Target, open_dummy, threads};
 use super::collect::Collector;
-use super::event::{self, Kind, Wish};
+use super::event::{self, EventTarget, SamplingKind};
 use super::records::Records;
 use pinwise_profile::Stacks;
 use pinwise_sched::Refusal;
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU if memory is not limited, bytes: about 1,500 samples with stacks of 20 frames.
+/// Buffer of each CPU if memory is not limited, bytes: about 1,500 samples with stacks of 20
+/// frames.
 const WANTED_BYTES: usize = 2 << 20;
-/// The same with copies of stacks: 250 samples.
+/// The same if stacks are copied: 250 samples.
 const WANTED_WITH_STACKS: usize = 4 << 20;
 /// Smallest useful buffer, bytes.
-const FEWEST_BYTES: usize = 32 << 10;
+const MIN_BYTES: usize = 32 << 10;
 /// Limits all buffers together, bytes.
 const MAX_BYTES: usize = 256 << 20;
-/// Descriptors left for everything else.
+/// Descriptors kept for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
 /// Passes over the threads of a process until no new one is found.
 const MAX_ROUNDS: usize = 50;
@@ -32,24 +33,25 @@ const MAX_ROUNDS: usize = 50;
 #[derive(Debug)]
 pub(super) struct Source {
     rings: Vec<Ring>,
-    /// Events that write into them.
-    guests: Vec<OwnedFd>,
+    /// Events of a running process's threads, which write into the rings.
+    thread_events: Vec<OwnedFd>,
+    /// Bytes read from each ring, decoded at once.
     bytes: Vec<Vec<u8>>,
 }
 
 /// Why sampling is not available.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The event is unknown to this machine.
+    /// This machine does not have the event; the kernel's message.
     Missing(String),
-    /// It is not permitted, or another error.
+    /// The event is not permitted, or another error occurred.
     Refused(Refusal),
 }
 
 impl Source {
-    /// Opens events of a kind and passes the collector the threads that exist.
+    /// Opens events of a kind, and adds the existing processes and threads to the collector.
     pub(super) fn open(
-        kind: Kind,
+        kind: SamplingKind,
         target: Target,
         collector: &mut Collector,
     ) -> Result<Self, Failure> {
@@ -65,7 +67,7 @@ impl Source {
                 let rings = open_rings(&cpus, bytes, &|cpu, watermark_bytes| {
                     event::open(
                         kind,
-                        &Wish {
+                        &EventTarget {
                             thread: 0,
                             cpu,
                             on_exec: true,
@@ -73,56 +75,57 @@ impl Source {
                         },
                     )
                 });
-                let rings = rings.map_err(|error| failure(target, &error))?;
-                Ok(Self::with(rings))
+                let rings = rings.map_err(|error| classify_failure(target, &error))?;
+                Ok(Self::from_rings(rings))
             }
         }
     }
 
-    fn with(rings: Vec<Ring>) -> Self {
+    fn from_rings(rings: Vec<Ring>) -> Self {
         Self {
             bytes: vec![Vec::new(); rings.len()],
             rings,
-            guests: Vec::new(),
+            thread_events: Vec::new(),
         }
     }
 
-    /// Every thread gets an event on every CPU, writing into one buffer each.
+    /// Opens an event of each thread on each CPU; all events of a CPU write into one buffer.
     fn open_process(
-        kind: Kind,
+        kind: SamplingKind,
         pid: i32,
         cpus: &CpuSet,
         bytes: usize,
         collector: &mut Collector,
     ) -> Result<Self, Failure> {
         let target = Target::Process(pid);
-        let refused = |error: &io::Error| failure(target, error);
-        let rings = open_rings(cpus, bytes, &dummy).map_err(|error| refused(&error))?;
-        let mut source = Self::with(rings);
-        let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
+        let rings = open_rings(cpus, bytes, &open_dummy)
+            .map_err(|error| classify_failure(target, &error))?;
+        let mut source = Self::from_rings(rings);
+        let max_events = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
         let mut attached = std::collections::BTreeSet::new();
         for _ in 0..MAX_ROUNDS {
             let found = threads::list_threads_below(pid);
-            let fresh: Vec<_> = found
+            let new_threads: Vec<_> = found
                 .iter()
                 .filter(|thread| attached.insert(thread.tid))
                 .collect();
-            if fresh.is_empty() {
+            if new_threads.is_empty() {
                 break;
             }
             let needed = attached.len() * cpus.len();
-            if needed > most {
-                let refusal = permission::too_many(pid, attached.len(), needed, most);
+            if needed > max_events {
+                let refusal =
+                    permission::explain_too_many_threads(pid, attached.len(), needed, max_events);
                 return Err(Failure::Refused(refusal));
             }
-            for thread in fresh {
-                collector.introduce(thread.process, &maps::read(thread.process));
-                if let Some(name) = threads::name(thread.tid) {
-                    collector.name(thread.tid, &name);
+            for thread in new_threads {
+                collector.add_process(thread.process, &maps::read_maps(thread.process));
+                if let Some(name) = threads::read_name(thread.tid) {
+                    collector.set_name(thread.tid, &name);
                 }
-                match source.attach(kind, thread.tid, cpus, collector) {
+                match source.open_thread(kind, thread.tid, cpus, collector) {
                     Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
-                        return Err(refused(&error));
+                        return Err(classify_failure(target, &error));
                     }
                     _ => {}
                 }
@@ -131,25 +134,25 @@ impl Source {
         Ok(source)
     }
 
-    fn attach(
+    fn open_thread(
         &mut self,
-        kind: Kind,
+        kind: SamplingKind,
         thread: i32,
         cpus: &CpuSet,
         collector: &mut Collector,
     ) -> io::Result<()> {
         for (ring, cpu) in self.rings.iter().zip(cpus.iter()) {
-            let wish = Wish {
+            let target = EventTarget {
                 thread,
                 cpu,
                 on_exec: false,
                 watermark_bytes: 0,
             };
-            let guest = event::open(kind, &wish)?;
-            ring.admit(&guest)?;
-            collector.register(ring::id(&guest)?, thread);
-            ring::switch(&guest, true);
-            self.guests.push(guest);
+            let event = event::open(kind, &target)?;
+            ring.attach_event(&event)?;
+            collector.add_event(ring::read_id(&event)?, thread);
+            ring::set_enabled(&event, true);
+            self.thread_events.push(event);
         }
         Ok(())
     }
@@ -159,12 +162,17 @@ impl Source {
     }
 
     pub(super) fn stop(&self) {
-        for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
-            ring::switch(event, false);
+        for event in self
+            .rings
+            .iter()
+            .map(Ring::event)
+            .chain(&self.thread_events)
+        {
+            ring::set_enabled(event, false);
         }
     }
 
-    /// Passes on new records in time order.
+    /// Adds new records to the collector, in time order.
     pub(super) fn drain(&mut self, collector: &mut Collector) {
         for (ring, bytes) in self.rings.iter_mut().zip(&mut self.bytes) {
             ring.read(bytes);
@@ -176,12 +184,13 @@ impl Source {
             .collect();
         records.sort_by_key(|(time_ns, _)| *time_ns);
         for (time_ns, record) in &records {
-            collector.take(*time_ns, record);
+            collector.add_record(*time_ns, record);
         }
     }
 }
 
-/// One event with a buffer on each CPU, all smaller if memory is limited.
+/// Opens an event with a buffer on each CPU; all buffers are smaller if memory is limited. `open`
+/// gets the CPU and the watermark in bytes.
 fn open_rings(
     cpus: &CpuSet,
     wanted_bytes: usize,
@@ -191,10 +200,10 @@ fn open_rings(
     'smaller: loop {
         let mut rings = Vec::new();
         for cpu in cpus.iter() {
-            // A reader is woken at a quarter full.
+            // The kernel wakes the reader when a quarter is full.
             match Ring::new(open(cpu, bytes / 4)?, bytes) {
                 Ok(ring) => rings.push(ring),
-                Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {
+                Err(error) if bytes <= MIN_BYTES || !ring::is_for_size(&error) => {
                     return Err(error);
                 }
                 Err(_) => {
@@ -207,11 +216,11 @@ fn open_rings(
     }
 }
 
-fn failure(target: Target, error: &io::Error) -> Failure {
+fn classify_failure(target: Target, error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL) => {
-            Failure::Missing(permission::words(error))
+            Failure::Missing(permission::message_of(error))
         }
-        _ => Failure::Refused(permission::refusal(Attempt::Own(target), error)),
+        _ => Failure::Refused(permission::explain_refusal(Attempt::Own(target), error)),
     }
 }

@@ -1,4 +1,4 @@
-//! What registers reveal of a thread: how far they changed between consecutive samples, and which
+//! Compares the registers of a thread: how far they changed between consecutive samples, and which
 //! of them point into its own stack.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,42 +8,42 @@ use pinwise_profile::{REGISTERS, Step};
 
 /// Limits the consecutive samples that are kept.
 const MAX_STEPS: usize = 50_000;
-/// Samples further apart than this are not in one loop, bytes.
-const NEAR: u64 = 512;
+/// Largest distance of two samples in one loop, bytes.
+const MAX_LOOP_BYTES: u64 = 512;
 /// Index of the stack pointer in [`REGISTERS`].
 const STACK_POINTER: usize = 7;
-/// Bytes below the stack pointer that a function may use (System V ABI, "red zone"), and above it
-/// that count as frames of its callers: stacks of threads and goroutines can be short, and other
-/// data follows them.
+/// Bytes below the stack pointer that a function may use (System V ABI, "red zone").
 const RED_ZONE: u64 = 128;
-const CALLERS: u64 = 4096;
+/// Bytes above the stack pointer that count as frames of callers. More could be other data: stacks
+/// of threads and goroutines can be short.
+const CALLER_BYTES: u64 = 4096;
 
 /// Limits the register sets kept per thread and instruction, and such instructions.
 const MAX_STATES: usize = 4;
-const MAX_PLACES: usize = 20_000;
+const MAX_INSTRUCTIONS: usize = 20_000;
 
-/// Where a thread was last seen.
+/// The last sample of a thread.
 #[derive(Debug)]
-struct Last {
+struct LastSample {
     time_ns: u64,
     frame: usize,
     address: u64,
     registers: Vec<u64>,
 }
 
-/// Takes registers, sample by sample.
+/// Collects the registers of samples.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    last: BTreeMap<usize, Last>,
-    /// By thread and frame: earlier register sets, the latest last.
+    /// By thread.
+    last: BTreeMap<usize, LastSample>,
+    /// Earlier register sets by thread and frame, the latest last.
     states: BTreeMap<(usize, usize), VecDeque<Vec<u64>>>,
     steps: Vec<Step>,
     stack_pointers: BTreeMap<usize, u16>,
 }
 
 impl Steps {
-    /// Takes a sample of a thread.
-    pub(super) fn take(
+    pub(super) fn add_sample(
         &mut self,
         time_ns: u64,
         thread: usize,
@@ -57,11 +57,11 @@ impl Steps {
             self.last.remove(&thread);
             return;
         }
-        let pointing = stack_pointers(&values);
-        let always = self.stack_pointers.entry(frame).or_insert(pointing);
-        *always &= pointing;
-        let recurs = self.recurs(thread, frame, &values);
-        let now = Last {
+        let pointers = find_stack_pointers(&values);
+        let in_all_samples = self.stack_pointers.entry(frame).or_insert(pointers);
+        *in_all_samples &= pointers;
+        let recurs = self.add_state(thread, frame, &values);
+        let now = LastSample {
             time_ns,
             frame,
             address,
@@ -71,7 +71,7 @@ impl Steps {
             return;
         };
         let now = &self.last[&thread];
-        if self.steps.len() >= MAX_STEPS || before.address.abs_diff(address) > NEAR {
+        if self.steps.len() >= MAX_STEPS || before.address.abs_diff(address) > MAX_LOOP_BYTES {
             return;
         }
         let pairs = now.registers.iter().zip(&before.registers);
@@ -86,13 +86,13 @@ impl Steps {
         });
     }
 
-    /// Was the thread seen there with these registers before? Remembers them.
-    fn recurs(&mut self, thread: usize, frame: usize, values: &[u64]) -> bool {
-        let place = (thread, frame);
-        if self.states.len() >= MAX_PLACES && !self.states.contains_key(&place) {
+    /// Keeps these registers; returns whether the thread had the same ones there recently.
+    fn add_state(&mut self, thread: usize, frame: usize, values: &[u64]) -> bool {
+        let key = (thread, frame);
+        if self.states.len() >= MAX_INSTRUCTIONS && !self.states.contains_key(&key) {
             return false;
         }
-        let states = self.states.entry(place).or_default();
+        let states = self.states.entry(key).or_default();
         let known = states.iter().position(|state| state == values);
         let state = match known.and_then(|at| states.remove(at)) {
             Some(state) => state,
@@ -112,10 +112,10 @@ impl Steps {
     }
 }
 
-/// Registers that point into the thread's stack, one bit each.
-fn stack_pointers(values: &[u64]) -> u16 {
+/// Finds the registers that point into the thread's stack, one bit each.
+fn find_stack_pointers(values: &[u64]) -> u16 {
     let top = values[STACK_POINTER];
-    let own = top.saturating_sub(RED_ZONE)..top.saturating_add(CALLERS);
+    let own = top.saturating_sub(RED_ZONE)..top.saturating_add(CALLER_BYTES);
     let bits = values.iter().zip(0..);
     bits.filter(|(value, _)| own.contains(value))
         .fold(0, |all, (_, bit)| all | 1 << bit)
@@ -126,19 +126,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn registers_recur_among_the_last_few() {
+    fn a_state_recurs_if_it_is_among_the_last_four() {
         let mut steps = Steps::default();
         let recurs: Vec<bool> = [1, 2, 1, 2, 3, 4, 5, 1, 5]
-            .map(|value| steps.recurs(0, 0, &[value]))
+            .map(|value| steps.add_state(0, 0, &[value]))
             .into();
         let expected = [false, false, true, true, false, false, false, false, true];
         assert_eq!(recurs, expected);
         // Neither at another instruction nor in another thread.
-        assert!(!steps.recurs(0, 1, &[5]) && !steps.recurs(1, 0, &[5]));
+        assert!(!steps.add_state(0, 1, &[5]) && !steps.add_state(1, 0, &[5]));
     }
 
     #[test]
-    fn pointers_into_the_own_stack_are_recognised() {
+    fn registers_that_point_into_the_own_stack_are_found() {
         let top = 0x7fff_0000;
         let mut values = [0; REGISTERS.len()];
         values[STACK_POINTER] = top;
@@ -152,6 +152,6 @@ mod tests {
         for (register, value) in near {
             values[register] = value;
         }
-        assert_eq!(stack_pointers(&values), 1 << 3 | 1 << 7 | 1 << 12);
+        assert_eq!(find_stack_pointers(&values), 1 << 3 | 1 << 7 | 1 << 12);
     }
 }

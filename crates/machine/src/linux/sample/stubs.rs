@@ -1,7 +1,8 @@
-//! Stubs by which a file calls functions of other files (its procedure linkage table).
+//! Names the stubs by which a file calls functions of other files (its procedure linkage table).
 //!
-//! They have no symbols, so a symbol before them, such as `_init`, would get their time. Each jumps
-//! to the address in a slot, and the file says whose address the loader puts there.
+//! They have no symbols, so a symbol before them, such as `_init`, would get their time. Each stub
+//! jumps to the address in a slot, and the file's relocations say whose address the loader puts
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use pinwise_code::demangle;
 use pinwise_profile::Symbol;
 
 /// Bytes of the longest stub; stubs begin at multiples of half of it.
-const LENGTH: u64 = 16;
+const MAX_STUB_BYTES: u64 = 16;
 /// Limits the bytes read of a section.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The stubs of a file.
 #[derive(Debug, Default)]
 pub(super) struct Stubs {
-    /// Address ranges of sections of stubs.
+    /// Start and end addresses of the sections with stubs.
     sections: Vec<(u64, u64)>,
     /// Target names by stub address.
     names: BTreeMap<u64, String>,
@@ -34,7 +35,7 @@ impl Stubs {
         if sections.is_empty() {
             return stubs;
         }
-        let slots = slots(file);
+        let slots = read_slots(file);
         for section in sections {
             let (start, size) = (section.address(), section.size());
             stubs.sections.push((start, start.saturating_add(size)));
@@ -42,9 +43,11 @@ impl Stubs {
                 .data_range(start, size.min(MAX_BYTES))
                 .ok()
                 .flatten();
-            for (from, slot) in jumps(start, bytes.unwrap_or_default()) {
+            for (from, slot) in find_jumps(start, bytes.unwrap_or_default()) {
                 if let Some(name) = slots.get(&slot) {
-                    stubs.names.insert(from - from % (LENGTH / 2), name.clone());
+                    stubs
+                        .names
+                        .insert(from - from % (MAX_STUB_BYTES / 2), name.clone());
                 }
             }
         }
@@ -56,7 +59,7 @@ impl Stubs {
         let mut sections = self.sections.iter();
         let &(first, _) = sections.find(|(start, end)| (*start..*end).contains(&address))?;
         let before = self.names.range(first..=address).next_back();
-        let stub = before.filter(|(start, _)| address - **start < LENGTH);
+        let stub = before.filter(|(start, _)| address - **start < MAX_STUB_BYTES);
         let (start, name) = stub.map_or((first, "[plt]".to_owned()), |(start, name)| {
             (*start, format!("{name}@plt"))
         });
@@ -69,8 +72,8 @@ impl Stubs {
     }
 }
 
-/// Names of functions by the slots for their addresses.
-fn slots<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> BTreeMap<u64, String> {
+/// Reads the names of functions by the slots for their addresses.
+fn read_slots<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> BTreeMap<u64, String> {
     let Some((relocations, symbols)) = file.dynamic_relocations().zip(file.dynamic_symbol_table())
     else {
         return BTreeMap::new();
@@ -86,11 +89,11 @@ fn slots<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> BTreeMap<u6
     named.collect()
 }
 
-/// Finds each `jmp [rip + distance]` in x86-64 code and its slot: the distance counts from the end
-/// of the jump.
-fn jumps(start: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
-    let all = (start..).zip(bytes.windows(6));
-    all.filter_map(|(from, jump)| {
+/// Finds the addresses of all `jmp [rip + distance]` in x86-64 code and their slots: the distance
+/// counts from the end of the jump.
+fn find_jumps(start: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    let windows = (start..).zip(bytes.windows(6));
+    windows.filter_map(|(from, jump)| {
         let [0xff, 0x25, distance @ ..] = jump else {
             return None;
         };
@@ -113,7 +116,7 @@ mod tests {
             0xff, 0x25, 0xda, 0x2f, 0x00, 0x00, // jmp [rip + 0x2fda]
             0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00,
         ];
-        let found: Vec<_> = jumps(0x1040, &stub).collect();
+        let found: Vec<_> = find_jumps(0x1040, &stub).collect();
         assert_eq!(found, [(0x1044, 0x4024)]);
         let named = |start: u64, name: &str| (start, name.to_owned());
         let stubs = Stubs {

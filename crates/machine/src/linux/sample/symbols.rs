@@ -1,7 +1,8 @@
-//! Names of addresses, from their files, the kernel's list, and a runtime's description of the code
-//! that it made.
+//! Names addresses by the symbols of their files, the kernel's list, and the files in which
+//! runtimes name the code that they made.
 //!
-//! The sampled programs name the files: each is opened once, and exactly what was opened is read.
+//! Paths come from the sampled programs and can change meaning: each file is opened once, and all
+//! is read from that descriptor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,7 +14,7 @@ use blazesym::{MaybeDefault, Pid};
 use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 
 use super::super::stack::VDSO;
-use super::super::stack::files::{is_file, program_of, sheltered_path};
+use super::super::stack::files::{find_trusted_path, is_file, open_program};
 use super::super::sys;
 use super::made::NameFiles;
 use super::stubs::Stubs;
@@ -21,11 +22,11 @@ use pinwise_code::demangle;
 use pinwise_profile::{Samples, Symbol};
 
 /// Sections that name a separate file with debug information.
-const LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];
+const DEBUG_LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];
 
-/// Names frames; `offsets` are those of frames in their files. Returns what could not be read, and
-/// why.
-pub(super) fn name(
+/// Names frames; `offsets` are the frames' offsets in their files, bytes. Returns notes on what
+/// could not be read.
+pub(super) fn name_frames(
     samples: &mut Samples,
     offsets: &[Option<u64>],
     name_files: &NameFiles,
@@ -33,7 +34,7 @@ pub(super) fn name(
     let mut notes = name_files.refusals();
     // Unmangled names must stay unchanged: `a` is not `signed char`.
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
-    let exact = find_executed(samples);
+    let executed = find_executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (index, offset) in offsets.iter().enumerate() {
         if let Some(group) = Group::from_frame(samples, index, *offset) {
@@ -41,52 +42,52 @@ pub(super) fn name(
         }
     }
     for (group, frames) in groups {
-        let back = |frame: usize| u64::from(!exact.contains(&frame));
+        // A call ends where its return address begins: look up the byte before.
+        let shift = |frame: usize| u64::from(!executed.contains(&frame));
         let addresses: Vec<u64> = frames
             .iter()
             .map(|&frame| {
                 let offset = offsets[frame].unwrap_or(0);
                 let address = match group {
                     Group::File(..) => offset,
-                    Group::Vdso => sys::vdso().saturating_add(offset),
+                    Group::Vdso => sys::vdso_address().saturating_add(offset),
                     Group::Kernel | Group::Made(_) => samples.frames[frame].address,
                 };
-                address.saturating_sub(back(frame))
+                address.saturating_sub(shift(frame))
             })
             .collect();
         let file = match group {
-            Group::File(module, pid) => program_of(pid, &samples.modules[module].path),
+            Group::File(module, pid) => open_program(pid, &samples.modules[module].path),
             _ => None,
         };
         let names = match (group, &file) {
-            (Group::Made(pid), _) => name_files.names(pid, &addresses, &mut notes),
+            (Group::Made(pid), _) => name_files.find_names(pid, &addresses, &mut notes),
             (Group::File(..), None) => continue,
-            _ => group.names(&symbolizer, file.as_ref(), &addresses),
+            _ => group.find_symbols(&symbolizer, file.as_ref(), &addresses),
         };
         for (&frame, name) in frames.iter().zip(names) {
-            let back = back(frame);
+            let shift = shift(frame);
             samples.frames[frame].symbol = name.map(|symbol| Symbol {
-                offset: symbol.offset + back,
+                offset: symbol.offset + shift,
                 ..symbol
             });
         }
         if let Some(file) = file {
-            place(samples, &frames, offsets, file);
+            set_file_addresses(samples, &frames, offsets, file);
         }
     }
     notes
 }
 
-/// Frames that were being executed; all others are return addresses, and the call is at least one
-/// byte before.
+/// Finds the frames that were being executed; all others are return addresses.
 fn find_executed(samples: &Samples) -> BTreeSet<usize> {
-    let mut exact = BTreeSet::new();
+    let mut executed = BTreeSet::new();
     for stack in &samples.stacks {
-        exact.extend(stack.frames.first());
+        executed.extend(stack.frames.first());
         let user = stack.frames.iter().find(|&&f| !samples.frames[f].is_kernel);
-        exact.extend(user);
+        executed.extend(user);
     }
-    exact
+    executed
 }
 
 /// Frames with the same source of names.
@@ -94,11 +95,11 @@ fn find_executed(samples: &Samples) -> BTreeSet<usize> {
 enum Group {
     /// The running kernel.
     Kernel,
-    /// A file, as seen by one of the processes that have it mapped.
+    /// A file: its module, and a process that has it mapped.
     File(usize, i32),
-    /// The kernel's code in every program, pinwise among them.
+    /// The vDSO: the kernel's code in every process, including pinwise.
     Vdso,
-    /// Code without a file, in a process.
+    /// Code without a file in this process.
     Made(i32),
 }
 
@@ -118,8 +119,8 @@ impl Group {
         Some(Self::Made(frame.pid))
     }
 
-    /// The name of each address, if known.
-    fn names(
+    /// Finds the symbol of each address.
+    fn find_symbols(
         self,
         symbolizer: &Symbolizer,
         file: Option<&File>,
@@ -127,7 +128,7 @@ impl Group {
     ) -> Vec<Option<Symbol>> {
         let (source, input) = match self {
             Self::Kernel => {
-                // Searching an image of it takes long and adds nothing.
+                // Searching the kernel's image takes long and adds nothing to its list of symbols.
                 let kernel = Kernel {
                     vmlinux: MaybeDefault::None,
                     ..Kernel::default()
@@ -140,20 +141,20 @@ impl Group {
                 (Source::from(process), Input::AbsAddr(addresses))
             }
             Self::File(..) | Self::Made(_) => {
-                let Some(source) = file.and_then(elf) else {
+                let Some(source) = file.and_then(choose_source) else {
                     return vec![None; addresses.len()];
                 };
                 (source, Input::FileOffset(addresses))
             }
         };
         match symbolizer.symbolize(&source, input) {
-            Ok(found) => found.into_iter().map(symbol).collect(),
+            Ok(found) => found.into_iter().map(convert_symbol).collect(),
             Err(_) => vec![None; addresses.len()],
         }
     }
 }
 
-fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
+fn convert_symbol(found: Symbolized<'_>) -> Option<Symbol> {
     let Symbolized::Sym(found) = found else {
         return None;
     };
@@ -179,12 +180,12 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
     })
 }
 
-/// An open file for the symbolizer, by a path that leads to nothing else. Debug files that a
-/// program names are used only if nobody else could have written the program or its folder: such a
-/// file may be a pipe.
-fn elf(file: &File) -> Option<Source<'static>> {
+/// The path by which the symbolizer reads an open file. Debug files that the file names are used
+/// only if nobody else could have written the file or its folder: they could be pipes. `None` if it
+/// is not a program.
+fn choose_source(file: &File) -> Option<Source<'static>> {
     let has_links = has_links(file)?;
-    let elf = match sheltered_path(file) {
+    let elf = match find_trusted_path(file) {
         Some(path) => Elf::new(path),
         None => {
             let mut elf = Elf::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
@@ -195,16 +196,21 @@ fn elf(file: &File) -> Option<Source<'static>> {
     Some(Source::from(elf))
 }
 
-/// `None` if it is not a program.
+/// Does the file name separate debug files? `None` if it is not a program.
 fn has_links(file: &File) -> Option<bool> {
     let cache = ReadCache::new(file);
     let object = object::File::parse(&cache).ok()?;
     let mut names = object.sections();
-    Some(names.any(|section| section.name().is_ok_and(|name| LINKS.contains(&name))))
+    Some(names.any(|section| section.name().is_ok_and(|name| DEBUG_LINKS.contains(&name))))
 }
 
-/// Converts addresses to those of the file's own tables.
-fn place(samples: &mut Samples, frames: &[usize], offsets: &[Option<u64>], file: File) {
+/// Sets the address of each frame in the file's own tables, and names stubs.
+fn set_file_addresses(
+    samples: &mut Samples,
+    frames: &[usize],
+    offsets: &[Option<u64>],
+    file: File,
+) {
     let cache = ReadCache::new(file);
     let Ok(object) = object::File::parse(&cache) else {
         return;

@@ -47,7 +47,7 @@ fn a_child_is_taken_though_a_signal_interrupts() {
     let waiter = std::thread::spawn(move || {
         // SAFETY: the call has no preconditions.
         send.send(unsafe { libc::gettid() }).unwrap();
-        collect_failed(pid);
+        reap_failed(pid);
     });
     let thread = receive.recv().unwrap();
     spin_until(|| sleeps(thread));

@@ -1,8 +1,8 @@
-//! Files that watched programs name: opened without blocking and without following links, and used
-//! only if they are what they are said to be.
+//! Opens files whose paths come from watched programs, without blocking and without following
+//! links; only regular files are used.
 //!
-//! A program chooses its mappings and where it says that the names of its code are. A pipe there
-//! would block for ever, a device may act on being opened. Nothing is written.
+//! A program chooses the paths of its mappings and of the files that name its code. A pipe would
+//! block for ever, and a device can act on being opened. Nothing is written.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,14 +16,15 @@ use super::super::sys;
 pub(super) const REMOVED: &str = " (deleted)";
 const ROOT: u32 = 0;
 
-/// Is this mapping's name that of a file? A removed file is gone, whatever has its name now.
+/// Is this mapping's name that of a file? A removed file does not count: another file can have its
+/// name by now.
 pub(in crate::linux) fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.ends_with(REMOVED)
 }
 
-/// A file of a program as the process sees it, possibly in a container; as pinwise sees it if the
+/// Opens a file at a process's path, possibly in a container; at the same path outside it if the
 /// process is gone.
-pub(in crate::linux) fn program_of(pid: i32, path: &str) -> Option<File> {
+pub(in crate::linux) fn open_program(pid: i32, path: &str) -> Option<File> {
     if !is_file(path) {
         return None;
     }
@@ -53,26 +54,22 @@ pub(in crate::linux) fn open_regular(path: &Path) -> io::Result<File> {
         .open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
-/// The path of a file that only root and this user can have made, and that nobody else can replace
-/// or surround.
-pub(in crate::linux) fn sheltered_path(file: &File) -> Option<PathBuf> {
-    let path = path_of(file).ok()?;
-    let (here, there) = (file.metadata().ok()?, path.symlink_metadata().ok()?);
-    let is_same = (here.dev(), here.ino()) == (there.dev(), there.ino());
+/// The path of an open file, if only root and this user can have created it and nobody else can
+/// replace it or a folder above it.
+pub(in crate::linux) fn find_trusted_path(file: &File) -> Option<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let (opened, at_path) = (file.metadata().ok()?, path.symlink_metadata().ok()?);
+    let is_same = (opened.dev(), opened.ino()) == (at_path.dev(), at_path.ino());
     let own = sys::effective_user();
-    let is_sheltered = path.ancestors().enumerate().all(|(level, part)| {
+    let is_trusted = path.ancestors().enumerate().all(|(level, part)| {
         part.symlink_metadata().is_ok_and(|part| {
             let is_ours = part.uid() == ROOT || part.uid() == own;
-            // Further up a sticky folder is enough: its contents stay.
+            // Further up a sticky folder suffices: others cannot replace what it contains.
             let is_sticky = level > 1 && part.mode() & libc::S_ISVTX != 0;
             is_ours && (part.mode() & 0o022 == 0 || is_sticky)
         })
     });
-    (is_same && is_sheltered).then_some(path)
-}
-
-fn path_of(file: &File) -> io::Result<PathBuf> {
-    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    (is_same && is_trusted).then_some(path)
 }
 
 #[cfg(test)]
@@ -103,7 +100,7 @@ mod tests {
         for name in ["/tmp/prog (deleted)", "//anon", "[heap]", "", "anon"] {
             assert!(!is_file(name), "{name}");
         }
-        assert!(program_of(0, "/bin/sh (deleted)").is_none());
+        assert!(open_program(0, "/bin/sh (deleted)").is_none());
     }
 
     #[test]
@@ -116,7 +113,7 @@ mod tests {
             for (path, mode) in modes {
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
             }
-            let found = sheltered_path(&open_regular(&path).unwrap());
+            let found = find_trusted_path(&open_regular(&path).unwrap());
             assert_eq!(found.is_some(), expected, "{of_folder:o} {of_file:o}");
         };
         check(0o700, 0o600, true);
@@ -124,6 +121,6 @@ mod tests {
         check(0o1777, 0o600, false);
         let file = open_regular(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(sheltered_path(&file), None);
+        assert_eq!(find_trusted_path(&file), None);
     }
 }

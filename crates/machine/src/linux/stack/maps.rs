@@ -1,4 +1,4 @@
-//! The file of each address of a process.
+//! Finds the file that is mapped at an address of a process.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(in crate::linux) struct Mapping {
 pub(in crate::linux) struct Maps(Vec<Mapping>);
 
 impl Maps {
-    /// Adds a mapping, replacing what was there.
+    /// Adds a mapping, which replaces those that it overlaps.
     pub(in crate::linux) fn insert(&mut self, new: Mapping) {
         let mut kept = Vec::with_capacity(self.0.len() + 2);
         for old in self.0.drain(..) {
@@ -63,6 +63,7 @@ impl Maps {
 pub(in crate::linux) struct Line {
     pub(in crate::linux) start: u64,
     pub(in crate::linux) end: u64,
+    /// Offset of the first address in the file, bytes.
     pub(in crate::linux) offset: u64,
     /// May it be executed?
     pub(in crate::linux) is_code: bool,
@@ -98,8 +99,8 @@ pub(in crate::linux) fn parse_line(line: &str) -> Option<Line> {
     })
 }
 
-/// `/proc/PID/maps`; empty if it cannot be read.
-pub(in crate::linux) fn read(pid: i32) -> String {
+/// Reads `/proc/PID/maps`; the text is empty if that fails.
+pub(in crate::linux) fn read_maps(pid: i32) -> String {
     let bytes = read_file(Path::new(&format!("/proc/{pid}/maps"))).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }

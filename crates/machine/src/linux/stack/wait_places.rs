@@ -1,9 +1,10 @@
-//! Where a program waits: the innermost function that is its own on the stack of a blocked thread.
+//! Finds where a program waits: the innermost function on the stack of a blocked thread that
+//! belongs to the program, not to the C library or a language's runtime.
 //!
-//! The kernel shows a blocked thread's stack pointer and instruction, and no other register. That is
-//! enough to leave the C library, whose tables need no frame pointer; where one is needed, it follows
-//! from the beginning of the function. Names come from symbol tables
-//! alone: debug information takes long to read beside a measured program.
+//! The kernel shows a blocked thread's stack pointer and instruction, and no other register. This
+//! suffices to unwind the C library, whose tables need no frame pointer; elsewhere the frame
+//! pointer is computed from the first instructions of the function. Names come from symbol tables
+//! only: reading debug information takes long and would disturb the measured program.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,27 +16,27 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
 use super::super::sys;
 use super::VDSO;
-use super::callers::{Place, Unwinder};
-use super::files::{REMOVED, program_of, sheltered_path};
+use super::callers::{MappedProcess, Unwinder};
+use super::files::{REMOVED, find_trusted_path, open_program};
 use super::maps::{self, Mapping, Maps};
 use pinwise_code::unwind::{self, Caller};
 use pinwise_code::{Arch, demangle};
 use pinwise_profile::Module;
 use pinwise_sched::BlockedIn;
 
-/// Copied of a stack, bytes: a lock is a few calls away from the program.
+/// Bytes copied of a stack: a lock is only a few calls away from the program.
 const STACK_BYTES: usize = 4096;
-/// Callers that are looked at: a few of a library, and one of the program.
+/// Callers that are examined: a few of a library, and one of the program.
 const MAX_CALLERS: usize = 16;
-/// Read of a function's beginning, bytes.
-const BEGINNING: usize = 64;
-/// Limits the processes and places that are remembered; further ones have no name.
+/// Bytes read at the start of a function.
+const PROLOGUE_BYTES: usize = 64;
+/// Limits the processes and addresses whose names are kept; further ones stay without a name.
 const MAX_PROCESSES: usize = 64;
-const MAX_PLACES: usize = 512;
-/// A program that maps code again and again is read this often.
+const MAX_ADDRESSES: usize = 512;
+/// Limits how often the mappings of a process are read: some map new code all the time.
 const MAX_READS: u32 = 8;
 
-/// Files whose functions wait on behalf of a program, by the beginning of their names.
+/// Libraries whose functions wait on behalf of a program, by the start of their file names.
 const LIBRARIES: [&str; 7] = [
     "libc.so",
     "libc-",
@@ -45,7 +46,8 @@ const LIBRARIES: [&str; 7] = [
     "libstdc++",
     "libc++",
 ];
-/// The same of functions, which a program may contain.
+/// Functions that wait on behalf of a program and can be linked into it, by the start of their
+/// names.
 const RUNTIME: [&str; 15] = [
     "std::",
     "<std::",
@@ -64,40 +66,40 @@ const RUNTIME: [&str; 15] = [
     "sync.",
 ];
 
-/// A blocked thread, by its file `syscall`.
+/// The system call in which a thread is blocked, as `/proc/PID/syscall` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) struct BlockedCall {
-    /// Address of the word that it waits for.
+    /// Address of the futex that the call waits for.
     pub(in crate::linux) word: u64,
     pub(in crate::linux) stack_pointer: u64,
     pub(in crate::linux) instruction: u64,
 }
 
-/// What a return address on the stack of a blocked thread belongs to.
+/// The function that a return address on the stack of a blocked thread belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Function {
-    /// The program itself.
+    /// A function of the program itself, by name.
     Own(Box<str>),
-    /// A library that waits on its behalf, and for what, if its name says so.
+    /// A function that waits on behalf of the program, and for what, if its name says so.
     Runtime(Option<BlockedIn>),
 }
 
-/// Finds and remembers places.
+/// Finds the functions that wait, and keeps what it found.
 pub(in crate::linux) struct WaitPlaces {
     unwinder: Unwinder,
     symbolizer: Symbolizer,
     programs: BTreeMap<i32, Program>,
-    /// By process, program and return address.
+    /// By process, generation and return address.
     functions: BTreeMap<(i32, u32, u64), Function>,
     words: BTreeMap<(i32, u64), Option<Box<str>>>,
-    /// By process, program and address: from the stack pointer to the frame pointer.
+    /// Bytes from the stack pointer to the frame pointer, by process, generation and address.
     frames: BTreeMap<(i32, u32, u64), Option<u64>>,
 }
 
 /// What a process has mapped.
 #[derive(Debug, Default)]
 struct Program {
-    /// How often it was read.
+    /// How often the mappings were read.
     generation: u32,
     maps: Maps,
     modules: Vec<Module>,
@@ -117,22 +119,22 @@ impl WaitPlaces {
         }
     }
 
-    /// The function of the program that waits; without one, the word that it waits for. And what the
-    /// functions in between are for.
-    pub(in crate::linux) fn find(
+    /// Finds the function of the program that waits, or describes the futex if there is none; and
+    /// what kind of wait the called library functions are for.
+    pub(in crate::linux) fn find_waiting_function(
         &mut self,
         pid: i32,
         call: BlockedCall,
     ) -> (Option<Box<str>>, Option<BlockedIn>) {
-        let mut what = None;
+        let mut blocked_in = None;
         for address in self.read_callers(pid, call).unwrap_or_default() {
             match self.identify(pid, address) {
-                Some(Function::Own(name)) => return (Some(name), what),
-                Some(Function::Runtime(kind)) => what = what.or(kind),
+                Some(Function::Own(name)) => return (Some(name), blocked_in),
+                Some(Function::Runtime(kind)) => blocked_in = blocked_in.or(kind),
                 None => break,
             }
         }
-        (self.name_word(pid, call.word), what)
+        (self.describe_futex(pid, call.word), blocked_in)
     }
 
     /// Return addresses, innermost first.
@@ -148,7 +150,7 @@ impl WaitPlaces {
         let mut registers = unwind::Registers::new(arch, call.instruction, known);
         self.read_program(pid, call.instruction)?;
         let program = self.programs.get(&pid)?;
-        let place = Place {
+        let process = MappedProcess {
             pid,
             generation: program.generation,
             maps: &program.maps,
@@ -160,19 +162,19 @@ impl WaitPlaces {
         };
         let mut callers = Vec::new();
         while callers.len() < MAX_CALLERS {
-            let mut caller = self.unwinder.caller(&place, &registers, &stack);
+            let mut caller = self.unwinder.find_caller(&process, &registers, &stack);
             if caller == Caller::Unknown && registers.frame_pointer().is_none() {
                 let key = (pid, program.generation, registers.address);
-                if self.frames.len() >= MAX_PLACES && !self.frames.contains_key(&key) {
+                if self.frames.len() >= MAX_ADDRESSES && !self.frames.contains_key(&key) {
                     break;
                 }
-                let find = || program.find_frame(pid, &registers, &self.symbolizer);
-                let Some(bytes) = *self.frames.entry(key).or_insert_with(find) else {
+                let compute = || program.compute_frame_bytes(pid, &registers, &self.symbolizer);
+                let Some(bytes) = *self.frames.entry(key).or_insert_with(compute) else {
                     break;
                 };
                 let pointer = registers.stack_pointer()?.checked_add(bytes)?;
                 let known = registers.clone().with_frame_pointer(pointer);
-                caller = self.unwinder.caller(&place, &known, &stack);
+                caller = self.unwinder.find_caller(&process, &known, &stack);
             }
             match caller {
                 Caller::Frame(next) if program.maps.find(next.lookup_address()).is_some() => {
@@ -185,7 +187,7 @@ impl WaitPlaces {
         Some(callers)
     }
 
-    /// Reads what a process has mapped, again if it executes something else by now.
+    /// Reads the mappings of a process, again if none of them contains the instruction.
     fn read_program(&mut self, pid: i32, instruction: u64) -> Option<()> {
         let is_known = self.programs.contains_key(&pid);
         if !is_known && self.programs.len() >= MAX_PROCESSES {
@@ -204,22 +206,22 @@ impl WaitPlaces {
         if let Some(known) = self.functions.get(&key) {
             return Some(known.clone());
         }
-        if self.functions.len() >= MAX_PLACES {
+        if self.functions.len() >= MAX_ADDRESSES {
             return None;
         }
-        let caller = program.identify(pid, address, &self.symbolizer)?;
-        self.functions.insert(key, caller.clone());
-        Some(caller)
+        let function = program.identify(pid, address, &self.symbolizer)?;
+        self.functions.insert(key, function.clone());
+        Some(function)
     }
 
-    fn name_word(&mut self, pid: i32, word: u64) -> Option<Box<str>> {
+    fn describe_futex(&mut self, pid: i32, word: u64) -> Option<Box<str>> {
         if let Some(known) = self.words.get(&(pid, word)) {
             return known.clone();
         }
-        if self.words.len() >= MAX_PLACES {
+        if self.words.len() >= MAX_ADDRESSES {
             return None;
         }
-        let name = describe_word(&maps::read(pid), word);
+        let name = describe_word(&maps::read_maps(pid), word);
         self.words.insert((pid, word), name.clone());
         name
     }
@@ -233,7 +235,7 @@ impl Program {
         self.generation += 1;
         self.maps.clear();
         self.modules.clear();
-        let text = maps::read(pid);
+        let text = maps::read_maps(pid);
         for (module, line) in text.lines().filter_map(maps::parse_code).enumerate() {
             self.maps.insert(Mapping {
                 start: line.start,
@@ -245,9 +247,9 @@ impl Program {
         }
     }
 
-    /// How far the frame pointer is above the stack pointer in a frame; `None` if its function does
-    /// not show it.
-    fn find_frame(
+    /// Bytes from the stack pointer up to the frame pointer, computed from the function's first
+    /// instructions; `None` if they do not reveal it.
+    fn compute_frame_bytes(
         &self,
         pid: i32,
         registers: &unwind::Registers,
@@ -260,13 +262,13 @@ impl Program {
         let mapping = self.maps.find(address)?;
         let path = &self.modules.get(mapping.module)?.path;
         let offset = (address - mapping.start).saturating_add(mapping.offset);
-        let (_, within) = find_symbol(&program_of(pid, path)?, offset, symbolizer)?;
-        let mut code = [0; BEGINNING];
-        let wanted = usize::try_from(within).ok()?.min(BEGINNING);
+        let (_, within) = find_symbol(&open_program(pid, path)?, offset, symbolizer)?;
+        let mut code = [0; PROLOGUE_BYTES];
+        let wanted = usize::try_from(within).ok()?.min(PROLOGUE_BYTES);
         let code = code.get_mut(..wanted)?;
         let length = sys::read_memory(pid, address.checked_sub(within)?, code)?;
         let bytes = unwind::frame_bytes(code.get(..length)?)?;
-        // At a call both are aligned.
+        // At a call both pointers are aligned to 16 bytes.
         bytes.is_multiple_of(16).then_some(bytes)
     }
 
@@ -280,12 +282,13 @@ impl Program {
             return Some(Function::Runtime(None));
         }
         let offset = (call - mapping.start).saturating_add(mapping.offset);
-        let symbol = program_of(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
+        let symbol =
+            open_program(pid, path).and_then(|file| find_symbol(&file, offset, symbolizer));
         let symbol = symbol.map(|(name, _)| name);
         let name = match symbol {
             None => format!("{file_name}+{offset:#x}"),
             Some(symbol) if RUNTIME.iter().any(|name| symbol.starts_with(name)) => {
-                return Some(Function::Runtime(kind_of(&symbol)));
+                return Some(Function::Runtime(classify_wait(&symbol)));
             }
             Some(symbol) if *path == self.path => symbol,
             Some(symbol) => format!("{symbol} ({file_name})"),
@@ -294,8 +297,8 @@ impl Program {
     }
 }
 
-/// What such a function waits for. Rust's standard library is a part of each program.
-fn kind_of(function: &str) -> Option<BlockedIn> {
+/// What a runtime function waits for, by its name.
+fn classify_wait(function: &str) -> Option<BlockedIn> {
     let has = |word| function.contains(word);
     match () {
         () if has("condvar") || has("cond_wait") => Some(BlockedIn::Condition),
@@ -304,9 +307,9 @@ fn kind_of(function: &str) -> Option<BlockedIn> {
     }
 }
 
-/// The name of the function at an offset of a file, and how far it is into that.
+/// The name of the function at an offset of a file, and the bytes from its start to the offset.
 fn find_symbol(file: &File, offset: u64, symbolizer: &Symbolizer) -> Option<(String, u64)> {
-    let path = sheltered_path(file);
+    let path = find_trusted_path(file);
     let path = path.unwrap_or_else(|| format!("/proc/self/fd/{}", file.as_raw_fd()).into());
     let mut elf = Elf::new(path);
     elf.debug_syms = false;
@@ -317,7 +320,7 @@ fn find_symbol(file: &File, offset: u64, symbolizer: &Symbolizer) -> Option<(Str
     }
 }
 
-/// A word in memory, by the mapping that has it.
+/// Describes a futex by the mapping that contains it.
 fn describe_word(maps: &str, word: u64) -> Option<Box<str>> {
     let mut lines = maps.lines().filter_map(maps::parse_line);
     let line = lines.find(|line| (line.start..line.end).contains(&word))?;

@@ -1,35 +1,36 @@
 //! Attaches to a running process: each of its threads gets an event on every CPU, and threads that
-//! it makes later inherit them.
+//! it creates later inherit these events.
 //!
-//! It refuses if that would take more descriptors than permitted, and never stops a thread.
+//! It refuses if this would take more descriptors than permitted, and never stops a thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::super::sys;
-use super::events::{self, Recorded, Wish};
+use super::events::{self, EventRequest, Recorded};
 use super::perf::{Extent, PerfSource};
 use super::permission::{self, Attempt};
 use super::{Target, nanoseconds, threads};
 use pinwise_sched::{EventKind, Refusal, Tid};
 
-/// Descriptors left for everything else.
+/// Descriptors that stay available for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
-/// Passes over the threads of a process until no new one is found.
+/// Most passes over the threads of a process while each finds new ones.
 const MAX_ROUNDS: usize = 50;
 
-/// What has been attached to.
+/// The threads that have been handled.
 #[derive(Debug, Default)]
 struct Attached {
-    /// Threads that have all their events, and since when.
+    /// Threads that have all their events, with the time since when, ns.
     since: BTreeMap<Tid, u64>,
     /// Threads that ended before they could be attached to.
     gone: BTreeSet<Tid>,
 }
 
 /// Attaches to every thread of a process and its descendants, until no new one is found. Threads
-/// made meanwhile inherit their maker's events if it had all of its own by then; the others are
-/// attached to, too, and the lane drops duplicate events.
+/// that are created meanwhile inherit the events of their creator if it had all of its own by then.
+/// The others are attached to as well; if they have inherited some events, the lane drops the
+/// duplicates.
 pub(super) fn attach_all(
     source: &mut PerfSource,
     pid: Tid,
@@ -48,9 +49,14 @@ pub(super) fn attach_all(
             is_settled = false;
             let needed = (found.len() + 1) * extent.cpus.len();
             if source.guests().len() + 2 * extent.cpus.len() > most || needed > most {
-                return Err(permission::too_many(pid, found.len(), needed, most));
+                return Err(permission::explain_too_many_threads(
+                    pid,
+                    found.len(),
+                    needed,
+                    most,
+                ));
             }
-            match attach(source, thread, extent) {
+            match attach_thread(source, thread, extent) {
                 Ok(()) => {
                     attached.since.insert(thread, nanoseconds(sys::monotonic()));
                 }
@@ -59,7 +65,7 @@ pub(super) fn attach_all(
                 }
                 Err(error) => {
                     let attempt = Attempt::Own(Target::Process(pid));
-                    return Err(permission::refusal(attempt, &error));
+                    return Err(permission::explain_refusal(attempt, &error));
                 }
             }
         }
@@ -73,22 +79,18 @@ pub(super) fn attach_all(
     Ok(())
 }
 
-fn attach(source: &mut PerfSource, thread: Tid, extent: &Extent) -> io::Result<()> {
+fn attach_thread(source: &mut PerfSource, thread: Tid, extent: &Extent) -> io::Result<()> {
     for (index, cpu) in extent.cpus.iter().enumerate() {
-        let event = events::open(&Wish {
-            recorded: Recorded::Switches,
-            thread,
-            cpu,
+        let event = events::open(&EventRequest {
             is_inherited: true,
-            on_exec: false,
-            watermark_bytes: 0,
+            ..EventRequest::new(Recorded::Switches, thread, cpu)
         })?;
-        source.admit(index, event)?;
+        source.attach_event(index, event)?;
     }
     Ok(())
 }
 
-/// Marks children of threads that had all their events when they made them.
+/// Marks threads as attached that inherited all events from their creator.
 fn note_inherited(source: &mut PerfSource, attached: &mut Attached) {
     let mut lives = Vec::new();
     source.read_rings(&mut |event| match event.what {
@@ -104,7 +106,7 @@ fn note_inherited(source: &mut PerfSource, attached: &mut Attached) {
                 attached.since.insert(child, time_ns);
             }
             Some(_) => {}
-            // Its id may be reused by a thread that has no events yet.
+            // The thread has ended: its id may be reused by a thread that has no events yet.
             None => {
                 attached.since.remove(&thread);
             }

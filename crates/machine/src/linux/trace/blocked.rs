@@ -1,5 +1,5 @@
-//! What a blocked thread waits for, from `/proc/PID/task/TID/syscall`: its present system call and
-//! arguments. The kernel shows it to processes that may trace the thread.
+//! What a blocked thread waits for, from `/proc/PID/task/TID/syscall`: its current system call and
+//! arguments. The kernel shows this file only to processes that may trace the thread.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -8,17 +8,17 @@ use super::super::stack::wait_places::{BlockedCall, WaitPlaces};
 use super::threads::ExistingThread;
 use pinwise_sched::BlockedIn;
 
-/// A 32-bit program has other call numbers, and its stack below this.
+/// Stack pointers below this are those of 32-bit programs, which have other numbers of system
+/// calls.
 const END_OF_32_BITS: u64 = 1 << 32;
 
-/// Is a thread in this state of `/proc/PID/stat` blocked?
+/// Does this state in `/proc/PID/stat` mean that the thread is blocked?
 pub(super) const fn is_blocked(state: char) -> bool {
     matches!(state, 'S' | 'D')
 }
 
-/// What a thread in that state waits for, from its file `syscall`; `None` if it is no longer
-/// blocked.
-pub(super) fn read_call(
+/// Tells from a thread's file `syscall` what it waits for; `None` if it is no longer blocked.
+pub(super) fn classify_wait(
     found: ExistingThread,
     state: char,
     text: Option<&str>,
@@ -49,10 +49,12 @@ pub(super) fn read_call(
         return Some(BlockedIn::Unknown);
     }
     let [first, operation, value] = arguments;
-    let what = classify(number, || first.and_then(|fd| open_file(found, fd)));
+    let what = classify_call(number, || {
+        first.and_then(|fd| read_descriptor_target(found, fd))
+    });
     let what = match (number, operation, value) {
         (libc::SYS_futex, Some(operation), Some(value)) => {
-            match is_wait_for_end(operation, value, |thread| is_thread_of(found, thread)) {
+            match is_thread_join(operation, value, |thread| is_thread_of(found, thread)) {
                 true => BlockedIn::Thread,
                 false => classify_futex(operation, value, || uses_glibc(found.process)),
             }
@@ -60,15 +62,17 @@ pub(super) fn read_call(
         _ => what,
     };
     Some(match (what, state) {
-        // A parent that waits for its child to execute cannot be interrupted either.
+        // The state 'D' does not mean a disk here: a parent that waits for its child to execute
+        // cannot be interrupted either.
         (BlockedIn::Child, _) => BlockedIn::Child,
         (_, 'D') => BlockedIn::Disk,
         _ => what,
     })
 }
 
-/// Where in its program a thread waits for others; and for what, if that place shows it better.
-pub(super) fn find_place(
+/// Finds where in its program a thread waits for others, and corrects what it waits for if that
+/// place shows it better.
+pub(super) fn find_wait_place(
     found: ExistingThread,
     what: BlockedIn,
     text: Option<&str>,
@@ -80,7 +84,7 @@ pub(super) fn find_place(
     else {
         return (None, what);
     };
-    let (place, kind) = places.find(found.process, call);
+    let (place, kind) = places.find_waiting_function(found.process, call);
     let what = kind.filter(|_| what == BlockedIn::Lock).unwrap_or(what);
     (place, what)
 }
@@ -107,8 +111,9 @@ fn parse_futex(text: &str) -> Option<BlockedCall> {
     })
 }
 
-/// What a system call waits for; `file`: the target of its first argument.
-fn classify(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedIn {
+/// What a system call waits for; `file` reads the target of the descriptor that is its first
+/// argument.
+fn classify_call(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedIn {
     #[cfg(target_arch = "x86_64")]
     match number {
         libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => return BlockedIn::Events,
@@ -148,13 +153,13 @@ fn classify(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedIn {
     }
 }
 
-/// The value of a mutex that others wait for, of glibc and of Rust's standard library.
+/// The value of a mutex for which threads wait, in glibc and in Rust's standard library.
 const CONTENDED: u64 = 2;
 
-/// Which kind of `futex` wait it is, where its arguments show that. glibc's mutex, and nothing else
-/// there, waits plainly for a word that is 2; its condition variables, semaphores and `pthread_join`
-/// wait by `FUTEX_WAIT_BITSET`, and so do all of Rust's, of which the mutex waits for a 2. In musl
-/// condition variables wait plainly for a 2, too.
+/// Tells the kind of a `futex` wait, as far as its arguments show it. In glibc only the mutex waits
+/// by `FUTEX_WAIT` for a word that is 2; condition variables, semaphores and `pthread_join` wait by
+/// `FUTEX_WAIT_BITSET`. Everything in Rust's standard library waits by `FUTEX_WAIT_BITSET`, the
+/// mutex for a 2. In musl, condition variables also wait by `FUTEX_WAIT` for a 2.
 fn classify_futex(operation: u64, value: u64, is_glibc: impl FnOnce() -> bool) -> BlockedIn {
     const WAIT: u64 = unsigned(libc::FUTEX_WAIT);
     const WAIT_BITSET: u64 = unsigned(libc::FUTEX_WAIT_BITSET);
@@ -166,9 +171,10 @@ fn classify_futex(operation: u64, value: u64, is_glibc: impl FnOnce() -> bool) -
     }
 }
 
-/// Is this `pthread_join`? The kernel clears the number of an ended thread and wakes those that wait
-/// for that word, whoever they are: hence the wait is not private to the process.
-fn is_wait_for_end(operation: u64, value: u64, is_thread: impl FnOnce(i32) -> bool) -> bool {
+/// Is this `pthread_join`? The value is then the id of a thread: when the thread ends, the kernel
+/// clears that word and wakes its waiters in any process, so the wait is not private to the
+/// process.
+fn is_thread_join(operation: u64, value: u64, is_thread: impl FnOnce(i32) -> bool) -> bool {
     let clock = unsigned(libc::FUTEX_CLOCK_REALTIME);
     let waits = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET].map(unsigned);
     waits.contains(&(operation & !clock)) && i32::try_from(value).is_ok_and(is_thread)
@@ -178,12 +184,13 @@ fn is_thread_of(found: ExistingThread, thread: i32) -> bool {
     thread != found.tid && Path::new(&format!("/proc/{}/task/{thread}", found.process)).exists()
 }
 
-/// A constant of the kernel as the file has it.
+/// Converts a constant of the kernel to the form of the file's arguments.
 const fn unsigned(constant: i32) -> u64 {
     constant.cast_unsigned() as u64
 }
 
-/// Has the process loaded glibc? Asked again and again about the same one.
+/// Has the process loaded glibc? The latest answer is kept, since most calls ask about the same
+/// process again.
 #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
 fn uses_glibc(process: i32) -> bool {
     thread_local! {
@@ -199,7 +206,7 @@ fn uses_glibc(process: i32) -> bool {
     answer
 }
 
-/// A descriptor's link in `/proc/PID/fd`.
+/// What a read or write waits for, from the descriptor's link in `/proc/PID/fd`.
 fn classify_file(link: &str) -> BlockedIn {
     match link {
         _ if link.starts_with("pipe:") => BlockedIn::Pipe,
@@ -211,7 +218,7 @@ fn classify_file(link: &str) -> BlockedIn {
     }
 }
 
-fn open_file(found: ExistingThread, descriptor: u64) -> Option<String> {
+fn read_descriptor_target(found: ExistingThread, descriptor: u64) -> Option<String> {
     let link = format!("/proc/{}/fd/{descriptor}", found.process);
     let target = std::fs::read_link(Path::new(&link)).ok()?;
     Some(target.to_string_lossy().into_owned())
@@ -231,7 +238,7 @@ mod tests {
     fn check(number: i64, state: char, stack: u64, expected: BlockedIn) {
         let text = format!("{number} 0xfff 0x0 0x0 0x0 0x0 0x0 {stack:#x} 0x7f0000000000\n");
         assert_eq!(
-            read_call(FOUND, state, Some(&text)),
+            classify_wait(FOUND, state, Some(&text)),
             Some(expected),
             "{text}"
         );
@@ -271,7 +278,7 @@ mod tests {
             (private | bitset, 4711, false),
             (unsigned(libc::FUTEX_LOCK_PI), 4711, false),
         ] {
-            let found = is_wait_for_end(operation, value, |thread| thread == 4711);
+            let found = is_thread_join(operation, value, |thread| thread == 4711);
             assert_eq!(found, expected, "{operation:#x} {value}");
         }
     }
@@ -317,9 +324,9 @@ mod tests {
         for _ in 0..1_000 {
             std::thread::sleep(std::time::Duration::from_millis(5));
             let text = std::fs::read_to_string(&path).unwrap();
-            let what = read_call(found, 'S', Some(&text));
+            let what = classify_wait(found, 'S', Some(&text));
             if let Some(what) = what.filter(|_| text.starts_with(&libc::SYS_futex.to_string())) {
-                let (place, what) = find_place(found, what, Some(&text), places);
+                let (place, what) = find_wait_place(found, what, Some(&text), places);
                 return (what, place);
             }
         }
@@ -340,7 +347,7 @@ mod tests {
         check(libc::SYS_getpid, 'S', stack, BlockedIn::OtherCall);
         check(libc::SYS_futex, 'S', 0xffff_0000, BlockedIn::Unknown);
         let check = |state, text, expected| {
-            assert_eq!(read_call(FOUND, state, text), expected, "{text:?}");
+            assert_eq!(classify_wait(FOUND, state, text), expected, "{text:?}");
         };
         check('S', Some("running\n"), None);
         check('S', None, Some(BlockedIn::Unknown));
@@ -358,7 +365,7 @@ mod tests {
             process: pid,
         };
         let descriptor = u64::try_from(here.as_raw_fd()).unwrap();
-        let link = open_file(found, descriptor).unwrap();
+        let link = read_descriptor_target(found, descriptor).unwrap();
         assert_eq!(classify_file(&link), BlockedIn::Socket);
         drop(there);
         assert_eq!(here.read(&mut [0]).unwrap(), 0);

@@ -5,11 +5,10 @@
 //!  (kernel)       (mapped)
 //! ```
 //!
-//! `sched.bpf.o` is compiled from `sched.bpf.c` by `cargo xtask bpf` and
-//! committed, with `sched.bpf.hash` to show that the two agree. Everything is
-//! held by descriptors of this process: nothing stays loaded when it ends, in
-//! whatever way. It sees the whole machine whoever is traced, because who
-//! idles is part of the answer, and it does not filter.
+//! `sched.bpf.o` is compiled from `sched.bpf.c` by `cargo xtask bpf` and committed, with
+//! `sched.bpf.hash` to show that the two agree. Descriptors of this process hold everything that is
+//! loaded, so nothing stays loaded when the process ends, in whatever way. The program reports all
+//! threads of the machine without filtering, because a trace also needs to know which CPUs idle.
 
 mod live;
 mod permission;

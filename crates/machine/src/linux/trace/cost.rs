@@ -1,10 +1,10 @@
-//! Measures on this machine what each tier costs the traced threads.
+//! Measures how much CPU time each tier costs the traced threads on this machine.
 //!
-//! Two threads pass a byte back and forth on one CPU that does nothing but switch: the worst case
-//! to trace. Rounds with and without a tier take turns in random order; the result is the median,
-//! over turns, of the difference in the pair's CPU time, with an interval from order statistics. It
-//! says nothing about a program that switches seldom, and leaves out the collecting thread's own
-//! time.
+//! Two threads pass a byte back and forth on one CPU, so that each does little but switch: the
+//! worst case for a tracer. A turn is a round with the tier and one without it, in random order.
+//! The result is the median over turns of the difference in the pair's CPU time, with an interval
+//! from order statistics. It says nothing about a program that switches seldom, and does not
+//! include the CPU time of the collecting thread.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,11 +28,11 @@ use pinwise_topology::CpuSet;
 /// Round trips in a round: about 10 to 20 ms, long compared with the clock's resolution and short
 /// compared with changes of the machine's speed.
 const ROUND_TRIPS: u32 = 2000;
-/// Each round trip has two switches.
+/// Switches in a round: two in each round trip.
 const SWITCHES: f64 = 2.0 * ROUND_TRIPS as f64;
-/// The minimum of turns for a 95 % interval of the median.
-const FEWEST_TURNS: usize = 6;
-/// More would add nothing.
+/// Fewest turns that give a 95 % interval of the median.
+const MIN_TURNS: usize = 6;
+/// Most turns of a tier: more would add little precision.
 const MAX_TURNS: usize = 200;
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
@@ -55,50 +55,51 @@ pub(super) fn measure(
 ) -> Result<Vec<TierCost>, MachineError> {
     let mut turns: Vec<Turns> = tiers
         .iter()
-        .filter(|&&tier| open_for_us(tier).is_some())
+        .filter(|&&tier| open_for_own_process(tier).is_some())
         .map(|&tier| Turns::new(tier))
         .collect();
     let count = u32::try_from(turns.len()).unwrap_or(u32::MAX);
     if count == 0 {
         return Ok(Vec::new());
     }
-    let mut chance = ChaCha8Rng::seed_from_u64(sys::random_u64());
-    let pair = Pair::start().map_err(system)?;
-    let patience = Patience {
+    let mut rng = ChaCha8Rng::seed_from_u64(sys::random_u64());
+    let pair = Pair::start().map_err(pair_error)?;
+    let limits = RoundLimits {
         deadline,
         is_interrupted,
     };
-    pair.round(None, &patience)?;
+    // Warms up; its result is discarded.
+    pair.run_round(None, &limits)?;
     let end = sys::monotonic() + time * count;
     for turn in 0..MAX_TURNS {
         let now = sys::monotonic();
-        if now >= deadline || turn >= FEWEST_TURNS && now >= end {
+        if now >= deadline || turn >= MIN_TURNS && now >= end {
             break;
         }
-        turns.shuffle(&mut chance);
+        turns.shuffle(&mut rng);
         for turns in &mut turns {
-            turns.take_one(&pair, chance.random(), &patience)?;
+            turns.measure_turn(&pair, rng.random(), &limits)?;
         }
     }
     turns.sort_by_key(|turns| tiers.iter().position(|&tier| tier == turns.tier));
-    Ok(turns.iter().filter_map(Turns::judge).collect())
+    Ok(turns.iter().filter_map(Turns::tier_cost).collect())
 }
 
-/// Limits on waiting for rounds.
-struct Patience<'a> {
+/// What ends a round early.
+struct RoundLimits<'a> {
     deadline: Duration,
     is_interrupted: &'a dyn Fn() -> bool,
 }
 
-fn system(error: io::Error) -> MachineError {
+fn pair_error(error: io::Error) -> MachineError {
     MachineError::System {
         action: "starting a pair of threads to measure what tracing costs".to_owned(),
         reason: error.to_string(),
     }
 }
 
-/// Opens a tier that sees this process.
-fn open_for_us(tier: Tier) -> Option<Box<dyn Source>> {
+/// Opens a tier that traces this process.
+fn open_for_own_process(tier: Tier) -> Option<Box<dyn Source>> {
     let own = Tid::try_from(std::process::id()).ok()?;
     open(tier, Target::Process(own)).ok()
 }
@@ -120,27 +121,27 @@ impl Turns {
         }
     }
 
-    /// One round with the tier and one without it. There is no turn if a tier is refused meanwhile
-    /// or a round takes too long.
-    fn take_one(
+    /// Makes a turn: a round with the tier and one without it. It does not count if the tier is
+    /// refused meanwhile or a round takes too long.
+    fn measure_turn(
         &mut self,
         pair: &Pair,
-        with_it_first: bool,
-        patience: &Patience<'_>,
+        is_traced_first: bool,
+        limits: &RoundLimits<'_>,
     ) -> Result<(), MachineError> {
         let mut without = None;
-        if !with_it_first {
-            without = pair.round(None, patience)?;
+        if !is_traced_first {
+            without = pair.run_round(None, limits)?;
         }
-        let Some(mut source) = open_for_us(self.tier) else {
+        let Some(mut source) = open_for_own_process(self.tier) else {
             return Ok(());
         };
-        let with = pair.round(Some(&mut *source), patience)?;
+        let with = pair.run_round(Some(&mut *source), limits)?;
         source.finish(&mut Vec::new());
         drop(source);
         let without = match without {
             Some(without) => Some(without),
-            None => pair.round(None, patience)?,
+            None => pair.run_round(None, limits)?,
         };
         if let Some((with, without)) = with.zip(without) {
             self.with.push(with);
@@ -149,7 +150,8 @@ impl Turns {
         Ok(())
     }
 
-    fn judge(&self) -> Option<TierCost> {
+    /// The cost over all turns; `None` if there are too few for an interval.
+    fn tier_cost(&self) -> Option<TierCost> {
         let pairs = self.with.iter().zip(&self.without);
         let differences: Vec<f64> = pairs.map(|(with, without)| with - without).collect();
         let (low_ns, high_ns) = median_interval(&differences, CONFIDENCE)?;
@@ -165,7 +167,8 @@ impl Turns {
 
 /// Two threads on one CPU.
 struct Pair {
-    orders: Option<Sender<()>>,
+    /// Starts a round.
+    starts: Option<Sender<()>>,
     /// CPU time that both used in a round; `None` if it ended early.
     results: Receiver<io::Result<Option<Duration>>>,
     /// Should the round end?
@@ -173,8 +176,9 @@ struct Pair {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Orders of the first thread to the second.
+/// The byte that the first thread sends if the second one shall only send it back.
 const PASS: u8 = 1;
+/// The byte that it sends if the second one shall first publish its CPU time.
 const REPORT: u8 = 2;
 
 impl Pair {
@@ -182,8 +186,8 @@ impl Pair {
         let cpu = sys::affinity()?.iter().last().unwrap_or(0);
         let (ping_read, ping_write) = sys::pipe(0)?;
         let (pong_read, pong_write) = sys::pipe(0)?;
-        let (orders, received) = channel::<()>();
-        let (results_to, results) = channel();
+        let (starts, to_start) = channel::<()>();
+        let (send_result, results) = channel();
         let used = Arc::new(AtomicU64::new(0));
         let used_ns = Arc::clone(&used);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -191,59 +195,60 @@ impl Pair {
         let second = std::thread::Builder::new().name("second".to_owned());
         let second = second.spawn(move || {
             let (ping, pong) = (File::from(ping_read), File::from(pong_write));
-            answer(cpu, ping, pong, &used_ns);
+            run_second_thread(cpu, ping, pong, &used_ns);
         })?;
         let first = std::thread::Builder::new().name("first".to_owned());
         let first = first.spawn(move || {
             let (mut ping, mut pong) = (File::from(ping_write), File::from(pong_read));
             let pinned = sys::set_affinity(&CpuSet::single(cpu));
             let mut failed = pinned.err();
-            while received.recv().is_ok() {
+            while to_start.recv().is_ok() {
                 let result = match failed.take() {
                     Some(error) => Err(error),
-                    None => play(&mut ping, &mut pong, &used, &is_round_over),
+                    None => play_round(&mut ping, &mut pong, &used, &is_round_over),
                 };
-                if results_to.send(result).is_err() {
+                if send_result.send(result).is_err() {
                     break;
                 }
             }
         })?;
         Ok(Self {
-            orders: Some(orders),
+            starts: Some(starts),
             results,
             is_over,
             threads: vec![first, second],
         })
     }
 
-    /// One round while `source` records; CPU time per switch, ns. `None` if it took too long.
-    fn round(
+    /// Runs one round while `source` records; returns the pair's CPU time per switch, ns. `None` if
+    /// it took too long.
+    fn run_round(
         &self,
         mut source: Option<&mut dyn Source>,
-        patience: &Patience<'_>,
+        limits: &RoundLimits<'_>,
     ) -> Result<Option<f64>, MachineError> {
-        let gone = || system(io::Error::other("a thread of the pair has ended"));
-        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        let gone = || pair_error(io::Error::other("a thread of the pair has ended"));
+        let starts = self.starts.as_ref().ok_or_else(gone)?;
         self.is_over.store(false, Ordering::Relaxed);
         let mut is_interrupted = false;
-        orders.send(()).map_err(|_| gone())?;
+        starts.send(()).map_err(|_| gone())?;
         let mut events: Vec<Event> = Vec::new();
         loop {
-            let wake = source.as_ref().and_then(|source| source.wake());
+            let wake = source.as_ref().and_then(|source| source.next_wake());
             let wait = wake.map_or(ROUND, |at| at.saturating_sub(sys::monotonic()).min(ROUND));
             match self.results.recv_timeout(wait) {
                 Ok(used) => {
-                    if is_interrupted || (patience.is_interrupted)() {
+                    if is_interrupted || (limits.is_interrupted)() {
                         return Err(MachineError::Interrupted);
                     }
-                    let used = used.map_err(system)?;
+                    let used = used.map_err(pair_error)?;
                     return Ok(used.map(|used| nanoseconds(used) as f64 / SWITCHES));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            is_interrupted |= (patience.is_interrupted)();
-            if is_interrupted || sys::monotonic() >= patience.deadline {
+            is_interrupted |= (limits.is_interrupted)();
+            if is_interrupted || sys::monotonic() >= limits.deadline {
                 self.is_over.store(true, Ordering::Relaxed);
             }
             if let Some(source) = &mut source {
@@ -256,16 +261,17 @@ impl Pair {
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // The first thread ends without orders, the second without the first.
-        self.orders = None;
+        // Closing the channel ends the first thread, whose end closes the pipe of the second.
+        self.starts = None;
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
 }
 
-/// The first thread's round: returns what both used, unless told to end early.
-fn play(
+/// Plays a round in the first thread; returns the CPU time that both threads used, or `None` if the
+/// round was ended early.
+fn play_round(
     ping: &mut File,
     pong: &mut File,
     used: &AtomicU64,
@@ -291,8 +297,8 @@ fn play(
     Ok(Some(own + Duration::from_nanos(other)))
 }
 
-/// The second thread: returns every byte until the input ends.
-fn answer(cpu: usize, mut ping: File, mut pong: File, used_ns: &AtomicU64) {
+/// The second thread's main function: sends every byte back until the input ends.
+fn run_second_thread(cpu: usize, mut ping: File, mut pong: File, used_ns: &AtomicU64) {
     if sys::set_affinity(&CpuSet::single(cpu)).is_err() {
         return;
     }
@@ -325,7 +331,9 @@ mod tests {
     #[test]
     fn unavailable_tiers_are_left_out_and_the_order_is_kept() {
         let tiers = [Tier::Bpf, Tier::Proc];
-        let permitted = tiers.into_iter().filter(|&t| open_for_us(t).is_some());
+        let permitted = tiers
+            .into_iter()
+            .filter(|&t| open_for_own_process(t).is_some());
         let permitted: Vec<Tier> = permitted.collect();
         let cost = measure(&tiers, Duration::ZERO, Duration::MAX, &|| false).unwrap();
         let measured: Vec<Tier> = cost.iter().map(|cost| cost.tier).collect();
@@ -344,11 +352,11 @@ mod tests {
             (sys::pipe(0).unwrap(), sys::pipe(0).unwrap());
         let cpu = sys::affinity().unwrap().first().unwrap();
         let second = std::thread::spawn(move || {
-            answer(cpu, ping_read.into(), pong_write.into(), &AtomicU64::new(0));
+            run_second_thread(cpu, ping_read.into(), pong_write.into(), &AtomicU64::new(0));
         });
         let (mut ping, mut pong) = (ping_write.into(), pong_read.into());
         let used = AtomicU64::new(0);
-        let ended = play(&mut ping, &mut pong, &used, &AtomicBool::new(true));
+        let ended = play_round(&mut ping, &mut pong, &used, &AtomicBool::new(true));
         assert_eq!(ended.unwrap(), None);
         drop(ping);
         second.join().unwrap();

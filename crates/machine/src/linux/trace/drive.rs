@@ -1,5 +1,5 @@
-//! A trace from the order to its end: the richest permitted source is opened, the command is
-//! started (or a process waited for), events go to the listener in rounds.
+//! Makes a trace: opens the richest permitted source, starts the command (or follows a process),
+//! and hands events to the listener in rounds.
 //!
 //! One sleep serves both the command's supervision and the source, so no pinwise thread runs beside
 //! a traced command.
@@ -9,15 +9,16 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::host::numa_balancing;
-use super::super::supervise::{Attendant, Stir};
+use super::super::host::read_numa_balancing;
+use super::super::supervise::{Attendant, WakeReason};
 use super::super::{LinuxMachine, sys};
-use super::beside::Beside;
+
 use super::cost::measure;
 use super::interrupts::Interrupts;
 use super::pages::Pages;
 use super::quotas::Quotas;
-use super::{Source, Target, availability, nanoseconds, open, threads};
+use super::thread_polls::ThreadPolls;
+use super::{Source, Target, find_available_tiers, nanoseconds, open, threads};
 use crate::{
     Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder, TraceResult,
     Tracer,
@@ -25,18 +26,18 @@ use crate::{
 use pinwise_sched::{Availability, Event, EventKind, InterruptSummary, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
-/// Shorter rounds would only cost.
-const SHORTEST_ROUND: Duration = Duration::from_millis(1);
-/// On a busy machine, measuring tier costs stops after this many times the requested time, or after
-/// this long if that is more.
+/// Shorter rounds would only cost CPU time.
+const MIN_ROUND: Duration = Duration::from_millis(1);
+/// On a busy machine, measuring tier costs stops after this many times the requested time.
 const MAX_FACTOR: u32 = 4;
+/// Measuring tier costs may always take this long.
 const MIN_LIMIT: Duration = Duration::from_secs(1);
-/// How often a running process is checked for its end.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// Interval at which a running process is checked for its end.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 impl Tracer for LinuxMachine {
     fn tiers(&mut self) -> Vec<Availability> {
-        availability()
+        find_available_tiers()
     }
 
     fn tracing_cost(
@@ -44,8 +45,8 @@ impl Tracer for LinuxMachine {
         tiers: &[Tier],
         time: Duration,
     ) -> Result<Vec<TierCost>, MachineError> {
-        let many = u32::try_from(tiers.len()).unwrap_or(u32::MAX);
-        let longest = (time * many * MAX_FACTOR).max(MIN_LIMIT);
+        let count = u32::try_from(tiers.len()).unwrap_or(u32::MAX);
+        let longest = (time * count * MAX_FACTOR).max(MIN_LIMIT);
         let deadline = sys::monotonic().saturating_add(longest);
         measure(tiers, time, deadline, &|| self.take_pending_interrupt())
     }
@@ -66,7 +67,7 @@ impl Tracer for LinuxMachine {
         };
         check_target(target)?;
         let cpu_before = sys::own_cpu_time();
-        let chosen = choose(order.tier, target)?;
+        let chosen = open_tier(order.tier, target)?;
         let tier = chosen.tier;
         if tier.scope().has_all_cpus {
             visit_all_cpus();
@@ -90,9 +91,9 @@ impl Tracer for LinuxMachine {
             run,
             own_cpu: sys::own_cpu_time().saturating_sub(cpu_before),
             throttled: session.throttled,
-            pages: session.pages.take(),
-            interrupts: session.interrupted,
-            numa_balancing: numa_balancing(Path::new("/")),
+            pages: session.pages.take_samples(),
+            interrupts: session.interrupt_summary,
+            numa_balancing: read_numa_balancing(Path::new("/")),
             notes: session.notes,
         })
     }
@@ -106,13 +107,13 @@ impl LinuxMachine {
         session: &mut Session<'_>,
     ) -> Result<Run, MachineError> {
         session.begin(sys::monotonic());
-        // Counters would cost the command more than most traces do, and its length does not predict
-        // their cost in untraced runs.
-        let aside = self.counters.set_aside();
+        // Counters would cost the command more than most traces do. Nor does the length of a traced
+        // run say whether later runs should be counted, so `has_run` is restored.
+        let closed = self.counters.close_all();
         let has_run = std::mem::replace(&mut self.has_run, true);
         let run = self.run_beside(request, order.limit, session);
         self.has_run = has_run;
-        self.counters.reopen(&aside);
+        self.counters.open_kinds(&closed);
         run
     }
 
@@ -137,29 +138,29 @@ impl LinuxMachine {
             if is_over || check_target(target).is_err() {
                 return;
             }
-            let wake = session.next().min(now + LONGEST_SLEEP);
+            let wake = session.next_wake().min(now + MAX_SLEEP);
             let wake = end.map_or(wake, |end| wake.min(end));
             let mut descriptors = vec![self.signals.as_raw_fd()];
             descriptors.extend(session.descriptors());
             let ready = sys::poll_all(&descriptors, Some(wake.saturating_sub(now)));
-            let stir = Stir {
+            let reason = WakeReason {
                 has_filled: ready[1..].contains(&true),
                 has_ended: false,
             };
             let is_interrupted = ready[0] && self.take_pending_interrupt();
-            if !session.attend(sys::monotonic(), stir) || is_interrupted {
+            if !session.attend(sys::monotonic(), reason) || is_interrupted {
                 return;
             }
         }
     }
 }
 
-/// Runs on every allowed CPU for a moment. An idle CPU may not switch for seconds, and its state is
-/// unknown until its first switch: this forces one before the trace begins.
+/// Runs on every allowed CPU for a moment, which forces a switch there before the trace begins: an
+/// idle CPU may not switch for seconds, and its state is unknown until its first switch.
 fn visit_all_cpus() {
     let Ok(before) = sys::affinity() else { return };
     for cpu in before.iter() {
-        // A CPU that just went offline cannot be visited and runs nothing.
+        // This fails for a CPU that just went offline, which runs nothing.
         let _ = sys::set_affinity(&CpuSet::single(cpu));
     }
     let _ = sys::set_affinity(&before);
@@ -173,7 +174,7 @@ struct ChosenSource {
 }
 
 /// Opens the requested tier, or the richest one available.
-fn choose(tier: Option<Tier>, target: Target) -> Result<ChosenSource, MachineError> {
+fn open_tier(tier: Option<Tier>, target: Target) -> Result<ChosenSource, MachineError> {
     let mut notes = Vec::new();
     let wanted: Vec<Tier> = match tier {
         Some(tier) => vec![tier],
@@ -191,17 +192,17 @@ fn choose(tier: Option<Tier>, target: Target) -> Result<ChosenSource, MachineErr
                 });
             }
             Err(refusal) => {
-                let note = refused_note(tier, &refusal);
+                let note = describe_refusal(tier, &refusal);
                 log::info!("{note}");
                 notes.push(note);
-                refused = Some(untraceable(tier, refusal));
+                refused = Some(untraceable_error(tier, refusal));
             }
         }
     }
     Err(refused.unwrap_or(MachineError::Interrupted))
 }
 
-fn refused_note(tier: Tier, refusal: &Refusal) -> String {
+fn describe_refusal(tier: Tier, refusal: &Refusal) -> String {
     let permit = refusal.remedy.as_ref();
     let permit = permit.map(|command| format!(" (permit it with: {command})"));
     format!(
@@ -211,7 +212,7 @@ fn refused_note(tier: Tier, refusal: &Refusal) -> String {
     )
 }
 
-fn untraceable(tier: Tier, refusal: Refusal) -> MachineError {
+fn untraceable_error(tier: Tier, refusal: Refusal) -> MachineError {
     MachineError::Untraceable {
         tier: tier.name(),
         reason: refusal.reason,
@@ -219,6 +220,7 @@ fn untraceable(tier: Tier, refusal: Refusal) -> MachineError {
     }
 }
 
+/// Checks that the process to trace or sample exists.
 pub(in crate::linux) fn check_target(target: Target) -> Result<(), MachineError> {
     let Target::Process(pid) = target else {
         return Ok(());
@@ -230,14 +232,14 @@ pub(in crate::linux) fn check_target(target: Target) -> Result<(), MachineError>
 struct Session<'a> {
     source: Box<dyn Source>,
     /// `None` if the source itself polls threads.
-    beside: Option<Beside>,
+    polls: Option<ThreadPolls>,
     pages: Pages,
     quotas: Quotas,
-    /// The throttling, at the end.
+    /// The throttling; set at the end.
     throttled: Option<Throttling>,
     interrupts: Option<Interrupts>,
-    /// The time of interrupts, at the end.
-    interrupted: Option<InterruptSummary>,
+    /// The time of interrupts; set at the end.
+    interrupt_summary: Option<InterruptSummary>,
     listener: &'a mut dyn Listener,
     has_all_cpus: bool,
     leaves_daemons: bool,
@@ -261,19 +263,19 @@ impl<'a> Session<'a> {
     ) -> Self {
         let scope = chosen.tier.scope();
         let is_everything = target == Target::Everything;
-        let has_beside = chosen.tier != Tier::Proc;
+        let has_polls = chosen.tier != Tier::Proc;
         Self {
             source: chosen.source,
-            beside: has_beside.then(|| Beside::new(is_everything)),
+            polls: has_polls.then(|| ThreadPolls::new(is_everything)),
             pages: Pages::none(),
             quotas: Quotas::new(is_everything),
             throttled: None,
             interrupts: None,
-            interrupted: None,
+            interrupt_summary: None,
             listener,
             has_all_cpus: scope.has_all_cpus,
             leaves_daemons: order.leaves_daemons,
-            round: order.round.max(SHORTEST_ROUND),
+            round: order.round.max(MIN_ROUND),
             next_round: Duration::ZERO,
             from_ns: 0,
             last_ns: 0,
@@ -287,7 +289,7 @@ impl<'a> Session<'a> {
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
         let has_all_cpus = self.has_all_cpus;
-        self.emit(|beside, emit| beside.introduce_all(has_all_cpus, emit));
+        self.emit(|polls, emit| polls.introduce_all(has_all_cpus, emit));
     }
 
     fn set_start(&mut self, now: Duration) {
@@ -300,23 +302,19 @@ impl<'a> Session<'a> {
     }
 
     fn follow(&mut self, pid: Tid) {
-        self.emit(|beside, emit| beside.follow_process(pid, emit));
-        self.emit(|beside, emit| beside.look_at_all(false, emit));
+        self.emit(|polls, emit| polls.follow_process(pid, emit));
+        self.emit(|polls, emit| polls.poll_all(false, emit));
     }
 
-    fn look(&mut self, now: Duration, all: bool) {
-        self.emit(|beside, emit| beside.look(now, all, emit));
-    }
-
-    /// Emits what polling found, as of the last moment of the stream: later ones may still bring
-    /// earlier events.
-    fn emit(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
-        let Some(beside) = &mut self.beside else {
+    /// Emits what polling finds, with the time of the stream's last event: events with later times
+    /// must not come before those of the stream that are still missing.
+    fn emit(&mut self, poll: impl FnOnce(&mut ThreadPolls, &mut dyn FnMut(EventKind))) {
+        let Some(polls) = &mut self.polls else {
             return;
         };
         let time_ns = self.last_ns;
         let mut events = Vec::new();
-        look(beside, &mut |what| {
+        poll(polls, &mut |what| {
             events.push(Event {
                 time_ns,
                 cpu: 0,
@@ -346,7 +344,7 @@ impl<'a> Session<'a> {
             self.source.drain(&mut events);
         }
         if let Some(root) = self.root {
-            // It was emitted at its start.
+            // The command's process was emitted when it was started.
             events.retain(|e| !matches!(e.what, EventKind::Fork { child, .. } if child == root));
         }
         if events.first().is_some_and(|e| e.time_ns < self.from_ns) {
@@ -355,8 +353,8 @@ impl<'a> Session<'a> {
         if let Some(last) = events.last() {
             self.last_ns = self.last_ns.max(last.time_ns);
         }
-        if let Some(beside) = &mut self.beside {
-            beside.learn(&mut events);
+        if let Some(polls) = &mut self.polls {
+            polls.learn(&mut events);
         }
         self.hand_on(&events);
         self.events = events;
@@ -371,14 +369,14 @@ impl<'a> Session<'a> {
     fn finish(&mut self, wall: Option<Duration>) -> u64 {
         let now_ns = nanoseconds(sys::monotonic());
         self.deliver(true);
-        self.emit(|beside, emit| beside.look_at_all(true, emit));
+        self.emit(|polls, emit| polls.poll_all(true, emit));
         self.throttled = self.quotas.finish();
         self.notes.extend(self.source.notes());
         // The trace of a command ends with its last process, not when that was noticed.
         let end_ns = wall.map_or(now_ns, |wall| self.from_ns + nanoseconds(wall));
         self.listener.round(now_ns);
         let end_ns = end_ns.max(self.last_ns);
-        self.interrupted = self.interrupts.take().map(|all| all.finish(end_ns));
+        self.interrupt_summary = self.interrupts.take().map(|all| all.finish(end_ns));
         end_ns
     }
 }
@@ -399,10 +397,13 @@ impl Attendant for Session<'_> {
         descriptors
     }
 
-    fn next(&self) -> Duration {
-        let wake = self.source.wake().unwrap_or(Duration::MAX);
-        let look = self.beside.as_ref().map_or(Duration::MAX, Beside::next);
-        self.next_round.min(wake).min(look).min(self.pages.next())
+    fn next_wake(&self) -> Duration {
+        let drain = self.source.next_wake().unwrap_or(Duration::MAX);
+        let poll = self.polls.as_ref().map(ThreadPolls::next_poll);
+        self.next_round
+            .min(drain)
+            .min(poll.unwrap_or(Duration::MAX))
+            .min(self.pages.next_sample())
     }
 
     fn leaves_daemons(&self) -> bool {
@@ -413,20 +414,20 @@ impl Attendant for Session<'_> {
         true
     }
 
-    fn attend(&mut self, now: Duration, stir: Stir) -> bool {
-        if stir.has_ended {
-            self.source.alert();
+    fn attend(&mut self, now: Duration, reason: WakeReason) -> bool {
+        if reason.has_ended {
+            self.source.note_ended_process();
         }
-        // Before the stream, which may hold the end of a thread that can now be polled for the last
-        // time.
-        self.look(now, stir.has_ended);
-        self.pages.look(now);
-        self.quotas.look(now, stir.has_ended);
+        // Polled before the stream is read: it may hold the end of a thread, which is not polled any
+        // more after that.
+        self.emit(|polls, emit| polls.poll_if_due(now, reason.has_ended, emit));
+        self.pages.sample_if_due(now);
+        self.quotas.poll_if_due(now, reason.has_ended);
         let is_round = now >= self.next_round;
-        let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
-        if is_round || is_wanted || stir.has_filled || stir.has_ended {
+        let is_due = self.source.next_wake().is_some_and(|wake| now >= wake);
+        if is_round || is_due || reason.has_filled || reason.has_ended {
             self.deliver(false);
-            self.quotas.look_at_new();
+            self.quotas.check_new_processes();
         }
         if !is_round {
             return true;
@@ -436,8 +437,8 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// Events from before the trace show its initial state: which thread was on each CPU, and which
-/// existed.
+/// Reduces events from before the trace to its initial state: which thread was on each CPU, and
+/// which threads existed.
 fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
     let early = events.partition_point(|event| event.time_ns < from_ns);
     let mut on_cpu: BTreeMap<u32, (usize, Event)> = BTreeMap::new();
@@ -455,7 +456,7 @@ fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
             _ => kept.push((index, event)),
         }
     }
-    // A thread has left one CPU before it arrives on another.
+    // The order matters: a thread leaves one CPU before it arrives on another.
     kept.extend(on_cpu.into_values());
     kept.sort_by_key(|(index, _)| *index);
     events.splice(0..0, kept.into_iter().map(|(_, event)| event));

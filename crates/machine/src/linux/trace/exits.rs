@@ -1,9 +1,9 @@
-//! The kernel's report of an ended thread (`linux/taskstats.h`): its last figures, which nobody
-//! could read from `/proc` in time.
+//! Receives the kernel's reports of ended threads (`linux/taskstats.h`): their last figures, which
+//! cannot be read from `/proc` in time.
 //!
-//! It needs `CAP_NET_ADMIN` and the initial namespaces of processes and networks; otherwise nothing
-//! is reported. The kernel reports every thread of the machine: unclaimed reports are dropped after
-//! a while.
+//! This needs `CAP_NET_ADMIN` and the initial namespaces of processes and networks; otherwise
+//! nothing is reported. The kernel reports every thread of the machine, so reports that are not
+//! asked for are dropped after a while.
 
 #![expect(unsafe_code, reason = "sockets of this family have no safe form")]
 
@@ -17,26 +17,28 @@ use super::super::sys;
 use super::threads;
 use pinwise_sched::Tid;
 
-/// Answers are queued before `send` returns.
-const ANSWER: Duration = Duration::from_millis(200);
+/// Longest wait for an answer. The kernel queues answers before `send` returns, so it is hardly
+/// ever needed.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
 /// Room for pending messages, bytes of kernel memory.
-const QUEUE: libc::c_int = 16 << 20;
+const QUEUE_BYTES: libc::c_int = 16 << 20;
 /// Longest message: two statistics of 500 bytes.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024;
-/// Unclaimed reports are kept for one to two of these …
+/// Reports are kept in two generations of this length: each for one to two times as long.
 const GENERATION: Duration = Duration::from_secs(2);
-/// … and up to this many in each.
+/// Most reports of a generation.
 const MAX_ENTRIES: usize = 1 << 16;
 
-/// Commands and attributes of generic netlink and of taskstats.
+/// `CTRL_CMD_GETFAMILY` and its attributes, of `linux/genetlink.h`.
 const GET_FAMILY: u8 = 3;
 const FAMILY_NAME: u16 = 2;
 const FAMILY_ID: u16 = 1;
+/// `TASKSTATS_CMD_GET` and attributes, of `linux/taskstats.h`.
 const GET: u8 = 1;
 const REGISTER_CPUS: u16 = 3;
-const THREAD: u16 = 1;
+const THREAD_ID: u16 = 1;
 const STATISTICS: u16 = 3;
-const OF_THREAD: u16 = 4;
+const ID_AND_STATISTICS: u16 = 4;
 /// Offsets of figures in `struct taskstats`; fields are only ever appended.
 const DELAY_AT: usize = 24;
 const RUN_AT: usize = 72;
@@ -49,13 +51,13 @@ const INVOLUNTARY_AT: usize = 280;
 pub(super) struct LastFigures {
     pub(super) run_ns: u64,
     pub(super) wait_ns: u64,
-    /// From its beginning to this report.
+    /// Time from its start to this report.
     pub(super) life_ns: Option<u64>,
     pub(super) voluntary: Option<u64>,
     pub(super) involuntary: Option<u64>,
 }
 
-/// Recently ended threads.
+/// Reports of recently ended threads.
 #[derive(Debug)]
 pub(super) struct Exits {
     socket: OwnedFd,
@@ -76,13 +78,15 @@ impl Exits {
             aged: sys::monotonic(),
         };
         let controller = u16::try_from(libc::GENL_ID_CTRL).ok()?;
-        let name = attribute(FAMILY_NAME, b"TASKSTATS\0");
-        exits.send(&message(controller, GET_FAMILY, &name)).ok()?;
-        let family = exits.answer(family_of)?;
+        let name = make_attribute(FAMILY_NAME, b"TASKSTATS\0");
+        exits
+            .send(&make_message(controller, GET_FAMILY, &name))
+            .ok()?;
+        let family = exits.wait_for_answer(parse_family)?;
         let cpus = format!("{}\0", threads::online_cpus());
-        let register = attribute(REGISTER_CPUS, cpus.as_bytes());
-        exits.send(&message(family, GET, &register)).ok()?;
-        (exits.answer(error_of)? == 0).then_some(exits)
+        let register = make_attribute(REGISTER_CPUS, cpus.as_bytes());
+        exits.send(&make_message(family, GET, &register)).ok()?;
+        (exits.wait_for_answer(parse_error)? == 0).then_some(exits)
     }
 
     /// Reads new reports.
@@ -95,11 +99,12 @@ impl Exits {
         loop {
             match self.receive() {
                 Ok(Some(length)) => {
-                    let last = last_figures(&self.buffer[..length]);
+                    let last = parse_last_figures(&self.buffer[..length]);
                     self.young.extend(last);
                 }
                 Ok(None) => return,
-                // Some were lost: known reports may be of reused thread ids.
+                // Reports were lost, so that a known report may be of an earlier thread with the
+                // same id.
                 Err(_) => {
                     self.young.clear();
                     self.old.clear();
@@ -108,7 +113,7 @@ impl Exits {
         }
     }
 
-    /// The last figures of an ended thread.
+    /// Takes the last figures of an ended thread.
     pub(super) fn take(&mut self, thread: Tid) -> Option<LastFigures> {
         let old = self.old.remove(&thread);
         self.young.remove(&thread).or(old)
@@ -130,10 +135,10 @@ impl Exits {
         Ok(())
     }
 
-    /// Receives one message; `None` if there is none.
+    /// Receives one message into the buffer; returns its length, `None` if there is none.
     fn receive(&mut self) -> io::Result<Option<usize>> {
         // SAFETY: the buffer has the length passed.
-        let taken = unsafe {
+        let received = unsafe {
             libc::recv(
                 self.socket.as_raw_fd(),
                 self.buffer.as_mut_ptr().cast(),
@@ -141,8 +146,8 @@ impl Exits {
                 libc::MSG_DONTWAIT,
             )
         };
-        match usize::try_from(taken) {
-            Ok(taken) => Ok(Some(taken.min(MAX_MESSAGE_BYTES))),
+        match usize::try_from(received) {
+            Ok(length) => Ok(Some(length.min(MAX_MESSAGE_BYTES))),
             Err(_) => match io::Error::last_os_error() {
                 error if error.raw_os_error() == Some(libc::ENOBUFS) => Err(error),
                 _ => Ok(None),
@@ -150,13 +155,14 @@ impl Exits {
         }
     }
 
-    fn answer<T>(&mut self, read: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
-        let end = sys::monotonic() + ANSWER;
+    /// Waits for the first message that `parse` accepts.
+    fn wait_for_answer<T>(&mut self, parse: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        let end = sys::monotonic() + ANSWER_TIMEOUT;
         loop {
             let left = end.checked_sub(sys::monotonic())?;
             sys::poll([self.socket.as_raw_fd()], Some(left));
             if let Ok(Some(length)) = self.receive()
-                && let Some(answer) = read(&self.buffer[..length])
+                && let Some(answer) = parse(&self.buffer[..length])
             {
                 return Some(answer);
             }
@@ -172,7 +178,7 @@ fn open_socket() -> io::Result<OwnedFd> {
         let fd = sys::check(libc::socket(libc::PF_NETLINK, kind, libc::NETLINK_GENERIC))?;
         let socket = OwnedFd::from_raw_fd(fd);
         let length = |bytes: usize| libc::socklen_t::try_from(bytes).unwrap_or(0);
-        let queue = QUEUE;
+        let queue = QUEUE_BYTES;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
             let set = libc::setsockopt(
                 fd,
@@ -193,8 +199,8 @@ fn open_socket() -> io::Result<OwnedFd> {
     }
 }
 
-/// `nlmsghdr`, `genlmsghdr`, an attribute; requests an answer.
-fn message(family: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
+/// Makes a message that requests an answer: `nlmsghdr`, `genlmsghdr`, an attribute.
+fn make_message(family: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
     let length = u32::try_from(20 + attribute.len()).unwrap_or(0);
     let flags = u16::try_from(libc::NLM_F_REQUEST | libc::NLM_F_ACK).unwrap_or(0);
     let mut message = Vec::new();
@@ -207,8 +213,8 @@ fn message(family: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
     message
 }
 
-/// `nlattr`, padded to four bytes.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+/// Makes an `nlattr`, padded to a multiple of four bytes.
+fn make_attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
     let mut bytes = length.to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
@@ -217,8 +223,8 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The attributes in these bytes, as far as they are valid.
-fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+/// Parses attributes up to the first invalid one.
+fn parse_attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
         let kind = u16::from_ne_bytes(*bytes.get(2..)?.first_chunk()?);
@@ -228,19 +234,19 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The number of taskstats' family, from the controller's answer.
-fn family_of(message: &[u8]) -> Option<u16> {
+/// Parses the controller's answer: the number of taskstats' family.
+fn parse_family(message: &[u8]) -> Option<u16> {
     let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?);
     if i32::from(kind) != libc::GENL_ID_CTRL {
         return None;
     }
-    let (_, id) = attributes(message.get(20..)?).find(|(kind, _)| *kind == FAMILY_ID)?;
+    let (_, id) = parse_attributes(message.get(20..)?).find(|(kind, _)| *kind == FAMILY_ID)?;
     Some(u16::from_ne_bytes(*id.first_chunk()?))
 }
 
-/// The error of an acknowledgement; 0: none. The answer about the family comes before that about
-/// the registration.
-fn error_of(message: &[u8]) -> Option<i32> {
+/// Parses the acknowledgement of the registration: its error, 0 for none. That of the earlier
+/// request to the controller is skipped.
+fn parse_error(message: &[u8]) -> Option<i32> {
     let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?);
     if i32::from(kind) != libc::NLMSG_ERROR {
         return None;
@@ -250,13 +256,14 @@ fn error_of(message: &[u8]) -> Option<i32> {
     (i32::from(answered_type) != libc::GENL_ID_CTRL).then_some(error)
 }
 
-/// The thread of a message, and its figures.
-fn last_figures(message: &[u8]) -> Option<(Tid, LastFigures)> {
+/// Parses a report: the thread and its figures.
+fn parse_last_figures(message: &[u8]) -> Option<(Tid, LastFigures)> {
     let body = message.get(20..)?;
-    let (_, of_thread) = attributes(body).find(|(kind, _)| *kind == OF_THREAD)?;
-    let find =
-        |wanted| attributes(of_thread).find_map(|(kind, value)| (kind == wanted).then_some(value));
-    let thread = Tid::from_ne_bytes(*find(THREAD)?.first_chunk()?);
+    let (_, report) = parse_attributes(body).find(|(kind, _)| *kind == ID_AND_STATISTICS)?;
+    let find = |wanted| {
+        parse_attributes(report).find_map(|(kind, value)| (kind == wanted).then_some(value))
+    };
+    let thread = Tid::from_ne_bytes(*find(THREAD_ID)?.first_chunk()?);
     let statistics = find(STATISTICS)?;
     let number = |at: usize| Some(u64::from_ne_bytes(*statistics.get(at..)?.first_chunk()?));
     Some((
@@ -278,10 +285,10 @@ mod tests {
 
     fn exit_message(thread: Tid, statistics: &[u8]) -> Vec<u8> {
         let inner = [
-            attribute(THREAD, &thread.to_ne_bytes()),
-            attribute(STATISTICS, statistics),
+            make_attribute(THREAD_ID, &thread.to_ne_bytes()),
+            make_attribute(STATISTICS, statistics),
         ];
-        message(23, 2, &attribute(OF_THREAD, &inner.concat()))
+        make_message(23, 2, &make_attribute(ID_AND_STATISTICS, &inner.concat()))
     }
 
     #[test]
@@ -298,20 +305,23 @@ mod tests {
             involuntary: Some(13),
         };
         assert_eq!(
-            last_figures(&exit_message(9, &statistics)),
+            parse_last_figures(&exit_message(9, &statistics)),
             Some((9, figures))
         );
-        let short = last_figures(&exit_message(9, &statistics[..100]))
+        let short = parse_last_figures(&exit_message(9, &statistics[..100]))
             .unwrap()
             .1;
         assert_eq!((short.run_ns, short.voluntary), (7, None));
-        assert_eq!(last_figures(&exit_message(9, &statistics[..40])), None);
+        assert_eq!(
+            parse_last_figures(&exit_message(9, &statistics[..40])),
+            None
+        );
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            let _ = (last_figures(&bytes), family_of(&bytes), error_of(&bytes));
+            let _ = (parse_last_figures(&bytes), parse_family(&bytes), parse_error(&bytes));
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Tracepoints of interrupts, and of switches if requested, through perf's buffers: the system's
-//! own tracing is not touched.
+//! Reads tracepoints of interrupts, and of switches if requested, through perf's buffers, so that
+//! the system's own tracing is not changed.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use super::super::ring::{self, Ring};
 use super::super::sys;
-use super::events::{self, POINT_FIELDS, Recorded, Wish};
+use super::events::{self, EventRequest, POINT_FIELDS, Recorded};
 use super::permission::{self, Attempt};
-use super::tracefs::{self, Folder};
+use super::tracefs::{self, Tracefs};
 use pinwise_sched::jitter::{Points, Step, StepKind};
 use pinwise_sched::perf::{Layout, Record, Records};
 use pinwise_sched::{IDLE, Refusal, Tid, TracepointFormat};
@@ -16,27 +16,27 @@ use pinwise_topology::CpuSet;
 
 /// Buffer of a CPU, bytes: about 20,000 records.
 const WANTED_BYTES: usize = 2 << 20;
-const FEWEST_BYTES: usize = 64 << 10;
-/// Limits all buffers together.
+const MIN_BYTES: usize = 64 << 10;
+/// Most bytes of all buffers together.
 const MAX_BYTES: usize = 512 << 20;
 /// Reports which thread has the CPU.
 const SWITCH: (&str, &str) = ("sched", "sched_switch");
-/// Those that causes require; the first one holds the buffer.
-const NEEDED: [(&str, &str); 4] = [
+/// Tracepoints that every kernel with tracepoints has; the first one owns the buffer.
+const REQUIRED: [(&str, &str); 4] = [
     ("irq", "irq_handler_entry"),
     ("irq", "irq_handler_exit"),
     ("irq", "softirq_entry"),
     ("irq", "softirq_exit"),
 ];
-/// Folders of which all existing ones are used: they depend on the architecture.
-const FOLDERS: [&str; 3] = ["irq_vectors", "ipi", "nmi"];
+/// Subsystems of which all existing tracepoints are used: they depend on the architecture.
+const SUBSYSTEMS: [&str; 3] = ["irq_vectors", "ipi", "nmi"];
 
 /// What to read from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) enum PointChoice {
     /// Interrupts, softirqs and switches.
     Everything,
-    /// Interrupts and softirqs that have a beginning and an end.
+    /// Interrupts and softirqs of which both entry and exit can be recorded.
     Interrupts,
 }
 
@@ -49,11 +49,13 @@ impl PointChoice {
         }
     }
 
-    /// Perf may not record the end of `irq_work`, which its own records would cause.
-    fn has(self, name: &str) -> bool {
-        let is_pair = name.ends_with("_entry") || name.ends_with("_exit");
-        let is_half = self == Self::Interrupts && name.starts_with("irq_work");
-        (is_pair && !is_half) || name == "nmi_handler"
+    /// Is this tracepoint of an interrupt used? For [`Self::Interrupts`] both the entry and the
+    /// exit are needed, but perf may not record the exit of `irq_work`: its own records would cause
+    /// another one.
+    fn includes(self, name: &str) -> bool {
+        let is_entry_or_exit = name.ends_with("_entry") || name.ends_with("_exit");
+        let lacks_exit = self == Self::Interrupts && name.starts_with("irq_work");
+        (is_entry_or_exit && !lacks_exit) || name == "nmi_handler"
     }
 }
 
@@ -62,7 +64,7 @@ impl PointChoice {
 pub(in crate::linux) struct InterruptPoints {
     points: Points,
     rings: Vec<Ring>,
-    is_on: bool,
+    is_enabled: bool,
     /// Events that write into the buffers.
     guests: Vec<OwnedFd>,
     bytes: Vec<u8>,
@@ -70,9 +72,9 @@ pub(in crate::linux) struct InterruptPoints {
 
 impl InterruptPoints {
     /// Opens the tracepoints, disabled.
-    pub(in crate::linux) fn open(cpus: &CpuSet, wanted: PointChoice) -> Result<Self, Refusal> {
+    pub(in crate::linux) fn open(cpus: &CpuSet, choice: PointChoice) -> Result<Self, Refusal> {
         permission::check_initial_pid_namespace()?;
-        let (points, ids) = read_points(wanted)?;
+        let (points, ids) = read_points(choice)?;
         let needed = cpus.len() * ids.len();
         let most = sys::raise_descriptor_limit();
         if needed + 64 > most {
@@ -84,7 +86,7 @@ impl InterruptPoints {
         let mut source = Self {
             points,
             rings: Vec::new(),
-            is_on: false,
+            is_enabled: false,
             guests: Vec::new(),
             bytes: Vec::new(),
         };
@@ -92,38 +94,37 @@ impl InterruptPoints {
         for cpu in cpus.iter() {
             source
                 .open_on(cpu, &ids, &mut bytes)
-                .map_err(|error| permission::refusal(Attempt::Points, &error))?;
+                .map_err(|error| permission::explain_refusal(Attempt::Points, &error))?;
         }
         Ok(source)
     }
 
     fn open_on(&mut self, cpu: usize, ids: &[u64], bytes: &mut usize) -> io::Result<()> {
-        let wish = |id, watermark_bytes| Wish {
-            recorded: Recorded::Tracepoint {
+        let request = |id, watermark_bytes| {
+            let recorded = Recorded::Tracepoint {
                 id,
                 with_lives: false,
-            },
-            thread: -1,
-            cpu,
-            is_inherited: false,
-            on_exec: false,
-            watermark_bytes,
+            };
+            EventRequest {
+                watermark_bytes,
+                ..EventRequest::new(recorded, -1, cpu)
+            }
         };
         let ring = loop {
-            let holder = events::open(&wish(ids[0], *bytes / 2))?;
-            match Ring::new(holder, *bytes) {
+            let owner = events::open(&request(ids[0], *bytes / 2))?;
+            match Ring::new(owner, *bytes) {
                 Ok(ring) => break ring,
-                Err(error) if *bytes > FEWEST_BYTES && ring::is_for_memory(&error) => *bytes /= 2,
+                Err(error) if *bytes > MIN_BYTES && ring::is_for_size(&error) => *bytes /= 2,
                 Err(error) => return Err(error),
             }
         };
         for &id in &ids[1..] {
-            match events::open(&wish(id, 0)) {
+            match events::open(&request(id, 0)) {
                 Ok(guest) => {
-                    ring.admit(&guest)?;
+                    ring.attach_event(&guest)?;
                     self.guests.push(guest);
                 }
-                // The end of irq_work.
+                // Perf may not record the exit of `irq_work`.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
                 Err(error) => return Err(error),
             }
@@ -132,20 +133,21 @@ impl InterruptPoints {
         Ok(())
     }
 
-    pub(in crate::linux) fn switch(&mut self, on: bool) {
-        self.is_on = on;
+    /// Switches all events on or off.
+    pub(in crate::linux) fn set_enabled(&mut self, is_enabled: bool) {
+        self.is_enabled = is_enabled;
         for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
-            ring::switch(event, on);
+            ring::set_enabled(event, is_enabled);
         }
     }
 
-    /// Readable when a buffer is half full.
+    /// Descriptors that become readable when a buffer is half full.
     pub(in crate::linux) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.rings.iter().map(Ring::descriptor)
     }
 
-    /// Takes what the kernel has written; `take` gets the CPU's index among the watched ones, and
-    /// the thread that had it.
+    /// Reads what the kernel has written; `take` gets the CPU's index among the watched ones, the
+    /// thread that had the CPU, and what happened.
     pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Step)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             let is_full = ring.read(&mut self.bytes);
@@ -166,7 +168,7 @@ impl InterruptPoints {
                 last_ns = time_ns;
             }
             // No further record will report the loss.
-            if is_full && !self.is_on {
+            if is_full && !self.is_enabled {
                 let (time_ns, what) = (last_ns, StepKind::Lost);
                 take(index, IDLE, Step { time_ns, what });
             }
@@ -175,27 +177,28 @@ impl InterruptPoints {
 }
 
 /// The formats of the tracepoints, and their ids.
-fn read_points(wanted: PointChoice) -> Result<(Points, Vec<u64>), Refusal> {
-    let folder = Folder::find()?;
+fn read_points(choice: PointChoice) -> Result<(Points, Vec<u64>), Refusal> {
+    let tracefs = Tracefs::find()?;
     let mut points = Points::default();
     let mut ids = Vec::new();
     let mut add = |system: &str, format: &TracepointFormat| -> Result<(), Refusal> {
         if points
             .add(system, format)
-            .map_err(|error| tracefs::unusable(&error))?
+            .map_err(|error| tracefs::explain_unknown_format(&error))?
         {
             ids.push(format.id);
         }
         Ok(())
     };
-    let switch = (wanted == PointChoice::Everything).then_some(SWITCH);
-    for (system, name) in NEEDED.into_iter().chain(switch) {
-        add(system, &folder.format(system, name, wanted.command())?)?;
+    let switch = (choice == PointChoice::Everything).then_some(SWITCH);
+    let read = |system: &str, name: &str| tracefs.read_format(system, name, choice.command());
+    for (system, name) in REQUIRED.into_iter().chain(switch) {
+        add(system, &read(system, name)?)?;
     }
-    for system in FOLDERS {
-        for name in folder.names(system) {
-            if wanted.has(&name) {
-                add(system, &folder.format(system, &name, wanted.command())?)?;
+    for system in SUBSYSTEMS {
+        for name in tracefs.list_tracepoints(system) {
+            if choice.includes(&name) {
+                add(system, &read(system, &name)?)?;
             }
         }
     }
@@ -221,13 +224,13 @@ mod tests {
             Err(refusal) => return eprintln!("SKIPPED: {}", refusal.reason),
         };
         sys::set_affinity(&cpus).unwrap();
-        points.switch(true);
+        points.set_enabled(true);
         let [from, to] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         for _ in 0..PACKETS {
             from.send_to(&[7], to.local_addr().unwrap()).unwrap();
             to.recv(&mut [0]).unwrap();
         }
-        points.switch(false);
+        points.set_enabled(false);
         sys::set_affinity(&own).unwrap();
         let mut last = None;
         points.drain(|_, _, step| last = Some(step.what));

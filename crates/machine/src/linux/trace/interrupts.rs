@@ -1,7 +1,7 @@
-//! Interrupts during a trace: the tracepoints of all CPUs, summed as they are read.
+//! Sums up interrupts during a trace, from tracepoints on all CPUs.
 //!
-//! Every record names the thread that had the CPU. Whether that belongs to the trace is learned
-//! from its events, which may come a round later.
+//! Every record names the thread that had the CPU. Whether that thread is traced is known from the
+//! trace's events, which may come a round later.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -14,15 +14,15 @@ use crate::MachineError;
 use pinwise_sched::jitter::{Cause, Step, StepKind};
 use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
 
-/// Adds up interrupts.
+/// The sums so far.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     points: InterruptPoints,
     /// CPUs in the order of their buffers.
     cpus: Vec<usize>,
     account: InterruptAccount,
-    own: Own,
-    /// Reports from before the trace do not count.
+    traced: TracedThreads,
+    /// Start of the trace: earlier records do not count.
     from_ns: u64,
     /// The kernel's counts at the start.
     before: Counts,
@@ -30,20 +30,20 @@ pub(super) struct Interrupts {
 
 /// The traced threads.
 #[derive(Debug, Default)]
-struct Own {
-    /// If false, all threads are.
-    is_named: bool,
+struct TracedThreads {
+    /// Are only some threads traced? Otherwise all are.
+    is_limited: bool,
     live: BTreeSet<Tid>,
     /// Threads that ended in this round and in the one before.
     ended: [BTreeSet<Tid>; 2],
 }
 
-impl Own {
+impl TracedThreads {
     fn learn(&mut self, events: &[Event]) {
         for event in events {
             match event.what {
                 EventKind::Follow { thread } => {
-                    self.is_named = true;
+                    self.is_limited = true;
                     self.live.insert(thread);
                 }
                 EventKind::Fork { parent, child, .. } if self.live.contains(&parent) => {
@@ -57,9 +57,9 @@ impl Own {
         }
     }
 
-    fn has(&self, thread: Tid) -> bool {
+    fn contains(&self, thread: Tid) -> bool {
         let is_known = |threads: &BTreeSet<Tid>| threads.contains(&thread);
-        match self.is_named {
+        match self.is_limited {
             true => is_known(&self.live) || self.ended.iter().any(is_known),
             false => thread != IDLE,
         }
@@ -82,34 +82,34 @@ impl Interrupts {
                     remedy: refusal.remedy,
                 }
             })?;
-        points.switch(true);
+        points.set_enabled(true);
         Ok(Self {
             points,
             cpus: cpus.iter().collect(),
             account: InterruptAccount::default(),
-            own: Own::default(),
+            traced: TracedThreads::default(),
             from_ns: 0,
             before: Counts::default(),
         })
     }
 
-    /// The trace begins.
+    /// Notes that the trace begins.
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.from_ns = now_ns;
         self.before = Counts::read();
     }
 
-    /// Readable when a buffer is half full.
+    /// Descriptors that become readable when a buffer is half full.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.points.descriptors()
     }
 
-    /// Learns which threads belong to the trace.
+    /// Learns which threads are traced.
     pub(super) fn learn(&mut self, events: &[Event]) {
-        self.own.learn(events);
+        self.traced.learn(events);
     }
 
-    /// Takes the kernel's reports, after the events of the same time.
+    /// Reads the kernel's records. Call it after [`Self::learn`] got the events of the same time.
     pub(super) fn drain(&mut self) {
         let Self {
             points,
@@ -118,19 +118,19 @@ impl Interrupts {
             from_ns,
             ..
         } = self;
-        points.drain(counting(cpus, account, *from_ns..=u64::MAX));
-        self.account.settle(&|thread| self.own.has(thread));
-        self.own.end_round();
+        points.drain(add_to(cpus, account, *from_ns..=u64::MAX));
+        self.account.settle(&|thread| self.traced.contains(thread));
+        self.traced.end_round();
     }
 
-    /// Ends it; reports after this moment do not count.
+    /// Stops recording and returns the sums; records after `until_ns` do not count.
     pub(super) fn finish(mut self, until_ns: u64) -> InterruptSummary {
         let time = self.from_ns..=until_ns;
-        self.points.switch(false);
+        self.points.set_enabled(false);
         let now = Counts::read();
         self.points
-            .drain(counting(&self.cpus, &mut self.account, time));
-        let mut summary = self.account.finish(&|thread| self.own.has(thread));
+            .drain(add_to(&self.cpus, &mut self.account, time));
+        let mut summary = self.account.finish(&|thread| self.traced.contains(thread));
         let counted = |cause: &Cause| Some((cause.clone(), now.count_since(&self.before, cause)?));
         summary.counted = summary
             .shares
@@ -141,17 +141,17 @@ impl Interrupts {
     }
 }
 
-/// Counts what was reported within this time, and all losses: the kernel reports a loss with the
-/// next record.
-fn counting(
+/// Makes a receiver that adds to `account` the records within this time, and all losses after its
+/// start: the kernel reports a loss with the next record, which may come after the end.
+fn add_to(
     cpus: &[usize],
     account: &mut InterruptAccount,
     time: RangeInclusive<u64>,
 ) -> impl FnMut(usize, Tid, Step) {
-    move |place, thread, step| {
+    move |index, thread, step| {
         let is_loss = step.what == StepKind::Lost && step.time_ns >= *time.start();
         if (is_loss || time.contains(&step.time_ns))
-            && let Some(&cpu) = cpus.get(place)
+            && let Some(&cpu) = cpus.get(index)
         {
             account.take(cpu, thread, &step);
         }
@@ -162,8 +162,8 @@ fn counting(
 mod tests {
     use super::*;
 
-    fn own(all: &[EventKind]) -> Own {
-        let mut own = Own::default();
+    fn own(all: &[EventKind]) -> TracedThreads {
+        let mut own = TracedThreads::default();
         let events = all.iter().map(|what| Event {
             time_ns: 0,
             cpu: 0,
@@ -181,20 +181,20 @@ mod tests {
             process: child,
         };
         let own = own(&[EventKind::Follow { thread: 5 }, fork(5, 6), fork(9, 10)]);
-        assert!(own.has(5) && own.has(6));
-        assert!(!own.has(9) && !own.has(10) && !own.has(IDLE));
+        assert!(own.contains(5) && own.contains(6));
+        assert!(!own.contains(9) && !own.contains(10) && !own.contains(IDLE));
     }
 
     #[test]
     fn all_threads_count_if_none_is_named() {
         let own = own(&[EventKind::Exit { thread: 5 }]);
-        assert!(own.has(5) && !own.has(IDLE));
+        assert!(own.contains(5) && !own.contains(IDLE));
     }
 
     #[test]
     fn a_loss_counts_whenever_the_kernel_reports_it() {
         let mut account = InterruptAccount::default();
-        let mut take = counting(&[3], &mut account, 10..=20);
+        let mut take = add_to(&[3], &mut account, 10..=20);
         for time_ns in [5, 15, 25] {
             let what = StepKind::Lost;
             take(0, IDLE, Step { time_ns, what });
@@ -211,8 +211,8 @@ mod tests {
             EventKind::Exit { thread: 5 },
         ]);
         own.end_round();
-        assert!(own.has(5));
+        assert!(own.contains(5));
         own.end_round();
-        assert!(!own.has(5));
+        assert!(!own.contains(5));
     }
 }

@@ -1,9 +1,9 @@
-//! Turns the records of one CPU into events.
+//! Converts the records of one CPU to events.
 //!
-//! Each kind of source writes a switch in its own way: as two halves of the program's own threads,
-//! as two halves of any thread, or as one tracepoint. A lane tracks the thread on its CPU, so that
-//! no switch is emitted twice. It does not repair what is missing: a half without its other half is
-//! emitted as it is.
+//! Each kind of source records a switch in its own way: as two halves (a thread leaves, the next
+//! arrives) if either is of the traced program, as two halves of any threads, or as one tracepoint.
+//! A lane tracks the thread on its CPU, so that no switch is emitted twice. It does not invent what
+//! is missing: a half without its other half is emitted as it is.
 
 use pinwise_sched::perf::{Native, Record};
 use pinwise_sched::{
@@ -12,18 +12,18 @@ use pinwise_sched::{
 
 /// How switches are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Writing {
+pub(super) enum SwitchFormat {
     /// `PERF_RECORD_SWITCH`.
-    Own,
+    OwnThreads,
     /// `PERF_RECORD_SWITCH_CPU_WIDE`.
-    Wide,
+    CpuWide,
     /// Tracepoints with these fields.
-    Points(Box<Points>),
+    Tracepoints(Box<TracepointOffsets>),
 }
 
 /// Offsets of the numbers in the scheduler's tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Points {
+pub(super) struct TracepointOffsets {
     kind: Field,
     switch: SwitchPoint,
     wakeups: [WakePoint; 2],
@@ -45,9 +45,8 @@ struct WakePoint {
     target: Field,
 }
 
-impl Points {
-    /// From the formats of `sched_switch`, `sched_wakeup` and
-    /// `sched_wakeup_new`.
+impl TracepointOffsets {
+    /// Finds the offsets in the formats of `sched_switch`, `sched_wakeup` and `sched_wakeup_new`.
     pub(super) fn new(
         switch: &TracepointFormat,
         wakeups: [&TracepointFormat; 2],
@@ -72,8 +71,8 @@ impl Points {
         })
     }
 
-    /// The event of a tracepoint; `None` if it is another one or too short.
-    fn read(&self, raw: &[u8]) -> Option<EventKind> {
+    /// Decodes a tracepoint's record; `None` if it is of another tracepoint or too short.
+    fn decode(&self, raw: &[u8]) -> Option<EventKind> {
         let tid = |field: Field| field.small(raw, Native);
         let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
         if id == self.switch.id {
@@ -96,18 +95,18 @@ impl Points {
 #[derive(Debug)]
 pub(super) struct Lane {
     cpu: u32,
-    writing: Writing,
+    format: SwitchFormat,
     /// The thread on the CPU, if known.
     current: Option<Tid>,
-    /// The second half of this switch is still missing.
+    /// The thread of a switch whose second half is still missing.
     awaited: Option<Tid>,
 }
 
 impl Lane {
-    pub(super) const fn new(cpu: u32, writing: Writing) -> Self {
+    pub(super) const fn new(cpu: u32, format: SwitchFormat) -> Self {
         Self {
             cpu,
-            writing,
+            format,
             current: None,
             awaited: None,
         }
@@ -138,8 +137,8 @@ impl Lane {
                 }
             },
             Record::Sample { raw } => {
-                if let Writing::Points(points) = &self.writing {
-                    emit_some(points.read(raw), &mut emit);
+                if let SwitchFormat::Tracepoints(offsets) = &self.format {
+                    emit_some(offsets.decode(raw), &mut emit);
                 }
             }
             Record::Fork(task) => emit(EventKind::Fork {
@@ -147,7 +146,7 @@ impl Lane {
                 child: task.thread,
                 process: task.process,
             }),
-            Record::Exit(task) => self.exit(task.thread, &mut emit),
+            Record::Exit(task) => self.take_exit(task.thread, &mut emit),
             Record::Comm {
                 thread,
                 is_exec,
@@ -169,14 +168,14 @@ impl Lane {
         }
     }
 
-    /// Records are missing: the thread on the CPU is no longer known.
+    /// Forgets which thread is on the CPU, because records are missing.
     const fn forget(&mut self) {
         self.current = None;
         self.awaited = None;
     }
 
-    /// Half a switch of a traced thread. A thread whose events were opened twice, because it was
-    /// made while its maker was being attached to, reports each half twice.
+    /// Takes half a switch of a traced thread. A thread that was created while its creator was
+    /// being attached to may have two events, which report each half twice.
     fn take_half_switch(
         &mut self,
         thread: Tid,
@@ -202,7 +201,8 @@ impl Lane {
         }
     }
 
-    /// Half a switch of any thread: the first half is complete.
+    /// Takes half a switch of any thread, which names both threads. The first half gives the whole
+    /// event; the second one is used only if the first is missing.
     fn take_half_of_any(
         &mut self,
         thread: Tid,
@@ -211,11 +211,11 @@ impl Lane {
         is_preempted: bool,
     ) -> Option<EventKind> {
         if is_out {
-            // A thread that was already reaped has no id when it leaves for the last time.
-            let is_gone = thread < IDLE;
-            let prev = if is_gone { self.current? } else { thread };
+            // A thread that was reaped before its last switch has no id there.
+            let was_reaped = thread < IDLE;
+            let prev = if was_reaped { self.current? } else { thread };
             // A thread that has ended may block during its exit, and run again.
-            let left = if is_gone {
+            let left = if was_reaped {
                 LeaveReason::Ended
             } else if is_preempted {
                 LeaveReason::Preempted
@@ -240,24 +240,21 @@ impl Lane {
         })
     }
 
-    /// A traced thread reports nothing after it has ended.
-    fn exit(&mut self, thread: Tid, emit: &mut dyn FnMut(EventKind)) {
-        match self.writing {
-            Writing::Own => {
-                if self.current == Some(thread) {
-                    let left = LeaveReason::Ended;
-                    emit(EventKind::Out { thread, left });
-                    self.current = None;
-                }
-            }
-            Writing::Wide | Writing::Points(_) => {}
+    /// Takes the end of a thread. A program's own thread reports no switch after that, so its last
+    /// one is emitted here.
+    fn take_exit(&mut self, thread: Tid, emit: &mut dyn FnMut(EventKind)) {
+        if self.format == SwitchFormat::OwnThreads && self.current == Some(thread) {
+            let left = LeaveReason::Ended;
+            emit(EventKind::Out { thread, left });
+            self.current = None;
         }
         emit(EventKind::Exit { thread });
     }
 
-    /// A traced thread may first appear when it executes a program: it is on the CPU then.
+    /// Takes the execution of a program. Recording of a command begins with it, so this may be the
+    /// first sign that the thread is on the CPU.
     fn take_exec(&mut self, thread: Tid, is_exec: bool, emit: &mut dyn FnMut(EventKind)) {
-        if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
+        if is_exec && self.format == SwitchFormat::OwnThreads && self.current != Some(thread) {
             emit(EventKind::In { thread });
             self.current = Some(thread);
             self.awaited = None;

@@ -1,9 +1,9 @@
 //! The three tiers that read perf's buffers: switch records of a program's own threads, of whole
 //! CPUs, and the scheduler's tracepoints.
 //!
-//! One buffer per CPU: several events of a CPU share it, which keeps their records in order.
-//! Records younger than the start of a round are held back until the next, since a CPU that was
-//! read first may have older events by then.
+//! All events of a CPU share one buffer, which keeps their records in order. Records younger than
+//! the start of a read are held back until the next: when the last CPU is read, a CPU that was read
+//! before may have new records that are older than those.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::super::ring::{self, Ring};
 use super::super::sys;
-use super::events::{self, Recorded, Wish};
-use super::lane::{Lane, Points, Writing};
+use super::events::{self, EventRequest, Recorded};
+use super::lane::{Lane, SwitchFormat, TracepointOffsets};
 use super::permission::{self, Attempt};
 use super::tracefs::{self, Tracepoints};
 use super::{Source, Target, nanoseconds, threads};
@@ -20,17 +20,18 @@ use pinwise_sched::perf::{Layout, Record, Records};
 use pinwise_sched::{Event, IDLE, Merger, Refusal};
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU if memory is not limited, bytes: 200,000 switches a second with wake-ups fill a
-/// quarter of it in 15 to 20 ms, and the rest gives pinwise three times that to get a CPU.
+/// Buffer of a CPU if memory is not limited, bytes. 200,000 switches per second with their wake-ups
+/// fill a quarter of it in 15 to 20 ms, at which pinwise is woken; the rest gives pinwise three
+/// times as long to get a CPU.
 pub(super) const WANTED_BYTES: usize = 2 << 20;
 /// Smallest useful buffer, bytes.
-const FEWEST_BYTES: usize = 32 << 10;
-/// Limits all buffers together, bytes: on large machines each is smaller.
+const MIN_BYTES: usize = 32 << 10;
+/// Most bytes of all buffers together: on large machines each is smaller.
 const MAX_BYTES: usize = 512 << 20;
-/// An event may be written a little after its time.
-const SETTLING: Duration = Duration::from_micros(200);
+/// The kernel may write a record this long after its time stamp.
+const RECORD_DELAY: Duration = Duration::from_micros(200);
 
-/// How much to open.
+/// On which CPUs to open events, and how large their buffers should be.
 #[derive(Debug, Clone)]
 pub(super) struct Extent {
     /// The CPUs.
@@ -50,8 +51,8 @@ impl Extent {
         }
     }
 
-    /// The smallest buffer, to test for permission.
-    pub(super) fn least() -> Self {
+    /// The smallest buffer on one CPU, to test for permission.
+    pub(super) fn smallest() -> Self {
         let first = threads::online_cpus().first().unwrap_or(0);
         Self {
             cpus: CpuSet::single(first),
@@ -60,7 +61,7 @@ impl Extent {
     }
 }
 
-/// Buffers of CPUs and their meaning.
+/// A source that reads one buffer on each CPU.
 #[derive(Debug)]
 pub(super) struct PerfSource {
     rings: Vec<Ring>,
@@ -75,21 +76,19 @@ pub(super) struct PerfSource {
 }
 
 impl PerfSource {
-    /// Switch records of a program's own threads; a running process must still be attached to.
-    pub(super) fn own(target: Target, extent: &Extent) -> Result<Self, Refusal> {
-        let refused = |error: &io::Error| permission::refusal(Attempt::Own(target), error);
+    /// Opens switch records of a program's own threads. For a running process, the events of its
+    /// threads must still be attached.
+    pub(super) fn open_own_threads(target: Target, extent: &Extent) -> Result<Self, Refusal> {
         let is_child = target == Target::Child;
-        let wish = Wish {
-            recorded: if is_child {
-                Recorded::Switches
-            } else {
-                Recorded::Nothing
-            },
-            thread: 0,
-            cpu: 0,
+        let recorded = if is_child {
+            Recorded::Switches
+        } else {
+            Recorded::Nothing
+        };
+        let request = EventRequest {
             is_inherited: is_child,
             on_exec: is_child,
-            watermark_bytes: 0,
+            ..EventRequest::new(recorded, 0, 0)
         };
         if target == Target::Everything {
             return Err(Refusal {
@@ -97,61 +96,48 @@ impl PerfSource {
                 remedy: None,
             });
         }
-        Self::open(&wish, extent, &Writing::Own).map_err(|error| refused(&error))
+        Self::open(&request, extent, &SwitchFormat::OwnThreads)
+            .map_err(|error| permission::explain_refusal(Attempt::Own(target), &error))
     }
 
-    /// Switch records of whole CPUs.
-    pub(super) fn wide(extent: &Extent) -> Result<Self, Refusal> {
+    /// Opens switch records of whole CPUs.
+    pub(super) fn open_cpu_wide(extent: &Extent) -> Result<Self, Refusal> {
         permission::check_initial_pid_namespace()?;
-        let wish = Wish {
-            recorded: Recorded::Switches,
-            thread: -1,
-            cpu: 0,
-            is_inherited: false,
-            on_exec: false,
-            watermark_bytes: 0,
-        };
-        let source = Self::open(&wish, extent, &Writing::Wide)
-            .map_err(|error| permission::refusal(Attempt::Wide, &error))?;
-        source.switch_on();
+        let request = EventRequest::new(Recorded::Switches, -1, 0);
+        let source = Self::open(&request, extent, &SwitchFormat::CpuWide)
+            .map_err(|error| permission::explain_refusal(Attempt::Wide, &error))?;
+        source.set_enabled(true);
         Ok(source)
     }
 
-    /// The scheduler's tracepoints.
-    pub(super) fn points(extent: &Extent) -> Result<Self, Refusal> {
+    /// Opens the scheduler's tracepoints.
+    pub(super) fn open_tracepoints(extent: &Extent) -> Result<Self, Refusal> {
         permission::check_initial_pid_namespace()?;
         let formats = tracefs::read_tracepoints()?;
-        let points = Points::new(&formats.switch, [&formats.wakeup, &formats.wakeup_new])
-            .map_err(|error| tracefs::unusable(&error))?;
-        let wish = Wish {
-            recorded: Recorded::Tracepoint {
-                id: formats.switch.id,
-                with_lives: true,
-            },
-            thread: -1,
-            cpu: 0,
-            is_inherited: false,
-            on_exec: false,
-            watermark_bytes: 0,
+        let offsets =
+            TracepointOffsets::new(&formats.switch, [&formats.wakeup, &formats.wakeup_new])
+                .map_err(|error| tracefs::explain_unknown_format(&error))?;
+        let switches = Recorded::Tracepoint {
+            id: formats.switch.id,
+            with_lives: true,
         };
-        let refused = |error: io::Error| permission::refusal(Attempt::Points, &error);
-        let mut source =
-            Self::open(&wish, extent, &Writing::Points(Box::new(points))).map_err(refused)?;
-        source
-            .open_wakeups(&formats, &wish, extent)
-            .map_err(refused)?;
-        source.switch_on();
+        let request = EventRequest::new(switches, -1, 0);
+        let refused = |error: io::Error| permission::explain_refusal(Attempt::Points, &error);
+        let format = SwitchFormat::Tracepoints(Box::new(offsets));
+        let mut source = Self::open(&request, extent, &format).map_err(refused)?;
+        source.open_wakeups(&formats, extent).map_err(refused)?;
+        source.set_enabled(true);
         Ok(source)
     }
 
-    /// One event with a buffer on each CPU. If the kernel grants less memory, all buffers are
-    /// smaller, so that each CPU has its share.
-    fn open(wish: &Wish, extent: &Extent, writing: &Writing) -> io::Result<Self> {
+    /// Opens an event with a buffer on each CPU. If the kernel grants less memory, all buffers
+    /// become smaller, so that no CPU is without one.
+    fn open(request: &EventRequest, extent: &Extent, format: &SwitchFormat) -> io::Result<Self> {
         let mut bytes = extent.bytes;
         let rings = loop {
-            match open_rings(wish, &extent.cpus, bytes)? {
+            match open_rings(request, &extent.cpus, bytes)? {
                 Ok(rings) => break rings,
-                Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {
+                Err(error) if bytes <= MIN_BYTES || !ring::is_for_size(&error) => {
                     return Err(error);
                 }
                 Err(_) => bytes /= 2,
@@ -162,65 +148,51 @@ impl PerfSource {
             .iter()
             .map(|cpu| u32::try_from(cpu).unwrap_or(u32::MAX));
         let mut source = Self {
-            lanes: cpus.map(|cpu| Lane::new(cpu, writing.clone())).collect(),
+            lanes: cpus.map(|cpu| Lane::new(cpu, format.clone())).collect(),
             merger: Merger::new(rings.len()),
             rings,
-            layout: Layout::from_sample_type(match writing {
-                Writing::Points(_) => events::POINT_FIELDS,
-                Writing::Own | Writing::Wide => events::SWITCH_FIELDS,
+            layout: Layout::from_sample_type(match format {
+                SwitchFormat::Tracepoints(_) => events::POINT_FIELDS,
+                SwitchFormat::OwnThreads | SwitchFormat::CpuWide => events::SWITCH_FIELDS,
             }),
             guests: Vec::new(),
             bytes: Vec::new(),
             fresh: Vec::new(),
             notes: Vec::new(),
         };
-        source.report_size(extent.bytes);
+        source.note_small_buffers(extent.bytes);
         Ok(source)
     }
 
-    /// Reports buffers smaller than wanted, which may lose records.
-    fn report_size(&mut self, wanted_bytes: usize) {
-        let least = self.rings.iter().map(Ring::data_bytes).min();
-        if let Some(least) = least.filter(|&bytes| bytes < wanted_bytes) {
+    /// Notes if buffers are smaller than wanted, so that they may lose records.
+    fn note_small_buffers(&mut self, wanted_bytes: usize) {
+        let smallest = self.rings.iter().map(Ring::data_bytes).min();
+        if let Some(smallest) = smallest.filter(|&bytes| bytes < wanted_bytes) {
             self.notes.push(format!(
                 "The kernel granted buffers of {} KiB per CPU instead of {}; with more, fewer \
                  events can be lost (sysctl kernel.perf_event_mlock_kb={}).",
-                least / 1024,
+                smallest / 1024,
                 wanted_bytes / 1024,
                 wanted_bytes / 1024 + 4
             ));
         }
     }
 
-    fn switch_on(&self) {
+    fn set_enabled(&self, is_enabled: bool) {
         for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
-            ring::switch(event, true);
+            ring::set_enabled(event, is_enabled);
         }
     }
 
-    fn switch_off(&self) {
-        for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
-            ring::switch(event, false);
-        }
-    }
-
-    fn open_wakeups(
-        &mut self,
-        formats: &Tracepoints,
-        wish: &Wish,
-        extent: &Extent,
-    ) -> io::Result<()> {
+    fn open_wakeups(&mut self, formats: &Tracepoints, extent: &Extent) -> io::Result<()> {
         for (ring, cpu) in self.rings.iter().zip(extent.cpus.iter()) {
             for id in [formats.wakeup.id, formats.wakeup_new.id] {
-                let guest = events::open(&Wish {
-                    recorded: Recorded::Tracepoint {
-                        id,
-                        with_lives: false,
-                    },
-                    cpu,
-                    ..*wish
-                })?;
-                ring.admit(&guest)?;
+                let wakeups = Recorded::Tracepoint {
+                    id,
+                    with_lives: false,
+                };
+                let guest = events::open(&EventRequest::new(wakeups, -1, cpu))?;
+                ring.attach_event(&guest)?;
                 self.guests.push(guest);
             }
         }
@@ -228,9 +200,9 @@ impl PerfSource {
     }
 
     /// Lets an event write into the buffer of its CPU, and enables it.
-    pub(super) fn admit(&mut self, ring: usize, event: OwnedFd) -> io::Result<()> {
-        self.rings[ring].admit(&event)?;
-        ring::switch(&event, true);
+    pub(super) fn attach_event(&mut self, ring: usize, event: OwnedFd) -> io::Result<()> {
+        self.rings[ring].attach_event(&event)?;
+        ring::set_enabled(&event, true);
         self.guests.push(event);
         Ok(())
     }
@@ -244,7 +216,7 @@ impl PerfSource {
         self.notes.push(sentence);
     }
 
-    /// Moves new records into the merger.
+    /// Moves new records into the merger; `watch` sees each event.
     pub(super) fn read_rings(&mut self, watch: &mut dyn FnMut(&Event)) {
         self.read_all(watch, false);
     }
@@ -257,7 +229,7 @@ impl PerfSource {
                 lane.take(read.time_ns, read.thread, read.record, &mut self.fresh);
                 last_ns = read.time_ns;
             }
-            // No further record will report how many.
+            // No further record will report how many records were lost.
             if is_full && is_last {
                 let lost = Record::Lost { records: 1 };
                 lane.take(last_ns, IDLE, lost, &mut self.fresh);
@@ -270,20 +242,19 @@ impl PerfSource {
     }
 }
 
-/// Events with buffers; the outer error is from opening an event, the inner one from mapping its
-/// buffer. The kernel wakes the reader when a quarter
-/// of a buffer is full.
+/// Opens an event with a buffer on each CPU. The outer error is from opening an event, the inner
+/// one from mapping its buffer. The kernel wakes the reader when a quarter of a buffer is full.
 fn open_rings(
-    wish: &Wish,
+    request: &EventRequest,
     cpus: &CpuSet,
     bytes: usize,
 ) -> io::Result<Result<Vec<Ring>, io::Error>> {
     let mut rings = Vec::new();
     for cpu in cpus.iter() {
-        let event = events::open(&Wish {
+        let event = events::open(&EventRequest {
             cpu,
             watermark_bytes: bytes / 4,
-            ..*wish
+            ..*request
         })?;
         match Ring::new(event, bytes) {
             Ok(ring) => rings.push(ring),
@@ -299,13 +270,13 @@ impl Source for PerfSource {
     }
 
     fn drain(&mut self, events: &mut Vec<Event>) {
-        let settled = sys::monotonic().saturating_sub(SETTLING);
+        let complete_until = sys::monotonic().saturating_sub(RECORD_DELAY);
         self.read_rings(&mut |_| ());
-        self.merger.pop_until(nanoseconds(settled), events);
+        self.merger.pop_until(nanoseconds(complete_until), events);
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
-        self.switch_off();
+        self.set_enabled(false);
         self.read_all(&mut |_| (), true);
         self.merger.finish(events);
     }

@@ -1,8 +1,8 @@
 //! Why perf is refused, and the command that would permit it.
 //!
-//! Permission is tested by trying; a refusal is explained by the settings that the kernel checks
-//! (`kernel.perf_event_paranoid`, capabilities, container filters). It names no command that would
-//! not help.
+//! Permission is tested by trying. A refusal is explained from the settings that the kernel checks
+//! (`kernel.perf_event_paranoid`, capabilities, container filters), and a command is only suggested
+//! if it would help.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -23,33 +23,33 @@ pub(in crate::linux) enum Attempt {
     Points,
 }
 
-/// A setting that the kernel checks.
+/// What the kernel checks.
 #[derive(Debug, Clone)]
-struct Setting {
+struct PerfSettings {
     /// `kernel.perf_event_paranoid`; `None`: a kernel without perf.
     paranoid: Option<i32>,
     is_root: bool,
-    /// How to start this program.
+    /// The path of this program, for commands.
     program: String,
 }
 
 /// Explains why perf could not be used.
-pub(in crate::linux) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal {
-    let setting = Setting {
-        paranoid: paranoid(),
+pub(in crate::linux) fn explain_refusal(attempt: Attempt, error: &io::Error) -> Refusal {
+    let settings = PerfSettings {
+        paranoid: read_paranoid(),
         is_root: sys::is_root(),
         program: own_program(),
     };
     if let Attempt::Own(Target::Process(pid)) = attempt
-        && let Some(refusal) = foreign(pid, error, &setting)
+        && let Some(refusal) = explain_foreign_process(pid, error, &settings)
     {
         return refusal;
     }
-    explain(attempt, error, &setting)
+    explain(attempt, error, &settings)
 }
 
-/// Thread ids hold only in the initial PID namespace: in another one threads outside of it look
-/// idle.
+/// Refuses sources that report all threads unless this process is in the initial PID namespace. In
+/// another one, the kernel reports threads outside of it with the id of the idle thread.
 pub(in crate::linux) fn check_initial_pid_namespace() -> Result<(), Refusal> {
     // PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h).
     const FIRST: u64 = 0xEFFF_FFFC;
@@ -65,8 +65,13 @@ pub(in crate::linux) fn check_initial_pid_namespace() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A process has too many threads to attach to.
-pub(in crate::linux) fn too_many(pid: Tid, threads: usize, needed: usize, most: usize) -> Refusal {
+/// The refusal for a process with too many threads to attach to.
+pub(in crate::linux) fn explain_too_many_threads(
+    pid: Tid,
+    threads: usize,
+    needed: usize,
+    most: usize,
+) -> Refusal {
     Refusal {
         reason: format!(
             "process {pid} has {threads} threads, for which {needed} descriptors are needed and \
@@ -76,61 +81,65 @@ pub(in crate::linux) fn too_many(pid: Tid, threads: usize, needed: usize, most: 
     }
 }
 
-/// The system's message, without the number.
-pub(in crate::linux) fn words(error: &io::Error) -> String {
+/// The system's message, without the error's number.
+pub(in crate::linux) fn message_of(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// Prefixes a command that only root may run, for other users.
-pub(super) fn as_root(command: &str) -> String {
+/// Prefixes a command that only root may run with `sudo`, unless this user is root.
+pub(super) fn with_sudo(command: &str) -> String {
     let prefix = if sys::is_root() { "" } else { "sudo " };
     format!("{prefix}{command}")
 }
 
-/// A pinwise command run as root.
-pub(super) fn run_as_root(command: &str) -> String {
+/// A pinwise command with `sudo`.
+pub(super) fn sudo_pinwise(command: &str) -> String {
     format!("sudo {} {command}", own_program())
 }
 
-fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {
-    let Some(paranoid) = setting.paranoid else {
+fn explain(attempt: Attempt, error: &io::Error, settings: &PerfSettings) -> Refusal {
+    let Some(paranoid) = settings.paranoid else {
         return Refusal {
             reason: "this kernel has no perf events (CONFIG_PERF_EVENTS)".to_owned(),
             remedy: None,
         };
     };
-    let words = words(error);
+    let message = message_of(error);
     let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     if !is_denied {
-        let what = match error.raw_os_error() {
+        let reason = match error.raw_os_error() {
             Some(libc::ENOSYS) => {
                 "perf_event_open is not available (a container's filter)".to_owned()
             }
-            Some(libc::EMFILE) => format!("{words}: one descriptor per CPU and more are needed"),
-            _ => format!("perf_event_open: {words}"),
+            Some(libc::EMFILE) => format!("{message}: one descriptor per CPU and more are needed"),
+            _ => format!("perf_event_open: {message}"),
         };
         let remedy = match error.raw_os_error() {
             Some(libc::ENOSYS) => Some("docker run --cap-add PERFMON".to_owned()),
             Some(libc::EMFILE) => Some("ulimit -n 65536".to_owned()),
             _ => None,
         };
-        return Refusal {
-            reason: what,
-            remedy,
-        };
+        return Refusal { reason, remedy };
     }
-    if setting.is_root {
+    if settings.is_root {
         return Refusal {
-            reason: format!("perf_event_open: {words}, though pinwise runs as root (a container)"),
+            reason: format!(
+                "perf_event_open: {message}, though pinwise runs as root (a container)"
+            ),
             remedy: Some("docker run --cap-add PERFMON".to_owned()),
         };
     }
-    explain_denial(attempt, paranoid, &words, setting)
+    explain_denial(attempt, paranoid, &message, settings)
 }
 
-fn explain_denial(attempt: Attempt, paranoid: i32, words: &str, setting: &Setting) -> Refusal {
+fn explain_denial(
+    attempt: Attempt,
+    paranoid: i32,
+    message: &str,
+    settings: &PerfSettings,
+) -> Refusal {
     let most = match attempt {
         Attempt::Own(_) => 2,
         Attempt::Wide => 0,
@@ -139,7 +148,7 @@ fn explain_denial(attempt: Attempt, paranoid: i32, words: &str, setting: &Settin
     if paranoid <= most {
         return Refusal {
             reason: format!(
-                "perf_event_open: {words}, though kernel.perf_event_paranoid is {paranoid} (a \
+                "perf_event_open: {message}, though kernel.perf_event_paranoid is {paranoid} (a \
                  filter of a container, or a security module)"
             ),
             remedy: Some("docker run --cap-add PERFMON".to_owned()),
@@ -147,7 +156,7 @@ fn explain_denial(attempt: Attempt, paranoid: i32, words: &str, setting: &Settin
     }
     let remedy = match attempt {
         Attempt::Own(_) => "sudo sysctl kernel.perf_event_paranoid=2".to_owned(),
-        _ => format!("sudo setcap cap_perfmon=ep {}", setting.program),
+        _ => format!("sudo setcap cap_perfmon=ep {}", settings.program),
     };
     Refusal {
         reason: format!(
@@ -158,20 +167,24 @@ fn explain_denial(attempt: Attempt, paranoid: i32, words: &str, setting: &Settin
     }
 }
 
-/// A process of another user.
-fn foreign(pid: Tid, error: &io::Error, setting: &Setting) -> Option<Refusal> {
+/// The refusal if the process belongs to another user.
+fn explain_foreign_process(
+    pid: Tid,
+    error: &io::Error,
+    settings: &PerfSettings,
+) -> Option<Refusal> {
     let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     let owner = Path::new(&format!("/proc/{pid}")).metadata().ok()?.uid();
-    if !is_denied || setting.is_root || owner == sys::effective_user() {
+    if !is_denied || settings.is_root || owner == sys::effective_user() {
         return None;
     }
     Some(Refusal {
         reason: format!("process {pid} belongs to another user (uid {owner})"),
-        remedy: Some(format!("sudo {} … --pid {pid}", setting.program)),
+        remedy: Some(format!("sudo {} … --pid {pid}", settings.program)),
     })
 }
 
-fn paranoid() -> Option<i32> {
+fn read_paranoid() -> Option<i32> {
     let text = capture::read_file(Path::new("/proc/sys/kernel/perf_event_paranoid"))?;
     String::from_utf8_lossy(&text).trim().parse().ok()
 }

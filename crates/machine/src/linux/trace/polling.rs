@@ -1,7 +1,7 @@
 //! Tier `proc`: polls threads in `/proc`.
 //!
-//! A poll costs 6 to 30 µs of CPU time per thread: polls are at least 10 ms apart and take at most
-//! a fiftieth of one CPU. What happens between two polls is not seen, and nothing is invented for
+//! A poll costs 6 to 30 µs of CPU time per thread, so polls are at least 10 ms apart and take at
+//! most a fiftieth of one CPU. What happens between two polls is not seen, and this does not guess
 //! it.
 
 use std::collections::BTreeMap;
@@ -11,22 +11,22 @@ use std::time::Duration;
 use super::super::usage::{MIN_INTERVAL, Meter};
 use super::super::{daemon, sys, tree};
 use super::exits::Exits;
-use super::figures::{Figures, Look, LookState, introduce};
+use super::polled_thread::{PollDetail, PollState, PolledThread, introduce};
 use super::threads::{self, ExistingThread};
 use super::{Source, Target, nanoseconds};
 use pinwise_sched::{Event, EventKind, IDLE, Tid};
 
 /// Shortest interval between polls.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const MIN_PAUSE: Duration = Duration::from_millis(10);
 /// Longest interval between polls.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Polls may take at most one part in this many of the time …
-const SHARE: u32 = 50;
-/// … and if processes end all the time, one in this many.
-const MAX_SHARE: u32 = 10;
-/// Limits the threads that are followed.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// The interval between polls is at least this many times the duration of a poll.
+const PAUSE_FACTOR: u32 = 50;
+/// The same for polls that are made early because a process has ended.
+const EARLY_PAUSE_FACTOR: u32 = 10;
+/// Most threads that are polled.
 const MAX_THREADS: usize = 4096;
-/// Counts are read every N polls, as they take longest.
+/// Counts are read only every N polls, since they take longest.
 const COUNTS_EVERY: u32 = 10;
 /// Descriptors that stay open per thread.
 const DESCRIPTORS_PER_THREAD: usize = 4;
@@ -35,19 +35,20 @@ const DESCRIPTORS_PER_THREAD: usize = 4;
 pub(super) struct Polling {
     target: Target,
     roots: Vec<Tid>,
-    threads: BTreeMap<Tid, Figures>,
+    threads: BTreeMap<Tid, PolledThread>,
     meter: Meter,
     next: Duration,
     /// No poll before this, whatever happens.
     earliest: Duration,
     next_usage: Duration,
     exits: Option<Exits>,
-    /// Threads that are new from now on began during the trace.
-    has_looked: bool,
-    looks: u32,
-    state: LookState,
-    /// Threads whose files stay open.
-    most_open: usize,
+    /// Was there a poll before? Threads that are new later began during the trace.
+    has_polled: bool,
+    polls: u32,
+    state: PollState,
+    /// Number of threads whose files stay open between polls.
+    max_open: usize,
+    /// Were there more than [`MAX_THREADS`]?
     was_cut: bool,
 }
 
@@ -70,17 +71,17 @@ impl Polling {
             earliest: Duration::ZERO,
             next_usage: Duration::ZERO,
             exits: Exits::open(),
-            has_looked: false,
-            looks: 0,
-            state: LookState::new(),
-            most_open: descriptors / 2 / DESCRIPTORS_PER_THREAD,
+            has_polled: false,
+            polls: 0,
+            state: PollState::new(),
+            max_open: descriptors / 2 / DESCRIPTORS_PER_THREAD,
             was_cut: false,
         }
     }
 
-    fn list(&self) -> Vec<ExistingThread> {
+    fn list_threads(&self) -> Vec<ExistingThread> {
         match self.target {
-            Target::Everything => threads::all(),
+            Target::Everything => threads::list_all(),
             _ if !self.roots.is_empty() => {
                 let mut found: Vec<ExistingThread> = self
                     .roots
@@ -89,19 +90,19 @@ impl Polling {
                     .collect();
                 // Processes that outlive their parent become pinwise's children.
                 if self.target == Target::Child {
-                    found.extend(own_orphans(&self.roots));
+                    found.extend(list_own_orphans(&self.roots));
                 }
                 found
             }
-            Target::Child | Target::Process(_) => own_orphans(&[]),
+            Target::Child | Target::Process(_) => list_own_orphans(&[]),
         }
     }
 
     /// Polls all threads.
-    fn look(&mut self, is_last: bool, events: &mut Vec<Event>) {
-        let all_begin = self.target == Target::Child || self.has_looked;
-        self.has_looked = true;
-        for found in self.list() {
+    fn poll(&mut self, is_last: bool, events: &mut Vec<Event>) {
+        let began_in_trace = self.target == Target::Child || self.has_polled;
+        self.has_polled = true;
+        for found in self.list_threads() {
             if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&found.tid) {
                 self.was_cut = true;
                 break;
@@ -113,33 +114,35 @@ impl Polling {
             {
                 continue;
             }
-            if all_begin {
-                teller(events, 0)(EventKind::Fork {
+            if began_in_trace {
+                emit_to(events, 0)(EventKind::Fork {
                     parent: IDLE,
                     child: found.tid,
                     process: found.process,
                 });
             }
             let is_followed = self.target != Target::Everything;
-            introduce(found, is_followed, &mut teller(events, 0));
+            introduce(found, is_followed, &mut emit_to(events, 0));
             self.threads
-                .insert(found.tid, Figures::new(found, is_followed));
+                .insert(found.tid, PolledThread::new(found, is_followed));
         }
-        let look = if self.looks.is_multiple_of(COUNTS_EVERY) {
-            Look::Counts
+        let detail = if self.polls.is_multiple_of(COUNTS_EVERY) {
+            PollDetail::Counts
         } else {
-            Look::Times
+            PollDetail::Times
         };
-        self.looks = self.looks.wrapping_add(1);
+        self.polls = self.polls.wrapping_add(1);
         let mut gone = Vec::new();
-        for (index, (&thread, figures)) in self.threads.iter_mut().enumerate() {
-            let is_first = figures.is_new();
-            let look = if is_first { Look::Counts } else { look };
-            if !figures.look(look, is_last, &mut self.state, &mut teller(events, 0)) {
+        for (index, (&thread, polled)) in self.threads.iter_mut().enumerate() {
+            let detail = match polled.is_new() {
+                true => PollDetail::Counts,
+                false => detail,
+            };
+            if !polled.poll(detail, is_last, &mut self.state, &mut emit_to(events, 0)) {
                 gone.push(thread);
             }
-            if index >= self.most_open {
-                figures.close();
+            if index >= self.max_open {
+                polled.close();
             }
         }
         if let Some(exits) = &mut self.exits {
@@ -147,10 +150,10 @@ impl Polling {
         }
         for thread in gone {
             let last = self.exits.as_mut().and_then(|exits| exits.take(thread));
-            if let Some((figures, last)) = self.threads.remove(&thread).zip(last) {
-                teller(events, 0)(figures.report_of_end(last));
+            if let Some((polled, last)) = self.threads.remove(&thread).zip(last) {
+                emit_to(events, 0)(polled.make_last_sample(last));
             }
-            teller(events, 0)(EventKind::Exit { thread });
+            emit_to(events, 0)(EventKind::Exit { thread });
         }
     }
 
@@ -161,7 +164,7 @@ impl Polling {
         for (cpu, busy) in usage.busy {
             let busy_ns = nanoseconds(busy);
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
-            teller(events, cpu)(EventKind::Usage { busy_ns });
+            emit_to(events, cpu)(EventKind::Usage { busy_ns });
         }
         self.next_usage = sys::monotonic() + MIN_INTERVAL;
     }
@@ -177,19 +180,19 @@ impl Source for Polling {
         if before < self.next {
             return;
         }
-        self.look(false, events);
+        self.poll(false, events);
         if before >= self.next_usage {
             self.emit_usage(events);
         }
         let took = sys::monotonic().saturating_sub(before);
-        let pause = (took * SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let pause = (took * PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
         self.next = before + pause;
-        self.earliest = before + took * MAX_SHARE;
+        self.earliest = before + took * EARLY_PAUSE_FACTOR;
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
-        self.looks = 0;
-        self.look(true, events);
+        self.polls = 0;
+        self.poll(true, events);
         self.emit_usage(events);
     }
 
@@ -198,12 +201,12 @@ impl Source for Polling {
         self.next = Duration::ZERO;
     }
 
-    fn alert(&mut self) {
+    fn note_ended_process(&mut self) {
         self.next = self.next.min(self.earliest);
-        self.looks = 0;
+        self.polls = 0;
     }
 
-    fn wake(&self) -> Option<Duration> {
+    fn next_wake(&self) -> Option<Duration> {
         Some(self.next)
     }
 
@@ -213,16 +216,16 @@ impl Source for Polling {
     }
 }
 
-/// Threads of pinwise's other children, without its own helpers, and of their descendants.
-fn own_orphans(roots: &[Tid]) -> Vec<ExistingThread> {
+/// Lists the threads of pinwise's other children, without its daemons, and of their descendants.
+fn list_own_orphans(roots: &[Tid]) -> Vec<ExistingThread> {
     let spared = roots.iter().copied().collect();
     let children = tree::own_children(&spared).into_iter();
-    let others = children.filter(|&pid| !daemon::is_one(pid));
+    let others = children.filter(|&pid| !daemon::is_daemon(pid));
     others.flat_map(threads::list_threads_below).collect()
 }
 
-/// Appends events with the time at which they are emitted.
-fn teller(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(EventKind) {
+/// Makes a function that appends events with the current time.
+fn emit_to(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(EventKind) {
     move |what| {
         events.push(Event {
             time_ns: nanoseconds(sys::monotonic()),

@@ -1,20 +1,19 @@
-//! Threads listed in `/proc`, and the contents of their files.
+//! Lists threads from `/proc`, and parses their files.
 //!
-//! Lists are snapshots: a thread that is gone when its name is read is left out. It keeps no state
-//! and limits its lists.
+//! Lists are snapshots of limited length; a thread that has ended meanwhile is left out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::super::capture::{names, read_file};
+use super::super::capture::{list_names, read_file};
 use super::super::{sys, tree};
 use pinwise_sched::Tid;
 use pinwise_topology::CpuSet;
 
-/// Limits the threads that are listed.
+/// Most threads in a list.
 pub(in crate::linux) const MAX_THREADS: usize = 16_384;
 
-/// A thread that exists.
+/// A thread that existed when it was listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::linux) struct ExistingThread {
     pub(in crate::linux) tid: Tid,
@@ -23,19 +22,19 @@ pub(in crate::linux) struct ExistingThread {
 
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";
 
-/// The CPUs that are online.
+/// Reads which CPUs are online.
 pub(in crate::linux) fn online_cpus() -> CpuSet {
     let text = read_file(&Path::new(CPU_FOLDER).join("online")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let listed = CpuSet::parse_list(text.trim()).unwrap_or_default();
     let own = sys::affinity().unwrap_or_default();
-    pinwise_topology::online_cpus(listed, &own, described_cpus)
+    pinwise_topology::online_cpus(listed, &own, list_described_cpus)
 }
 
-/// The CPUs with a topology folder; offline ones have none.
-fn described_cpus() -> CpuSet {
+/// Lists the CPUs with a topology folder; offline ones have none.
+fn list_described_cpus() -> CpuSet {
     let folder = Path::new(CPU_FOLDER);
-    let described = names(folder).into_iter().filter_map(|name| {
+    let described = list_names(folder).into_iter().filter_map(|name| {
         let number: usize = name.strip_prefix("cpu")?.parse().ok()?;
         let is_described = number <= CpuSet::MAX_CPU && folder.join(name).join("topology").is_dir();
         is_described.then_some(number)
@@ -43,7 +42,7 @@ fn described_cpus() -> CpuSet {
     described.collect()
 }
 
-/// All threads of a process and its descendants, in the order of their ids.
+/// Lists all threads of a process and its descendants, in the order of their ids.
 pub(in crate::linux) fn list_threads_below(pid: Tid) -> Vec<ExistingThread> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([pid]);
@@ -69,10 +68,10 @@ pub(in crate::linux) fn list_threads_below(pid: Tid) -> Vec<ExistingThread> {
     found
 }
 
-/// All visible threads of the machine.
-pub(in crate::linux) fn all() -> Vec<ExistingThread> {
+/// Lists all visible threads of the machine.
+pub(in crate::linux) fn list_all() -> Vec<ExistingThread> {
     let mut found = Vec::new();
-    for process in numbers(&names(Path::new("/proc"))) {
+    for process in parse_numbers(&list_names(Path::new("/proc"))) {
         if found.len() >= MAX_THREADS {
             break;
         }
@@ -88,13 +87,13 @@ pub(in crate::linux) fn all() -> Vec<ExistingThread> {
     found
 }
 
-/// Threads of one process; empty if it is gone.
+/// Lists the threads of one process; empty if it does not exist.
 pub(in crate::linux) fn list_threads_of(process: Tid) -> Vec<Tid> {
-    numbers(&names(Path::new(&format!("/proc/{process}/task"))))
+    parse_numbers(&list_names(Path::new(&format!("/proc/{process}/task"))))
 }
 
-/// A thread's name, cut to the kernel's limit.
-pub(in crate::linux) fn name(thread: Tid) -> Option<Box<str>> {
+/// Reads a thread's name, which the kernel has cut to 15 bytes.
+pub(in crate::linux) fn read_name(thread: Tid) -> Option<Box<str>> {
     let bytes = read_file(Path::new(&format!("/proc/{thread}/comm")))?;
     let text = String::from_utf8_lossy(&bytes);
     Some(text.trim_end_matches('\n').into())
@@ -121,12 +120,12 @@ pub(in crate::linux) fn check_process(pid: Tid) -> Result<(), String> {
     Ok(())
 }
 
-fn numbers(names: &[String]) -> Vec<Tid> {
+fn parse_numbers(names: &[String]) -> Vec<Tid> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Time on CPUs and in queues from `schedstat`, ns; `None` if the kernel does not keep it and
-/// writes zeros.
+/// Parses `schedstat`: the time on CPUs and in run queues, ns; `None` if the kernel does not keep
+/// these times and writes zeros.
 pub(in crate::linux) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     let run_ns = fields.next()?.ok()?;
@@ -135,7 +134,7 @@ pub(in crate::linux) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     (run_ns > 0 || slices > 0).then_some((run_ns, wait_ns))
 }
 
-/// Moves and switches from `sched` (or, without moves, `status`).
+/// Counts from a thread's file `sched` (or `status`, which lacks migrations).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::linux) struct Counts {
     pub(in crate::linux) migrations: Option<u64>,
@@ -143,7 +142,7 @@ pub(in crate::linux) struct Counts {
     pub(in crate::linux) involuntary: Option<u64>,
 }
 
-/// Reads `name : number` lines.
+/// Parses `name : number` lines.
 pub(in crate::linux) fn parse_counts(text: &str) -> Counts {
     let mut counts = Counts::default();
     for line in text.lines() {

@@ -1,6 +1,6 @@
-//! Tracepoints as described by tracefs.
+//! Reads the formats of tracepoints from tracefs.
 //!
-//! It mounts nothing: if tracefs is missing, it says how to get it.
+//! It mounts nothing: if tracefs is missing, it says how to mount it.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,8 +10,8 @@ use super::permission;
 use pinwise_sched::{FormatError, Refusal, TracepointFormat};
 
 /// The usual mount points of tracefs.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// Longest format that is read, bytes; they have about one thousand.
+const MOUNT_POINTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Most bytes that are read of a format, which has about one thousand.
 const MAX_FORMAT_BYTES: u64 = 64 * 1024;
 
 /// Formats of the tracepoints that a trace requires.
@@ -22,10 +22,10 @@ pub(super) struct Tracepoints {
     pub(super) wakeup_new: TracepointFormat,
 }
 
-/// Reads the formats, or says why it cannot.
+/// Reads the formats; an error says why that is not possible.
 pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
-    let folder = Folder::find()?;
-    let read = |name: &str| folder.format("sched", name, "trace …");
+    let tracefs = Tracefs::find()?;
+    let read = |name: &str| tracefs.read_format("sched", name, "trace …");
     Ok(Tracepoints {
         switch: read("sched_switch")?,
         wakeup: read("sched_wakeup")?,
@@ -35,39 +35,39 @@ pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
 
 /// The mount point of tracefs.
 #[derive(Debug)]
-pub(in crate::linux) struct Folder(&'static Path);
+pub(in crate::linux) struct Tracefs(&'static Path);
 
-impl Folder {
-    /// Finds it, or says why it cannot.
+impl Tracefs {
+    /// Finds it; an error says why that is not possible.
     pub(in crate::linux) fn find() -> Result<Self, Refusal> {
-        PLACES
+        MOUNT_POINTS
             .iter()
             .map(Path::new)
             .find(|place| !is_absent(&place.join("events/sched/sched_switch/format")))
             .map(Self)
-            .ok_or_else(not_mounted)
+            .ok_or_else(explain_missing)
     }
 
-    /// The description of a tracepoint; `command`: the pinwise command that needs it.
-    pub(in crate::linux) fn format(
+    /// Reads the format of a tracepoint; `command`: the pinwise command that needs it.
+    pub(in crate::linux) fn read_format(
         &self,
         system: &str,
         name: &str,
         command: &str,
     ) -> Result<TracepointFormat, Refusal> {
         let path = self.0.join("events").join(system).join(name).join("format");
-        let text = read_text(&path).map_err(|error| unreadable(&path, &error, command))?;
-        TracepointFormat::parse(&text).map_err(|error| unusable(&error))
+        let text = read_text(&path).map_err(|error| explain_unreadable(&path, &error, command))?;
+        TracepointFormat::parse(&text).map_err(|error| explain_unknown_format(&error))
     }
 
-    /// Tracepoints of a system; empty if there is no such system.
-    pub(in crate::linux) fn names(&self, system: &str) -> Vec<String> {
-        capture::names(&self.0.join("events").join(system))
+    /// Lists the tracepoints of a subsystem; empty if it does not exist.
+    pub(in crate::linux) fn list_tracepoints(&self, system: &str) -> Vec<String> {
+        capture::list_names(&self.0.join("events").join(system))
     }
 }
 
-/// The error for a tracepoint with an unknown format.
-pub(in crate::linux) fn unusable(error: &FormatError) -> Refusal {
+/// The refusal for a tracepoint with an unknown format.
+pub(in crate::linux) fn explain_unknown_format(error: &FormatError) -> Refusal {
     Refusal {
         reason: format!("this kernel's scheduler tracepoints are not understood: a format {error}"),
         remedy: None,
@@ -81,8 +81,8 @@ fn is_absent(path: &Path) -> bool {
     }
 }
 
-fn not_mounted() -> Refusal {
-    if !Path::new(PLACES[0]).exists() {
+fn explain_missing() -> Refusal {
+    if !Path::new(MOUNT_POINTS[0]).exists() {
         return Refusal {
             reason: "this kernel has no tracefs (CONFIG_FTRACE)".to_owned(),
             remedy: None,
@@ -90,21 +90,21 @@ fn not_mounted() -> Refusal {
     }
     Refusal {
         reason: "tracefs is not mounted".to_owned(),
-        remedy: Some(permission::as_root(
+        remedy: Some(permission::with_sudo(
             "mount -t tracefs nodev /sys/kernel/tracing",
         )),
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error, command: &str) -> Refusal {
+fn explain_unreadable(path: &Path, error: &io::Error, command: &str) -> Refusal {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
     Refusal {
         reason: format!(
             "{} cannot be read: {}",
             path.display(),
-            permission::words(error)
+            permission::message_of(error)
         ),
-        remedy: is_denied.then(|| permission::run_as_root(command)),
+        remedy: is_denied.then(|| permission::sudo_pinwise(command)),
     }
 }
 

@@ -375,7 +375,7 @@ fn a_wakeup_on_a_made_up_cpu_contradicts() {
     let machine = Topology::from_synthetic("core:4 pu:1").unwrap();
     let mut analysis = crate::Analysis::new(&machine, crate::Tier::Bpf.scope());
     let (events, _) = import(text.as_bytes(), TraceSubject::Default).unwrap();
-    events.iter().for_each(|event| analysis.take(event));
+    events.iter().for_each(|event| analysis.add_event(event));
     assert_eq!(analysis.finish(None).unknown.contradictions, 1);
 }
 

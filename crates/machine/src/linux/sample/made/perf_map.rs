@@ -3,55 +3,55 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-use super::{Covered, FromStart, LARGEST_MAP, Name};
+use super::{AddressNames, FileReader, MAX_MAP_BYTES, NamePosition};
 use pinwise_profile::Symbol;
 
 /// Longer lines are skipped, bytes.
-const LONGEST_LINE: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 4096;
 
-/// The last line that covers an address has its name: code is replaced.
-pub(super) fn find(file: &File, addresses: &[u64]) -> Vec<Option<Symbol>> {
-    let mut covered = Covered::new(addresses);
-    each_line(file, |at, line| {
-        if let Some((start, end, skipped)) = parse(line) {
-            let name = Name {
+/// Finds the name of each address: that of the last line that covers it, since code is replaced.
+pub(super) fn find_symbols(file: &File, addresses: &[u64]) -> Vec<Option<Symbol>> {
+    let mut names = AddressNames::new(addresses);
+    for_each_line(file, |offset, line| {
+        if let Some((start, end, name_offset)) = parse_line(line) {
+            let name = NamePosition {
                 start,
-                at: at + skipped as u64,
-                length: line.len() - skipped,
+                offset: offset + name_offset as u64,
+                length: line.len() - name_offset,
             };
-            covered.cover(start, end, name);
+            names.set_name(start, end, name);
         }
-        covered.has_room()
+        names.may_match_more()
     });
-    covered.symbols(file)
+    names.read_symbols(file)
 }
 
-/// Passes on lines with their offsets until `take` has enough.
-fn each_line(file: &File, mut take: impl FnMut(u64, &[u8]) -> bool) {
-    let mut reader = BufReader::new(FromStart(file, 0)).take(LARGEST_MAP);
-    let mut at = 0;
+/// Calls `visit` with the offset and text of each line until it returns false.
+fn for_each_line(file: &File, mut visit: impl FnMut(u64, &[u8]) -> bool) {
+    let mut reader = BufReader::new(FileReader::new(file)).take(MAX_MAP_BYTES);
+    let mut offset = 0;
     let mut line = Vec::new();
     let mut is_rest = false;
     loop {
         line.clear();
         let read = reader
             .by_ref()
-            .take(LONGEST_LINE)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line);
         let Ok(read @ 1..) = read else { return };
         let is_whole = line.ends_with(b"\n");
-        let goes_on = is_rest || !is_whole || take(at, line.trim_ascii_end());
-        if !goes_on {
+        let is_cut = is_rest || !is_whole;
+        if !is_cut && !visit(offset, line.trim_ascii_end()) {
             return;
         }
         is_rest = !is_whole;
-        at += read as u64;
+        offset += read as u64;
     }
 }
 
-/// `START SIZE name`, both hexadecimal: start and end of the code, and the offset of the name in
-/// the line.
-fn parse(line: &[u8]) -> Option<(u64, u64, usize)> {
+/// Parses `START SIZE name`, both hexadecimal, to the start and the end of the code and the offset
+/// of the name in the line.
+fn parse_line(line: &[u8]) -> Option<(u64, u64, usize)> {
     let mut fields = line.splitn(3, |&byte| byte == b' ');
     let (start, size, name) = (fields.next()?, fields.next()?, fields.next()?);
     let number = |digits: &[u8]| {
@@ -74,7 +74,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text).unwrap();
         let addresses: Vec<u64> = expected.iter().map(|(address, _)| *address).collect();
-        let found = find(&file, &addresses);
+        let found = find_symbols(&file, &addresses);
         for (symbol, (address, expected)) in found.iter().zip(expected) {
             let symbol = symbol.as_ref().map(|s| (s.name.as_str(), s.offset));
             assert_eq!(symbol, *expected, "{address:#x}");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_lines_cost_only_themselves_and_later_ones_replace() {
+    fn damaged_lines_are_skipped_and_later_lines_replace_earlier_ones() {
         let long = [&b"1000 10 "[..], &[b'x'; 10_000], b"\n"].concat();
         let text = [
             b"1000 10 old\nnonsense\n1000 zz bad\n\xff\xfe 1 bad\n".as_slice(),

@@ -1,4 +1,4 @@
-//! The loaded program and its events.
+//! Loads the program and reads its events.
 
 #![expect(unsafe_code, reason = "the rings are memory shared with the kernel")]
 
@@ -13,22 +13,23 @@ use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::super::{Opened, Source};
-use super::permission::{Standing, explain_refusal};
-use super::rings::{CURSOR_WORDS, Reader, Ring, SLOT_WORDS};
+use super::permission::{BpfConditions, explain_refusal};
+use super::rings::{CURSOR_WORDS, Progress, Reader, Ring, SLOT_WORDS};
 use crate::linux::sys;
 use pinwise_sched::{Event, EventKind};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("sched.bpf.o");
 
-/// Slots of a CPU: with 200,000 switches and as many wake-ups a second on one CPU, the larger
-/// number lasts a third of a second.
+/// Most slots of a CPU, as a power of two: enough for a third of a second with 200,000 switches and
+/// as many wake-ups per second on one CPU.
 const MAX_SLOTS_LOG2: u32 = 17;
-const FEWEST_SLOTS_LOG2: u32 = 12;
-/// Limit on all rings: 2 to this power slots of 16 bytes, 64 MiB, unless there are more than 1024
-/// CPUs.
+/// Fewest slots of a CPU.
+const MIN_SLOTS_LOG2: u32 = 12;
+/// Slots of all CPUs together, as a power of two: with 16 bytes per slot this is 64 MiB. With more
+/// than 1024 CPUs there are more slots.
 const ALL_SLOTS_LOG2: u32 = 22;
 
-/// Programs with the tracepoint of each; the first alternative that the kernel accepts is used.
+/// Alternative programs and their tracepoint; the first that the kernel accepts is used.
 const PROGRAMS: [(&[&str], &str); 5] = [
     (&["switched", "switched_before_5_18"], "sched_switch"),
     (&["woken"], "sched_wakeup"),
@@ -54,7 +55,7 @@ enum LoadError {
 
 /// Loads the program, attaches it everywhere, and begins to record.
 pub(in super::super) fn open() -> Opened {
-    if let Some(refusal) = Standing::read().obstacle() {
+    if let Some(refusal) = BpfConditions::read().find_obstacle() {
         return Err(refusal);
     }
     match Live::load(MAX_SLOTS_LOG2) {
@@ -63,9 +64,9 @@ pub(in super::super) fn open() -> Opened {
     }
 }
 
-/// The kernel's own description of its structures; read once, as that takes longer than everything
-/// else.
-fn kernel_types() -> Result<&'static Btf, LoadError> {
+/// Reads the kernel's own description of its structures, once, since that takes longer than
+/// everything else.
+fn read_kernel_types() -> Result<&'static Btf, LoadError> {
     static TYPES: OnceLock<Btf> = OnceLock::new();
     if let Some(types) = TYPES.get() {
         return Ok(types);
@@ -76,20 +77,21 @@ fn kernel_types() -> Result<&'static Btf, LoadError> {
 
 /// The program while it records.
 struct Live {
-    /// Owns programs and links; dropping it stops them.
+    /// Owns programs and links; dropping it stops them. `None` after the end.
     loaded: Option<Ebpf>,
+    /// The programs write here to wake the reader.
     bell: RingBuf<MapData>,
     cursors: Mapping,
     slots: Mapping,
     readers: Vec<Reader>,
-    /// Events that earlier ones may still precede.
+    /// Events before which older ones may still arrive.
     held: Vec<Event>,
 }
 
 impl Live {
     fn load(most_slots_log2: u32) -> Result<Self, LoadError> {
-        let types = kernel_types()?;
-        let cpus = possible_cpus();
+        let types = read_kernel_types()?;
+        let cpus = count_possible_cpus();
         let log2 = slots_log2(cpus).min(most_slots_log2);
         let slots = cpus << log2;
         let mut loaded = EbpfLoader::new()
@@ -117,36 +119,37 @@ impl Live {
         })
     }
 
-    /// Reads every ring; returns the time up to which all is read, and whether a record is being
-    /// written.
-    fn read(&mut self) -> (u64, bool) {
+    /// Reads every ring.
+    fn read(&mut self) -> Progress {
         let now_ns = now_ns();
-        let rings = rings(&self.cursors, &self.slots, self.readers.len());
-        let mut until_ns = now_ns;
-        let mut is_unfinished = false;
+        let rings = split_rings(&self.cursors, &self.slots, self.readers.len());
+        let mut all = Progress {
+            until_ns: now_ns,
+            is_unfinished: false,
+        };
         for (reader, ring) in self.readers.iter_mut().zip(rings) {
             let progress = reader.read(ring, now_ns, &mut self.held);
-            until_ns = until_ns.min(progress.until_ns);
-            is_unfinished |= progress.is_unfinished;
+            all.until_ns = all.until_ns.min(progress.until_ns);
+            all.is_unfinished |= progress.is_unfinished;
         }
-        (until_ns, is_unfinished)
+        all
     }
 
     /// Emits events older than `until_ns`, in time order.
-    fn release(&mut self, until_ns: u64, events: &mut Vec<Event>) {
-        // A stable sort, fast on sorted runs.
+    fn emit_until(&mut self, until_ns: u64, events: &mut Vec<Event>) {
+        // A stable sort, which is fast because each ring's events are sorted.
         self.held.sort_by_key(|event| event.time_ns);
-        let ripe = self.held.partition_point(|event| event.time_ns < until_ns);
-        events.extend(self.held.drain(..ripe));
+        let count = self.held.partition_point(|event| event.time_ns < until_ns);
+        events.extend(self.held.drain(..count));
     }
 
-    /// Calls that the kernel skipped because the same program was running on that CPU already: a
-    /// wake-up by an interrupt during another.
+    /// Counts the calls that the kernel skipped because the same program was already running on
+    /// that CPU, for example a wake-up by an interrupt during another wake-up.
     fn count_missed(&self) -> u64 {
         let programs = self.loaded.iter().flat_map(Ebpf::programs);
         programs
             .filter_map(|(_, program)| program.fd().ok())
-            .map(|fd| misses(&fdinfo(fd.as_fd())))
+            .map(|fd| parse_misses(&read_fdinfo(fd.as_fd())))
             .sum()
     }
 }
@@ -158,8 +161,8 @@ impl Source for Live {
 
     fn drain(&mut self, events: &mut Vec<Event>) {
         while self.bell.next().is_some() {}
-        let (until_ns, _) = self.read();
-        self.release(until_ns, events);
+        let progress = self.read();
+        self.emit_until(progress.until_ns, events);
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
@@ -167,19 +170,19 @@ impl Source for Live {
         self.loaded = None;
         // A record is finished within microseconds, unless a hypervisor stopped that CPU.
         for _ in 0..20 {
-            if !self.read().1 {
+            if !self.read().is_unfinished {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         let time_ns = now_ns();
-        let rings = rings(&self.cursors, &self.slots, self.readers.len());
+        let rings = split_rings(&self.cursors, &self.slots, self.readers.len());
         for (reader, ring) in self.readers.iter_mut().zip(rings) {
             reader.close(ring, time_ns, &mut self.held);
         }
-        self.release(u64::MAX, events);
+        self.emit_until(u64::MAX, events);
         if records > 0 {
-            // The kernel does not report the CPU.
+            // The kernel does not say on which CPU.
             events.push(Event {
                 time_ns,
                 cpu: 0,
@@ -244,7 +247,8 @@ impl Drop for Mapping {
     }
 }
 
-fn rings<'a>(
+/// Splits the two maps into the rings of the CPUs.
+fn split_rings<'a>(
     cursors: &'a Mapping,
     slots: &'a Mapping,
     cpus: usize,
@@ -257,6 +261,7 @@ fn rings<'a>(
         .map(|(cursor, slots)| Ring { cursor, slots })
 }
 
+/// Loads and attaches the first of these programs that the kernel accepts.
 fn attach_one_of(
     loaded: &mut Ebpf,
     names: &'static [&'static str],
@@ -265,7 +270,7 @@ fn attach_one_of(
 ) -> Result<(), LoadError> {
     let mut refused = LoadError::Incomplete(names[0]);
     for name in names {
-        let attached = program(loaded, name).and_then(|program| {
+        let attached = find_program(loaded, name).and_then(|program| {
             program
                 .load(tracepoint, types)
                 .and_then(|()| program.attach())
@@ -279,7 +284,7 @@ fn attach_one_of(
     Err(refused)
 }
 
-fn program<'a>(
+fn find_program<'a>(
     loaded: &'a mut Ebpf,
     name: &'static str,
 ) -> Result<&'a mut BtfTracePoint, LoadError> {
@@ -289,8 +294,8 @@ fn program<'a>(
         .ok_or(LoadError::Incomplete(name))
 }
 
-/// Number of the last CPU that may ever come, plus one.
-fn possible_cpus() -> u32 {
+/// The id of the last CPU that may ever be plugged in, plus one.
+fn count_possible_cpus() -> u32 {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /sys")]
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = text.trim().rsplit([',', '-']).next();
@@ -298,23 +303,24 @@ fn possible_cpus() -> u32 {
     last.map_or(1, |last| last + 1)
 }
 
+/// Slots of each CPU, as a power of two.
 fn slots_log2(cpus: u32) -> u32 {
     let for_one = ALL_SLOTS_LOG2.saturating_sub(cpus.next_power_of_two().ilog2());
-    for_one.clamp(FEWEST_SLOTS_LOG2, MAX_SLOTS_LOG2)
+    for_one.clamp(MIN_SLOTS_LOG2, MAX_SLOTS_LOG2)
 }
 
 fn now_ns() -> u64 {
     u64::try_from(sys::monotonic().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn fdinfo(descriptor: BorrowedFd<'_>) -> String {
+fn read_fdinfo(descriptor: BorrowedFd<'_>) -> String {
     let mut path = "/proc/self/fdinfo/".to_owned();
     let _ = write!(path, "{}", descriptor.as_raw_fd());
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-fn misses(fdinfo: &str) -> u64 {
+fn parse_misses(fdinfo: &str) -> u64 {
     let line = fdinfo
         .lines()
         .find_map(|line| line.strip_prefix("recursion_misses:"));

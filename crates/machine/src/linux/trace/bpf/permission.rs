@@ -1,51 +1,52 @@
-//! What prevents BPF here, and the command that permits it.
+//! Says what prevents BPF here, and which command permits it.
 //!
-//! Only what can be checked in advance; other refusals are reported with the kernel's error.
+//! It checks only what can be known in advance; other refusals are reported with the kernel's
+//! error.
 
 use super::super::permission::{check_initial_pid_namespace, own_program};
 use pinwise_sched::Refusal;
 
-/// The first release whose BPF has atomic additions that return the old value.
-const OLDEST: (u32, u32) = (5, 12);
-/// The kernel's description of its structures.
+/// The first kernel release whose BPF has atomic additions that return the old value.
+const OLDEST_RELEASE: (u32, u32) = (5, 12);
+/// The kernel's description of its own structures.
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// Bits of capabilities, from linux/capability.h.
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 const CAP_BPF: u64 = 1 << 39;
 
-/// The facts about this process and its kernel.
+/// What loading BPF programs requires of this process and its kernel.
 #[derive(Debug, Clone)]
-pub(super) struct Standing {
-    /// `uname -r`.
+pub(super) struct BpfConditions {
+    /// The kernel's release, as `uname -r` prints it.
     pub(super) release: String,
     /// Does the kernel describe its structures?
     pub(super) has_btf: bool,
-    /// Why thread ids of this process differ from the kernel's.
-    pub(super) other_numbers: Option<Refusal>,
+    /// Set if thread ids of this process differ from the kernel's.
+    pub(super) other_namespace: Option<Refusal>,
     /// The effective capabilities.
     pub(super) capabilities: u64,
     /// The program that would need a capability.
     pub(super) program: String,
 }
 
-impl Standing {
-    /// Reads the state of this process.
+impl BpfConditions {
+    /// Reads the conditions of this process.
     pub(super) fn read() -> Self {
         Self {
-            release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
+            release: read_text("/proc/sys/kernel/osrelease").trim().to_owned(),
             has_btf: std::path::Path::new(BTF).exists(),
-            other_numbers: check_initial_pid_namespace().err(),
-            capabilities: effective_capabilities(&text("/proc/self/status")),
+            other_namespace: check_initial_pid_namespace().err(),
+            capabilities: parse_capabilities(&read_text("/proc/self/status")),
             program: own_program(),
         }
     }
 
-    /// The first obstacle, the gravest first.
-    pub(super) fn obstacle(&self) -> Option<Refusal> {
+    /// Finds the most fundamental find_obstacle, if any.
+    pub(super) fn find_obstacle(&self) -> Option<Refusal> {
         let refusal = |reason: String, remedy: Option<String>| Some(Refusal { reason, remedy });
-        let (major, minor) = OLDEST;
-        if version(&self.release).is_some_and(|found| found < OLDEST) {
+        let (major, minor) = OLDEST_RELEASE;
+        if parse_version(&self.release).is_some_and(|found| found < OLDEST_RELEASE) {
             let reason = format!("Linux {} is older than {major}.{minor}", self.release);
             return refusal(reason, None);
         }
@@ -53,8 +54,8 @@ impl Standing {
             let reason = format!("there is no {BTF}: the kernel was built without BTF");
             return refusal(reason, None);
         }
-        if self.other_numbers.is_some() {
-            return self.other_numbers.clone();
+        if self.other_namespace.is_some() {
+            return self.other_namespace.clone();
         }
         let names: Vec<&str> = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")]
             .into_iter()
@@ -72,38 +73,38 @@ impl Standing {
     }
 }
 
-/// The refusal to report if the kernel refuses although no obstacle was found.
+/// Explains why the kernel refuses although no find_obstacle was found.
 pub(super) fn explain_refusal(error: &(dyn std::error::Error + 'static)) -> Refusal {
-    let mut words = Vec::new();
+    let mut causes = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let line = error.to_string();
         let line = line.lines().next().unwrap_or_default();
         // The verifier's log may follow, which is only useful to developers.
         let line = line.split(". Verifier output").next().unwrap_or(line);
-        if !words.iter().any(|said: &String| said.contains(line)) {
-            words.push(line.to_owned());
+        if !causes.iter().any(|cause: &String| cause.contains(line)) {
+            causes.push(line.to_owned());
         }
         next = error.source();
     }
-    let is_forbidden = words.iter().any(|w| w.contains("os error 1)"));
+    let is_forbidden = causes.iter().any(|cause| cause.contains("os error 1)"));
     let hint = if is_forbidden {
         " (lockdown of the kernel, or a container's filter of system calls)"
     } else {
         ""
     };
     Refusal {
-        reason: format!("the kernel refuses: {}{hint}", words.join(": ")),
+        reason: format!("the kernel refuses: {}{hint}", causes.join(": ")),
         remedy: None,
     }
 }
 
-fn text(path: &str) -> String {
+fn read_text(path: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-fn effective_capabilities(status: &str) -> u64 {
+fn parse_capabilities(status: &str) -> u64 {
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
@@ -111,7 +112,7 @@ fn effective_capabilities(status: &str) -> u64 {
     u64::from_str_radix(line.trim(), 16).unwrap_or(0)
 }
 
-fn version(release: &str) -> Option<(u32, u32)> {
+fn parse_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
@@ -120,16 +121,16 @@ fn version(release: &str) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
-    fn check(change: impl Fn(&mut Standing), expected: Option<(&str, Option<&str>)>) {
-        let mut standing = Standing {
+    fn check(change: impl Fn(&mut BpfConditions), expected: Option<(&str, Option<&str>)>) {
+        let mut conditions = BpfConditions {
             release: "6.18.44-any".to_owned(),
             has_btf: true,
-            other_numbers: None,
+            other_namespace: None,
             capabilities: CAP_BPF | CAP_PERFMON,
             program: "/opt/my tools/pinwise".to_owned(),
         };
-        change(&mut standing);
-        let found = standing.obstacle();
+        change(&mut conditions);
+        let found = conditions.find_obstacle();
         match (found, expected) {
             (None, None) => {}
             (Some(found), Some((reason, remedy))) => {
@@ -162,7 +163,7 @@ mod tests {
         check(|s| s.has_btf = false, Some(("built without BTF", None)));
         check(
             |s| {
-                s.other_numbers = Some(Refusal {
+                s.other_namespace = Some(Refusal {
                     reason: "in a container".to_owned(),
                     remedy: None,
                 });
@@ -174,8 +175,8 @@ mod tests {
     #[test]
     fn capabilities_are_read_of_status() {
         let status = "Name:\tx\nCapPrm:\t0000000000000000\nCapEff:\t000000c000000000\n";
-        assert_eq!(effective_capabilities(status), CAP_BPF | CAP_PERFMON);
-        assert_eq!(effective_capabilities("CapEff:\tnonsense"), 0);
+        assert_eq!(parse_capabilities(status), CAP_BPF | CAP_PERFMON);
+        assert_eq!(parse_capabilities("CapEff:\tnonsense"), 0);
     }
 
     #[test]

@@ -1,20 +1,23 @@
-//! The rings that the program writes, one per CPU, as `sched.bpf.c` lays them
-//! out: 16-byte records whose words carry the phase of their lap.
+//! Reads the rings that the program writes, one per CPU, laid out as in `sched.bpf.c`: slots of 16
+//! bytes, in whose words one bit, the phase, alternates from lap to lap.
 //!
-//! It takes records in the order of a ring, and says up to which moment all are reported. It trusts
-//! nothing: a malformed word counts as a lost record.
+//! It reads records in the order of a ring, and says up to which time all of them are read. It
+//! trusts nothing: a malformed word counts as a lost record.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use pinwise_sched::{Event, EventKind, LeaveReason, Tid};
 
-/// Words of a CPU's cursor: one cache line of its writers, one of its reader.
+/// Words of a CPU's cursor: one cache line for its writers, one for its reader.
 pub(super) const CURSOR_WORDS: usize = 16;
 /// Words of a slot.
 pub(super) const SLOT_WORDS: usize = 2;
 
+/// Word of a cursor: the number of slots that writers have reserved.
 const HEAD: usize = 0;
+/// Word of a cursor: the number of records for which there was no room.
 const DROPPED: usize = 1;
+/// Word of a cursor: the number of slots that the reader has read.
 const TAIL: usize = 8;
 
 /// One CPU's memory, shared with the kernel.
@@ -26,31 +29,33 @@ pub(super) struct Ring<'a> {
     pub(super) slots: &'a [AtomicU64],
 }
 
-/// The position of a CPU's reader.
+/// Reads the ring of a CPU.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     cpu: u32,
+    /// Slots read so far.
     place: u64,
+    /// Time of the newest record read.
     newest_ns: u64,
 }
 
 /// How far a ring was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// All records older than this have been taken.
+    /// All records older than this have been read.
     pub(super) until_ns: u64,
-    /// A record is being written at this moment.
+    /// Is a record being written at this moment?
     pub(super) is_unfinished: bool,
 }
 
 impl Ring<'_> {
-    fn count(&self) -> u64 {
+    fn slot_count(&self) -> u64 {
         (self.slots.len() / SLOT_WORDS) as u64
     }
 
-    /// The words at a place without their phase; `None` while they are being written.
-    fn words(&self, place: u64) -> Option<[u64; SLOT_WORDS]> {
-        let count = self.count();
+    /// Reads the words of a slot without their phase; `None` while they are being written.
+    fn read_words(&self, place: u64) -> Option<[u64; SLOT_WORDS]> {
+        let count = self.slot_count();
         let lap = place / count;
         let start = usize::try_from(place % count).ok()? * SLOT_WORDS;
         let expected = !lap & 1;
@@ -75,18 +80,18 @@ impl Reader {
         }
     }
 
-    /// Appends new records; `now_ns` must have been read before.
+    /// Appends new events; `now_ns` is a time that was read before the call.
     pub(super) fn read(
         &mut self,
         ring: Ring<'_>,
         now_ns: u64,
         events: &mut Vec<Event>,
     ) -> Progress {
-        // A writer that reserves a place after this reads a time after `now_ns`.
+        // A writer that reserves a slot after this fence gets a time after `now_ns`.
         fence(Ordering::SeqCst);
         let head = ring.cursor[HEAD].load(Ordering::Acquire);
-        if head.wrapping_sub(self.place) > ring.count() {
-            self.give_up(head, now_ns, events);
+        if head.wrapping_sub(self.place) > ring.slot_count() {
+            self.skip_overwritten(head, now_ns, events);
         }
         while self.place < head {
             let Some(used) = self.read_one(ring, events) else {
@@ -106,7 +111,8 @@ impl Reader {
         }
     }
 
-    /// Reports records lost since the last one and, if the ring is idle, those never finished.
+    /// Reports the records that were lost since the last report or never finished. Call it when the
+    /// program has stopped.
     pub(super) fn close(&mut self, ring: Ring<'_>, now_ns: u64, events: &mut Vec<Event>) {
         let head = ring.cursor[HEAD].load(Ordering::Acquire);
         let unfinished = head.saturating_sub(self.place);
@@ -117,27 +123,28 @@ impl Reader {
         }
     }
 
-    /// Writers have overtaken the reader. The spare places prevent this unless the kernel
-    /// interrupts a writer a dozen times.
-    fn give_up(&mut self, head: u64, now_ns: u64, events: &mut Vec<Event>) {
+    /// Skips records because writers have overtaken the reader. The spare slots prevent this unless
+    /// the kernel interrupts a writer a dozen times.
+    fn skip_overwritten(&mut self, head: u64, now_ns: u64, events: &mut Vec<Event>) {
         let records = head.saturating_sub(self.place).max(1);
         self.place = head;
         self.push(now_ns, EventKind::Lost { records }, events);
     }
 
-    /// Takes the record at the reader's position, and returns its number of slots.
+    /// Reads the record at the reader's position; returns its number of slots, `None` while it is
+    /// being written.
     fn read_one(&mut self, ring: Ring<'_>, events: &mut Vec<Event>) -> Option<u64> {
-        let [time_ns, packed] = ring.words(self.place)?;
-        let kind = Kind::from_packed(packed);
+        let [time_ns, packed] = ring.read_words(self.place)?;
+        let kind = RecordKind::from_packed(packed);
         let more = if kind.has_two_slots() {
-            ring.words(self.place + 1)?
+            ring.read_words(self.place + 1)?
         } else {
             [0; SLOT_WORDS]
         };
         self.newest_ns = self.newest_ns.max(time_ns);
-        self.push(time_ns, what(kind, packed, more), events);
-        // A thread's last switch is its end: the kernel's own notice comes earlier, while the
-        // thread still runs.
+        self.push(time_ns, decode(kind, packed, more), events);
+        // A thread's last switch counts as its end: the kernel's own notice comes earlier, while
+        // the thread still runs.
         if let Some(Event {
             what:
                 EventKind::Switch {
@@ -165,7 +172,7 @@ impl Reader {
 
 /// The numbers of `enum kind` in `sched.bpf.c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RecordKind {
     Switch,
     Wake,
     Fork,
@@ -174,7 +181,7 @@ enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl RecordKind {
     fn from_packed(packed: u64) -> Self {
         match packed & 7 {
             1 => Self::Switch,
@@ -191,13 +198,13 @@ impl Kind {
     }
 }
 
-/// The second word of a record, without its phase: kind 3 bits, manner of
-/// leaving 2 bits, two numbers of 24 bits.
-fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
-    let one = number(packed >> 5);
-    let other = number(packed >> 29);
+/// Decodes the second word of a record, without its phase: 3 bits for the kind, 2 for the reason of
+/// leaving, two numbers of 24 bits.
+fn decode(kind: RecordKind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
+    let one = decode_number(packed >> 5);
+    let other = decode_number(packed >> 29);
     match kind {
-        Kind::Switch => EventKind::Switch {
+        RecordKind::Switch => EventKind::Switch {
             prev: one,
             left: match packed >> 3 & 3 {
                 0 => LeaveReason::Blocked,
@@ -207,34 +214,34 @@ fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
             },
             next: other,
         },
-        Kind::Wake => EventKind::Wake {
+        RecordKind::Wake => EventKind::Wake {
             thread: one,
             target: other.unsigned_abs(),
         },
-        Kind::Fork => EventKind::Fork {
+        RecordKind::Fork => EventKind::Fork {
             parent: one,
             child: other,
-            process: number(more[0]),
+            process: decode_number(more[0]),
         },
-        Kind::Name => EventKind::Name {
+        RecordKind::Name => EventKind::Name {
             thread: one,
-            name: name(packed >> 29, more).into(),
+            name: decode_name(packed >> 29, more).into(),
         },
-        Kind::Lost => EventKind::Lost {
+        RecordKind::Lost => EventKind::Lost {
             records: (packed >> 5).max(1),
         },
-        Kind::Unknown => EventKind::Lost { records: 1 },
+        RecordKind::Unknown => EventKind::Lost { records: 1 },
     }
 }
 
-/// The lowest 24 bits, which hold any thread or CPU number.
-fn number(bits: u64) -> Tid {
+/// The lowest 24 bits, which are enough for any thread id or CPU number.
+fn decode_number(bits: u64) -> Tid {
     Tid::try_from(bits & 0xff_ffff).unwrap_or(0)
 }
 
-/// Seven bytes in each word of the second slot, above a byte with the phase, and the eighth byte in
-/// the first slot.
-fn name(eighth: u64, more: [u64; SLOT_WORDS]) -> String {
+/// Decodes a name: seven bytes in each word of the second slot, above a byte with the phase, and
+/// the eighth byte of the name in the first slot.
+fn decode_name(eighth: u64, more: [u64; SLOT_WORDS]) -> String {
     // The phase has been shifted out already.
     let [first, second] = more.map(|word| (word >> 7).to_le_bytes());
     let bytes: Vec<u8> = first[..7]

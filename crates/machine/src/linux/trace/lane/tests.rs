@@ -48,8 +48,8 @@ fn come(thread: Tid) -> EventKind {
 }
 
 #[track_caller]
-fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]) {
-    let mut lane = Lane::new(3, writing);
+fn check(format: SwitchFormat, records: &[(Tid, Record<'_>)], expected: &[EventKind]) {
+    let mut lane = Lane::new(3, format);
     let mut events = Vec::new();
     for (time_ns, &(thread, record)) in (1..).zip(records) {
         lane.take(time_ns, thread, record, &mut events);
@@ -74,7 +74,7 @@ fn halves_of_own_threads_are_reported_as_they_are() {
         come(8),
         out(8, LeaveReason::Blocked),
     ];
-    check(Writing::Own, &records, &expected);
+    check(SwitchFormat::OwnThreads, &records, &expected);
 }
 
 /// A thread that was attached to twice reports everything twice.
@@ -89,7 +89,7 @@ fn duplicate_reports_count_once() {
         own(7, false, false),
     ];
     let expected = [come(7), out(7, LeaveReason::Preempted), come(7)];
-    check(Writing::Own, &records, &expected);
+    check(SwitchFormat::OwnThreads, &records, &expected);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn an_own_thread_that_ends_leaves_its_cpu() {
     let records = [own(7, false, false), gone(7), gone(9)];
     let exit = |thread| EventKind::Exit { thread };
     let expected = [come(7), out(7, LeaveReason::Ended), exit(7), exit(9)];
-    check(Writing::Own, &records, &expected);
+    check(SwitchFormat::OwnThreads, &records, &expected);
 }
 
 /// The command's first record is the name of its program: it is on the CPU.
@@ -115,8 +115,12 @@ fn a_thread_that_executes_a_program_is_on_the_cpu() {
         name: "prog".into(),
     };
     let expected = [come(7), name.clone(), out(7, LeaveReason::Blocked)];
-    check(Writing::Own, &[comm, own(7, true, false)], &expected);
-    check(Writing::Wide, &[comm], &[name]);
+    check(
+        SwitchFormat::OwnThreads,
+        &[comm, own(7, true, false)],
+        &expected,
+    );
+    check(SwitchFormat::CpuWide, &[comm], &[name]);
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn both_halves_of_a_cpus_switch_are_one() {
         switch(7, LeaveReason::Preempted, 8),
         switch(8, LeaveReason::Blocked, 0),
     ];
-    check(Writing::Wide, &records, &expected);
+    check(SwitchFormat::CpuWide, &records, &expected);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn a_second_half_alone_is_reported() {
         EventKind::Lost { records: 5 },
         switch(8, LeaveReason::Unreported, 9),
     ];
-    check(Writing::Wide, &records, &expected);
+    check(SwitchFormat::CpuWide, &records, &expected);
 }
 
 /// A thread that has ended has no id when it leaves for the last time. One that still has an id may
@@ -173,11 +177,11 @@ fn an_ended_thread_is_known_by_its_cpu() {
         switch(0, LeaveReason::Blocked, 9),
         switch(9, LeaveReason::Blocked, 0),
     ];
-    check(Writing::Wide, &records, &expected);
+    check(SwitchFormat::CpuWide, &records, &expected);
 }
 
 /// Small formats, and what such tracepoints write.
-fn points() -> Points {
+fn offsets() -> TracepointOffsets {
     let states = "print fmt: { 0x1, \"S\" }, { 0x10, \"X\" }, { 0x20, \"Z\" }";
     let switch = format!(
         "name: sched_switch\nID: 5\nfield:u16 common_type;offset:0;size:2;signed:0;\n\
@@ -193,7 +197,7 @@ fn points() -> Points {
         TracepointFormat::parse(&text).unwrap()
     };
     let switch = TracepointFormat::parse(&switch).unwrap();
-    Points::new(&switch, [&wake(6), &wake(7)]).unwrap()
+    TracepointOffsets::new(&switch, [&wake(6), &wake(7)]).unwrap()
 }
 
 fn raw(id: u16, numbers: &[&[u8]]) -> Vec<u8> {
@@ -220,7 +224,11 @@ fn tracepoints_are_known_by_their_states() {
         let raw = left(state);
         let records = [(0, Record::Sample { raw: &raw })];
         let expected = [switch(7, expected, 8)];
-        check(Writing::Points(Box::new(points())), &records, &expected);
+        check(
+            SwitchFormat::Tracepoints(Box::new(offsets())),
+            &records,
+            &expected,
+        );
     }
 }
 
@@ -235,5 +243,9 @@ fn wakeups_have_a_target_and_damaged_samples_nothing() {
         thread: 9,
         target: 4,
     };
-    check(Writing::Points(Box::new(points())), &records, &[expected]);
+    check(
+        SwitchFormat::Tracepoints(Box::new(offsets())),
+        &records,
+        &[expected],
+    );
 }

@@ -56,7 +56,7 @@ fn own_threads_are_found() {
         process: own,
     };
     assert!(list_threads_below(own).contains(&main));
-    assert!(all().contains(&main));
+    assert!(list_all().contains(&main));
     assert!(!online_cpus().is_empty());
 }
 

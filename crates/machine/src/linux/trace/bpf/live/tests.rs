@@ -7,7 +7,7 @@ use pinwise_sched::{LeaveReason, Tid};
 /// A recorder with this many slots per CPU, as a power of two; `None` and a message if not
 /// permitted here.
 fn recorder(slots_log2: u32) -> Option<Live> {
-    if let Some(refusal) = Standing::read().obstacle() {
+    if let Some(refusal) = BpfConditions::read().find_obstacle() {
         report_skip(&refusal.reason);
         return None;
     }
@@ -218,7 +218,7 @@ fn a_thread_is_reported_from_start_to_exit() {
 #[test]
 fn a_full_ring_reports_the_number_of_lost_records() {
     const TIMES: usize = 20_000;
-    let Some(mut live) = recorder(FEWEST_SLOTS_LOG2) else {
+    let Some(mut live) = recorder(MIN_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
@@ -242,7 +242,7 @@ fn a_full_ring_reports_the_number_of_lost_records() {
 
 #[test]
 fn the_bell_rings_before_the_ring_is_full() {
-    let Some(mut live) = recorder(FEWEST_SLOTS_LOG2) else {
+    let Some(mut live) = recorder(MIN_SLOTS_LOG2) else {
         return;
     };
     let bell = live.descriptors()[0];
@@ -259,14 +259,14 @@ fn rings_shrink_with_many_cpus() {
     assert_eq!(slots_log2(1), MAX_SLOTS_LOG2);
     assert_eq!(slots_log2(32), 17);
     assert_eq!(slots_log2(33), 16);
-    assert_eq!(slots_log2(8192), FEWEST_SLOTS_LOG2);
+    assert_eq!(slots_log2(8192), MIN_SLOTS_LOG2);
 }
 
 #[test]
 fn missed_calls_are_read_of_fdinfo() {
     assert_eq!(
-        misses("prog_type:\t26\nrecursion_misses:\t12\nverified_insns:\t9"),
+        parse_misses("prog_type:\t26\nrecursion_misses:\t12\nverified_insns:\t9"),
         12
     );
-    assert_eq!(misses("prog_type:\t26\n"), 0);
+    assert_eq!(parse_misses("prog_type:\t26\n"), 0);
 }

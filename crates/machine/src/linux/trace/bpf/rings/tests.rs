@@ -77,7 +77,7 @@ fn check(write: impl Fn(&Shared), expected: &[EventKind]) {
 
 #[test]
 fn records_are_read_as_they_are_written() {
-    let name = |text: &[u8; 15]| {
+    let encode_name = |text: &[u8; 15]| {
         let word = |bytes: &[u8]| {
             let mut word = [0; 8];
             word[1..].copy_from_slice(bytes);
@@ -119,7 +119,7 @@ fn records_are_read_as_they_are_written() {
             process: 6,
         }],
     );
-    let (eighth, more) = name(b"fifteen letters");
+    let (eighth, more) = encode_name(b"fifteen letters");
     check(
         |ring| ring.note(5, pack_record(4, 0, 7, eighth), Some(more)),
         &[EventKind::Name {
@@ -127,7 +127,7 @@ fn records_are_read_as_they_are_written() {
             name: "fifteen letters".into(),
         }],
     );
-    let (eighth, more) = name(b"sh\0\0\0\0\0old rest");
+    let (eighth, more) = encode_name(b"sh\0\0\0\0\0old rest");
     check(
         |ring| ring.note(5, pack_record(4, 0, 7, eighth), Some(more)),
         &[EventKind::Name {

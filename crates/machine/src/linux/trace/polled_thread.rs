@@ -1,7 +1,7 @@
-//! The files of a thread in `/proc`, kept open and reread.
+//! Polls one thread: reads its files in `/proc`, which it keeps open, again and again.
 //!
-//! An open file belongs to its thread: once that has ended it cannot be read, even if the id is
-//! reused.
+//! An open file stays bound to its thread: after the thread's end it cannot be read any more, even
+//! if another thread gets the same id.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -10,40 +10,40 @@ use std::os::unix::fs::FileExt;
 use super::super::process_stat::ProcessStat;
 use super::super::stack::wait_places::WaitPlaces;
 use super::super::sys;
-use super::blocked::{find_place, is_blocked, read_call};
+use super::blocked::{classify_wait, find_wait_place, is_blocked};
 use super::exits::LastFigures;
 use super::threads::{self, Counts, ExistingThread};
 use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
 use pinwise_topology::CpuSet;
 
-/// Longest file of these, bytes; `sched` has about 1,500.
+/// Most bytes that are read of a file; `sched`, the longest, has about 1,500.
 const MAX_FILE_BYTES: usize = 16 * 1024;
 
-/// The state of a thread.
+/// A thread and what was last read of it.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct PolledThread {
     pub(super) found: ExistingThread,
     stat: Option<File>,
     schedstat: Option<File>,
     counts: Option<File>,
     syscall: Option<File>,
-    /// Also read what it waits for?
-    asks_why: bool,
+    /// Is what it waits for read as well?
+    reads_wait: bool,
     last_counts: Counts,
     mask: Option<CpuSet>,
-    /// Its last name: a new program has another.
+    /// Its last name, which changes when it executes another program.
     name: Box<str>,
     /// Its last CPU.
     cpu: u32,
 }
 
-/// What the looks at all threads of a trace share.
-pub(super) struct LookState {
+/// What polls of all threads of a trace share.
+pub(super) struct PollState {
     buffer: Vec<u8>,
     places: WaitPlaces,
 }
 
-impl LookState {
+impl PollState {
     pub(super) fn new() -> Self {
         Self {
             buffer: Vec::new(),
@@ -52,25 +52,25 @@ impl LookState {
     }
 }
 
-/// How much to read.
+/// How much a poll reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum PollDetail {
     /// The mask, state and times.
     Times,
-    /// All of that and the counts, which take longest.
+    /// These and the counts, which take longest.
     Counts,
 }
 
-impl Figures {
-    /// Opens nothing yet. `asks_why`: read what it waits for while blocked.
-    pub(super) fn new(found: ExistingThread, asks_why: bool) -> Self {
+impl PolledThread {
+    /// Opens nothing yet. `reads_wait`: polls also read what the thread waits for while it is blocked.
+    pub(super) fn new(found: ExistingThread, reads_wait: bool) -> Self {
         Self {
             found,
             stat: None,
             schedstat: None,
             counts: None,
             syscall: None,
-            asks_why,
+            reads_wait,
             last_counts: Counts {
                 migrations: None,
                 voluntary: None,
@@ -82,19 +82,19 @@ impl Figures {
         }
     }
 
-    /// Polls the thread; false if it is gone. `is_last`: the trace ends.
-    pub(super) fn look(
+    /// Polls the thread; false if it no longer exists. `is_last`: the trace ends.
+    pub(super) fn poll(
         &mut self,
-        look: Look,
+        detail: PollDetail,
         is_last: bool,
-        state: &mut LookState,
+        state: &mut PollState,
         emit: &mut dyn FnMut(EventKind),
     ) -> bool {
         let thread = self.found.tid;
         let Ok(mask) = sys::affinity_of(thread) else {
             return false;
         };
-        let Some(mut sample) = self.sample(look, state, emit) else {
+        let Some(mut sample) = self.read_sample(detail, state, emit) else {
             return false;
         };
         sample.is_last |= is_last;
@@ -115,7 +115,7 @@ impl Figures {
         self.mask.is_none()
     }
 
-    /// Closes the descriptors; they are reopened when needed.
+    /// Closes the files; the next poll opens them again.
     pub(super) fn close(&mut self) {
         self.stat = None;
         self.schedstat = None;
@@ -123,14 +123,14 @@ impl Figures {
         self.syscall = None;
     }
 
-    fn sample(
+    fn read_sample(
         &mut self,
-        look: Look,
-        LookState { buffer, places }: &mut LookState,
+        detail: PollDetail,
+        PollState { buffer, places }: &mut PollState,
         emit: &mut dyn FnMut(EventKind),
     ) -> Option<Sample> {
         let thread = self.found.tid;
-        let text = read(&mut self.stat, self.found, &["stat"], buffer)?;
+        let text = read_file(&mut self.stat, self.found, &["stat"], buffer)?;
         let stat = ProcessStat::parse(&text)?;
         if *self.name != *stat.name {
             self.name = stat.name.into();
@@ -139,29 +139,24 @@ impl Figures {
         }
         let (cpu, state) = (stat.cpu()?, stat.state()?);
         let is_last = stat.has_ended();
-        let class = stat.policy().map(class_of);
+        let class = stat.policy().map(scheduling_class);
         let (user, system) = stat.ticks()?;
-        let times = read(&mut self.schedstat, self.found, &["schedstat"], buffer)
+        let times = read_file(&mut self.schedstat, self.found, &["schedstat"], buffer)
             .and_then(|text| threads::parse_schedstat(&text));
-        if look == Look::Counts
-            && let Some(text) = read(&mut self.counts, self.found, &["sched", "status"], buffer)
+        if detail == PollDetail::Counts
+            && let Some(text) =
+                read_file(&mut self.counts, self.found, &["sched", "status"], buffer)
         {
             self.last_counts = threads::parse_counts(&text);
         }
-        let (blocked_in, blocked_at) = match self.asks_why && is_blocked(state) {
-            true => {
-                let text = read(&mut self.syscall, self.found, &["syscall"], buffer);
-                let what = read_call(self.found, state, text.as_deref());
-                match what {
-                    Some(what) => {
-                        let found = find_place(self.found, what, text.as_deref(), places);
-                        (Some(found.1), found.0)
-                    }
-                    None => (None, None),
-                }
+        let (mut blocked_in, mut blocked_at) = (None, None);
+        if self.reads_wait && is_blocked(state) {
+            let text = read_file(&mut self.syscall, self.found, &["syscall"], buffer);
+            if let Some(what) = classify_wait(self.found, state, text.as_deref()) {
+                let (place, what) = find_wait_place(self.found, what, text.as_deref(), places);
+                (blocked_in, blocked_at) = (Some(what), place);
             }
-            false => (None, None),
-        };
+        }
         let tick_ns = 1_000_000_000 / sys::ticks_per_second();
         Some(Sample {
             thread,
@@ -179,13 +174,13 @@ impl Figures {
             voluntary: self.last_counts.voluntary,
             involuntary: self.last_counts.involuntary,
             life_ns: None,
-            // A thread waiting to be reaped does not run any longer.
+            // A thread that waits to be reaped does not run any more.
             is_last,
         })
     }
 
-    /// The kernel's report of the ended thread.
-    pub(super) fn report_of_end(&self, last: LastFigures) -> EventKind {
+    /// Makes the last sample of the ended thread from the kernel's report.
+    pub(super) fn make_last_sample(&self, last: LastFigures) -> EventKind {
         EventKind::Sample(Box::new(Sample {
             thread: self.found.tid,
             cpu: self.cpu,
@@ -204,7 +199,7 @@ impl Figures {
     }
 }
 
-const fn class_of(policy: libc::c_int) -> SchedulingClass {
+const fn scheduling_class(policy: libc::c_int) -> SchedulingClass {
     match policy {
         libc::SCHED_FIFO | libc::SCHED_RR => SchedulingClass::RealTime,
         libc::SCHED_IDLE => SchedulingClass::Idle,
@@ -213,8 +208,9 @@ const fn class_of(policy: libc::c_int) -> SchedulingClass {
     }
 }
 
-/// Reads a file of a thread from its start; if none is open, opens the first of these that exists.
-fn read<'a>(
+/// Reads a file of a thread from its start. If it is not open, opens the first of `names` that
+/// exists.
+fn read_file<'a>(
     file: &mut Option<File>,
     found: ExistingThread,
     names: &[&str],
@@ -233,14 +229,14 @@ fn open(found: ExistingThread, name: &str) -> Option<File> {
     File::open(format!("/proc/{}/task/{}/{name}", found.process, found.tid)).ok()
 }
 
-/// Emits a thread that appears for the first time.
+/// Emits that a thread exists, and its name.
 pub(super) fn introduce(found: ExistingThread, is_followed: bool, emit: &mut dyn FnMut(EventKind)) {
     let thread: Tid = found.tid;
     emit(EventKind::Known {
         thread,
         process: found.process,
     });
-    if let Some(name) = threads::name(thread) {
+    if let Some(name) = threads::read_name(thread) {
         emit(EventKind::Name { thread, name });
     }
     if is_followed {
