@@ -13,7 +13,7 @@ mod words;
 
 use std::time::Duration;
 
-use crate::compare::figure_of;
+use crate::compare::figure_kind;
 use pinwise_placement::Realised;
 use pinwise_record::{BuildRecord, GateBenchmark, GateRecord};
 use pinwise_stats::confirm::{Question, Score};
@@ -96,7 +96,7 @@ impl PlannedBenchmark {
             score: plan.score,
             alpha: plan.alpha,
             delta: self.min_effect.ln_1p(),
-            figure: figure_of(&self.metric),
+            figure: figure_kind(&self.metric),
             is_rate: self.metric.better() == Better::Higher,
         }
     }

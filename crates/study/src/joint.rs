@@ -148,7 +148,7 @@ pub fn run(
     let plan = confirmation(search, &rounds, &found, &topology, spent)?;
     rounds.confirm();
     let mut record = match found.is_interrupted {
-        true => compare::interrupted(&plan, &mut rounds, observer),
+        true => compare::record_interrupted(&plan, &mut rounds, observer),
         false => compare::run(&plan, &mut rounds, observer),
     }?;
     conclusion::conclude(&mut record, search, &found, &rounds, &topology);

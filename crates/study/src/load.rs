@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_every_system_does_is_no_load() {
-        let is_load = |busy, cpus| crate::compare::find_load(busy, cpus, "", "").is_some();
+        let is_load = |busy, cpus| crate::compare::load_finding(busy, cpus, "", "").is_some();
         for (busy, cpus) in [(0.11, 2), (0.2, 2), (0.1, 1), (2.0, 64)] {
             assert!(!is_load(busy, cpus), "{busy} of {cpus}");
         }

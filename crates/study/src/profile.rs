@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::compare::figures_of;
+use crate::compare::read_figures;
 use crate::host::host_record;
 use crate::trace::{describe_left_running, exit_of, last_words};
 use pinwise_format::seconds;
@@ -77,9 +77,9 @@ impl Units {
             Self::Metric { metric, .. } => match run {
                 None => 0.0,
                 Some(run) if run.end != End::Status(0) => {
-                    metric.read(&figures_of(run)).unwrap_or(0.0)
+                    metric.read(&read_figures(run)).unwrap_or(0.0)
                 }
-                Some(run) => metric.read(&figures_of(run)).context("--metric")?,
+                Some(run) => metric.read(&read_figures(run)).context("--metric")?,
             },
         })
     }

@@ -276,7 +276,7 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
     found.extend(medians_contradict(record));
     let loads: Vec<f64> = states.iter().flatten().flat_map(Measured::loads).collect();
     found.extend(median(&loads).and_then(|busy| {
-        compare::find_load(
+        compare::load_finding(
             busy,
             record.host.counts.cpus,
             "slow both builds, some runs more than others",

@@ -382,7 +382,7 @@ impl<'a> Engine<'a> {
             },
             padding: self.order.random_range(0..PADDING),
         };
-        let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        let (record, failure) = trial.run(self.machine, moment, self.started)?;
         if let Some(state) = &mut self.states[index] {
             state.is_late[build] |= record.timed_out;
         }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Progress;
 use super::choice::DEFAULT;
 use super::state::{Engine, FirstPrediction, Halt};
-use crate::compare::{Moment, PADDING, Trial, output_named};
+use crate::compare::{Moment, PADDING, Trial, name_output_of_run};
 use crate::error::StudyError;
 use pinwise_machine::MachineError;
 use pinwise_record::{Phase, SearchRun, SearchStep, Stopped};
@@ -63,7 +63,7 @@ impl Engine<'_> {
             settings: &[],
             companion: None,
             metric: &self.plan.metric,
-            output: output_named(&self.plan.output, &plan.name, &run_name),
+            output: name_output_of_run(&self.plan.output, &plan.name, &run_name),
             padding,
         };
         let outcome = self

@@ -75,12 +75,12 @@ impl Past {
         started: Duration,
     ) -> Result<(RunRecord, Option<String>), MachineError> {
         let Some(made) = self.take_made(step, arm) else {
-            let (mut run, failure) = trial.carry_out(machine, moment, started)?;
+            let (mut run, failure) = trial.run(machine, moment, started)?;
             run.at_s += self.before.as_secs_f64();
             return Ok((run, failure.map(|failure| failure.to_string())));
         };
         if self.is_played {
-            trial.carry_out(machine, moment, started)?;
+            trial.run(machine, moment, started)?;
         }
         self.reached = Duration::try_from_secs_f64(made.at_s + made.wall_s).unwrap_or_default();
         let failure = match made.metric.cost {

@@ -262,7 +262,7 @@ fn withheld(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
         .filter(|run| run.step != SearchStep::Warmup);
     let metric = MetricRecord::new(&engine.plan.metric, &engine.plan.unit);
     let cpus = engine.topology.counts().cpus;
-    compare::withheld_here(|| counted.clone().map(|run| &run.run), &metric, cpus)
+    compare::withhold_after_runs(|| counted.clone().map(|run| &run.run), &metric, cpus)
 }
 
 /// What ran, and what is expected of the rest: a model of what ran cannot know a shape that is
