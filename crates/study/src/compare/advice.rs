@@ -245,7 +245,7 @@ pub(super) fn commands_to_apply(
     let arm = &record.arms[arm];
     let mut commands = record.commands_of(arm);
     let program = |tool: Tool| record.program_of(arm, |word| tool.escape_word(word));
-    commands.extend(launchers::commands(place, &arm.setting, topology, &program));
+    commands.extend(launchers::launcher_commands(place, &arm.setting, topology, &program));
     if arm.setting.has_group() {
         // This one prints files and starts nothing.
         commands.push(CommandRecord {

@@ -97,7 +97,7 @@ fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
         let program = |tool: Tool| Some(record.program_of(arm, |word| tool.escape_word(word)));
         let place = &engine.arms[at].place;
         let setting = SettingRecord::default();
-        Some(launchers::commands(
+        Some(launchers::launcher_commands(
             place,
             &setting,
             engine.topology,
