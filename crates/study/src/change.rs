@@ -203,7 +203,8 @@ fn find_machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
     let facts = |side: Side<'_>| {
         let read: RecordMachine = serde_json::from_str(side.record).unwrap_or_default();
         let machine = match (read.host, read.machine) {
-            (Some(MachineField::Machine(machine)), _) | (_, Some(MachineField::Machine(machine))) => *machine,
+            (Some(MachineField::Machine(machine)), _)
+            | (_, Some(MachineField::Machine(machine))) => *machine,
             _ => Machine::default(),
         };
         [

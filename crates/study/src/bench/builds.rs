@@ -14,10 +14,9 @@ pub fn add_gain(record: &mut Comparison) {
 fn gain_from_newest_build(record: &Comparison) -> Option<Finding> {
     let baseline = record.arms.iter().find(|arm| arm.name == record.baseline)?;
     let (oldest, place) = (isa_of_kernel(baseline)?, &baseline.placement.name);
-    let newest = record
-        .arms
-        .iter()
-        .rfind(|arm| arm.placement.name == *place && isa_of_kernel(arm).is_some_and(|isa| isa != oldest))?;
+    let newest = record.arms.iter().rfind(|arm| {
+        arm.placement.name == *place && isa_of_kernel(arm).is_some_and(|isa| isa != oldest)
+    })?;
     let contrast = record.contrasts.iter().find(|c| c.arm == newest.name)?;
     let build = match isa_of_kernel(newest)? {
         "native" => "a build for this processor".to_owned(),

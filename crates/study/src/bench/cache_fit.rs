@@ -86,7 +86,8 @@ pub fn describe_fit(working_set_bytes: u64, threads: usize, caches: &DataCaches)
     let demand = |cache: &CacheSize| {
         working_set_bytes.saturating_mul(threads.min(cache.shared_by).max(1) as u64)
     };
-    let describe_cache = |cache: &CacheSize| format!("L{} ({})", cache.level, round_bytes(cache.bytes));
+    let describe_cache =
+        |cache: &CacheSize| format!("L{} ({})", cache.level, round_bytes(cache.bytes));
     let (fits, outgrown): (Vec<&CacheSize>, Vec<&CacheSize>) = caches
         .sizes
         .iter()

@@ -186,7 +186,10 @@ fn plan_trials_of_kernel(
         cells,
     };
     if request.isas.len() > 1 {
-        return Ok(vec![trial(Question::Builds, cells_of_builds(request, facts)?)]);
+        return Ok(vec![trial(
+            Question::Builds,
+            cells_of_builds(request, facts)?,
+        )]);
     }
     let scaling = || -> Result<Trial, RealiseError> {
         let cells = cells_of_scaling(kernel, request, facts, isa)?;
@@ -201,11 +204,17 @@ fn plan_trials_of_kernel(
     Ok(match suite {
         Some(Suite::Smt) if facts.smt.shared_core().is_some() => siblings()?,
         Some(Suite::Smt) if may_hide_siblings(facts) => {
-            vec![trial(Question::Scaling, cells_of_one_thread_and_all(facts, isa)?)]
+            vec![trial(
+                Question::Scaling,
+                cells_of_one_thread_and_all(facts, isa)?,
+            )]
         }
         Some(Suite::Smt) => Vec::new(),
         Some(Suite::Caches) if kernel.name == CHASE => {
-            vec![trial(Question::Sizes, cells_of_sizes(kernel, request, facts, isa)?)]
+            vec![trial(
+                Question::Sizes,
+                cells_of_sizes(kernel, request, facts, isa)?,
+            )]
         }
         Some(Suite::Caches) => {
             let mut trial = scaling()?;
@@ -253,7 +262,12 @@ const fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-fn new_cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cell, RealiseError> {
+fn new_cell(
+    threads: usize,
+    wish: Wish,
+    isa: Isa,
+    topology: &Topology,
+) -> Result<Cell, RealiseError> {
     let place = Placement::new(wish).realise(topology)?;
     Ok(Cell {
         threads,
@@ -298,7 +312,10 @@ fn cells_of_smt(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, Re
     Ok(cells_by_question)
 }
 
-fn cells_of_one_thread_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
+fn cells_of_one_thread_and_all(
+    facts: MachineFacts<'_>,
+    isa: Isa,
+) -> Result<Vec<Cell>, RealiseError> {
     let all = facts.topology.allowed.len();
     let numbers = if all > 1 { vec![1, all] } else { vec![1] };
     numbers
@@ -309,7 +326,10 @@ fn cells_of_one_thread_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<
 
 /// Every instruction set at every number of threads and placement; one thread under the scheduler
 /// if nothing else was requested.
-fn cells_of_builds(request: &BenchRequest, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
+fn cells_of_builds(
+    request: &BenchRequest,
+    facts: MachineFacts<'_>,
+) -> Result<Vec<Cell>, RealiseError> {
     let places = if request.places.is_empty() {
         vec![Placement::os_default()]
     } else {
@@ -323,7 +343,12 @@ fn cells_of_builds(request: &BenchRequest, facts: MachineFacts<'_>) -> Result<Ve
     let mut cells = Vec::new();
     for &threads in &numbers {
         for isa in &request.isas {
-            cells.extend(cells_of_thread_count(threads, &places, *isa, facts.topology)?);
+            cells.extend(cells_of_thread_count(
+                threads,
+                &places,
+                *isa,
+                facts.topology,
+            )?);
         }
     }
     Ok(cells)
@@ -348,7 +373,12 @@ fn cells_of_scaling(
         } else {
             request.places.clone()
         };
-        cells.extend(cells_of_thread_count(threads, &places, isa, facts.topology)?);
+        cells.extend(cells_of_thread_count(
+            threads,
+            &places,
+            isa,
+            facts.topology,
+        )?);
     }
     Ok(cells)
 }

@@ -12,11 +12,14 @@ pub(super) fn draw_conclusions(record: &mut Bench) {
     let least = record.min_effect;
     let mut conclusions = Vec::new();
     conclusions.extend(conclude_smt(record));
+    conclusions.extend(
+        kernels_with_question(record, Question::Scaling).filter_map(|k| conclude_scaling(k, least)),
+    );
     conclusions
-        .extend(kernels_with_question(record, Question::Scaling).filter_map(|k| conclude_scaling(k, least)));
-    conclusions.extend(kernels_with_question(record, Question::Scaling).filter_map(conclude_places));
-    conclusions
-        .extend(kernels_with_question(record, Question::Builds).filter_map(|k| conclude_builds(k, least)));
+        .extend(kernels_with_question(record, Question::Scaling).filter_map(conclude_places));
+    conclusions.extend(
+        kernels_with_question(record, Question::Builds).filter_map(|k| conclude_builds(k, least)),
+    );
     conclusions.extend(kernels_with_question(record, Question::Sizes).filter_map(conclude_sizes));
     record.conclusions = conclusions;
 }
@@ -114,7 +117,11 @@ fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
             } else {
                 ""
             };
-            return format!("{}{joint}{all}{} kernels", range_of_sizes(found), found.len());
+            return format!(
+                "{}{joint}{all}{} kernels",
+                range_of_sizes(found),
+                found.len()
+            );
         }
         let parts: Vec<String> = found
             .iter()
@@ -359,7 +366,10 @@ fn score_group(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
         let others: Option<Vec<f64>> = kernels
             .iter()
             .map(|kernel| {
-                let other = kernel.cells.iter().find(|one| cell_key(one) == cell_key(cell))?;
+                let other = kernel
+                    .cells
+                    .iter()
+                    .find(|one| cell_key(one) == cell_key(cell))?;
                 Some(other.speed_up?.value.ln())
             })
             .collect();

@@ -75,7 +75,11 @@ const fn shows_efficiency(question: Question) -> bool {
 }
 
 /// The baseline's working set, compared with the caches.
-pub(super) fn describe_cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRecord>) -> String {
+pub(super) fn describe_cache_fit(
+    trial: &Trial,
+    plan: &BenchPlan,
+    facts: Option<&KernelRecord>,
+) -> String {
     match facts {
         Some(facts) if facts.working_set_bytes > 0 => {
             let threads = trial.cells[0].threads;

@@ -3,7 +3,7 @@
 use pinwise_format::shell;
 use std::collections::HashMap;
 
-use super::{ChangeError, describe_change, empty_figure, judge_figure, describe_figure};
+use super::{ChangeError, describe_change, describe_figure, empty_figure, judge_figure};
 use crate::compare::{all_runs, figure_kind, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
@@ -34,7 +34,11 @@ pub(super) fn compare_arms(
         arms.map(|arm| arm.name.clone()).collect()
     };
     let mut names = arm_names(a);
-    names.extend(arm_names(b).into_iter().filter(|name| find_arm(a, name).is_none()));
+    names.extend(
+        arm_names(b)
+            .into_iter()
+            .filter(|name| find_arm(a, name).is_none()),
+    );
     let shared = names
         .iter()
         .filter(|name| sides.iter().all(|side| find_arm(side, name).is_some()))
@@ -197,7 +201,8 @@ fn is_rate(record: &Comparison) -> bool {
 /// time.
 fn pair_blocks(record: &Comparison, name: &str) -> Responses {
     let mut session = Responses::new(2);
-    let (Some(baseline), Some(arm)) = (find_arm(record, &record.baseline), find_arm(record, name)) else {
+    let (Some(baseline), Some(arm)) = (find_arm(record, &record.baseline), find_arm(record, name))
+    else {
         return session;
     };
     let by_block: HashMap<usize, f64> = confirmed_costs(baseline).collect();

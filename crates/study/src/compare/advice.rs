@@ -190,7 +190,10 @@ pub(super) fn command_that_decides(
     }
     let tuning = &plan.tuning;
     let (factor, half_width) = match tuning.limit.filter(|_| !tuning.requires_verdict) {
-        Some(limit) => (limit::extra_effort_for_all(look, limit, setting.spent)?, None),
+        Some(limit) => (
+            limit::extra_effort_for_all(look, limit, setting.spent)?,
+            None,
+        ),
         None => {
             let effort = plan.effort(record.stopped.as_ref());
             let prices = verdict::prices(look, setting, effort)?;
@@ -245,7 +248,12 @@ pub(super) fn commands_to_apply(
     let arm = &record.arms[arm];
     let mut commands = record.commands_of(arm);
     let program = |tool: Tool| record.program_of(arm, |word| tool.escape_word(word));
-    commands.extend(launchers::launcher_commands(place, &arm.setting, topology, &program));
+    commands.extend(launchers::launcher_commands(
+        place,
+        &arm.setting,
+        topology,
+        &program,
+    ));
     if arm.setting.has_group() {
         // This one prints files and starts nothing.
         commands.push(CommandRecord {

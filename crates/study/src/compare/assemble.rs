@@ -33,7 +33,11 @@ use pinwise_workload::{Better, Workload};
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
 /// The record before the first run.
-pub(super) fn open_record(plan: &ComparePlan, machine: &dyn Host, topology: &Topology) -> Comparison {
+pub(super) fn open_record(
+    plan: &ComparePlan,
+    machine: &dyn Host,
+    topology: &Topology,
+) -> Comparison {
     Comparison {
         header: Header::new(&plan.id, &plan.started, plan.tags.clone()),
         study: plan.study.clone(),
@@ -377,7 +381,9 @@ fn write_verdict(
         sentence = format!("{sentence} {cpu_time_sentence}");
     }
     let commands = match (&advice, best) {
-        (None, Some(arm)) => advice::commands_to_apply(record, arm, &plan.arms[arm].place, topology),
+        (None, Some(arm)) => {
+            advice::commands_to_apply(record, arm, &plan.arms[arm].place, topology)
+        }
         _ if outcome == ComparisonOutcome::Undecided => {
             let more = advice::command_that_decides(record, plan, &choice, setting);
             more.into_iter().collect()

@@ -6,7 +6,10 @@ use pinwise_record::{Arm, Comparison, ContrastVerdict, Finding, Severity};
 
 /// The answer; `None` unless both placements were measured.
 pub(super) fn compare_cache_and_clock(record: &Comparison) -> Option<Finding> {
-    let (cache, clock) = (find_arm(record, "largest-llc")?, find_arm(record, "best-core")?);
+    let (cache, clock) = (
+        find_arm(record, "largest-llc")?,
+        find_arm(record, "best-core")?,
+    );
     let cache_cost = cost_over_baseline(record, cache)?;
     let clock_cost = cost_over_baseline(record, clock)?;
     let answer = if cache_cost.high < clock_cost.low {

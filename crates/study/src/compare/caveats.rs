@@ -114,7 +114,10 @@ impl LabelledContrast<'_> {
 
     fn depends_on_order(&self) -> Option<Finding> {
         let split = self.contrast.by_order?;
-        let (even, uneven) = (self.describe_change(split.first), self.describe_change(split.second));
+        let (even, uneven) = (
+            self.describe_change(split.first),
+            self.describe_change(split.second),
+        );
         Some(self.split_finding(
         "depends_on_order",
         split,
@@ -128,7 +131,10 @@ impl LabelledContrast<'_> {
 
     fn depends_on_time(&self, record: &Comparison) -> Option<Finding> {
         let split = self.contrast.by_time?;
-        let (early, late) = (self.describe_change(split.first), self.describe_change(split.second));
+        let (early, late) = (
+            self.describe_change(split.first),
+            self.describe_change(split.second),
+        );
         let (cause, advice) = match LoadChange::from_record(record) {
             Some(load) => (
                 format!(", as the load of other processes does: {}", load.describe()),

@@ -34,7 +34,8 @@ pub(super) fn judge_costs_to_companions(
         let costs = arms
             .filter(|(arm, _)| is_beside(arm))
             .filter_map(|(arm, with)| {
-                let name = find_arm_without_companion(plan, arm).map_or(&with.name, |at| &record.arms[at].name);
+                let name = find_arm_without_companion(plan, arm)
+                    .map_or(&with.name, |at| &record.arms[at].name);
                 cost_to_companion(name, with, alone, &metric)
             });
         CompanionFigureRecord {
@@ -93,7 +94,9 @@ fn find_arm_without_companion(plan: &ComparePlan, arm: &ArmPlan) -> Option<usize
 pub(super) fn describe_companions(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> {
     let mut costs: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
     for (with, arm) in plan.arms.iter().enumerate() {
-        let (Some(companion), Some(without)) = (arm.companion(), find_arm_without_companion(plan, arm)) else {
+        let (Some(companion), Some(without)) =
+            (arm.companion(), find_arm_without_companion(plan, arm))
+        else {
             continue;
         };
         let (with, without) = (&record.arms[with], &record.arms[without]);
@@ -118,7 +121,10 @@ pub(super) fn describe_companions(record: &Comparison, plan: &ComparePlan) -> Ve
             |finding, (arm, ratio)| finding.with_evidence(&format!("{arm}, ratio"), *ratio),
         )
     });
-    let costs_to_companions = record.companions.iter().filter_map(describe_cost_to_companion);
+    let costs_to_companions = record
+        .companions
+        .iter()
+        .filter_map(describe_cost_to_companion);
     findings.chain(costs_to_companions).collect()
 }
 

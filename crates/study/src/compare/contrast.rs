@@ -94,11 +94,7 @@ pub(super) fn to_record(
 
 fn component_record(cpu: &Contrast) -> ComponentRecord {
     let Interval { low, high } = cpu.interval;
-    ComponentRecord::new(
-        cpu.estimate.exp(),
-        exp_if_finite(low),
-        exp_if_finite(high),
-    )
+    ComponentRecord::new(cpu.estimate.exp(), exp_if_finite(low), exp_if_finite(high))
 }
 
 fn judged_record(other: &Other) -> JudgedRecord {

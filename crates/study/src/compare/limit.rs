@@ -112,7 +112,8 @@ fn extra_effort(contrast: &Contrast, limit: f64, spent: Duration) -> Option<f64>
 
 /// Further effort that decides all undecided contrasts, as a multiple of the effort so far.
 pub(super) fn extra_effort_for_all(look: &Look, limit: f64, spent: Duration) -> Option<f64> {
-    let is_undecided = |c: &&Contrast| limit::standing(c, limit.ln_1p()) == LimitStanding::Undecided;
+    let is_undecided =
+        |c: &&Contrast| limit::standing(c, limit.ln_1p()) == LimitStanding::Undecided;
     let shares = look.contrasts.iter().filter(is_undecided);
     let shares: Option<Vec<f64>> = shares.map(|c| extra_effort(c, limit, spent)).collect();
     shares?.into_iter().reduce(f64::max)

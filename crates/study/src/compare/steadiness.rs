@@ -51,9 +51,7 @@ fn recommend_steadiest(record: &Comparison, plan: &ComparePlan) -> Option<String
     let steady = record
         .contrasts
         .iter()
-        .filter(|c| {
-            spreads_less(c) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load
-        })
+        .filter(|c| spreads_less(c) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load)
         .filter(|c| Some(c.arm.as_str()) != placebo)
         .min_by(|a, b| {
             let ratio = |c: &ContrastRecord| c.spread_ratio.unwrap_or(1.0);

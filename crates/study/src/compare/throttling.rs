@@ -45,7 +45,12 @@ pub(super) fn report_inherited_limit(record: &Comparison, topology: &Topology) -
         cpu_limit(limit),
         parts.join(", ")
     );
-    let finding = Finding::new("cpu_limit", Severity::Warning, sentence, count_fitting_threads(limit));
+    let finding = Finding::new(
+        "cpu_limit",
+        Severity::Warning,
+        sentence,
+        count_fitting_threads(limit),
+    );
     Some(finding.with_evidence("limit_cpus", limit))
 }
 

@@ -114,7 +114,8 @@ pub(super) fn conclude_late_arms(
     let outcome = ComparisonOutcome::Best(best);
     let advice = advice::advise_on_outcome(record, plan, outcome, Some(best), None);
     if advice.is_none() {
-        record.verdict.commands = advice::commands_to_apply(record, best, &plan.arms[best].place, topology);
+        record.verdict.commands =
+            advice::commands_to_apply(record, best, &plan.arms[best].place, topology);
     }
     record.verdict.advice = advice.unwrap_or_default();
     record.verdict.kind = VerdictKind::Best;

@@ -134,7 +134,12 @@ impl<'a> Engine<'a> {
                     Turn::Unfinished => {}
                     Turn::Interrupted => return Ok(Stopped::Interrupted),
                     Turn::Finished => {
-                        assemble::update_benchmarks(record, self.plan, &self.states, self.elapsed());
+                        assemble::update_benchmarks(
+                            record,
+                            self.plan,
+                            &self.states,
+                            self.elapsed(),
+                        );
                         self.observer.decided(&record.benchmarks[index]);
                     }
                 }
@@ -175,7 +180,12 @@ impl<'a> Engine<'a> {
             return;
         };
         self.has_warned = true;
-        let active = || self.states.iter().flatten().filter(|state| state.is_active());
+        let active = || {
+            self.states
+                .iter()
+                .flatten()
+                .filter(|state| state.is_active())
+        };
         let round_s: f64 = active().filter_map(Measured::pair_s).sum();
         let least = active().map(Measured::least_pairs).max().unwrap_or(0);
         if left.as_secs_f64() >= least as f64 * round_s {
@@ -267,7 +277,9 @@ impl<'a> Engine<'a> {
             .filter(|state| state.is_active())
             .filter_map(Measured::pair_s)
             .sum();
-        pairs_left.min(whole_usize((left.as_secs_f64() / round_s.max(1e-9)).floor()))
+        pairs_left.min(whole_usize(
+            (left.as_secs_f64() / round_s.max(1e-9)).floor(),
+        ))
     }
 
     /// Runs both builds of a benchmark once, in random order.

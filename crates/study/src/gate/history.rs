@@ -59,7 +59,10 @@ pub fn chain_gates(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory>
     for one in measured.iter_mut().filter(|_| is_by_cpu) {
         one.link = one.cpu.unwrap_or(one.link);
     }
-    let mut left_out: usize = gates.iter().filter(|gate| has_benchmark(gate, benchmark)).count();
+    let mut left_out: usize = gates
+        .iter()
+        .filter(|gate| has_benchmark(gate, benchmark))
+        .count();
     let mut links: Vec<Link> = Vec::new();
     let mut steps = Vec::new();
     for commits in &path {
@@ -103,7 +106,11 @@ pub fn chain_gates(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory>
     })
 }
 
-fn to_change_record(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> HistoryChange {
+fn to_change_record(
+    change: &Change,
+    path: &[(&str, &str)],
+    metric: &MetricRecord,
+) -> HistoryChange {
     let steps = change.last - change.first + 1;
     let effect = effect_with_interval(metric, change.whole, change.level);
     let word = metric.word_of(change.whole.estimate.exp()).to_owned();

@@ -160,9 +160,7 @@ impl Measured {
     /// The benchmark does not pass by that, since CPU time does not include waiting.
     pub(super) fn is_passed_by_cpu(&self) -> bool {
         let pair_s = self.pair_s().unwrap_or(0.0);
-        self.holds_for_looks(|judge, figure, cpu| {
-            judge.is_passed_by_cpu(figure, cpu, pair_s)
-        })
+        self.holds_for_looks(|judge, figure, cpu| judge.is_passed_by_cpu(figure, cpu, pair_s))
     }
 
     fn holds_for_looks(

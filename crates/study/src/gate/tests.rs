@@ -569,7 +569,10 @@ fn an_undecided_gate_names_benchmarks_that_cpu_time_decides() {
         describe(0.999, 1.001),
         format!("same would pass by CPU time{end}")
     );
-    assert_eq!(describe(1.02, 1.03), format!("same would fail by CPU time{end}"));
+    assert_eq!(
+        describe(1.02, 1.03),
+        format!("same would fail by CPU time{end}")
+    );
     assert_eq!(
         describe(0.995, 1.02),
         format!("same varies less in CPU time, which decides sooner{end}")

@@ -37,7 +37,10 @@ pub(super) fn describe_benchmark(
             entry.metric.label,
             describe_change(entry.effect.as_ref())
         ),
-        GateOutcome::Slower => format!("{name} is {worse} by {} ({pairs}).", describe_slowdown(entry)),
+        GateOutcome::Slower => format!(
+            "{name} is {worse} by {} ({pairs}).",
+            describe_slowdown(entry)
+        ),
         GateOutcome::Faster => format!(
             "{name} is {} by {} ({pairs}).",
             entry.metric.better_word,
@@ -166,12 +169,16 @@ pub(super) fn describe_verdict(record: &GateRecord, decision: &GateDecision) -> 
         GateDecision::Fail => {
             let slower: Vec<&GateBenchmark> = record.with(&GateOutcome::Slower).collect();
             let named = slower.iter().take(MAX_NAMED);
-            let named = named.map(|entry| format!("{} by {}", entry.name, describe_slowdown(entry)));
+            let named =
+                named.map(|entry| format!("{} by {}", entry.name, describe_slowdown(entry)));
             let mut named: Vec<String> = named.collect();
             if slower.len() > MAX_NAMED {
                 named.push(format!("{} more", slower.len() - MAX_NAMED));
             }
-            let rest = [(broken.len(), "could not be judged"), (undecided, "undecided")];
+            let rest = [
+                (broken.len(), "could not be judged"),
+                (undecided, "undecided"),
+            ];
             let rest = rest.iter().filter(|(number, _)| *number > 0);
             let rest = rest.map(|(number, what)| format!(" {number} {what}."));
             format!(

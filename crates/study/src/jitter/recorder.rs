@@ -181,7 +181,11 @@ impl Recorder {
             cpu: *cpu,
             at_s: found.gap.from_ns.saturating_sub(start_ns) as f64 * 1e-9,
             length_us: microseconds(found.gap.length_ns()),
-            parts: found.parts.iter().map(|part| self.to_part_record(part)).collect(),
+            parts: found
+                .parts
+                .iter()
+                .map(|part| self.to_part_record(part))
+                .collect(),
         });
         gaps.collect()
     }

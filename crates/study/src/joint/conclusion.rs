@@ -125,7 +125,11 @@ fn worst_limit_state(states: impl Iterator<Item = Option<LimitState>>) -> LimitS
 /// The kind of the verdict and its sentence.
 fn describe_answer(record: &Comparison, joint: &JointRecord) -> (VerdictKind, String) {
     let programs = joint.programs.iter();
-    let default = worst_limit_state(programs.clone().map(|program| program.default_limit.clone()));
+    let default = worst_limit_state(
+        programs
+            .clone()
+            .map(|program| program.default_limit.clone()),
+    );
     let placed = worst_limit_state(programs.map(|program| program.placed_limit.clone()));
     let contrast = record.contrasts.first();
     let verdict = contrast.map(|contrast| contrast.verdict.clone());

@@ -196,7 +196,8 @@ impl Engine<'_, '_> {
     fn rounds_left(&self) -> usize {
         let search = self.rounds.search;
         if let Some(budget) = search.budget {
-            let spent = self.rounds.now().saturating_sub(self.search_start) + self.rounds.replayed_time();
+            let spent =
+                self.rounds.now().saturating_sub(self.search_start) + self.rounds.replayed_time();
             let block = spent.mul_f64(BLOCK_PLANS as f64 / self.rounds_run.max(1) as f64);
             if spent + block > budget.mul_f64(BUDGET_SHARE) {
                 return 0;
@@ -224,8 +225,7 @@ impl Engine<'_, '_> {
         cost: impl Fn(&Models, usize) -> Option<f64>,
     ) -> Option<usize> {
         let valid = (0..self.places.len()).filter(|&arm| !self.failed[arm]);
-        let measured =
-            valid.filter(|&arm| self.models.measured(arm).is_some_and(&is_candidate));
+        let measured = valid.filter(|&arm| self.models.measured(arm).is_some_and(&is_candidate));
         let costs = measured.filter_map(|arm| Some((cost(&self.models, arm)?, arm)));
         costs.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
     }

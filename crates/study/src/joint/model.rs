@@ -125,10 +125,13 @@ fn overlap(own: &CpuSet, other: &CpuSet) -> f64 {
 /// The share of the units of the program's CPUs that the other program may use, on average over
 /// these CPUs.
 fn share_of_units(own: &CpuSet, other: &CpuSet, units: &[CpuSet]) -> f64 {
-    let shared = units.iter().filter(|unit| unit.intersects(own)).map(|unit| {
-        let own_cpus = unit.intersection(own).len() as f64;
-        own_cpus * unit.intersection(other).len() as f64 / unit.len().max(1) as f64
-    });
+    let shared = units
+        .iter()
+        .filter(|unit| unit.intersects(own))
+        .map(|unit| {
+            let own_cpus = unit.intersection(own).len() as f64;
+            own_cpus * unit.intersection(other).len() as f64 / unit.len().max(1) as f64
+        });
     shared.sum::<f64>() / own.len().max(1) as f64
 }
 

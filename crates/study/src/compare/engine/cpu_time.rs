@@ -88,8 +88,9 @@ impl Engine<'_> {
             return false;
         };
         let statistics = cpu.statistics.as_mut();
-        let look = statistics
-            .and_then(|statistics| statistics.look(&cpu.data, &self.circumstances, most as f64, depth));
+        let look = statistics.and_then(|statistics| {
+            statistics.look(&cpu.data, &self.circumstances, most as f64, depth)
+        });
         let is_claim = look.is_some() && depth == Depth::Claims;
         cpu.look = look.or(cpu.look.take());
         is_claim

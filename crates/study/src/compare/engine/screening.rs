@@ -65,7 +65,8 @@ impl Engine<'_> {
 
     /// All valid arms but the baseline and the placebo, which are always kept.
     fn challengers(&self) -> Vec<usize> {
-        let is_always_kept = |arm: &usize| *arm == self.plan.baseline || Some(*arm) == self.plan.placebo;
+        let is_always_kept =
+            |arm: &usize| *arm == self.plan.baseline || Some(*arm) == self.plan.placebo;
         let arms = self.valid_arms().into_iter();
         arms.filter(|arm| !is_always_kept(arm)).collect()
     }
