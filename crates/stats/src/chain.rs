@@ -174,7 +174,7 @@ pub struct Change {
 /// All changes, in order; that there is any without a cause has probability
 /// `alpha` at most.
 #[must_use]
-pub fn changes(links: &[Link], alpha: f64) -> Vec<Change> {
+pub fn find_changes(links: &[Link], alpha: f64) -> Vec<Change> {
     let count = links.len();
     let shares = (1..=count).map(|length| (count - length + 1) as f64 / length as f64);
     let level_of_one = alpha / shares.sum::<f64>().max(1.0);
@@ -239,7 +239,7 @@ mod tests {
 
     /// Share of histories in which a change is found.
     fn alarms(truth: &[f64]) -> f64 {
-        let found = (0..400).filter(|seed| !changes(&links(truth, *seed), 0.05).is_empty());
+        let found = (0..400).filter(|seed| !find_changes(&links(truth, *seed), 0.05).is_empty());
         found.count() as f64 / 400.0
     }
 
@@ -253,7 +253,7 @@ mod tests {
         let mut truth = [0.0; 30];
         truth[12] = 0.05;
         let right = (0..200).filter(|seed| {
-            let found = changes(&links(&truth, *seed), 0.05);
+            let found = find_changes(&links(&truth, *seed), 0.05);
             found.iter().any(|change| {
                 change.first <= 12 && change.last >= 12 && change.last - change.first <= 3
             })
@@ -266,7 +266,7 @@ mod tests {
         // 0.5 % a commit, as much as its error.
         let truth = [0.005; 30];
         assert!(alarms(&truth) >= 0.9, "{}", alarms(&truth));
-        let found = changes(&links(&[0.006; 30], 1), 0.05);
+        let found = find_changes(&links(&[0.006; 30], 1), 0.05);
         let (first, last) = (found[0].first, found[found.len() - 1].last);
         assert!(last - first >= 15, "{found:?}");
     }
@@ -275,7 +275,7 @@ mod tests {
     fn two_steps_are_two_changes() {
         let mut truth = [0.0; 20];
         (truth[4], truth[15]) = (0.06, -0.06);
-        let found = changes(&links(&truth, 3), 0.05);
+        let found = find_changes(&links(&truth, 3), 0.05);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].whole.estimate > 0.0 && found[1].whole.estimate < 0.0);
         for change in &found {

@@ -76,8 +76,8 @@ pub(super) fn compare_arms(
     Ok(figures)
 }
 
-fn find<'a>(record: &'a Comparison, name: &str) -> Option<&'a Arm> {
-    record.arms.iter().find_arm(|arm| arm.name == name)
+fn find_arm<'a>(record: &'a Comparison, name: &str) -> Option<&'a Arm> {
+    record.arms.iter().find(|arm| arm.name == name)
 }
 
 /// Both must have measured the same figure of the same commands and judged the

@@ -39,7 +39,7 @@ fn note(sentence: String, advice: String) -> Finding {
     Finding::new("cache_or_clock", Severity::Note, sentence, advice)
 }
 
-fn arm<'a>(record: &'a Comparison, placement: &str) -> Option<&'a Arm> {
+fn find_arm<'a>(record: &'a Comparison, placement: &str) -> Option<&'a Arm> {
     let mut arms = record.arms.iter();
     arms.find(|arm| {
         let name = &arm.placement.name;

@@ -163,7 +163,7 @@ const MIN_ERROR_RATIO: f64 = 2.0;
 
 /// Do all gates of a chain have CPU time, with a clearly smaller standard error than their figure?
 /// Ratios do not enter, so the choice does not favour a result.
-fn is_surer_by_cpu<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
+fn is_cpu_time_more_precise<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
     let errors: Option<Vec<(f64, f64)>> = chain
         .map(|one| Some((one.cpu?.error, one.link.error)))
         .collect();

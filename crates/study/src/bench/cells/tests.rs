@@ -1,6 +1,6 @@
 //! Plans for machines that are not available here.
 
-use super::super::smt::smt;
+use super::super::smt::find_smt;
 use super::*;
 use pinwise_kernels::work::find;
 
