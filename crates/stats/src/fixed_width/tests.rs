@@ -1,5 +1,5 @@
 use super::*;
-use crate::chain::{Change, changes};
+use crate::chain::{Change, find_changes};
 use crate::confirm::Score;
 use crate::judge::Judge;
 use crate::normal;
@@ -81,7 +81,7 @@ fn a_step_in_a_chain_of_gates_is_located() {
     for _ in 0..10 {
         let effect = |step: usize| if step == 6 { 0.03 } else { 0.0 };
         let links = (0..12).map(|step| gate(effect(step), 0.01, &mut chance).link);
-        let found = changes(&links.collect::<Vec<_>>(), 0.05);
+        let found = find_changes(&links.collect::<Vec<_>>(), 0.05);
         let holds_it = |change: &Change| (change.first..=change.last).contains(&6);
         assert!(found.iter().any(holds_it), "{found:?}");
         let is_near =

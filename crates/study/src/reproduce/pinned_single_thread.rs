@@ -38,8 +38,8 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
     let intel = run_pair(simulation, "pinned-core-2-quad", INTEL)?;
     let amd = run_pair(simulation, "pinned-phenom", AMD)?;
     let claims = vec![
-        Claim::change("Core 2 Quad: pinning saves", 7.4).judge_claim(intel.gain, Judge::Direction),
-        Claim::change("Phenom: pinning saves", 5.0).judge_claim(amd.gain, Judge::Direction),
+        Claim::change("Core 2 Quad: pinning saves", 7.4).judge_figure(intel.gain, Judge::Direction),
+        Claim::change("Phenom: pinning saves", 5.0).judge_figure(amd.gain, Judge::Direction),
         Claim::new(
             "the Core 2 Quad gains more",
             "7.4 and 5.0 %; its text says the reverse of its table",
@@ -107,7 +107,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             signed(gain.low),
             signed(gain.high)
         )),
-        false => saves.judge_claim(gain, Judge::Direction),
+        false => saves.judge_figure(gain, Judge::Direction),
     };
     let steadier = steadier_here(answer.spread("pinned"));
     Ok(vec![experiment(vec![saves, steadier])])

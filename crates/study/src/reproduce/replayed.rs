@@ -51,7 +51,10 @@ pub(super) fn run_experiments(
             claims(&record, 0, old_claim),
             claims(&record, 1, |delay_ms| {
                 let claim = format!("repaired, a sender every {delay_ms} ms");
-                (Claim::new(claim, "about 1.2 s").figure(1.2, "s"), ABOUT_S)
+                (
+                    Claim::new(claim, "about 1.2 s").with_figure(1.2, "s"),
+                    ABOUT_S,
+                )
             }),
         ),
         Err(error) if is_interrupt(&error) => return Err(error),
@@ -77,9 +80,15 @@ pub(super) fn run_experiments(
 fn old_claim(delay_ms: f64) -> (Claim, f64) {
     let claim = format!("a sender every {delay_ms} ms");
     if delay_ms < 2.5 {
-        (Claim::new(claim, "2.2 to 2.3 s").figure(2.25, "s"), 0.1)
+        (
+            Claim::new(claim, "2.2 to 2.3 s").with_figure(2.25, "s"),
+            0.1,
+        )
     } else {
-        (Claim::new(claim, "about 1.2 s").figure(1.2, "s"), ABOUT_S)
+        (
+            Claim::new(claim, "about 1.2 s").with_figure(1.2, "s"),
+            ABOUT_S,
+        )
     }
 }
 
@@ -110,7 +119,7 @@ fn claims(
                     low: time_s(cell, measured.lateness_low_us),
                     high: time_s(cell, measured.lateness_high_us),
                 };
-                claim.judge_claim(found, Judge::Within(most))
+                claim.judge_figure(found, Judge::Within(most))
             }
             _ => claim.not_here("other programs disturbed nearly all items"),
         }

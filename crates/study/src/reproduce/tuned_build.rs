@@ -129,7 +129,7 @@ pub(super) fn run_here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         let time = answer.time("native")?;
         claims.push(match answer.is_undecided("native") {
             true => claim.not_here("undecided in this time"),
-            false => claim.judge_claim(time, Judge::Direction),
+            false => claim.judge_figure(time, Judge::Direction),
         });
     }
     Ok(vec![experiment("times", claims)])

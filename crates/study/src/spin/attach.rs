@@ -23,7 +23,7 @@ use pinwise_profile::{Event, Stacks};
 use pinwise_record::{Finding, Header, HostRecord, Severity, SpinAttachRecord, TraceSource};
 
 use crate::host::host_record;
-use crate::profile::{counted_s, describe_missed, pause};
+use crate::profile::{accounted_cpu_s, describe_missed, measure_pause};
 use crate::trace::{describe_left_running, exit_of, last_words};
 use sites::Sites;
 use tally::Tally;
@@ -66,7 +66,11 @@ pub fn attach(
     };
     let mut sampled = machine.sample(&order)?;
     // The samples are complete by now: no failure here may lose them.
-    let pause_ns = match topology.allowed.first().map(|cpu| pause(machine, cpu)) {
+    let pause_ns = match topology
+        .allowed
+        .first()
+        .map(|cpu| measure_pause(machine, cpu))
+    {
         Some(Ok(found)) => found.map(|found| found.ns),
         Some(Err(error)) => {
             let note = format!("The cost of a PAUSE was not measured: {error}.");
@@ -119,7 +123,7 @@ pub fn judge(sampled: &SamplingResult, about: About) -> SpinAttachRecord {
     let notes = sampled.notes.iter().cloned();
     let run = sampled.run.as_ref();
     let left = run.and_then(|run| describe_left_running(run, "no longer sampled"));
-    let counted_cpu_s = run.and_then(|run| counted_s(run, samples.has_kernel));
+    let counted_cpu_s = run.and_then(|run| accounted_cpu_s(run, samples.has_kernel));
     let missed = describe_missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
     let words = missed
         .into_iter()
