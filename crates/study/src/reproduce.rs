@@ -135,7 +135,7 @@ struct Simulation<'a> {
 
 impl Simulation<'_> {
     fn stage(&mut self, label: &str, text: &str) -> Result<Stage<'_>> {
-        Stage::on_description(label, text, self.seed, self.observer)
+        Stage::from_description(label, text, self.seed, self.observer)
     }
 
     fn machine(&self, label: &str, text: &str) -> Result<SimulatedMachine> {

@@ -143,7 +143,7 @@ impl KernelRequest {
 
     /// Runs it once, shortly: it refuses before anything is measured, and
     /// says what it works on.
-    pub(super) fn run_once(
+    pub(super) fn look(
         &self,
         topology: &Topology,
         known: Option<&TopologyRecord>,

@@ -13,7 +13,7 @@ use super::places::{Place, Tree, neighbours};
 use super::rounds::Rounds;
 use crate::error::StudyError;
 use pinwise_machine::Host;
-use pinwise_stats::surrogate::informative;
+use pinwise_stats::surrogate::choose_informative;
 use pinwise_topology::Topology;
 
 /// Index of the plan that places nothing.
@@ -133,7 +133,7 @@ impl Engine<'_, '_> {
         self.rounds_run = 1;
         let count = FIRST_BLOCK + 2 * self.rounds.search.programs.len();
         let plans = self.models.joint_arms();
-        let first = informative(&plans, &[DEFAULT], count, &|_| true);
+        let first = choose_informative(&plans, &[DEFAULT], count, &|_| true);
         self.run_block(&first)?;
         loop {
             let Some(leader) = self.learn() else {

@@ -120,8 +120,10 @@ impl Table {
                 let answer = stage.compare(&[
                     Arm::new(COLUMNS[HT_OFF], workload, "cpu:0-3"),
                     Arm::new(COLUMNS[0], workload, "os-default"),
-                    Arm::new(COLUMNS[1], workload, "os-default").with("SIM_IDEAL_CPUS", "0,2,4,6"),
-                    Arm::new(COLUMNS[2], workload, "os-default").with("SIM_IDEAL_CPUS", "4-7"),
+                    Arm::new(COLUMNS[1], workload, "os-default")
+                        .with_variable("SIM_IDEAL_CPUS", "0,2,4,6"),
+                    Arm::new(COLUMNS[2], workload, "os-default")
+                        .with_variable("SIM_IDEAL_CPUS", "4-7"),
                     Arm::new(COLUMNS[3], workload, "cpu:0,2,4,6"),
                 ])?;
                 Ok([

@@ -29,7 +29,9 @@ const PLACES: [(&str, &str); 4] = [
 /// Runs the experiments on the report's machine, simulated.
 pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let core_first = MACHINE.replace("random-idle", "core-first");
-    let mut blind = simulation.stage("hyperthread-fill", MACHINE)?.thorough();
+    let mut blind = simulation
+        .stage("hyperthread-fill", MACHINE)?
+        .with_all_runs();
     let wme = Gains::simulate(&mut blind, "encode-wme")?;
     let divx = Gains::simulate(&mut blind, "encode-divx")?;
     let own = Gains::simulate(&mut blind, "encode-tmpgenc")?;
@@ -37,7 +39,7 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
     drop(blind);
     let mut aware = simulation
         .stage("hyperthread-fill", &core_first)?
-        .thorough();
+        .with_all_runs();
     let wme_aware = Gains::simulate(&mut aware, "encode-wme")?;
     Ok(vec![
         experiment("encode-wme", ENCODE, judge_wme(&wme, &wme_aware)),
