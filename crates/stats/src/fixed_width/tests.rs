@@ -45,7 +45,7 @@ fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
         around.before.push(vec![None, None]);
         around.load.push(None);
         if link.is_none() && data.blocks() >= width.pairs() {
-            let now = width.link(&data, &around);
+            let now = width.estimate_link(&data, &around);
             let is_enough = width.is_enough(now.as_slice());
             link = now.filter(|_| is_enough);
         }
@@ -56,7 +56,9 @@ fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
                 .map(|look| look.shared.estimate);
         }
     }
-    let link = link.or_else(|| width.link(&data, &around)).unwrap();
+    let link = link
+        .or_else(|| width.estimate_link(&data, &around))
+        .unwrap();
     Gate {
         decided: decided.unwrap_or(link.estimate),
         link,

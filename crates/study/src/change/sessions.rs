@@ -8,7 +8,7 @@ use crate::compare::{all_runs, figure_kind, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
 use pinwise_stats::Responses;
-use pinwise_stats::apart::Question;
+use pinwise_stats::apart::SessionComparison;
 use pinwise_stats::resolution::{self, Figure};
 
 /// Assumed standard deviation of a ratio between sessions if nothing changes, as a multiple of the
@@ -46,7 +46,7 @@ pub(super) fn compare_arms(
     let delta = a.plan.min_effect.min(b.plan.min_effect);
     let comparer = ContrastComparer {
         delta,
-        question: Question {
+        comparison: SessionComparison {
             judge: a.plan.judge.parse().unwrap_or_default(),
             contrasts: shared,
             between: BETWEEN_SESSIONS * delta.ln_1p(),
@@ -114,7 +114,7 @@ fn check_same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError
 /// How contrasts are compared.
 struct ContrastComparer {
     delta: f64,
-    question: Question,
+    comparison: SessionComparison,
     /// How the load of other programs differs, if it does; no change is claimed then.
     load: Option<String>,
 }
@@ -129,11 +129,12 @@ impl ContrastComparer {
         // Statistics use costs, the inverse of a figure that is better if higher.
         let sign = if is_rate(sides[0]) { -1.0 } else { 1.0 };
         let ratio = |log: f64| (sign * log).exp();
-        match self.question.change(&a, &b) {
+        match self.comparison.compare(&a, &b) {
             Some(found) => {
-                figure.a = Some(ratio(found.of[0]));
-                figure.b = Some(ratio(found.of[1]));
-                figure.ratio = Some(ratio(found.of[1] - found.of[0]));
+                let [of_a, of_b] = found.ratios;
+                figure.a = Some(ratio(of_a));
+                figure.b = Some(ratio(of_b));
+                figure.ratio = Some(ratio(of_b - of_a));
                 if let Some(interval) = found.interval {
                     let ends = [ratio(interval.low), ratio(interval.high)];
                     figure.low = Some(ends[0].min(ends[1]));
@@ -142,7 +143,7 @@ impl ContrastComparer {
             }
             None => {
                 [figure.a, figure.b] =
-                    [&a, &b].map(|session| self.question.alone(session).map(ratio));
+                    [&a, &b].map(|session| self.comparison.estimate_alone(session).map(ratio));
             }
         }
         let mut figure = judge_figure(figure, self.delta);
@@ -159,7 +160,7 @@ impl ContrastComparer {
                 figure.sentence.trim_end_matches('.'),
                 blocks[0],
                 blocks[1],
-                self.question.fewest_blocks()
+                self.comparison.min_blocks()
             );
         }
         figure

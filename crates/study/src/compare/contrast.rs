@@ -43,7 +43,7 @@ pub(super) fn to_record(
         let part = parts.cpu_time.insert(component_record(cpu));
         part.decides = beside::decides(contrast, cpu);
         if part.decides {
-            sentence = format!("{} ({basis}).", beside::words(contrast, cpu, setting));
+            sentence = format!("{} ({basis}).", beside::describe(contrast, cpu, setting));
         }
     }
     ContrastRecord {

@@ -10,7 +10,7 @@ use pinwise_record::{
 };
 use pinwise_stats::beside;
 use pinwise_stats::confirm::{Contrast, Look};
-use pinwise_stats::limit::{self, LimitStanding};
+use pinwise_stats::limit::{self, LimitVerdict};
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
 /// Longer efforts are not advised.
@@ -31,25 +31,28 @@ pub(super) fn judge_limit(
     let effect = metric.effect(contrast.estimate.exp(), low, high);
     let (worse, by) = (&metric.worse_word, percent(limit));
     let log = limit.ln_1p();
-    let (outcome, sentence) = match limit::standing(contrast, log) {
-        LimitStanding::Slower => (
+    let (outcome, sentence) = match limit::judge(contrast, log) {
+        LimitVerdict::Slower => (
             GateOutcome::Slower,
             format!(
                 "{arm} is {worse} than {baseline} by more than {by}: {}.",
                 effect.describe_with_interval()
             ),
         ),
-        LimitStanding::Passed => (
+        LimitVerdict::Passed => (
             GateOutcome::Passed,
             format!(
                 "{arm} is not {worse} than {baseline} by more than {by}: at most {}.",
                 describe_worst_end(&effect, metric)
             ),
         ),
-        LimitStanding::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
+        LimitVerdict::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
             Some(cpu) => (
                 GateOutcome::Slower,
-                format!("{}.", beside::words_over_limit(contrast, cpu, setting, &by)),
+                format!(
+                    "{}.",
+                    beside::describe_over_limit(contrast, cpu, setting, &by)
+                ),
             ),
             None => (
                 GateOutcome::Undecided,
@@ -112,8 +115,7 @@ fn extra_effort(contrast: &Contrast, limit: f64, spent: Duration) -> Option<f64>
 
 /// Further effort that decides all undecided contrasts, as a multiple of the effort so far.
 pub(super) fn extra_effort_for_all(look: &Look, limit: f64, spent: Duration) -> Option<f64> {
-    let is_undecided =
-        |c: &&Contrast| limit::standing(c, limit.ln_1p()) == LimitStanding::Undecided;
+    let is_undecided = |c: &&Contrast| limit::judge(c, limit.ln_1p()) == LimitVerdict::Undecided;
     let shares = look.contrasts.iter().filter(is_undecided);
     let shares: Option<Vec<f64>> = shares.map(|c| extra_effort(c, limit, spent)).collect();
     shares?.into_iter().reduce(f64::max)

@@ -26,7 +26,7 @@ pub(super) fn compare_totals(data: &Responses, arm: usize, baseline: usize) -> O
         let column = data.column(column);
         column.iter().map(|response| response.exp()).collect()
     };
-    diagnose::totals(&costs(arm), &costs(baseline))
+    diagnose::compare_totals(&costs(arm), &costs(baseline))
 }
 
 impl Results {

@@ -215,7 +215,7 @@ impl Measured {
     /// Expected seconds until it is decided, from the last look; before the first look, until there
     /// are enough pairs for a verdict. `None` before the first pair.
     pub(super) fn needed_s(&self, delta: f64) -> Option<f64> {
-        let look = self.look().filter(|look| look.shows_an_interval());
+        let look = self.look().filter(|look| look.has_interval());
         let more = match look {
             _ if self.is_decided() => self.width.pairs().saturating_sub(self.pairs.len()) as f64,
             Some(look) => (look.work_factor(delta) - 1.0) * look.pairs as f64,
@@ -281,7 +281,8 @@ impl Measured {
 
     /// The ratios of all pairs, for statistics and as records.
     fn link_pairs(&self) -> (Vec<Link>, Links) {
-        let link = |judged: &JudgedFigure| self.width.link(&judged.data, &self.circumstances);
+        let link =
+            |judged: &JudgedFigure| self.width.estimate_link(&judged.data, &self.circumstances);
         let cpu = self.cpu.as_ref();
         let cpu = cpu.filter(|_| self.cpu_share >= CPU_BOUND).and_then(link);
         let figure = link(&self.figure);

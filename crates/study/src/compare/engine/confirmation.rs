@@ -8,7 +8,7 @@ use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look, Question};
 use pinwise_stats::diagnose::projected_half_width;
-use pinwise_stats::limit::{LimitStanding, standing};
+use pinwise_stats::limit::{self, LimitVerdict};
 use pinwise_stats::sequential::{Depth, Schedule};
 
 /// No warning if intervals will end within this many times the requested width.
@@ -219,7 +219,7 @@ impl Engine<'_> {
         };
         let is_judged = |contrast: &Contrast| {
             let limit = tuning.log_limit();
-            limit.is_none_or(|limit| standing(contrast, limit) != LimitStanding::Undecided)
+            limit.is_none_or(|limit| limit::judge(contrast, limit) != LimitVerdict::Undecided)
         };
         let contrasts = &look.contrasts;
         if !contrasts.iter().all(is_precise) {

@@ -53,13 +53,13 @@ impl Engine<'_> {
             return;
         };
         let differences = |data: &Responses| data.differences(1 - baseline, baseline);
-        let [cpu_alpha, wall_alpha] = beside::divide(self.question.alpha);
+        let [cpu_alpha, wall_alpha] = beside::split_error(self.question.alpha);
         let wall = Question {
             alpha: wall_alpha,
             ..self.question
         };
         if most < wall.least_blocks(1)
-            || !beside::is_worth_asking(&differences(&cpu.data), &differences(&self.data))
+            || !beside::is_worth_testing(&differences(&cpu.data), &differences(&self.data))
         {
             return;
         }
@@ -106,7 +106,7 @@ impl Engine<'_> {
 
     /// Does CPU time decide, and does wall-clock time not contradict or blur it?
     pub(super) fn is_ended_by_cpu_time(&self) -> bool {
-        self.is_decided_by_cpu_time() && self.holds_for_looks(beside::tells)
+        self.is_decided_by_cpu_time() && self.holds_for_looks(beside::is_wall_narrow)
     }
 
     /// Does this hold for the last looks at wall-clock time and CPU time, if there are both?

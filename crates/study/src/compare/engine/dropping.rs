@@ -9,7 +9,7 @@ use super::confirmation::ConfirmationRun;
 use crate::compare::results::{self, DroppedArm};
 use pinwise_record::Phase;
 use pinwise_stats::describe::mean;
-use pinwise_stats::limit::{LimitStanding, standing};
+use pinwise_stats::limit::{self, LimitVerdict};
 
 impl Engine<'_> {
     /// Drops arms that the last look showed to be clearly behind the best. Keeps the placebo, and
@@ -24,7 +24,7 @@ impl Engine<'_> {
         let mut behind: Vec<_> = look.clearly_behind(delta).cloned().collect();
         behind.retain(|contrast| Some(self.columns[contrast.arm]) != self.plan.placebo);
         if let Some(limit) = tuning.log_limit() {
-            behind.retain(|contrast| standing(contrast, limit) != LimitStanding::Undecided);
+            behind.retain(|contrast| limit::judge(contrast, limit) != LimitVerdict::Undecided);
         }
         if behind.is_empty() || behind.len() == look.contrasts.len() {
             return;

@@ -18,7 +18,7 @@ impl Engine<'_> {
         let mut blocks_done = 0;
         let start = self.budget.fraction(self.machine.now());
         let planned_end = start + halving::BUDGET_SHARE * (1.0 - start);
-        let rounds = halving::rounds(challengers.len());
+        let rounds = halving::plan_rounds(challengers.len());
         for round in 0..rounds.len() {
             let runs_ahead = rounds[round..].iter().map(|arms| arms + 1).sum();
             let blocks = self.screening_blocks(planned_end, runs_ahead);
@@ -44,7 +44,7 @@ impl Engine<'_> {
                     }
                 }
             }
-            let kept = halving::select(&runs_so_far, &challengers);
+            let kept = halving::select_survivors(&runs_so_far, &challengers);
             for &arm in challengers.iter().filter(|arm| !kept.contains(arm)) {
                 self.arms[arm].eliminated = true;
             }
